@@ -7,18 +7,18 @@ from .models import Models
 from .own.own import Own, OwnAgent, View
 from .own.steer import Steer
 from .prompt import load_prompt
-from .protocols import Asker, Desk, Journal, Progress, ToolSession, Toolset
+from .protocols import AgentJournal, Asker, ProgressHook, SearchContext, ToolSession, Toolset
 
 __all__ = [
     "AgentError",
+    "AgentJournal",
     "AgentsConfig",
     "Asker",
-    "Desk",
-    "Journal",
     "Models",
     "Own",
     "OwnAgent",
-    "Progress",
+    "ProgressHook",
+    "SearchContext",
     "Steer",
     "ToolSession",
     "Toolset",

@@ -9,13 +9,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..router import BudgetEnded, ReplyRefused, Task
-from ..router.calls.reply_grammar import Shape, reply_grammar
+from ..router.calls.reply_grammar import ReplyShape, reply_grammar
 from ..router.calls.task import Sensitivity
-from .memory.refs import told
-from .nodes.sensitivity import label_of
-from .protocols import Desk, Json
-from .retry import tried
-from .unusable_replies import asked_before
+from .memory.refs import round_for_prompt
+from .nodes.sensitivity import question_sensitivity
+from .protocols import Json, SearchContext
+from .retry import ask_with_retries
+from .unusable_replies import count_rests
 
 
 @dataclass(frozen=True)
@@ -41,33 +41,33 @@ class Question:
     def grammar(self) -> str:
         """Return the grammar of the replies."""
         texts = self.texts() if self.texts else {}
-        return reply_grammar(Shape(self.schema, self.items, texts), Task.max_tokens)
+        return reply_grammar(ReplyShape(self.schema, self.items, texts), Task.max_tokens)
 
 
-async def answer(desk: Desk, question: Question) -> Json:
+async def ask_model(desk: SearchContext, question: Question) -> Json:
     """Return the reply as plain data; `{"failed": reason}` or `{"ended": reason}` where there is none.
 
     A model that cannot meet its schema costs one branch, not the campaign. An ended budget closes the campaign. A model
     that is too slow or fails is asked again; what is left after that is raised, and so is what no retry heals.
     """
     prompt, place = desk.own.prompt(question.role, *question.more), f"{question.role}/{question.key}"
-    anew = asked_before(desk, place)
+    anew = count_rests(desk, place)
     task = Task(
         role=question.role,
         intent=question.intent,
-        messages=prompt.messages(told(question.context)),
+        messages=prompt.messages(round_for_prompt(question.context)),
         schema=question.schema,
         prompt=prompt.digest,
         run=desk.run,
         seed=desk.seed_for(f"{question.key}/anew{anew}" if anew else question.key),
         refused=question.refused,
-        sensitivity=label_of(desk, question.key, question.sensitivity),
+        sensitivity=question_sensitivity(desk, question.key, question.sensitivity),
         jurisdiction=desk.config.jurisdiction,
         tenant=desk.config.tenant,
         grammar=question.grammar,
     )
     try:
-        reply = await tried(desk, place, lambda: desk.asker.ask(task))
+        reply = await ask_with_retries(desk, place, lambda: desk.asker.ask(task))
     except BudgetEnded as error:
         return {"ended": str(error)}
     except ReplyRefused as error:

@@ -12,21 +12,21 @@ from .protocols import Asker, Json, ToolSession, Toolset
 
 __all__ = ["Attendance"]
 
-ASKING = {
+ONGOING_PHRASES = {
     "hypotheses": "thinks of hypotheses",
     "formulas": "writes formulas",
     "repair": "repairs refused formulas",
     "critique": "criticises formulas",
     "summary": "summarises documents",
 }
-DONE = {
+DONE_PHRASES = {
     "hypotheses": "proposed hypotheses",
     "formulas": "wrote formulas",
     "repair": "repaired formulas",
     "critique": "criticised formulas",
     "summary": "summarised documents",
 }
-TOOLS = {
+TOOL_PHRASES = {
     "recall_attempts": ("idea", "reads the record"),
     "search_news": ("idea", "reads the news"),
     "score_factor": ("eval", "scores {key} on search"),
@@ -45,12 +45,12 @@ class Attendance:
 
     def asker(self, asker: Asker) -> Asker:
         """Return the asker, seen."""
-        return _SeenAsker(asker, self)
+        return _ObservedAsker(asker, self)
 
     def tools(self, tools: Toolset) -> Toolset:
         """Return the tools, seen."""
         sessions: Mapping[str, ToolSession] = {
-            name: _SeenSession(session, self) for name, session in tools.sessions.items()
+            name: _ObservedSession(session, self) for name, session in tools.sessions.items()
         }
         return Toolset(sessions)
 
@@ -59,19 +59,21 @@ class Attendance:
         self._open[role, intent] += change
         under_way = self._open[role, intent]
         many = f" for {under_way} hypotheses at once" if under_way > 1 else ""
-        self.doing[role] = f"{ASKING.get(intent, intent)}{many}" if under_way else DONE.get(intent, f"{intent}: done")
+        self.doing[role] = (
+            f"{ONGOING_PHRASES.get(intent, intent)}{many}" if under_way else DONE_PHRASES.get(intent, f"{intent}: done")
+        )
         self.tell()
 
     def calls(self, tool: str, arguments: Json) -> None:
         """Note that a tool is called."""
-        if tool in TOOLS:
-            agent, words = TOOLS[tool]
+        if tool in TOOL_PHRASES:
+            agent, words = TOOL_PHRASES[tool]
             self.doing[agent] = words.format(key=arguments.get("key", ""))
             self.tell()
 
 
 @dataclass(frozen=True)
-class _SeenAsker:
+class _ObservedAsker:
     """Asks, and tells when a question begins and ends."""
 
     asker: Asker
@@ -86,7 +88,7 @@ class _SeenAsker:
 
 
 @dataclass(frozen=True)
-class _SeenSession:
+class _ObservedSession:
     """Calls a tool, and tells of it."""
 
     session: ToolSession

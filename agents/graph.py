@@ -12,20 +12,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
-from .barrier import Muster, Post
+from .barrier import AnswerPlace, BranchBarrier
 from .memory import operators
-from .memory.archive import Archive, placed, ranked_all
-from .memory.refs import Mark, Work, ranked
+from .memory.archive import SearchArchive, place_in_niches, rank_all
+from .memory.refs import Mark, Work, rank_marks
 from .nodes import critic, factor, idea, review, seeding
 from .nodes import shortlist as gate
-from .protocols import Desk, Json, Place
+from .protocols import CheckpointPlace, Json, SearchContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from langgraph.graph import StateGraph
 
-BEST = 6
+BEST_PER_BRANCH = 6
 """How many formulas the state remembers of a branch; the archive says how many of the campaign."""
 
 BEYOND_REPAIR = ("duplicate", "budget")
@@ -35,11 +35,11 @@ Marks = list[list[Any]]
 """Marks as the checkpoint stores them: lists of t, id and key."""
 
 
-def by_key(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
+def merge_by_key(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
     """Merge what branches return, sorted by key and never by arrival; only the latest round is kept."""
     merged = {**old, **new}
-    latest = max((review.number_of(key.split("/")[0]) for key in merged), default=0)
-    return {key: merged[key] for key in sorted(merged) if review.number_of(key.split("/")[0]) == latest}
+    latest = max((review.parse_round(key.split("/")[0]) for key in merged), default=0)
+    return {key: merged[key] for key in sorted(merged) if review.parse_round(key.split("/")[0]) == latest}
 
 
 class State(TypedDict, total=False):
@@ -49,7 +49,7 @@ class State(TypedDict, total=False):
     step: int
     attempt: int
     quota: dict[str, int]
-    results: Annotated[dict[str, int], by_key]
+    results: Annotated[dict[str, int], merge_by_key]
     best: dict[str, Marks]
     elite: Marks
     round_elite: Marks
@@ -91,27 +91,29 @@ def quotas(branches: list[str], left: int, per_branch: int) -> dict[str, int]:
     return {branch: min(per_branch, share + (index < rest)) for index, branch in enumerate(branches)}
 
 
-async def seeds_node(desk: Desk, state: State) -> State:
+async def seeds_node(desk: SearchContext, state: State) -> State:
     """Score the next of the person's own formulas; they may be parents of any other."""
     start = state.get("seeded", 0)
     marks = await seeding.score_seeds(desk, start)
-    elite = Archive.of(desk.config).keep([*marked(state["elite"]), *marks])
-    seeded = min(start + seeding.AT_ONCE, len(desk.own.seeds))
+    elite = SearchArchive.of(desk.config).keep([*restore_marks(state["elite"]), *marks])
+    seeded = min(start + seeding.SEEDS_PER_STEP, len(desk.own.seeds))
     desk.progress("seeds", {"scored": seeded, "of": len(desk.own.seeds)})
-    return {"elite": freeze(elite), "seeded": seeded}
+    return {"elite": dump_marks(elite), "seeded": seeded}
 
 
-async def idea_node(desk: Desk, state: State) -> State:
+async def idea_node(desk: SearchContext, state: State) -> State:
     """Begin a round: recall, take up what a person sent back, propose hypotheses, fix every branch's quota."""
     number, ended = state["round"] + 1, desk.ended()
-    left = 0 if ended else int((await gate.budget(desk, f"r{number:02d}/start"))["evaluations_left"])
+    left = 0 if ended else int((await gate.read_budget(desk, f"r{number:02d}/start"))["evaluations_left"])
     per_branch = desk.config.candidates * (desk.config.steps + 1)
     most = max(1, min(desk.config.hypotheses, -(-left // per_branch))) if left > 0 else 0
-    asked = review.branches(desk, state.get("asked", []) if left > 0 else [], f"r{number:02d}")
-    known, proposed = ranked_all(marked([*state["sent"], *state["elite"]])), state.get("proposed", 0)
-    best = {branch: freeze(review.parents(desk, state.get("asked", []), known, old)) for branch, old in asked.items()}
-    count = max(0, min(most - len(asked), fresh(desk, proposed))) if number <= desk.config.rounds else 0
-    branches, spent = await idea.propose(desk, number, count) if asked or count > 0 else ([], "")
+    asked = review.open_branches(desk, state.get("asked", []) if left > 0 else [], f"r{number:02d}")
+    known, proposed = rank_all(restore_marks([*state["sent"], *state["elite"]])), state.get("proposed", 0)
+    best = {
+        branch: dump_marks(review.parents(desk, state.get("asked", []), known, old)) for branch, old in asked.items()
+    }
+    count = max(0, min(most - len(asked), count_new_hypotheses(desk, proposed))) if number <= desk.config.rounds else 0
+    branches, spent = await idea.propose_hypotheses(desk, number, count) if asked or count > 0 else ([], "")
     total = len(asked) + len(branches)
     surveying = (desk.journal.read("recall", f"r{number:02d}") or {}).get("surveying")
     told = {"round": number, "hypotheses": total, "evaluations_left": left}
@@ -130,59 +132,61 @@ async def idea_node(desk: Desk, state: State) -> State:
     }
 
 
-def fresh(desk: Desk, proposed: int) -> int:
+def count_new_hypotheses(desk: SearchContext, proposed: int) -> int:
     """Return how many new hypotheses the budget still allows in a round."""
     most = desk.config.hypotheses if desk.most_hypotheses is None else desk.most_hypotheses - proposed
     return max(0, min(desk.config.hypotheses, most))
 
 
-async def factor_node(desk: Desk, muster: Muster, work: Json) -> State:
+async def factor_node(desk: SearchContext, muster: BranchBarrier, work: Json) -> State:
     """Draft or repair one branch's formulas."""
-    piece = thaw(work)
-    post = Post("drafts", piece.key, [replace(piece, branch=branch).key for branch in work.get("beside", [])])
-    drafted = await muster.asked(post, lambda: factor.draft(desk, piece), {"items": []})
+    piece = restore_work(work)
+    post = AnswerPlace("drafts", piece.key, [replace(piece, branch=branch).key for branch in work.get("beside", [])])
+    drafted = await muster.asked(post, lambda: factor.draft_formulas(desk, piece), {"items": []})
     return {"results": {piece.key: len(drafted["items"])}}
 
 
-async def score_node(desk: Desk, state: State) -> State:
+async def score_node(desk: SearchContext, state: State) -> State:
     """Choose among what the branches drafted and score it, one branch after another in the order of their keys."""
     quota, best, ended = dict(state["quota"]), dict(state["best"]), state["ended"] or desk.ended()
-    archive, found, refused = Archive.of(desk.config), marked(state["elite"]), dict[str, list[str]]()
+    archive, found, refused = SearchArchive.of(desk.config), restore_marks(state["elite"]), dict[str, list[str]]()
     for branch in sorted(quota):
-        work = piece_of(desk, state, branch)
+        work = branch_work(desk, state, branch)
         if work.key not in state["results"]:
             continue
-        proposal = await factor.propose(desk, work)
+        proposal = await factor.choose_formulas(desk, work)
         ended = ended or proposal.get("ended", "")
-        scored = [await factor.score(desk, branch, item) | {"key": item["key"]} for item in proposal.get("items", [])]
-        marks = placed(desk, branch, scored)
+        scored = [
+            await factor.score_formula(desk, branch, item) | {"key": item["key"]} for item in proposal.get("items", [])
+        ]
+        marks = place_in_niches(desk, branch, scored)
         quota[branch] = 0 if proposal.get("given_up") else quota[branch] - len(marks)
-        strongest = ranked([*marked(best.get(branch, [])), *marks], BEST)
-        best[branch], found = freeze(strongest), [*found, *archive.found(strongest, marks)]
+        strongest = rank_marks([*restore_marks(best.get(branch, [])), *marks], BEST_PER_BRANCH)
+        best[branch], found = dump_marks(strongest), [*found, *archive.found(strongest, marks)]
         refused[branch] = [s["key"] for s in scored if not s["ok"] and s.get("stage") not in BEYOND_REPAIR]
     elite = archive.keep(found)
     desk.progress(
         "scored", {"round": state["round"], "step": state["step"], "best_t": abs(elite[0].t) if elite else None}
     )
     kept = {branch: keys for branch, keys in refused.items() if keys}
-    return {"quota": quota, "best": best, "elite": freeze(elite), "refused": kept, "ended": ended}
+    return {"quota": quota, "best": best, "elite": dump_marks(elite), "refused": kept, "ended": ended}
 
 
-async def repair_node(_desk: Desk, state: State) -> State:
+async def repair_node(_desk: SearchContext, state: State) -> State:
     """Count one more attempt before the refused formulas go back with their errors."""
     return {"attempt": state["attempt"] + 1}
 
 
-async def critique_node(desk: Desk, muster: Muster, work: Json) -> State:
+async def critique_node(desk: SearchContext, muster: BranchBarrier, work: Json) -> State:
     """Criticise one branch; 1 keeps it, 0 ends it."""
-    piece = thaw(work)
+    piece = restore_work(work)
     key = f"{piece.branch}/s{piece.step}"
-    post = Post("critique", key, [f"{branch}/s{piece.step}" for branch in work.get("beside", [])])
+    post = AnswerPlace("critique", key, [f"{branch}/s{piece.step}" for branch in work.get("beside", [])])
     reply = await muster.asked(post, lambda: critic.criticise(desk, piece), {})
     return {"results": {f"{key}/critique": int(reply.get("keep", False))}}
 
 
-async def turn_node(desk: Desk, state: State) -> State:
+async def turn_node(desk: SearchContext, state: State) -> State:
     """Go on to the next step with the branches worth it."""
     quota, ended = {}, state["ended"] or desk.ended()
     for branch, left in state["quota"].items():
@@ -193,21 +197,21 @@ async def turn_node(desk: Desk, state: State) -> State:
     return {"step": state["step"] + 1, "attempt": 0, "quota": quota, "refused": {}, "ended": ended}
 
 
-async def gate_node(desk: Desk, state: State) -> State:
+async def gate_node(desk: SearchContext, state: State) -> State:
     """Keep what changes did, and send the round's best to the gate; at the close also the set."""
-    operators.keep(desk, state["round"])
+    operators.record_operators(desk, state["round"])
     key = f"r{state['round']:02d}/gate"
-    left = await gate.budget(desk, key)
-    sent, ended = marked(state["sent"]), state["ended"] or hypotheses_ended(desk, state)
+    left = await gate.read_budget(desk, key)
+    sent, ended = restore_marks(state["sent"]), state["ended"] or name_spent_budget(desk, state)
     closing = bool(state["round"] >= desk.config.rounds or left["evaluations_left"] <= 0 or ended)
     purse = allowance(desk, state, left, closing)
-    chosen = await gate.spend(desk, marked(state["elite"]), sent, purse, key)
-    waiting = review.waiting(desk, key, gate.TURNS)
+    chosen = await gate.spend_trials(desk, restore_marks(state["elite"]), sent, purse, key)
+    waiting = review.list_waiting(desk, key, gate.GATE_TURNS)
     desk.progress("gate", {"round": state["round"], "sent": [mark.id for mark in chosen], "closing": closing})
-    return {"sent": freeze([*sent, *chosen]), "finished": closing, "ended": ended, "waiting": waiting}
+    return {"sent": dump_marks([*sent, *chosen]), "finished": closing, "ended": ended, "waiting": waiting}
 
 
-def hypotheses_ended(desk: Desk, state: State) -> str:
+def name_spent_budget(desk: SearchContext, state: State) -> str:
     """Name the budget of hypotheses where it ends the search before its rounds do."""
     most = desk.most_hypotheses
     if most is None or state.get("proposed", 0) < most or state["round"] >= desk.config.rounds:
@@ -217,15 +221,15 @@ def hypotheses_ended(desk: Desk, state: State) -> str:
     )
 
 
-async def review_node(desk: Desk, state: State) -> State:
+async def review_node(desk: SearchContext, state: State) -> State:
     """Take up what a person decided; what is to be changed gets one more round, while there is a budget for it."""
-    asked = review.take(desk, state["waiting"], state["round"] + 1)
-    left = await gate.budget(desk, f"r{state['round']:02d}/review")
+    asked = review.take_decisions(desk, state["waiting"], state["round"] + 1)
+    left = await gate.read_budget(desk, f"r{state['round']:02d}/review")
     goes_on = bool(asked and left["evaluations_left"] > 0 and left["trials_left"] > 0 and not state["ended"])
     return {"waiting": [], "asked": asked, "finished": state["finished"] and not goes_on}
 
 
-def allowance(desk: Desk, state: State, left: Json, closing: bool) -> gate.Purse:
+def allowance(desk: SearchContext, state: State, left: Json, closing: bool) -> gate.GateBudget:
     """Return what this round's gate may spend; unspent trials of earlier rounds stay available, one is kept for the set."""
     config = desk.config
     trials_left = int(left["trials_left"])
@@ -235,21 +239,21 @@ def allowance(desk: Desk, state: State, left: Json, closing: bool) -> gate.Purse
     due = config.trials_per_round * rounds + (closing and with_set) - spent
     trials = max(0, min(due, trials_left - (with_set and not closing)))
     bar = config.min_search_t if closing else max(config.min_search_t, config.early_search_t)
-    return gate.Purse(trials, trials_left - trials, bar, closing and state["round"] <= config.rounds)
+    return gate.GateBudget(trials, trials_left - trials, bar, closing and state["round"] <= config.rounds)
 
 
-def after_seeds(desk: Desk, state: State) -> str:
+def after_seeds(desk: SearchContext, state: State) -> str:
     """Go on with the seeds until all were scored, or the search ends."""
     done = state.get("seeded", 0) >= len(desk.own.seeds) or bool(desk.ended())
     return "idea" if done else "seeds"
 
 
-def after_idea(desk: Desk, state: State) -> Any:
+def after_idea(desk: SearchContext, state: State) -> Any:
     """Fan out over the hypotheses; without any, close."""
     return fan_out(desk, state, "factor") or "gate"
 
 
-def after_score(desk: Desk, state: State) -> Any:
+def after_score(desk: SearchContext, state: State) -> Any:
     """Repair what was refused, else criticise, else go to the gate."""
     if state["ended"]:
         return "gate"
@@ -260,12 +264,12 @@ def after_score(desk: Desk, state: State) -> Any:
     return "gate"
 
 
-def after_repair(desk: Desk, state: State) -> Any:
+def after_repair(desk: SearchContext, state: State) -> Any:
     """Fan out over the branches with refused formulas."""
     return fan_out(desk, {**state, "quota": {b: state["quota"][b] for b in state["refused"]}}, "factor") or "score"
 
 
-def after_turn(desk: Desk, state: State) -> Any:
+def after_turn(desk: SearchContext, state: State) -> Any:
     """Fan out over the branches that go on; without any, go to the gate."""
     return "gate" if state["ended"] else fan_out(desk, state, "factor") or "gate"
 
@@ -279,58 +283,58 @@ def after_gate(state: State) -> str:
     return END if state["finished"] else "idea"
 
 
-def fan_out(desk: Desk, state: State, node: str) -> list[Any]:
+def fan_out(desk: SearchContext, state: State, node: str) -> list[Any]:
     """Return one piece of work per branch with evaluations left; what it sees is fixed here, before the step begins.
 
     Of other branches it sees what led when the round began, at all its steps, so that its prompts begin alike.
     """
     from langgraph.types import Send
 
-    pieces, archive, elite = [], Archive.of(desk.config), marked(state.get("round_elite", state["elite"]))
+    pieces, archive, elite = [], SearchArchive.of(desk.config), restore_marks(state.get("round_elite", state["elite"]))
     for branch in sorted(state["quota"]):
-        piece = piece_of(desk, state if node == "factor" else {**state, "refused": {}}, branch)
+        piece = branch_work(desk, state if node == "factor" else {**state, "refused": {}}, branch)
         if piece.count > 0:
-            shown = archive.show(elite, branch, factor.SHOWN_ELITE)
+            shown = archive.show(elite, branch, factor.MAX_ELITE_SHOWN)
             pieces.append(
-                vars(piece) | {"best": freeze(piece.best), "elite": freeze(shown), "refused": [*piece.refused]}
+                vars(piece) | {"best": dump_marks(piece.best), "elite": dump_marks(shown), "refused": [*piece.refused]}
             )
     beside = [piece["branch"] for piece in pieces]
     return [Send(node, {**piece, "beside": beside}) for piece in pieces]
 
 
-def piece_of(desk: Desk, state: State, branch: str) -> Work:
+def branch_work(desk: SearchContext, state: State, branch: str) -> Work:
     """Return one branch's piece of work at this point of the search, without the formulas of other branches."""
     refused = state["refused"].get(branch, [])
     count = min(state["quota"][branch], len(refused) or desk.config.candidates)
-    best = tuple(marked(state["best"].get(branch, [])))
+    best = tuple(restore_marks(state["best"].get(branch, [])))
     return Work(branch, state["step"], state["attempt"], count, best, refused=tuple(refused[:count]))
 
 
-def thaw(work: Json) -> Work:
+def restore_work(work: Json) -> Work:
     """Return a piece of work from what a checkpoint stored."""
     lists = {
-        "best": tuple(marked(work["best"])),
-        "elite": tuple(marked(work["elite"])),
+        "best": tuple(restore_marks(work["best"])),
+        "elite": tuple(restore_marks(work["elite"])),
         "refused": tuple(work["refused"]),
     }
     return Work(work["branch"], work["step"], work["attempt"], work["count"], **lists)
 
 
-def marked(stored: Marks) -> list[Mark]:
+def restore_marks(stored: Marks) -> list[Mark]:
     """Return marks from what a checkpoint stored."""
     return [Mark(*row) for row in stored]
 
 
-def freeze(marks: Iterable[Mark]) -> Marks:
+def dump_marks(marks: Iterable[Mark]) -> Marks:
     """Return marks as a checkpoint stores them."""
     return [list(mark) for mark in marks]
 
 
-def build(desk: Desk) -> StateGraph[State]:
+def build_graph(desk: SearchContext) -> StateGraph[State]:
     """Return the graph of one campaign."""
     from langgraph.graph import START, StateGraph
 
-    graph, muster = StateGraph(State), Muster(desk)
+    graph, muster = StateGraph(State), BranchBarrier(desk)
     for name, node in {
         "seeds": seeds_node,
         "idea": idea_node,
@@ -356,7 +360,7 @@ def build(desk: Desk) -> StateGraph[State]:
     return graph
 
 
-async def run_graph(desk: Desk, checkpoints: Place, thread_id: str, resume: bool = False) -> State:
+async def run_graph(desk: SearchContext, checkpoints: CheckpointPlace, thread_id: str, resume: bool = False) -> State:
     """Run a campaign's rounds to their end and return the last state.
 
     With `resume`, an interrupted thread goes on where its last checkpoint stands; a finished one returns its state.
@@ -364,16 +368,16 @@ async def run_graph(desk: Desk, checkpoints: Place, thread_id: str, resume: bool
     """
     # Set before the import: langgraph reads them once. Plain data only in a checkpoint, and no tracing service is called.
     os.environ.update(LANGGRAPH_STRICT_MSGPACK="true", LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
-    from .checkpoints.checkpoints import opened
+    from .checkpoints.checkpoints import open_checkpoints
 
     steps = desk.config.rounds * ((desk.config.steps + 1) * (4 + 3 * desk.config.repairs) + 4) + 10
-    steps += len(desk.own.seeds) // seeding.AT_ONCE + 1
+    steps += len(desk.own.seeds) // seeding.SEEDS_PER_STEP + 1
     config: Any = {
         "configurable": {"thread_id": thread_id},
         "recursion_limit": steps,
     }
-    async with opened(checkpoints) as saver:
-        compiled = build(desk).compile(checkpointer=saver)
+    async with open_checkpoints(checkpoints) as saver:
+        compiled = build_graph(desk).compile(checkpointer=saver)
         started = await saver.aget_tuple(config) if resume else None
         if started is None:
             await saver.adelete_thread(thread_id)

@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["quietly_interrupted"]
+__all__ = ["silence_interruption"]
 
 
 @contextmanager
-def quietly_interrupted() -> Iterator[None]:
+def silence_interruption() -> Iterator[None]:
     """Let an interruption end a search without a word of Python's.
 
     litellm makes the call of a model in a thread and awaits it in the loop, and the file of checkpoints answers from a

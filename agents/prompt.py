@@ -14,9 +14,9 @@ from typing import Any
 from ..router import Message
 from .errors import PromptError
 
-FOLDER = Path(__file__).parent / "prompts"
-NONE: Mapping[str, Prompt] = MappingProxyType({})
-LONGEST = 40_000
+PROMPT_FOLDER = Path(__file__).parent / "prompts"
+NO_PROMPTS: Mapping[str, Prompt] = MappingProxyType({})
+MAX_PAGE_CHARS = 40_000
 """Characters of a person's own page."""
 
 
@@ -35,7 +35,7 @@ class Prompt:
         return Message(role="system", content=self.text), Message(role="user", content=block)
 
 
-def load_prompts(*names: str, own: Mapping[str, Prompt] = NONE) -> Prompt:
+def load_prompts(*names: str, own: Mapping[str, Prompt] = NO_PROMPTS) -> Prompt:
     """Return several prompts as one: the texts one after the other, and a digest of all; a person's own go first."""
     first, *more = (own[name] if name in own else load_prompt(name) for name in names)
     if not more:
@@ -49,9 +49,9 @@ def load_prompts(*names: str, own: Mapping[str, Prompt] = NONE) -> Prompt:
 @cache
 def load_prompt(name: str) -> Prompt:
     """Return a prompt that ships with the room."""
-    path = FOLDER / f"{name}.md"
+    path = PROMPT_FOLDER / f"{name}.md"
     if not path.is_file():
-        names = sorted(file.stem for file in FOLDER.glob("*.md"))
+        names = sorted(file.stem for file in PROMPT_FOLDER.glob("*.md"))
         raise PromptError(f"there is no prompt {name!r}", field="prompt", got=name, allowed=names)
     return read_prompt(name, path.read_bytes())
 
@@ -82,7 +82,7 @@ def read_folder(folder: Path) -> dict[str, str]:
     PromptError
         There is no such folder, no page in it, a page that replaces nothing, has no version or says nothing, or is too long.
     """
-    names = sorted(file.stem for file in FOLDER.glob("*.md"))
+    names = sorted(file.stem for file in PROMPT_FOLDER.glob("*.md"))
     if not folder.is_dir():
         raise PromptError(f"there is no folder {folder.name!r}", field="steer.prompts", got=folder.name)
     pages = sorted(folder.glob("*.md"))
@@ -102,7 +102,7 @@ def _own_page(name: str, body: bytes) -> str:
     except UnicodeDecodeError:
         raise PromptError(f"{name}.md is no UTF-8 text", field="steer.prompts", got=name) from None
     page = read_prompt(name, body)
-    if not page.text.strip() or len(text) > LONGEST:
-        allowed = f"1 to {LONGEST} characters"
+    if not page.text.strip() or len(text) > MAX_PAGE_CHARS:
+        allowed = f"1 to {MAX_PAGE_CHARS} characters"
         raise PromptError(f"{name}.md holds {len(text)} characters", field="steer.prompts", got=name, allowed=allowed)
     return text

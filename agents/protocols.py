@@ -23,7 +23,7 @@ T = TypeVar("T")
 Json = dict[str, Any]
 """One JSON object, as tools and the journal exchange them."""
 
-Progress = Callable[[str, Json], None]
+ProgressHook = Callable[[str, Json], None]
 """Told what happened and its small figures; shows them to a person."""
 
 
@@ -41,7 +41,7 @@ class ToolSession(Protocol):
         """Return the tool's structured answer."""
 
 
-class Journal(Protocol):
+class AgentJournal(Protocol):
     """Keeps what the agents thought; append-only, the first record under a kind and key stands."""
 
     def record(self, kind: str, key: str, body: Json) -> None:
@@ -51,7 +51,7 @@ class Journal(Protocol):
         """Return the body kept under the kind and key."""
 
 
-class Link(Protocol):
+class DatabaseLink(Protocol):
     """A connection to a database server, opened again when it was lost."""
 
     def repeated(self, deed: Callable[[Any], T]) -> T:
@@ -61,7 +61,7 @@ class Link(Protocol):
         """Close it."""
 
 
-Place = Path | Callable[[], Link]
+CheckpointPlace = Path | Callable[[], DatabaseLink]
 """Where a graph's state is kept: a file, or what opens a link to a server."""
 
 
@@ -97,22 +97,22 @@ class Toolset:
         return Toolbox(agent, held, self.sessions)
 
 
-def silent(_event: str, _figures: Json) -> None:
+def ignore_progress(_event: str, _figures: Json) -> None:
     """Show nothing."""
 
 
-def never() -> bool:
+def never_halt() -> bool:
     """Go on."""
     return False
 
 
-def unended() -> str:
+def never_end() -> str:
     """Name nothing that ends the search from outside."""
     return ""
 
 
 @dataclass(frozen=True)
-class Desk:
+class SearchContext:
     """All that the graph works with; the graph reaches for nothing else.
 
     `horizon_days` is the main horizon of the evaluation, in trading days. `halted` is asked between super-steps: the graph
@@ -123,14 +123,14 @@ class Desk:
 
     asker: Asker
     tools: Toolset
-    journal: Journal
+    journal: AgentJournal
     run: str
     seed: int
     config: AgentsConfig = field(default_factory=AgentsConfig)
     horizon_days: int = 5
-    progress: Progress = silent
-    halted: Callable[[], bool] = never
-    ended: Callable[[], str] = unended
+    progress: ProgressHook = ignore_progress
+    halted: Callable[[], bool] = never_halt
+    ended: Callable[[], str] = never_end
     most_hypotheses: int | None = None
     steer: Steer = field(default_factory=Steer)
     own: Own = field(default_factory=Own)

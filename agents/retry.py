@@ -8,17 +8,17 @@ from typing import TypeVar
 
 from ..router import AccessRefused, ModelFailed, RequestRefused
 from .errors import NodeTimedOut
-from .protocols import Desk
+from .protocols import SearchContext
 
-__all__ = ["LONGEST_REASON", "keep_failure", "tried"]
+__all__ = ["MAX_FAILURE_REASON_CHARS", "ask_with_retries", "keep_failure"]
 
 T = TypeVar("T")
 
-LONGEST_REASON = 500
+MAX_FAILURE_REASON_CHARS = 500
 """Characters of an error that are kept; providers repeat whole pages."""
 
 
-async def tried(desk: Desk, key: str, ask: Callable[[], Awaitable[T]]) -> T:
+async def ask_with_retries(desk: SearchContext, key: str, ask: Callable[[], Awaitable[T]]) -> T:
     """Return what `ask` brings within the time of a node; ask again where time may heal it.
 
     A call that is given up is taken back before the next is made. Failures are kept in the journal under the key and a
@@ -31,7 +31,7 @@ async def tried(desk: Desk, key: str, ask: Callable[[], Awaitable[T]]) -> T:
     """
     for left in range(desk.config.node_retries, -1, -1):
         try:
-            return await _within(desk.config.node_timeout_seconds, key, ask)
+            return await _ask_in_time(desk.config.node_timeout_seconds, key, ask)
         except (NodeTimedOut, ModelFailed) as error:
             number = keep_failure(desk, key, error)
             if not left or isinstance(error, RequestRefused | AccessRefused):
@@ -42,7 +42,7 @@ async def tried(desk: Desk, key: str, ask: Callable[[], Awaitable[T]]) -> T:
     raise AssertionError("the last try returns or raises")
 
 
-async def _within(seconds: float, key: str, ask: Callable[[], Awaitable[T]]) -> T:
+async def _ask_in_time(seconds: float, key: str, ask: Callable[[], Awaitable[T]]) -> T:
     """Return an answer that comes in time; what is late is cancelled, and waited for until it has gone."""
     try:
         async with asyncio.timeout(seconds):
@@ -54,7 +54,7 @@ async def _within(seconds: float, key: str, ask: Callable[[], Awaitable[T]]) -> 
         ) from error  # fmt: skip
 
 
-def keep_failure(desk: Desk, key: str, error: Exception) -> int:
+def keep_failure(desk: SearchContext, key: str, error: Exception) -> int:
     """Keep a failure under the next free number, and return it."""
     number = 1
     while desk.journal.read("failure", f"{key}/{number}") is not None:
@@ -64,4 +64,4 @@ def keep_failure(desk: Desk, key: str, error: Exception) -> int:
 
 
 def _reason(error: Exception) -> str:
-    return str(error)[:LONGEST_REASON]
+    return str(error)[:MAX_FAILURE_REASON_CHARS]

@@ -6,27 +6,27 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ..factors.describe.words import visible
+from ..factors.describe.words import replace_invisible
 
 Operator = Literal[
     "smooth", "neutralise", "shorten", "lengthen", "retime", "condition", "swap_field", "combine", "invert", "simplify"
 ]
 """Directed changes: what a critique may ask for, and what a formula's intent may say that it is."""
-UNDIRECTED = ("nudge_window", "retune", "swap_field", "swap_operator", "wrap", "hoist", "graft", "attach")
+UNDIRECTED_CHANGES = ("nudge_window", "retune", "swap_field", "swap_operator", "wrap", "hoist", "graft", "attach")
 """Changes that nobody asks for; an intent says `mutate: ` before them."""
 
 
-def _told(text: str) -> str:
-    return visible(text)
+def _make_visible(text: str) -> str:
+    return replace_invisible(text)
 
 
-def _marked(text: str) -> str:
-    return visible(text.replace("\r\n", "\n"), instead="\ufffd")
+def _mark_invisible(text: str) -> str:
+    return replace_invisible(text.replace("\r\n", "\n"), instead="\ufffd")
 
 
-Words = Annotated[str, AfterValidator(_told)]
+ReplyWords = Annotated[str, AfterValidator(_make_visible)]
 """Words of a model: what nobody can see is a blank, so that no word of it steers a terminal or hides from a reader."""
-Source = Annotated[str, AfterValidator(_marked)]
+FormulaSource = Annotated[str, AfterValidator(_mark_invisible)]
 """A formula or code: what nobody can see becomes a mark that no parser takes, and is never quietly left out."""
 
 
@@ -39,23 +39,23 @@ class Record(BaseModel):
 class Hypothesis(Record):
     """A market mechanism in words, with what would refute it."""
 
-    mechanism: Words = Field(min_length=1, max_length=80)
-    statement: Words = Field(min_length=1, max_length=2_000)
-    who_is_on_the_other_side: Words = Field(max_length=1_000)
-    why_it_persists: Words = Field(max_length=1_000)
+    mechanism: ReplyWords = Field(min_length=1, max_length=80)
+    statement: ReplyWords = Field(min_length=1, max_length=2_000)
+    who_is_on_the_other_side: ReplyWords = Field(max_length=1_000)
+    why_it_persists: ReplyWords = Field(max_length=1_000)
     direction: Literal[1, -1]
     horizon_days: int = Field(ge=1, le=250)
-    fields: list[Annotated[Words, Field(max_length=100)]] = Field(min_length=1, max_length=20)
-    regime: Words = Field(max_length=500)
-    refuted_by: Words = Field(min_length=1, max_length=1_000)
-    succeeds: Words = Field(default="", max_length=40)
+    fields: list[Annotated[ReplyWords, Field(max_length=100)]] = Field(min_length=1, max_length=20)
+    regime: ReplyWords = Field(max_length=500)
+    refuted_by: ReplyWords = Field(min_length=1, max_length=1_000)
+    succeeds: ReplyWords = Field(default="", max_length=40)
     either_way: bool = False
 
 
 class ShortText(Record):
     """A summary."""
 
-    summary: Words = Field(min_length=1, max_length=2_000)
+    summary: ReplyWords = Field(min_length=1, max_length=2_000)
 
 
 class Ideas(Record):
@@ -67,10 +67,10 @@ class Ideas(Record):
 class Candidate(Record):
     """One formula, or the code of a Python factor, what it is meant to do, and the id of the factor that it changes."""
 
-    text: Source = Field(min_length=1, max_length=8_000)
-    rationale: Words = Field(max_length=1_000)
-    intent: Words = Field(max_length=80)
-    parent: Words = Field(default="", max_length=40)
+    text: FormulaSource = Field(min_length=1, max_length=8_000)
+    rationale: ReplyWords = Field(max_length=1_000)
+    intent: ReplyWords = Field(max_length=80)
+    parent: ReplyWords = Field(default="", max_length=40)
 
 
 class Candidates(Record):
@@ -82,22 +82,22 @@ class Candidates(Record):
 class Weakness(Record):
     """One named weakness."""
 
-    code: Words = Field(min_length=1, max_length=60)
-    message: Words = Field(max_length=500)
+    code: ReplyWords = Field(min_length=1, max_length=60)
+    message: ReplyWords = Field(max_length=500)
 
 
 class Advice(Record):
     """One change that addresses a weakness."""
 
     operator: Operator
-    why: Words = Field(max_length=500)
+    why: ReplyWords = Field(max_length=500)
 
 
 class Opinion(Record):
     """Whether formulas say what their hypothesis says, as a model sees it: kept as a warning, heard by no program."""
 
     verdict: Literal["agrees", "doubts"]
-    why: Words = Field(max_length=500)
+    why: ReplyWords = Field(max_length=500)
 
 
 class Critique(Record):

@@ -35,7 +35,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.evaluation import Bench, Budget, Evaluator
+from alphaloom.evaluation import Budget, Evaluator, PanelContext
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.code.computing import Computing
 from alphaloom.evidence.gate.mean_test import proof
@@ -43,9 +43,9 @@ from alphaloom.evidence.gate.significance import lond_level
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import ComplexitySettings, WindowSettings
 from alphaloom.factors import Engine, ParseError, parse, rank_rows, sample
-from alphaloom.factors.language.syntax import LONGEST
+from alphaloom.factors.language.syntax import MAX_FORMULA_CHARS
 from alphaloom.ledger import Ledger, Run
-from alphaloom.market import Panel, PanelSource, SyntheticConfig, load_panel, nulled, simulate
+from alphaloom.market import Panel, PanelSource, SyntheticConfig, load_panel, make_null_panel, simulate
 
 from .blocks import thinned
 
@@ -105,10 +105,12 @@ class Room:
 
     def evaluator(self, ledger: Ledger) -> Evaluator:
         """Return the real evaluation service on a workspace."""
-        windows = Bench.set_up(self.panel, ledger, SETTINGS, RUN).windows
+        windows = PanelContext.set_up(self.panel, ledger, SETTINGS, RUN).windows
         rules = {"rules": {"evidence": SETTINGS.model_dump(mode="json")}, "panel": self.panel.digest}
         ledger.start_run(Run(RUN, rules, 0, RUN, clock().isoformat()))
-        return Bench(self.engine, self.scorer, windows, ledger).evaluator(RUN, Budget(evaluations=10**6, trials=10**6))
+        return PanelContext(self.engine, self.scorer, windows, ledger).evaluator(
+            RUN, Budget(evaluations=10**6, trials=10**6)
+        )
 
 
 def claim_of(text: str) -> Claim:
@@ -165,7 +167,7 @@ def _holds(text: str) -> bool:
         parse(f"-({text})")
     except ParseError:
         return False
-    return len(text) + 4 <= LONGEST
+    return len(text) + 4 <= MAX_FORMULA_CHARS
 
 
 def _weighted(seen: Sequence[Seen]) -> str:
@@ -280,7 +282,9 @@ def main() -> int:
     found = []
     for seed in range(given.seeds):
         config = SyntheticConfig(seed=seed, days=given.days, names=given.names, nothing=True)
-        found.append(outcomes(Room.of(nulled(prices, seed) if prices else simulate(config).panel), seed, given.looks))
+        found.append(
+            outcomes(Room.of(make_null_panel(prices, seed) if prices else simulate(config).panel), seed, given.looks)
+        )
         accepted = (
             ", ".join(f"{name} after {count}" for (count, name), each in found[-1].items() if each.accepted)
             or "nothing"

@@ -18,10 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
-from alphaloom.ledger.calls import CallLog, Outcome, ToolCall, latest, verified
+from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall, read_latest, verify_calls
 
 CALL = ToolCall(
-    "1a2b3c4d", "market", "preview_panel", Outcome.OK, arguments="a" * 64, rows=20, bytes=4_096, result="b" * 64,
+    "1a2b3c4d", "market", "preview_panel", CallOutcome.OK, arguments="a" * 64, rows=20, bytes=4_096, result="b" * 64,
     duration_ms=12.345,
 )  # fmt: skip
 SPARSE_SECONDS, BURST, THREADS, KILLS = 5.0, 50_000, 200, 15
@@ -29,10 +29,10 @@ WRITE = """
 import sys, time
 from datetime import UTC, datetime
 from pathlib import Path
-from alphaloom.ledger.calls import CallLog, Outcome, ToolCall
+from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall
 log = CallLog.open(Path(sys.argv[1]), clock=lambda: datetime.now(UTC))
 while True:
-    number = log.append(ToolCall("stdio", "market", "tool", Outcome.OK))
+    number = log.append(ToolCall("stdio", "market", "tool", CallOutcome.OK))
     sys.stdout.write(f"{number} {time.monotonic()}\\n")
     sys.stdout.flush()
     time.sleep(0.001)
@@ -104,8 +104,8 @@ def killed(folder: Path) -> float:
         at = time.monotonic()
         told += [line for line in process.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
         process.communicate()
-    kept = max((int(each["sequence"]) for each in latest(folder, 1)), default=0)
-    assert not verified(folder).findings
+    kept = max((int(each["sequence"]) for each in read_latest(folder, 1)), default=0)
+    assert not verify_calls(folder).findings
     lost = [float(line.split()[1]) for line in told if int(line.split()[0]) > kept]
     return at - min(lost) if lost else 0.0
 
@@ -126,7 +126,7 @@ def table(folder: Path) -> Iterator[str]:
     for name, rate in rates.items():
         yield f"{BURST:,} lines from {name}: {rate():,.0f} lines a second on the disk"
     began = time.perf_counter()
-    calls = verified(folder / "one").calls
+    calls = verify_calls(folder / "one").calls
     yield f"verified: {calls / (time.perf_counter() - began):,.0f} lines a second"
 
 

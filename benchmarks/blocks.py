@@ -30,11 +30,11 @@ from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.gate.newey_west_null import null_distribution
 from alphaloom.evidence.gate.significance import newey_west_t
 from alphaloom.evidence.originality.published import published_expressions
-from alphaloom.evidence.scoring.labels import inside
+from alphaloom.evidence.scoring.labels import cut_label
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, order_rows, row_rank_correlation
-from alphaloom.market import Panel, PanelSource, SyntheticConfig, load_panel, nulled, simulate
+from alphaloom.market import Panel, PanelSource, SyntheticConfig, load_panel, make_null_panel, simulate
 
 Series = NDArray[np.float64]
 BLOCK_DAYS: Final = 299
@@ -78,7 +78,7 @@ def beyond(found: Iterable[Scatter], horizon: int, block_days: int, share: float
 def daily_series(panel: Panel, factors: int, settings: EvidenceSettings) -> list[Series]:
     """Return the daily RankIC of published factors on all days after the warm-up, in the order of their ids' hashes."""
     whole = Window("whole", WARMUP_DAYS, panel.days, "", "")
-    order = order_rows(inside(Scorer(panel, settings).main_label, whole, settings.horizon_days))
+    order = order_rows(cut_label(Scorer(panel, settings).main_label, whole, settings.horizon_days))
     able = [each for _, each, _ in published_expressions() if each.fields <= {*panel.fields, *panel.groups}]
     chosen = sorted(able, key=lambda each: each.id)[:factors]
     return [row_rank_correlation(whole.cut(values), order) for values in Engine(panel).stream(chosen)]
@@ -135,7 +135,7 @@ def main() -> int:
     panel = thinned(load_panel(PanelSource(given.panel, given.sectors)), given.names)
     measured("as it is", panel, given.factors, given.block)
     for seed in range(given.seeds):
-        measured(f"made null by signs, seed {seed}", nulled(panel, seed), given.factors, given.block)
+        measured(f"made null by signs, seed {seed}", make_null_panel(panel, seed), given.factors, given.block)
     return 0
 
 

@@ -32,13 +32,13 @@ from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import EvidenceSettings
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, Expression, FactorError, PlantSettings, parse
-from alphaloom.factors.space.planted import Signal, draw_plants
+from alphaloom.factors.space.planted import PlantedSignal, draw_plants
 from alphaloom.market import Panel, PanelSource, Plant, SyntheticConfig, load_panel, simulate
-from alphaloom.portfolio.blend import blend, slowed
-from alphaloom.portfolio.combiners import KINDS, Ridge, combiner
-from alphaloom.portfolio.comparison import difference
+from alphaloom.portfolio.blend import blend, slow_score
+from alphaloom.portfolio.combiners import COMBINER_KINDS, Ridge, combiner
+from alphaloom.portfolio.comparison import bootstrap_difference
 from alphaloom.portfolio.market_state import market_states
-from alphaloom.portfolio.moments import Moments, measure_moments, standard_ranks
+from alphaloom.portfolio.moments import RankMoments, measure_moments, standard_ranks
 from alphaloom.portfolio.trading_rate import trading_rate
 
 Frame = NDArray[np.float32]
@@ -55,7 +55,7 @@ SETTINGS = EvidenceSettings()
 class InWildMonths:
     """A signal that is silent in months that follow a calm one."""
 
-    inner: Signal
+    inner: PlantedSignal
 
     def __call__(self, panel: Panel) -> NDArray[np.floating]:
         """Return the values ``[T, N]``."""
@@ -74,7 +74,7 @@ class Field:
     panel: Panel
     scorer: Scorer
     ranks: Sequence[Frame]
-    moments: Moments
+    moments: RankMoments
     states: NDArray[np.float64]
 
     @classmethod
@@ -108,7 +108,7 @@ def planted(seed: int, days: int, names: int, *, wild: bool) -> Mapping[str, Seq
     expected = np.where(market.panel.universe, market.expected_return, np.nan)
     found = {}
     for told, until in (("search", 0.6), ("to the seal", 0.8), ("day by day", 1.1)):
-        for kind in KINDS:
+        for kind in COMBINER_KINDS:
             taught = field.taught(until)
             signs = field.moments.signs(field.taught(0.6))
             score = blend(field.ranks, field.moments, taught, combiner(kind, H), states=field.states, signs=signs).score
@@ -119,7 +119,7 @@ def planted(seed: int, days: int, names: int, *, wild: bool) -> Mapping[str, Seq
 
 
 def _wild(plant: Plant) -> Plant:
-    return replace(plant, signal=InWildMonths(Signal(plant.text)), rank_ic=min(1.3 * plant.rank_ic, 0.08))
+    return replace(plant, signal=InWildMonths(PlantedSignal(plant.text)), rank_ic=min(1.3 * plant.rank_ic, 0.08))
 
 
 def _near(text: str, rng: np.random.Generator) -> str:
@@ -134,7 +134,7 @@ def _near(text: str, rng: np.random.Generator) -> str:
 def _sealed(score: Frame, field: Field, expected: NDArray[np.float64]) -> list[float]:
     rate = trading_rate(score, field.scorer, field.span("search", 0.0, 0.6))
     sealed = field.span("sealed", 0.8, 1.0)
-    sheet = field.scorer.score(slowed(score, rate), sealed, 1)
+    sheet = field.scorer.score(slow_score(score, rate), sealed, 1)
     return [_likeness(sealed.cut(score), sealed.cut(expected)), sheet.rank_ic, sheet.net_sharpe]
 
 
@@ -171,13 +171,13 @@ def print_panel(panel: Panel) -> None:
     taught, signs = field.taught(0.8), field.moments.signs(field.taught(0.6))
     scores = {
         kind: blend(field.ranks, field.moments, taught, combiner(kind, H), states=field.states, signs=signs).score
-        for kind in KINDS
+        for kind in COMBINER_KINDS
     }
     for window in (field.span("search", 0.0, 0.6), field.span("selection", 0.6, 0.8)):
         for kind, score in scores.items():
             rate = trading_rate(score, scorer, search)
-            plain, slow = scorer.score(score, window, 1), scorer.score(slowed(score, rate), window, 1)
-            less = difference(plain.daily, scorer.score(scores["equal"], window, 1).daily, H)
+            plain, slow = scorer.score(score, window, 1), scorer.score(slow_score(score, rate), window, 1)
+            less = bootstrap_difference(plain.daily, scorer.score(scores["equal"], window, 1).daily, H)
             said = f"{less.mean:+.4f} ({less.low:+.4f} to {less.high:+.4f}){', a tie' if less.is_tie else ''}"
             print(
                 f"{window.name:10}{kind:9} RankIC {plain.rank_ic:+.4f} t {plain.t:+.1f}, less equal {said}; after costs "

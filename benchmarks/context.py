@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.router.context import ContextCache, HashedEmbedder, SqliteStore, split
+from alphaloom.router.context import ContextCache, HashedEmbedder, SqliteStore, split_chunks
 from alphaloom.router.context.index import Cutting, Index
-from alphaloom.router.context.passages import Ranked, Source, by_words, ranked
-from alphaloom.router.context.terms import Terms, relevance
+from alphaloom.router.context.passages import PassageSource, Ranked, rank_chunks, score_by_words
+from alphaloom.router.context.terms import StemCounts, bm25_scores
 
 FIRST = 5
 SEED, DOCUMENTS, FILLER, TIMES = 7, 6, 1500, 5
@@ -114,23 +114,23 @@ def _fact(at: int, text: str, start: int, said: str, name: str, matter: tuple[st
     return Fact(at, first, first + len(said), (words, forms, other, nameless))
 
 
-def ways(sources: Sequence[Source]) -> dict[str, Way]:
+def ways(sources: Sequence[PassageSource]) -> dict[str, Way]:
     """Return the ways to rank chunks that are set beside each other."""
     embedder = HashedEmbedder()
     places = [
         Ranked(at, first, stop) for at, each in enumerate(sources) for first, stop, _ in each.index.places.tolist()
     ]
     bare = [sources[each.source].text[each.first : each.stop] for each in places]
-    terms, vectors = Terms.of(bare), np.concatenate([source.index.vectors for source in sources])
+    terms, vectors = StemCounts.of(bare), np.concatenate([source.index.vectors for source in sources])
 
     def by(score: Callable[[str], NDArray[np.floating[Any]]]) -> Way:
         return lambda query: [places[at] for at in np.argsort(-score(query), kind="stable")]
 
     return {
-        "plain BM25": by(lambda query: relevance(query, terms)),
+        "plain BM25": by(lambda query: bm25_scores(query, terms)),
         "vectors": by(lambda query: vectors @ embedder.embed([query])[0]),
-        "BM25 by window": by(lambda query: by_words(query, sources)),
-        "as retrieved": lambda query: ranked(query, embedder.embed([query])[0], sources),
+        "BM25 by window": by(lambda query: score_by_words(query, sources)),
+        "as retrieved": lambda query: rank_chunks(query, embedder.embed([query])[0], sources),
     }
 
 
@@ -141,7 +141,7 @@ def found(fact: Fact, first: Sequence[Ranked]) -> bool:
 
 def recall(kind: str, texts: Sequence[str], facts: Sequence[Fact]) -> Iterator[str]:
     """Yield the table of what is found, and of the tokens that are read for it."""
-    sources = [Source(str(at), text, "public", Index.of(text, Cutting(), HashedEmbedder())) for at, text in enumerate(texts)]  # fmt: skip
+    sources = [PassageSource(str(at), text, "public", Index.of(text, Cutting(), HashedEmbedder())) for at, text in enumerate(texts)]  # fmt: skip
     total = sum(source.index.tokens for source in sources)
     first = {name: [[rank(each)[:FIRST] for each in fact.questions] for fact in facts] for name, rank in ways(sources).items()}  # fmt: skip
     yield f"{kind}: {len(facts)} statements in {len(texts)} documents, {total:,} tokens; recall@{FIRST} in per cent"
@@ -155,7 +155,7 @@ def recall(kind: str, texts: Sequence[str], facts: Sequence[Fact]) -> Iterator[s
     yield f"| of everything | {' | '.join(f'1/{total / each:.0f}' for each in read)} | 1 |"
 
 
-def _tokens(first: Sequence[Ranked], sources: Sequence[Source]) -> int:
+def _tokens(first: Sequence[Ranked], sources: Sequence[PassageSource]) -> int:
     return sum(Cutting().tokenizer.count(sources[each.source].text[each.first : each.stop]) for each in first)
 
 
@@ -171,16 +171,16 @@ def timed(deed: Callable[[], object]) -> float:
 
 def speed(text: str, folder: Path) -> Iterator[str]:
     """Yield the table of CPU time for one document of a thousand chunks."""
-    text = text[: split(text)[999].stop]
-    chunks = split(text)
+    text = text[: split_chunks(text)[999].stop]
+    chunks = split_chunks(text)
     texts = [text[chunk.first : chunk.stop] for chunk in chunks]
     stores = [SqliteStore(folder / f"{number}.db") for number in range(TIMES)]
     caches = iter([ContextCache(store) for store in stores])
     warm = ContextCache(stores[0])
     deeds: dict[str, Callable[[], object]] = {
-        "cut": lambda: split(text),
+        "cut": lambda: split_chunks(text),
         "embed": lambda: HashedEmbedder().embed(texts),
-        "count words": lambda: Terms.of(texts),
+        "count words": lambda: StemCounts.of(texts),
         "add, for the first time": lambda: next(caches).add(text, sensitivity="public"),
         "add again": lambda: warm.add(text, sensitivity="public"),
     }

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from alphaloom.serving.gateway.fair_scheduler import Gate, Order, fairest
+from alphaloom.serving.gateway.fair_scheduler import FairScheduler, PickTenant, pick_fairest
 from alphaloom.serving.gateway.quota import FairnessSettings
 from alphaloom.serving.gateway.tenants import Tenant
 
@@ -74,11 +74,11 @@ def in_turn(ready: Sequence[Tenant]) -> Tenant:
     return min(ready, key=lambda tenant: (tenant.last, tenant.waiting[0].number))
 
 
-ORDERS: dict[str, tuple[Order, float]] = {
+ORDERS: dict[str, tuple[PickTenant, float]] = {
     "FIFO": (first_come, 1.0),
     "round robin": (in_turn, 1.0),
-    "VTC": (fairest, 100.0),
-    "VTC 1:2": (fairest, 2.0),
+    "VTC": (pick_fairest, 100.0),
+    "VTC 1:2": (pick_fairest, 2.0),
 }
 """Orders, and what a token out weighs in them beside one in; it keeps a place of this endpoint 100 times as long."""
 
@@ -119,7 +119,7 @@ class Scenario:
     seed: int = 0
 
 
-async def quiet(gate: Gate, scenario: Scenario) -> list[float]:
+async def quiet(gate: FairScheduler, scenario: Scenario) -> list[float]:
     """Return waiting and service of each call of the quiet tenant, in seconds."""
     loop, rng = asyncio.get_running_loop(), np.random.default_rng([scenario.seed, 1])
     found: list[float] = []
@@ -139,7 +139,7 @@ async def quiet(gate: Gate, scenario: Scenario) -> list[float]:
     return found
 
 
-async def flood(gate: Gate, scenario: Scenario, kind: Iterator[Size]) -> None:
+async def flood(gate: FairScheduler, scenario: Scenario, kind: Iterator[Size]) -> None:
     """Ask again and again, at once."""
     while True:
         size = next(kind)
@@ -148,11 +148,11 @@ async def flood(gate: Gate, scenario: Scenario, kind: Iterator[Size]) -> None:
             place.took(size.tokens_out)
 
 
-async def beside_flood(scenario: Scenario, order: Order, weight: float) -> list[float]:
+async def beside_flood(scenario: Scenario, order: PickTenant, weight: float) -> list[float]:
     """Return the quiet tenant's seconds beside the flood."""
     settings = FairnessSettings.model_validate({"places": scenario.places, "default": {"queue": 10_000}})
     settings = settings.model_copy(update={"output_weight": weight})
-    gate = Gate(settings, clock=asyncio.get_running_loop().time, order=order)
+    gate = FairScheduler(settings, clock=asyncio.get_running_loop().time, order=order)
     kind = sizes(scenario.seed + 1000, scenario.longer)
     tasks = [asyncio.create_task(flood(gate, scenario, kind)) for _ in range(WAITING + scenario.places)]
     found = await quiet(gate, scenario)
@@ -165,7 +165,7 @@ async def beside_flood(scenario: Scenario, order: Order, weight: float) -> list[
 async def alone(scenario: Scenario) -> list[float]:
     """Return the quiet tenant's seconds alone, on half of the places."""
     settings = FairnessSettings.model_validate({"places": scenario.places // 2, "default": {"queue": 10_000}})
-    return await quiet(Gate(settings, clock=asyncio.get_running_loop().time), scenario)
+    return await quiet(FairScheduler(settings, clock=asyncio.get_running_loop().time), scenario)
 
 
 def tail(seconds: Sequence[float]) -> float:

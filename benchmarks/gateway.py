@@ -30,9 +30,9 @@ from typing import Any
 import httpx2
 import numpy as np
 
-from alphaloom.desk.cli.serve.server import Terms, serve
-from alphaloom.serving.gateway import Endpoint, Gateway, GatewaySettings, application
-from alphaloom.serving.gateway.fair_scheduler import Gate
+from alphaloom.desk.cli.serve.server import ServerTerms, serve_until_signal
+from alphaloom.serving.gateway import Gateway, GatewayEndpoint, GatewaySettings, application
+from alphaloom.serving.gateway.fair_scheduler import FairScheduler
 
 from .fairness import MEAN_SECONDS, ORDERS, WAITING, Size, sizes
 
@@ -101,8 +101,13 @@ def gateway(there: socket.socket, address: str, order: str, places: int, part: f
     default = {"queue": 10_000, "calls": max(1, int(part * places)) if part < 1 else None}
     settings = GatewaySettings.model_validate({"places": places, "output_weight": weight, "default": default})
     fairness = settings.fairness()
-    gate = Gate(fairness, clock=time.monotonic, order=rule)
-    serve(application(Gateway(Endpoint(address), gate, fairness, settings, str)), there, Terms(1), lambda: False)
+    gate = FairScheduler(fairness, clock=time.monotonic, order=rule)
+    serve_until_signal(
+        application(Gateway(GatewayEndpoint(address), gate, fairness, settings, str)),
+        there,
+        ServerTerms(1),
+        lambda: False,
+    )
 
 
 @contextmanager

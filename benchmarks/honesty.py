@@ -29,10 +29,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.campaign import Campaign, Settings
-from alphaloom.desk.cli.evidence.control import HEAD, line, told
-from alphaloom.desk.cli.evidence.null_runs import Kept, NullRuns, code, on_panel, on_synthetic
-from alphaloom.evaluation import Bench, Budget, Evaluator
-from alphaloom.evaluation.checks.negative_control import NullRun, Tally, share_interval
+from alphaloom.desk.cli.evidence.control import CONTROL_HEADER, describe_tally, format_seed_line
+from alphaloom.desk.cli.evidence.null_runs import (
+    AnswerFolder,
+    NullRuns,
+    digest_code,
+    make_panel_settings,
+    make_synthetic_settings,
+)
+from alphaloom.evaluation import Budget, Evaluator, PanelContext
+from alphaloom.evaluation.checks.negative_control import ControlTally, NullRun, share_interval
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.windows import Window, fix_windows
 from alphaloom.factors import Engine, parse, planted_market, row_rank_correlation, sample
@@ -111,14 +117,14 @@ class Question:
 
     def kept(self, seed: int, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the answer of a seed, made once; `seconds` says how long it took."""
-        place = self.folder / f"{self.name}-{digest([str(self.size), code(), Path(__file__).read_text()])[:8]}"
+        place = self.folder / f"{self.name}-{digest([str(self.size), digest_code(), Path(__file__).read_text()])[:8]}"
         place.mkdir(parents=True, exist_ok=True)
 
         def timed() -> dict[str, Any]:
             began = time.monotonic()
             return make() | {"seconds": round(time.monotonic() - began, 1)}
 
-        return Kept(place).answer(f"seed-{seed:04d}", timed)
+        return AnswerFolder(place).answer(f"seed-{seed:04d}", timed)
 
 
 def nothing_there(question: Question) -> bool:
@@ -129,17 +135,17 @@ def nothing_there(question: Question) -> bool:
             say("no panel: name one with --panel FILE")
             return True
         base = base.on(base.market.given(question.panel, question.sectors, None))
-        settings = on_panel(base, Nulling(), question.size.budget)
-        say(f"{question.panel.name}, its returns made null, {question.size.evaluations} evaluations\n{HEAD}")
+        settings = make_panel_settings(base, Nulling(), question.size.budget)
+        say(f"{question.panel.name}, its returns made null, {question.size.evaluations} evaluations\n{CONTROL_HEADER}")
     else:
-        settings = on_synthetic(base, question.size.days, question.size.names, question.size.budget)
-        say(f"nothing in {question.size}\n{HEAD}")
+        settings = make_synthetic_settings(base, question.size.days, question.size.names, question.size.budget)
+        say(f"nothing in {question.size}\n{CONTROL_HEADER}")
     runs: list[NullRun] = []
     for run in NullRuns(settings, question.folder, clock).outcomes(question.seeds):
         runs.append(run)
-        say(line(run))
-    tally = Tally(question.name, runs)
-    say(told(tally))
+        say(format_seed_line(run))
+    tally = ControlTally(question.name, runs)
+    say(describe_tally(tally))
     most = MOST_FOOLED[question.name]
     return verdict(tally.fooled <= most, f"{tally.fooled} markets with an acceptance, at most {most} asked")
 
@@ -172,7 +178,7 @@ def known_factor(seed: int, size: Size, workspace: Path) -> dict[str, Any]:
 
     market = simulate(config, [Plant(KNOWN, signal, KNOWN_RANK_IC)])
     with Ledger.open(workspace, clock=clock) as ledger:
-        bench = Bench.set_up(market.panel, ledger, EvidenceSettings(), f"known-{seed}")
+        bench = PanelContext.set_up(market.panel, ledger, EvidenceSettings(), f"known-{seed}")
         ledger.start_run(Run("known", {}, seed, f"known-{seed}", clock().isoformat()))
         evaluator = bench.evaluator("known", size.budget)
         spend_nine(evaluator, seed)

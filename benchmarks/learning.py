@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.router.config import Tier
-from alphaloom.router.policy.learning import TIERS, WAYS, Bounds, Learner, Outcome, Prior, Way, cost_per_valid
+from alphaloom.router.policy.learning import TIERS, WAYS, Bounds, Learner, Prior, TierOutcome, Way, cost_per_valid
 
 Cell: TypeAlias = tuple[str, str]
 Laws: TypeAlias = Mapping[Cell, Mapping[Tier, float]]
@@ -58,7 +58,7 @@ class World:
     spent: float = 0.0
     below_floor: int = 0
 
-    def play(self, strategy: Strategy, learn: Callable[[Outcome], None], halves: Sequence[Laws]) -> float:
+    def play(self, strategy: Strategy, learn: Callable[[TierOutcome], None], halves: Sequence[Laws]) -> float:
         """Return US dollars for a valid reply."""
         chosen = np.random.default_rng([self.seed, 0]).integers(len(LAWS), size=self.tasks)
         for task, number in enumerate(chosen):
@@ -70,14 +70,16 @@ class World:
                 attempt += 1
         return self.spent / self.tasks
 
-    def ask(self, way: Way, cell: Cell, now: Laws, luck: np.random.Generator, learn: Callable[[Outcome], None]) -> bool:
+    def ask(
+        self, way: Way, cell: Cell, now: Laws, luck: np.random.Generator, learn: Callable[[TierOutcome], None]
+    ) -> bool:
         """Return whether one ask by one way ends in a valid reply."""
         self.below_floor += way == "local" and cell[1] == "hard" and now[cell]["local"] < Bounds().floor
         tiers: tuple[Tier, ...] = TIERS if way == "cascade" else (way,)
         for tier in tiers:
             success, price = bool(luck.random() < now[cell][tier]), PRICE[tier] * float(luck.gamma(4, 0.25))
             self.spent += price + (0.0 if success else FAILURE)
-            learn(Outcome(cell[0], tier, success, price, cell[1]))
+            learn(TierOutcome(cell[0], tier, success, price, cell[1]))
             if success:
                 return True
         return False
@@ -107,11 +109,11 @@ def learner(seed: int, **bounds: object) -> Learner:
 HALF_LIFE = 100.0
 
 
-def nobody(_: Outcome) -> None:
+def nobody(_: TierOutcome) -> None:
     """Learn nothing."""
 
 
-def strategies(seed: int) -> dict[str, tuple[Strategy, Callable[[Outcome], None]]]:
+def strategies(seed: int) -> dict[str, tuple[Strategy, Callable[[TierOutcome], None]]]:
     """Return every strategy, and who hears of its outcomes."""
     free, held = learner(seed, floor=0.0), learner(seed, try_hard_locally=True)
     return {

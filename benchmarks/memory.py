@@ -18,10 +18,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from alphaloom.agents import Desk, Steer, Toolset
+from alphaloom.agents import SearchContext, Steer, Toolset
 from alphaloom.agents.nodes.idea import prompt_context
 from alphaloom.agents.offline.mechanism import mechanisms
-from alphaloom.evaluation import Bench, Budget, Evaluator, recall_facts
+from alphaloom.evaluation import Budget, Evaluator, PanelContext, recall_facts
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.ledger import Attempt, Evaluation, Ledger, Run
@@ -79,14 +79,14 @@ def measured(size: int, seed: int, folder: Path) -> str:
     panel = simulate(SyntheticConfig(seed=seed, days=420, names=60), []).panel
     windows = WindowSettings(search=0.5, selection=0.35, min_search_days=40, min_selection_days=40, min_sealed_days=40)
     with Ledger.open(folder, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as ledger:
-        bench = Bench.set_up(panel, ledger, EvidenceSettings(windows=windows), "memory")
+        bench = PanelContext.set_up(panel, ledger, EvidenceSettings(windows=windows), "memory")
         ledger.start_run(Run("run", {"panel": panel.digest, "last_day": str(panel.dates[-1])}, seed, "memory", "2026"))
         evaluator = fill(bench.evaluator("run", Budget(evaluations=2 * size, trials=1)), size, seed)
         began = time.process_time()
         facts = recall_facts(evaluator, 100, GOAL)
         took = time.process_time() - began
     silence = Silence()
-    desk = Desk(silence, Toolset({}), silence, "run", seed, steer=Steer(goal=GOAL))
+    desk = SearchContext(silence, Toolset({}), silence, "run", seed, steer=Steer(goal=GOAL))
     body = prompt_context(desk, facts, 9, 5)
     whole, record = len(json.dumps(body)), len(json.dumps(body["record"]))
     return f"{size:>8,} {whole:>12,} {record:>12,} {took:>10.2f}"

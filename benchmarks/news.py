@@ -19,18 +19,18 @@ from pathlib import Path
 
 import pyarrow.parquet as pa_parquet
 
-from alphaloom.news import Verdict, examine, sanitise
-from alphaloom.news.screening.crowd import VOICES, WINDOW_HOURS, Utterance, noise
+from alphaloom.news import ScreeningVerdict, judge_text, sanitise
+from alphaloom.news.screening.crowd import MIN_BURST_VOICES, WINDOW_HOURS, Utterance, find_bursts
 from alphaloom.news.screening.sketch import bands
 
 SHOWN = 12
 Z = 1.959964
 
 
-def judged(texts: Sequence[str]) -> tuple[list[Verdict], float]:
+def judged(texts: Sequence[str]) -> tuple[list[ScreeningVerdict], float]:
     """Return the verdicts on texts, and how many a second of processor time gave."""
     began = time.process_time()
-    verdicts = [examine(sanitise(text)) for text in texts]
+    verdicts = [judge_text(sanitise(text)) for text in texts]
     return verdicts, len(texts) / (time.process_time() - began)
 
 
@@ -57,8 +57,8 @@ def shouted(texts: Sequence[str], symbols: Sequence[str], times: Sequence[dateti
     for number, (text, symbol, moment) in enumerate(zip(texts, symbols, times, strict=True)):
         known = round(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000
         said[symbol].append(Utterance(f"{number:09d}", known, str(number), False, bands(text)))
-    found = [int(item) for each in said.values() for item in noise(each)]
-    yield f"  noise, were each text a voice of its own ({VOICES} voices in {WINDOW_HOURS:g} h): {len(found)} ({len(found) / len(texts):.2%})"
+    found = [int(item) for each in said.values() for item in find_bursts(each)]
+    yield f"  noise, were each text a voice of its own ({MIN_BURST_VOICES} voices in {WINDOW_HOURS:g} h): {len(found)} ({len(found) / len(texts):.2%})"
     for text, count in Counter(texts[number][:80] for number in found).most_common(4):
         yield f"    {count:>5} {text!r}"
 

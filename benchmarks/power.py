@@ -34,8 +34,8 @@ from scipy.stats import norm
 from alphaloom.evidence.gate.newey_west_null import null_distribution
 from alphaloom.evidence.gate.significance import lond_level, newey_west_t
 from alphaloom.evidence.scoring.exposures import Exposures, measure_exposures
-from alphaloom.evidence.scoring.holding_ic import held_ranks
-from alphaloom.evidence.scoring.idiosyncratic_vol import own_risk
+from alphaloom.evidence.scoring.holding_ic import holding_ranks
+from alphaloom.evidence.scoring.idiosyncratic_vol import idiosyncratic_volatility
 from alphaloom.factors import Engine, order_rows, rank_rows, row_rank_correlation
 from alphaloom.factors.space.planted import GRAMMAR
 from alphaloom.factors.space.sampling import sample
@@ -88,7 +88,7 @@ class World:
     @cached_property
     def risk(self) -> Frame:
         """Return each name's own risk."""
-        return own_risk(self.panel, self.exposures)
+        return idiosyncratic_volatility(self.panel, self.exposures)
 
     def rows(self, span: int) -> slice:
         """Return the window's days whose label of so many days ends inside."""
@@ -182,7 +182,7 @@ def plant(world: World, values: NDArray[np.float32]) -> Planted:
     known = np.where(world.panel.universe, values, np.nan).astype(np.float64)
     daily = np.nan_to_num(normal_scores(known)) * world.usual
     own = slice(world.start, world.stop)
-    held = held_ranks(known[own], H)[: world.stop - world.start - 2]
+    held = holding_ranks(known[own], H)[: world.stop - world.start - 2]
     plain = order_rows(known[world.rows(H)])
     orders = {name: plain for name in EVERY} | {HELD: order_rows(held)}
     label, noise = world.label(daily, H), world.label(np.nan_to_num(world.daily), H)

@@ -15,11 +15,11 @@ import importlib
 import sys
 from typing import Any
 
-from alphaloom.serving import DEVICES, Architecture, Request, found
+from alphaloom.serving import DEVICES, Architecture, Request, find_model
 from alphaloom.serving.cache import token_bytes
-from alphaloom.serving.choice import choose
+from alphaloom.serving.choice import choose_launch
 from alphaloom.serving.devices import GIB, Device
-from alphaloom.serving.fit import Budget
+from alphaloom.serving.fit import MemoryBudget
 from alphaloom.serving.tensors import bytes_of, tensors
 
 USUAL = ("Llama-3.2-1B", "Llama-3.1-8B", "Qwen3-8B", "Gemma-2-9B", "Phi-4", "gpt-oss-20b", "Llama-3.1-70B")
@@ -42,7 +42,7 @@ def nearest(torch: Any) -> Device:
     return min(named or [one for one in DEVICES.values() if one.gpu], key=lambda one: abs(one.memory - memory))
 
 
-def weights(torch: Any, model: Architecture, chosen: Budget) -> list[Any]:
+def weights(torch: Any, model: Architecture, chosen: MemoryBudget) -> list[Any]:
     """Allocate one GPU's part of the weights, each matrix for itself: 16 bits, or bytes where they are fewer."""
     held = []
     for tensor in tensors(model):
@@ -56,7 +56,7 @@ def weights(torch: Any, model: Architecture, chosen: Budget) -> list[Any]:
     return held
 
 
-def cache(torch: Any, model: Architecture, chosen: Budget, share: float) -> tuple[list[Any], int]:
+def cache(torch: Any, model: Architecture, chosen: MemoryBudget, share: float) -> tuple[list[Any], int]:
     """Allocate a share of the cache, layer by layer in whole blocks; return it with the bytes that it should take."""
     of_block = token_bytes(model, chosen.kv_bytes, chosen.gpus) * chosen.rules.block
     blocks = max(1, int(chosen.cache * share) // of_block)
@@ -67,7 +67,7 @@ def cache(torch: Any, model: Architecture, chosen: Budget, share: float) -> tupl
 
 def compared(torch: Any, model: Architecture, device: Device, share: float) -> bool:
     """Compare one model's bytes, and say them."""
-    chosen = choose(Request(model), device).budget
+    chosen = choose_launch(Request(model), device).budget
     before = torch.cuda.memory_allocated()
     held = weights(torch, model, chosen)
     for_weights = torch.cuda.memory_allocated() - before
@@ -129,7 +129,7 @@ def main() -> int:
     say(
         f"{torch.cuda.get_device_name(0)}, {memory / GIB:.1f} GiB; the table has {device.title}, {device.memory / GIB:.1f} GiB"
     )
-    well = [compared(torch, found(name), device, asked.share) for name in asked.model]
+    well = [compared(torch, find_model(name), device, asked.share) for name in asked.model]
     efficiencies(torch, device)
     return 0 if all(well) else 1
 

@@ -9,14 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .campaign import CONTEXT, WORKSPACE, Campaign, Clock, Settings, Show
-    from .progress import Meter, Progress
+    from .campaign import CONTEXT_FILE, WORKSPACE, Campaign, Clock, Settings, Show
+    from .progress import Progress, ProgressMeter
 
-PLACES = {
-    "CONTEXT": "campaign",
+PUBLIC_MODULES = {
+    "CONTEXT_FILE": "campaign",
     "Campaign": "campaign",
     "Clock": "campaign",
-    "Meter": "progress",
+    "ProgressMeter": "progress",
     "Progress": "progress",
     "Settings": "campaign",
     "Show": "campaign",
@@ -25,12 +25,12 @@ PLACES = {
 """Public names and their modules."""
 
 __all__ = [
-    "CONTEXT",
+    "CONTEXT_FILE",
     "WORKSPACE",
     "Campaign",
     "Clock",
-    "Meter",
     "Progress",
+    "ProgressMeter",
     "Settings",
     "Show",
 ]
@@ -38,8 +38,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
-    if name in PLACES:
-        value = getattr(import_module(f".{PLACES[name]}", __name__), name)
+    if name in PUBLIC_MODULES:
+        value = getattr(import_module(f".{PUBLIC_MODULES[name]}", __name__), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,41 +14,50 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ..agents import AgentsConfig, Desk, Models, Own, Steer, Toolset, run_graph
+from ..agents import AgentsConfig, Models, Own, SearchContext, Steer, Toolset, run_graph
 from ..agents.attendance import Attendance
 from ..agents.graph import State
-from ..agents.interruption import quietly_interrupted
-from ..agents.nodes.documents import Documents, sorted_out
-from ..agents.offline import DESCRIPTION, NAME, researcher
-from ..agents.unusable_replies import ASKED, unusable_replies
-from ..evaluation import Bench, Budget, CampaignResult, Dossier, Evaluator, close, named, write_closing
-from ..evaluation.checks.power import state_before
-from ..evaluation.run_start import begin, refuse_other_stream
+from ..agents.interruption import silence_interruption
+from ..agents.nodes.documents import Documents, select_documents
+from ..agents.offline import OFFLINE_DESCRIPTION, OFFLINE_MODEL_NAME, make_researcher
+from ..agents.unusable_replies import QUESTION_WORDS, describe_unusable_replies
+from ..evaluation import (
+    Budget,
+    CampaignResult,
+    Evaluator,
+    PanelContext,
+    ResultsBuilder,
+    close,
+    find_campaign,
+    write_closing,
+)
+from ..evaluation.checks.power import record_first_power
+from ..evaluation.run_start import begin_run, refuse_other_stream
 from ..evidence import EvidenceSettings
 from ..evidence.code.sandbox import Jail, SandboxSettings
-from ..evidence.settings import RECORDED, as_recorded
+from ..evidence.settings import RECORDED_CONTEXT, complete_settings
 from ..factors import MarketSettings, warm_up
 from ..ledger import AlphaloomError, Journal, Ledger, read_json, read_settings, write_json
-from ..ledger.requests import stops
+from ..ledger.requests import count_stops
 from ..market import Panel
-from ..market.point_in_time import without
-from ..market.sensitivity import ALL, marked
-from ..news import screened
+from ..market.point_in_time import drop_fields
+from ..market.sensitivity import ALL_FIELDS, withheld_fields
+from ..news import screen_text
 from ..risk import Policy
 from ..router import Confidential, ModelSettings, Router
 from ..router.calls.task import Sensitivity
-from ..router.context import ContextSettings, opened, read_documents, strictest
-from ..router.endpoints.health import refuse_keyless, silent
-from ..router.policy.eligibility import barred
-from ..sandbox.seed import drawn_seed
-from ..search.constraints import Mandate
+from ..router.context import ContextSettings, open_store, read_documents, strictest
+from ..router.endpoints.health import find_silent_models, refuse_keyless
+from ..router.policy.eligibility import bar_reason
+from ..sandbox.seed import draw_seed
+from ..search.constraints import SearchConstraints
 from ..search.seeds import read_seeds
 from .progress import Progress
-from .progress_reporter import RUNNING, Attention, refuse_undecided
+from .progress_reporter import STATUS_RUNNING, ProgressReporter, refuse_undecided
 from .trade import summary, trade
 
 WORKSPACE = Path(".alphaloom")
-CONTEXT = "context.db"
+CONTEXT_FILE = "context.db"
 """File of a workspace: what was worked out of documents; made again where it is missing."""
 Clock = Callable[[], datetime]
 Show = Callable[[Progress], None]
@@ -74,7 +83,7 @@ class Settings(BaseModel):
 
     @field_validator("name")
     @classmethod
-    def _in_a_run_id(cls, name: str) -> str:
+    def _check_name(cls, name: str) -> str:
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,40}", name):
             raise ValueError("should be of small letters a to z, digits and hyphens, no hyphen first, 41 at most")
         return name
@@ -82,7 +91,9 @@ class Settings(BaseModel):
     @classmethod
     def recorded(cls, kept: Mapping[str, Any]) -> Self:
         """Read the settings that a run wrote down, also those of an older version."""
-        return cls.model_validate({**kept, "evidence": as_recorded(kept["evidence"])}, context={RECORDED: True})
+        return cls.model_validate(
+            {**kept, "evidence": complete_settings(kept["evidence"])}, context={RECORDED_CONTEXT: True}
+        )
 
     def on(self, market: MarketSettings) -> Settings:
         """Return the settings with another market."""
@@ -106,7 +117,7 @@ class Campaign:
     workspace: Path = WORKSPACE
     run_id: str = ""
     clock: Clock = lambda: datetime.now(UTC)
-    draw: Callable[[], int] = drawn_seed
+    draw: Callable[[], int] = draw_seed
     ledger: str = ""
     render: ClassVar[Callable[[Path], Path] | None] = None
 
@@ -141,7 +152,7 @@ class Campaign:
         """Go on with a run that was interrupted; a finished one is read again. `where` is as for `contained`."""
         place = workspace or WORKSPACE
         with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-            row = named(ledger, run)
+            row = find_campaign(ledger, run)
             folder = ledger.files(row.id) if row.status == "done" else ledger.run_folder(row.id)
             refuse_undecided(ledger, row)
             if row.status == "done":
@@ -156,7 +167,7 @@ class Campaign:
         show = progress or (lambda _: None)
         if not self.run_id:  # what a run still needs may be on record already
             refuse_keyless(self._asked(self.settings.agents.sensitivity), os.environ)
-        own, texts = (Own(), {}) if self.run_id else self._brought(show)
+        own, texts = (Own(), {}) if self.run_id else self._read_own_inputs(show)
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
         panel = self._told(panel)
@@ -167,36 +178,36 @@ class Campaign:
             jail.ready(needed=self.settings.agents.python)
             self.recognise(ledger, panel)
             python, steer = self.settings.agents.python, self.settings.steer
-            Mandate(steer.fields).fit(panel)
-            bench = Bench.set_up(panel, ledger, self.settings.evidence, dataset, runner=jail)
+            SearchConstraints(steer.fields).fit(panel)
+            bench = PanelContext.set_up(panel, ledger, self.settings.evidence, dataset, runner=jail)
             if not self.run_id:
                 refuse_other_stream(ledger, bench.windows, self.settings.evidence)
             for text in texts.values():
                 ledger.put(text.encode())
-            run = self.run_id or begin(
+            run = self.run_id or begin_run(
                 self.settings, ledger, panel, (dataset, self.clock(), self.draw()), own.model_dump(mode="json")
             )
-            heard = stops(ledger, run)
+            heard = count_stops(ledger, run)
             own = Own.model_validate(ledger.run(run).config.get("own", {}))
-            mandate = Mandate(steer.fields, steer.avoid, frozenset(seed.text for seed in own.seeds))
+            mandate = SearchConstraints(steer.fields, steer.avoid, frozenset(seed.text for seed in own.seeds))
             with ledger.lock(run):
-                ledger.finish_run(run, RUNNING)
+                ledger.finish_run(run, STATUS_RUNNING)
                 warm_up(lambda line: show(Progress("compiling the kernels", message=line)))
                 settings = self.settings
                 evaluator = bench.evaluator(
                     run, settings.budget, python=python, mandate=mandate, approve=settings.approve
                 )
-                attention = Attention(evaluator, settings.agents.rounds, show, self.clock, heard)
+                attention = ProgressReporter(evaluator, settings.agents.rounds, show, self.clock, heard)
                 result = self._finish(ledger, run, self._search(evaluator, own, attention))
                 attention.note("done")
                 return result
 
-    def _brought(self, show: Show) -> tuple[Own, dict[str, str]]:
+    def _read_own_inputs(self, show: Show) -> tuple[Own, dict[str, str]]:
         """Return what the person brings along, and the texts of the documents in it by their ids."""
         own, context = Own.gathered(self.settings.steer, read_settings, read_seeds), self.settings.context
         if context.documents:
             show(Progress("reading the documents"))
-        given, texts = read_documents(context, self.settings.agents.sensitivity, screened)
+        given, texts = read_documents(context, self.settings.agents.sensitivity, screen_text)
         if given:
             self._asked(strictest(each.sensitivity for each in given if not each.held))
         return own.model_copy(update={"documents": tuple(given)}), texts
@@ -205,7 +216,9 @@ class Campaign:
         """Return the models that may be told what bears a label."""
         models, agents = self.settings.models.models, self.settings.agents
         bound = strictest([agents.sensitivity, label]), agents.jurisdiction
-        asked = {name: model for name, model in models.items() if not barred(model, *bound, bool(model.attestation))}
+        asked = {
+            name: model for name, model in models.items() if not bar_reason(model, *bound, bool(model.attestation))
+        }
         if not asked:
             raise Confidential(
                 "no model of this campaign may be told what its agents ask", field="models.models",
@@ -225,14 +238,14 @@ class Campaign:
         away = sorted(name for name, model in asked.items() if model.place != "local")
         borne = ["confidential"] if agents.sensitivity == "confidential" else []
         borne += [f"jurisdiction:{agents.jurisdiction}"] if agents.jurisdiction else []
-        found = marked(panel, self.settings.market.labels, borne) if away else frozenset()
-        if ALL in found:
+        found = withheld_fields(panel, self.settings.market.labels, borne) if away else frozenset()
+        if ALL_FIELDS in found:
             raise AlphaloomError(
                 "This data is marked, and a model that is not local would be told of it.", field="market.labels",
                 got=away, allowed="models with place: local",
                 hint="Leave the others out of models.models, or let agents.sensitivity be confidential.",
             )  # fmt: skip
-        return without(panel, found)
+        return drop_fields(panel, found)
 
     def recognise(self, ledger: Ledger, panel: Panel) -> None:
         """Check that a resumed run still sees the same data, before anything is fixed for other data."""
@@ -243,7 +256,7 @@ class Campaign:
                 allowed=known[:12], hint="Restore the file, or start a new run.",
             )  # fmt: skip
 
-    def _search(self, evaluator: Evaluator, own: Own, attention: Attention) -> dict[str, Any]:
+    def _search(self, evaluator: Evaluator, own: Own, attention: ProgressReporter) -> dict[str, Any]:
         """Let the agents search, then close: combination, seal, book, risk gate; write what came of it.
 
         Raises
@@ -253,45 +266,52 @@ class Campaign:
         """
         evaluator.begin()
         unheard = self.settings.models.unheard(self.settings.steer)
-        _, doubts = sorted_out(own.documents, evaluator.windows.search.last_day)
-        for said in [*state_before(evaluator), *unheard, *doubts]:
+        _, doubts = select_documents(own.documents, evaluator.windows.search.last_day)
+        for said in [*record_first_power(evaluator), *unheard, *doubts]:
             attention.show(Progress("searching", message=said))
         self._look(attention)
-        router = Router(self.settings.models, evaluator.ledger, providers={"offline": researcher}, clock=self.clock)
-        with evaluator.ledger.explained(evaluator.run), quietly_interrupted():
+        router = Router(
+            self.settings.models, evaluator.ledger, providers={"offline": make_researcher}, clock=self.clock
+        )
+        with evaluator.ledger.explained(evaluator.run), silence_interruption():
             state = asyncio.run(self._research(evaluator, own, router, attention))
         if state["waiting"] or not state["finished"]:
             raise attention.rest()
         attention.say("closing", "combination, book, risk gate, report")
-        dossier = Dossier(evaluator)
+        dossier = ResultsBuilder(evaluator)
         record = dossier.record() | {"format": 1, "seed": self.settings.seed, "researcher": self._researcher()}
         record |= {"steer": self.settings.steer.record(), "own": own.record()}
         record["warnings"] += [{"code": "steer", "message": said} for said in unheard]
         record["warnings"] += [{"code": "documents", "message": said} for said in doubts]
-        written = (each for kind in ASKED for each in evaluator.ledger.events(evaluator.run, kind))
-        useless = unusable_replies((each.kind, each.key, each.body) for each in written)
+        written = (each for kind in QUESTION_WORDS for each in evaluator.ledger.events(evaluator.run, kind))
+        useless = describe_unusable_replies((each.kind, each.key, each.body) for each in written)
         record["warnings"] += [{"code": "replies", "message": said} for said in useless]
         spend = router.spend(evaluator.run).record()
         record |= {"ended": state["ended"] or None, "spend": spend, "report": "report.html"}
         return record | self._close(evaluator, dossier, [entry["id"] for entry in record["accepted"]])
 
-    def _look(self, attention: Attention) -> None:
+    def _look(self, attention: ProgressReporter) -> None:
         """Say which models cannot be asked now: else a person sees agents think, and nothing come of it."""
-        hindered = asyncio.run(silent(self._asked(self.settings.agents.sensitivity), {"offline"}, os.environ))
+        hindered = asyncio.run(
+            find_silent_models(self._asked(self.settings.agents.sensitivity), {"offline"}, os.environ)
+        )
         if hindered:
             said = "; ".join(hindered)
             attention.show(Progress("looking for the models", message=said))
             attention.event(said, {})
 
-    async def _research(self, evaluator: Evaluator, own: Own, router: Router, attention: Attention) -> State:
+    async def _research(self, evaluator: Evaluator, own: Own, router: Router, attention: ProgressReporter) -> State:
         """Run the agents' graph over sessions on our own servers; return the state in which it ended, or rests."""
-        from ..mcp_servers import own_sessions  # the protocol's library is slow to start
+        from ..mcp_servers import open_own_sessions  # the protocol's library is slow to start
 
         ledger, run, settings = evaluator.ledger, evaluator.run, self.settings
         seen = Attendance(lambda: attention.seen(seen.doing))
         try:
-            async with own_sessions(evaluator, self.clock) as sessions, self._documents(evaluator, own) as documents:
-                desk = Desk(
+            async with (
+                open_own_sessions(evaluator, self.clock) as sessions,
+                self._documents(evaluator, own) as documents,
+            ):
+                desk = SearchContext(
                     seen.asker(router), seen.tools(Toolset(sessions)), Journal(ledger, run), run, settings.seed,
                     settings.agents, settings.evidence.horizon_days, attention.event, attention.halted, attention.ended,
                     settings.budget.hypotheses, steer=settings.steer, own=own,
@@ -305,15 +325,15 @@ class Campaign:
     async def _documents(self, evaluator: Evaluator, own: Own) -> AsyncIterator[Documents | None]:
         """Open what was worked out of the documents that agents may be told of."""
         ledger, settings = evaluator.ledger, self.settings
-        told, _ = sorted_out(own.documents, evaluator.windows.search.last_day)
+        told, _ = select_documents(own.documents, evaluator.windows.search.last_day)
         if not told:
             yield None
             return
         models = ", ".join(sorted({model.model for model in settings.models.models.values()}))
-        with opened(settings.context, ledger.workspace / CONTEXT, os.environ) as store:
-            yield Documents(store, told, lambda name: ledger.get(name).decode(), screened, settings.context, models)
+        with open_store(settings.context, ledger.workspace / CONTEXT_FILE, os.environ) as store:
+            yield Documents(store, told, lambda name: ledger.get(name).decode(), screen_text, settings.context, models)
 
-    def _close(self, evaluator: Evaluator, dossier: Dossier, accepted: Sequence[str]) -> dict[str, Any]:
+    def _close(self, evaluator: Evaluator, dossier: ResultsBuilder, accepted: Sequence[str]) -> dict[str, Any]:
         """Combine what was accepted, examine and trade it on paper, and ask the risk gate what may be traded."""
         folder = evaluator.ledger.run_folder(evaluator.run)
         closing = close(evaluator, accepted, self.settings.evidence.open_sealed)
@@ -342,4 +362,4 @@ class Campaign:
     def _researcher(self) -> str:
         """Say what proposed the factors: a heuristic is named as one."""
         names = sorted({model.model for model in self.settings.models.models.values()})
-        return "; ".join(DESCRIPTION if name == NAME else name for name in names)
+        return "; ".join(OFFLINE_DESCRIPTION if name == OFFLINE_MODEL_NAME else name for name in names)

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..evaluation.pending_cases import Reviews
-from ..evidence.proposal import SET
+from ..evidence.proposal import SET_PREFIX
 from ..ledger import Attempt, Evaluation, Ledger, ModelCall
 
-__all__ = ["Best", "Counts", "Funnel", "Spent"]
+__all__ = ["Best", "Counts", "Funnel", "ModelSpend"]
 
 Since = Callable[[str, int], Iterator[tuple[int, Any]]]
 """Yields the rows of a run after a place in the order of arrival."""
 
-UNREADABLE = ("parse", "types", "python")
+UNREADABLE_STAGES = ("parse", "types", "python")
 """Steps at which what was proposed is not yet a factor."""
 
 
@@ -34,7 +34,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Spent:
+class ModelSpend:
     """What models took so far: calls, tokens in and out, US dollars."""
 
     calls: int = 0
@@ -64,7 +64,7 @@ class Funnel:
     reviews: Reviews
     counts: Counts = field(default_factory=Counts)
     best: Best | None = None
-    spent: Spent = field(default_factory=Spent)
+    spent: ModelSpend = field(default_factory=ModelSpend)
 
     def __post_init__(self) -> None:
         """Begin before the first row."""
@@ -105,10 +105,10 @@ class Funnel:
     def _attempt(self, row: Attempt) -> None:
         self._hypotheses.add(row.hypothesis)
         self._proposed += 1
-        self._readable += row.stage not in UNREADABLE
+        self._readable += row.stage not in UNREADABLE_STAGES
 
     def _evaluation(self, row: Evaluation) -> None:
-        if row.hypothesis.startswith(SET):
+        if row.hypothesis.startswith(SET_PREFIX):
             return
         self._scored += 1
         t = row.sheet["t"]
@@ -118,4 +118,4 @@ class Funnel:
     def _call(self, row: ModelCall) -> None:
         self._usd = [math.fsum([*self._usd, row.cost_usd])]
         spent = self.spent
-        self.spent = Spent(spent.calls + 1, spent.tokens + row.tokens_in + row.tokens_out, self._usd[0])
+        self.spent = ModelSpend(spent.calls + 1, spent.tokens + row.tokens_in + row.tokens_out, self._usd[0])

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ..evaluation.service import Evaluator
-from ..search.diversity import niches, of_round
-from .funnel import Best, Counts, Funnel, Spent
+from ..search.diversity import effective_number_of_round, niches
+from .funnel import Best, Counts, Funnel, ModelSpend
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Progress:
     counts: Counts = field(default_factory=Counts)
     evaluations_budget: int = 0
     trials: int = 0
-    spent: Spent = field(default_factory=Spent)
+    spent: ModelSpend = field(default_factory=ModelSpend)
     best: Best | None = None
     doing: Mapping[str, str] = field(default_factory=dict)
     mechanisms: float | None = None
@@ -41,7 +41,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Meter:
+class ProgressMeter:
     """Reads a run's progress; `seconds` is a monotonic clock, `worked_s` what earlier processes of the run took."""
 
     evaluator: Evaluator
@@ -78,7 +78,7 @@ class Meter:
             spent=funnel.spent,
             best=funnel.best,
             doing=dict(doing or {}),
-            mechanisms=of_round(evaluator.ledger, evaluator.run, at_round),
+            mechanisms=effective_number_of_round(evaluator.ledger, evaluator.run, at_round),
             niches=niches(evaluator.ledger, evaluator.run),
             message=message,
             elapsed_s=self.worked_s + elapsed,

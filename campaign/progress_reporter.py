@@ -9,35 +9,44 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.closing.builder import Dossier
+from ..evaluation.closing.builder import ResultsBuilder
 from ..evaluation.pending_cases import Reviews
 from ..evaluation.service import Evaluator
 from ..evidence.errors import RunHalted, RunPaused, RunStopped
 from ..ledger import Ledger, Run, canonical_json, read_json
 from ..ledger.files.objects import write_whole
-from ..ledger.requests import closing, stops
-from .progress import Meter, Progress
+from ..ledger.requests import count_stops, is_closing
+from .progress import Progress, ProgressMeter
 
-__all__ = ["CLOSED_BY_HAND", "NOW", "PAUSED", "RUNNING", "STOPPED", "Attention", "refuse_undecided", "worked_before"]
+__all__ = [
+    "CLOSED_BY_HAND",
+    "NOW_FILE",
+    "STATUS_PAUSED",
+    "STATUS_RUNNING",
+    "STATUS_STOPPED",
+    "ProgressReporter",
+    "read_last_progress",
+    "refuse_undecided",
+]
 
-NOW = "now.json"
+NOW_FILE = "now.json"
 """File of a run's folder: what the process that works on it does; the last one's word where none does."""
-RUNNING, PAUSED, STOPPED = "running", "paused", "stopped"
+STATUS_RUNNING, STATUS_PAUSED, STATUS_STOPPED = "running", "paused", "stopped"
 CLOSED_BY_HAND = "a person ended the search (alphaloom stop --close); such an end is not repeated to the byte"
-SECONDS = 0.25
+MIN_REPORT_SECONDS = 0.25
 """Between two tellings of what agents do; what is decisive is told at once."""
 
 
-def worked_before(folder: Path) -> Mapping[str, Any]:
+def read_last_progress(folder: Path) -> Mapping[str, Any]:
     """Return what the last process that worked on a run said of itself, nothing where none did or it was cut short."""
     try:
-        found = read_json(folder / NOW)
+        found = read_json(folder / NOW_FILE)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def paused(run: str, waiting: list[str]) -> RunPaused:
+def run_paused_error(run: str, waiting: list[str]) -> RunPaused:
     """Return the word of a run that waits for a person."""
     many = "1 case waits" if len(waiting) == 1 else f"{len(waiting)} cases wait"
     return RunPaused(
@@ -48,13 +57,13 @@ def paused(run: str, waiting: list[str]) -> RunPaused:
 
 def refuse_undecided(ledger: Ledger, run: Run) -> None:
     """Say that a paused run waits, before anything is read for it, unless all is decided or it is to be closed."""
-    waiting = Reviews.of(ledger, run).waiting() if run.status == PAUSED else []
-    if waiting and not closing(ledger, run.id):
-        raise paused(run.id, waiting)
+    waiting = Reviews.of(ledger, run).waiting() if run.status == STATUS_PAUSED else []
+    if waiting and not is_closing(ledger, run.id):
+        raise run_paused_error(run.id, waiting)
 
 
 @dataclass
-class Attention:
+class ProgressReporter:
     """Tells how far a run is, and hears requests; `heard` counts the requests to stop of before this process held the run."""
 
     evaluator: Evaluator
@@ -67,8 +76,8 @@ class Attention:
 
     def __post_init__(self) -> None:
         """Go on from what the last process said."""
-        before = worked_before(self.folder)
-        self._meter = Meter(self.evaluator, self.rounds, self.seconds, float(before.get("elapsed_s") or 0.0))
+        before = read_last_progress(self.folder)
+        self._meter = ProgressMeter(self.evaluator, self.rounds, self.seconds, float(before.get("elapsed_s") or 0.0))
         self._round = int(before.get("round") or 0)
         self._message = ""
         self._told = float("-inf")
@@ -99,7 +108,7 @@ class Attention:
     def seen(self, doing: Mapping[str, str]) -> None:
         """Tell what agents do, unless something was told just now."""
         self.doing = dict(doing)
-        if self.seconds() - self._told >= SECONDS:
+        if self.seconds() - self._told >= MIN_REPORT_SECONDS:
             self.say("searching", self._message)
 
     def say(self, phase: str, message: str = "") -> None:
@@ -111,20 +120,20 @@ class Attention:
         self._told = self.seconds()
         progress = self._meter.read(phase, self._round, message, self.doing)
         record = asdict(progress) | {"at": self.clock().isoformat()}
-        write_whole(self.folder / NOW, canonical_json(record).encode())
+        write_whole(self.folder / NOW_FILE, canonical_json(record).encode())
         return progress
 
     # What it hears.
 
     def halted(self) -> bool:
         """Tell whether the run is to rest between two steps: somebody asked it to stop, or factors wait for a person."""
-        if stops(self.ledger, self.evaluator.run) > self.heard:
+        if count_stops(self.ledger, self.evaluator.run) > self.heard:
             return True
-        return bool(self.reviews.waiting()) and not closing(self.ledger, self.evaluator.run)
+        return bool(self.reviews.waiting()) and not is_closing(self.ledger, self.evaluator.run)
 
     def ended(self) -> str:
         """Name what ends the search from outside: a request to close, or the clock; nothing else."""
-        if closing(self.ledger, self.evaluator.run):
+        if is_closing(self.ledger, self.evaluator.run):
             return CLOSED_BY_HAND
         limit = self.evaluator.budget.wall_s
         if limit is None or self._meter.worked() < limit:
@@ -134,15 +143,15 @@ class Attention:
     def rest(self) -> RunHalted:
         """Note why the run rests, and return the word for it; what waits is written down for whoever decides."""
         run, waiting = self.evaluator.run, self.reviews.waiting()
-        if waiting and not closing(self.ledger, run):
-            dossier = Dossier(self.evaluator)
+        if waiting and not is_closing(self.ledger, run):
+            dossier = ResultsBuilder(self.evaluator)
             for name in waiting:
                 self.reviews.keep_file(name, dossier.case(name))
-            self.say(PAUSED)
-            self.ledger.finish_run(run, PAUSED)
-            return paused(run, waiting)
-        self.say(STOPPED)
-        self.ledger.finish_run(run, STOPPED)
+            self.say(STATUS_PAUSED)
+            self.ledger.finish_run(run, STATUS_PAUSED)
+            return run_paused_error(run, waiting)
+        self.say(STATUS_STOPPED)
+        self.ledger.finish_run(run, STATUS_STOPPED)
         return RunStopped(
             "stopped: the step under way was finished, and nothing is lost", field="run", got=run,
             hint=f"alphaloom resume {run}",

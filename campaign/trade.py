@@ -19,9 +19,9 @@ from ..risk.state import BookState
 
 START_CENTS = 100_000_000_00
 """Equity of the paper book that a campaign opens with, in cents; exposures are shares of it."""
-RECENT_DAYS, REGULAR = 250, 0.2
+RECENT_DAYS, MIN_WEEKDAY_SHARE = 250, 0.2
 """A weekday is traded on if it has a fifth as many of the last days as the most frequent one: special sessions have fewer."""
-BOUNDS = (
+BOUNDS_NOTE = (
     "one standard error of the combination's RankIC on the search days, on which its factors were chosen; on later windows the "
     "error is larger and the RankIC mostly lower, so they are too narrow to be a forecast"
 )
@@ -42,7 +42,7 @@ def trade(closing: Closing, panel: Panel, policy: Policy) -> Decision | None:
     names = ", ".join(part.factor_id for part in closing.parts)
     sizing = Sizing(SIDE_BP, sheet.horizon_days, sheet.rank_ic, error, f"combination of {names}", names)
     signals = signals_from_scores(panel.symbols, scores, sizing)
-    state = BookState({}, _last_priced(panel), equity=START_CENTS, high_water=START_CENTS)
+    state = BookState({}, _last_price_days(panel), equity=START_CENTS, high_water=START_CENTS)
     return decide(signals, state, policy, next_trading_day(panel.dates))
 
 
@@ -51,7 +51,7 @@ def next_trading_day(dates: NDArray[np.datetime64]) -> date:
     weekdays = [_day(day).weekday() for day in dates[-RECENT_DAYS:]]
     counts = np.bincount(weekdays, minlength=7)
     coming = [_day(dates[-1]) + timedelta(days=ahead) for ahead in range(1, 8)]
-    return next(day for day in coming if counts[day.weekday()] >= REGULAR * counts.max())
+    return next(day for day in coming if counts[day.weekday()] >= MIN_WEEKDAY_SHARE * counts.max())
 
 
 def summary(decision: Decision | None, withheld: Sequence[str], last: np.datetime64) -> dict[str, Any] | None:
@@ -63,7 +63,7 @@ def summary(decision: Decision | None, withheld: Sequence[str], last: np.datetim
         "id": decision.id,
         "day": decision.day,
         "after": _day(last).isoformat(),
-        "bounds": BOUNDS,
+        "bounds": BOUNDS_NOTE,
         "approved": len(kept),
         "refused": len(decision.rulings) - len(kept),
         "withheld_for": list(withheld),
@@ -79,7 +79,7 @@ def _line(ruling: dict[str, Any], withheld: bool) -> dict[str, Any]:
     return {"asset": ruling["asset"], **bounds, "approved": not refusals, "refusals": refusals}
 
 
-def _last_priced(panel: Panel) -> dict[str, date]:
+def _last_price_days(panel: Panel) -> dict[str, date]:
     seen = ~np.isnan(panel.fields["close"])
     last = panel.days - 1 - seen[::-1].argmax(axis=0)
     ever = np.flatnonzero(seen.any(axis=0))

@@ -8,17 +8,17 @@ from typing import Any
 
 __all__ = [
     "DASH",
-    "beside",
-    "chance",
+    "any_value",
+    "basis_points",
     "count",
+    "describe_added_value",
     "duration",
-    "generic",
-    "ids",
     "money",
     "number",
+    "p_value_text",
     "percent",
     "plural",
-    "points",
+    "short_id",
 ]
 
 DASH = "—"
@@ -41,7 +41,7 @@ def number(value: object, digits: int = 3, *, sign: bool = False) -> str:
     return text.replace("-", MINUS)
 
 
-def chance(value: object) -> str:
+def p_value_text(value: object) -> str:
     """Return a p-value to two digits, however small."""
     real = _real(value)
     return DASH if real is None else f"{real:.2g}".replace("-", MINUS)
@@ -56,7 +56,7 @@ def percent(value: object, digits: int = 1, *, sign: bool = False) -> str:
     return text.replace("-", MINUS) + " %"
 
 
-def points(value: object) -> str:
+def basis_points(value: object) -> str:
     """Return a return in basis points."""
     real = _real(value)
     return DASH if real is None else (f"{1e4 * real:+.0f} bp" if real else "0 bp").replace("-", MINUS)
@@ -94,7 +94,7 @@ def plural(amount: int, one: str, many: str = "") -> str:
     return f"{amount:,} {word}" if amount else f"no {word}"
 
 
-def generic(value: object) -> str:
+def any_value(value: object) -> str:
     """Return any JSON value in few characters, for keys whose meaning is not known here."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -103,19 +103,19 @@ def generic(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.3g}".replace("-", MINUS) if abs(value) < 100 else number(value, 1)
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {generic(item)}" for key, item in value.items())
+        return ", ".join(f"{key} {any_value(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(generic(item) for item in value)
+        return ", ".join(any_value(item) for item in value)
     return DASH if value is None or value == "" else str(value)
 
 
-def ids(factor: object) -> str:
+def short_id(factor: object) -> str:
     """Return a factor's id short enough for a table."""
     text = str(factor or DASH)
     return text if len(text) <= 10 else text[:9]
 
 
-def beside(added: Mapping[str, Any] | None) -> str:
+def describe_added_value(added: Mapping[str, Any] | None) -> str:
     """Say what a factor adds to the library; a dash where there is none."""
     if not added:
         return DASH

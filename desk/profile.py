@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .figures import DASH, number, percent, points
+from .figures import DASH, basis_points, number, percent
 
 __all__ = ["profile_rows", "spark"]
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 SHOWN_HORIZONS = ("1", "2", "3", "5", "10", "20")
-REGIMES = ("rising", "falling", "calm", "usual", "stormy")
-STYLES = {"size": "size", "beta": "beta", "momentum": "momentum", "volatility": "volatility", "price": "price level"}
-MOST_KEPT = 2.0
+REGIME_ORDER = ("rising", "falling", "calm", "usual", "stormy")
+EXPOSURE_WORDS = {
+    "size": "size",
+    "beta": "beta",
+    "momentum": "momentum",
+    "volatility": "volatility",
+    "price": "price level",
+}
+MAX_SHARE_TOLD = 2.0
 """Share of a RankIC beyond which it is not told."""
 
 
@@ -22,10 +28,10 @@ def profile_rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("RankIC by horizon, every fifth day", _decay(sheet.get("decay") or {})),
         ("RankIC by year", _years(sheet.get("by_year") or {})),
-        ("fifths, low to high", _fifths(sheet)),
+        ("fifths, low to high", _format_quintiles(sheet)),
         ("RankIC by the market's regime", _regimes(sheet.get("by_regime") or {})),
         ("rank correlation with", _exposures(sheet.get("exposures") or {})),
-        ("with all of these taken out", _neutralised(sheet.get("neutralised") or {})),
+        ("with all of these taken out", _format_neutralised(sheet.get("neutralised") or {})),
         ("capacity of each side", _capacity(sheet.get("capacity") or {})),
     ]
     return [(label, text) for label, text in rows if text]
@@ -39,44 +45,48 @@ def spark(values: Sequence[float | None]) -> str:
     return "".join("·" if value is None else BLOCKS[round((value - low) / span * top)] for value in values)
 
 
-def _signed(value: object) -> str:
+def _signed_ic(value: object) -> str:
     return number(value, 4, sign=True)
 
 
 def _decay(decay: Mapping[str, Any]) -> str:
     days = sorted(decay, key=int)
-    told = ", ".join(f"{day} d {_signed(decay[day])}" for day in days if day in SHOWN_HORIZONS)
+    told = ", ".join(f"{day} d {_signed_ic(decay[day])}" for day in days if day in SHOWN_HORIZONS)
     return f"{told}  {spark([decay[day] for day in days])}" if len(days) > len(SHOWN_HORIZONS) else told
 
 
 def _years(years: Mapping[str, Any]) -> str:
-    return ", ".join(f"{year} {_signed(value)}" for year, value in sorted(years.items()))
+    return ", ".join(f"{year} {_signed_ic(value)}" for year, value in sorted(years.items()))
 
 
-def _fifths(sheet: Mapping[str, Any]) -> str:
+def _format_quintiles(sheet: Mapping[str, Any]) -> str:
     fifths = sheet.get("quantile_returns") or ()
-    return f"{', '.join(points(value) for value in fifths)} over {sheet.get('horizon_days')} days" if fifths else ""
+    return (
+        f"{', '.join(basis_points(value) for value in fifths)} over {sheet.get('horizon_days')} days" if fifths else ""
+    )
 
 
 def _regimes(regimes: Mapping[str, Any]) -> str:
-    known = [(name, regimes[name]) for name in REGIMES if name in regimes]
-    return ", ".join(f"{name} {_signed(row.get('rank_ic'))} (t {number(row.get('t'), 1)})" for name, row in known)
+    known = [(name, regimes[name]) for name in REGIME_ORDER if name in regimes]
+    return ", ".join(f"{name} {_signed_ic(row.get('rank_ic'))} (t {number(row.get('t'), 1)})" for name, row in known)
 
 
 def _exposures(exposures: Mapping[str, Any]) -> str:
-    told = [f"{word} {number(exposures[name], 2, sign=True)}" for name, word in STYLES.items() if name in exposures]
+    told = [
+        f"{word} {number(exposures[name], 2, sign=True)}" for name, word in EXPOSURE_WORDS.items() if name in exposures
+    ]
     if exposures.get("sector") is not None:
         told.append(f"sectors explain {percent(exposures['sector'], 0)} of its ranks' variance")
     return ", ".join(told)
 
 
-def _neutralised(pure: Mapping[str, Any]) -> str:
+def _format_neutralised(pure: Mapping[str, Any]) -> str:
     if pure.get("t") is None:
         return "nothing is left" if pure else ""
     share = pure.get("kept")
-    told = share is not None and abs(share) <= MOST_KEPT  # of a RankIC near zero no share says anything
+    told = share is not None and abs(share) <= MAX_SHARE_TOLD  # of a RankIC near zero no share says anything
     kept = f", {percent(share, 0)} of it kept" if told else ""
-    return f"RankIC {_signed(pure.get('rank_ic'))}, t {number(pure['t'], 2, sign=True)}{kept}"
+    return f"RankIC {_signed_ic(pure.get('rank_ic'))}, t {number(pure['t'], 2, sign=True)}{kept}"
 
 
 def _capacity(capacity: Mapping[str, Any]) -> str:

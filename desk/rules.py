@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .figures import DASH, chance, count, generic, number, percent
+from .figures import DASH, any_value, count, number, p_value_text, percent
 
-__all__ = ["costs", "rules"]
+__all__ = ["costs", "rule_rows"]
 
-UNRECORDED = "costs that are not recorded"
+UNRECORDED_COSTS = "costs that are not recorded"
 THRESHOLDS: Sequence[tuple[str, str, Callable[[object], str]]] = (
     ("level", "Significance level of all trials together", lambda value: percent(value, 0)),
-    ("watch_p", "Watchlist p-value threshold", chance),
+    ("watch_p", "Watchlist p-value threshold", p_value_text),
     ("max_similarity", "Largest shared subtree with a known factor", lambda value: percent(value, 0)),
     ("max_redundancy", "Largest rank correlation with the library", lambda value: number(value, 2)),
     ("leak_rank_ic", "Suspiciously high RankIC (alert)", lambda value: number(value, 3)),
@@ -24,12 +24,12 @@ BUDGET = (("evaluations", "Evaluations allowed"), ("trials", "Trials allowed"))
 def costs(charged: Mapping[str, Any] | None) -> str:
     """Return in words what a figure after costs has been charged; `charged` is the campaign's `evidence.costs`."""
     if not charged or charged.get("bps_per_side") is None:
-        return UNRECORDED
-    side, borrow = generic(charged["bps_per_side"]), generic(charged.get("borrow_bps_per_year"))
+        return UNRECORDED_COSTS
+    side, borrow = any_value(charged["bps_per_side"]), any_value(charged.get("borrow_bps_per_year"))
     return f"{side} bp for each side of a trade and {borrow} bp a year for borrowing"
 
 
-def rules(results: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+def rule_rows(results: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     """Return the costs, thresholds and budget of a run; an older run that did not record them has none."""
     settings = results.get("settings") or {}
     evidence, budget = settings.get("evidence") or {}, settings.get("budget") or {}

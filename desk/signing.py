@@ -6,12 +6,12 @@ import getpass
 
 from .cli.errors import NoName
 
-__all__ = ["signature"]
+__all__ = ["signer_name"]
 
-LONGEST = 100
+MAX_NAME_CHARS = 100
 
 
-def signature(given: str | None) -> str:
+def signer_name(given: str | None) -> str:
     """Return the name that a person gave, or the login name.
 
     Raises
@@ -23,9 +23,9 @@ def signature(given: str | None) -> str:
         name = (given if given is not None else getpass.getuser()).strip()
     except (KeyError, OSError):  # no entry of this user, and no variable that names one
         name = ""
-    if not name or len(name) > LONGEST or not name.isprintable():
+    if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise NoName(
-            "Nobody would stand for this.", field="--by", got=name[:LONGEST], allowed=f"a name of 1 to {LONGEST} characters",
+            "Nobody would stand for this.", field="--by", got=name[:MAX_NAME_CHARS], allowed=f"a name of 1 to {MAX_NAME_CHARS} characters",
             hint="Give your name: --by NAME.",
         )  # fmt: skip
     return name

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .budget import Budget
     from .checks.stress import stress_on_search
-    from .closing.builder import Dossier
+    from .closing.builder import ResultsBuilder
     from .closing.closing import Closing, close, write_closing
-    from .closing.results import CampaignResult, named
-    from .context import Bench
+    from .closing.results import CampaignResult, find_campaign
+    from .context import PanelContext
     from .recall import recall_facts
     from .service import Evaluator
 
-PLACES = {
-    "Bench": "context",
+PUBLIC_MODULES = {
+    "PanelContext": "context",
     "Budget": "budget",
     "CampaignResult": "closing.results",
     "Closing": "closing.closing",
-    "Dossier": "closing.builder",
+    "ResultsBuilder": "closing.builder",
     "Evaluator": "service",
     "close": "closing.closing",
-    "named": "closing.results",
+    "find_campaign": "closing.results",
     "recall_facts": "recall",
     "stress_on_search": "checks.stress",
     "write_closing": "closing.closing",
@@ -34,14 +34,14 @@ PLACES = {
 """Public names and their modules."""
 
 __all__ = [
-    "Bench",
     "Budget",
     "CampaignResult",
     "Closing",
-    "Dossier",
     "Evaluator",
+    "PanelContext",
+    "ResultsBuilder",
     "close",
-    "named",
+    "find_campaign",
     "recall_facts",
     "stress_on_search",
     "write_closing",
@@ -50,8 +50,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
-    if name in PLACES:
-        value = getattr(import_module(f".{PLACES[name]}", __name__), name)
+    if name in PUBLIC_MODULES:
+        value = getattr(import_module(f".{PUBLIC_MODULES[name]}", __name__), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

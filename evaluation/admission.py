@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..evidence.archive import Archive
+from ..evidence.archive import RunArchive
 from ..evidence.errors import LibraryRefused, UnknownFactor
 from ..factors import Expression
-from ..ledger import Ledger, LibraryRow, Standing, VerdictRow
+from ..ledger import Ledger, LibraryRow, StatusChange, VerdictRow
 from ..ledger.records import JsonObject
-from ..library.entries import BY_HAND, WATCHLIST, Entry, ambiguous, entries, entry_named
-from .closing.results import named
+from ..library.entries import ADDED_BY_HAND, WATCHLIST, Entry, ambiguous_error, entries, find_entry
+from .closing.results import find_campaign
 from .pending_cases import Reviews
 
-__all__ = ["Admitted", "add_accepted", "add_by_hand", "restore", "retire"]
+__all__ = ["AdmittedFactor", "add_accepted", "add_by_hand", "restore", "retire"]
 
 
 @dataclass(frozen=True)
-class Admitted:
+class AdmittedFactor:
     """A factor of the library, and whether it came in just now."""
 
     entry: Entry
     new: bool
 
 
-def add_accepted(ledger: Ledger, run: str, name: str) -> Admitted:
+def add_accepted(ledger: Ledger, run: str, name: str) -> AdmittedFactor:
     """Take in a factor that a run of this workspace accepted; campaigns do so by themselves.
 
     Parameters
@@ -39,7 +39,7 @@ def add_accepted(ledger: Ledger, run: str, name: str) -> Admitted:
     UnknownFactor
         The run judged no such factor.
     """
-    archive = Archive(ledger, named(ledger, run) if run == "latest" else ledger.run(run))
+    archive = RunArchive(ledger, find_campaign(ledger, run) if run == "latest" else ledger.run(run))
     verdict = _verdict(archive, name)
     word = Reviews.of(ledger, archive.run).word(verdict)
     if word != "accepted":
@@ -53,21 +53,21 @@ def add_accepted(ledger: Ledger, run: str, name: str) -> Admitted:
     claim = archive.claims[verdict.factor_id]
     row = LibraryRow(factor.id, evaluation.text, factor.shown, claim.id, archive.run.id, evaluation.sheet)
     new = bool(ledger.kept.record(rows=[row]))
-    return Admitted(entry_named(ledger, factor.id), new)
+    return AdmittedFactor(find_entry(ledger, factor.id), new)
 
 
-def _verdict(archive: Archive, name: str) -> VerdictRow:
+def _verdict(archive: RunArchive, name: str) -> VerdictRow:
     known = archive.verdicts
     found = [name] if name in known else [each for each in known if name and each.startswith(name)]
     if len(found) == 1:
         return known[found[0]]
     if found:
-        raise ambiguous(name, [f"{each} ({known[each].verdict})" for each in sorted(found)])
+        raise ambiguous_error(name, [f"{each} ({known[each].verdict})" for each in sorted(found)])
     hint = f"Its verdicts are in the report of run {archive.run.id}."
     raise UnknownFactor(f"{name!r} is no factor that this run judged.", field="ID", got=name, hint=hint)
 
 
-def add_by_hand(ledger: Ledger, expression: Expression, day: str) -> Admitted:
+def add_by_hand(ledger: Ledger, expression: Expression, day: str) -> AdmittedFactor:
     """Take in a formula that nobody judged: it counts for originality and redundancy, and is proven never.
 
     The gate takes it for known from then on, so that it cannot be accepted in this workspace later.
@@ -78,10 +78,10 @@ def add_by_hand(ledger: Ledger, expression: Expression, day: str) -> Admitted:
         It is on the watchlist: new days may prove it, which this would end.
     """
     with ledger.lock_library():
-        return _added_by_hand(ledger, expression, day)
+        return _add_formula(ledger, expression, day)
 
 
-def _added_by_hand(ledger: Ledger, expression: Expression, day: str) -> Admitted:
+def _add_formula(ledger: Ledger, expression: Expression, day: str) -> AdmittedFactor:
     same = [one for one in entries(ledger) if one.factor_id == expression.id]
     if same and same[0].origin == WATCHLIST:
         raise LibraryRefused(
@@ -90,12 +90,12 @@ def _added_by_hand(ledger: Ledger, expression: Expression, day: str) -> Admitted
             hint="alphaloom library watch --panel PANEL reads what new days say of it.",
         )  # fmt: skip
     if same:
-        return Admitted(same[0], False)
+        return AdmittedFactor(same[0], False)
     sheet = {"fields": sorted(expression.fields)}
-    row = LibraryRow(expression.id, expression.text, expression.shown, "", "", sheet, BY_HAND)
-    standing = Standing(expression.id, "added", "live", "hand", "added by hand; nobody judged it", day)
+    row = LibraryRow(expression.id, expression.text, expression.shown, "", "", sheet, ADDED_BY_HAND)
+    standing = StatusChange(expression.id, "added", "live", "hand", "added by hand; nobody judged it", day)
     ledger.kept.record(rows=[row], standings=[standing])
-    return Admitted(entry_named(ledger, expression.id), True)
+    return AdmittedFactor(find_entry(ledger, expression.id), True)
 
 
 def retire(ledger: Ledger, name: str, reason: str, day: str, successor: str = "") -> Entry:
@@ -117,11 +117,11 @@ def retire(ledger: Ledger, name: str, reason: str, day: str, successor: str = ""
     if not reason.strip():
         raise LibraryRefused("A retirement needs a reason.", field="--reason", got=reason, allowed="a few words")
     with ledger.lock_library():
-        return _retired(ledger, name, reason.strip(), day, successor)
+        return _retire_entry(ledger, name, reason.strip(), day, successor)
 
 
-def _retired(ledger: Ledger, name: str, reason: str, day: str, successor: str) -> Entry:
-    entry = entry_named(ledger, name)
+def _retire_entry(ledger: Ledger, name: str, reason: str, day: str, successor: str) -> Entry:
+    entry = find_entry(ledger, name)
     if entry.origin == WATCHLIST:
         raise LibraryRefused(f"{entry.factor_id} is on the watchlist, not in the library.", field="ID", got=name)
     if entry.status == "retired":
@@ -130,12 +130,12 @@ def _retired(ledger: Ledger, name: str, reason: str, day: str, successor: str) -
             f"{entry.factor_id} was retired on {last.day} by {last.by}: {last.reason}.", field="ID", got=name
         )
     heir = _heir(ledger, entry, successor) if successor else None
-    return _stand(ledger, entry, "retired", reason, day, {"successor": heir.factor_id} if heir else {})
+    return _write_status(ledger, entry, "retired", reason, day, {"successor": heir.factor_id} if heir else {})
 
 
 def _heir(ledger: Ledger, entry: Entry, name: str) -> Entry:
     """Return the successor that a person names; only what was judged as one may be it."""
-    heir = entry_named(ledger, name)
+    heir = find_entry(ledger, name)
     if entry.status != "decaying":
         raise LibraryRefused(
             f"{entry.factor_id} is {entry.status}: only what decays is succeeded.", field="ID", got=entry.status,
@@ -166,24 +166,24 @@ def restore(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
     if not reason.strip():
         raise LibraryRefused("Bringing back needs a reason.", field="--reason", got=reason, allowed="a few words")
     with ledger.lock_library():
-        entry = entry_named(ledger, name)
+        entry = find_entry(ledger, name)
         if entry.status != "retired":
             raise LibraryRefused(
                 f"{entry.factor_id} is {entry.status}, so there is nothing to bring back.", field="ID", got=entry.status,
                 allowed="retired",
             )  # fmt: skip
-        return _stand(ledger, entry, _before_retirement(entry), reason.strip(), day)
+        return _write_status(ledger, entry, _earlier_status(entry), reason.strip(), day)
 
 
-def _before_retirement(entry: Entry) -> str:
+def _earlier_status(entry: Entry) -> str:
     """Return what a retired factor was before: decaying, or live."""
     return next((each.status for each in reversed(entry.history) if each.status in ("live", "decaying")), "live")
 
 
-def _stand(
+def _write_status(
     ledger: Ledger, entry: Entry, status: str, reason: str, day: str, numbers: JsonObject | None = None
 ) -> Entry:
     """Write what a person made of a factor, as a further entry of its history."""
     key = f"hand {sum(each.by == 'hand' for each in entry.history) + 1}"
-    ledger.kept.record(standings=[Standing(entry.factor_id, key, status, "hand", reason, day, numbers or {})])
-    return entry_named(ledger, entry.factor_id)
+    ledger.kept.record(standings=[StatusChange(entry.factor_id, key, status, "hand", reason, day, numbers or {})])
+    return find_entry(ledger, entry.factor_id)

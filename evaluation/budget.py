@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..ledger import Ledger
 
-__all__ = ["Budget", "Runs"]
+__all__ = ["Budget", "RefusedRuns"]
 
-RAN = "ran"
+RAN_EVENT = "ran"
 """Kind of the events that hold what was told of code that ran and was refused."""
 
 
@@ -32,7 +32,7 @@ class Budget(BaseModel):
     )
 
 
-class Runs:
+class RefusedRuns:
     """Refusals of code that had run, by the key of their attempt: each costs an evaluation, as a score does.
 
     What code reads of the panel may leave it in the text of an error, so that a refusal is paid for too. The same attempt
@@ -41,7 +41,7 @@ class Runs:
 
     def __init__(self, ledger: Ledger, run: str) -> None:
         self._ledger, self._run = ledger, run
-        self._told = {event.key: event.body for event in ledger.events(run, RAN)}
+        self._told = {event.key: event.body for event in ledger.events(run, RAN_EVENT)}
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -53,6 +53,6 @@ class Runs:
 
     def add(self, key: str, answer: dict[str, Any]) -> dict[str, Any]:
         """Write down a refusal, and return it."""
-        self._ledger.record_event(self._run, RAN, key, answer)
+        self._ledger.record_event(self._run, RAN_EVENT, key, answer)
         self._told[key] = answer
         return answer

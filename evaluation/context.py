@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ..evidence.code.computing import Computing
-from ..evidence.code.contained import FOLDER, Contained
-from ..evidence.code.retry import Pace
+from ..evidence.code.contained import PYTHON_FOLDER, Contained
+from ..evidence.code.retry import TimeSteps
 from ..evidence.errors import TooFewDays, TooFewNames
 from ..evidence.scoring.scorer import Scorer
 from ..evidence.settings import EvidenceSettings
-from ..evidence.windows import Windows, fix_windows, windows_apart
+from ..evidence.windows import Windows, fix_windows, windows_as_of
 from ..factors import Engine
 from ..ledger import Ledger
 from ..market import Panel
-from ..market.adjusted import forwards
+from ..market.adjusted import adjust_forwards
 from ..sandbox import Runner
-from ..search.constraints import Mandate
+from ..search.constraints import SearchConstraints
 from ..search.surrogate.sample_store import Samples
 from .budget import Budget
 from .service import Evaluator
@@ -26,7 +26,7 @@ MIN_NAMES = 10
 
 
 @dataclass(frozen=True)
-class Bench:
+class PanelContext:
     """What evaluates factors of one panel in one workspace; `samples` is what forecasts of its runs have in common."""
 
     engine: Computing
@@ -39,11 +39,11 @@ class Bench:
     def set_up(
         cls, panel: Panel, ledger: Ledger, settings: EvidenceSettings, dataset: str, *, store: bool = True,
         apart: bool = False, runner: Runner | None = None,
-    ) -> Bench:  # fmt: skip
+    ) -> PanelContext:  # fmt: skip
         """Fix the windows of a panel in a workspace and return the bench; a panel that is refused fixes nothing.
 
         Without `store` the windows are those that would hold, and nothing is fixed or kept. With `apart` they are those of
-        `windows_apart`, and nothing is fixed. Without a `runner` Python factors are refused.
+        `windows_as_of`, and nothing is fixed. Without a `runner` Python factors are refused.
 
         Raises
         ------
@@ -52,27 +52,27 @@ class Bench:
         TooFewNames
             No day of the search window has enough labelled names for a rank correlation.
         """
-        fixing = windows_apart if apart else partial(fix_windows, store=False)
+        fixing = windows_as_of if apart else partial(fix_windows, store=False)
         windows = fixing(panel, ledger, settings.windows, dataset)
         scorer = Scorer(panel, settings)
         _refuse_unprovable(windows.selection.days, settings.horizon_days, scorer.lag)
         _refuse_unscorable(int(scorer.target(windows.search).order.counts.max()))
         if store and not apart:
             windows = fix_windows(panel, ledger, settings.windows, dataset)
-        level = forwards(panel, windows.search.stop)  # what factors read: a later split moves no earlier price
-        contained = Contained(level, runner, ledger.workspace / FOLDER if store else None) if runner else None
+        level = adjust_forwards(panel, windows.search.stop)  # what factors read: a later split moves no earlier price
+        contained = Contained(level, runner, ledger.workspace / PYTHON_FOLDER if store else None) if runner else None
         return cls(Computing(Engine(level), contained), scorer, windows, ledger)
 
     def evaluator(
-        self, run: str, budget: Budget, *, python: bool = True, mandate: Mandate | None = None, approve: bool = False,
-        pace: Pace | None = None,
+        self, run: str, budget: Budget, *, python: bool = True, mandate: SearchConstraints | None = None, approve: bool = False,
+        pace: TimeSteps | None = None,
     ) -> Evaluator:  # fmt: skip
         """Return the evaluation service of one run.
 
         `python`: it scores Python factors. `approve`: a person approves. `pace`: when a look at selection days that runs
         code may end; for callers who are told the verdict at once.
         """
-        limits = (mandate or Mandate()).fit(self.scorer.panel)
+        limits = (mandate or SearchConstraints()).fit(self.scorer.panel)
         parts = (self.engine, self.scorer, self.windows, self.ledger, self.scorer.settings, budget, run)
         return Evaluator(*parts, python, limits, approve, self.samples, pace)
 

@@ -17,29 +17,29 @@ from ..evidence.errors import ReviewRefused
 from ..evidence.gate.verdict import Reason, Word
 from ..ledger import Ledger, LibraryRow, Run, VerdictRow, canonical_json
 
-__all__ = ["AWAITING", "DECISIONS", "Decision", "Reviews"]
+__all__ = ["AWAITING", "DECISIONS", "PersonDecision", "Reviews"]
 
 AWAITING: Word = "awaiting approval"
-Choice = Literal["approve", "reject", "ask"]
-DECISIONS: Mapping[Choice, str] = {"approve": "approved", "reject": "rejected", "ask": "asked for a change of"}
+ReviewChoice = Literal["approve", "reject", "ask"]
+DECISIONS: Mapping[ReviewChoice, str] = {"approve": "approved", "reject": "rejected", "ask": "asked for a change of"}
 """What can be decided, and how it is said."""
 
-CASE, FILE, DECISION, TOLD = "case", "case-file", "review", "agents.review"
+CASE_EVENT, CASE_FILE_EVENT, REVIEW_EVENT, AGENT_REVIEW_EVENT = "case", "case-file", "review", "agents.review"
 """Kinds of the events: what waits, what a person is shown of it, what was decided, and what the agents read of that."""
 
-HYPOTHESIS, SHOWN, ROUND = "agents.hypothesis", "agents.reviews", re.compile(r"^r(\d+)/")
+HYPOTHESIS_EVENT, SHOWN_REVIEWS_EVENT, ROUND_PATTERN = "agents.hypothesis", "agents.reviews", re.compile(r"^r(\d+)/")
 """What agents proposed, and which reviews their prompts of a round show."""
 
-LONGEST_COMMENT = 4_000
+MAX_COMMENT_CHARS = 4_000
 """Characters of a comment that are kept."""
 
 
 @dataclass(frozen=True)
-class Decision:
+class PersonDecision:
     """What a person decided on a case; `at` is a time of the clock and goes into no result."""
 
     factor_id: str
-    decision: Choice
+    decision: ReviewChoice
     comment: str
     by: str
     at: str
@@ -60,7 +60,7 @@ class Decision:
         return {"id": self.factor_id, "decision": self.decision, "comment": self.comment, "by": self.by}
 
 
-NOBODY = Reason("review", False, "nobody had decided when the run was closed")
+NO_DECISION = Reason("review", False, "nobody had decided when the run was closed")
 
 
 @dataclass(frozen=True)
@@ -91,17 +91,17 @@ class Reviews:
         if not self.required or row.verdict != "accepted":
             return reasons
         decision = self.decision(row.factor_id)
-        return [*reasons, (decision.reason if decision else NOBODY).record()]
+        return [*reasons, (decision.reason if decision else NO_DECISION).record()]
 
     def wait(self, row: LibraryRow) -> None:
         """Note that a factor passed the gate and waits; it enters the library when somebody approves."""
-        self.ledger.record_event(self.run, CASE, row.factor_id, asdict(row))
+        self.ledger.record_event(self.run, CASE_EVENT, row.factor_id, asdict(row))
 
     def keep_file(self, factor_id: str, case: Mapping[str, Any]) -> None:
         """Keep what a person who has to decide is shown; the first time it is kept for good."""
-        if self.ledger.event(self.run, FILE, factor_id) is None:
+        if self.ledger.event(self.run, CASE_FILE_EVENT, factor_id) is None:
             body = self.ledger.put(canonical_json(dict(case)).encode())
-            self.ledger.record_event(self.run, FILE, factor_id, {"file": body})
+            self.ledger.record_event(self.run, CASE_FILE_EVENT, factor_id, {"file": body})
 
     def file(self, factor_id: str) -> dict[str, Any]:
         """Return what was kept for a person who has to decide.
@@ -111,7 +111,7 @@ class Reviews:
         ReviewRefused
             There is no such case, or the run was cut short before it paused.
         """
-        event = self.ledger.event(self.run, FILE, factor_id)
+        event = self.ledger.event(self.run, CASE_FILE_EVENT, factor_id)
         if event is None:
             hint = "A run that was cut short pauses when it is resumed: alphaloom resume RUN."
             raise ReviewRefused(
@@ -122,38 +122,38 @@ class Reviews:
 
     def cases(self) -> dict[str, LibraryRow]:
         """Return all cases, decided ones too, by factor."""
-        return {event.key: LibraryRow(**event.body) for event in self.ledger.events(self.run, CASE)}
+        return {event.key: LibraryRow(**event.body) for event in self.ledger.events(self.run, CASE_EVENT)}
 
     def waiting(self) -> list[str]:
         """Return the factors on which nobody has decided yet."""
         if not self.required:
             return []
-        decided = {event.key for event in self.ledger.events(self.run, DECISION)}
-        return [event.key for event in self.ledger.events(self.run, CASE) if event.key not in decided]
+        decided = {event.key for event in self.ledger.events(self.run, REVIEW_EVENT)}
+        return [event.key for event in self.ledger.events(self.run, CASE_EVENT) if event.key not in decided]
 
     def undecided(self) -> list[LibraryRow]:
         """Return the rows that waiting factors would have in the library."""
         cases = self.cases() if self.required else {}
         return [cases[name] for name in self.waiting()]
 
-    def decision(self, factor_id: str) -> Decision | None:
+    def decision(self, factor_id: str) -> PersonDecision | None:
         """Return what was decided on a factor, or None."""
-        event = self.ledger.event(self.run, DECISION, factor_id)
-        return Decision(factor_id, **event.body) if event else None
+        event = self.ledger.event(self.run, REVIEW_EVENT, factor_id)
+        return PersonDecision(factor_id, **event.body) if event else None
 
-    def decisions(self) -> list[Decision]:
+    def decisions(self) -> list[PersonDecision]:
         """Return every decision, by factor."""
-        return [Decision(event.key, **event.body) for event in self.ledger.events(self.run, DECISION)]
+        return [PersonDecision(event.key, **event.body) for event in self.ledger.events(self.run, REVIEW_EVENT)]
 
-    def heard(self) -> list[Decision]:
+    def heard(self) -> list[PersonDecision]:
         """Return the decisions whose words stood in the prompts of a later round."""
-        named = (ROUND.match(event.key) for event in self.ledger.events(self.run, HYPOTHESIS))
+        named = (ROUND_PATTERN.match(event.key) for event in self.ledger.events(self.run, HYPOTHESIS_EVENT))
         last = max((int(found[1]) for found in named if found), default=0)
-        shown = [event for event in self.ledger.events(self.run, SHOWN) if int(event.key[1:]) <= last]
+        shown = [event for event in self.ledger.events(self.run, SHOWN_REVIEWS_EVENT) if int(event.key[1:]) <= last]
         names = {told["factor"] for event in shown for told in event.body["reviews"]}
         return [each for each in self.decisions() if each.factor_id in names and each.comment]
 
-    def decide(self, decision: Decision) -> None:
+    def decide(self, decision: PersonDecision) -> None:
         """Record what a person decided; the caller holds the run, so that nobody works on it meanwhile.
 
         Raises
@@ -172,7 +172,7 @@ class Reviews:
             )  # fmt: skip
         _refuse_comment(decision)
         body = {key: value for key, value in asdict(decision).items() if key != "factor_id"}
-        self.ledger.record_event(self.run, DECISION, name, body)
+        self.ledger.record_event(self.run, REVIEW_EVENT, name, body)
         self.settle()
 
     def settle(self) -> None:
@@ -180,11 +180,11 @@ class Reviews:
         cases = self.cases() if self.required else {}
         for decision in self.decisions():
             row = cases[decision.factor_id]
-            self.ledger.record_event(self.run, TOLD, row.factor_id, self._told(row, decision))
+            self.ledger.record_event(self.run, AGENT_REVIEW_EVENT, row.factor_id, self._told(row, decision))
             if decision.decision == "approve":
                 self.ledger.add_to_library(row)
 
-    def _told(self, row: LibraryRow, decision: Decision) -> dict[str, Any]:
+    def _told(self, row: LibraryRow, decision: PersonDecision) -> dict[str, Any]:
         """Return what the agents are told: search facts and the person's words, no name and no time."""
         noted = self.ledger.event(self.run, "set", row.factor_id)
         members = list(noted.body) if noted else []
@@ -194,13 +194,13 @@ class Reviews:
         return {**said, "members": members, "hypotheses": list(dict.fromkeys(hypotheses))}
 
 
-def _refuse_comment(decision: Decision) -> None:
+def _refuse_comment(decision: PersonDecision) -> None:
     """Refuse a question without words, and words without end."""
     if decision.decision == "ask" and not decision.comment:
         hint = 'Say what is to change: --ask "slower, without the turnover".'
         raise ReviewRefused("A change needs a comment that says which.", field="--ask", got="", hint=hint)
-    if len(decision.comment) > LONGEST_COMMENT:
+    if len(decision.comment) > MAX_COMMENT_CHARS:
         raise ReviewRefused(
             "The comment is too long.", field="--comment", got=f"{len(decision.comment):,} characters",
-            allowed=f"at most {LONGEST_COMMENT:,}",
+            allowed=f"at most {MAX_COMMENT_CHARS:,}",
         )  # fmt: skip

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..evidence.gate.alignment import Claim
-from ..evidence.gate.succession import told_as_decaying
+from ..evidence.gate.succession import read_decaying
 from ..factors import OPERATORS
-from ..search.memory import LONGEST, Tale, by_mechanism, reminded
-from ..search.surrogate.basis import MOST_LEADERS
+from ..search.memory import MAX_RECALLED_CHARS, HypothesisRecord, select_reminders, summarise_mechanisms
+from ..search.surrogate.basis import MAX_LEADERS
 from ..search.surrogate.model import Leader
 from .drafts import leaders
 from .service import Evaluator
 
-MOST_LIBRARY = 100
-MOST_REFUSALS = 8
-CITED = re.compile(r"\bf[0-9a-f]{16}\b")
+MAX_LIBRARY_SHOWN = 100
+MAX_REFUSALS_SHOWN = 8
+CITED_ID_PATTERN = re.compile(r"\bf[0-9a-f]{16}\b")
 
 
 def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str, Any]:
@@ -32,21 +32,21 @@ def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str,
     claims, told = evaluator.claims(), evaluator.tried.told()
     lines = evaluator.rows.lines
     ranked = sorted((name for name in lines if name in claims), key=lambda name: (-(lines[name].merit or 0.0), name))
-    best = _best(claims, ranked)
-    tales = _tales(evaluator, told, best, Counter(claims[name].id for name in ranked), words)
-    shown = reminded(tales, query)
-    cited = Counter(CITED.findall(" ".join(claim.statement for claim in told.values())))
+    best = _best_by_hypothesis(claims, ranked)
+    tales = _collect_records(evaluator, told, best, Counter(claims[name].id for name in ranked), words)
+    shown = select_reminders(tales, query)
+    cited = Counter(CITED_ID_PATTERN.findall(" ".join(claim.statement for claim in told.values())))
     library = evaluator.library()
     return {
         "factors": [_factor(evaluator, name, claims[name], words, cited) for name in ranked[:limit]],
         "spent": round(1.0 - evaluator.evaluations_left() / max(evaluator.budget.evaluations, 1), 3),
-        "leaders": [_leader(evaluator, one, claims, words, cited) for one in leaders(evaluator, MOST_LEADERS)],
+        "leaders": [_leader(evaluator, one, claims, words, cited) for one in leaders(evaluator, MAX_LEADERS)],
         "hypotheses": [_hypothesis(evaluator, tale, best.get(tale.id)) for tale in shown],
-        "mechanisms": by_mechanism(tales),
+        "mechanisms": summarise_mechanisms(tales),
         "refusals": _refusals(evaluator, shown),
-        "library": [{"id": row.factor_id, "text": row.canonical} for row in library[-MOST_LIBRARY:]],
+        "library": [{"id": row.factor_id, "text": row.canonical} for row in library[-MAX_LIBRARY_SHOWN:]],
         "library_size": len(library),
-        "decaying": told_as_decaying(evaluator.ledger, evaluator.run),
+        "decaying": read_decaying(evaluator.ledger, evaluator.run),
         "operators": [_operator(name) for name in sorted(OPERATORS)],
         "fields": list(evaluator.mandate.columns(evaluator.panel)),
         "groups": sorted(evaluator.panel.groups),
@@ -81,18 +81,18 @@ def _leader(
     cited: Mapping[str, int],
 ) -> dict[str, Any]:
     """Return a leader's figures, with what it adds to the others and the formulas that are like it."""
-    kin = [_kin(evaluator, name) for name in leader.kin]
+    kin = [_describe_neighbour(evaluator, name) for name in leader.kin]
     told = _factor(evaluator, leader.id, claims[leader.id], words, cited)
     return {**told, "beside": round(leader.beside, 4), "kin": kin}
 
 
-def _kin(evaluator: Evaluator, name: str) -> dict[str, Any]:
+def _describe_neighbour(evaluator: Evaluator, name: str) -> dict[str, Any]:
     row = evaluator.rows[name]
     weak = [weakness["code"] for weakness in row.sheet["weaknesses"]]
     return {"id": name, "text": evaluator.read(row.text).shown, "t": evaluator.rows.lines[name].t, "weaknesses": weak}
 
 
-def _best(claims: Mapping[str, Claim], ranked: Sequence[str]) -> dict[str, str]:
+def _best_by_hypothesis(claims: Mapping[str, Claim], ranked: Sequence[str]) -> dict[str, str]:
     """Return by hypothesis its factor of most merit."""
     best: dict[str, str] = {}
     for name in ranked:
@@ -100,10 +100,10 @@ def _best(claims: Mapping[str, Claim], ranked: Sequence[str]) -> dict[str, str]:
     return best
 
 
-def _tales(
+def _collect_records(
     evaluator: Evaluator, told: Mapping[str, Claim], best: Mapping[str, str], scored: Mapping[str, int],
     words: Mapping[str, str],
-) -> list[Tale]:  # fmt: skip
+) -> list[HypothesisRecord]:  # fmt: skip
     """Return what became of every hypothesis, by id; none but a set's is left out."""
     found = []
     for name, claim in told.items():
@@ -111,17 +111,17 @@ def _tales(
         t = evaluator.rows.lines[mine].t if mine else None
         outcome = words.get(mine, "scored") if mine else "refused"
         refused: Mapping[str, int] = evaluator.tried.refused.get(name, {})
-        found.append(Tale(name, claim.mechanism, claim.statement, t, outcome, scored.get(name, 0), refused))
+        found.append(HypothesisRecord(name, claim.mechanism, claim.statement, t, outcome, scored.get(name, 0), refused))
     return found
 
 
-def _hypothesis(evaluator: Evaluator, tale: Tale, best: str | None) -> dict[str, Any]:
+def _hypothesis(evaluator: Evaluator, tale: HypothesisRecord, best: str | None) -> dict[str, Any]:
     """Return what is told of a hypothesis: what it said, what it reached, and what stood in its way."""
     weak = [weakness["code"] for weakness in evaluator.rows[best].sheet["weaknesses"]] if best else []
     return {
         "id": tale.id,
         "mechanism": tale.mechanism,
-        "statement": tale.statement[:LONGEST],
+        "statement": tale.statement[:MAX_RECALLED_CHARS],
         "best_t": tale.best_t,
         "outcome": tale.outcome,
         "worked": tale.worked,
@@ -130,7 +130,7 @@ def _hypothesis(evaluator: Evaluator, tale: Tale, best: str | None) -> dict[str,
     }
 
 
-def _refusals(evaluator: Evaluator, shown: Sequence[Tale]) -> list[dict[str, str]]:
+def _refusals(evaluator: Evaluator, shown: Sequence[HypothesisRecord]) -> list[dict[str, str]]:
     """Return refused formulas of the hypotheses that are told, one each, the newest of each step first."""
     found, seen = [], Counter[str]()
     for tale in reversed(shown):
@@ -138,7 +138,7 @@ def _refusals(evaluator: Evaluator, shown: Sequence[Tale]) -> list[dict[str, str
         if stage and seen[stage] < 3:
             seen[stage] += 1
             found.append({"hypothesis": tale.id, "text": text, "stage": str(stage), "reason": reason})
-    return found[:MOST_REFUSALS]
+    return found[:MAX_REFUSALS_SHOWN]
 
 
 def _operator(name: str) -> dict[str, str]:

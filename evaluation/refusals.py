@@ -8,23 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence.errors import PythonRefused
-from ..evidence.gate.alignment import Claim, unlike_its_words
+from ..evidence.gate.alignment import Claim, find_word_mismatches
 from ..evidence.gate.complexity import breaches
 from ..evidence.originality.catalogue import nearest
-from ..evidence.originality.published_values import ranks_like
-from ..evidence.scoring.metrics import tidy
+from ..evidence.originality.published_values import describe_twin
+from ..evidence.scoring.metrics import round_significant
 from ..factors import Expression
 from ..ledger.records import Stage
 
 if TYPE_CHECKING:
     from .service import Evaluator
 
-__all__ = ["known_seed", "known_values", "refusal", "refuse_by_running", "resemblance", "would_refuse"]
+__all__ = ["find_refusal", "known_seed", "known_values", "refusal_warnings", "refuse_by_running", "resemblance"]
 
 NO_PYTHON = "this campaign takes no Python factors (agents.python is false): write a formula"
 
 
-def refusal(evaluator: Evaluator, expression: Expression, claim: Claim) -> tuple[Stage, list[str]] | None:
+def find_refusal(evaluator: Evaluator, expression: Expression, claim: Claim) -> tuple[Stage, list[str]] | None:
     """Return the step that refuses a factor and its reasons, None where it may be scored; no code is run for it."""
     if expression.code and not evaluator.python:
         return "python", [NO_PYTHON]
@@ -40,7 +40,7 @@ def refusal(evaluator: Evaluator, expression: Expression, claim: Claim) -> tuple
     found = [] if expression.text in evaluator.mandate.seeds else resemblance(evaluator, expression)
     if found:
         return "originality", found
-    words = unlike_its_words(expression, claim, evaluator.settings)
+    words = find_word_mismatches(expression, claim, evaluator.settings)
     return ("alignment", words) if words else None
 
 
@@ -76,10 +76,10 @@ def known_values(evaluator: Evaluator, values: NDArray[np.float32]) -> list[dict
     twin = evaluator.published_values.beyond(values, evaluator.settings.max_redundancy)
     if twin is None:
         return []
-    return [{"code": "known", "message": ranks_like(twin), "value": tidy(twin.rank_correlation)}]
+    return [{"code": "known", "message": describe_twin(twin), "value": round_significant(twin.rank_correlation)}]
 
 
-def would_refuse(evaluator: Evaluator, expression: Expression) -> list[dict[str, str]]:
+def refusal_warnings(evaluator: Evaluator, expression: Expression) -> list[dict[str, str]]:
     """Return the warnings on a formula that is only scored: a campaign would refuse it for them."""
     level = evaluator.levels.objection(expression)
     found = [{"code": "adjusted_level", "message": level}] if level else []

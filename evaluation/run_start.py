@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
-from ..evidence.archive import Archive
+from ..evidence.archive import RunArchive
 from ..evidence.code.screening_seed import note_screening_seed
 from ..evidence.errors import OtherStream
 from ..evidence.settings import EvidenceSettings
@@ -15,7 +15,7 @@ from ..ledger import Ledger, Run, digest
 from ..market import Panel
 
 
-class Asked(Protocol):
+class RunRequest(Protocol):
     """What a campaign was asked."""
 
     @property
@@ -30,7 +30,9 @@ class Asked(Protocol):
         """Return all of it as JSON."""
 
 
-def begin(asked: Asked, ledger: Ledger, panel: Panel, drawn: tuple[str, datetime, int], own: Mapping[str, Any]) -> str:
+def begin_run(
+    asked: RunRequest, ledger: Ledger, panel: Panel, drawn: tuple[str, datetime, int], own: Mapping[str, Any]
+) -> str:
     """Write a new run into the ledger and return its id.
 
     `drawn` are the data set, the time and the seed of screens; `own` is what the person brought along.
@@ -58,7 +60,7 @@ def refuse_other_stream(ledger: Ledger, windows: Windows, settings: EvidenceSett
         Earlier trials on this selection window, or on its returns, were judged by another `level` or `watch_p`.
     """
     for run in dict.fromkeys(trial.run for trial in ledger.overlapping_trials(windows.key(windows.selection))):
-        rules = Archive(ledger, ledger.run(run)).rules
+        rules = RunArchive(ledger, ledger.run(run)).rules
         for name in ("level", "watch_p") if rules else ():
             own, earlier = getattr(settings, name), getattr(rules, name)
             if own != earlier:

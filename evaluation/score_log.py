@@ -8,20 +8,20 @@ from threading import Lock
 from typing import NamedTuple
 
 from ..evidence.gate.alignment import Claim
-from ..evidence.proposal import SET
-from ..factors.describe.words import numbered
+from ..evidence.proposal import SET_PREFIX
+from ..factors.describe.words import natural_sort_key
 from ..ledger import Attempt, Evaluation, Ledger
 from ..ledger.records import Stage
 
-__all__ = ["Line", "Scores", "Tried"]
+__all__ = ["ProposalLog", "ScoreLine", "Scores"]
 
-AT_HAND = 256
+MAX_SHEETS_KEPT = 256
 """Whole sheets kept in memory: those that were read last."""
-SHOWN = 200
+MAX_REFUSAL_CHARS = 200
 """Characters of a refused formula and of its reason that are kept at hand."""
 
 
-class Line(NamedTuple):
+class ScoreLine(NamedTuple):
     """The figures of a scored factor that are asked of all at once; None where undefined."""
 
     hypothesis: str
@@ -31,7 +31,7 @@ class Line(NamedTuple):
     rank_ic: float | None
 
     @classmethod
-    def of(cls, row: Evaluation) -> Line:
+    def of(cls, row: Evaluation) -> ScoreLine:
         """Return the line of an evaluation."""
         return cls(row.hypothesis, *(row.sheet.get(name) for name in ("t", "merit", "gross_sharpe", "rank_ic")))
 
@@ -53,7 +53,7 @@ class Scores(Mapping[str, Evaluation]):
         self._ledger, self._run = ledger, run
         self._turn = Lock()  # tools answer on threads
         self._at_hand: OrderedDict[str, Evaluation] = OrderedDict()
-        self.lines: dict[str, Line] = {}
+        self.lines: dict[str, ScoreLine] = {}
         self.singles = 0
         self.best_t: float | None = None
         for _, row in ledger.evaluations_since(run):
@@ -62,8 +62,8 @@ class Scores(Mapping[str, Evaluation]):
     def add(self, row: Evaluation) -> None:
         """Take in an evaluation that the ledger holds."""
         if row.factor_id not in self.lines:
-            self.singles += not row.hypothesis.startswith(SET)
-            line = self.lines[row.factor_id] = Line.of(row)
+            self.singles += not row.hypothesis.startswith(SET_PREFIX)
+            line = self.lines[row.factor_id] = ScoreLine.of(row)
             self.best_t = max(filter(None, (self.best_t, line.t and abs(line.t))), default=self.best_t)
         self._keep(row)
 
@@ -71,7 +71,7 @@ class Scores(Mapping[str, Evaluation]):
         with self._turn:
             self._at_hand[row.factor_id] = row
             self._at_hand.move_to_end(row.factor_id)
-            while len(self._at_hand) > AT_HAND:
+            while len(self._at_hand) > MAX_SHEETS_KEPT:
                 self._at_hand.popitem(last=False)
         return row
 
@@ -96,7 +96,7 @@ class Scores(Mapping[str, Evaluation]):
         return factor_id in self.lines
 
 
-class Tried:
+class ProposalLog:
     """What a run proposed, read from the ledger as it grows.
 
     Attributes
@@ -122,7 +122,7 @@ class Tried:
         self.attempts = 0
         self.hypotheses: set[str] = set()
 
-    def refresh(self) -> Tried:
+    def refresh(self) -> ProposalLog:
         """Read what was recorded since the last time."""
         with self._turn:
             for place, attempt in self._ledger.attempts_since(self._run, self._seen):
@@ -135,11 +135,13 @@ class Tried:
         self.hypotheses.add(attempt.hypothesis)
         if attempt.stage == "scored" and attempt.factor_id:
             mine = (attempt.key, attempt.hypothesis)
-            self._first[attempt.factor_id] = min(mine, self._first.get(attempt.factor_id, mine), key=_in_order)
+            self._first[attempt.factor_id] = min(mine, self._first.get(attempt.factor_id, mine), key=_attempt_order)
         elif attempt.stage != "scored":
             self.refused.setdefault(attempt.hypothesis, Counter())[attempt.stage] += 1
-            said = (attempt.key, attempt.text[:SHOWN], attempt.stage, attempt.reason[:SHOWN])
-            self.examples[attempt.hypothesis] = min(said, self.examples.get(attempt.hypothesis, said), key=_in_order)
+            said = (attempt.key, attempt.text[:MAX_REFUSAL_CHARS], attempt.stage, attempt.reason[:MAX_REFUSAL_CHARS])
+            self.examples[attempt.hypothesis] = min(
+                said, self.examples.get(attempt.hypothesis, said), key=_attempt_order
+            )
 
     def claim(self, factor_id: str) -> Claim | None:
         """Return a scored factor's claim: that of the attempt with the smallest key, whatever came first in time."""
@@ -162,6 +164,6 @@ class Tried:
         return self._claims[hypothesis]
 
 
-def _in_order(row: tuple[str, ...]) -> tuple[object, ...]:
+def _attempt_order(row: tuple[str, ...]) -> tuple[object, ...]:
     """Return what sorts rows by their key, numbers in it as numbers, then by the rest."""
-    return (numbered(row[0]), *row[1:])
+    return (natural_sort_key(row[0]), *row[1:])

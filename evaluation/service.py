@@ -13,23 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence.code.computing import Computing
-from ..evidence.code.retry import Pace
+from ..evidence.code.retry import TimeSteps
 from ..evidence.code.screening_seed import screening_seed
 from ..evidence.errors import EvidenceError, PythonRefused, UnknownFactor
-from ..evidence.gate.adjusted_price_leak import Levels
+from ..evidence.gate.adjusted_price_leak import PriceLevelTest
 from ..evidence.gate.alignment import Claim
 from ..evidence.gate.case import Case, sum_of_ranks
-from ..evidence.gate.complexity import price
+from ..evidence.gate.complexity import complexity_price
 from ..evidence.gate.doubts import doubts
-from ..evidence.gate.gate import PAID, Gate, Surroundings, trials_spent
+from ..evidence.gate.gate import PAID_EVENT, Gate, Surroundings, trials_spent
 from ..evidence.gate.trial_evidence import daily_sharpes
 from ..evidence.gate.verdict import Verdict
-from ..evidence.originality.catalogue import Catalogue, Holdings, Known, published
-from ..evidence.originality.incremental import Beside
+from ..evidence.originality.catalogue import Catalogue, KnownFormula, KnownLibrary, read_published
+from ..evidence.originality.incremental import AddedValue
 from ..evidence.originality.published_values import values_of_published
 from ..evidence.originality.redundancy import LibraryValues
-from ..evidence.proposal import SET, Proposal, kept_name, plain
-from ..evidence.scoring.metrics import tidy
+from ..evidence.proposal import SET_PREFIX, Proposal, make_plain_error, reserved_name_error
+from ..evidence.scoring.metrics import round_significant
 from ..evidence.scoring.profile import Profiler
 from ..evidence.scoring.scorer import Scorer
 from ..evidence.settings import EvidenceSettings
@@ -37,20 +37,20 @@ from ..evidence.windows import Window, Windows
 from ..factors import Expression, FactorError, ParseError, explain, parse
 from ..ledger import Attempt, Evaluation, Ledger, LibraryRow
 from ..ledger.records import Stage
-from ..library.decaying import DECAYING, decaying_for
-from ..library.entries import comparable, retired_for
+from ..library.decaying import DECAYING_EVENT, list_decaying
+from ..library.entries import list_comparable, read_retired
 from ..market import Panel
-from ..search.constraints import Mandate
-from ..search.surrogate.model import Foresight
+from ..search.constraints import SearchConstraints
+from ..search.surrogate.model import SurrogateModel
 from ..search.surrogate.sample_store import Samples
-from .budget import Budget, Runs
+from .budget import Budget, RefusedRuns
 from .pending_cases import Reviews
-from .refusals import known_seed, known_values, refusal, refuse_by_running, would_refuse
-from .score_log import Scores, Tried
+from .refusals import find_refusal, known_seed, known_values, refusal_warnings, refuse_by_running
+from .score_log import ProposalLog, Scores
 from .weaknesses import name_weaknesses
 
 Values = NDArray[np.float32]
-MOST_MEMBERS = 10
+MAX_SET_MEMBERS = 10
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,10 @@ class Evaluator:
     budget: Budget
     run: str
     python: bool = True
-    mandate: Mandate = field(default_factory=Mandate)
+    mandate: SearchConstraints = field(default_factory=SearchConstraints)
     approve: bool = False
     samples: Samples = field(default_factory=Samples, repr=False, compare=False)
-    pace: Pace | None = None
+    pace: TimeSteps | None = None
     turn: AbstractContextManager[Any] = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     @cached_property
@@ -81,9 +81,9 @@ class Evaluator:
         return Scores(self.ledger, self.run)
 
     @cached_property
-    def ran(self) -> Runs:
+    def ran(self) -> RefusedRuns:
         """Return the refusals of code that had run."""
-        return Runs(self.ledger, self.run)
+        return RefusedRuns(self.ledger, self.run)
 
     @property
     def panel(self) -> Panel:
@@ -91,10 +91,10 @@ class Evaluator:
         return self.scorer.panel
 
     @cached_property
-    def foresight(self) -> Foresight:
+    def foresight(self) -> SurrogateModel:
         """Return forecasts of formulas that were not scored; see `drafts`."""
         columns = self.mandate.columns(self.panel)
-        return Foresight.of(self.engine.panel, self.windows.search, columns, self.budget.evaluations, self.samples)
+        return SurrogateModel.of(self.engine.panel, self.windows.search, columns, self.budget.evaluations, self.samples)
 
     @property
     def reviews(self) -> Reviews:
@@ -107,9 +107,9 @@ class Evaluator:
         return Gate(self.scorer, self.windows, self.ledger, self.settings, self.run, self.engine, self.pace)
 
     @cached_property
-    def levels(self) -> Levels:
+    def levels(self) -> PriceLevelTest:
         """Return the test for factors that read the level of back-adjusted prices."""
-        return Levels(self.engine.panel, self.windows.search, self.engine)
+        return PriceLevelTest(self.engine.panel, self.windows.search, self.engine)
 
     def read(self, text: str, dialect: str = "alphaloom") -> Expression:
         """Parse a formula of this panel's fields, or the code of a Python factor."""
@@ -147,25 +147,25 @@ class Evaluator:
     def trials_spent(self) -> int:
         """Count the looks at the selection window that this run opened, or took and paid for another that was cut short."""
         seen = self.ledger.overlapping_trials(self.windows.key(self.windows.selection))
-        return sum(trial.run == self.run for trial in seen) + len(self.ledger.events(self.run, PAID))
+        return sum(trial.run == self.run for trial in seen) + len(self.ledger.events(self.run, PAID_EVENT))
 
     def begin(self) -> None:
         """Note what the library holds as the run begins: what other runs add meanwhile changes nothing for this one."""
         self.reviews.settle()
         held = [row.factor_id for row in self.ledger.library()]
-        noted = {"library": held, "retired": sorted(retired_for(self.ledger, self.run))}
-        for kind, body in {**noted, DECAYING: decaying_for(self.ledger, self.windows)}.items():
+        noted = {"library": held, "retired": sorted(read_retired(self.ledger, self.run))}
+        for kind, body in {**noted, DECAYING_EVENT: list_decaying(self.ledger, self.windows)}.items():
             if not self.ledger.events(self.run, kind):
                 self.ledger.record_event(self.run, kind, "start", body)
 
     @cached_property
-    def _at_start(self) -> frozenset[str] | None:
+    def _library_at_start(self) -> frozenset[str] | None:
         noted = self.ledger.events(self.run, "library")
         return frozenset(noted[0].body) if noted else None
 
     def library(self) -> list[LibraryRow]:
         """Return the library as this run sees it: what it held at the start, what it accepted, and what waits to be."""
-        rows, held = self.ledger.library(), self._at_start
+        rows, held = self.ledger.library(), self._library_at_start
         own = {row.factor_id for row in self.ledger.verdicts(self.run) if self.reviews.word(row) == "accepted"}
         known = {row.factor_id: row for row in rows if held is None or row.factor_id in held | own}
         known |= {row.factor_id: row for row in self.reviews.undecided() if row.factor_id not in known}
@@ -173,24 +173,24 @@ class Evaluator:
 
     def known(self) -> Catalogue:
         """Return what is not new: the published factors and the workspace's library."""
-        return Catalogue((*([published()] if self.settings.published else []), *self._holdings.shelves))
+        return Catalogue((*([read_published()] if self.settings.published else []), *self._holdings.shelves))
 
     @cached_property
-    def _holdings(self) -> Holdings:
-        return Holdings(self.ledger.workspace, self._of_library, self.library())
+    def _holdings(self) -> KnownLibrary:
+        return KnownLibrary(self.ledger.workspace, self._parse_row, self.library())
 
-    def _of_library(self, row: LibraryRow) -> Expression:
+    def _parse_row(self, row: LibraryRow) -> Expression:
         return parse(row.text, fields=tuple({*self.panel.fields, *row.sheet.get("fields", ())}))
 
     def compared(self) -> list[LibraryRow]:
         """Return what makes a candidate redundant: the library without what was retired, unless that is to count."""
-        return comparable(self.ledger, self.run, self.library(), self.settings.library)
+        return list_comparable(self.ledger, self.run, self.library(), self.settings.library)
 
     @cached_property
     def library_values(self) -> LibraryValues:
         """Return what the library's factors that this panel can compute say on it."""
         held = self.searched.forgiving(PythonRefused)  # code that fails on this panel says nothing here
-        return LibraryValues(held, self.windows.search, self.ledger.workspace, self._of_library, self.compared())
+        return LibraryValues(held, self.windows.search, self.ledger.workspace, self._parse_row, self.compared())
 
     @cached_property
     def published_values(self) -> LibraryValues:
@@ -198,9 +198,9 @@ class Evaluator:
         return values_of_published(self.searched, self.windows.search, self.ledger.workspace, self.settings)
 
     @cached_property
-    def beside(self) -> Beside:
+    def beside(self) -> AddedValue:
         """Return the measure of what factors add to the library."""
-        return Beside.of(self.library_values, self.scorer, self.windows.search)
+        return AddedValue.of(self.library_values, self.scorer, self.windows.search)
 
     # Scoring on search.
 
@@ -218,8 +218,8 @@ class Evaluator:
         EvidenceError
             The hypothesis bears a name that is kept for sets, or its id or the key was used for something else.
         """
-        if proposal.claim.id.startswith(SET):  # a set's score is not counted against the budget of evaluations
-            raise kept_name(proposal.claim.id)
+        if proposal.claim.id.startswith(SET_PREFIX):  # a set's score is not counted against the budget of evaluations
+            raise reserved_name_error(proposal.claim.id)
         with self.turn:
             return self._propose(proposal)
 
@@ -232,18 +232,22 @@ class Evaluator:
             told = [{"message": each.message, "hint": each.hint, "at": each.at} for each in error.mistakes]
             return self._refuse(proposal, error.stage, told)
         try:
-            if found := refusal(self, expression, proposal.claim):
-                return self._refuse(proposal, found[0], [plain(text) for text in found[1]], expression.id)
+            if found := find_refusal(self, expression, proposal.claim):
+                return self._refuse(proposal, found[0], [make_plain_error(text) for text in found[1]], expression.id)
             if known := self.ran.told(proposal.key):
                 return known
             row = self._evaluate(expression, proposal.claim.id)
         except PythonRefused as error:
-            answer = self._refuse(proposal, error.stage, [plain(error.message, error.hint)], expression.id)
+            answer = self._refuse(proposal, error.stage, [make_plain_error(error.message, error.hint)], expression.id)
             return self.ran.add(proposal.key, answer) if error.ran else answer
         except FactorError as error:
-            return self._refuse(proposal, "parse", [plain(error.message, error.hint)], expression.id)
+            return self._refuse(proposal, "parse", [make_plain_error(error.message, error.hint)], expression.id)
         if row is None:
-            return {"ok": False, "stage": "budget", "errors": [plain("the campaign's evaluations are used up")]}
+            return {
+                "ok": False,
+                "stage": "budget",
+                "errors": [make_plain_error("the campaign's evaluations are used up")],
+            }
         self._attempt(proposal, expression.id, "scored", "")
         facts = self.facts(row)
         facts["weaknesses"] += doubts(expression, proposal.claim, row.sheet, proposal.description)
@@ -277,8 +281,13 @@ class Evaluator:
         values, search = self.values(expression), self.windows.search
         sheet = self.searched.stamped(expression, self.scorer.examine(values, search).record())
         weaknesses = name_weaknesses(sheet, values, self.scorer.exposures, search) + known_values(self, values)
-        merit = abs(float(cast("float", sheet["t"] or 0.0))) - price(expression, self.settings.complexity)
-        return {**sheet, "fields": sorted(expression.fields), "weaknesses": weaknesses, "merit": tidy(merit)}
+        merit = abs(float(cast("float", sheet["t"] or 0.0))) - complexity_price(expression, self.settings.complexity)
+        return {
+            **sheet,
+            "fields": sorted(expression.fields),
+            "weaknesses": weaknesses,
+            "merit": round_significant(merit),
+        }
 
     def facts(self, row: Evaluation) -> dict[str, Any]:
         """Return what the search window told of a factor of this run, as `propose` answers it."""
@@ -297,7 +306,7 @@ class Evaluator:
         values = self.values(expression)
         sheet = self._measure(expression) | Profiler(self.scorer, self.windows.search).profile(values)
         doubts = [*sheet["warnings"], *({k: str(each[k]) for k in ("code", "message")} for each in sheet["weaknesses"])]
-        doubts += would_refuse(self, expression)
+        doubts += refusal_warnings(self, expression)
         added = self.beside.addition(values, but=expression.id)
         if added and (said := added.doubt(sheet["rank_ic"])):
             doubts.append({"code": "adds_little", "message": said})
@@ -309,9 +318,9 @@ class Evaluator:
     # Judging on selection.
 
     @cached_property
-    def tried(self) -> Tried:
+    def tried(self) -> ProposalLog:
         """Return what the run has proposed."""
-        return Tried(self.ledger, self.run)
+        return ProposalLog(self.ledger, self.run)
 
     def claims(self) -> dict[str, Claim]:
         """Return each scored factor's claim."""
@@ -332,11 +341,11 @@ class Evaluator:
 
     def _submit(self, ids: Sequence[str]) -> list[Verdict]:
         verdicts: list[Verdict] = []
-        batch: list[Known] = []
+        batch: list[KnownFormula] = []
         for factor_id in dict.fromkeys(ids):
             case = self._case(factor_id)
             verdicts.append(self._judge(case, batch))
-            batch.append(Known.of(factor_id, case.expression, "earlier in this batch"))
+            batch.append(KnownFormula.of(factor_id, case.expression, "earlier in this batch"))
         return verdicts
 
     def submit_set(self, ids: Sequence[str]) -> Verdict:
@@ -346,19 +355,19 @@ class Evaluator:
 
     def _submit_set(self, ids: Sequence[str]) -> Verdict:
         members = tuple(self._case(factor_id) for factor_id in sorted(set(ids)))
-        if not 2 <= len(members) <= MOST_MEMBERS:
-            said = f"2 to {MOST_MEMBERS}"
+        if not 2 <= len(members) <= MAX_SET_MEMBERS:
+            said = f"2 to {MAX_SET_MEMBERS}"
             raise EvidenceError(f"A set has {said} members.", field="members", got=len(members), allowed=said)
         expression = self.read(sum_of_ranks(members))
         if expression.id not in self.rows and self.trials_left() <= 0:
             raise trials_spent()
-        row = self.rows.get(expression.id) or self._record(expression, f"{SET}{expression.id}")
+        row = self.rows.get(expression.id) or self._record(expression, f"{SET_PREFIX}{expression.id}")
         return self._judge(self._set(expression, members, row), [])
 
     def _set(self, expression: Expression, members: tuple[Case, ...], row: Evaluation) -> Case:
         said = f"{len(members)} factors chosen on search say more together than alone"
         claim = Claim(
-            f"{SET}{expression.id}", "set", said, 1, self.settings.horizon_days, tuple(sorted(expression.fields))
+            f"{SET_PREFIX}{expression.id}", "set", said, 1, self.settings.horizon_days, tuple(sorted(expression.fields))
         )
         self.ledger.record_event(self.run, "set", expression.id, [part.expression.id for part in members])
         self.ledger.record_event(self.run, "claim", claim.id, claim.record())
@@ -375,7 +384,7 @@ class Evaluator:
         expression = self.read(row.text)
         return Case(expression, claim, self.values(expression), row.sheet["rank_ic"])
 
-    def _judge(self, case: Case, batch: Sequence[Known]) -> Verdict:
+    def _judge(self, case: Case, batch: Sequence[KnownFormula]) -> Verdict:
         name = case.expression.id
         earlier = next((row for row in self.ledger.verdicts(self.run) if row.factor_id == name), None)
         verdict = Verdict.restored(earlier) if earlier else self.gate.judge(case, self._around(batch))
@@ -386,7 +395,7 @@ class Evaluator:
         self._keep(case)
         return replace(verdict, word=self.reviews.word(verdict.row(self.run)))
 
-    def _around(self, batch: Sequence[Known]) -> Surroundings:
+    def _around(self, batch: Sequence[KnownFormula]) -> Surroundings:
         ratios = daily_sharpes(self.rows.lines[name]._asdict() for name in sorted(self.rows))
         known = self.known().with_batch(batch)
         return Surroundings(known, self.published_values, self.library_values, ratios, self.trials_left())

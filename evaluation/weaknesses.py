@@ -9,22 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence.scoring.exposures import Exposures
-from ..evidence.scoring.metrics import tidy
+from ..evidence.scoring.metrics import round_significant
 from ..evidence.windows import Window
 from ..factors import row_rank_correlation
 
-WEAK_T = 3.0
+MIN_SCREEN_T = 3.0
 HIGH_TURNOVER = 2 / 3
 """Share of a sleeve that is replaced when its days are over; white noise replaces four fifths of it."""
-EXPOSED = 0.5
-LEFT = 0.5
+MAX_EXPOSURE_CORRELATION = 0.5
+MIN_RANK_IC_LEFT = 0.5
 """Share of a RankIC that should remain: of the one-day figure at ten days, and of the mean without the best year."""
-STEP = 5
+EXPOSURE_STEP_DAYS = 5
 EXPOSURES = {"beta": "beta", "size": "size", "volatility": "volatility", "momentum": "momentum", "price": "price level"}
 
 
 def _weakness(code: str, value: float, message: str) -> dict[str, Any]:
-    return {"code": code, "value": tidy(value), "message": message}
+    return {"code": code, "value": round_significant(value), "message": message}
 
 
 def name_weaknesses(
@@ -37,22 +37,22 @@ def name_weaknesses(
     one-day RankIC gone at ten days), `one_year` (without its best year under half is left), `exposure` (mean rank correlation
     with beta, size, volatility, momentum or price level beyond 0.5).
     """
-    found = _from_figures(sheet)
+    found = _name_from_figures(sheet)
     curve = sheet["decay"]
     first, tenth = curve.get("1"), curve.get("10")
-    if first and tenth is not None and abs(first) > 0.01 and tenth / first < LEFT:
+    if first and tenth is not None and abs(first) > 0.01 and tenth / first < MIN_RANK_IC_LEFT:
         told = f"less than half of the one-day RankIC remains at ten days ({tenth / first:.0%})"
         found.append(_weakness("decay", tenth / first, told))
     found += _one_year(sheet)
-    found += _exposed(values, exposures, window)
+    found += _name_exposures(values, exposures, window)
     return found
 
 
-def _from_figures(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _name_from_figures(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = []
     t = sheet["t"] or 0.0
-    if abs(t) < WEAK_T:
-        told = f"|t| = {abs(t):.1f} in sample, below the screening threshold of {WEAK_T:g}"
+    if abs(t) < MIN_SCREEN_T:
+        told = f"|t| = {abs(t):.1f} in sample, below the screening threshold of {MIN_SCREEN_T:g}"
         found.append(_weakness("weak", t, "t is undefined in sample" if sheet["t"] is None else told))
     turnover = sheet["turnover"] or 0.0
     if turnover * sheet["horizon_days"] > HIGH_TURNOVER:
@@ -73,17 +73,17 @@ def _one_year(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
     signed = sorted(value * (1 if mean > 0 else -1) for value in years)
     rest = float(np.mean(signed[:-1])) / abs(mean)
     told = f"less than half of the RankIC remains without the best year ({rest:.0%})"
-    return [_weakness("one_year", rest, told)] if rest < LEFT else []
+    return [_weakness("one_year", rest, told)] if rest < MIN_RANK_IC_LEFT else []
 
 
-def _exposed(values: NDArray[np.float32], exposures: Exposures, window: Window) -> list[dict[str, Any]]:
+def _name_exposures(values: NDArray[np.float32], exposures: Exposures, window: Window) -> list[dict[str, Any]]:
     found = []
-    thin = np.ascontiguousarray(window.cut(values)[::STEP])
+    thin = np.ascontiguousarray(window.cut(values)[::EXPOSURE_STEP_DAYS])
     for name, word in EXPOSURES.items():
-        exposure = np.ascontiguousarray(window.cut(getattr(exposures, name))[::STEP])
+        exposure = np.ascontiguousarray(window.cut(getattr(exposures, name))[::EXPOSURE_STEP_DAYS])
         daily = row_rank_correlation(thin, exposure)
         mean = float(np.nanmean(daily)) if not np.isnan(daily).all() else 0.0
-        if abs(mean) > EXPOSED:
-            said = f"exposure to {word}: rank correlation {mean:.2f} (threshold {EXPOSED:g})"
+        if abs(mean) > MAX_EXPOSURE_CORRELATION:
+            said = f"exposure to {word}: rank correlation {mean:.2f} (threshold {MAX_EXPOSURE_CORRELATION:g})"
             found.append(_weakness("exposure", mean, said))
     return found

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from .originality.catalogue import nearest
     from .originality.redundancy import rank_correlation
     from .proposal import Proposal
-    from .scoring.metrics import tidy
+    from .scoring.metrics import round_significant
     from .settings import EvidenceSettings
 
-PLACES = {
+PUBLIC_MODULES = {
     "Claim": "gate.alignment",
     "EvidenceError": "errors",
     "EvidenceSettings": "settings",
     "Proposal": "proposal",
     "nearest": "originality.catalogue",
     "rank_correlation": "originality.redundancy",
-    "tidy": "scoring.metrics",
+    "round_significant": "scoring.metrics",
 }
 """Public names and their modules."""
 
@@ -35,14 +35,14 @@ __all__ = [
     "Proposal",
     "nearest",
     "rank_correlation",
-    "tidy",
+    "round_significant",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
-    if name in PLACES:
-        value = getattr(import_module(f".{PLACES[name]}", __name__), name)
+    if name in PUBLIC_MODULES:
+        value = getattr(import_module(f".{PUBLIC_MODULES[name]}", __name__), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

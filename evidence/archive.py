@@ -12,7 +12,7 @@ from ..factors import Expression, parse
 from ..ledger import Evaluation, Ledger, Run, Trial, VerdictRow
 from .gate.alignment import Claim
 from .gate.case import Case
-from .settings import RECORDED, EvidenceSettings, as_recorded
+from .settings import RECORDED_CONTEXT, EvidenceSettings, complete_settings
 
 
 def scored_claims(ledger: Ledger, run: str) -> dict[str, Claim]:
@@ -26,7 +26,7 @@ def scored_claims(ledger: Ledger, run: str) -> dict[str, Claim]:
 
 
 @dataclass(frozen=True)
-class Archive:
+class RunArchive:
     """Reads one run's record."""
 
     ledger: Ledger
@@ -38,7 +38,9 @@ class Archive:
         settings = self.run.config.get("settings") or self.run.config.get("rules")
         if not settings:
             return None
-        return EvidenceSettings.model_validate(as_recorded(settings["evidence"]), context={RECORDED: True})
+        return EvidenceSettings.model_validate(
+            complete_settings(settings["evidence"]), context={RECORDED_CONTEXT: True}
+        )
 
     @cached_property
     def evaluations(self) -> Mapping[str, Evaluation]:

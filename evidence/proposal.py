@@ -9,9 +9,9 @@ from ..ledger import Ledger, canonical_json
 from .errors import EvidenceError
 from .gate.alignment import Claim
 
-SET = "set-"
+SET_PREFIX = "set-"
 """Begins the id of a set's hypothesis."""
-LONGEST = 100
+MAX_ID_CHARS_SHOWN = 100
 
 
 @dataclass(frozen=True)
@@ -38,28 +38,28 @@ class Proposal:
         attempt = ledger.attempt(run, self.key)
         if attempt and (attempt.text, attempt.hypothesis) != (self.text, self.claim.id):
             raise EvidenceError(
-                "This key names an attempt at another formula or hypothesis.", field="key", got=self.key[:LONGEST],
+                "This key names an attempt at another formula or hypothesis.", field="key", got=self.key[:MAX_ID_CHARS_SHOWN],
                 allowed="a new key, or the same formula and hypothesis", hint="Give every new attempt a key of its own.",
             )  # fmt: skip
         claim = ledger.event(run, "claim", self.claim.id)
         if claim and canonical_json(claim.body) != canonical_json(self.claim.record()):
             raise EvidenceError(
-                f"The hypothesis {self.claim.id[:LONGEST]!r} was told otherwise before.", field="hypothesis",
-                got=self.claim.id[:LONGEST], allowed="the same words for the same id",
+                f"The hypothesis {self.claim.id[:MAX_ID_CHARS_SHOWN]!r} was told otherwise before.", field="hypothesis",
+                got=self.claim.id[:MAX_ID_CHARS_SHOWN], allowed="the same words for the same id",
                 hint="Give a changed hypothesis an id of its own.",
             )  # fmt: skip
 
 
-def kept_name(name: str) -> EvidenceError:
+def reserved_name_error(name: str) -> EvidenceError:
     """Return the error of a hypothesis with a name that is kept for sets."""
     return EvidenceError(
-        f"A hypothesis may not be called {name[:LONGEST]!r}.",
+        f"A hypothesis may not be called {name[:MAX_ID_CHARS_SHOWN]!r}.",
         field="hypothesis.id",
-        got=name[:LONGEST],
-        allowed=f"an id that does not begin with {SET!r}",
+        got=name[:MAX_ID_CHARS_SHOWN],
+        allowed=f"an id that does not begin with {SET_PREFIX!r}",
     )
 
 
-def plain(message: str, hint: str = "") -> dict[str, Any]:
+def make_plain_error(message: str, hint: str = "") -> dict[str, Any]:
     """Return an error of a proposal that has no place in its text."""
     return {"message": message, "hint": hint, "at": None}

@@ -21,7 +21,7 @@ class WindowSettings(BaseModel):
     min_sealed_days: int = Field(default=40, ge=40, description="days")
 
     @model_validator(mode="after")
-    def _something_stays_sealed(self) -> WindowSettings:
+    def _check_sealed_share(self) -> WindowSettings:
         if self.search + self.selection > 0.95:
             raise ValueError("search + selection must leave at least 0.05 of the days sealed")
         return self
@@ -69,20 +69,20 @@ class LibrarySettings(BaseModel):
     )
 
 
-BEFORE: Mapping[str, Any] = MappingProxyType(
+EARLIER_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {"label_scale": "none", "test": "labels", "screen_t": 0.0, "combination": "equal", "trading_rate": 1.0}
 )
 """What was done before there was a choice."""
 
 
-MOST_WATCHED = 0.05
-RECORDED = "recorded"
+MAX_WATCH_P = 0.05
+RECORDED_CONTEXT = "recorded"
 """Key of a validation context: the settings are those of a run on record, and may be what was allowed then."""
 
 
-def as_recorded(kept: Mapping[str, Any]) -> dict[str, Any]:
+def complete_settings(kept: Mapping[str, Any]) -> dict[str, Any]:
     """Return the evidence settings that a run wrote down, with what was done where it could not say so yet."""
-    return {**BEFORE, **kept}
+    return {**EARLIER_DEFAULTS, **kept}
 
 
 class EvidenceSettings(BaseModel):
@@ -147,8 +147,8 @@ class EvidenceSettings(BaseModel):
 
     @field_validator("watch_p")
     @classmethod
-    def _tells_little(cls, value: float, info: ValidationInfo) -> float:
+    def _check_watch_p(cls, value: float, info: ValidationInfo) -> float:
         """Refuse a wide watchlist: what agents hear of it helps them to compose what passes. Old runs keep what they had."""
-        if value > MOST_WATCHED and not (info.context or {}).get(RECORDED):
-            raise ValueError(f"must be at most {MOST_WATCHED}")
+        if value > MAX_WATCH_P and not (info.context or {}).get(RECORDED_CONTEXT):
+            raise ValueError(f"must be at most {MAX_WATCH_P}")
         return value

@@ -99,7 +99,7 @@ def fix_windows(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset:
     )
 
 
-def windows_apart(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset: str) -> Windows:
+def windows_as_of(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset: str) -> Windows:
     """Return the windows of a panel that was cut at a day, from nothing that was fixed on later days; fixes nothing.
 
     Boundaries that were fixed on days until then hold as for anybody. Those that were fixed on later days would tell of

@@ -38,8 +38,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from alphaloom.desk.cli.serve.listen import listening, quiet_signals
-from alphaloom.desk.cli.serve.server import Terms, serve
+from alphaloom.desk.cli.serve.listen import open_listener, quiet_signals
+from alphaloom.desk.cli.serve.server import ServerTerms, serve_until_signal
 from alphaloom.router.attestation.signed_statements import channel_of
 from alphaloom.router.attestation.statement import NO_CHANNEL, Envelope, Statement, measurement_of
 
@@ -175,10 +175,10 @@ def main() -> None:
     parse.add_argument("--seconds", type=int, default=600, help="for which a statement stands")
     parse.add_argument("--plain", action="store_true", help="without TLS: behind a tunnel that ends on this machine")
     options = parse.parse_args()
-    with listening(options.host, options.port, "--port") as there, quiet_signals() as came:
+    with open_listener(options.host, options.port, "--port") as there, quiet_signals() as came:
         app, tls, told = front(options, there.getsockname()[1])
         print(json.dumps(told), flush=True)
-        serve(app, there, Terms(GRACE_S, descriptors=2, tls=tls), lambda: bool(came))
+        serve_until_signal(app, there, ServerTerms(GRACE_S, descriptors=2, tls=tls), lambda: bool(came))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .canonical.bucket import bucketed
+from .canonical.bucket import bucket_windows
 from .describe.explain import explain
 from .describe.render import render
 from .errors import FactorError, PanelLacksField, ParseError
 from .language.expression import Expression
-from .language.node import Node, replace, walk
+from .language.node import Node, replace_node, walk
 from .language.parse import express, parse
 from .language.signature import Operator
 from .operators import OPERATORS
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .space.planted import PlantSettings, draw_plants, planted_market
     from .space.sampling import sample
 
-HEAVY = {
+LAZY_FACTOR_NAMES = {
     "Engine": "engine.engine",
     "MarketSettings": "language.source",
     "PlantSettings": "space.planted",
@@ -58,7 +58,7 @@ __all__ = [
     "ParseError",
     "PlantSettings",
     "RowOrder",
-    "bucketed",
+    "bucket_windows",
     "decoding_grammar",
     "draw_plants",
     "explain",
@@ -68,7 +68,7 @@ __all__ = [
     "planted_market",
     "rank_rows",
     "render",
-    "replace",
+    "replace_node",
     "row_rank_correlation",
     "sample",
     "translate",
@@ -79,8 +79,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what computes when it is first used."""
-    if name in HEAVY:
-        value = getattr(import_module(f".{HEAVY[name]}", __name__), name)
+    if name in LAZY_FACTOR_NAMES:
+        value = getattr(import_module(f".{LAZY_FACTOR_NAMES[name]}", __name__), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,42 +11,42 @@ from types import MappingProxyType
 
 from .describe.render import render_number, render_parameter
 from .engine.build import Builder
-from .language.fields import FIELDS
+from .language.fields import STANDARD_FIELDS
 from .language.node import Node, walk
 from .language.signature import Operator
-from .language.syntax import Syntax, read
+from .language.syntax import Syntax, read_syntax
 from .operators import OPERATORS, parameters
 
 
 @functools.lru_cache(maxsize=4096)
-def expanded(node: Node) -> Node:
+def expand_operator(node: Node) -> Node:
     """Return the formula that a defined operator stands for, its arguments in place; other nodes as they are."""
     operator = OPERATORS.get(node.op)
     while operator is not None and operator.definition:
         given = {argument.name: arg for argument, arg in zip(operator.nodes, node.args, strict=True)}
-        node = _filled(_template(operator.name, tuple(parameters(node).items())), given)
+        node = _substitute_arguments(_template(operator.name, tuple(parameters(node).items())), given)
         operator = OPERATORS.get(node.op)
     return node
 
 
 @functools.lru_cache(maxsize=4096)
-def written_out(node: Node) -> Node:
+def expand_tree(node: Node) -> Node:
     """Return the tree with every defined operator written out."""
-    node = expanded(node)
-    args = tuple(written_out(arg) for arg in node.args)
+    node = expand_operator(node)
+    args = tuple(expand_tree(arg) for arg in node.args)
     return node if args == node.args else node.with_args(*args)
 
 
 @functools.lru_cache(maxsize=4096)
-def written_size(node: Node) -> int:
+def expanded_size(node: Node) -> int:
     """Count the nodes of the tree with every definition written out, without writing it out.
 
     A definition may name its argument twice, so that a nest of twenty of them would have a million nodes.
     """
     if node.is_leaf or not OPERATORS[node.op].definition:
-        return 1 + sum(written_size(arg) for arg in node.args)
-    sizes = {each.name: written_size(arg) for each, arg in zip(OPERATORS[node.op].nodes, node.args, strict=False)}
-    whole = written_out(_template(node.op, tuple(parameters(node).items())))
+        return 1 + sum(expanded_size(arg) for arg in node.args)
+    sizes = {each.name: expanded_size(arg) for each, arg in zip(OPERATORS[node.op].nodes, node.args, strict=False)}
+    whole = expand_tree(_template(node.op, tuple(parameters(node).items())))
     return sum(sizes.get(each.name, 1) if each.is_leaf else 1 for _, each in walk(whole))
 
 
@@ -54,28 +54,28 @@ def written_size(node: Node) -> int:
 def _template(name: str, numbers: tuple[tuple[str, float], ...]) -> Node:
     """Return the tree of a definition with its numbers in place; its panel arguments are leaves of their names."""
     operator = OPERATORS[name]
-    words = {key: _shown(operator, key, value) for key, value in numbers}
+    words = {key: _format_number(operator, key, value) for key, value in numbers}
     names = {argument.name for argument in operator.nodes}
-    builder = Builder(operator.definition, frozenset({*FIELDS, *names}), frozenset(names))
-    return builder.whole(_with_numbers(read(operator.definition), words))
+    builder = Builder(operator.definition, frozenset({*STANDARD_FIELDS, *names}), frozenset(names))
+    return builder.whole(_substitute_numbers(read_syntax(operator.definition), words))
 
 
-def _shown(operator: Operator, name: str, value: float) -> str:
+def _format_number(operator: Operator, name: str, value: float) -> str:
     return render_parameter(next(each for each in operator.numbers if each.name == name), value)
 
 
-def _with_numbers(piece: Syntax, words: dict[str, str]) -> Syntax:
+def _substitute_numbers(piece: Syntax, words: dict[str, str]) -> Syntax:
     """Put the numbers and words of a call in the place of their names, and work out what is then all numbers."""
     if piece.kind == "name" and piece.text in words:
         word = words[piece.text]
         return replace(piece, kind="name" if word[0].isalpha() else "number", text=word)
-    args = tuple(_with_numbers(arg, words) for arg in piece.args)
+    args = tuple(_substitute_numbers(arg, words) for arg in piece.args)
     if not piece.infix:  # arithmetic within arithmetic is left to the canonical form, which keeps fractions
-        args = tuple(_worked_out(arg) for arg in args)
+        args = tuple(_fold_arithmetic(arg) for arg in args)
     return replace(piece, args=args)
 
 
-ARITHMETIC: Mapping[str, Callable[..., Fraction]] = MappingProxyType(
+FRACTION_ARITHMETIC: Mapping[str, Callable[..., Fraction]] = MappingProxyType(
     {
         "add": lambda *terms: sum(terms, Fraction(0)),
         "sub": lambda x, y: x - y,
@@ -86,7 +86,7 @@ ARITHMETIC: Mapping[str, Callable[..., Fraction]] = MappingProxyType(
 )
 
 
-def _worked_out(piece: Syntax) -> Syntax:
+def _fold_arithmetic(piece: Syntax) -> Syntax:
     """Return a number in the place of arithmetic on numbers: ``2 * 14 - 1`` is 27."""
     value = _value(piece) if piece.infix else None
     return piece if value is None else replace(piece, kind="number", text=render_number(float(value)), args=())
@@ -97,14 +97,14 @@ def _value(piece: Syntax) -> Fraction | None:
     if piece.kind == "number":
         return Fraction(piece.text)
     values = [_value(arg) for arg in piece.args]
-    if not piece.infix or piece.text not in ARITHMETIC or None in values:
+    if not piece.infix or piece.text not in FRACTION_ARITHMETIC or None in values:
         return None
-    return ARITHMETIC[piece.text](*values)
+    return FRACTION_ARITHMETIC[piece.text](*values)
 
 
-def _filled(node: Node, given: dict[str, Node]) -> Node:
+def _substitute_arguments(node: Node, given: dict[str, Node]) -> Node:
     """Put the arguments of a call in the place of their names."""
     if node.op in ("field", "group") and node.name in given:
         return given[node.name]
-    args = tuple(_filled(arg, given) for arg in node.args)
+    args = tuple(_substitute_arguments(arg, given) for arg in node.args)
     return node if args == node.args else node.with_args(*args)

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from ..ledger.errors import AlphaloomError
 
-SHOWN = 100
+MAX_COLUMNS_SHOWN = 100
 """Columns of a formula that are shown around a caret."""
 
 
@@ -64,8 +64,8 @@ class ParseError(FactorError):
         """Return the formula with a caret under the place, cut around it where it is long; empty without a formula."""
         if not self.text:
             return ""
-        start = max(0, min(self.at - SHOWN // 2, len(self.text) - SHOWN))
-        stop = start + SHOWN
+        start = max(0, min(self.at - MAX_COLUMNS_SHOWN // 2, len(self.text) - MAX_COLUMNS_SHOWN))
+        stop = start + MAX_COLUMNS_SHOWN
         before, after = ("..." if start else ""), ("..." if stop < len(self.text) else "")
         line = "".join(" " if mark.isspace() else mark for mark in self.text[start:stop])
         return f"{before}{line}{after}\n{' ' * (len(before) + self.at - start)}^"
@@ -103,7 +103,7 @@ class PanelLacksField(FactorError):
     code = "panel_lacks_field"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest_name(name: str, known: Iterable[str]) -> str:
     """Return the known name that is spelled most like the given one, or an empty string."""
     spelled = {each.lower(): each for each in known}
     found = difflib.get_close_matches(name.lower(), spelled, n=1, cutoff=0.6)

@@ -24,7 +24,7 @@ def canonical_json(value: JSON) -> str:
     """
     check_keys(value)
     return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_builtin
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_to_builtin
     )
 
 
@@ -51,7 +51,7 @@ def check_keys(value: JSON) -> None:
             check_keys(each)
 
 
-def _builtin(value: object) -> object:
+def _to_builtin(value: object) -> object:
     """Turn a read-only mapping or sequence into the dict or list that `json` knows."""
     if isinstance(value, Mapping):
         return dict(value)

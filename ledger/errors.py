@@ -60,10 +60,10 @@ class AlphaloomError(Exception):
         text = self.message or self.code.replace("_", " ")
         if self.field and self.field not in text:
             text = f"{self.field}: {text}"
-        if self.got is not None and shown(self.got) not in text:
-            text += f" (got {shown(self.got)})"
+        if self.got is not None and format_value(self.got) not in text:
+            text += f" (got {format_value(self.got)})"
         if self.allowed is not None:
-            text += f"; allowed: {shown(self.allowed)}"
+            text += f"; allowed: {format_value(self.allowed)}"
         return f"{text}\n{self.hint}" if self.hint else text
 
     def record(self) -> dict[str, object]:
@@ -71,8 +71,8 @@ class AlphaloomError(Exception):
         return {
             "code": self.code,
             "field": self.field,
-            "got": plain(self.got),
-            "allowed": plain(self.allowed),
+            "got": to_json_value(self.got),
+            "allowed": to_json_value(self.allowed),
             "hint": self.hint,
             "message": self.message,
         }
@@ -112,7 +112,7 @@ class SettingsError(AlphaloomError):
 
     def record(self) -> dict[str, object]:
         """Return the error with one entry for each mistake."""
-        return super().record() | {"mistakes": [plain(asdict(each)) for each in self.mistakes]}
+        return super().record() | {"mistakes": [to_json_value(asdict(each)) for each in self.mistakes]}
 
 
 class LedgerError(AlphaloomError):
@@ -201,20 +201,22 @@ def changed_file(run: str, path: Path, original: Path | None) -> ChangedFile:
     )  # fmt: skip
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a value as a person wants to read it: lists without brackets, long things cut."""
     if isinstance(value, str):
         return value if len(value) <= 200 else value[:197] + "..."
     if isinstance(value, list | tuple | set | frozenset):
-        return ", ".join(shown(each) for each in value)
-    return shown(repr(value))
+        return ", ".join(format_value(each) for each in value)
+    return format_value(repr(value))
 
 
-def plain(value: object) -> object:
+def to_json_value(value: object) -> object:
     """Return a value as JSON can carry it; anything else as its text."""
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
         if isinstance(value, dict):
-            return {str(key): plain(each) for key, each in value.items()}
-        return [plain(each) for each in value] if isinstance(value, list | tuple | set | frozenset) else str(value)
+            return {str(key): to_json_value(each) for key, each in value.items()}
+        return (
+            [to_json_value(each) for each in value] if isinstance(value, list | tuple | set | frozenset) else str(value)
+        )

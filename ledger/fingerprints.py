@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeAlias
 
-from .database.protocol import Session
+from .database.protocol import Transaction
 from .digest import canonical_json
 from .records import Fingerprint
 
 Days: TypeAlias = Mapping[int, frozenset[str]]
 """For each hash the days on which it stands."""
-LEAST = 5
+MIN_SHARED_HASHES = 5
 """Hashes that two windows must share to hold the same returns; unrelated panels of 40,000 hashes each share none."""
-WIDTH = 6
+HASH_BYTES = 6
 """Bytes of a hash."""
 
 
@@ -35,7 +35,7 @@ class Match:
 
     def __bool__(self) -> bool:
         """Tell whether both hold the same returns."""
-        return sum(self.pairs.values()) >= LEAST
+        return sum(self.pairs.values()) >= MIN_SHARED_HASHES
 
     def within(self, own: tuple[str, str], other: tuple[str, str]) -> bool:
         """Tell whether the same returns lie in a span of own days and in a span of the other's."""
@@ -43,7 +43,7 @@ class Match:
         for (mine, theirs), count in self.pairs.items():
             if own[0] <= mine <= own[1] and other[0] <= theirs <= other[1]:
                 found += count
-        return found >= LEAST
+        return found >= MIN_SHARED_HASHES
 
     @property
     def same_days(self) -> bool:
@@ -81,18 +81,18 @@ class Fingerprints:
         self._matches: dict[tuple[int, int], tuple[Days, Days, Match]] = {}
         self._given: dict[int, tuple[Fingerprint, Days]] = {}
 
-    def keep(self, session: Session, names: str, given: Fingerprint, at: str) -> int:
+    def keep(self, session: Transaction, names: str, given: Fingerprint, at: str) -> int:
         """Store what is new of a fingerprint, inside the caller's transaction; return the number of its series, 0 for none."""
         if not given:
             return 0
-        series, known = self._place(session, names, given)
+        series, known = self._find_series(session, names, given)
         new = {day: [each for each in marks if day not in known.get(each, ())] for day, marks in given.items()}
-        body = {day: _packed(marks) for day, marks in new.items() if marks}
+        body = {day: _pack_hashes(marks) for day, marks in new.items() if marks}
         if body:
-            session.execute(_ADD, (names, series, at, canonical_json(body)))
+            session.execute(_ADD_FINGERPRINT, (names, series, at, canonical_json(body)))
         return series
 
-    def _place(self, session: Session, names: str, given: Fingerprint) -> tuple[int, Days]:
+    def _find_series(self, session: Transaction, names: str, given: Fingerprint) -> tuple[int, Days]:
         """Return the series that a fingerprint goes on with, the next number where there is none, and what it holds."""
         numbers = sorted({row[1] for row in self._rows(session, names)})
         for series in numbers:
@@ -101,16 +101,16 @@ class Fingerprints:
                 return series, known
         return (numbers[-1] + 1 if numbers else 1), {}
 
-    def stored(self, session: Session, names: str, series: int = 0, until: str = "") -> Days:
+    def stored(self, session: Transaction, names: str, series: int = 0, until: str = "") -> Days:
         """Return what is known of a name list: of one series or of all, and as it was known at a moment if one is named."""
         rows = self._rows(session, names)
         wanted = tuple(row for row, own, at in rows if series in (0, own) and not (until and at > until))
         if wanted not in self._joined:
-            self._joined[wanted] = _by_hash([self._body(session, row) for row in wanted])
+            self._joined[wanted] = _group_by_hash([self._body(session, row) for row in wanted])
         return self._joined[wanted]
 
     @staticmethod
-    def all_series(session: Session) -> list[tuple[str, int]]:
+    def all_series(session: Transaction) -> list[tuple[str, int]]:
         """Return every name list with each of its series, in the order in which they were first stored."""
         rows = session.execute("SELECT names, series FROM fingerprints ORDER BY id").fetchall()
         return list(dict.fromkeys((names, int(series)) for names, series in rows))
@@ -118,7 +118,7 @@ class Fingerprints:
     def given(self, fingerprint: Fingerprint) -> Days:
         """Return a fingerprint by its hashes; once for each, since windows of one panel share theirs."""
         if id(fingerprint) not in self._given:
-            self._given[id(fingerprint)] = fingerprint, _by_hash([fingerprint])
+            self._given[id(fingerprint)] = fingerprint, _group_by_hash([fingerprint])
         return self._given[id(fingerprint)][1]
 
     def match(self, own: Days, other: Days) -> Match:
@@ -132,21 +132,21 @@ class Fingerprints:
         return self._matches[key][2]
 
     @staticmethod
-    def _rows(session: Session, names: str) -> list[tuple[int, int, str]]:
+    def _rows(session: Transaction, names: str) -> list[tuple[int, int, str]]:
         query = "SELECT id, series, at FROM fingerprints WHERE names = ? ORDER BY id"
         return [(int(row), int(series), at) for row, series, at in session.execute(query, (names,)).fetchall()]
 
-    def _body(self, session: Session, row: int) -> Fingerprint:
+    def _body(self, session: Transaction, row: int) -> Fingerprint:
         if row not in self._bodies:
             (body,) = session.execute("SELECT body FROM fingerprints WHERE id = ?", (row,)).fetchone()
-            self._bodies[row] = {day: _unpacked(marks) for day, marks in json.loads(body).items()}
+            self._bodies[row] = {day: _unpack_hashes(marks) for day, marks in json.loads(body).items()}
         return self._bodies[row]
 
 
-_ADD = "INSERT INTO fingerprints (names, series, at, body) VALUES (?, ?, ?, ?)"
+_ADD_FINGERPRINT = "INSERT INTO fingerprints (names, series, at, body) VALUES (?, ?, ?, ?)"
 
 
-def _by_hash(parts: Sequence[Fingerprint]) -> Days:
+def _group_by_hash(parts: Sequence[Fingerprint]) -> Days:
     found: dict[int, set[str]] = defaultdict(set)
     for part in parts:
         for day, marks in part.items():
@@ -155,10 +155,10 @@ def _by_hash(parts: Sequence[Fingerprint]) -> Days:
     return {mark: frozenset(days) for mark, days in found.items()}
 
 
-def _packed(marks: Sequence[int]) -> str:
-    return b64encode(b"".join(mark.to_bytes(WIDTH, "big") for mark in marks)).decode()
+def _pack_hashes(marks: Sequence[int]) -> str:
+    return b64encode(b"".join(mark.to_bytes(HASH_BYTES, "big") for mark in marks)).decode()
 
 
-def _unpacked(text: Any) -> tuple[int, ...]:
+def _unpack_hashes(text: Any) -> tuple[int, ...]:
     raw = b64decode(text)
-    return tuple(int.from_bytes(raw[place : place + WIDTH], "big") for place in range(0, len(raw), WIDTH))
+    return tuple(int.from_bytes(raw[place : place + HASH_BYTES], "big") for place in range(0, len(raw), HASH_BYTES))

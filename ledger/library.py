@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .database.protocol import Database, Session
+from .database.protocol import Database, Transaction
 from .database.register import Register
 from .digest import canonical_json
-from .records import JsonObject, LibraryRow, Sighting, Standing, WindowKey
-from .windows import COLUMNS, NameLists
+from .records import JsonObject, LibraryRow, Sighting, StatusChange, WindowKey
+from .windows import WINDOW_COLUMNS, NameLists
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Library:
         self._now = now
         self._names = NameLists()
         self._rows = Register(database, "library", LibraryRow, now)
-        self._standings = Register(database, "standings", Standing, now)
+        self._standings = Register(database, "standings", StatusChange, now)
         self._sightings = Register(database, "sightings", Sighting, now)
 
     def rows(self) -> list[LibraryRow]:
@@ -42,7 +42,7 @@ class Library:
         """Add a factor; one that is there stays as it is."""
         return self._rows.add(row, strict=False)
 
-    def standings(self, factor_id: str | None = None) -> list[Standing]:
+    def standings(self, factor_id: str | None = None) -> list[StatusChange]:
         """Return what became of one factor or of all, oldest first."""
         if factor_id is None:
             return self._standings.find("TRUE", order="seq")
@@ -53,7 +53,7 @@ class Library:
         return self._sightings.find("factor_id = ?", factor_id)
 
     def record(
-        self, *, rows: Sequence[LibraryRow] = (), standings: Sequence[Standing] = (), passes: Sequence[Pass] = ()
+        self, *, rows: Sequence[LibraryRow] = (), standings: Sequence[StatusChange] = (), passes: Sequence[Pass] = ()
     ) -> int:
         """Write factors, standings and looks in one transaction; return how many factors are new.
 
@@ -61,7 +61,7 @@ class Library:
         """
         new: set[str] = set()
 
-        def work(session: Session) -> None:
+        def work(session: Transaction) -> None:
             for each in passes:
                 self._look(session, each)
             new.update(row.factor_id for row in rows if self._rows.put(session, row))
@@ -71,7 +71,7 @@ class Library:
         self._database.write(work)
         return len(new)
 
-    def _look(self, session: Session, each: Pass) -> None:
+    def _look(self, session: Transaction, each: Pass) -> None:
         """Write the days of one factor that are new, and count the look."""
         if sum(self._sightings.put(session, sighting) for sighting in each.sightings):
             window = self._names.columns(session, each.window)
@@ -86,7 +86,7 @@ class Library:
         """Return the last day that any factor was watched on before a moment, on names that are shared; or nothing."""
         always = WindowKey("", "0000-00-00", "9999-99-99", names)
 
-        def work(session: Session) -> list[Any]:
+        def work(session: Transaction) -> list[Any]:
             shared = self._names.overlapping(session, "watches", always)
             return [session.execute(_SEEN_BEFORE, (row, at)).fetchone() for row in shared]
 
@@ -94,4 +94,4 @@ class Library:
 
 
 _SEEN_BEFORE = "SELECT last_day FROM watches WHERE id = ? AND at < ?"
-_ADD_WATCH = f"INSERT INTO watches (subject, {COLUMNS}, at, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_ADD_WATCH = f"INSERT INTO watches (subject, {WINDOW_COLUMNS}, at, body) VALUES (?, ?, ?, ?, ?, ?, ?)"

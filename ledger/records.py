@@ -191,7 +191,7 @@ class LibraryRow:
 
 
 @dataclass(frozen=True)
-class Standing:
+class StatusChange:
     """A change of what a library factor is: live, decaying, retired; `watched` begins an entry of the watchlist.
 
     `by` is "hand" or "rule", `day` the day of the data, or of the act, from which it holds. `key` tells changes of one

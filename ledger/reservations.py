@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from .database.liveness import Presence
-from .database.protocol import Database, Session
+from .database.protocol import Database, Transaction
 from .database.register import Register
 from .records import Event, ModelCall
-from .tally import PICO, Scope, Taken, Tally, day_of, moment, picos, where
+from .tally import PICO, Scope, Taken, Tally, parse_time, picos, scope_condition, utc_day
 
 Registers: TypeAlias = tuple[Register[ModelCall], Register[Event]]
-What: TypeAlias = Literal["calls", "tokens", "usd"]
-Whose: TypeAlias = Literal["run", "day", "tenant", "tenant_day"]
+CapQuantity: TypeAlias = Literal["calls", "tokens", "usd"]
+CapScope: TypeAlias = Literal["run", "day", "tenant", "tenant_day"]
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ class Hold:
 class Cap:
     """A limit on a run, on a UTC day of the whole record, on a tenant, or on a tenant's day."""
 
-    of: Whose
-    what: What
+    of: CapScope
+    what: CapQuantity
     limit: float
 
 
 @dataclass(frozen=True)
-class Reached:
+class CapReached:
     """The cap under which a call does not fit: what is spent, what `holds` calls under way hold, and what it needs."""
 
     cap: Cap
@@ -93,12 +93,12 @@ class Holds:
         self._own: set[str] = set()
         self._floor = 0
 
-    def hold(self, wish: Wish, caps: Sequence[Cap], seconds: float) -> Hold | Reached | Literal["busy", "answered"]:
+    def hold(self, wish: Wish, caps: Sequence[Cap], seconds: float) -> Hold | CapReached | Literal["busy", "answered"]:
         """Hold the worst of a call that takes at most so many seconds; or say why it is not to be sent now.
 
         "busy": it is under way already, here or elsewhere; "answered": the record has its reply.
         """
-        until = (moment(self._now()) + timedelta(seconds=seconds)).isoformat()
+        until = (parse_time(self._now()) + timedelta(seconds=seconds)).isoformat()
         owner = self._presence.name
         wanted = Hold(
             0, f"{owner} {next(self._numbers)}", wish.run, wish.key, wish.tenant, owner, until, wish.tokens,
@@ -110,18 +110,18 @@ class Holds:
             self._own.discard(wanted.name)
         return found
 
-    def change(self, hold: Hold, tokens: int, usd: float, caps: Sequence[Cap]) -> Hold | Reached:
+    def change(self, hold: Hold, tokens: int, usd: float, caps: Sequence[Cap]) -> Hold | CapReached:
         """Hold other amounts for a call under way, if they fit; else it holds what it held."""
         name = f"{self._presence.name} {next(self._numbers)}"
         wanted = replace(hold, name=name, owner=self._presence.name, tokens=tokens, picos=picos(usd))
         self._own.add(name)
 
-        def work(session: Session) -> Hold | Reached:
+        def work(session: Transaction) -> Hold | CapReached:
             held = [each for each in self._open(session) if each.id != hold.id]
             for each in held:
                 if each.name == name:  # written before the answer to that was lost
                     return each
-            if reached := self._reached(session, wanted, caps, held):
+            if reached := self._find_reached_cap(session, wanted, caps, held):
                 return reached
             self._let_go(session, hold, "changed")
             return self._put(session, wanted)
@@ -130,15 +130,15 @@ class Holds:
         self._own.discard(hold.name if isinstance(found, Hold) else name)
         return found
 
-    def enter(self, call: ModelCall, note: Event, caps: Sequence[Cap]) -> bool | Reached:
+    def enter(self, call: ModelCall, note: Event, caps: Sequence[Cap]) -> bool | CapReached:
         """Record a reply that another run had paid for, with a note, if its price fits; return whether it is new."""
         key, taken = call.key, picos(call.cost_usd)
         wanted = Hold(0, "", call.run, key, call.tenant, "", "", call.tokens_in + call.tokens_out, taken)
 
-        def work(session: Session) -> bool | Reached:
+        def work(session: Transaction) -> bool | CapReached:
             if session.execute("SELECT 1 FROM calls WHERE run = ? AND key = ?", (call.run, key)).fetchone():
                 return False
-            if reached := self._reached(session, wanted, caps, self._open(session)):
+            if reached := self._find_reached_cap(session, wanted, caps, self._open(session)):
                 return reached
             self._events.put(session, note)
             return self._calls.put(session, call)
@@ -154,7 +154,7 @@ class Holds:
             If another reply lies under its key.
         """
 
-        def work(session: Session) -> None:
+        def work(session: Transaction) -> None:
             self._events.put(session, note)
             self._calls.put(session, call, strict=True)
             self._let_go(session, hold, "answered")
@@ -176,9 +176,9 @@ class Holds:
         gone: dict[str, bool] = {}
         dead = [hold for hold in self.open() if self._dead(hold, run, gone)]
 
-        def work(session: Session) -> None:
+        def work(session: Transaction) -> None:
             for hold in dead:
-                self._let_go(session, hold, LOST if hold.picos else "lapsed")
+                self._let_go(session, hold, LOST_RELEASE if hold.picos else "lapsed")
 
         if dead:
             self._database.write(work)
@@ -191,7 +191,7 @@ class Holds:
     def killed(self, run: str | None = None, day: str = "", tenant: str | None = None) -> Taken:
         """Return the worst of the calls that ended with their processes: counted under the caps, and in no run's spend."""
         found = Taken()
-        for whose, name, on, taken in self._database.read(_killed):
+        for whose, name, on, taken in self._database.read(_read_killed):
             if run in (None, whose) and tenant in (None, name) and day in ("", on):
                 found += taken
         return found
@@ -203,12 +203,12 @@ class Holds:
     def calls(self, day: str = "", tenant: str | None = None) -> list[ModelCall]:
         """Return the calls of a UTC day, of a tenant, or of both, over all runs, in the order of arrival."""
         scope = (*(("tenant", tenant) if tenant is not None else ("day",)), *([day] if day else []))
-        condition, values = where(scope)
+        condition, values = scope_condition(scope)
         rows = self._database.rows(f"SELECT at, run, key, body FROM calls WHERE {condition} ORDER BY seq", values)
         found = [
             ModelCall(run=run, key=key, **json.loads(body))
             for at, run, key, body in rows
-            if not day or day_of(at) == day
+            if not day or utc_day(at) == day
         ]
         return [call for call in found if tenant is None or call.tenant == tenant]
 
@@ -217,8 +217,8 @@ class Holds:
         self._presence.close()
 
     def _hold(
-        self, session: Session, wanted: Hold, caps: Sequence[Cap]
-    ) -> Hold | Reached | Literal["busy", "answered"]:
+        self, session: Transaction, wanted: Hold, caps: Sequence[Cap]
+    ) -> Hold | CapReached | Literal["busy", "answered"]:
         """Write a hold down if it fits."""
         held = self._open(session)
         for each in held:
@@ -228,30 +228,32 @@ class Holds:
                 return "busy"
         if session.execute("SELECT 1 FROM calls WHERE key = ?", (wanted.key,)).fetchone():
             return "answered"
-        if reached := self._reached(session, wanted, caps, held):
+        if reached := self._find_reached_cap(session, wanted, caps, held):
             return reached
         return self._put(session, wanted)
 
-    def _put(self, session: Session, wanted: Hold) -> Hold:
+    def _put(self, session: Transaction, wanted: Hold) -> Hold:
         """Write a hold down."""
-        session.execute(_ADD, (*_row(wanted), self._now()))
+        session.execute(_ADD_HOLD, (*_row(wanted), self._now()))
         (number,) = session.execute("SELECT id FROM holds WHERE name = ?", (wanted.name,)).fetchone()
         return replace(wanted, id=number)
 
-    def _reached(self, session: Session, wanted: Hold, caps: Sequence[Cap], held: Sequence[Hold]) -> Reached | None:
+    def _find_reached_cap(
+        self, session: Transaction, wanted: Hold, caps: Sequence[Cap], held: Sequence[Hold]
+    ) -> CapReached | None:
         """Return the first cap under which a call does not fit."""
-        day = day_of(self._now())
+        day = utc_day(self._now())
         for cap in caps:
             scope = _scope(cap, wanted, day)
             inside = [hold for hold in held if hold.within(scope)]
-            spent = _measured(self._tally.of(session, scope) + _lost(session, scope), cap.what)
-            under_way, need = sum(_needed(hold, cap.what) for hold in inside), _needed(wanted, cap.what)
+            spent = _taken_amount(self._tally.of(session, scope) + _sum_lost(session, scope), cap.what)
+            under_way, need = sum(_needed_amount(hold, cap.what) for hold in inside), _needed_amount(wanted, cap.what)
             unit = PICO if cap.what == "usd" else 1
             if spent + under_way + need > round(cap.limit * unit):
-                return Reached(cap, day, spent / unit, under_way / unit, need / unit, len(inside))
+                return CapReached(cap, day, spent / unit, under_way / unit, need / unit, len(inside))
         return None
 
-    def _open(self, session: Session) -> list[Hold]:
+    def _open(self, session: Transaction) -> list[Hold]:
         """Read what is held; what lies before the oldest of it is not looked at again."""
         found = [Hold(*row) for row in session.execute(_OPEN, (self._floor,)).fetchall()]
         if found:
@@ -260,7 +262,7 @@ class Holds:
             (self._floor,) = session.execute("SELECT coalesce(max(id), 0) FROM holds").fetchone()
         return found
 
-    def _let_go(self, session: Session, hold: Hold, why: str) -> None:
+    def _let_go(self, session: Transaction, hold: Hold, why: str) -> None:
         session.execute("INSERT INTO releases VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (hold.id, why, self._now()))
 
     def _dead(self, hold: Hold, run: str, gone: dict[str, bool]) -> bool:
@@ -271,13 +273,13 @@ class Holds:
             return True
         if hold.owner not in gone:
             gone[hold.owner] = self._presence.absent(hold.owner)
-        return gone[hold.owner] and (self._sees or hold.run == run or moment(hold.until) <= moment(self._now()))
+        return gone[hold.owner] and (self._sees or hold.run == run or parse_time(hold.until) <= parse_time(self._now()))
 
 
-LOST = "lost"
+LOST_RELEASE = "lost"
 """How a hold ends whose process was gone before the call that it paid for had ended."""
 _COLUMNS = "name, run, key, tenant, owner, until, tokens, picos"
-_ADD = f"INSERT INTO holds ({_COLUMNS}, at) VALUES ({', '.join('?' * 9)})"
+_ADD_HOLD = f"INSERT INTO holds ({_COLUMNS}, at) VALUES ({', '.join('?' * 9)})"
 _OPEN = f"SELECT id, {_COLUMNS} FROM holds LEFT JOIN releases ON hold = id WHERE id >= ? AND hold IS NULL ORDER BY id"
 
 
@@ -296,26 +298,26 @@ def _scope(cap: Cap, hold: Hold, day: str) -> Scope:
     return scopes[cap.of]
 
 
-def _lost(session: Session, scope: Scope) -> Taken:
+def _sum_lost(session: Transaction, scope: Scope) -> Taken:
     """Return the worst of the calls in a scope whose processes were killed before anybody heard of them."""
     found = Taken()
-    for run, tenant, day, taken in _killed(session):
+    for run, tenant, day, taken in _read_killed(session):
         inside = {"run": run == scope[1], "tenant": tenant == scope[1], "day": day == scope[-1]}[scope[0]]
         if inside and (len(scope) < 3 or day == scope[2]):
             found += taken
     return found
 
 
-def _killed(session: Session) -> list[tuple[str, str, str, Taken]]:
+def _read_killed(session: Transaction) -> list[tuple[str, str, str, Taken]]:
     """Return run, tenant, UTC day and worst of every call whose process was killed before anybody heard of it."""
     query = "SELECT run, tenant, holds.at, tokens, picos FROM holds JOIN releases ON hold = id WHERE why = ?"
-    rows = session.execute(query, (LOST,)).fetchall()
-    return [(run, tenant, day_of(at), Taken(1, int(tokens), int(amount))) for run, tenant, at, tokens, amount in rows]
+    rows = session.execute(query, (LOST_RELEASE,)).fetchall()
+    return [(run, tenant, utc_day(at), Taken(1, int(tokens), int(amount))) for run, tenant, at, tokens, amount in rows]
 
 
-def _measured(taken: Taken, what: What) -> int:
+def _taken_amount(taken: Taken, what: CapQuantity) -> int:
     return {"calls": taken.calls, "tokens": taken.tokens, "usd": taken.picos}[what]
 
 
-def _needed(hold: Hold, what: What) -> int:
+def _needed_amount(hold: Hold, what: CapQuantity) -> int:
     return {"calls": 1, "tokens": hold.tokens, "usd": hold.picos}[what]

@@ -9,17 +9,17 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from .database.protocol import Database, Session
+from .database.protocol import Database, Transaction
 from .database.register import conflict
 from .digest import canonical_json
 from .errors import LedgerError, UnknownRun
 from .records import Run
 
 LATEST = "latest"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-class Runs:
+class RunRecord:
     """The runs of one workspace, in the order in which they were started."""
 
     def __init__(self, database: Database, folder: Path, now: Callable[[], str]) -> None:
@@ -34,8 +34,8 @@ class Runs:
         del fields["id"], fields["status"]
         body = canonical_json(fields)
 
-        def work(session: Session) -> None:
-            if session.execute(_ADD, (run.id, self._now(), body)).rowcount:
+        def work(session: Transaction) -> None:
+            if session.execute(_ADD_RUN, (run.id, self._now(), body)).rowcount:
                 session.execute(_ADD_STATUS, (run.id, self._now(), run.status))
                 return
             (stored,) = session.execute("SELECT body FROM runs WHERE id = ?", (run.id,)).fetchone()
@@ -47,7 +47,7 @@ class Runs:
     def finish(self, run: str, status: str) -> None:
         """Record how a run ended; the last word counts, and the earlier ones stay."""
 
-        def work(session: Session) -> None:
+        def work(session: Transaction) -> None:
             last = session.execute(_STATUS, (run,)).fetchone()
             if last is None:
                 raise UnknownRun(f"there is no run {run}", field="run", got=run)
@@ -63,7 +63,7 @@ class Runs:
     def require(self, run: str) -> None:
         """Raise `UnknownRun` unless a run with exactly this id was started."""
         if not self._database.rows("SELECT 1 FROM runs WHERE id = ?", (run,)):
-            raise unknown(run, [each.id for each in self.all()], [], self._folder)
+            raise unknown_run_error(run, [each.id for each in self.all()], [], self._folder)
 
     def all(self) -> list[Run]:
         """Return every run, oldest first."""
@@ -83,15 +83,15 @@ class Runs:
             return list(runs.values())[-1]
         if name in runs:
             return runs[name]
-        by_folder = self._by_folder(name)
+        by_folder = self._find_by_folder(name)
         if by_folder in runs:
             return runs[by_folder]
         matches = [known for known in runs if name and known.startswith(name)]
         if len(matches) == 1:
             return runs[matches[0]]
-        raise unknown(name, list(runs), matches, self._folder)
+        raise unknown_run_error(name, list(runs), matches, self._folder)
 
-    def _by_folder(self, name: str) -> str:
+    def _find_by_folder(self, name: str) -> str:
         """Return the id of the run whose folder this is, or nothing."""
         path = Path(name).expanduser().resolve()
         return path.name if path.parent == self._folder.resolve() else ""
@@ -99,7 +99,7 @@ class Runs:
 
 def check_name(run: str) -> None:
     """Refuse an id that could not be a folder, or that means something else."""
-    if not _NAME.fullmatch(run) or run == LATEST:
+    if not _RUN_ID_PATTERN.fullmatch(run) or run == LATEST:
         raise LedgerError(
             "a run's id cannot be this",
             field="run",
@@ -108,7 +108,7 @@ def check_name(run: str) -> None:
         )
 
 
-def unknown(name: str, runs: list[str], matches: list[str], folder: Path) -> UnknownRun:
+def unknown_run_error(name: str, runs: list[str], matches: list[str], folder: Path) -> UnknownRun:
     """Return the error that names the runs that may be meant."""
     if not runs:
         return UnknownRun(
@@ -131,7 +131,7 @@ def unknown(name: str, runs: list[str], matches: list[str], folder: Path) -> Unk
     )
 
 
-_ADD = "INSERT INTO runs (id, at, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+_ADD_RUN = "INSERT INTO runs (id, at, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _ADD_STATUS = "INSERT INTO statuses (run, at, status) VALUES (?, ?, ?)"
 _STATUS = "SELECT status FROM statuses WHERE run = ? ORDER BY seq DESC LIMIT 1"
 _STATUSES = "SELECT at, status FROM statuses WHERE run = ? ORDER BY seq"

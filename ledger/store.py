@@ -10,15 +10,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from .continuity import Break, breaks
-from .database.home import Home, begun
-from .database.locks import held, holder
+from .database.home import Home, has_record
+from .database.locks import hold_lock, holder
 from .database.refusals import explained
-from .database.register import Entry, Register
+from .database.register import Register, RegisterEntry
 from .digest import digest
 from .errors import UnknownRun, changed_file
 from .files.private import make_folder
 from .library import Library
-from .postgres.link import Link
+from .postgres.link import PostgresLink
 from .records import (
     Artefact,
     Attempt,
@@ -36,10 +36,10 @@ from .records import (
     WindowKey,
 )
 from .reservations import Holds
-from .runs import Runs, check_name
-from .trials import Looks
+from .runs import RunRecord, check_name
+from .trials import TrialRecord
 
-RECORDED = ("curves.json", "results.json", "sealed.json")
+RECORDED_FILES = ("curves.json", "results.json", "sealed.json")
 """Files of a run whose digests are recorded; earlier versions recorded none of curves.json."""
 
 
@@ -56,8 +56,8 @@ class Ledger:
         self._workspace = workspace = home.workspace
         database, self._objects = home.opened()
         self._database = database
-        self._runs = Runs(database, workspace / "runs", now)
-        self._looks = Looks(database, now)
+        self._runs = RunRecord(database, workspace / "runs", now)
+        self._looks = TrialRecord(database, now)
         self._attempts = Register(database, "attempts", Attempt, now)
         self._evaluations = Register(database, "evaluations", Evaluation, now)
         self._calls = Register(database, "calls", ModelCall, now)
@@ -81,7 +81,7 @@ class Ledger:
         """
         home = Home.of(workspace, address)
         with explained(workspace):
-            if not begun(workspace):
+            if not has_record(workspace):
                 home.refuse_lost()
             make_folder(workspace / "runs")
             return cls(home, lambda: clock().isoformat())
@@ -162,7 +162,7 @@ class Ledger:
 
     def lock(self, run: str) -> AbstractContextManager[None]:
         """Hold a run for this process; `RunLocked`, with the other's number, if it is held already."""
-        return self._locked(self.run_folder(run) / "lock", run, f"run {run}")
+        return self._hold_locks(self.run_folder(run) / "lock", run, f"run {run}")
 
     def is_held(self, run: str) -> bool:
         """Tell whether somebody holds a run: a process is at work on it."""
@@ -178,15 +178,15 @@ class Ledger:
         Whoever reads statuses and writes what follows from them needs it, or a factor that a person retires meanwhile is
         set back by what was read before.
         """
-        return self._locked(self._workspace / "library.lock", "library", "the library")
+        return self._hold_locks(self._workspace / "library.lock", "library", "the library")
 
     @contextmanager
-    def _locked(self, path: Path, run: str, name: str) -> Iterator[None]:
+    def _hold_locks(self, path: Path, run: str, name: str) -> Iterator[None]:
         """Hold a file of this workspace, then what other workspaces on the same database see."""
-        with held(path, run), self._database.held(name):
+        with hold_lock(path, run), self._database.held(name):
             yield
 
-    def checkpoints(self, run: str) -> Path | Callable[[], Link]:
+    def checkpoints(self, run: str) -> Path | Callable[[], PostgresLink]:
         """Return where a run's graph keeps its state: a file, or what opens a link to the ledger's database."""
         return self._home.checkpoints(self.run_folder(run))
 
@@ -359,7 +359,11 @@ class Ledger:
             path = folder / name
             if not path.is_file() or digest(path.read_bytes()) != wanted:
                 raise changed_file(run, path, self._objects.where(wanted))
-        return [path.name for path in sorted(folder.glob("*.json")) if path.name in RECORDED and path.name not in known]
+        return [
+            path.name
+            for path in sorted(folder.glob("*.json"))
+            if path.name in RECORDED_FILES and path.name not in known
+        ]
 
     def breaks(self, run: Run) -> list[Break]:
         """Return the gaps in the ledger's tables, and times that go back or lie before the run began."""
@@ -387,10 +391,10 @@ class Ledger:
         """Yield the model calls of a run in the order of arrival, as `attempts_since` does."""
         return self._calls.since(place, run)
 
-    def verdict_entries(self, run: str, place: int = 0) -> Iterator[Entry[VerdictRow]]:
+    def verdict_entries(self, run: str, place: int = 0) -> Iterator[RegisterEntry[VerdictRow]]:
         """Yield the verdicts of a run after a place in the order of arrival, with the time of each."""
         return self._verdicts.entries(place, run)
 
-    def event_entries(self, run: str, place: int = 0) -> Iterator[Entry[Event]]:
+    def event_entries(self, run: str, place: int = 0) -> Iterator[RegisterEntry[Event]]:
         """Yield the events of a run after a place in the order of arrival, with the time of each."""
         return self._events.entries(place, run)

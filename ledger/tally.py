@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeAlias
 
-from .database.protocol import Session
+from .database.protocol import Transaction
 from .digest import canonical_json
 
 PICO = 10**12
@@ -36,15 +36,15 @@ def picos(usd: float) -> int:
     return round(usd * PICO)
 
 
-def moment(at: str) -> datetime:
+def parse_time(at: str) -> datetime:
     """Read a time of the clock; one that names no zone is UTC."""
     time = datetime.fromisoformat(at)
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
-def day_of(at: str) -> str:
+def utc_day(at: str) -> str:
     """Return the UTC day of a time of the clock."""
-    return moment(at).date().isoformat()
+    return parse_time(at).date().isoformat()
 
 
 class Tally:
@@ -54,47 +54,47 @@ class Tally:
         self._last = -1
         self._known: dict[Scope, Taken] = {}
 
-    def of(self, session: Session, scope: Scope) -> Taken:
+    def of(self, session: Transaction, scope: Scope) -> Taken:
         """Return what the calls of a scope took, those included that other processes have recorded."""
         self._catch_up(session)
         if scope not in self._known:
-            condition, values = where(scope)
+            condition, values = scope_condition(scope)
             query = f"SELECT at, run, body FROM calls WHERE seq <= ? AND {condition}"
             rows = session.execute(query, (self._last, *values)).fetchall()
-            counted = (taken for row in rows for each, taken in _counted(*row) if each == scope)
+            counted = (taken for row in rows for each, taken in _split_by_scope(*row) if each == scope)
             self._known[scope] = sum(counted, Taken())
         return self._known[scope]
 
-    def _catch_up(self, session: Session) -> None:
+    def _catch_up(self, session: Transaction) -> None:
         """Count the calls that were recorded since the last time."""
         if self._last < 0:
             (self._last,) = session.execute("SELECT coalesce(max(seq), 0) FROM calls").fetchone()
             return
         query = "SELECT seq, at, run, body FROM calls WHERE seq > ? ORDER BY seq"
         for seq, *row in session.execute(query, (self._last,)).fetchall():
-            for scope, taken in _counted(*row):
+            for scope, taken in _split_by_scope(*row):
                 if scope in self._known:
                     self._known[scope] += taken
             self._last = seq
 
 
-def where(scope: Scope) -> tuple[str, tuple[str, ...]]:
+def scope_condition(scope: Scope) -> tuple[str, tuple[str, ...]]:
     """Return a condition that holds for every call of a scope, and for few others, with its values."""
     if scope[0] == "run":
         return "run = ?", (scope[1],)
-    days = _around(scope[-1]) if scope[0] == "day" or len(scope) == 3 else ()
-    named = (_naming(scope[1]),) if scope[0] == "tenant" else ()
+    days = _day_span(scope[-1]) if scope[0] == "day" or len(scope) == 3 else ()
+    named = (_tenant_pattern(scope[1]),) if scope[0] == "tenant" else ()
     conditions = ["at >= ? AND at < ?"] * bool(days) + ["body LIKE ? ESCAPE '!'"] * bool(named)
     return " AND ".join(conditions), (*days, *named)
 
 
-def _around(day: str) -> tuple[str, str]:
+def _day_span(day: str) -> tuple[str, str]:
     """Return the ends of a span of text that holds every way to write a moment of a UTC day, whatever its zone."""
     middle = date.fromisoformat(day)
     return (middle - timedelta(days=1)).isoformat(), (middle + timedelta(days=2)).isoformat()
 
 
-def _naming(tenant: str) -> str:
+def _tenant_pattern(tenant: str) -> str:
     """Return a pattern of the bodies that name a tenant."""
     spelled = f'"tenant":{canonical_json(tenant)}'
     for special in "!%_":
@@ -102,12 +102,12 @@ def _naming(tenant: str) -> str:
     return f"%{spelled}%"
 
 
-def _counted(at: str, run: str, body: str) -> Iterator[tuple[Scope, Taken]]:
+def _split_by_scope(at: str, run: str, body: str) -> Iterator[tuple[Scope, Taken]]:
     """Yield the scopes in which a call counts; a reply that another run had paid for counts in its run only."""
     call: dict[str, Any] = json.loads(body)
     taken = Taken(1, call["tokens_in"] + call["tokens_out"], picos(call["cost_usd"]))
     yield ("run", run), taken
     if call.get("attempts", 1):
-        day, tenant = day_of(at), call.get("tenant", "")
+        day, tenant = utc_day(at), call.get("tenant", "")
         for scope in (("day", day), ("tenant", tenant), ("tenant", tenant, day)):
             yield scope, taken

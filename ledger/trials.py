@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from .database.protocol import Database, Session
+from .database.protocol import Database, Transaction
 from .digest import canonical_json
 from .errors import LedgerError
 from .records import Boundaries, Fingerprint, JsonObject, Look, Opening, Trial, WindowKey
-from .windows import COLUMNS, NameLists, column, disagree
+from .windows import WINDOW_COLUMNS, NameLists, disagree, read_column
 
 
-class Looks:
+class TrialRecord:
     """Counts every look before it is made, over all campaigns of the workspace."""
 
     def __init__(self, database: Database, now: Callable[[], str]) -> None:
@@ -25,15 +25,15 @@ class Looks:
     def open_trial(self, look: Look) -> Trial:
         """Count a look at a selection window; the same question about the same subject on it is counted once."""
 
-        def work(session: Session) -> Trial:
+        def work(session: Transaction) -> Trial:
             window = self._names.columns(session, look.window)
             same = (look.subject, look.question, *window)
-            found = session.execute(f"{_FIND} {_SAME}", same).fetchone()
+            found = session.execute(f"{_FIND} {_SAME_TRIAL_CONDITION}", same).fetchone()
             if found is None:
                 earlier = self._names.overlapping(session, "trials", look.window)
-                prior = max(look.prior + self._watched(session, look.window), self._prior(session, earlier))
+                prior = max(look.prior + self._count_watched(session, look.window), self._prior(session, earlier))
                 session.execute(_ADD_TRIAL, (1 + prior + len(earlier), prior, look.run, *same, self._now()))
-                found = session.execute(f"{_FIND} {_SAME}", same).fetchone()
+                found = session.execute(f"{_FIND} {_SAME_TRIAL_CONDITION}", same).fetchone()
             return self._trial(session, found)
 
         return self._database.write(work)
@@ -41,36 +41,36 @@ class Looks:
     def prior(self, window: WindowKey) -> int:
         """Return the most looks made elsewhere, declared or by the library's watch, on shared data."""
 
-        def work(session: Session) -> int:
+        def work(session: Transaction) -> int:
             found = self._names.overlapping(session, "trials", window)
-            return max(self._watched(session, window), self._prior(session, found))
+            return max(self._count_watched(session, window), self._prior(session, found))
 
         return self._database.read(work)
 
-    def _watched(self, session: Session, window: WindowKey) -> int:
+    def _count_watched(self, session: Transaction, window: WindowKey) -> int:
         """Count the factors that the library watched on shared data."""
         return len(self._names.subjects(session, "watches", window))
 
-    def _prior(self, session: Session, trials: list[int]) -> int:
+    def _prior(self, session: Transaction, trials: list[int]) -> int:
         """Return the most looks made elsewhere that one of these trials declared."""
-        return max(column(session, "trials", "prior", trials), default=0)
+        return max(read_column(session, "trials", "prior", trials), default=0)
 
     def close_trial(self, trial: int, outcome: JsonObject) -> Trial:
         """Keep what a look showed; a later outcome changes nothing."""
         body = canonical_json(outcome)
 
-        def work(session: Session) -> Trial:
-            if self._by_id(session, trial) is None:
+        def work(session: Transaction) -> Trial:
+            if self._read_row(session, trial) is None:
                 raise LedgerError(f"there is no trial {trial}", field="trial", got=trial)
             session.execute("INSERT INTO outcomes VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (trial, self._now(), body))
-            return self._trial(session, self._by_id(session, trial))
+            return self._trial(session, self._read_row(session, trial))
 
         return self._database.write(work)
 
     def overlapping_trials(self, window: WindowKey, known_at: str = "") -> list[Trial]:
         """Return the trials whose window shares data with this one, by number; as it was known at a moment if one is named."""
 
-        def work(session: Session) -> list[Trial]:
+        def work(session: Transaction) -> list[Trial]:
             found = set(self._names.overlapping(session, "trials", window, known_at))
             return [self._trial(session, row) for row in session.execute(_FIND).fetchall() if row[0] in found]
 
@@ -79,7 +79,7 @@ class Looks:
     def trials(self) -> list[Trial]:
         """Return every trial of the workspace, in the order in which they were opened."""
 
-        def work(session: Session) -> list[Trial]:
+        def work(session: Transaction) -> list[Trial]:
             return [self._trial(session, row) for row in session.execute(f"{_FIND} ORDER BY id").fetchall()]
 
         return self._database.read(work)
@@ -87,7 +87,7 @@ class Looks:
     def record_opening(self, opening: Opening) -> int:
         """Count an opening of sealed days and return its number; once for a run and a window."""
 
-        def work(session: Session) -> int:
+        def work(session: Transaction) -> int:
             window = self._names.columns(session, opening.window)
             found = session.execute(_FIND_OPENING, (opening.run, *window)).fetchone()
             if found is not None:
@@ -101,7 +101,7 @@ class Looks:
     def openings(self, window: WindowKey) -> list[Opening]:
         """Return the openings whose window shares data with this one, oldest first."""
 
-        def work(session: Session) -> list[Opening]:
+        def work(session: Transaction) -> list[Opening]:
             return [self._opening(session, each) for each in self._names.overlapping(session, "openings", window)]
 
         return self._database.read(work)
@@ -115,8 +115,8 @@ class Looks:
         """
         span = WindowKey(wanted.dataset, wanted.first_day, wanted.sealed_end, wanted.names, fingerprint or {})
 
-        def work(session: Session) -> Boundaries:
-            found = self._inherited(session, span)
+        def work(session: Transaction) -> Boundaries:
+            found = self._read_inherited(session, span)
             if any(disagree(found[0], each) for each in found[1:]):
                 raise LedgerError(
                     "This data meets two data sets whose windows were fixed differently.",
@@ -130,7 +130,7 @@ class Looks:
 
         return self._database.write(work)
 
-    def _inherited(self, session: Session, span: WindowKey) -> list[tuple[Boundaries, bool]]:
+    def _read_inherited(self, session: Transaction, span: WindowKey) -> list[tuple[Boundaries, bool]]:
         """Return the edges that hold on a span's data, oldest first, each with whether its returns said where they lie."""
         found = [self._names.carried(session, fixed, series, span) for fixed, series in self._all_boundaries(session)]
         return [each for each in found if each]
@@ -138,7 +138,7 @@ class Looks:
     def boundaries(self) -> list[Boundaries]:
         """Return the edges of every data set on which windows were fixed, oldest first."""
 
-        def work(session: Session) -> list[Boundaries]:
+        def work(session: Transaction) -> list[Boundaries]:
             return [fixed for fixed, _ in self._all_boundaries(session)]
 
         return self._database.read(work)
@@ -146,7 +146,7 @@ class Looks:
     def last_sealed_day(self, span: WindowKey) -> str:
         """Return the last day, in a span's own dates, of all windows fixed on its returns or its names; or nothing."""
 
-        def work(session: Session) -> list[str]:
+        def work(session: Transaction) -> list[str]:
             own, found = set(span.names), []
             for fixed, series in self._all_boundaries(session):
                 carried = self._names.carried(session, fixed, series, span)
@@ -160,7 +160,7 @@ class Looks:
         """Return a day of a window and the other day under which the workspace knew its returns first; None if it is the same."""
         return self._database.read(lambda session: self._names.known_as(session, window))
 
-    def _store(self, session: Session, fixed: Boundaries, span: WindowKey) -> None:
+    def _store(self, session: Transaction, fixed: Boundaries, span: WindowKey) -> None:
         """Store edges with the series of returns that they lie on, unless they are there."""
         names = self._names.keep(session, fixed.names)
         series = self._names.fingerprints.keep(session, names, span.fingerprint, self._now())
@@ -170,12 +170,12 @@ class Looks:
             window = fixed.dataset, fixed.first_day, fixed.sealed_end, names
             session.execute(_ADD_BOUNDARIES, (*window, canonical_json(body), self._now()))
 
-    def _by_id(self, session: Session, trial: int) -> tuple[Any, ...] | None:
+    def _read_row(self, session: Transaction, trial: int) -> tuple[Any, ...] | None:
         """Return the row of a trial."""
         row: tuple[Any, ...] | None = session.execute(f"{_FIND} WHERE id = ?", (trial,)).fetchone()
         return row
 
-    def _trial(self, session: Session, row: tuple[Any, ...] | None) -> Trial:
+    def _trial(self, session: Transaction, row: tuple[Any, ...] | None) -> Trial:
         """Turn a row into a trial."""
         assert row is not None
         trial, number, run, subject, question, *window, body, prior, opened, closed = row
@@ -183,13 +183,13 @@ class Looks:
         key = self._names.window(session, tuple(window))
         return Trial(trial, number, run, subject, key, outcome, question, prior, opened, closed or "")
 
-    def _opening(self, session: Session, opening: int) -> Opening:
+    def _opening(self, session: Transaction, opening: int) -> Opening:
         """Read an opening."""
-        query = f"SELECT run, {COLUMNS}, reason, number FROM openings WHERE id = ?"
+        query = f"SELECT run, {WINDOW_COLUMNS}, reason, number FROM openings WHERE id = ?"
         run, *window, reason, number = session.execute(query, (opening,)).fetchone()
         return Opening(run, self._names.window(session, tuple(window)), reason, number)
 
-    def _all_boundaries(self, session: Session) -> list[tuple[Boundaries, int]]:
+    def _all_boundaries(self, session: Transaction) -> list[tuple[Boundaries, int]]:
         """Read all edges, oldest first, each with its series of returns; 0 where none was known."""
         found = []
         for dataset, names, body in session.execute(
@@ -201,11 +201,13 @@ class Looks:
         return found
 
 
-_SHOWN = f"id, number, run, subject, question, {COLUMNS}, body, prior, trials.at, outcomes.at"
-_FIND = f"SELECT {_SHOWN} FROM trials LEFT JOIN outcomes ON trial = id"
+_TRIAL_COLUMNS = f"id, number, run, subject, question, {WINDOW_COLUMNS}, body, prior, trials.at, outcomes.at"
+_FIND = f"SELECT {_TRIAL_COLUMNS} FROM trials LEFT JOIN outcomes ON trial = id"
 _WINDOW = "dataset = ? AND first_day = ? AND last_day = ? AND names = ?"
-_SAME = f"WHERE subject = ? AND question = ? AND {_WINDOW}"
-_ADD_TRIAL = f"INSERT INTO trials (number, prior, run, subject, question, {COLUMNS}, at) VALUES ({', '.join('?' * 10)})"
+_SAME_TRIAL_CONDITION = f"WHERE subject = ? AND question = ? AND {_WINDOW}"
+_ADD_TRIAL = (
+    f"INSERT INTO trials (number, prior, run, subject, question, {WINDOW_COLUMNS}, at) VALUES ({', '.join('?' * 10)})"
+)
 _FIND_OPENING = f"SELECT number FROM openings WHERE run = ? AND {_WINDOW}"
-_ADD_OPENING = f"INSERT INTO openings (number, run, {COLUMNS}, reason, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_ADD_BOUNDARIES = f"INSERT INTO boundaries ({COLUMNS}, body, at) VALUES (?, ?, ?, ?, ?, ?)"
+_ADD_OPENING = f"INSERT INTO openings (number, run, {WINDOW_COLUMNS}, reason, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD_BOUNDARIES = f"INSERT INTO boundaries ({WINDOW_COLUMNS}, body, at) VALUES (?, ?, ?, ?, ?, ?)"

@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from .database.protocol import Session
+from .database.protocol import Transaction
 from .digest import canonical_json, digest
 from .fingerprints import Days, Fingerprints, Match
 from .records import Boundaries, WindowKey
 
-COLUMNS = "dataset, first_day, last_day, names"
-EDGES = ("search_end", "selection_start", "selection_end", "sealed_start", "sealed_end")
+WINDOW_COLUMNS = "dataset, first_day, last_day, names"
+WINDOW_EDGES = ("search_end", "selection_start", "selection_end", "sealed_start", "sealed_end")
 SLACK_DAYS = 7
 """How far the edges of one data set may lie apart that were carried over from other dates: a row that is missing on an edge."""
 
@@ -26,26 +26,26 @@ class NameLists:
         self._known: dict[str, tuple[str, ...]] = {}
         self.fingerprints = Fingerprints()
 
-    def keep(self, session: Session, names: tuple[str, ...]) -> str:
+    def keep(self, session: Transaction, names: tuple[str, ...]) -> str:
         """Store a list of names, inside the caller's transaction, and return its digest."""
         body = canonical_json(names)
         name = digest(body)
         session.execute("INSERT INTO name_lists VALUES (?, ?) ON CONFLICT DO NOTHING", (name, body))
         return name
 
-    def read(self, session: Session, name: str) -> tuple[str, ...]:
+    def read(self, session: Transaction, name: str) -> tuple[str, ...]:
         """Return the list with this digest."""
         if name not in self._known:
             (body,) = session.execute("SELECT body FROM name_lists WHERE digest = ?", (name,)).fetchone()
             self._known[name] = tuple(json.loads(body))
         return self._known[name]
 
-    def window(self, session: Session, columns: tuple[Any, ...]) -> WindowKey:
+    def window(self, session: Transaction, columns: tuple[Any, ...]) -> WindowKey:
         """Turn the four columns of a window into its record."""
         dataset, first_day, last_day, names = columns
         return WindowKey(dataset, first_day, last_day, self.read(session, names))
 
-    def overlapping(self, session: Session, table: str, window: WindowKey, until: str = "") -> list[int]:
+    def overlapping(self, session: Transaction, table: str, window: WindowKey, until: str = "") -> list[int]:
         """Return the ids of the rows whose window shares returns, or a day and a name, with a window; oldest first.
 
         `until` asks what was known at a moment: fingerprints that were stored later do not count.
@@ -55,7 +55,7 @@ class NameLists:
         spans = {span: shares(*span) for span in {(names, first, last) for _, names, first, last in rows}}
         return [row for row, *span in rows if spans[tuple(span)]]
 
-    def _sharing(self, session: Session, window: WindowKey, until: str) -> Callable[[str, str, str], bool]:
+    def _sharing(self, session: Transaction, window: WindowKey, until: str) -> Callable[[str, str, str], bool]:
         """Return what tells whether another window, as list, first and last day, shares data with this one."""
         wanted, own = frozenset(window.names), self.content(session, window, until)
 
@@ -68,13 +68,13 @@ class NameLists:
 
         return shares
 
-    def content(self, session: Session, window: WindowKey, until: str = "") -> Days:
+    def content(self, session: Transaction, window: WindowKey, until: str = "") -> Days:
         """Return the returns of a window's data: those that it brings along, else what is stored of its names."""
         if window.fingerprint:
             return self.fingerprints.given(window.fingerprint)
         return self.fingerprints.stored(session, digest(canonical_json(window.names)), until=until)
 
-    def known_as(self, session: Session, window: WindowKey) -> tuple[str, str] | None:
+    def known_as(self, session: Transaction, window: WindowKey) -> tuple[str, str] | None:
         """Return a day and the other day under which the same returns were stored first; None where the days are the same."""
         own = self.content(session, window)
         for names, series in self.fingerprints.all_series(session):
@@ -82,16 +82,16 @@ class NameLists:
                 return None if match.same_days else max(match.pairs, key=lambda pair: (match.pairs[pair], pair))
         return None
 
-    def subjects(self, session: Session, table: str, window: WindowKey) -> set[str]:
+    def subjects(self, session: Transaction, table: str, window: WindowKey) -> set[str]:
         """Return what was looked at in windows that share data with this one."""
-        return set(column(session, table, "subject", self.overlapping(session, table, window)))
+        return set(read_column(session, table, "subject", self.overlapping(session, table, window)))
 
-    def columns(self, session: Session, window: WindowKey) -> tuple[str, str, str, str]:
+    def columns(self, session: Transaction, window: WindowKey) -> tuple[str, str, str, str]:
         """Return a window as its four columns."""
         return window.dataset, window.first_day, window.last_day, self.keep(session, window.names)
 
     def carried(
-        self, session: Session, fixed: Boundaries, series: int, span: WindowKey
+        self, session: Transaction, fixed: Boundaries, series: int, span: WindowKey
     ) -> tuple[Boundaries, bool] | None:
         """Return stored edges on the days of a span's data, and whether its returns said where they lie; None: other data.
 
@@ -100,15 +100,16 @@ class NameLists:
         stored = self.fingerprints.stored(session, digest(canonical_json(fixed.names)), series) if series else {}
         match = self.fingerprints.match(self.content(session, span), stored)
         if match:
-            return _moved(fixed, match), True
+            return _move_edges(fixed, match), True
         same_days = fixed.first_day <= span.last_day and fixed.sealed_end >= span.first_day
         return (fixed, False) if same_days and not set(span.names).isdisjoint(fixed.names) else None
 
 
-def _moved(fixed: Boundaries, match: Match) -> Boundaries:
+def _move_edges(fixed: Boundaries, match: Match) -> Boundaries:
     """Return edges on the days on which the same returns stand elsewhere."""
     days: dict[str, Any] = {
-        name: match.own_day(getattr(fixed, name), first=not name.endswith("_end")) for name in ("first_day", *EDGES)
+        name: match.own_day(getattr(fixed, name), first=not name.endswith("_end"))
+        for name in ("first_day", *WINDOW_EDGES)
     }
     return replace(fixed, **days)
 
@@ -116,12 +117,12 @@ def _moved(fixed: Boundaries, match: Match) -> Boundaries:
 def disagree(one: tuple[Boundaries, bool], other: tuple[Boundaries, bool]) -> bool:
     """Tell whether two say something else of where windows lie; a week is allowed between what was carried over."""
     by_returns = one[1] or other[1]
-    slack, names = (SLACK_DAYS, EDGES) if by_returns else (0, ("first_day", *EDGES))
+    slack, names = (SLACK_DAYS, WINDOW_EDGES) if by_returns else (0, ("first_day", *WINDOW_EDGES))
     days = [[date.fromisoformat(getattr(each, name)) for name in names] for each in (one[0], other[0])]
     return any(abs((mine - theirs).days) > slack for mine, theirs in zip(*days, strict=True))
 
 
-def column(session: Session, table: str, name: str, rows: list[int]) -> list[Any]:
+def read_column(session: Transaction, table: str, name: str, rows: list[int]) -> list[Any]:
     """Return what some rows hold in one column, in one question to the database however many they are."""
     wanted = set(rows)
     if not wanted:

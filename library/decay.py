@@ -41,18 +41,18 @@ from numpy.typing import ArrayLike
 
 from ..evidence.gate.newey_west_null import null_distribution
 from ..evidence.gate.significance import newey_west_t
-from ..evidence.scoring.metrics import tidy
+from ..evidence.scoring.metrics import round_significant
 from ..evidence.scoring.scorer import LAG_PER_HORIZON
 from ..evidence.settings import LibrarySettings
-from .eprocess import detector, quarter_days, quarters
+from .eprocess import e_detector, quarter_days, quarters
 
-__all__ = ["Ageing", "Promise", "ages", "standing_after"]
+__all__ = ["DecayTest", "SelectionRecord", "run_decay_tests", "status_after"]
 
-LEAST_DAYS = 126
+MIN_DECAY_DAYS = 126
 
 
 @dataclass(frozen=True)
-class Promise:
+class SelectionRecord:
     """What selection showed of a factor: mean RankIC in the claimed direction, deviation of a day, days of the label."""
 
     rank_ic: float
@@ -61,7 +61,7 @@ class Promise:
 
 
 @dataclass(frozen=True)
-class Ageing:
+class DecayTest:
     """The end of one quarter.
 
     Attributes
@@ -86,13 +86,15 @@ class Ageing:
 
     def record(self) -> dict[str, object]:
         """Return the JSON form."""
-        numbers = {name: tidy(getattr(self, name)) for name in ("rank_ic", "t", "p_value", "bar", "e_value")}
+        numbers = {
+            name: round_significant(getattr(self, name)) for name in ("rank_ic", "t", "p_value", "bar", "e_value")
+        }
         return {"day": self.day, **numbers}
 
 
-def ages(
-    days: Sequence[str], daily: ArrayLike, promise: Promise, rules: LibrarySettings, *, first: int = 0
-) -> list[Ageing]:
+def run_decay_tests(
+    days: Sequence[str], daily: ArrayLike, promise: SelectionRecord, rules: LibrarySettings, *, first: int = 0
+) -> list[DecayTest]:
     """Return the tests at the end of each whole quarter, from the one with the number `first` on, counted from 0.
 
     Parameters
@@ -106,7 +108,7 @@ def ages(
     """
     values = np.asarray(daily, dtype=np.float64)
     bar = rules.decay_share * promise.rank_ic
-    found = detector(quarters(-values, -bar, promise.horizon))
+    found = e_detector(quarters(-values, -bar, promise.horizon))
     length = quarter_days(promise.horizon)
     wanted = list(enumerate(found))[first:]
     return [_end(days, values[: (k + 1) * length], bar, (promise, rules), float(e)) for k, e in wanted]
@@ -116,20 +118,20 @@ def _end(
     days: Sequence[str],
     values: np.ndarray[tuple[int], np.dtype[np.float64]],
     bar: float,
-    of: tuple[Promise, LibrarySettings],
+    of: tuple[SelectionRecord, LibrarySettings],
     e_value: float,
-) -> Ageing:
+) -> DecayTest:
     promise, rules = of
     lag = LAG_PER_HORIZON * promise.horizon
     test = newey_west_t(values[-rules.flag_days :] - bar, lag)
     day = days[len(values) - 1]
-    if test.days < max(LEAST_DAYS, lag + 1):
-        return Ageing(day, test.mean + bar, math.nan, math.nan, bar, e_value)
+    if test.days < max(MIN_DECAY_DAYS, lag + 1):
+        return DecayTest(day, test.mean + bar, math.nan, math.nan, bar, e_value)
     p_value = null_distribution(test.days, promise.horizon, lag).p_value(-test.t)
-    return Ageing(day, test.mean + bar, test.t, p_value, bar, e_value)
+    return DecayTest(day, test.mean + bar, test.t, p_value, bar, e_value)
 
 
-def standing_after(status: str, age: Ageing, rules: LibrarySettings) -> tuple[str, str]:
+def status_after(status: str, age: DecayTest, rules: LibrarySettings) -> tuple[str, str]:
     """Return the status of a factor after a quarter, and the reason if it changed."""
     if rules.retire_e > 0 and age.e_value >= rules.retire_e:
         return "retired", (

@@ -8,19 +8,19 @@ watched on days after every day that the library was watched on. What a run is t
 
 from __future__ import annotations
 
-from ..evidence.archive import Archive
-from ..evidence.gate.succession import DECAYING
+from ..evidence.archive import RunArchive
+from ..evidence.gate.succession import DECAYING_EVENT
 from ..evidence.windows import Windows
 from ..ledger import Ledger
-from .entries import SHARED, Entry, entries
+from .entries import MIN_PANEL_NAME_SHARE, Entry, entries
 
-__all__ = ["DECAYING", "decaying_for"]
+__all__ = ["DECAYING_EVENT", "list_decaying"]
 
-MOST_TOLD = 20
+MAX_FACTORS_TOLD = 20
 """Factors that a run is told of; a prompt must not grow with the library."""
 
 
-def decaying_for(ledger: Ledger, windows: Windows) -> list[dict[str, str]]:
+def list_decaying(ledger: Ledger, windows: Windows) -> list[dict[str, str]]:
     """Return the factors that decay and may be told of in a run with these windows, by id.
 
     Returns
@@ -32,7 +32,7 @@ def decaying_for(ledger: Ledger, windows: Windows) -> list[dict[str, str]]:
     if ledger.known_as(windows.key(windows.search)):
         return []
     shown = [entry for entry in entries(ledger) if entry.status == "decaying" and _may_be_told(entry, ledger, windows)]
-    return [_line(entry, ledger) for entry in shown[:MOST_TOLD]]
+    return [_line(entry, ledger) for entry in shown[:MAX_FACTORS_TOLD]]
 
 
 def _may_be_told(entry: Entry, ledger: Ledger, windows: Windows) -> bool:
@@ -41,11 +41,11 @@ def _may_be_told(entry: Entry, ledger: Ledger, windows: Windows) -> bool:
     own = len(names.intersection(windows.boundaries.names))
     closed = windows.selection.first_day, windows.sealed.last_day
     days = [each.day for each in ledger.kept.sightings(entry.factor_id)]
-    return own >= SHARED * max(len(names), 1) and not any(closed[0] <= day <= closed[1] for day in days)
+    return own >= MIN_PANEL_NAME_SHARE * max(len(names), 1) and not any(closed[0] <= day <= closed[1] for day in days)
 
 
 def _line(entry: Entry, ledger: Ledger) -> dict[str, str]:
-    claim = Archive(ledger, ledger.run(entry.run)).claims.get(entry.factor_id)
+    claim = RunArchive(ledger, ledger.run(entry.run)).claims.get(entry.factor_id)
     since = next(each.day for each in reversed(entry.history) if each.status == "decaying")
     return {
         "id": entry.factor_id,

@@ -8,32 +8,41 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..evidence.archive import Archive
+from ..evidence.archive import RunArchive
 from ..evidence.errors import UnknownFactor
 from ..evidence.settings import LibrarySettings
 from ..factors import Expression, parse
-from ..ledger import Ledger, LibraryRow, Run, Standing
-from .decay import Promise
+from ..ledger import Ledger, LibraryRow, Run, StatusChange
+from .decay import SelectionRecord
 
-__all__ = ["Entry", "Terms", "ambiguous", "comparable", "entries", "entry_named", "of_another_market", "retired_for"]
+__all__ = [
+    "Entry",
+    "JudgementTerms",
+    "ambiguous_error",
+    "entries",
+    "find_entry",
+    "is_of_other_market",
+    "list_comparable",
+    "read_retired",
+]
 
-SHOWN = 5
+MAX_MATCHES_SHOWN = 5
 
-ACCEPTED, PROMOTED, BY_HAND, IMPORTED, WATCHLIST = "accepted", "promoted", "by_hand", "imported", "watchlist"
+ACCEPTED, PROMOTED, ADDED_BY_HAND, IMPORTED, WATCHLIST = "accepted", "promoted", "by_hand", "imported", "watchlist"
 PROOF: Mapping[str, str] = {
     ACCEPTED: "proven on selection",
     PROMOTED: "proven on new days",
-    BY_HAND: "by hand, unproven",
+    ADDED_BY_HAND: "by hand, unproven",
     IMPORTED: "judged elsewhere, not proven here",
     WATCHLIST: "promising, unproven",
 }
-UNJUDGED = "from elsewhere, judged nowhere"
-SHARED = 0.5
+UNJUDGED_PROOF = "from elsewhere, judged nowhere"
+MIN_PANEL_NAME_SHARE = 0.5
 """Share of the names on which a factor was judged that a panel must have to tell of it."""
 
 
 @dataclass(frozen=True)
-class Terms:
+class JudgementTerms:
     """How a factor was judged.
 
     Attributes
@@ -66,9 +75,9 @@ class Terms:
     label_scale: str = "none"
 
     @property
-    def promise(self) -> Promise:
+    def promise(self) -> SelectionRecord:
         """Return what selection showed, in the claimed direction."""
-        return Promise(self.sign * self.rank_ic, self.deviation, self.horizon_days)
+        return SelectionRecord(self.sign * self.rank_ic, self.deviation, self.horizon_days)
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form, without the names."""
@@ -96,9 +105,9 @@ class Entry:
     trial: int | None
     hypothesis: str
     search: Mapping[str, Any]
-    terms: Terms | None
+    terms: JudgementTerms | None
     lacking: str
-    history: Sequence[Standing]
+    history: Sequence[StatusChange]
     succeeds: str = ""
 
     @property
@@ -109,7 +118,7 @@ class Entry:
     @property
     def proof(self) -> str:
         """Return in words what was proven of it, and where."""
-        return UNJUDGED if self.origin == IMPORTED and self.terms is None else PROOF[self.origin]
+        return UNJUDGED_PROOF if self.origin == IMPORTED and self.terms is None else PROOF[self.origin]
 
     @property
     def successor(self) -> str:
@@ -130,7 +139,7 @@ class Entry:
 
 def entries(ledger: Ledger) -> list[Entry]:
     """Return the library's factors by id, then the entries of the watchlist in the order in which they were judged."""
-    histories: dict[str, list[Standing]] = {}
+    histories: dict[str, list[StatusChange]] = {}
     for standing in ledger.kept.standings():
         histories.setdefault(standing.factor_id, []).append(standing)
     reader = _Reader(ledger)
@@ -140,7 +149,7 @@ def entries(ledger: Ledger) -> list[Entry]:
     return [*held, *reader.watchlist(seen, histories)]
 
 
-def entry_named(ledger: Ledger, name: str) -> Entry:
+def find_entry(ledger: Ledger, name: str) -> Entry:
     """Return the factor that a person means: an id, the start of one, or the formula.
 
     Raises
@@ -154,19 +163,19 @@ def entry_named(ledger: Ledger, name: str) -> Entry:
     if len(found) == 1:
         return found[0]
     if found:
-        raise ambiguous(name, [f"{one.factor_id} {one.canonical}" for one in found])
+        raise ambiguous_error(name, [f"{one.factor_id} {one.canonical}" for one in found])
     hint = "alphaloom library list shows what is there." if known else "The library and the watchlist are empty."
     raise UnknownFactor("No factor of the library or the watchlist has this id.", field="ID", got=name, hint=hint)
 
 
-def ambiguous(name: str, matches: Sequence[str]) -> UnknownFactor:
+def ambiguous_error(name: str, matches: Sequence[str]) -> UnknownFactor:
     """Return the error that says what the start of an id may mean, a match each with its formula."""
-    more = f" and {len(matches) - SHOWN:,} more" if len(matches) > SHOWN else ""
-    hint = f"Give more of the one that is meant: {'; '.join(matches[:SHOWN])}{more}"
+    more = f" and {len(matches) - MAX_MATCHES_SHOWN:,} more" if len(matches) > MAX_MATCHES_SHOWN else ""
+    hint = f"Give more of the one that is meant: {'; '.join(matches[:MAX_MATCHES_SHOWN])}{more}"
     return UnknownFactor(f"{name!r} begins several ids.", field="ID", got=name, hint=hint)
 
 
-def of_another_market(entry: Entry, markets: Sequence[Sequence[str]]) -> bool:
+def is_of_other_market(entry: Entry, markets: Sequence[Sequence[str]]) -> bool:
     """Tell whether a factor from elsewhere was judged on names of which no data set of this workspace holds half.
 
     `markets` are the names of each data set on which windows were fixed; where there is none, nothing is said.
@@ -176,10 +185,12 @@ def of_another_market(entry: Entry, markets: Sequence[Sequence[str]]) -> bool:
     if entry.origin != IMPORTED or entry.terms is None or not entry.terms.names:
         return False
     judged = set(entry.terms.names)
-    return bool(markets) and all(len(judged.intersection(names)) < SHARED * len(judged) for names in markets)
+    return bool(markets) and all(
+        len(judged.intersection(names)) < MIN_PANEL_NAME_SHARE * len(judged) for names in markets
+    )
 
 
-def retired_for(ledger: Ledger, run: str) -> frozenset[str]:
+def read_retired(ledger: Ledger, run: str) -> frozenset[str]:
     """Return the factors that were retired when a run began, or are now for a run that did not note it."""
     noted = ledger.events(run, "retired")
     if noted:
@@ -188,9 +199,9 @@ def retired_for(ledger: Ledger, run: str) -> frozenset[str]:
     return frozenset(name for name, status in last.items() if status == "retired")
 
 
-def comparable(ledger: Ledger, run: str, rows: Sequence[LibraryRow], rules: LibrarySettings) -> list[LibraryRow]:
+def list_comparable(ledger: Ledger, run: str, rows: Sequence[LibraryRow], rules: LibrarySettings) -> list[LibraryRow]:
     """Return the factors that make a run's candidates redundant: all but what was retired, unless that is to count."""
-    unused: frozenset[str] = frozenset() if rules.retired_are_redundant else retired_for(ledger, run)
+    unused: frozenset[str] = frozenset() if rules.retired_are_redundant else read_retired(ledger, run)
     return [row for row in rows if row.factor_id not in unused]
 
 
@@ -201,10 +212,10 @@ class _Reader:
     ledger: Ledger
 
     @cached_property
-    def archives(self) -> dict[str, Archive]:
-        return {run.id: Archive(self.ledger, run) for run in self.ledger.runs()}
+    def archives(self) -> dict[str, RunArchive]:
+        return {run.id: RunArchive(self.ledger, run) for run in self.ledger.runs()}
 
-    def kept(self, row: LibraryRow, history: Sequence[Standing]) -> Entry:
+    def kept(self, row: LibraryRow, history: Sequence[StatusChange]) -> Entry:
         """Return a factor of the library."""
         archive = self.archives.get(row.run)
         fields = tuple(row.sheet.get("fields", ()))
@@ -213,7 +224,7 @@ class _Reader:
         if row.origin in (ACCEPTED, PROMOTED) and archive and row.factor_id in archive.verdicts:
             return self._judged(archive, row.factor_id, told, history)
         judged = row.terms.get("judged")
-        terms = Terms(**{**judged, "names": tuple(judged["names"])}) if judged else None
+        terms = JudgementTerms(**{**judged, "names": tuple(judged["names"])}) if judged else None
         lost = "its verdict is not in this record" if row.origin in (ACCEPTED, PROMOTED) else "it was never judged"
         lacking = "" if terms else lost
         return Entry(
@@ -221,7 +232,7 @@ class _Reader:
             lacking=lacking, history=tuple(history),
         )  # fmt: skip
 
-    def watchlist(self, held: set[str], histories: Mapping[str, Sequence[Standing]]) -> Iterator[Entry]:
+    def watchlist(self, held: set[str], histories: Mapping[str, Sequence[StatusChange]]) -> Iterator[Entry]:
         """Yield what is watched and not held; the first run that put a factor on the watchlist counts."""
         seen = set(held)
         for run, archive in self.archives.items():
@@ -235,7 +246,7 @@ class _Reader:
                 told = {"text": row.text, "canonical": canonical, "fields": fields, "origin": WATCHLIST, "run": run}
                 yield self._judged(archive, name, told, histories.get(name, []))
 
-    def _judged(self, archive: Archive, name: str, told: dict[str, Any], history: Sequence[Standing]) -> Entry:
+    def _judged(self, archive: RunArchive, name: str, told: dict[str, Any], history: Sequence[StatusChange]) -> Entry:
         terms, lacking = self._terms(archive, name)
         return Entry(
             name, **told, trial=archive.verdicts[name].metrics["trial"], hypothesis=archive.claims[name].statement,
@@ -243,7 +254,7 @@ class _Reader:
             succeeds=str(archive.claims[name].detail.get("succeeds") or ""),
         )  # fmt: skip
 
-    def _terms(self, archive: Archive, name: str) -> tuple[Terms | None, str]:
+    def _terms(self, archive: RunArchive, name: str) -> tuple[JudgementTerms | None, str]:
         """Return how a run judged a factor, or what is not known of it."""
         rules, row, search = archive.rules, archive.verdicts[name], archive.evaluations[name].sheet
         selection, last = row.metrics["selection"] or {}, last_day(self.ledger, archive.run)
@@ -253,7 +264,7 @@ class _Reader:
             return None, "its RankIC is undefined on search or selection"
         trial = archive.trial(row)
         names = trial.window.names if trial else ()
-        return Terms(
+        return JudgementTerms(
             horizon_days=rules.horizon_days,
             returns=rules.returns,
             sign=1 if search["rank_ic"] > 0 else -1,

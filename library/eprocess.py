@@ -54,17 +54,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["capital", "detector", "e_lond_threshold", "quarter_days", "quarters"]
+__all__ = ["capital", "e_detector", "e_lond_threshold", "quarter_days", "quarters"]
 
 Series = NDArray[np.float64]
-BET: Final = 0.95
+BET_SHARE: Final = 0.95
 """Share of what an account holds that a RankIC of -1 would lose."""
-QUARTER: Final = 63
+QUARTER_DAYS: Final = 63
 
 
 def quarter_days(horizon: int) -> int:
     """Return after how many scored days bets are settled: 63, or twice as many where the horizon fills a quarter."""
-    return QUARTER if 6 * (horizon + 1) <= QUARTER + 3 else 2 * QUARTER
+    return QUARTER_DAYS if 6 * (horizon + 1) <= QUARTER_DAYS + 3 else 2 * QUARTER_DAYS
 
 
 def quarters(daily: ArrayLike, bar: float, horizon: int) -> Series:
@@ -92,7 +92,7 @@ def quarters(daily: ArrayLike, bar: float, horizon: int) -> Series:
     if not bar > -1.0:
         raise ValueError(f"bar must be above -1, got {bar}")
     length, turns = quarter_days(horizon), horizon + 1
-    won = np.nan_to_num(BET * (np.asarray(daily, dtype=np.float64) - bar) / (1.0 + bar))
+    won = np.nan_to_num(BET_SHARE * (np.asarray(daily, dtype=np.float64) - bar) / (1.0 + bar))
     won = won[: len(won) // length * length].reshape(-1, length)[:, : length - horizon]
     logs = np.log1p(won)
     accounts = np.asarray([np.exp(logs[:, turn::turns].sum(axis=1)) for turn in range(turns)], dtype=np.float64)
@@ -104,7 +104,7 @@ def capital(factors: Series) -> Series:
     return np.asarray(np.cumprod(factors), dtype=np.float64)
 
 
-def detector(factors: Series) -> Series:
+def e_detector(factors: Series) -> Series:
     """Return the e-detector at the end of each quarter: bets that may have begun at any quarter, the best of them.
 
     While the hypothesis holds, it stays below c for c quarters on average at least, whatever the days before. So it finds

@@ -11,27 +11,27 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..evidence.errors import LibraryFileError
 from ..evidence.settings import LibrarySettings
 from ..factors import ParseError, parse
-from ..ledger import Ledger, LibraryRow, Standing
+from ..ledger import Ledger, LibraryRow, StatusChange
 from ..ledger.files.given_file import read_given_text
-from .entries import IMPORTED, WATCHLIST, Terms, entries
+from .entries import IMPORTED, WATCHLIST, JudgementTerms, entries
 from .record import Condition
 
-__all__ = ["VERSION", "exported", "imported", "read_file"]
+__all__ = ["LIBRARY_FORMAT_VERSION", "export_library", "import_library", "read_library_file"]
 
-FORMAT: Literal["alphaloom library"] = "alphaloom library"
-VERSION = 1
-SHOWN = 5
+LIBRARY_FORMAT: Literal["alphaloom library"] = "alphaloom library"
+LIBRARY_FORMAT_VERSION = 1
+MAX_FILE_MISTAKES_SHOWN = 5
 """Mistakes of a file that are told at once."""
-WRITES = "alphaloom library export FILE writes one."
+EXPORT_HINT = "alphaloom library export FILE writes one."
 
 
-class _Strict(BaseModel):
+class _StrictEntry(BaseModel):
     """Takes what it names and nothing else, and numbers that are numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Judged(_Strict):
+class JudgedElsewhere(_StrictEntry):
     """How a factor was judged where it came from; `rank_ic` is on selection, as written."""
 
     horizon_days: int = Field(ge=1, le=20)
@@ -45,7 +45,7 @@ class Judged(_Strict):
     names: tuple[str, ...]
 
 
-class Factor(_Strict):
+class Factor(_StrictEntry):
     """One factor of a file."""
 
     id: str
@@ -55,12 +55,12 @@ class Factor(_Strict):
     proof: str
     hypothesis: str
     search_rank_ic: float | None = Field(ge=-1, le=1)
-    judged: Judged | None
+    judged: JudgedElsewhere | None
     days_since: int = Field(ge=0)
     rank_ic_since: float | None = Field(ge=-1, le=1)
 
 
-class LibraryFile(_Strict):
+class LibraryFile(_StrictEntry):
     """A library file."""
 
     format: Literal["alphaloom library"]
@@ -68,10 +68,14 @@ class LibraryFile(_Strict):
     factors: tuple[Factor, ...]
 
 
-def exported(ledger: Ledger) -> dict[str, Any]:
+def export_library(ledger: Ledger) -> dict[str, Any]:
     """Return the library, retired factors too and the watchlist not, as JSON without a clock or a path."""
     rows = [_factor(Condition.of(entry, ledger, LibrarySettings(), 0)) for entry in entries(ledger)]
-    return {"format": FORMAT, "version": VERSION, "factors": [row for row in rows if row["status"] != WATCHLIST]}
+    return {
+        "format": LIBRARY_FORMAT,
+        "version": LIBRARY_FORMAT_VERSION,
+        "factors": [row for row in rows if row["status"] != WATCHLIST],
+    }
 
 
 def _factor(one: Condition) -> dict[str, Any]:
@@ -90,7 +94,7 @@ def _factor(one: Condition) -> dict[str, Any]:
     }
 
 
-def read_file(path: Path) -> LibraryFile:
+def read_library_file(path: Path) -> LibraryFile:
     """Read a library file.
 
     Raises
@@ -102,15 +106,15 @@ def read_file(path: Path) -> LibraryFile:
         body = json.loads(read_given_text(path))
     except OSError as error:
         raise LibraryFileError(
-            f"{path} cannot be read: {error.strerror}.", field="FILE", got=str(path), hint=WRITES
+            f"{path} cannot be read: {error.strerror}.", field="FILE", got=str(path), hint=EXPORT_HINT
         ) from None
     except (ValueError, RecursionError) as error:
-        raise LibraryFileError(f"{path} is not JSON: {error}.", field="FILE", got=str(path), hint=WRITES) from None
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise LibraryFileError(f"{path} is no library file.", field="format", allowed=FORMAT, hint=WRITES)
-    if body.get("version") != VERSION:
+        raise LibraryFileError(f"{path} is not JSON: {error}.", field="FILE", got=str(path), hint=EXPORT_HINT) from None
+    if not isinstance(body, dict) or body.get("format") != LIBRARY_FORMAT:
+        raise LibraryFileError(f"{path} is no library file.", field="format", allowed=LIBRARY_FORMAT, hint=EXPORT_HINT)
+    if body.get("version") != LIBRARY_FORMAT_VERSION:
         raise LibraryFileError(
-            f"{path} is of another version of the format.", field="version", got=body.get("version"), allowed=VERSION,
+            f"{path} is of another version of the format.", field="version", got=body.get("version"), allowed=LIBRARY_FORMAT_VERSION,
             hint="Export it again with this version of Alphaloom, or upgrade.",
         )  # fmt: skip
     try:
@@ -123,8 +127,8 @@ def read_file(path: Path) -> LibraryFile:
 
 def _mistakes(error: ValidationError) -> str:
     told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-    rest = f"; and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-    return "; ".join(told[:SHOWN]) + rest
+    rest = f"; and {len(told) - MAX_FILE_MISTAKES_SHOWN} more" if len(told) > MAX_FILE_MISTAKES_SHOWN else ""
+    return "; ".join(told[:MAX_FILE_MISTAKES_SHOWN]) + rest
 
 
 def _check(file: LibraryFile, path: Path) -> None:
@@ -144,7 +148,7 @@ def _check(file: LibraryFile, path: Path) -> None:
             raise LibraryFileError(said, field=f"{where}.id", got=one.id, allowed=known)
 
 
-def imported(ledger: Ledger, path: Path, day: str) -> dict[str, Any]:
+def import_library(ledger: Ledger, path: Path, day: str) -> dict[str, Any]:
     """Take in the factors of a file that are neither in the library nor on the watchlist, all of them or none.
 
     They are marked as judged elsewhere: they count for originality, and live ones for redundancy, and are proven here
@@ -155,16 +159,16 @@ def imported(ledger: Ledger, path: Path, day: str) -> dict[str, Any]:
     day
         Of the act, for the history.
     """
-    file = read_file(path)
+    file = read_library_file(path)
     with ledger.lock_library():
-        return _taken_in(ledger, file, path.name, day)
+        return _import_factors(ledger, file, path.name, day)
 
 
-def _taken_in(ledger: Ledger, file: LibraryFile, name: str, day: str) -> dict[str, Any]:
+def _import_factors(ledger: Ledger, file: LibraryFile, name: str, day: str) -> dict[str, Any]:
     known = {entry.factor_id: entry for entry in entries(ledger)}
     fresh = {one.id: one for one in file.factors if one.id not in known}
     rows = [_row(one) for one in fresh.values()]
-    standings = [_standing(one, name, day) for one in fresh.values()]
+    standings = [_imported_status(one, name, day) for one in fresh.values()]
     added = ledger.kept.record(rows=rows, standings=standings)
     watched = sorted(one.id for one in file.factors if one.id in known and known[one.id].status == WATCHLIST)
     return {"added": added, "known": len(file.factors) - added, "on_watchlist": watched, "ids": sorted(fresh)}
@@ -172,11 +176,11 @@ def _taken_in(ledger: Ledger, file: LibraryFile, name: str, day: str) -> dict[st
 
 def _row(one: Factor) -> LibraryRow:
     canonical = parse(one.text, fields=one.fields).shown
-    judged = Terms(**one.judged.model_dump()).full() if one.judged else None
+    judged = JudgementTerms(**one.judged.model_dump()).full() if one.judged else None
     terms = {"judged": judged, "proof": one.proof, "days_since": one.days_since, "rank_ic_since": one.rank_ic_since}
     sheet = {"fields": list(one.fields), "rank_ic": one.search_rank_ic}
     return LibraryRow(one.id, one.text, canonical, one.hypothesis, "", sheet, IMPORTED, terms)
 
 
-def _standing(one: Factor, name: str, day: str) -> Standing:
-    return Standing(one.id, "imported", one.status, "hand", f"imported from {name}; there: {one.proof}", day)
+def _imported_status(one: Factor, name: str, day: str) -> StatusChange:
+    return StatusChange(one.id, "imported", one.status, "hand", f"imported from {name}; there: {one.proof}", day)

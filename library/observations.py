@@ -9,34 +9,34 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ledger import Sighting, Standing
-from .entries import Entry, Terms
+from ..ledger import Sighting, StatusChange
+from .entries import Entry, JudgementTerms
 from .eprocess import quarter_days
 
-__all__ = ["AGREE", "Seen", "Sight", "unlike"]
+__all__ = ["RANK_IC_TOLERANCE", "FactorReading", "Observations", "unlike"]
 
-AGREE = 1e-3
+RANK_IC_TOLERANCE = 1e-3
 """Largest difference between two readings of a day's RankIC that adjusted prices and rounding explain."""
-Unlike = tuple[str, float | None, float | None]
+ChangedDay = tuple[str, float | None, float | None]
 """A day, the RankIC that was seen on it, and the one that is told now."""
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observations:
     """All that was seen of a factor on new days: days in order and the RankIC of each in the claimed direction."""
 
     days: tuple[str, ...]
     daily: NDArray[np.float64]
 
     @classmethod
-    def of(cls, sightings: Sequence[Sighting], sign: int) -> Seen:
+    def of(cls, sightings: Sequence[Sighting], sign: int) -> Observations:
         """Turn sightings, which are not signed, into a series."""
         daily = [np.nan if one.rank_ic is None else sign * one.rank_ic for one in sightings]
         return cls(tuple(one.day for one in sightings), np.asarray(daily, dtype=np.float64))
 
 
 @dataclass(frozen=True)
-class Sight:
+class FactorReading:
     """What a panel tells of one factor.
 
     `unlike` are days seen before of which it tells something else; `lacking` says why it tells nothing; `absent` counts the
@@ -46,9 +46,9 @@ class Sight:
     entry: Entry
     before: Sequence[Sighting]
     new: Sequence[Sighting] = ()
-    unlike: Sequence[Unlike] = ()
+    unlike: Sequence[ChangedDay] = ()
     lacking: str = ""
-    changes: Sequence[Standing] = ()
+    changes: Sequence[StatusChange] = ()
     absent: int = 0
 
     @property
@@ -61,15 +61,15 @@ class Sight:
         return f"the panel lacks {self.absent} of the {of} names on which it was judged" if self.absent else ""
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> JudgementTerms:
         """Return how the factor was judged; it was, or it would not be watched."""
         assert self.entry.terms is not None
         return self.entry.terms
 
     @cached_property
-    def seen(self) -> Seen:
+    def seen(self) -> Observations:
         """Return all days of the factor, old and new."""
-        return Seen.of([*self.before, *self.new], self.terms.sign)
+        return Observations.of([*self.before, *self.new], self.terms.sign)
 
     def ended(self) -> range:
         """Return the numbers of the quarters that end within the new days."""
@@ -77,7 +77,7 @@ class Sight:
         return range(len(self.before) // length, len(self.seen.days) // length)
 
 
-def unlike(before: Sequence[Sighting], now: Mapping[str, float | None]) -> list[Unlike]:
+def unlike(before: Sequence[Sighting], now: Mapping[str, float | None]) -> list[ChangedDay]:
     """Return the days of which two readings differ, or which the later one skips."""
     if not now:
         return []
@@ -89,4 +89,4 @@ def unlike(before: Sequence[Sighting], now: Mapping[str, float | None]) -> list[
 def _agree(was: float | None, now: float | None) -> bool:
     if was is None or now is None:
         return was is now
-    return abs(was - now) <= AGREE
+    return abs(was - now) <= RANK_IC_TOLERANCE

@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import Any
 
 from ..evidence.gate.significance import NeweyWest, newey_west_t
-from ..evidence.scoring.metrics import tidy
+from ..evidence.scoring.metrics import round_significant
 from ..evidence.scoring.scorer import LAG_PER_HORIZON
 from ..evidence.settings import LibrarySettings
 from ..ledger import Ledger
-from .decay import Ageing, ages
-from .entries import PROMOTED, WATCHLIST, Entry, Terms, entries, of_another_market
+from .decay import DecayTest, run_decay_tests
+from .entries import PROMOTED, WATCHLIST, Entry, JudgementTerms, entries, is_of_other_market
 from .eprocess import capital, e_lond_threshold, quarter_days, quarters
-from .observations import Seen
+from .observations import Observations
 
 __all__ = ["Condition", "conditions"]
 
@@ -28,7 +28,7 @@ class Condition:
     """
 
     entry: Entry
-    seen: Seen
+    seen: Observations
     rules: LibrarySettings
     promoted: int
     elsewhere: bool = False
@@ -44,22 +44,24 @@ class Condition:
     ) -> Condition:
         """Read the days of a factor; `markets` are the names of the workspace's data sets, read anew where not given."""
         sign = entry.terms.sign if entry.terms else 1
-        seen = Seen.of(ledger.kept.sightings(entry.factor_id), sign)
+        seen = Observations.of(ledger.kept.sightings(entry.factor_id), sign)
         known = markets_of(ledger) if markets is None else markets
-        return cls(entry, seen, rules, promoted, of_another_market(entry, known))
+        return cls(entry, seen, rules, promoted, is_of_other_market(entry, known))
 
     @cached_property
     def since(self) -> NeweyWest:
         """Return the mean RankIC of the new days in the claimed direction, with Newey-West errors."""
         return newey_west_t(self.seen.daily, LAG_PER_HORIZON * self.entry.terms.horizon_days if self.entry.terms else 0)
 
-    def ageing(self, *, last: bool = False) -> Sequence[Ageing]:
+    def ageing(self, *, last: bool = False) -> Sequence[DecayTest]:
         """Return the tests for decay at the end of each quarter, or of the last one."""
         terms = self.entry.terms
         if terms is None:
             return []
         ended = len(self.seen.days) // quarter_days(terms.horizon_days)
-        return ages(self.seen.days, self.seen.daily, terms.promise, self.rules, first=max(ended - 1, 0) if last else 0)
+        return run_decay_tests(
+            self.seen.days, self.seen.daily, terms.promise, self.rules, first=max(ended - 1, 0) if last else 0
+        )
 
     @cached_property
     def e_values(self) -> Sequence[float]:
@@ -77,7 +79,12 @@ class Condition:
         length, found = quarter_days(self.entry.terms.horizon_days), []
         for k, (age, e_value) in enumerate(zip(self.ageing(), self.e_values, strict=True)):
             mean = newey_west_t(self.seen.daily[k * length : (k + 1) * length], 0).mean
-            row = {"day": age.day, "rank_ic": tidy(mean), "e_value": tidy(e_value), "decay": age.record()}
+            row = {
+                "day": age.day,
+                "rank_ic": round_significant(mean),
+                "e_value": round_significant(e_value),
+                "decay": age.record(),
+            }
             found.append(row)
         return found
 
@@ -96,13 +103,13 @@ class Condition:
             "sign": terms.sign if terms else None,
             "horizon_days": terms.horizon_days if terms else None,
             "judged_to": terms.judged_to if terms else None,
-            "selection_rank_ic": tidy(terms.promise.rank_ic) if terms else None,
+            "selection_rank_ic": round_significant(terms.promise.rank_ic) if terms else None,
             "days": since.days,
-            "rank_ic_since": tidy(since.mean),
-            "t_since": tidy(since.t),
+            "rank_ic_since": round_significant(since.mean),
+            "t_since": round_significant(since.t),
             "last_day": self.seen.days[-1] if self.seen.days else None,
-            "e_value": tidy(self.e_values[-1]) if self.e_values else None,
-            "proves_at": tidy(self._threshold()) if entry.status == WATCHLIST else None,
+            "e_value": round_significant(self.e_values[-1]) if self.e_values else None,
+            "proves_at": round_significant(self._threshold()) if entry.status == WATCHLIST else None,
             "decay": aged[-1].record() if aged else None,
             "terms_known": terms is not None,
             "elsewhere": self.elsewhere,
@@ -117,7 +124,7 @@ class Condition:
         """Return everything that is known of the factor, as JSON."""
         entry = self.entry
         days = [
-            {"day": day, "rank_ic": tidy(value)}
+            {"day": day, "rank_ic": round_significant(value)}
             for day, value in zip(self.seen.days, self.seen.daily, strict=True)
         ]  # fmt: skip
         return {
@@ -128,7 +135,7 @@ class Condition:
             "succeeds": entry.succeeds or None,
             "successor": entry.successor or None,
             "search": _figures(entry.search),
-            "terms": entry.terms.record() if isinstance(entry.terms, Terms) else None,
+            "terms": entry.terms.record() if isinstance(entry.terms, JudgementTerms) else None,
             "history": [asdict(each) for each in entry.history],
             "quarters": self.quarters,
             "daily": days,

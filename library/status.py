@@ -17,31 +17,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ..evidence.code.computing import Computing
-from ..evidence.originality.catalogue import Catalogue, Holdings
+from ..evidence.originality.catalogue import Catalogue, KnownLibrary
 from ..evidence.originality.redundancy import rank_correlation
-from ..evidence.scoring.metrics import tidy
+from ..evidence.scoring.metrics import round_significant
 from ..evidence.settings import EvidenceSettings
 from ..evidence.windows import Window
 from ..factors import Expression, parse
-from ..ledger import Ledger, LibraryRow, Standing
+from ..ledger import Ledger, LibraryRow, StatusChange
 from ..market import Panel
-from .decay import ages, standing_after
+from .decay import run_decay_tests, status_after
 from .entries import PROMOTED, WATCHLIST, Entry, entries
 from .eprocess import capital, e_lond_threshold, quarter_days, quarters
-from .observations import Sight
+from .observations import FactorReading
 
-__all__ = ["Judgement", "judge"]
+__all__ = ["StatusChanges", "judge_new_days"]
 
 
 @dataclass(frozen=True)
-class Judgement:
+class StatusChanges:
     """What follows from a pass over new days: the sights with their changes, and the factors that they prove."""
 
-    sights: Sequence[Sight]
+    sights: Sequence[FactorReading]
     rows: Sequence[LibraryRow]
 
 
-def judge(sights: Sequence[Sight], ledger: Ledger, engine: Computing, settings: EvidenceSettings) -> Judgement:
+def judge_new_days(
+    sights: Sequence[FactorReading], ledger: Ledger, engine: Computing, settings: EvidenceSettings
+) -> StatusChanges:
     """Return what new days change.
 
     Parameters
@@ -56,23 +58,23 @@ def judge(sights: Sequence[Sight], ledger: Ledger, engine: Computing, settings: 
         Rules of the library, and the limits of originality and redundancy.
     """
     told = [each for each in sights if not each.lacking]
-    bench = _Bench(ledger, engine, settings)
+    bench = _StatusPass(ledger, engine, settings)
     for each in told:
         if each.entry.origin != WATCHLIST:
             bench.age(each, each.entry.status, each.ended())
     bench.promote([each for each in told if each.entry.origin == WATCHLIST])
-    return Judgement([bench.outcome(each) for each in sights], list(bench.rows.values()))
+    return StatusChanges([bench.outcome(each) for each in sights], list(bench.rows.values()))
 
 
 @dataclass(frozen=True)
-class _Event:
+class _QuarterEnd:
     """The end of a quarter of an entry of the watchlist."""
 
     day: str
     place: int
     quarter: int
     e_value: float
-    sight: Sight = field(compare=False)
+    sight: FactorReading = field(compare=False)
 
     @property
     def key(self) -> tuple[str, int]:
@@ -80,17 +82,17 @@ class _Event:
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _StatusPass:
     """Gathers changes by factor; `gone` holds the day on which each was retired in this pass."""
 
     ledger: Ledger
     engine: Computing
     settings: EvidenceSettings
-    changes: dict[str, list[Standing]] = field(default_factory=dict)
+    changes: dict[str, list[StatusChange]] = field(default_factory=dict)
     gone: dict[str, tuple[str, int]] = field(default_factory=dict)
     rows: dict[str, LibraryRow] = field(default_factory=dict)
 
-    def outcome(self, sight: Sight) -> Sight:
+    def outcome(self, sight: FactorReading) -> FactorReading:
         """Return a sight with its changes; what came after a retirement was not watched."""
         name = sight.entry.factor_id
         kept = sight.new
@@ -98,21 +100,21 @@ class _Bench:
             kept = kept[: max((self.gone[name][1] + 1) * _length(sight) - len(sight.before), 0)]
         return replace(sight, new=kept, changes=self.changes.get(name, ()))
 
-    def age(self, sight: Sight, status: str, through: range) -> None:
+    def age(self, sight: FactorReading, status: str, through: range) -> None:
         """Note the changes of a library factor's status, quarter by quarter."""
         name, rules = sight.entry.factor_id, self.settings.library
         seen, promise = sight.seen, sight.terms.promise
-        tests = ages(seen.days, seen.daily, promise, rules, first=through.start) if through else []
+        tests = run_decay_tests(seen.days, seen.daily, promise, rules, first=through.start) if through else []
         for quarter, test in zip(through, tests, strict=True):
-            after, why = standing_after(status, test, rules)
+            after, why = status_after(status, test, rules)
             if after != status:
-                self._note(Standing(name, f"{test.day} {after}", after, "rule", why, test.day, test.record()))
+                self._note(StatusChange(name, f"{test.day} {after}", after, "rule", why, test.day, test.record()))
             status = after
             if status == "retired":
                 self.gone[name] = (test.day, quarter)
                 return
 
-    def promote(self, sights: Sequence[Sight]) -> None:
+    def promote(self, sights: Sequence[FactorReading]) -> None:
         """Note the places of new entries, and the proven ones."""
         places = self._places(sights)
         events = [event for sight in sights for event in _events(sight, places[sight.entry.factor_id])]
@@ -123,31 +125,35 @@ class _Bench:
             if name not in self.rows and event.e_value >= need and self._admit(event, need, promoted):
                 promoted += 1
 
-    def _admit(self, event: _Event, need: float, promoted: int) -> bool:
+    def _admit(self, event: _QuarterEnd, need: float, promoted: int) -> bool:
         """Take a proven entry into the library, unless the library says the same; return whether it came in."""
         sight, name = event.sight, event.sight.entry.factor_id
-        numbers = {"place": event.place, "e_value": tidy(event.e_value), "threshold": tidy(need)}
+        numbers = {
+            "place": event.place,
+            "e_value": round_significant(event.e_value),
+            "threshold": round_significant(need),
+        }
         numbers["promoted_before"] = promoted
         twin = self._twin(sight.entry, event.day)
         if twin:
             said = f"proven (e {event.e_value:.3g}, {need:.3g} needed), but {twin}"
             past = [*sight.entry.history, *self.changes[name]]
             if not any(each.reason.endswith(f"but {twin}") for each in past):
-                self._note(Standing(name, f"{event.day} proven", WATCHLIST, "rule", said, event.day, numbers))
+                self._note(StatusChange(name, f"{event.day} proven", WATCHLIST, "rule", said, event.day, numbers))
             return False
         said = (
             f"proven on new days: e {event.e_value:.3g}, {need:.3g} needed at place {event.place} "
             f"after {promoted} promoted{'; ' * bool(sight.left_out)}{sight.left_out}"
         )
-        self._note(Standing(name, f"{event.day} promoted", "live", "rule", said, event.day, numbers))
+        self._note(StatusChange(name, f"{event.day} promoted", "live", "rule", said, event.day, numbers))
         self.rows[name] = _row(sight.entry)
         self.age(sight, "live", range(event.quarter + 1, sight.ended().stop))
         return True
 
-    def _note(self, standing: Standing) -> None:
+    def _note(self, standing: StatusChange) -> None:
         self.changes.setdefault(standing.factor_id, []).append(standing)
 
-    def _places(self, sights: Sequence[Sight]) -> dict[str, int]:
+    def _places(self, sights: Sequence[FactorReading]) -> dict[str, int]:
         """Give every entry that is watched for the first time the next place."""
         taken = sum(each.key == "watched" for each in self.ledger.kept.standings())
         places: dict[str, int] = {}
@@ -157,7 +163,9 @@ class _Bench:
             if known is None:
                 taken += 1
                 said = f"place {taken} of the watchlist"
-                self._note(Standing(name, "watched", WATCHLIST, "rule", said, sight.terms.judged_to, {"place": taken}))
+                self._note(
+                    StatusChange(name, "watched", WATCHLIST, "rule", said, sight.terms.judged_to, {"place": taken})
+                )
             places[name] = known or taken
         return places
 
@@ -165,7 +173,7 @@ class _Bench:
         """Return which factor of the library says the same on a day, in formula or in values, or nothing."""
         kept = [one for one in entries(self.ledger) if one.origin != WATCHLIST]
         rows = [*self.ledger.library(), *self.rows.values()]
-        like = Catalogue(Holdings(self.ledger.workspace, _read, rows).shelves).nearest(entry.expression)
+        like = Catalogue(KnownLibrary(self.ledger.workspace, _read, rows).shelves).nearest(entry.expression)
         if like and like[0].ratio > self.settings.max_similarity:
             return f"nearly {like[0].known.name} of the library"
         live = [one.expression for one in kept if one.status != "retired"] + list(map(_read, self.rows.values()))
@@ -185,16 +193,16 @@ class _Bench:
         return ""
 
 
-def _length(sight: Sight) -> int:
+def _length(sight: FactorReading) -> int:
     return quarter_days(sight.terms.horizon_days)
 
 
-def _events(sight: Sight, place: int) -> list[_Event]:
+def _events(sight: FactorReading, place: int) -> list[_QuarterEnd]:
     """Return the end of each new quarter of an entry with its e-value."""
     promise = sight.terms.promise
     grown = capital(quarters(sight.seen.daily, 0.0, promise.horizon))
     days = sight.seen.days
-    return [_Event(days[(k + 1) * _length(sight) - 1], place, k, float(grown[k]), sight) for k in sight.ended()]
+    return [_QuarterEnd(days[(k + 1) * _length(sight) - 1], place, k, float(grown[k]), sight) for k in sight.ended()]
 
 
 def _row(entry: Entry) -> LibraryRow:

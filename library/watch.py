@@ -21,35 +21,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence.code.computing import Computing
-from ..evidence.code.contained import FOLDER, Contained
+from ..evidence.code.contained import PYTHON_FOLDER, Contained
 from ..evidence.errors import NeedsSandbox, PanelDisagrees, PythonRefused
 from ..evidence.scoring.exposures import BETA_DAYS, Exposures, measure_exposures
-from ..evidence.scoring.idiosyncratic_vol import OWN_DAYS, measured
+from ..evidence.scoring.idiosyncratic_vol import IDIOSYNCRATIC_DAYS, build_label
 from ..evidence.scoring.labels import forward_returns
-from ..evidence.scoring.metrics import tidy
+from ..evidence.scoring.metrics import round_significant
 from ..evidence.settings import EvidenceSettings
 from ..factors import Engine, order_rows, row_rank_correlation
 from ..ledger import Ledger, Sighting, WindowKey
 from ..ledger.library import Pass
 from ..market import Panel
-from ..market.adjusted import forwards
-from ..market.derive import derivable
+from ..market.adjusted import adjust_forwards
+from ..market.derive import describe_derivations
 from ..sandbox import Runner
-from .entries import BY_HAND, IMPORTED, SHARED, Entry, Terms, entries
-from .observations import AGREE, Sight, unlike
-from .status import judge
+from .entries import ADDED_BY_HAND, IMPORTED, MIN_PANEL_NAME_SHARE, Entry, JudgementTerms, entries
+from .observations import RANK_IC_TOLERANCE, FactorReading, unlike
+from .status import judge_new_days
 
-__all__ = ["Watch", "watchable"]
+__all__ = ["LibraryWatch", "is_watchable"]
 
 
-def watchable(entry: Entry) -> bool:
+def is_watchable(entry: Entry) -> bool:
     """Tell whether new days are looked at for a factor; what was never judged has no claim to test."""
-    unjudged = entry.origin in (BY_HAND, IMPORTED) and entry.terms is None
+    unjudged = entry.origin in (ADDED_BY_HAND, IMPORTED) and entry.terms is None
     return entry.status != "retired" and not unjudged
 
 
 @dataclass(frozen=True)
-class Watch:
+class LibraryWatch:
     """Looks at the library and the watchlist of a workspace on one panel."""
 
     ledger: Ledger
@@ -59,7 +59,7 @@ class Watch:
     runner: Runner | None = None
     _labels: dict[tuple[int, str, str], NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
-    def run(self, revised: str = "") -> list[Sight]:
+    def run(self, revised: str = "") -> list[FactorReading]:
         """Score what is new, record it, and record what it changes; return one look for each factor that is watched.
 
         Parameters
@@ -75,9 +75,9 @@ class Watch:
         """
         self._refuse_moved()
         with self.ledger.lock_library():
-            looks = [self._look(entry) for entry in entries(self.ledger) if watchable(entry)]
+            looks = [self._look(entry) for entry in entries(self.ledger) if is_watchable(entry)]
             self._refuse(looks, revised)
-            found = judge(looks, self.ledger, self._engine, self.settings)
+            found = judge_new_days(looks, self.ledger, self._engine, self.settings)
             passes = [self._pass(look, revised) for look in found.sights if look.new]
             standings = [standing for look in found.sights for standing in look.changes]
             self.ledger.kept.record(rows=found.rows, standings=standings, passes=passes)
@@ -87,8 +87,8 @@ class Watch:
 
     @cached_property
     def _engine(self) -> Computing:
-        level = forwards(self.panel)
-        contained = Contained(level, self.runner, self.ledger.workspace / FOLDER) if self.runner else None
+        level = adjust_forwards(self.panel)
+        contained = Contained(level, self.runner, self.ledger.workspace / PYTHON_FOLDER) if self.runner else None
         return Computing(Engine(level), contained)
 
     @cached_property
@@ -103,43 +103,45 @@ class Watch:
     def _key(self, first_day: str, last_day: str) -> WindowKey:
         return WindowKey(self.dataset, first_day, last_day, self.panel.symbols, self.panel.fingerprint)
 
-    def _after(self, day: str) -> int:
+    def _first_row_after(self, day: str) -> int:
         """Return the first row after a day."""
         return int(np.searchsorted(self.panel.dates, np.datetime64(day, "D"), side="right"))
 
-    def _label(self, terms: Terms) -> NDArray[np.float64]:
+    def _label(self, terms: JudgementTerms) -> NDArray[np.float64]:
         """Return the label of the days that are open to the watch, NaN before. `[T, N]`."""
         key = (terms.horizon_days, terms.returns, terms.label_scale)
         if key not in self._labels:
             label = forward_returns(self.panel, terms.horizon_days)
-            label[: self._after(self._closed) if self._closed else 0] = np.nan
-            self._labels[key] = measured(label, self.panel, self._exposures, terms.returns, terms.label_scale)
+            label[: self._first_row_after(self._closed) if self._closed else 0] = np.nan
+            self._labels[key] = build_label(label, self.panel, self._exposures, terms.returns, terms.label_scale)
         return self._labels[key]
 
-    def _look(self, entry: Entry) -> Sight:
+    def _look(self, entry: Entry) -> FactorReading:
         """Read one factor's new days, and those that were seen before."""
         before = self.ledger.kept.sightings(entry.factor_id)
         lacking = self._obstacle(entry)
         if lacking or entry.terms is None:
-            return Sight(entry, before, lacking=lacking)
+            return FactorReading(entry, before, lacking=lacking)
         last = before[-1].day if before else ""
-        first = self._after(max(entry.terms.judged_to, self._closed))
+        first = self._first_row_after(max(entry.terms.judged_to, self._closed))
         stop = max(self.panel.days - entry.terms.horizon_days - 1, 0)
-        fresh = max(first, self._after(last)) if last else first
-        lead = entry.expression.warmup + BETA_DAYS + OWN_DAYS  # own risk is a mean of residuals, each by its day's beta
+        fresh = max(first, self._first_row_after(last)) if last else first
+        lead = (
+            entry.expression.warmup + BETA_DAYS + IDIOSYNCRATIC_DAYS
+        )  # own risk is a mean of residuals, each by its day's beta
         if fresh < stop and fresh < lead:
             said = f"the panel begins on {self.panel.dates[0]}; {lead} days must come before the first new one"
-            return Sight(entry, before, lacking=said)
+            return FactorReading(entry, before, lacking=said)
         if first >= stop:
             since = max(entry.terms.judged_to, self._closed)
-            return Sight(entry, before, lacking=f"no complete new day: days count after {since}")
+            return FactorReading(entry, before, lacking=f"no complete new day: days count after {since}")
         try:
             daily = self._daily(entry, entry.terms, slice(max(first, lead), stop))
         except (PythonRefused, NeedsSandbox) as error:  # of one factor; the others can be watched all the same
-            return Sight(entry, before, lacking=error.message)
+            return FactorReading(entry, before, lacking=error.message)
         new = [Sighting(entry.factor_id, day, value) for day, value in daily.items() if day > last]
         absent = len({*entry.terms.names} - {*self.panel.symbols})
-        return Sight(entry, before, new, unlike(before, daily), absent=absent)
+        return FactorReading(entry, before, new, unlike(before, daily), absent=absent)
 
     def _obstacle(self, entry: Entry) -> str:
         """Return why this panel cannot tell of a factor, or nothing."""
@@ -147,10 +149,10 @@ class Watch:
             return entry.lacking
         absent = sorted(set(entry.fields) - set(self.panel.fields))
         if absent:
-            return f"the panel has no column {', '.join(absent)}{derivable(absent)}"
+            return f"the panel has no column {', '.join(absent)}{describe_derivations(absent)}"
         judged = set(entry.terms.names)
         shared = len(judged & set(self.panel.symbols))
-        if shared < SHARED * len(judged):
+        if shared < MIN_PANEL_NAME_SHARE * len(judged):
             return f"the panel has {shared} of the {len(judged)} names on which it was judged: another market"
         if entry.terms.returns == "residual" and entry.terms.sectors not in (None, "sector" in self.panel.groups):
             return (
@@ -160,7 +162,7 @@ class Watch:
             )
         return ""
 
-    def _daily(self, entry: Entry, terms: Terms, rows: slice) -> dict[str, float | None]:
+    def _daily(self, entry: Entry, terms: JudgementTerms, rows: slice) -> dict[str, float | None]:
         """Return the RankIC of some days, as written, None where it is undefined."""
         found = self._engine.sweep(
             entry.expression, (rows.stop,), rows.start
@@ -169,9 +171,9 @@ class Watch:
             raise PythonRefused(f"its code failed on these days: {found.fault['message']}", stage=found.fault["stage"])
         values = np.ascontiguousarray(found.values[rows])
         daily = row_rank_correlation(values, order_rows(np.ascontiguousarray(self._label(terms)[rows])))
-        return {str(day): tidy(value) for day, value in zip(self.panel.dates[rows], daily, strict=True)}
+        return {str(day): round_significant(value) for day, value in zip(self.panel.dates[rows], daily, strict=True)}
 
-    def _refuse(self, looks: Sequence[Sight], revised: str) -> None:
+    def _refuse(self, looks: Sequence[FactorReading], revised: str) -> None:
         """Refuse a panel that tells something else of days that were seen, unless a person says why."""
         wrong = [look for look in looks if look.unlike]
         if not wrong or revised:
@@ -180,10 +182,10 @@ class Watch:
         day, was, now = worst.unlike[0]
         raise PanelDisagrees(
             f"The panel tells something else of {len(worst.unlike)} of {len(worst.before)} days that were seen before of "
-            f"{worst.entry.factor_id}: on {day} its RankIC was {_told(was)} and would be {_told(now)}. Nothing was recorded.",
+            f"{worst.entry.factor_id}: on {day} its RankIC was {_format_rank_ic(was)} and would be {_format_rank_ic(now)}. Nothing was recorded.",
             field="--panel",
             got=self.panel.digest[:12],
-            allowed=f"the days that were seen, with RankICs equal to {AGREE}",
+            allowed=f"the days that were seen, with RankICs equal to {RANK_IC_TOLERANCE}",
             hint='Give the file that was watched before with days added, or say --revised "why": what was seen stays, and '
             "only later days are read from this panel.",
         )
@@ -199,7 +201,7 @@ class Watch:
                 hint="Give the file with the dates that it had at the first campaign, and new days added.",
             )  # fmt: skip
 
-    def _pass(self, look: Sight, revised: str) -> Pass:
+    def _pass(self, look: FactorReading, revised: str) -> Pass:
         """Return the record of a look."""
         days = [one.day for one in look.new]
         window = self._key(days[0], days[-1])
@@ -210,5 +212,5 @@ class Watch:
         return Pass(look.entry.factor_id, window, look.new, about)
 
 
-def _told(value: float | None) -> str:
+def _format_rank_ic(value: float | None) -> str:
     return "undefined" if value is None else f"{value:+.4f}"

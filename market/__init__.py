@@ -8,32 +8,33 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .data_warning import Suspicion
+from .data_warning import DataWarning
 from .errors import Finding, MarketError, PanelError
 from .panel import Panel
 
 if TYPE_CHECKING:
     from .load import PanelSource, load_panel, read_panel
-    from .quality import examine
+    from .quality import find_data_warnings
     from .synthetic.market import Plant, PlantedAlpha, SyntheticConfig, SyntheticMarket, simulate
-    from .synthetic.null_panel import Nulling, nulled
+    from .synthetic.null_panel import Nulling, make_null_panel
 
-HEAVY = {
+LAZY_MARKET_NAMES = {
     "Nulling": "synthetic.null_panel",
     "Plant": "synthetic.market",
     "PlantedAlpha": "synthetic.market",
     "PanelSource": "load",
     "SyntheticConfig": "synthetic.market",
     "SyntheticMarket": "synthetic.market",
-    "examine": "quality",
+    "find_data_warnings": "quality",
     "load_panel": "load",
-    "nulled": "synthetic.null_panel",
+    "make_null_panel": "synthetic.null_panel",
     "read_panel": "load",
     "simulate": "synthetic.market",
 }
 """Names that are imported when they are first used, and their modules."""
 
 __all__ = [
+    "DataWarning",
     "Finding",
     "MarketError",
     "Nulling",
@@ -42,12 +43,11 @@ __all__ = [
     "PanelSource",
     "Plant",
     "PlantedAlpha",
-    "Suspicion",
     "SyntheticConfig",
     "SyntheticMarket",
-    "examine",
+    "find_data_warnings",
     "load_panel",
-    "nulled",
+    "make_null_panel",
     "read_panel",
     "simulate",
 ]
@@ -55,8 +55,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what reads or simulates when it is first used."""
-    if name in HEAVY:
-        value = getattr(import_module(f".{HEAVY[name]}", __name__), name)
+    if name in LAZY_MARKET_NAMES:
+        value = getattr(import_module(f".{LAZY_MARKET_NAMES[name]}", __name__), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

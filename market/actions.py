@@ -67,15 +67,15 @@ class Actions:
             place, row = column.get(self.symbols[at]), int(rows[at])
             if place is None or row >= len(dates):
                 continue
-            paid = self._paid(int(at), quoted[:row, place])
+            paid = self._dividend_share(int(at), quoted[:row, place])
             prices[:row, place] *= (1.0 - paid) / self.splits[at]
             volumes[:row, place] *= self.splits[at]
         return prices, volumes
 
-    def _paid(self, at: int, closes: Frame) -> float:
+    def _dividend_share(self, at: int, closes: Frame) -> float:
         """Return a dividend as a share of the last of the closes before it."""
         paid = float(self.dividends[at])
-        before = _before(closes) if paid else float("inf")
+        before = _last_close(closes) if paid else float("inf")
         if paid >= before:
             raise MarketError(
                 f"{self.symbols[at]} on {self.days[at]}: a dividend of {paid:g} after a close of {before:g} leaves no price",
@@ -115,7 +115,7 @@ def _numbers(table: Table, name: str, none: float, audit: Audit) -> Frame:
     return np.where(np.isnan(values), none, values)
 
 
-def _before(closes: Frame) -> float:
+def _last_close(closes: Frame) -> float:
     """Return the last known close; infinite where there is none."""
     known = closes[~np.isnan(closes)]
     return float(known[-1]) if known.size else float("inf")

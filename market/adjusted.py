@@ -1,7 +1,7 @@
 """Which fields of a panel carry the adjustment of its prices, and the panel adjusted so that no level knows a later day.
 
 A vendor adjusts backwards: each price is multiplied by every split and dividend that came after it, so that the level of
-an early price, and its ratio to the quoted one, tell what happens later. `forwards` divides each name's prices by its first
+an early price, and its ratio to the quoted one, tell what happens later. `adjust_forwards` divides each name's prices by its first
 one: the level of a day then rests on what happened until that day, and ratios of prices stay what they are.
 """
 
@@ -13,12 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .panel import PRICE_FIELDS, Panel, simple_returns
-from .quality.levels import ERRORS, MOST, adjusted_volume, maybe_adjusted, slope_through_origin
-from .quality.moves import Moves, logarithm
+from .quality.levels import LEVEL_MAJORITY, MIN_STANDARD_ERRORS, adjusted_volume, may_be_adjusted, slope_through_origin
+from .quality.moves import LogMoves, logarithm
 
-__all__ = ["TRADED", "adjusted_fields", "bears", "forwards", "hides_volumes", "rounded", "without_volume_levels"]
+__all__ = [
+    "SHARE_COUNT_FIELDS",
+    "adjust_forwards",
+    "adjusted_fields",
+    "has_adjustment",
+    "hides_volumes",
+    "reset_volume_levels",
+    "round_digits",
+]
 
-DIGITS, SINGLE_DIGITS = 8, 6
+DOUBLE_DIGITS, SINGLE_DIGITS = 8, 6
 """Significant digits of a price that was adjusted anew, by its width: the last bits of a product tell its factors.
 
 Values that are the same but for the rounding of one product fall on two sides of a rounding to 8 digits once in 100 million.
@@ -27,16 +35,16 @@ FIRST_PRICE = 100.0
 """A name's first close where no quoted one is known."""
 FIRST_VOLUME = 1e6
 """A name's first known volume, where the level of volumes may know later splits."""
-TRADED = ("amount", "volume")
+SHARE_COUNT_FIELDS = ("amount", "volume")
 """Fields that count shares, or are made of such a count."""
-UNKNOWN = "unknown"
+UNKNOWN_VOLUMES = "unknown"
 """Volumes of a panel whose vendor adjusts prices, of which nobody says whether they are adjusted too."""
-SAME = 1e-7
+MAX_QUOTE_GAP = 1e-7
 """A close within this share of the quoted one is not adjusted."""
 
-NEAR = 0.03
+MAX_ADJUSTED_DISTANCE = 0.03
 """Mean log distance within which a price belongs to the adjusted ones, where no quoted close tells."""
-TOO_LITTLE = 1e-12
+MIN_FACTOR_SQUARES = 1e-12
 """Sum of squared logs below which a factor changes nothing that a price could move with: it is rounding."""
 
 
@@ -53,10 +61,10 @@ def adjusted_fields(panel: Panel) -> list[str]:
 def is_adjusted(price: NDArray[np.float64], panel: Panel) -> bool:
     """Tell whether a price per share lies at least as near to the adjusted close as to the quoted one."""
     far = distance(price, panel.fields["close"])
-    return far <= (distance(price, panel.fields["close_raw"]) if "close_raw" in panel.fields else NEAR)
+    return far <= (distance(price, panel.fields["close_raw"]) if "close_raw" in panel.fields else MAX_ADJUSTED_DISTANCE)
 
 
-def bears(price: NDArray[np.float64], quoted: NDArray[np.float64], factor: NDArray[np.float64]) -> bool | None:
+def has_adjustment(price: NDArray[np.float64], quoted: NDArray[np.float64], factor: NDArray[np.float64]) -> bool | None:
     """Tell whether a price per share moves with an adjustment, whatever each name's constant; None if it cannot be told.
 
     The log of price over quoted close, less its mean over each name's days, is regressed on that of the factor: the slope
@@ -72,12 +80,12 @@ def bears(price: NDArray[np.float64], quoted: NDArray[np.float64], factor: NDArr
     known = np.isfinite(moved) & np.isfinite(expected)
     days = np.maximum(known.sum(axis=0), 1)
     y, x = ((values - np.where(known, values, 0.0).sum(axis=0) / days)[known] for values in (moved, expected))
-    if float(x @ x) < TOO_LITTLE:
+    if float(x @ x) < MIN_FACTOR_SQUARES:
         return None
     slope, error = slope_through_origin(x, y)
-    if slope < MOST and slope < 1.0 - ERRORS * error:
+    if slope < LEVEL_MAJORITY and slope < 1.0 - MIN_STANDARD_ERRORS * error:
         return False
-    return True if slope > MOST and slope > ERRORS * error else None
+    return True if slope > LEVEL_MAJORITY and slope > MIN_STANDARD_ERRORS * error else None
 
 
 def distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
@@ -88,7 +96,7 @@ def distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return float(known.mean()) if known.size else float("inf")
 
 
-def forwards(panel: Panel, judged: int | None = None) -> Panel:
+def adjust_forwards(panel: Panel, judged: int | None = None) -> Panel:
     """Return the panel with prices adjusted forwards, so that no row's level knows a later row.
 
     Each name's first close is the quoted one, or 100 where that is not known. Two panels that differ only after some row
@@ -109,49 +117,51 @@ def forwards(panel: Panel, judged: int | None = None) -> Panel:
     Panel
         `returns` are those of the new closes. `back_adjusted` is False where every close is the quoted one on the rows by
         which it is judged. Volumes of which nothing was said are "adjusted" where the splits of those rows show it, else
-        `UNKNOWN`.
+        `UNKNOWN_VOLUMES`.
     """
     quoted = panel.fields.get("close_raw")
-    quotes = quoted is not None and not maybe_adjusted(panel)
+    quotes = quoted is not None and not may_be_adjusted(panel)
     if not panel.back_adjusted and (not quotes or panel.volumes == "quoted"):
         return panel
     rows = panel.days if judged is None else judged
     carrying = adjusted_fields(panel.rows(0, rows))
-    scale = _first_price(panel) / _first(panel.fields["close"])
+    scale = _first_price(panel) / _first_known(panel.fields["close"])
     fields = dict(panel.fields)
     for name, values in panel.fields.items():
         if name in (*PRICE_FIELDS, "vwap"):
-            fields[name] = _narrow(values * scale if name in carrying else values, values.dtype)
+            fields[name] = _round_to_width(values * scale if name in carrying else values, values.dtype)
         elif name in carrying:  # an amount is rounded once, when its level is hidden
             fields[name] = (values * scale).astype(values.dtype)
         elif name.startswith("adj"):
-            fields[name] = _narrow(values / _first(values), values.dtype)
+            fields[name] = _round_to_width(values / _first_known(values), values.dtype)
     fields["returns"] = simple_returns(fields["close"])
-    fields["returns"][:1] = rounded(panel.fields["returns"][:1], DIGITS)
+    fields["returns"][:1] = round_digits(panel.fields["returns"][:1], DOUBLE_DIGITS)
     moved = quoted is None or not np.allclose(
-        fields["close"][:rows], quoted[:rows], rtol=SAME, atol=0.0, equal_nan=True
+        fields["close"][:rows], quoted[:rows], rtol=MAX_QUOTE_GAP, atol=0.0, equal_nan=True
     )
-    volumes = panel.volumes or ("adjusted" if adjusted_volume(Moves(panel.rows(0, rows))) else UNKNOWN)
+    volumes = panel.volumes or ("adjusted" if adjusted_volume(LogMoves(panel.rows(0, rows))) else UNKNOWN_VOLUMES)
     return replace(panel, fields=fields, back_adjusted=panel.back_adjusted and moved, volumes=volumes)
 
 
 def hides_volumes(panel: Panel) -> bool:
     """Tell whether the level of volumes may know later splits."""
-    return panel.volumes in ("adjusted", UNKNOWN)
+    return panel.volumes in ("adjusted", UNKNOWN_VOLUMES)
 
 
-def without_volume_levels(panel: Panel) -> Panel:
+def reset_volume_levels(panel: Panel) -> Panel:
     """Return the panel with each name's volume and amount beginning at 1,000,000, where their level may know later splits."""
     if not hides_volumes(panel):
         return panel
-    told = {name: panel.fields[name] for name in TRADED if name in panel.fields}
+    told = {name: panel.fields[name] for name in SHARE_COUNT_FIELDS if name in panel.fields}
     with np.errstate(invalid="ignore", divide="ignore"):
-        firsts = {name: FIRST_VOLUME / _first(np.where(values > 0, values, np.nan)) for name, values in told.items()}
-    fields = {name: _narrow(values * firsts[name], values.dtype) for name, values in told.items()}
+        firsts = {
+            name: FIRST_VOLUME / _first_known(np.where(values > 0, values, np.nan)) for name, values in told.items()
+        }
+    fields = {name: _round_to_width(values * firsts[name], values.dtype) for name, values in told.items()}
     return replace(panel, fields={**panel.fields, **fields})
 
 
-def rounded(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
+def round_digits(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
     """Return values rounded to significant digits, NaN kept; each is the double that is nearest to its decimal."""
     with np.errstate(divide="ignore", invalid="ignore"):
         places = digits - 1 - np.floor(np.log10(np.abs(values)))
@@ -169,10 +179,10 @@ def _first_price(panel: Panel) -> NDArray[np.float64]:
     return np.where(found > 0, found, FIRST_PRICE).astype(np.float64)
 
 
-def _first(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _first_known(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the first known value of each name ``[N]``, NaN without any."""
     return np.asarray(values[np.isfinite(values).argmax(axis=0), np.arange(values.shape[1])], np.float64)
 
 
-def _narrow(values: NDArray[np.float64], width: np.dtype[np.float64]) -> NDArray[np.float64]:
-    return rounded(values, SINGLE_DIGITS if width == np.float32 else DIGITS).astype(width)
+def _round_to_width(values: NDArray[np.float64], width: np.dtype[np.float64]) -> NDArray[np.float64]:
+    return round_digits(values, SINGLE_DIGITS if width == np.float32 else DOUBLE_DIGITS).astype(width)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-SHOWN = 5
+MAX_CASES_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Suspicion:
+class DataWarning:
     """What a detector saw in a panel.
 
     Attributes
@@ -63,11 +63,11 @@ class Suspicion:
         }
 
 
-def counted(number: int, what: str) -> str:
+def format_count(number: int, what: str) -> str:
     """Return `1 name`, `2 names`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def first_few(cases: Iterable[str]) -> tuple[str, ...]:
     """Return the first few of many cases."""
-    return tuple(case for case, _ in zip(cases, range(SHOWN), strict=False))
+    return tuple(case for case, _ in zip(cases, range(MAX_CASES_SHOWN), strict=False))

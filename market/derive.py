@@ -10,26 +10,26 @@ from numpy.typing import NDArray
 from .errors import PanelError
 from .panel import PRICE_FIELDS
 
-Fields = dict[str, NDArray[np.float64]]
+FieldArrays = dict[str, NDArray[np.float64]]
 
 
-def typical_price(fields: Fields) -> Fields:
+def typical_price(fields: FieldArrays) -> FieldArrays:
     """Compute vwap as the mean of high, low and close."""
     return {"vwap": (fields["high"] + fields["low"] + fields["close"]) / 3.0}
 
 
-def traded_amount(fields: Fields) -> Fields:
+def traded_amount(fields: FieldArrays) -> FieldArrays:
     """Compute the traded amount as close times volume, the quoted close where there is one."""
     return {"amount": fields.get("close_raw", fields["close"]) * fields["volume"]}
 
 
-def adjusted_prices(fields: Fields) -> Fields:
+def adjusted_prices(fields: FieldArrays) -> FieldArrays:
     """Adjust prices as quoted by the file's factor, and keep the quoted close."""
     adjusted = {name: fields[name] * fields["adj_factor"] for name in PRICE_FIELDS}
     return {**adjusted, "close_raw": fields["close"]}
 
 
-DERIVATIONS: Mapping[tuple[str, str], tuple[Callable[[Fields], Fields], tuple[str, ...]]] = {
+DERIVATIONS: Mapping[tuple[str, str], tuple[Callable[[FieldArrays], FieldArrays], tuple[str, ...]]] = {
     ("prices", "adj_factor"): (adjusted_prices, ("adj_factor",)),
     ("vwap", "typical"): (typical_price, ()),
     ("amount", "close*volume"): (traded_amount, ()),
@@ -37,7 +37,7 @@ DERIVATIONS: Mapping[tuple[str, str], tuple[Callable[[Fields], Fields], tuple[st
 """What can be derived, in the order in which it is done: the rule, and the columns that it needs besides prices."""
 
 
-def derivable(absent: Sequence[str]) -> str:
+def describe_derivations(absent: Sequence[str]) -> str:
     """Say how columns that a panel lacks can be derived, for the end of a sentence; empty where none can."""
     known = [f"{name}: {rule}" for name, rule in DERIVATIONS if name in absent]
     if not known:
@@ -55,7 +55,7 @@ def check_derivations(derive: Mapping[str, str]) -> None:
             )
 
 
-def derived(fields: Fields, derive: Mapping[str, str]) -> tuple[Fields, tuple[str, ...]]:
+def derive_fields(fields: FieldArrays, derive: Mapping[str, str]) -> tuple[FieldArrays, tuple[str, ...]]:
     """Return the fields with the derived ones, and a note for each."""
     wanted = {(name, rule.replace(" ", "")) for name, rule in derive.items()}
     done = dict(fields)
@@ -71,13 +71,13 @@ def derived(fields: Fields, derive: Mapping[str, str]) -> tuple[Fields, tuple[st
     return done, tuple(notes)
 
 
-def stamp(name: str, rule: str, fields: Fields) -> str:
+def stamp(name: str, rule: str, fields: FieldArrays) -> str:
     """Return the note of a derivation: what was done, in the words of its rule."""
     quoted = name == "amount" and "close_raw" in fields
     return f"{name}: {rule.replace('close', 'close_raw') if quoted else rule}"
 
 
-def check_derivable(name: str, needs: tuple[str, ...], fields: Fields) -> None:
+def check_derivable(name: str, needs: tuple[str, ...], fields: FieldArrays) -> None:
     """Refuse to derive what the file has, or what it lacks the columns for."""
     field = f"derive.{name}"
     if name in fields:

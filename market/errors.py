@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from ..ledger import AlphaloomError
 
-SHOWN_PER_KIND = 20
+MAX_SHOWN_PER_KIND = 20
 
 
 class MarketError(AlphaloomError):
@@ -63,7 +63,7 @@ class PanelError(MarketError):
         return super().record() | {"findings": [vars(finding) for finding in self.findings]}
 
 
-def unusable(path: Path, what: str, hint: str = "") -> PanelError:
+def unusable_error(path: Path, what: str, hint: str = "") -> PanelError:
     """Return the error for a file that cannot be read as a whole."""
     return PanelError(f"{path}: {what}.", findings=(Finding(0, "", what),), field=str(path), hint=hint)
 
@@ -72,7 +72,7 @@ def refuse_missing(path: Path) -> None:
     """Refuse a file of prices or sectors that is not there; the command line asks before anything heavy is imported."""
     if not path.exists():
         hint = "Check the path: on the command line it starts from where you are, in a campaign file from that file's folder."
-        raise unusable(path, "there is no such file", hint)
+        raise unusable_error(path, "there is no such file", hint)
 
 
 class NewsError(MarketError):

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .derive import check_derivations, derived
+from .derive import check_derivations, derive_fields
 from .files.audit import Prices, audit_prices
 from .files.findings import Audit
 from .files.table import read_table
 from .panel import Panel
-from .quality import examine
-from .quality.levels import maybe_adjusted
+from .quality import find_data_warnings
+from .quality.levels import may_be_adjusted
 from .sectors import read_sectors
 
 
@@ -53,7 +53,7 @@ class PanelSource:
 
 
 def load_panel(source: PanelSource) -> Panel:
-    """Load a panel from files, with everything in its notes that `examine` suspects.
+    """Load a panel from files, with everything in its notes that `find_data_warnings` suspects.
 
     Raises
     ------
@@ -61,14 +61,14 @@ def load_panel(source: PanelSource) -> Panel:
         As `read_panel`.
     """
     panel = read_panel(source)
-    return replace(panel, notes=(*panel.notes, *map(str, examine(panel))))
+    return replace(panel, notes=(*panel.notes, *map(str, find_data_warnings(panel))))
 
 
 def read_panel(source: PanelSource) -> Panel:
     """Read a panel from files.
 
     A name is in the universe on the days on which it has an open and a close; no day knows a later one. Nothing is
-    repaired: what looks wrong and may be right is for `examine` to say.
+    repaired: what looks wrong and may be right is for `find_data_warnings` to say.
 
     Raises
     ------
@@ -84,10 +84,10 @@ def read_panel(source: PanelSource) -> Panel:
     if source.sectors is not None:
         groups, sector_notes = read_sectors(source.sectors, prices, audit)
     audit.refuse(f"{source.path} with {source.sectors}" if source.sectors else str(source.path))
-    fields, stamps = derived(prices.fields, source.derive)
+    fields, stamps = derive_fields(prices.fields, source.derive)
     notes = (*stamps, *prices.notes, *sector_notes)
     panel = assemble(replace(prices, fields=fields, notes=notes), groups)
-    return replace(panel, back_adjusted=maybe_adjusted(panel))
+    return replace(panel, back_adjusted=may_be_adjusted(panel))
 
 
 def assemble(prices: Prices, groups: Mapping[str, list[str]]) -> Panel:

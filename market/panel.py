@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import PanelError
-from .fingerprint import fingerprint
+from .fingerprint import fingerprint_returns
 
 PRICE_FIELDS = ("open", "high", "low", "close")
 REQUIRED_FIELDS = (*PRICE_FIELDS, "volume")
 UNKNOWN_GROUP = -1
-STAMP = re.compile(r"(prices|vwap|amount): [a-z_*]+")
+STAMP_PATTERN = re.compile(r"(prices|vwap|amount): [a-z_*]+")
 """A note that states a derivation, and nothing about the days and names of the panel."""
 
 
@@ -67,11 +67,15 @@ class Panel:
     def __post_init__(self) -> None:
         """Freeze every array and check that all of them speak of the same days and names."""
         keep = object.__setattr__
-        keep(self, "dates", _frozen(self.dates, "datetime64[D]"))
-        keep(self, "universe", _frozen(self.universe, np.bool_))
-        fields = {name: _frozen(self.fields[name], _width(self.fields[name])) for name in sorted(self.fields)}
+        keep(self, "dates", _freeze_array(self.dates, "datetime64[D]"))
+        keep(self, "universe", _freeze_array(self.universe, np.bool_))
+        fields = {
+            name: _freeze_array(self.fields[name], _float_type(self.fields[name])) for name in sorted(self.fields)
+        }
         keep(self, "fields", MappingProxyType(fields))
-        keep(self, "groups", MappingProxyType({k: _frozen(self.groups[k], np.int16) for k in sorted(self.groups)}))
+        keep(
+            self, "groups", MappingProxyType({k: _freeze_array(self.groups[k], np.int16) for k in sorted(self.groups)})
+        )
         keep(self, "group_labels", MappingProxyType({k: tuple(self.group_labels.get(k, ())) for k in self.groups}))
         _check_axes(self)
         _check_shapes(self)
@@ -103,11 +107,11 @@ class Panel:
         if missing:
             raise PanelError(f"the panel lacks {', '.join(missing)}", field=missing[0], allowed=list(REQUIRED_FIELDS))
         order = np.argsort(np.asarray(symbols, dtype=np.str_), kind="stable")
-        columns = {name: _columns(values, order) for name, values in fields.items()}
+        columns = {name: _reorder_columns(values, order) for name, values in fields.items()}
         columns["returns"] = simple_returns(columns["close"])
         known = np.isfinite(columns["open"]) & np.isfinite(columns["close"])
         if universe is not None:
-            known &= _columns(universe, order).astype(np.bool_)
+            known &= _reorder_columns(universe, order).astype(np.bool_)
         for values in (*columns.values(), known):
             values.setflags(write=False)
         coded = {name: encode_labels([labels[i] for i in order]) for name, labels in (groups or {}).items()}
@@ -134,7 +138,7 @@ class Panel:
     @property
     def stamps(self) -> tuple[str, ...]:
         """Return the notes that state a derivation; the others may tell of any day of the panel."""
-        return tuple(note for note in self.notes if STAMP.fullmatch(note))
+        return tuple(note for note in self.notes if STAMP_PATTERN.fullmatch(note))
 
     @cached_property
     def digest(self) -> str:
@@ -152,8 +156,8 @@ class Panel:
 
     @cached_property
     def fingerprint(self) -> Mapping[str, tuple[int, ...]]:
-        """Return what identifies the returns whatever the symbols, dates and price levels are; see `fingerprint`."""
-        return MappingProxyType(fingerprint(self.fields["returns"], self.dates))
+        """Return what identifies the returns whatever the symbols, dates and price levels are; see `fingerprint_returns`."""
+        return MappingProxyType(fingerprint_returns(self.fields["returns"], self.dates))
 
     def rows(self, start: int, stop: int) -> Panel:
         """Return the days from `start` up to, not including, `stop`: a view that shares the memory.
@@ -204,12 +208,12 @@ def encode_labels(labels: Sequence[str]) -> tuple[NDArray[np.int16], tuple[str, 
     return np.array([number.get(label, UNKNOWN_GROUP) for label in labels], dtype=np.int16), words
 
 
-def _width(values: NDArray[Any]) -> type[np.floating]:
+def _float_type(values: NDArray[Any]) -> type[np.floating]:
     """Return the type that a field is held in."""
     return np.float32 if np.asarray(values).dtype == np.float32 else np.float64
 
 
-def _frozen(values: NDArray[Any], dtype: str | type[np.generic]) -> NDArray[Any]:
+def _freeze_array(values: NDArray[Any], dtype: str | type[np.generic]) -> NDArray[Any]:
     """Return a read-only C-contiguous array; copies only what somebody could still write to."""
     array = np.ascontiguousarray(values, dtype=dtype)
     if _is_shared(array, values):
@@ -230,7 +234,7 @@ def _is_shared(array: NDArray[Any], given: NDArray[Any]) -> bool:
     return owner is not None and array.flags.writeable
 
 
-def _columns(values: ArrayLike, order: NDArray[np.intp]) -> NDArray[np.float64]:
+def _reorder_columns(values: ArrayLike, order: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the values with their columns in the given order."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != len(order):

@@ -10,26 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .actions import Actions, Frame
-from .adjusted import adjusted_fields, bears
-from .adjusted import rounded as rounded_to
-from .derive import DERIVATIONS, derived
+from .adjusted import adjusted_fields, has_adjustment
+from .adjusted import round_digits as rounded_to
+from .derive import DERIVATIONS, derive_fields
 from .errors import MarketError
 from .panel import PRICE_FIELDS, UNKNOWN_GROUP, Panel, simple_returns
-from .quality import examine
-from .quality.levels import maybe_adjusted
+from .quality import find_data_warnings
+from .quality.levels import may_be_adjusted
 
-__all__ = ["NOT_POINT_IN_TIME", "known_on", "members", "without"]
+__all__ = ["NOT_POINT_IN_TIME", "drop_fields", "keep_members", "panel_as_of"]
 
-Fields = dict[str, NDArray[np.float64]]
-DIGITS = 10
+FieldArrays = dict[str, NDArray[np.float64]]
+READJUSTED_DIGITS = 10
 """Significant digits of what is computed anew: by what later events a price was multiplied and divided leaves no trace."""
 NOT_POINT_IN_TIME = "adjustment: not point in time"
 """The note of prices that only the file's own adjustment could be taken back from, as far as it can be."""
 QUOTED_AMOUNT = "close_raw*volume"
-VOLUMES = ("quoted", "adjusted")
+VOLUME_KINDS = ("quoted", "adjusted")
 
 
-def known_on(panel: Panel, day: date, actions: Actions | None = None, volumes: str = "") -> Panel:
+def panel_as_of(panel: Panel, day: date, actions: Actions | None = None, volumes: str = "") -> Panel:
     """Return what was known of a panel at the close of a day.
 
     Prices that were adjusted backwards are adjusted anew, from `close_raw` and the actions until that day. Of the file's own
@@ -68,8 +68,8 @@ def known_on(panel: Panel, day: date, actions: Actions | None = None, volumes: s
             hint="Name a later day.",
         )  # fmt: skip
     part = panel.rows(0, stop)
-    part = _only(part, _present(part))
-    rules = _rules(part)
+    part = _select_names(part, _names_with_rows(part))
+    rules = _stated_derivations(part)
     part = replace(part, notes=part.stamps)
     if (
         panel.back_adjusted or "close_raw" in panel.fields
@@ -77,13 +77,13 @@ def known_on(panel: Panel, day: date, actions: Actions | None = None, volumes: s
         later = np.ones(part.names)
         if actions is not None and volumes == "adjusted":
             later = _splits_between(part, actions, panel.dates[-1])
-        fields = dict(part.fields) | {"volume": _rounded(part.fields["volume"] / later)}
-        part = _adjusted_anew(replace(part, fields=fields), rules, actions, volumes, later, np.datetime64(day, "D"))
-        part = replace(part, back_adjusted=maybe_adjusted(part))
-    return replace(part, notes=(*part.notes, *map(str, examine(part))))
+        fields = dict(part.fields) | {"volume": _round_values(part.fields["volume"] / later)}
+        part = _readjust_prices(replace(part, fields=fields), rules, actions, volumes, later, np.datetime64(day, "D"))
+        part = replace(part, back_adjusted=may_be_adjusted(part))
+    return replace(part, notes=(*part.notes, *map(str, find_data_warnings(part))))
 
 
-def without(panel: Panel, names: Collection[str]) -> Panel:
+def drop_fields(panel: Panel, names: Collection[str]) -> Panel:
     """Return a panel without some of its fields and groups, and without the notes that name them.
 
     Raises
@@ -108,19 +108,19 @@ def without(panel: Panel, names: Collection[str]) -> Panel:
 
 
 def _check_volumes(actions: Actions | None, volumes: str) -> None:
-    if volumes not in VOLUMES and (volumes or actions is not None):
+    if volumes not in VOLUME_KINDS and (volumes or actions is not None):
         raise MarketError(
             "with splits and dividends it must be said what the volumes are", field="market.volumes", got=volumes,
-            allowed=VOLUMES, hint="quoted: as traded that day; adjusted: in shares of the panel's last day.",
+            allowed=VOLUME_KINDS, hint="quoted: as traded that day; adjusted: in shares of the panel's last day.",
         )  # fmt: skip
 
 
-def members(panel: Panel) -> Panel:
+def keep_members(panel: Panel) -> Panel:
     """Return the panel without names that are members of its universe on none of its days: they are not known yet."""
-    return _only(panel, np.asarray(panel.universe.any(axis=0)))
+    return _select_names(panel, np.asarray(panel.universe.any(axis=0)))
 
 
-def _present(panel: Panel) -> NDArray[np.bool_]:
+def _names_with_rows(panel: Panel) -> NDArray[np.bool_]:
     """Tell which names ``[N]`` have a row."""
     there = np.zeros(panel.names, np.bool_)
     for name, values in panel.fields.items():
@@ -129,7 +129,7 @@ def _present(panel: Panel) -> NDArray[np.bool_]:
     return there
 
 
-def _only(panel: Panel, there: NDArray[np.bool_]) -> Panel:
+def _select_names(panel: Panel, there: NDArray[np.bool_]) -> Panel:
     """Return the panel with some of its names, and without labels of groups that none of them bears."""
     groups, labels = {}, {}
     for name, codes in panel.groups.items():
@@ -148,38 +148,38 @@ def _only(panel: Panel, there: NDArray[np.bool_]) -> Panel:
     )
 
 
-def _rules(panel: Panel) -> Mapping[str, str]:
+def _stated_derivations(panel: Panel) -> Mapping[str, str]:
     """Return the derivations that the panel's notes state, of fields that are made of prices."""
     told = dict(note.split(": ", 1) for note in panel.stamps)
     plain = {name: "close*volume" if rule == QUOTED_AMOUNT else rule for name, rule in told.items()}
     return {name: rule for name, rule in plain.items() if (name, rule) in DERIVATIONS and name != "prices"}
 
 
-def _adjusted_anew(
+def _readjust_prices(
     panel: Panel, rules: Mapping[str, str], actions: Actions | None, volumes: str, later: Frame, day: np.datetime64
 ) -> Panel:
     plain = {name: values for name, values in panel.fields.items() if name not in rules and name != "returns"}
     if actions is None or "close_raw" not in plain:
-        fields, said = _scaled(panel, plain), [NOT_POINT_IN_TIME]
+        fields, said = _scale_prices(panel, plain), [NOT_POINT_IN_TIME]
     else:
         prices, splits = actions.factors(panel.dates, panel.symbols, plain["close_raw"])
         splits = splits if volumes == "adjusted" else np.ones_like(splits)
-        fields, said = _from_quotes(plain, prices, splits, later)
+        fields, said = _adjust_quotes(plain, prices, splits, later)
         said = [f"prices: quoted ones, adjusted for splits and dividends until {day}", *said]
-    fields, stamps = derived(fields, rules)
+    fields, stamps = derive_fields(fields, rules)
     fields["returns"] = simple_returns(fields["close"])
     return replace(panel, fields=fields, notes=(*stamps, *said))
 
 
-def _scaled(panel: Panel, plain: Fields) -> Fields:
+def _scale_prices(panel: Panel, plain: FieldArrays) -> FieldArrays:
     """Return fields whose prices end at the quote, or at 100."""
     quoted, close = plain.get("close_raw"), plain["close"]
     scale = (np.full(panel.names, 100.0) if quoted is None else last_known(quoted)) / last_known(close)
     carrying = {name for name in adjusted_fields(panel) if name in plain}
-    return plain | {name: _rounded(plain[name] * scale) for name in {*PRICE_FIELDS, *carrying}}
+    return plain | {name: _round_values(plain[name] * scale) for name in {*PRICE_FIELDS, *carrying}}
 
 
-def _from_quotes(plain: Fields, prices: Frame, splits: Frame, later: Frame) -> tuple[Fields, list[str]]:
+def _adjust_quotes(plain: FieldArrays, prices: Frame, splits: Frame, later: Frame) -> tuple[FieldArrays, list[str]]:
     """Return fields adjusted by what happened until the last row, and notes of those that had to be left out.
 
     Each is first taken back to what was quoted and rounded there, where a number has few digits and cannot lie between two
@@ -195,19 +195,19 @@ def _from_quotes(plain: Fields, prices: Frame, splits: Frame, later: Frame) -> t
         ``[N]``: what volumes were multiplied by after it.
     """
     quoted, close = plain["close_raw"], plain["close"]
-    fields = plain | {name: _rounded(plain[name] / close * quoted) * prices for name in PRICE_FIELDS}
-    fields["close"] = _rounded(quoted) * prices
+    fields = plain | {name: _round_values(plain[name] / close * quoted) * prices for name in PRICE_FIELDS}
+    fields["close"] = _round_values(quoted) * prices
     traded = np.where(plain["volume"] > 0, plain["volume"], np.nan) / splits
     whole = np.ones_like(prices)
     said = []
     for name, shares, then, after in (("vwap", whole, whole, whole), ("amount", traded, splits, later)):
         if name not in plain:
             continue
-        if (carrying := bears(plain[name] / shares, quoted, prices * then)) is None:
+        if (carrying := has_adjustment(plain[name] / shares, quoted, prices * then)) is None:
             del fields[name]
             said.append(f"{name}: left out, no split or dividend until then shows whether it is adjusted")
         elif carrying:
-            fields[name] = _rounded(plain[name] / close * quoted / (then * after)) * (prices * then)
+            fields[name] = _round_values(plain[name] / close * quoted / (then * after)) * (prices * then)
     return fields, said
 
 
@@ -228,6 +228,6 @@ def last_known(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(seen.any(axis=0), values[row, np.arange(values.shape[1])], np.nan).astype(np.float64)
 
 
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values rounded to `DIGITS` significant digits, NaN kept."""
-    return rounded_to(values, DIGITS)
+def _round_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values rounded to `READJUSTED_DIGITS` significant digits, NaN kept."""
+    return rounded_to(values, READJUSTED_DIGITS)

@@ -13,7 +13,7 @@ from .files.findings import Audit
 from .files.table import Table, missing_columns, read_table
 
 INDUSTRY_COLUMNS = ("industry", "sub_industry")
-NO_ROW = "unknown"
+NO_ROW_SECTOR = "unknown"
 """Group of the symbols that the file has no row for."""
 
 
@@ -30,7 +30,7 @@ def read_sectors(path: Path, prices: Prices, audit: Audit) -> tuple[dict[str, li
     notes: list[str] = []
     if table.rows and "symbol" in table.columns:
         rows = symbol_rows(table, own)
-        notes += _without_row(path, prices, rows, own)
+        notes += _note_missing_rows(path, prices, rows, own)
         labels = {name: column_labels(table, column, prices, rows) for name, column in groupings(table).items()}
     audit.add(*(Finding(f.row, f"{path.name} {f.column}".strip(), f.message) for f in own.findings))
     notes += [
@@ -60,7 +60,7 @@ def symbol_rows(table: Table, audit: Audit) -> dict[str, int]:
     return rows
 
 
-def _without_row(path: Path, prices: Prices, rows: dict[str, int], audit: Audit) -> list[str]:
+def _note_missing_rows(path: Path, prices: Prices, rows: dict[str, int], audit: Audit) -> list[str]:
     """Return a note on the symbols of the prices that have no row; none of them having one is a finding."""
     absent = [symbol for symbol in prices.symbols if symbol not in rows]
     if rows and absent and len(absent) == len(prices.symbols):
@@ -69,10 +69,10 @@ def _without_row(path: Path, prices: Prices, rows: dict[str, int], audit: Audit)
     if not absent:
         return []
     share = f"{len(absent)} of {len(prices.symbols)} symbols ({100 * len(absent) / len(prices.symbols):.1f} %)"
-    return [f"{path.name}: no row for {share}: they form a group of their own, '{NO_ROW}'"]
+    return [f"{path.name}: no row for {share}: they form a group of their own, '{NO_ROW_SECTOR}'"]
 
 
 def column_labels(table: Table, column: str, prices: Prices, rows: dict[str, int]) -> list[str]:
     """Return the label of every symbol of the prices, empty where its cell is, "unknown" where it has no row."""
     words = [str(word).strip() if word is not None else "" for word in table.columns[column].to_pylist()]
-    return [words[rows[symbol]] if symbol in rows else NO_ROW for symbol in prices.symbols]
+    return [words[rows[symbol]] if symbol in rows else NO_ROW_SECTOR for symbol in prices.symbols]

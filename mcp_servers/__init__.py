@@ -9,22 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .session import Session, open_sessions, own_sessions
+    from .session import Session, open_own_sessions, open_sessions
     from .tools.servers import SERVERS, build_server
 
-__all__ = ["SERVERS", "Session", "build_server", "open_sessions", "own_sessions"]
+__all__ = ["SERVERS", "Session", "build_server", "open_own_sessions", "open_sessions"]
 
-_PLACES = {
+_LAZY_MODULES = {
     "SERVERS": "tools.servers",
     "Session": "session",
     "build_server": "tools.servers",
     "open_sessions": "session",
-    "own_sessions": "session",
+    "open_own_sessions": "session",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
-    if name in _PLACES:
-        return getattr(import_module(f".{_PLACES[name]}", __name__), name)
+    if name in _LAZY_MODULES:
+        return getattr(import_module(f".{_LAZY_MODULES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,47 +10,47 @@ from typing import Any, ParamSpec
 from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
 
 from ..ledger import AlphaloomError, LedgerError, WorkspaceError
-from .errors import TooMuch
+from .errors import AnswerTooLarge
 
-MOST_BYTES = 200_000
+MAX_ANSWER_BYTES = 200_000
 """Of an answer as text, with its links: a client's model reads it, and a client's connection ends at a megabyte."""
 
 Arguments = ParamSpec("Arguments")
 
 
-def answer(body: dict[str, Any], *, refused: bool = False, links: Sequence[ResourceLink] = ()) -> CallToolResult:
+def make_result(body: dict[str, Any], *, refused: bool = False, links: Sequence[ResourceLink] = ()) -> CallToolResult:
     """Return a tool result that carries a JSON object once as structure and once, compact, as text; links come after it.
 
-    What is larger than `MOST_BYTES` is refused: a client's context, or its connection, would not hold it.
+    What is larger than `MAX_ANSWER_BYTES` is refused: a client's context, or its connection, would not hold it.
     """
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     sent = text.encode(errors="replace")
     size = len(sent) + sum(len(link.model_dump_json(exclude_none=True)) for link in links)
-    if size > MOST_BYTES and not refused:
-        return answer(_too_much(size), refused=True)
+    if size > MAX_ANSWER_BYTES and not refused:
+        return make_result(_describe_too_large(size), refused=True)
     if (sound := sent.decode()) != text:
         text, body = sound, json.loads(sound)  # half a character, repeated from an argument, cannot be sent
     content: list[ContentBlock] = [TextContent(type="text", text=text), *links]
     return CallToolResult(content=content, structured_content=body, is_error=refused)
 
 
-def _too_much(size: int) -> dict[str, Any]:
-    return TooMuch(
-        f"The answer has {size:,} bytes.", field="limit", got=size, allowed=MOST_BYTES, hint="Ask for less of it."
+def _describe_too_large(size: int) -> dict[str, Any]:
+    return AnswerTooLarge(
+        f"The answer has {size:,} bytes.", field="limit", got=size, allowed=MAX_ANSWER_BYTES, hint="Ask for less of it."
     ).record()
 
 
-def tool(function: Callable[Arguments, dict[str, Any]]) -> Callable[Arguments, CallToolResult]:
-    """Make a tool of a function that returns a JSON object; see `refusing`."""
+def json_tool(function: Callable[Arguments, dict[str, Any]]) -> Callable[Arguments, CallToolResult]:
+    """Make a tool of a function that returns a JSON object; see `result_tool`."""
 
     @functools.wraps(function)
     def answered(*args: Arguments.args, **kwargs: Arguments.kwargs) -> CallToolResult:
-        return answer(function(*args, **kwargs))
+        return make_result(function(*args, **kwargs))
 
-    return refusing(answered)
+    return result_tool(answered)
 
 
-def refusing(function: Callable[Arguments, CallToolResult]) -> Callable[Arguments, CallToolResult]:
+def result_tool(function: Callable[Arguments, CallToolResult]) -> Callable[Arguments, CallToolResult]:
     """Make a tool of a function: an error of the house becomes `{code, field, got, allowed, hint, message}`."""
 
     @functools.wraps(function)
@@ -58,37 +58,37 @@ def refusing(function: Callable[Arguments, CallToolResult]) -> Callable[Argument
         try:
             return function(*args, **kwargs)
         except AlphaloomError as error:
-            return answer(refusal_of(error), refused=True)
+            return make_result(describe_refusal(error), refused=True)
 
     answered.__annotations__ = {**function.__annotations__, "return": CallToolResult}
     return answered
 
 
-def awaited(
+def async_tool(
     function: Callable[Arguments, Awaitable[dict[str, Any]]],
 ) -> Callable[Arguments, Coroutine[Any, Any, CallToolResult]]:
-    """Make a tool of a function that waits, and holds no thread meanwhile; see `refusing`."""
+    """Make a tool of a function that waits, and holds no thread meanwhile; see `result_tool`."""
 
     @functools.wraps(function)
     async def answered(*args: Arguments.args, **kwargs: Arguments.kwargs) -> CallToolResult:
         try:
-            return answer(await function(*args, **kwargs))
+            return make_result(await function(*args, **kwargs))
         except AlphaloomError as error:
-            return answer(refusal_of(error), refused=True)
+            return make_result(describe_refusal(error), refused=True)
 
     answered.__annotations__ = {**function.__annotations__, "return": CallToolResult}
     return answered
 
 
-def refusal_of(error: AlphaloomError) -> dict[str, Any]:
+def describe_refusal(error: AlphaloomError) -> dict[str, Any]:
     """Return an error as a caller is told it.
 
     Of an error of the ledger only the kind is told: its text names folders, and what is kept under a record's key.
     """
-    return _kind(error) if isinstance(error, LedgerError) else error.record()
+    return _describe_ledger_error(error) if isinstance(error, LedgerError) else error.record()
 
 
-def _kind(error: LedgerError) -> dict[str, Any]:
+def _describe_ledger_error(error: LedgerError) -> dict[str, Any]:
     workspace = isinstance(error, WorkspaceError)
     told = error.placeless if isinstance(error, WorkspaceError) else "the record of this campaign does not allow it"
     hint = error.hint if workspace else "Ask the person who runs the campaign: alphaloom evidence verify tells more."

@@ -11,54 +11,56 @@ from typing import Annotated, Any, Literal
 from mcp.types import ToolAnnotations
 from pydantic import AfterValidator, Field
 
-from ..factors.describe.words import visible
-from ..factors.python import LONGEST_CODE
+from ..factors.describe.words import replace_invisible
+from ..factors.python import MAX_CODE_CHARS
 from .errors import BadArguments
 
 __all__ = [
-    "READ_ONLY",
-    "SPENDS",
-    "WRITES",
+    "READ_HINTS",
+    "SPEND_HINTS",
+    "WRITE_HINTS",
+    "CallKey",
     "Cursor",
     "Day",
-    "Dialect",
+    "DialectName",
     "FactorId",
-    "Key",
-    "Text",
-    "Words",
-    "misnamed",
-    "missing",
+    "FormulaText",
+    "VisibleWords",
+    "describe_missing",
+    "unknown_argument_error",
 ]  # fmt: skip
-LONGEST = 100
-MOST_NAMED = 5
+MAX_ARGUMENT_NAME_CHARS = 100
+MAX_ARGUMENTS_NAMED = 5
 
-READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
-WRITES = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
-SPENDS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=True, open_world_hint=False)
+READ_HINTS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
+WRITE_HINTS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
+SPEND_HINTS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=True, open_world_hint=False)
 """What it takes is gone for good: a client should ask its person first."""
 
-Text = Annotated[
+FormulaText = Annotated[
     str,
     Field(
         min_length=1,
-        max_length=LONGEST_CODE,
+        max_length=MAX_CODE_CHARS,
         description="a formula, e.g. rank(ts_std(returns, 30)) * -1; or Python code that defines factor(panel)",
     ),
 ]
-Dialect = Annotated[
+DialectName = Annotated[
     Literal["alphaloom", "alphaagent", "alphagen", "factorminer", "qlib", "worldquant"],
     Field(description="the language of the formula"),
 ]
 FactorId = Annotated[
     str, Field(pattern=r"^f[0-9a-f]{16}$", description="a factor's id, as score_factor and check_factor answer with")
 ]
-Key = Annotated[str, Field(min_length=1, max_length=200, description="names this call; the same key is the same call")]
-Words = Annotated[str, AfterValidator(visible)]
+CallKey = Annotated[
+    str, Field(min_length=1, max_length=200, description="names this call; the same key is the same call")
+]
+VisibleWords = Annotated[str, AfterValidator(replace_invisible)]
 """Words that people and models read later: what nobody can see in them is a blank."""
 Day = Annotated[date | None, Field(description="YYYY-MM-DD; the search window's by default")]
 Cursor = Annotated[str, Field(max_length=200, description="next_cursor of the page before; empty for the first page")]
 
-ALIASES: Mapping[str, Sequence[str]] = {
+ARGUMENT_ALIASES: Mapping[str, Sequence[str]] = {
     "text": ("formula", "expression", "expr", "factor", "code", "alpha"),
     "texts": ("formulas", "expressions", "factors", "text", "drafts"),
     "id": ("factor", "factor_id", "news_id"),
@@ -83,11 +85,13 @@ ALIASES: Mapping[str, Sequence[str]] = {
 """What clients call our arguments, by the names that other tools have for them."""
 
 
-def misnamed(tool: str, strange: Collection[str], given: Collection[str], schema: Mapping[str, Any]) -> BadArguments:
+def unknown_argument_error(
+    tool: str, strange: Collection[str], given: Collection[str], schema: Mapping[str, Any]
+) -> BadArguments:
     """Refuse arguments that a tool does not take: name the first, the argument that was probably meant, and all it takes."""
-    takes, absent = sorted(schema.get("properties", {})), _absent(given, schema)
-    names = [_shown(each) for each in heapq.nsmallest(MOST_NAMED, strange)]
-    meant = _meant(names[0], [each for each in takes if each not in given], absent)
+    takes, absent = sorted(schema.get("properties", {})), _missing_names(given, schema)
+    names = [_shorten_name(each) for each in heapq.nsmallest(MAX_ARGUMENTS_NAMED, strange)]
+    meant = _guess_argument(names[0], [each for each in takes if each not in given], absent)
     hint = [
         f"Did you mean {meant}?" if meant else f"It takes {', '.join(takes)}." if takes else "It takes no argument."
     ]
@@ -99,26 +103,28 @@ def misnamed(tool: str, strange: Collection[str], given: Collection[str], schema
     )  # fmt: skip
 
 
-def _shown(name: str) -> str:
+def _shorten_name(name: str) -> str:
     """Return the beginning of a name, without halves of characters, which cannot be sent."""
-    return name[:LONGEST].encode(errors="replace").decode()
+    return name[:MAX_ARGUMENT_NAME_CHARS].encode(errors="replace").decode()
 
 
-def missing(given: Collection[str], schema: Mapping[str, Any]) -> dict[str, Any]:
+def describe_missing(given: Collection[str], schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return `got`, `allowed` and `hint` of a refusal for arguments that are missing: which are given, taken and needed."""
     properties = schema.get("properties", {})
-    told = [f"{name}: {properties[name].get('description', 'see the schema')}" for name in _absent(given, schema)]
-    names = [_shown(name) for name in sorted(given)[:MOST_NAMED]]
+    told = [
+        f"{name}: {properties[name].get('description', 'see the schema')}" for name in _missing_names(given, schema)
+    ]
+    names = [_shorten_name(name) for name in sorted(given)[:MAX_ARGUMENTS_NAMED]]
     return {"got": names, "allowed": sorted(properties), "hint": f"Give {'; '.join(told)}."}
 
 
-def _absent(given: Collection[str], schema: Mapping[str, Any]) -> list[str]:
+def _missing_names(given: Collection[str], schema: Mapping[str, Any]) -> list[str]:
     return [name for name in schema.get("required", ()) if name not in given]
 
 
-def _meant(name: str, free: Sequence[str], absent: Sequence[str]) -> str:
+def _guess_argument(name: str, free: Sequence[str], absent: Sequence[str]) -> str:
     """Return the argument that a strange name stands for: an alias, a similar spelling, or the only one that is missing."""
     lower = name.lower()
-    known = [each for each in (*absent, *free) if lower in ALIASES.get(each, ())]
+    known = [each for each in (*absent, *free) if lower in ARGUMENT_ALIASES.get(each, ())]
     near = difflib.get_close_matches(lower, free, n=1)
     return next(iter([*known, *near, *(absent if len(absent) == 1 else ())]), "")

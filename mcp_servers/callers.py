@@ -14,40 +14,40 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
-from ..evaluation import Bench, Evaluator
+from ..evaluation import Evaluator, PanelContext
 from ..evaluation.budget import Budget
 from ..evaluation.run_start import refuse_other_stream
-from ..evidence.code.retry import Pace
+from ..evidence.code.retry import TimeSteps
 from ..evidence.settings import EvidenceSettings
 from ..ledger import Ledger, Run, digest
 from ..library.entries import WATCHLIST, entries
 from ..market import Panel
 from ..market.actions import Actions
-from ..market.point_in_time import known_on, without
-from ..market.sensitivity import ALL, marked
-from ..news import Shelf
+from ..market.point_in_time import drop_fields, panel_as_of
+from ..market.sensitivity import ALL_FIELDS, withheld_fields
+from ..news import NewsStore
 from ..sandbox import Runner
-from ..search.constraints import Mandate
+from ..search.constraints import SearchConstraints
 from .access import Caller
-from .entry import Entry, Record
+from .entry import CallerEntry, RecordCall
 from .errors import NothingShown, ServersEnd, StillOpening
 from .handles import Handles
-from .inflight import UnderWay
+from .inflight import InFlightCalls
 from .jobs import Jobs
-from .served import PANELS, Columns, Served
-from .tools.drafts import CALLER
+from .served import PANELS_FOLDER, ServedCaller, VisibleColumns
+from .tools.drafts import CALLER_KEY
 
-__all__ = ["Ground", "Rooms"]
+__all__ = ["CallerContexts", "ServerSetup"]
 
-GRACE_S = 1
+CLOSING_GRACE_S = 1
 """How long calls under way, and then jobs, may take when the servers end: clients and supervisors kill who takes longer."""
-PATIENCE_S = 40.0
+OPENING_WAIT_S = 40.0
 """How long a call waits for the market: many clients give up on a call after 60 s, and hear nothing."""
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class ServerSetup:
     """What every caller's rooms stand on.
 
     Attributes
@@ -64,7 +64,7 @@ class Ground:
     record : callable
         Writes a call down, or raises where none can be written.
     actions, volumes
-        As `known_on` takes them.
+        As `panel_as_of` takes them.
     runner : Runner or None
         Runs Python factors; None: they are refused.
     seed : int
@@ -86,17 +86,17 @@ class Ground:
     ledger: Ledger
     settings: EvidenceSettings
     budget: Budget
-    mandate: Mandate
+    mandate: SearchConstraints
     clock: Callable[[], datetime]
-    record: Record
+    record: RecordCall
     actions: Actions | None = None
     volumes: str = ""
     runner: Runner | None = None
     seed: int = 0
     rules: Mapping[str, Any] = field(default_factory=dict)
-    news: Shelf | None = None
+    news: NewsStore | None = None
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    pace: Pace = field(default_factory=Pace)
+    pace: TimeSteps = field(default_factory=TimeSteps)
     columns: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     @cached_property
@@ -117,20 +117,20 @@ class Ground:
         """Return the fields and groups that a caller may not see."""
         if not self.labels:
             return frozenset()
-        found = marked(self.panel, self.labels, caller.labels)
-        if ALL in found:
+        found = withheld_fields(self.panel, self.labels, caller.labels)
+        if ALL_FIELDS in found:
             raise NothingShown(
                 "This data may not be shown to you.", field="scope", got=sorted(caller.scopes),
-                allowed=sorted(f"data:{label}" for label in self.labels[ALL]), hint="Ask for a token with these scopes.",
+                allowed=sorted(f"data:{label}" for label in self.labels[ALL_FIELDS]), hint="Ask for a token with these scopes.",
             )  # fmt: skip
         return found
 
 
-Standing = tuple[str, frozenset[str] | None, frozenset[str], date | None]
+ViewKey = tuple[str, frozenset[str] | None, frozenset[str], date | None]
 """Who a caller is, and what it may see: its fields, what is withheld from it, its last day."""
 
 
-class Rooms:
+class CallerContexts:
     """Opens rooms for each caller, once, and closes their runs at the end.
 
     Parameters
@@ -141,15 +141,15 @@ class Rooms:
         The last day that any caller may know; a caller's own may be earlier.
     """
 
-    def __init__(self, ground: Ground, ceiling: date | None = None) -> None:
+    def __init__(self, ground: ServerSetup, ceiling: date | None = None) -> None:
         self.ground, self.ceiling = ground, ceiling
-        self._benches: dict[tuple[date | None, frozenset[str]], Bench] = {}
-        self._evaluators: dict[Standing, Evaluator] = {}
-        self._jobs: dict[Standing, Jobs] = {}
-        self._handles = Handles(ground.ledger.workspace / PANELS, ground.clock)
+        self._benches: dict[tuple[date | None, frozenset[str]], PanelContext] = {}
+        self._evaluators: dict[ViewKey, Evaluator] = {}
+        self._jobs: dict[ViewKey, Jobs] = {}
+        self._handles = Handles(ground.ledger.workspace / PANELS_FOLDER, ground.clock)
         self._runs = ExitStack()
         self._turn, self._registering = Lock(), Lock()
-        self._closed, self._under_way = False, UnderWay()
+        self._closed, self._under_way = False, InFlightCalls()
 
     def __enter__(self) -> Self:
         """Return the rooms."""
@@ -162,17 +162,19 @@ class Rooms:
 
         Calls under way are waited for, then jobs are ended, and then the runs on which they worked.
         """
-        if not self._under_way.end(GRACE_S):
-            LOG.warning("calls were still under way after %d second; what came of them is not on record", GRACE_S)
+        if not self._under_way.end(CLOSING_GRACE_S):
+            LOG.warning(
+                "calls were still under way after %d second; what came of them is not on record", CLOSING_GRACE_S
+            )
         with self._registering:
             self._closed = True
             jobs = list(self._jobs.values())
-        until = time.monotonic() + GRACE_S
+        until = time.monotonic() + CLOSING_GRACE_S
         for each in jobs:
             each.close(0.0)
         ended = [each.close(max(0.0, until - time.monotonic())) for each in jobs]
         if not all(ended):
-            LOG.warning("jobs were still at work %d second later", GRACE_S)
+            LOG.warning("jobs were still at work %d second later", CLOSING_GRACE_S)
         self._runs.close()
 
     def last_day(self, caller: Caller) -> date | None:
@@ -180,7 +182,7 @@ class Rooms:
         days = [day for day in (caller.as_of, self.ceiling) if day is not None]
         return min(days, default=None)
 
-    def served(self, caller: Caller) -> Served:
+    def served(self, caller: Caller) -> ServedCaller:
         """Return what a caller's servers stand on; its run is opened when it is first asked for.
 
         All tokens of one caller that let it see the same share a run and its jobs.
@@ -196,19 +198,19 @@ class Rooms:
         with self._turn:
             standing = (caller.id, caller.fields, ground.withheld(caller), day)
         with self._registering:
-            self._open_still()
+            self._check_open()
             jobs = self._jobs.setdefault(standing, Jobs())
-        entry = Entry(caller, ground.record, day, self._under_way)
+        entry = CallerEntry(caller, ground.record, day, self._under_way)
         early = None
         if ground.columns and not ground.labels:
-            early = Columns(*ground.columns, _mandate(ground.mandate, caller))
-        return Served(lambda: self._opened(standing, caller), entry, self._handles, jobs, ground.news, early)
+            early = VisibleColumns(*ground.columns, _mandate(ground.mandate, caller))
+        return ServedCaller(lambda: self._opened(standing, caller), entry, self._handles, jobs, ground.news, early)
 
-    def _open_still(self) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise ServersEnd("The servers end.", field="server")
 
-    def _opened(self, standing: Standing, caller: Caller) -> Evaluator:
+    def _opened(self, standing: ViewKey, caller: Caller) -> Evaluator:
         """Return the run of those who stand alike, opened once.
 
         Raises
@@ -222,9 +224,9 @@ class Rooms:
         """
         if standing in self._evaluators:
             return self._evaluators[standing]
-        if not self._turn.acquire(timeout=PATIENCE_S):
+        if not self._turn.acquire(timeout=OPENING_WAIT_S):
             raise StillOpening(
-                f"The market is still being opened; this call has waited {PATIENCE_S:g} s.", field="market",
+                f"The market is still being opened; this call has waited {OPENING_WAIT_S:g} s.", field="market",
                 hint="Ask again in half a minute. Formulas can be checked meanwhile.",
             )  # fmt: skip
         try:
@@ -234,23 +236,23 @@ class Rooms:
             self._turn.release()
         return self._evaluators[standing]
 
-    def _begun(self, standing: Standing, caller: Caller) -> Evaluator:
+    def _begun(self, standing: ViewKey, caller: Caller) -> Evaluator:
         """Return an evaluator; all that takes long is done before its run is begun."""
         bench = self._bench(standing[-1], standing[-2])
         with self._registering:
-            self._open_still()
-            return self._registered(bench, standing, caller)
+            self._check_open()
+            return self._register_run(bench, standing, caller)
 
-    def _registered(self, bench: Bench, standing: Standing, caller: Caller) -> Evaluator:
+    def _register_run(self, bench: PanelContext, standing: ViewKey, caller: Caller) -> Evaluator:
         """Return an evaluator with a run of its own on the ledger."""
         ground, (_, _, withheld, day) = self.ground, standing
         panel, now = bench.scorer.panel, ground.clock()
         refuse_other_stream(ground.ledger, bench.windows, bench.scorer.settings)
         slug = "-".join(re.findall(r"[A-Za-z0-9]+", caller.id))[:40].lower() or "caller"
-        name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{digest([now.isoformat(), *_spelled(standing)])[:4]}"
+        name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{digest([now.isoformat(), *_spell_view(standing)])[:4]}"
         evaluator = bench.evaluator(name, ground.budget, mandate=_mandate(ground.mandate, caller), pace=ground.pace)
         config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
-        config |= {CALLER: caller.id}
+        config |= {CALLER_KEY: caller.id}
         rules = dict(ground.rules)
         columns = {*panel.fields} - {*evaluator.mandate.columns(panel)}
         held = self._held(day, withheld | columns)
@@ -276,26 +278,26 @@ class Rooms:
             ]
         return [name for name, text in known if not hidden & {*re.findall(r"[A-Za-z_]\w*", text)}]
 
-    def _bench(self, day: date | None, withheld: frozenset[str]) -> Bench:
+    def _bench(self, day: date | None, withheld: frozenset[str]) -> PanelContext:
         key = (day, withheld)
         if key not in self._benches:
             ground = self.ground
-            whole = without(ground.panel, withheld)
-            panel = whole if day is None else known_on(whole, day, ground.actions, ground.volumes)
+            whole = drop_fields(ground.panel, withheld)
+            panel = whole if day is None else panel_as_of(whole, day, ground.actions, ground.volumes)
             dataset = ground.dataset if day is None else f"{ground.dataset} as of {day}"
-            self._benches[key] = Bench.set_up(
+            self._benches[key] = PanelContext.set_up(
                 panel, ground.ledger, ground.settings, dataset, apart=day is not None, runner=ground.runner
             )
         return self._benches[key]
 
 
-def _spelled(standing: Standing) -> list[str]:
+def _spell_view(standing: ViewKey) -> list[str]:
     """Return who a caller is and what it may see, as text: runs of one caller on different data are begun at one moment too."""
     caller, fields, withheld, day = standing
     return [caller, str(day), *sorted(withheld), "fields", *(["all"] if fields is None else sorted(fields))]
 
 
-def _mandate(mandate: Mandate, caller: Caller) -> Mandate:
+def _mandate(mandate: SearchConstraints, caller: Caller) -> SearchConstraints:
     """Return the limits of the campaign file and of the caller's token together."""
     if caller.fields is None:
         return mandate
@@ -305,4 +307,4 @@ def _mandate(mandate: Mandate, caller: Caller) -> Mandate:
             "No field that this token may read is used here.", field="fields", got=sorted(caller.fields),
             hint="Ask for a token with other fields.",
         )  # fmt: skip
-    return Mandate(tuple(sorted(fields)), mandate.avoid, mandate.seeds, told=False)
+    return SearchConstraints(tuple(sorted(fields)), mandate.avoid, mandate.seeds, told=False)

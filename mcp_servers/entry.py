@@ -11,22 +11,22 @@ from typing import Any
 
 from mcp.types import CallToolResult, TextContent
 
-from ..ledger.calls import Outcome, ToolCall, digest_of_arguments
+from ..ledger.calls import CallOutcome, ToolCall, digest_of_arguments
 from .access import Caller, Scope
 from .errors import ScopeMissing
-from .inflight import UnderWay
+from .inflight import InFlightCalls
 
-__all__ = ["EVERYTHING", "USUAL", "Entry"]
+__all__ = ["DEFAULT_SCOPES", "EVERY_SCOPE", "CallerEntry"]
 
-EVERYTHING = frozenset(scope.value for scope in Scope)
+EVERY_SCOPE = frozenset(scope.value for scope in Scope)
 """All that a caller may be allowed, data of a jurisdiction left out."""
-USUAL = EVERYTHING - {Scope.DATA_CONFIDENTIAL.value}
+DEFAULT_SCOPES = EVERY_SCOPE - {Scope.DATA_CONFIDENTIAL.value}
 """What a client on stdio may do if nobody says otherwise: what is marked as confidential is asked for by name."""
-Record = Callable[[ToolCall], object]
+RecordCall = Callable[[ToolCall], object]
 
 
 @dataclass(frozen=True)
-class Entry:
+class CallerEntry:
     """One caller on one server.
 
     Attributes
@@ -44,9 +44,9 @@ class Entry:
     """
 
     caller: Caller
-    record: Record
+    record: RecordCall
     as_of: date | None = None
-    under_way: UnderWay = field(default_factory=UnderWay)
+    under_way: InFlightCalls = field(default_factory=InFlightCalls)
     seconds: Callable[[], float] = field(default=time.perf_counter)
 
     def refusal(self, tool: str, scope: str | None) -> ScopeMissing | None:
@@ -65,21 +65,21 @@ class Entry:
         """Write down one call and what came of it; None: it failed, and nothing was answered."""
         body = dict(result.structured_content or {}) if result else {}
         text = "".join(part.text for part in result.content if isinstance(part, TextContent)) if result else ""
-        outcome = Outcome.FAILED if result is None else Outcome.REFUSED if result.is_error else Outcome.OK
+        outcome = CallOutcome.FAILED if result is None else CallOutcome.REFUSED if result.is_error else CallOutcome.OK
         rows = body.get("rows")
         counted = rows if isinstance(rows, int) and not isinstance(rows, bool) else None
-        code = "" if outcome is Outcome.OK else str(body.get("code") or "failed")
+        code = "" if outcome is CallOutcome.OK else str(body.get("code") or "failed")
         self._kept(server, tool, arguments, (outcome, code), text.encode() if result else None, counted, began)
 
     def note(
         self, server: str, what: str, asked: Mapping[str, Any], body: bytes | None, began: float, code: str
     ) -> None:
         """Write down the reading of a resource or prompt; `code`: what it was refused for, empty if it was not."""
-        outcome = Outcome.REFUSED if code else Outcome.OK
+        outcome = CallOutcome.REFUSED if code else CallOutcome.OK
         self._kept(server, what, asked, (outcome, code), body, None, began)
 
     def _kept(
-        self, server: str, tool: str, arguments: Mapping[str, Any], came: tuple[Outcome, str], body: bytes | None,
+        self, server: str, tool: str, arguments: Mapping[str, Any], came: tuple[CallOutcome, str], body: bytes | None,
         rows: int | None, began: float,
     ) -> None:  # fmt: skip
         self.record(

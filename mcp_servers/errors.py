@@ -42,7 +42,7 @@ class UnknownField(AlphaloomError):
     code: ClassVar[str] = "unknown_field"
 
 
-class UnknownFactor(AlphaloomError):
+class NoSuchFactor(AlphaloomError):
     """The caller knows of no factor with that id."""
 
     code: ClassVar[str] = "unknown_factor"
@@ -67,7 +67,7 @@ class NothingShown(AlphaloomError):
     exit_code: ClassVar[int] = 1
 
 
-class TooMuch(AlphaloomError):
+class AnswerTooLarge(AlphaloomError):
     """The answer would be larger than a client can take."""
 
     code: ClassVar[str] = "too_much"
@@ -127,7 +127,7 @@ class TokenRefused(AlphaloomError):
         self.reason = reason
 
 
-class Busy(AlphaloomError):
+class CallersBusy(AlphaloomError):
     """More callers came at once than can be asked about; nothing is said of any token."""
 
     code: ClassVar[str] = "busy"

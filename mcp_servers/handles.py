@@ -23,27 +23,27 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..ledger.database.locks import turn
+from ..ledger.database.locks import wait_for_lock
 from .errors import UnknownHandle
 
-__all__ = ["Handed", "Handles"]
+__all__ = ["HandedFile", "Handles"]
 
-LIFE = timedelta(hours=1)
+HANDLE_LIFETIME = timedelta(hours=1)
 """How long a handle opens."""
-PART_BYTES = 480_000
+MAX_PART_BYTES = 480_000
 """Of a part as a file: a third more in base64, and still below what a client's event may hold."""
-OF_A_COLUMN = 48
+COLUMN_OVERHEAD_BYTES = 48
 """Bytes at most that a part spends on a column beside its values and what the end of the file says of it."""
-OPENED = 4
+MAX_TABLES_CACHED = 4
 """Tables that are kept in memory after a part of them was asked for: the others are asked for next."""
-CALLER_BYTES = 256 << 20
+MAX_CALLER_BYTES = 256 << 20
 """Of the panels that one caller may hold at a time; the oldest make room."""
-PREVIEW = 8
+PREVIEW_ROWS = 8
 KEY_BYTES, SWEEP_S = 32, 60.0
 
 
 @dataclass(frozen=True)
-class Handed:
+class HandedFile:
     """What a caller is told of a file that it may fetch.
 
     Attributes
@@ -113,17 +113,17 @@ class Handles:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return _key(self.folder / "key")
 
-    def hand(self, table: pa.Table, caller: str, as_of: str) -> Handed:
+    def hand(self, table: pa.Table, caller: str, as_of: str) -> HandedFile:
         """Keep a table, and return what the caller may fetch; the same table again is the same handle, for longer."""
-        whole = _file(table)
+        whole = _encode_parquet(table)
         content = hashlib.sha256(whole).hexdigest()
         handle = self._handle(caller, as_of, content)
         parts = _parts(table, whole)
-        shown = tuple(table.column_names[:PREVIEW])
-        expires = self.clock() + LIFE
-        handed = Handed(handle, content, table.num_rows, table.num_columns, len(whole), shown, parts, expires)
+        shown = tuple(table.column_names[:PREVIEW_ROWS])
+        expires = self.clock() + HANDLE_LIFETIME
+        handed = HandedFile(handle, content, table.num_rows, table.num_columns, len(whole), shown, parts, expires)
         told = {"content": content, "expires": expires.timestamp(), "parts": [list(part) for part in parts]}
-        with turn(self.folder / "lock"):
+        with wait_for_lock(self.folder / "lock"):
             dropped = self._make_room(caller, handle, len(whole), expires.timestamp())
             _write(self.folder / f"{content}.parquet", whole)
             _write(self.folder / f"{handle}.json", json.dumps(told).encode())
@@ -141,7 +141,7 @@ class Handles:
             own.popitem(last=False)
         own[handle] = (size, expires)
         dropped = False
-        while len(own) > 1 and sum(bytes_ for bytes_, _ in own.values()) > CALLER_BYTES:
+        while len(own) > 1 and sum(bytes_ for bytes_, _ in own.values()) > MAX_CALLER_BYTES:
             (self.folder / f"{own.popitem(last=False)[0]}.json").unlink(missing_ok=True)
             dropped = True
         return dropped
@@ -168,7 +168,7 @@ class Handles:
             )  # fmt: skip
         first, rows = parts[part]
         whole = _table(self.folder / f"{told['content']}.parquet")
-        return bytes(_file(whole.slice(first, rows)).to_pybytes())
+        return bytes(_encode_parquet(whole.slice(first, rows)).to_pybytes())
 
     def _handle(self, caller: str, as_of: str, content: str) -> str:
         said = json.dumps([caller, as_of, content]).encode()
@@ -208,7 +208,7 @@ def _is_handle(text: str) -> bool:
     return len(text) == 2 * KEY_BYTES and all(letter in "0123456789abcdef" for letter in text)
 
 
-def _file(table: pa.Table) -> pa.Buffer:
+def _encode_parquet(table: pa.Table) -> pa.Buffer:
     """Return a table as a Parquet file.
 
     The bytes of numbers are told apart by place, so that a compression that takes no time makes them as small as a strong
@@ -223,7 +223,7 @@ def _file(table: pa.Table) -> pa.Buffer:
     return sink.getvalue()
 
 
-@lru_cache(maxsize=OPENED)
+@lru_cache(maxsize=MAX_TABLES_CACHED)
 def _table(place: Path) -> pa.Table:
     """Return a table that lies under its content: what was read once stays true."""
     with pq.ParquetFile(place) as file:
@@ -236,8 +236,8 @@ def _parts(table: pa.Table, whole: pa.Buffer) -> tuple[tuple[int, int], ...]:
     Rows of many gaps shrink more than others, so that nothing follows for one part from the size of the whole.
     """
     end = int.from_bytes(whole[-8:-4].to_pybytes(), "little")  # what the end of the file says of its columns
-    spent, row = end + OF_A_COLUMN * table.num_columns, max(table.nbytes / max(table.num_rows, 1), 1.0)
-    most = max(int((PART_BYTES - spent) / row), 1)
+    spent, row = end + COLUMN_OVERHEAD_BYTES * table.num_columns, max(table.nbytes / max(table.num_rows, 1), 1.0)
+    most = max(int((MAX_PART_BYTES - spent) / row), 1)
     return tuple((first, min(most, table.num_rows - first)) for first in range(0, max(table.num_rows, 1), most))
 
 

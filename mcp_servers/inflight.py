@@ -8,10 +8,10 @@ from threading import Condition
 
 from .errors import ServersEnd
 
-__all__ = ["UnderWay"]
+__all__ = ["InFlightCalls"]
 
 
-class UnderWay:
+class InFlightCalls:
     """Counts the calls of all callers."""
 
     def __init__(self) -> None:

@@ -13,19 +13,19 @@ from typing import Any
 import anyio
 
 from ..ledger import AlphaloomError, digest
-from .answers import refusal_of
+from .answers import describe_refusal
 from .errors import ServersEnd, TooManyJobs, UnknownJob
 
 __all__ = ["Jobs"]
 
-AT_ONCE = 2
+JOBS_AT_ONCE = 2
 """Jobs of one caller that run at once; others wait."""
-WAITING = 8
+MAX_JOBS_UNDER_WAY = 8
 """Jobs of one caller that may wait or run; a further one is refused."""
-KEPT = 64
+MAX_ENDED_JOBS = 64
 """Ended jobs of which the answer is kept, the newest."""
-WAITS, RUNS = "waiting", "running"
-LOOK_S = 0.05
+WAITING_STATUS, RUNNING_STATUS = "waiting", "running"
+JOB_POLL_S = 0.05
 """How often a call that waits looks at its job."""
 Advance = Callable[[int], None]
 """Told how many steps of the work are done."""
@@ -33,7 +33,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclass
-class Job:
+class LongJob:
     """One piece of work: what it is, how far it is, and what will come of it."""
 
     id: str
@@ -57,13 +57,16 @@ class Job:
         """Return how it stands, with what came of it."""
         told: dict[str, Any] = {"job": self.id, "what": self.what}
         if not self.future.done():
-            return told | {"status": RUNS if self.future.running() else WAITS, "steps_done": self.steps}
+            return told | {
+                "status": RUNNING_STATUS if self.future.running() else WAITING_STATUS,
+                "steps_done": self.steps,
+            }
         if self.future.cancelled():
             return told | {"status": "cancelled"}
         if (error := self.future.exception()) is None:
             return told | {"status": "done", "result": self.future.result()}
         if isinstance(error, AlphaloomError):
-            return told | {"status": "failed", "error": refusal_of(error)}
+            return told | {"status": "failed", "error": describe_refusal(error)}
         LOG.error("%s failed", self.what, exc_info=error)
         said = {"code": "failed", "message": "It failed, by no fault of yours.", "hint": "Ask who runs the server."}
         return told | {"status": "failed", "error": said}
@@ -73,7 +76,7 @@ class Jobs:
     """Runs the long work of one caller on threads of its own; the same work asked for again is the same job."""
 
     def __init__(self) -> None:
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._jobs: OrderedDict[str, LongJob] = OrderedDict()
         self._turn, self._closing = Lock(), Event()
         self._threads: ThreadPoolExecutor | None = None
 
@@ -91,13 +94,13 @@ class Jobs:
         with self._turn:
             if name not in self._jobs or self._jobs[name].failed:
                 under_way = sum(not job.future.done() for job in self._jobs.values())
-                if under_way >= WAITING:
+                if under_way >= MAX_JOBS_UNDER_WAY:
                     raise TooManyJobs(
-                        "Too many of your jobs are under way.", field="job", got=under_way, allowed=WAITING,
+                        "Too many of your jobs are under way.", field="job", got=under_way, allowed=MAX_JOBS_UNDER_WAY,
                         hint="Wait until get_job says that one is done.",
                     )  # fmt: skip
-                self._threads = self._threads or ThreadPoolExecutor(AT_ONCE, thread_name_prefix="jobs")
-                job = Job(name, kind, closing=self._closing)
+                self._threads = self._threads or ThreadPoolExecutor(JOBS_AT_ONCE, thread_name_prefix="jobs")
+                job = LongJob(name, kind, closing=self._closing)
                 job.future = self._threads.submit(work, job.advance)
                 self._jobs[name] = job
                 self._forget()
@@ -125,8 +128,8 @@ class Jobs:
         """Return how a job stands, at once when it is done, after `wait_s` seconds at the latest; no thread waits meanwhile."""
         told = self.get(name)
         with anyio.move_on_after(wait_s):
-            while told["status"] in (WAITS, RUNS):
-                await anyio.sleep(LOOK_S)
+            while told["status"] in (WAITING_STATUS, RUNNING_STATUS):
+                await anyio.sleep(JOB_POLL_S)
                 told = self.get(name)
         return told
 
@@ -143,5 +146,5 @@ class Jobs:
     def _forget(self) -> None:
         """Drop the oldest ended jobs beyond those that are kept."""
         ended = [name for name, job in self._jobs.items() if job.future.done()]
-        for name in ended[: max(len(ended) - KEPT, 0)]:
+        for name in ended[: max(len(ended) - MAX_ENDED_JOBS, 0)]:
             del self._jobs[name]

@@ -10,10 +10,10 @@ from typing import Any
 from ..ledger import canonical_json, digest
 from .errors import BadArguments
 
-__all__ = ["page"]
+__all__ = ["paginate"]
 
 
-def page(key: str, rows: Sequence[Any], limit: int, cursor: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+def paginate(key: str, rows: Sequence[Any], limit: int, cursor: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return `{key: rows, "total": int, "next_cursor": str}`, with an empty cursor on the last page.
 
     Parameters
@@ -35,13 +35,13 @@ def page(key: str, rows: Sequence[Any], limit: int, cursor: str, asked: Mapping[
         It is no cursor, or that of another question.
     """
     question = digest([key, dict(asked)])[:16]
-    first = _place(cursor, question) if cursor else 0
+    first = _decode_cursor(cursor, question) if cursor else 0
     there = min(first + limit, len(rows))
     follows = base64.urlsafe_b64encode(canonical_json([there, question]).encode()).decode()
     return {key: list(rows[first:there]), "total": len(rows), "next_cursor": follows if there < len(rows) else ""}
 
 
-def _place(cursor: str, question: str) -> int:
+def _decode_cursor(cursor: str, question: str) -> int:
     try:
         place, of = json.loads(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True))
         found = int(place) if of == question and not isinstance(place, bool) else -1

@@ -7,26 +7,26 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..evaluation import Evaluator
-from ..news import Shelf
-from ..search.constraints import Mandate
+from ..news import NewsStore
+from ..search.constraints import SearchConstraints
 from .access import Caller
-from .entry import EVERYTHING, Entry, Record
+from .entry import EVERY_SCOPE, CallerEntry, RecordCall
 from .handles import Handles
 from .jobs import Jobs
 
-__all__ = ["PANELS", "Columns", "Served"]
+__all__ = ["PANELS_FOLDER", "ServedCaller", "VisibleColumns"]
 
-PANELS = "panels"
+PANELS_FOLDER = "panels"
 """The folder of a workspace where panels lie that were handed over."""
 
 
 @dataclass(frozen=True)
-class Columns:
+class VisibleColumns:
     """The fields and groupings that a panel has, and the caller's limits on them."""
 
     fields: tuple[str, ...]
     groups: tuple[str, ...]
-    mandate: Mandate
+    mandate: SearchConstraints
 
     @property
     def readable(self) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Served:
+class ServedCaller:
     """One caller, the rooms that it reaches, and what its calls leave behind.
 
     Attributes
@@ -55,19 +55,19 @@ class Served:
     """
 
     opening: Callable[[], Evaluator]
-    entry: Entry
+    entry: CallerEntry
     handles: Handles
     jobs: Jobs
-    news: Shelf | None = None
-    early: Columns | None = None
+    news: NewsStore | None = None
+    early: VisibleColumns | None = None
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> VisibleColumns:
         """What formulas may read; a formula is checked against it without waiting for prices, where it is known."""
         if self.early is not None:
             return self.early
         panel = self.evaluator.panel
-        return Columns(tuple(panel.fields), tuple(panel.groups), self.evaluator.mandate)
+        return VisibleColumns(tuple(panel.fields), tuple(panel.groups), self.evaluator.mandate)
 
     @property
     def evaluator(self) -> Evaluator:
@@ -76,8 +76,8 @@ class Served:
 
     @classmethod
     def ours(
-        cls, evaluator: Evaluator, record: Record, clock: Callable[[], datetime], news: Shelf | None = None
-    ) -> Served:
+        cls, evaluator: Evaluator, record: RecordCall, clock: Callable[[], datetime], news: NewsStore | None = None
+    ) -> ServedCaller:
         """Return what a campaign's own agents are served: everything, under the same rules as anybody else."""
-        entry = Entry(Caller(f"run:{evaluator.run}", EVERYTHING), record)
-        return cls(lambda: evaluator, entry, Handles(evaluator.ledger.workspace / PANELS, clock), Jobs(), news)
+        entry = CallerEntry(Caller(f"run:{evaluator.run}", EVERY_SCOPE), record)
+        return cls(lambda: evaluator, entry, Handles(evaluator.ledger.workspace / PANELS_FOLDER, clock), Jobs(), news)

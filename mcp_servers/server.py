@@ -35,13 +35,13 @@ from mcp.types import (
 from pydantic import AnyUrl, ValidationError
 
 from ..ledger import AlphaloomError, LedgerError
-from .answers import answer, refusal_of
-from .arguments import misnamed, missing
-from .entry import Entry
+from .answers import describe_refusal, make_result
+from .arguments import describe_missing, unknown_argument_error
+from .entry import CallerEntry
 from .errors import BadArguments, ScopeMissing, ServersEnd, ToolFailed, UnknownResource, UnknownTool
 
-LONGEST = 100
-COMPLETES = "completion/complete"
+MAX_ECHOED_CHARS = 100
+COMPLETION_METHOD = "completion/complete"
 T = TypeVar("T")
 Complete = Callable[
     [PromptReference | ResourceTemplateReference, CompletionArgument, CompletionContext | None], Awaitable[Completion]
@@ -57,7 +57,9 @@ class ToolServer(MCPServer):
     nothing that is not on record.
     """
 
-    def __init__(self, name: str, *, instructions: str, entry: Entry, scopes: Mapping[str, str], reading: str) -> None:
+    def __init__(
+        self, name: str, *, instructions: str, entry: CallerEntry, scopes: Mapping[str, str], reading: str
+    ) -> None:
         """Begin without tools; `scopes` says what each tool asks of a caller, `reading` what resources and prompts ask.
 
         No notice of changes is promised: what is listed stays as it is, and nobody need wait on an open stream for more.
@@ -89,9 +91,9 @@ class ToolServer(MCPServer):
                     found = await self._called(name, arguments, context)
                 finally:
                     kept = found if isinstance(found, CallToolResult) else None
-                    unkept = self._unkept(name, arguments, kept, began)
+                    unkept = self._record_call(name, arguments, kept, began)
         except ServersEnd as error:
-            return _refused(error)
+            return _refusal_result(error)
         return unkept or found
 
     def complete_with(self, complete: Complete) -> None:
@@ -108,15 +110,15 @@ class ToolServer(MCPServer):
             try:
                 found = found if code else await complete(ref, argument, more)
             except Exception as error:  # noqa: BLE001 - as of tools: a refusal for the caller, the reason for the log
-                refusal = _why_not(error, COMPLETES)
+                refusal = _explain_failure(error, COMPLETION_METHOD)
                 code = refusal.code
             asked = {"name": argument.name, "value": argument.value}
             try:
-                self.entry.note(self.name, COMPLETES, asked, found.model_dump_json().encode(), began, code)
+                self.entry.note(self.name, COMPLETION_METHOD, asked, found.model_dump_json().encode(), began, code)
             except LedgerError as error:
                 refusal = error
             if refusal is not None:
-                record = refusal_of(refusal)
+                record = describe_refusal(refusal)
                 raise MCPError(code=INVALID_PARAMS, message=str(record["message"]), data=record)
             return found
 
@@ -166,7 +168,7 @@ class ToolServer(MCPServer):
         async def written() -> GetPromptResult | InputRequiredResult:
             if not await self.has_prompt(name):
                 listed = [prompt.name for server in (self, *self.beside) for prompt in await server.list_prompts()]
-                raise _unknown("prompt", name, listed)
+                raise _unknown_tool_error("prompt", name, listed)
             return await super(ToolServer, self).get_prompt(name, arguments, context)
 
         return await self._told("prompts/get", {"name": name, **(arguments or {})}, written, _messages)
@@ -181,26 +183,26 @@ class ToolServer(MCPServer):
         try:
             found = await reading() if refusal is None else None
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal, and the log the reason
-            refusal = _why_not(error, what)
+            refusal = _explain_failure(error, what)
         try:
             code = refusal.code if refusal else ""
             self.entry.note(self.name, what, asked, None if found is None else body(found), began, code)
         except LedgerError as error:
             refusal = error
         if refusal is not None or found is None:
-            record = refusal_of(refusal or ToolFailed(f"{what} failed.", field=what))
+            record = describe_refusal(refusal or ToolFailed(f"{what} failed.", field=what))
             named = {"uri": asked["uri"]} if what == "resources/read" else {}  # clients tell by it which reading failed
             raise MCPError(code=INVALID_PARAMS, message=str(record["message"]), data=record | named)
         return found
 
-    def _unkept(
+    def _record_call(
         self, name: str, arguments: dict[str, Any], result: CallToolResult | None, began: float
     ) -> CallToolResult | None:
         """Write a call down; return what is answered in its place where it cannot be."""
         try:
             self.entry.write(self.name, name, arguments, result, began)
         except LedgerError as error:
-            return _refused(error)
+            return _refusal_result(error)
         return None
 
     async def _known(self) -> dict[str, dict[str, Any]]:
@@ -215,28 +217,30 @@ class ToolServer(MCPServer):
         schemas = await self._known()
         if name not in schemas:
             listed = [tool.name for server in (self, *self.beside) for tool in await server.list_tools()]
-            return _refused(_unknown("tool", name, sorted(listed)))
+            return _refusal_result(_unknown_tool_error("tool", name, sorted(listed)))
         missing = self.entry.refusal(name, self._scopes.get(name))
         if missing is not None:
-            return _refused(missing)
+            return _refusal_result(missing)
         strange = {*arguments} - {*schemas[name].get("properties", {})}
         if strange:  # before anything walks through the values: there may be any number of them
-            return _refused(misnamed(name, strange, arguments, schemas[name]))
-        if (broken := _broken(arguments)) is not None:
-            return _refused(broken)
+            return _refusal_result(unknown_argument_error(name, strange, arguments, schemas[name]))
+        if (broken := _find_broken_text(arguments)) is not None:
+            return _refusal_result(broken)
         try:
             return await super().call_tool(name, arguments, context)
         except SdkToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                return _refused(_wrong(name, error.__cause__.errors(include_url=False), schemas[name]))
+                return _refusal_result(
+                    _wrong_argument_error(name, error.__cause__.errors(include_url=False), schemas[name])
+                )
             LOG.exception("%s of %s failed", name, self.name)
-            return _refused(
+            return _refusal_result(
                 ToolFailed(f"{name} failed, by no fault of yours.", field=name, hint="Ask who runs the server.")
             )
 
 
-def _refused(error: AlphaloomError) -> CallToolResult:
-    return answer(refusal_of(error), refused=True)
+def _refusal_result(error: AlphaloomError) -> CallToolResult:
+    return make_result(describe_refusal(error), refused=True)
 
 
 def _contents(found: Iterable[ReadResourceContents] | InputRequiredResult) -> bytes:
@@ -249,7 +253,7 @@ def _messages(found: GetPromptResult | InputRequiredResult) -> bytes:
     return found.model_dump_json().encode()
 
 
-def _why_not(error: Exception, what: str) -> AlphaloomError:
+def _explain_failure(error: Exception, what: str) -> AlphaloomError:
     """Return what a caller is told of an error met while a resource or a prompt was made."""
     causes = [error, error.__cause__, error.__cause__.__cause__ if error.__cause__ else None]
     for cause in causes:
@@ -261,28 +265,28 @@ def _why_not(error: Exception, what: str) -> AlphaloomError:
                 hint="resources/list and resources/templates/list tell what there is.",
             )  # fmt: skip
         if isinstance(cause, ValidationError):
-            return _wrong(what, cause.errors(include_url=False))
+            return _wrong_argument_error(what, cause.errors(include_url=False))
     if isinstance(error, ValueError):  # the SDK's, of a prompt's arguments
-        return BadArguments(f"{what} was called wrongly: {str(error)[:LONGEST]}", field="arguments")
+        return BadArguments(f"{what} was called wrongly: {str(error)[:MAX_ECHOED_CHARS]}", field="arguments")
     LOG.error("%s failed", what, exc_info=error)
     return ToolFailed(f"{what} failed, by no fault of yours.", field=what, hint="Ask who runs the server.")
 
 
-def _unknown(kind: str, name: str, known: Sequence[str]) -> UnknownTool:
+def _unknown_tool_error(kind: str, name: str, known: Sequence[str]) -> UnknownTool:
     return UnknownTool(
-        f"This server has no {kind} {name[:LONGEST]!r}.", field="name", got=name[:LONGEST], allowed=list(known),
-        hint=_nearest(name, known),
+        f"This server has no {kind} {name[:MAX_ECHOED_CHARS]!r}.", field="name", got=name[:MAX_ECHOED_CHARS], allowed=list(known),
+        hint=_suggest_nearest(name, known),
     )  # fmt: skip
 
 
-def _broken(arguments: Mapping[str, Any]) -> BadArguments | None:
+def _find_broken_text(arguments: Mapping[str, Any]) -> BadArguments | None:
     """Return why arguments are no text that could be kept or sent; None where they are."""
     for name, value in arguments.items():
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             return BadArguments(
-                f"{name[:LONGEST]} holds half a character.".encode(errors="replace").decode(), field="arguments",
+                f"{name[:MAX_ECHOED_CHARS]} holds half a character.".encode(errors="replace").decode(), field="arguments",
                 allowed="text that is valid Unicode", hint="Leave lone surrogates out.",
             )  # fmt: skip
         except (TypeError, ValueError, RecursionError):
@@ -290,34 +294,34 @@ def _broken(arguments: Mapping[str, Any]) -> BadArguments | None:
     return None
 
 
-def _nearest(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name[:LONGEST], known, n=1)
+def _suggest_nearest(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name[:MAX_ECHOED_CHARS], known, n=1)
     return f"Did you mean {close[0]}?" if close else ""
 
 
-def _wrong(
+def _wrong_argument_error(
     tool: str, errors: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] = MappingProxyType({})
 ) -> BadArguments:
     """Say every mistake; field, got and allowed are those of the first."""
     found = [(".".join(str(part) for part in error["loc"]), error) for error in errors]
     field, first = found[0]
-    said = "; ".join(f"{where or 'arguments'}: {_allowed(error)}" for where, error in found)
+    said = "; ".join(f"{where or 'arguments'}: {_describe_rule(error)}" for where, error in found)
     told = f"{tool} was called wrongly: {said}"
     if first["type"] == "missing" and field in schema.get("required", ()):
-        return BadArguments(told, field=field, **missing(first["input"], schema))
-    got = None if first["type"] == "missing" else _short(first["input"])
-    hint = _meant(first) or "The tool's input schema lists its arguments and their bounds."
-    return BadArguments(told, field=field, got=got, allowed=_allowed(first), hint=hint)
+        return BadArguments(told, field=field, **describe_missing(first["input"], schema))
+    got = None if first["type"] == "missing" else _shorten_value(first["input"])
+    hint = _guess_word(first) or "The tool's input schema lists its arguments and their bounds."
+    return BadArguments(told, field=field, got=got, allowed=_describe_rule(first), hint=hint)
 
 
-def _meant(error: Mapping[str, Any]) -> str:
+def _guess_word(error: Mapping[str, Any]) -> str:
     """Return which of the allowed words was probably meant."""
     if error["type"] != "literal_error" or not isinstance(error["input"], str):
         return ""
-    return _nearest(error["input"], re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected", ""))))
+    return _suggest_nearest(error["input"], re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected", ""))))
 
 
-def _allowed(error: Mapping[str, Any]) -> str:
+def _describe_rule(error: Mapping[str, Any]) -> str:
     """Return what pydantic says should be, without naming its own types."""
     if error["type"] == "missing":
         return "must be given"
@@ -330,9 +334,9 @@ def _allowed(error: Mapping[str, Any]) -> str:
     return re.sub(r"^\w+ should ", "must ", plain)
 
 
-def _short(value: object) -> object:
+def _shorten_value(value: object) -> object:
     """Return a value that is not too long to be repeated."""
     text = value if isinstance(value, str) else repr(value)
-    if len(text) > LONGEST:
-        return text[:LONGEST] + "..."
+    if len(text) > MAX_ECHOED_CHARS:
+        return text[:MAX_ECHOED_CHARS] + "..."
     return value

@@ -14,10 +14,10 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult, TextContent
 
 from ..evaluation import Evaluator
-from ..ledger.calls import FOLDER, CallLog
-from ..news import NEWS, Shelf
+from ..ledger.calls import CALLS_FOLDER, CallLog
+from ..news import NEWS_FOLDER, NewsStore
 from .errors import ToolError
-from .served import Served
+from .served import ServedCaller
 from .tools.servers import SERVERS, build_server
 
 
@@ -60,11 +60,11 @@ def _refusal(name: str, result: CallToolResult, body: dict[str, Any]) -> ToolErr
 
 
 @asynccontextmanager
-async def own_sessions(evaluator: Evaluator, clock: Callable[[], datetime]) -> AsyncIterator[dict[str, Session]]:
+async def open_own_sessions(evaluator: Evaluator, clock: Callable[[], datetime]) -> AsyncIterator[dict[str, Session]]:
     """Open one session on each server for a campaign's own agents: the servers, rules and record that anybody else gets."""
     workspace = evaluator.ledger.workspace
-    with CallLog.open(workspace / FOLDER, clock=clock) as calls, _shelf(workspace / NEWS) as news:
-        served = Served.ours(evaluator, calls.append, clock, news)
+    with CallLog.open(workspace / CALLS_FOLDER, clock=clock) as calls, _open_news(workspace / NEWS_FOLDER) as news:
+        served = ServedCaller.ours(evaluator, calls.append, clock, news)
         try:
             async with open_sessions({name: build_server(name, served) for name in SERVERS}) as sessions:
                 yield sessions
@@ -73,10 +73,10 @@ async def own_sessions(evaluator: Evaluator, clock: Callable[[], datetime]) -> A
 
 
 @contextmanager
-def _shelf(folder: Path) -> Iterator[Shelf | None]:
+def _open_news(folder: Path) -> Iterator[NewsStore | None]:
     """Open the texts of a workspace that has some; reading makes none."""
     with ExitStack() as stack:
-        yield stack.enter_context(Shelf(folder)) if folder.is_dir() else None
+        yield stack.enter_context(NewsStore(folder)) if folder.is_dir() else None
 
 
 @asynccontextmanager

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from .instants import ZONED, from_feed
+from .instants import ZONED_FORMAT, from_feed
 from .records import Findings, RawRecord
 
-DEEPEST = 200
+MAX_FEED_DEPTH = 200
 _ATOM = "http://www.w3.org/2005/Atom"
 _CONTENT = "http://purl.org/rss/1.0/modules/content/"
 _DUBLIN = "http://purl.org/dc/elements/1.1/"
 _ITEMS = ("item", f"{_ATOM} entry")
-_TEXTS = {
+_TEXT_TAGS = {
     "title": "title", "link": "url", "description": "summary", "pubDate": "published", "guid": "guid", "author": "author",
     f"{_CONTENT} encoded": "body", f"{_DUBLIN} date": "date", f"{_DUBLIN} creator": "author", "category": "category",
     f"{_ATOM} title": "title", f"{_ATOM} summary": "summary", f"{_ATOM} content": "body", f"{_ATOM} published": "published",
@@ -51,26 +51,28 @@ class _Feed:
     def opened(self, name: str, attributes: dict[str, str]) -> None:
         """Enter an element."""
         self.path.append(name)
-        if len(self.path) > DEEPEST:
-            raise _Refused(f"elements are more than {DEEPEST} deep")
+        if len(self.path) > MAX_FEED_DEPTH:
+            raise _Refused(f"elements are more than {MAX_FEED_DEPTH} deep")
         if self.inside:
             said = "".join(f' {key}="{html.escape(value)}"' for key, value in attributes.items())
             self.text.append(f"<{name.rpartition(' ')[2]}{said}>")
         elif name in _ITEMS and self.current is None:
             self.current, self.symbols, self.start = {}, [], self.parser.CurrentByteIndex
-        elif name in _TEXTS and (self.current is not None or len(self.path) <= 3):
+        elif name in _TEXT_TAGS and (self.current is not None or len(self.path) <= 3):
             self.text, self.inside = [], len(self.path)
             self.markup = name.startswith(_ATOM) and attributes.get("type", "text") == "text"
-            self.ticker = _of_market(attributes.get("domain", ""))
+            self.ticker = _is_market_domain(attributes.get("domain", ""))
         elif name == f"{_ATOM} link" and self.current is not None and attributes.get("rel", "alternate") == "alternate":
             self.current.setdefault("url", attributes.get("href", ""))
-        elif name == f"{_ATOM} category" and self.current is not None and _of_market(attributes.get("scheme", "")):
+        elif (
+            name == f"{_ATOM} category" and self.current is not None and _is_market_domain(attributes.get("scheme", ""))
+        ):
             self.symbols.append(attributes.get("term", ""))
 
     def closed(self, name: str) -> None:
         """Leave an element."""
         if self.inside == len(self.path):
-            self._note(_TEXTS[name], "".join(self.text).strip())
+            self._note(_TEXT_TAGS[name], "".join(self.text).strip())
             self.inside = 0
         elif self.inside:
             self.text.append(f"</{name.rpartition(' ')[2]}>")
@@ -96,7 +98,7 @@ class _Feed:
             self.current.setdefault(name, text)
 
 
-def _of_market(name: str) -> bool:
+def _is_market_domain(name: str) -> bool:
     """Tell whether a list of categories is one of securities."""
     return any(each in name.lower() for each in _MARKET_DOMAINS)
 
@@ -112,7 +114,7 @@ def read_feed(path: Path, body: bytes, findings: Findings) -> tuple[list[RawReco
         feed.closed,
         feed.said,
     )
-    parser.StartDoctypeDeclHandler = _no_doctype
+    parser.StartDoctypeDeclHandler = _refuse_doctype
     try:
         parser.Parse(body, True)
     except _Refused as problem:
@@ -127,15 +129,15 @@ def read_feed(path: Path, body: bytes, findings: Findings) -> tuple[list[RawReco
         return [], ""
     if not feed.records:
         findings.add(0, "", "there is no item in it", allowed="RSS 2.0 with <item> or Atom with <entry>")
-    return [_raw(number, *record) for number, record in enumerate(feed.records, 1)], feed.title
+    return [_make_record(number, *record) for number, record in enumerate(feed.records, 1)], feed.title
 
 
-def _no_doctype(*_: object) -> None:
+def _refuse_doctype(*_: object) -> None:
     """Refuse a document type, and with it every entity."""
     raise _Refused("a document type is refused")
 
 
-def _raw(number: int, said: dict[str, str], symbols: tuple[str, ...], body: bytes) -> RawRecord:
+def _make_record(number: int, said: dict[str, str], symbols: tuple[str, ...], body: bytes) -> RawRecord:
     """Return the record of an item; an entry that was changed later is known from the change on."""
     fields = {
         "title": said.get("title", ""),
@@ -147,5 +149,5 @@ def _raw(number: int, said: dict[str, str], symbols: tuple[str, ...], body: byte
     fields["published"] = said.get("published") or said.get("date") or said.get("updated", "")
     if said.get("updated") and said.get("published"):
         fields["known"] = said["updated"]
-    allowed = f"{ZONED}, or as mail writes it: Fri, 30 Jan 2015 21:30:00 GMT"
+    allowed = f"{ZONED_FORMAT}, or as mail writes it: Fri, 30 Jan 2015 21:30:00 GMT"
     return RawRecord(number, fields, body, from_feed, allowed, symbols)

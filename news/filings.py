@@ -11,22 +11,22 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from .instants import from_edgar, from_iso, from_new_york, spelled
+from .instants import format_instant, from_edgar, from_iso, from_new_york
 from .records import Findings, NewsSource, RawRecord
 
 OPENS_HOUR = 6
-STAMP = "fourteen digits, such as 20150130163005, in the time of New York"
-_BEGIN = re.compile(rb"^<(?:SEC-DOCUMENT|IMS-DOCUMENT)>", re.MULTILINE)
+STAMP_FORMAT = "fourteen digits, such as 20150130163005, in the time of New York"
+_FILING_START = re.compile(rb"^<(?:SEC-DOCUMENT|IMS-DOCUMENT)>", re.MULTILINE)
 _DOCUMENT = re.compile(r"<DOCUMENT>", re.IGNORECASE)
-_LABEL = re.compile(r"^\s{0,20}([A-Z][A-Z /&-]{2,60}):[ \t]+([^\n]{1,300})$", re.MULTILINE)
+_HEADER_LABEL = re.compile(r"^\s{0,20}([A-Z][A-Z /&-]{2,60}):[ \t]+([^\n]{1,300})$", re.MULTILINE)
 _TAG = re.compile(r"^<([A-Z-]{2,40})>([^\n<]{1,300})$", re.MULTILINE)
-_READ = re.compile(r"\.(?:txt|html?|xhtml)$", re.IGNORECASE)
-_SKIPPED = ("GRAPHIC", "ZIP", "EXCEL", "XML", "JSON", "PDF", "COVER")
+_READABLE_NAME = re.compile(r"\.(?:txt|html?|xhtml)$", re.IGNORECASE)
+_SKIPPED_TYPES = ("GRAPHIC", "ZIP", "EXCEL", "XML", "JSON", "PDF", "COVER")
 
 
 def read_filings(path: Path, body: bytes, source: NewsSource, findings: Findings) -> list[RawRecord]:
     """Return the filings of a file; what is wrong with one is noted."""
-    starts = [match.start() for match in _BEGIN.finditer(body)]
+    starts = [match.start() for match in _FILING_START.finditer(body)]
     if not starts:
         findings.add(0, "", "there is no filing in it", allowed="a file that begins with <SEC-DOCUMENT>")
         return []
@@ -43,7 +43,7 @@ def _filing(number: int, raw: bytes, source: NewsSource, findings: Findings) -> 
     text = text.replace("\r\n", "\n")
     head = text[: match.start()] if (match := _DOCUMENT.search(text)) else text
     said: dict[str, str] = {}
-    for name, value in [*_LABEL.findall(head), *_TAG.findall(head)]:
+    for name, value in [*_HEADER_LABEL.findall(head), *_TAG.findall(head)]:
         said.setdefault(name.strip(), value.strip())
     for name in ("ACCEPTANCE-DATETIME", "CONFORMED SUBMISSION TYPE"):
         if name not in said:
@@ -51,7 +51,7 @@ def _filing(number: int, raw: bytes, source: NewsSource, findings: Findings) -> 
                 number,
                 name,
                 "the header does not have it",
-                allowed=STAMP if name == "ACCEPTANCE-DATETIME" else "such as 10-K",
+                allowed=STAMP_FORMAT if name == "ACCEPTANCE-DATETIME" else "such as 10-K",
             )
     cik = said.get("CENTRAL INDEX KEY", "").lstrip("0")
     fields = {
@@ -63,13 +63,16 @@ def _filing(number: int, raw: bytes, source: NewsSource, findings: Findings) -> 
         "body": "\n".join(_documents(text)),
         "symbols": source.filers.get(cik, ""),
     }
-    accepted = _accepted(number, said, findings)
+    accepted = _acceptance_instant(number, said, findings)
     if accepted is not None:
-        fields |= {"published": spelled(accepted), "known": spelled(_public(number, accepted, said, findings))}
-    return RawRecord(number, fields, raw, lambda text: from_iso(text, zoned=True), STAMP)
+        fields |= {
+            "published": format_instant(accepted),
+            "known": format_instant(_public_instant(number, accepted, said, findings)),
+        }
+    return RawRecord(number, fields, raw, lambda text: from_iso(text, zoned=True), STAMP_FORMAT)
 
 
-def _accepted(number: int, said: dict[str, str], findings: Findings) -> datetime | None:
+def _acceptance_instant(number: int, said: dict[str, str], findings: Findings) -> datetime | None:
     """Return when a filing was accepted, or None."""
     stamp = said.get("ACCEPTANCE-DATETIME")
     if stamp is None:
@@ -77,11 +80,11 @@ def _accepted(number: int, said: dict[str, str], findings: Findings) -> datetime
     try:
         return from_edgar(stamp)
     except ValueError:
-        findings.add(number, "ACCEPTANCE-DATETIME", "it is not an instant", stamp, STAMP)
+        findings.add(number, "ACCEPTANCE-DATETIME", "it is not an instant", stamp, STAMP_FORMAT)
         return None
 
 
-def _public(number: int, accepted: datetime, said: dict[str, str], findings: Findings) -> datetime:
+def _public_instant(number: int, accepted: datetime, said: dict[str, str], findings: Findings) -> datetime:
     """Return since when a filing could be read."""
     day = said.get("FILED AS OF DATE", "")
     if not day:
@@ -100,7 +103,7 @@ def _documents(text: str) -> Iterator[str]:
         head, _, rest = piece.partition("<TEXT>")
         said = {name: value.strip() for name, value in _TAG.findall(head)}
         name = said.get("FILENAME", "a.txt")
-        if said.get("TYPE", "").upper() in _SKIPPED or not _READ.search(name):
+        if said.get("TYPE", "").upper() in _SKIPPED_TYPES or not _READABLE_NAME.search(name):
             continue
         yield rest.partition("</TEXT>")[0]
 

@@ -6,8 +6,8 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-ZONED = "an instant with its zone, such as 2015-01-30T21:30:00Z"
-PLAIN = "an instant, such as 2015-01-30T21:30:00Z; without a zone it is UTC"
+ZONED_FORMAT = "an instant with its zone, such as 2015-01-30T21:30:00Z"
+PLAIN_FORMAT = "an instant, such as 2015-01-30T21:30:00Z; without a zone it is UTC"
 _ISO = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(\.\d{1,9})?)?\s{0,3}(Z|z|UTC|GMT|[-+]\d{2}:?\d{2})?)?"
 )
@@ -15,12 +15,12 @@ _STAMP = re.compile(r"\d{14}")
 _SUNDAY = 6
 
 
-def spelled(instant: datetime) -> str:
+def format_instant(instant: datetime) -> str:
     """Return an instant in the one spelling that is stored and compared: UTC, microseconds, Z."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def read_spelled(text: str) -> datetime:
+def parse_stored(text: str) -> datetime:
     """Return the instant of a stored spelling."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
 
@@ -90,10 +90,10 @@ def from_edgar(stamp: str) -> datetime:
 
 def from_new_york(local: datetime) -> datetime:
     """Return the instant of a time without zone that was read from a clock in New York (rules since 1987)."""
-    return (local + timedelta(hours=4 if _summer(local) else 5)).replace(tzinfo=UTC)
+    return (local + timedelta(hours=4 if _is_summer_time(local) else 5)).replace(tzinfo=UTC)
 
 
-def _summer(local: datetime) -> bool:
+def _is_summer_time(local: datetime) -> bool:
     """Tell whether New York has daylight saving time; in the doubled hour it has not."""
     year = local.year
     if year >= 2007:

@@ -12,8 +12,8 @@ from .item import NewsItem
 from .lines import read_lines
 from .records import Findings, NewsSource, RawRecord, item_of
 
-LARGEST_FILE = 2 << 30
-SUFFIXES = {
+MAX_FILE_BYTES = 2 << 30
+FORMAT_BY_SUFFIX = {
     **dict.fromkeys((".xml", ".rss", ".atom"), "feed"),
     **dict.fromkeys((".jsonl", ".ndjson"), "lines"),
     **dict.fromkeys((".txt", ".sgml", ".nc"), "filings"),
@@ -56,9 +56,9 @@ def read_news(source: NewsSource) -> tuple[NewsItem, ...]:
 def _records(source: NewsSource, findings: Findings) -> tuple[list[RawRecord], str]:
     """Return the raw records of a file, and what the file calls itself."""
     path = source.path
-    form = SUFFIXES.get(path.suffix.lower())
+    form = FORMAT_BY_SUFFIX.get(path.suffix.lower())
     if form is None:
-        findings.add(0, "path", "there is no such format", path.suffix or "no extension", ", ".join(SUFFIXES))
+        findings.add(0, "path", "there is no such format", path.suffix or "no extension", ", ".join(FORMAT_BY_SUFFIX))
         return [], ""
     if form == "table":
         from .tables import read_rows
@@ -75,7 +75,7 @@ def _records(source: NewsSource, findings: Findings) -> tuple[list[RawRecord], s
 def _bytes(path: Path, findings: Findings) -> bytes | None:
     """Return the bytes of a file, or None where it cannot be read, which is noted."""
     try:
-        return read_given(path, LARGEST_FILE)
+        return read_given(path, MAX_FILE_BYTES)
     except OSError as problem:
         findings.add(0, "path", "the file cannot be read", problem.strerror or problem)
         return None

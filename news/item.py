@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from ..ledger import JSON, digest
 from ..market.errors import NewsError
-from .instants import read_spelled, spelled
-from .screening.credibility import KINDS, Kind
+from .instants import format_instant, parse_stored
+from .screening.credibility import ITEM_KINDS, ItemKind
 from .screening.injection.detector import THRESHOLD, Sign
 
 
@@ -57,7 +57,7 @@ class NewsItem:
     body: str
     published: datetime
     known: datetime
-    kind: Kind
+    kind: ItemKind
     provenance: Provenance
     credibility: float
     flags: tuple[Sign, ...] = ()
@@ -70,16 +70,24 @@ class NewsItem:
                 raise NewsError("an instant needs its zone", field=name, got=str(instant), allowed="UTC")
             object.__setattr__(self, name, instant.astimezone(UTC))
         if self.known < self.published:
-            raise NewsError("nothing is known before it is published", field="known", got=spelled(self.known))
+            raise NewsError("nothing is known before it is published", field="known", got=format_instant(self.known))
         if not 0.0 <= self.credibility <= 1.0:
             raise NewsError("a weight is out of range", field="credibility", got=self.credibility, allowed="0 to 1")
-        if self.kind not in KINDS:
-            raise NewsError("there is no such kind", field="kind", got=self.kind, allowed=list(KINDS))
+        if self.kind not in ITEM_KINDS:
+            raise NewsError("there is no such kind", field="kind", got=self.kind, allowed=list(ITEM_KINDS))
 
     @property
     def id(self) -> str:
         """Return the SHA-256 of what was said, by whom, about what and when; not of where it was read or since when known."""
-        said = [self.source, self.url, list(self.symbols), self.title, self.body, spelled(self.published), self.kind]
+        said = [
+            self.source,
+            self.url,
+            list(self.symbols),
+            self.title,
+            self.body,
+            format_instant(self.published),
+            self.kind,
+        ]
         return digest(said)
 
     @property
@@ -105,8 +113,8 @@ class NewsItem:
             "symbols": list(self.symbols),
             "title": self.title,
             "body": self.body,
-            "published": spelled(self.published),
-            "known": spelled(self.known),
+            "published": format_instant(self.published),
+            "known": format_instant(self.known),
             "kind": self.kind,
             "provenance": vars(self.provenance).copy(),
             "credibility": self.credibility,
@@ -121,6 +129,6 @@ class NewsItem:
         assert isinstance(place, dict)
         assert isinstance(flags, list)
         assert isinstance(symbols, list)
-        fields |= {name: read_spelled(str(fields[name])) for name in ("published", "known")}
+        fields |= {name: parse_stored(str(fields[name])) for name in ("published", "known")}
         signs = tuple(Sign(each["name"], each["weight"], each.get("evidence", "")) for each in flags)
         return cls(**fields, symbols=tuple(symbols), provenance=Provenance(**place), flags=signs)  # type: ignore[arg-type]

@@ -7,16 +7,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .instants import ZONED, from_iso
+from .instants import ZONED_FORMAT, from_iso
 from .records import Findings, RawRecord
 
-OTHER_NAMES = {
+FIELD_SYNONYMS = {
     "text": "body", "content": "body", "summary": "body", "headline": "title", "time": "published", "date": "published",
     "datetime": "published", "timestamp": "published", "time_utc": "published", "published_at": "published", "symbol": "symbols", "ticker": "symbols",
     "tickers": "symbols", "link": "url", "ingested": "known", "known_at": "known", "publisher": "source", "author": "source",
 }  # fmt: skip
 """Other names of fields, which files use as often."""
-FIELDS = ("source", "url", "symbols", "title", "body", "published", "known", "kind", "credibility")
+RECORD_FIELDS = ("source", "url", "symbols", "title", "body", "published", "known", "kind", "credibility")
 
 
 def read_lines(body: bytes, findings: Findings) -> list[RawRecord]:
@@ -26,7 +26,7 @@ def read_lines(body: bytes, findings: Findings) -> list[RawRecord]:
         if line.strip():
             fields = _object(number, line, findings)
             if fields is not None:
-                found.append(RawRecord(number, _known_fields(number, fields, findings), line, _instant, ZONED))
+                found.append(RawRecord(number, _known_fields(number, fields, findings), line, _instant, ZONED_FORMAT))
     if not found and not findings.findings:
         findings.add(0, "", "there is no record in it")
     return found
@@ -40,7 +40,7 @@ def _instant(text: str) -> Any:
 def _object(number: int, line: bytes, findings: Findings) -> Mapping[str, object] | None:
     """Return the object of a line, or None where there is none, which is noted."""
     try:
-        said = json.loads(line, parse_constant=_no_constant, object_pairs_hook=_once)
+        said = json.loads(line, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeats)
     except UnicodeDecodeError:
         findings.add(number, "", "the line is not UTF-8")
     except RecursionError:
@@ -60,15 +60,15 @@ def _known_fields(number: int, said: Mapping[str, object], findings: Findings) -
     """Return the fields that are read, as text; a field that was probably misspelt is noted, any other is left alone."""
     fields: dict[str, str] = {}
     for key, value in said.items():
-        name = OTHER_NAMES.get(key.lower(), key.lower())
-        if name not in FIELDS:
-            meant = difflib.get_close_matches(key.lower(), [*FIELDS, *OTHER_NAMES], n=1, cutoff=0.8)
+        name = FIELD_SYNONYMS.get(key.lower(), key.lower())
+        if name not in RECORD_FIELDS:
+            meant = difflib.get_close_matches(key.lower(), [*RECORD_FIELDS, *FIELD_SYNONYMS], n=1, cutoff=0.8)
             if meant:
                 findings.add(
                     number,
                     key,
                     "this name is not known",
-                    allowed=", ".join(FIELDS),
+                    allowed=", ".join(RECORD_FIELDS),
                     hint=f"Rename it to {meant[0]!r} if that is it.",
                 )
             continue
@@ -92,12 +92,12 @@ def _text(number: int, name: str, value: object, findings: Findings) -> str:
     return ""
 
 
-def _no_constant(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     """Refuse NaN and infinities, which are no JSON."""
     raise ValueError(f"{name} is no JSON")
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _refuse_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object whose keys differ."""
     made = dict(pairs)
     if len(made) < len(pairs):

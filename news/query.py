@@ -11,20 +11,20 @@ from datetime import UTC, datetime, timedelta
 
 from ..ledger import JSON, canonical_json, digest
 from ..market.errors import ShelfError
-from .instants import spelled
+from .instants import format_instant
 from .item import NewsItem
 from .screening.injection.detector import Sign
-from .screening.injection.fold import accents_off
+from .screening.injection.fold import strip_accents
 
-MOST = 200
+MAX_PAGE_ITEMS = 200
 """How many items a page may hold."""
-_RUN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_PIECE = re.compile(rf"[{_RUN}]+|[^\W_{_RUN}]+")
+_CJK_RANGES = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_QUERY_WORD = re.compile(rf"[{_CJK_RANGES}]+|[^\W_{_CJK_RANGES}]+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Page:
+class ItemPage:
     """A part of an answer: items, the latest first; how many there are in all as of then; what continues it, or nothing."""
 
     items: tuple[NewsItem, ...]
@@ -37,7 +37,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Held:
+class QuarantinedItem:
     """An item in quarantine: since when, and the signs that fired; for a person."""
 
     item: NewsItem
@@ -47,7 +47,7 @@ class Held:
     def record(self) -> dict[str, JSON]:
         """Return it as JSON, with the words in which signs showed."""
         signs: list[JSON] = [vars(sign).copy() for sign in self.signs]
-        return {"item": self.item.record(evidence=True), "since": spelled(self.since), "signs": signs}
+        return {"item": self.item.record(evidence=True), "since": format_instant(self.since), "signs": signs}
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class Query:
         ShelfError
             If an instant has no zone, or the limit is out of range.
         """
-        if not 1 <= limit <= MOST:
-            raise ShelfError("a page cannot have this size", field="limit", got=limit, allowed=f"1 to {MOST}")
+        if not 1 <= limit <= MAX_PAGE_ITEMS:
+            raise ShelfError("a page cannot have this size", field="limit", got=limit, allowed=f"1 to {MAX_PAGE_ITEMS}")
         begin = None if since is None else microseconds(since, "since")
         return cls(
             microseconds(as_of, "as_of"), tuple(sorted(set(pieces(words)))), tuple(sorted(set(symbols))), begin, limit
@@ -138,8 +138,8 @@ def instant_of(count: int) -> datetime:
 def pieces(text: str) -> list[str]:
     """Return the words of a text as they are compared: in lower case without accents; Chinese, Japanese and Korean in pairs."""
     found: list[str] = []
-    for word in _PIECE.findall(accents_off(text)):
-        if re.match(f"[{_RUN}]", word) and len(word) > 1:
+    for word in _QUERY_WORD.findall(strip_accents(text)):
+        if re.match(f"[{_CJK_RANGES}]", word) and len(word) > 1:
             found += [word[place : place + 2] for place in range(len(word) - 1)]
         else:
             found.append(word)

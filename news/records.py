@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from ..market.errors import SHOWN_PER_KIND, NewsFileError, NewsFinding
+from ..market.errors import MAX_SHOWN_PER_KIND, NewsFileError, NewsFinding
 from .item import NewsItem, Provenance
-from .screening.cleaning import READ_CHARACTERS, TITLE_CHARACTERS, sanitise, together
-from .screening.credibility import KINDS, Kind, weight
-from .screening.injection.detector import Verdict, examine
+from .screening.cleaning import MAX_RECORD_CHARS, TITLE_CHARACTERS, join_clean, sanitise
+from .screening.credibility import ITEM_KINDS, ItemKind, weight
+from .screening.injection.detector import ScreeningVerdict, judge_text
 
-SHOWN_CHARACTERS = 80
+MAX_VALUE_CHARS_SHOWN = 80
 _SYMBOL = re.compile(r"[A-Za-z0-9^][A-Za-z0-9.^=:/_-]{0,19}")
 _URL = re.compile(r"https?://[^\s<>\"'`{}|\\^]{1,2000}", re.IGNORECASE)
 _SPLIT_SYMBOLS = re.compile(r"[,;\s]+")
@@ -52,7 +52,7 @@ class NewsSource:
 
     path: Path
     source: str = ""
-    kind: Kind = "news"
+    kind: ItemKind = "news"
     ingested: datetime | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
     symbols: tuple[str, ...] = ()
@@ -90,9 +90,9 @@ class Findings:
         """Add one finding."""
         kind = (name, message)
         self.counts[kind] += 1
-        if self.counts[kind] <= SHOWN_PER_KIND:
+        if self.counts[kind] <= MAX_SHOWN_PER_KIND:
             shown = str(got)
-            shown = shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[: SHOWN_CHARACTERS - 3]}..."
+            shown = shown if len(shown) <= MAX_VALUE_CHARS_SHOWN else f"{shown[: MAX_VALUE_CHARS_SHOWN - 3]}..."
             self.findings.append(NewsFinding(self.file, record, name, message, shown, allowed, hint))
 
     def refuse(self, path: Path) -> None:
@@ -101,9 +101,9 @@ class Findings:
             return
         total = self.counts.total()
         more = [
-            f"  {name}: and {count - SHOWN_PER_KIND:,} more records where {message}"
+            f"  {name}: and {count - MAX_SHOWN_PER_KIND:,} more records where {message}"
             for (name, message), count in self.counts.items()
-            if count > SHOWN_PER_KIND
+            if count > MAX_SHOWN_PER_KIND
         ]
         said = "1 finding" if total == 1 else f"{total:,} findings"
         lines = [
@@ -119,10 +119,10 @@ def item_of(raw: RawRecord, source: NewsSource, findings: Findings) -> NewsItem 
     """Return the item of a record, or None where something is wrong with it, which is noted."""
     before = findings.counts.total()
     published = _instant(raw, "published", findings)
-    known = _known(raw, published, source, findings)
+    known = _read_known(raw, published, source, findings)
     kind = _kind(raw, source, findings)
     symbols = _symbols(raw, source, findings)
-    stated = _stated(raw, findings)
+    stated = _read_weight(raw, findings)
     _text(raw, findings)
     if findings.counts.total() > before or published is None or known is None or kind is None:
         return None
@@ -136,16 +136,16 @@ def item_of(raw: RawRecord, source: NewsSource, findings: Findings) -> NewsItem 
     if not title.text and not body.text and not title.hidden and not body.hidden:
         findings.add(raw.number, "body", "nothing is left of the text once it is clean", raw.fields.get("body", ""))
         return None
-    beside = _beside(name, _URL_WORDS.sub(" ", raw.fields.get("url", "")))
-    flags = max(examine(together(title, body)), beside, key=lambda verdict: verdict.score).signs
+    beside = _judge_source_names(name, _URL_WORDS.sub(" ", raw.fields.get("url", "")))
+    flags = max(judge_text(join_clean(title, body)), beside, key=lambda verdict: verdict.score).signs
     believed = weight(name, kind, source.weights, stated)
     return NewsItem(name, url, symbols, title.text, body.text, published, known, kind, place, believed, flags)
 
 
 @lru_cache(maxsize=1024)
-def _beside(source: str, url: str) -> Verdict:
+def _judge_source_names(source: str, url: str) -> ScreeningVerdict:
     """Judge what stands beside a text: the names of the source and of the place."""
-    return examine(sanitise(f"{source} {url}"))
+    return judge_text(sanitise(f"{source} {url}"))
 
 
 def _instant(raw: RawRecord, name: str, findings: Findings) -> datetime | None:
@@ -162,7 +162,7 @@ def _instant(raw: RawRecord, name: str, findings: Findings) -> datetime | None:
         return None
 
 
-def _known(raw: RawRecord, published: datetime | None, source: NewsSource, findings: Findings) -> datetime | None:
+def _read_known(raw: RawRecord, published: datetime | None, source: NewsSource, findings: Findings) -> datetime | None:
     """Return since when a record was known: what it says, not before it was published nor before the file was fetched."""
     known = _instant(raw, "known", findings) if raw.fields.get("known", "").strip() else published
     if known is None or published is None:
@@ -174,13 +174,13 @@ def _known(raw: RawRecord, published: datetime | None, source: NewsSource, findi
     return max(known, source.ingested.astimezone(UTC)) if source.ingested else known
 
 
-def _kind(raw: RawRecord, source: NewsSource, findings: Findings) -> Kind | None:
+def _kind(raw: RawRecord, source: NewsSource, findings: Findings) -> ItemKind | None:
     """Return the kind of a record."""
     said = raw.fields.get("kind", "").strip().lower() or source.kind
-    for kind in KINDS:
+    for kind in ITEM_KINDS:
         if kind == said:
             return kind
-    findings.add(raw.number, "kind", "there is no such kind", said, ", ".join(KINDS))
+    findings.add(raw.number, "kind", "there is no such kind", said, ", ".join(ITEM_KINDS))
     return None
 
 
@@ -194,7 +194,7 @@ def _symbols(raw: RawRecord, source: NewsSource, findings: Findings) -> tuple[st
     return tuple(sorted(set(listed or source.symbols)))
 
 
-def _stated(raw: RawRecord, findings: Findings) -> float | None:
+def _read_weight(raw: RawRecord, findings: Findings) -> float | None:
     """Return the weight that a record states, or None."""
     text = raw.fields.get("credibility", "").strip()
     if not text:
@@ -214,11 +214,11 @@ def _text(raw: RawRecord, findings: Findings) -> None:
     size = sum(len(raw.fields.get(name, "")) for name in ("title", "body"))
     if not any(raw.fields.get(name, "").strip() for name in ("title", "body")):
         findings.add(raw.number, "body", "the record has neither a title nor a text")
-    if size > READ_CHARACTERS:
+    if size > MAX_RECORD_CHARS:
         findings.add(
             raw.number,
             "body",
             "the text is too long",
             f"{size:,} characters",
-            f"at most {READ_CHARACTERS:,} characters",
+            f"at most {MAX_RECORD_CHARS:,} characters",
         )

@@ -21,22 +21,22 @@ from typing import Any, Self
 
 from ..ledger import canonical_json
 from ..ledger.database.refusals import explained
-from ..ledger.database.sqlite import immediate
+from ..ledger.database.sqlite import begin_immediate
 from ..ledger.files.private import make_file, make_folder
 from ..market.errors import ShelfError
 from .item import NewsItem
-from .query import Held, Page, Query, Release, instant_of, microseconds, pieces
-from .screening.credibility import CREDIBLE
-from .screening.crowd import Utterance, noise, window_microseconds
+from .query import ItemPage, QuarantinedItem, Query, Release, instant_of, microseconds, pieces
+from .screening.credibility import MIN_CREDIBLE_WEIGHT
+from .screening.crowd import Utterance, find_bursts, window_microseconds
 from .screening.injection.detector import Sign
 from .screening.sketch import bands
-from .store_schema import HELD, TABLES, VERSION
+from .store_schema import HELD_CONDITION, NEWS_SCHEMA_VERSION, NEWS_TABLES
 
-FILE = "news.sqlite"
-PATIENCE_SECONDS = 30.0
+NEWS_FILE = "news.sqlite"
+NEWS_BUSY_SECONDS = 30.0
 
 
-class Shelf:
+class NewsStore:
     """Keeps items and answers as of an instant; safe to share between threads."""
 
     def __init__(self, folder: Path) -> None:
@@ -49,13 +49,13 @@ class Shelf:
         ShelfError
             If a newer Alphaloom wrote the file.
         """
-        self._path = Path(folder) / FILE
+        self._path = Path(folder) / NEWS_FILE
         self._lock = threading.RLock()
         with explained(self._path):
             make_folder(self._path.parent)
             make_file(self._path)
             self._connection = sqlite3.connect(
-                self._path, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+                self._path, timeout=NEWS_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
         try:
             self._prepare()
@@ -69,11 +69,13 @@ class Shelf:
             for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
                 self._connection.execute(f"PRAGMA {pragma}")
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
-            raise ShelfError("a newer Alphaloom wrote this shelf", got=f"format {version}", allowed=f"format {VERSION}")
-        if version < VERSION:
+        if version > NEWS_SCHEMA_VERSION:
+            raise ShelfError(
+                "a newer Alphaloom wrote this shelf", got=f"format {version}", allowed=f"format {NEWS_SCHEMA_VERSION}"
+            )
+        if version < NEWS_SCHEMA_VERSION:
             with self._writing():
-                for statement in TABLES:
+                for statement in NEWS_TABLES:
                     self._connection.execute(statement)
 
     def __enter__(self) -> Self:
@@ -112,7 +114,7 @@ class Shelf:
         since: datetime | None = None,
         limit: int = 20,
         cursor: str = "",
-    ) -> Page:
+    ) -> ItemPage:
         """Return items that could be known, the latest first.
 
         Parameters
@@ -148,15 +150,15 @@ class Shelf:
             rows = self._rows(select, (*values, *after[1], query.limit + 1))
         shown = rows[: query.limit]
         more = query.cursor(shown[-1][0], shown[-1][1]) if len(rows) > query.limit else ""
-        return Page(tuple(_served(body) for _, _, body in shown), total, more)
+        return ItemPage(tuple(_serve_item(body) for _, _, body in shown), total, more)
 
     def get(self, id: str, as_of: datetime) -> NewsItem | None:
         """Return an item; None where there is none, it was not known yet, or it is held back, which cannot be told apart."""
         moment = microseconds(as_of, "as_of")
-        select = f"SELECT body FROM items WHERE id = ? AND known <= ? AND NOT ({HELD})"
+        select = f"SELECT body FROM items WHERE id = ? AND known <= ? AND NOT ({HELD_CONDITION})"
         with self._reading():
             rows = self._rows(select, (id, moment, moment, moment))
-        return _served(rows[0][0]) if rows else None
+        return _serve_item(rows[0][0]) if rows else None
 
     def named(self, start: str) -> tuple[NewsItem, ...]:
         """Return the items whose ids begin so, held back or not, the first 20: for a person, never for an agent."""
@@ -168,15 +170,15 @@ class Shelf:
             )
         return tuple(NewsItem.read(json.loads(body)) for (body,) in rows)
 
-    def quarantine(self, as_of: datetime) -> tuple[Held, ...]:
+    def quarantine(self, as_of: datetime) -> tuple[QuarantinedItem, ...]:
         """Return what was held back as of an instant, with the signs that fired: for a person, never for an agent."""
         moment = microseconds(as_of, "as_of")
-        select = f"SELECT id, known, injected, body FROM items WHERE known <= ? AND {HELD} ORDER BY id"
+        select = f"SELECT id, known, injected, body FROM items WHERE known <= ? AND {HELD_CONDITION} ORDER BY id"
         burst = "SELECT id, min(since), first, voices FROM (SELECT * FROM noise WHERE since <= ? ORDER BY since, first, symbol) GROUP BY id"
         with self._reading():
             rows = self._rows(select, (moment, moment, moment))
             bursts = {id: rest for id, *rest in self._rows(burst, (moment,))}
-        found = [_held(known, bool(injected), body, bursts.get(id)) for id, known, injected, body in rows]
+        found = [_read_held(known, bool(injected), body, bursts.get(id)) for id, known, injected, body in rows]
         return tuple(sorted(found, key=lambda held: (held.since, held.item.id)))
 
     def release(self, id: str, who: str, reason: str, at: datetime) -> Release:
@@ -191,7 +193,7 @@ class Shelf:
         for name, said in (("who", who), ("reason", reason)):
             if not said.strip():
                 raise ShelfError("a release names who decided it, and why", field=name, allowed="some words")
-        select = f"SELECT count(*) FROM items WHERE id = ? AND known <= ? AND {HELD}"
+        select = f"SELECT count(*) FROM items WHERE id = ? AND known <= ? AND {HELD_CONDITION}"
         with self._writing():
             ((found,),) = self._rows(select, (id, moment, moment, moment))
             if not found:
@@ -221,7 +223,15 @@ class Shelf:
             touched[symbol] += [known, *(each for each, _ in held)]
         text = f"{item.title}\n{item.body}"
         sketch = json.dumps(bands(text)) if item.symbols else "[]"
-        row = (id, known, int(item.injected), int(item.credibility >= CREDIBLE), item.source.casefold(), sketch, body)
+        row = (
+            id,
+            known,
+            int(item.injected),
+            int(item.credibility >= MIN_CREDIBLE_WEIGHT),
+            item.source.casefold(),
+            sketch,
+            body,
+        )
         self._connection.execute("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         if not held:
             words = {(word, id) for word in pieces(f"{text}\n{item.source}")}
@@ -246,7 +256,7 @@ class Shelf:
             for id, known, voice, credible, sketch in rows
         ]
         changed = [each.item for each in said if first - window <= each.known <= last + 2 * window]
-        found = noise(said)
+        found = find_bursts(said)
         self._connection.executemany("DELETE FROM noise WHERE id = ? AND symbol = ?", [(id, symbol) for id in changed])
         made = [(id, symbol, found[id].since, found[id].first, found[id].voices) for id in changed if id in found]
         self._connection.executemany("INSERT INTO noise VALUES (?, ?, ?, ?, ?)", made)
@@ -258,7 +268,7 @@ class Shelf:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Hold the shelf for writing: all of it is done, or nothing."""
-        with self._lock, explained(self._path), immediate(self._connection):
+        with self._lock, explained(self._path), begin_immediate(self._connection):
             yield
 
     @contextmanager
@@ -274,7 +284,7 @@ class Shelf:
 
 def _conditions(query: Query) -> tuple[str, tuple[Any, ...]]:
     """Return what an item must be to be an answer, and the values of its marks."""
-    where = [f"known <= ? AND NOT ({HELD})"]
+    where = [f"known <= ? AND NOT ({HELD_CONDITION})"]
     values: list[Any] = [query.as_of] * 3
     if query.since is not None:
         where.append("known >= ?")
@@ -288,13 +298,13 @@ def _conditions(query: Query) -> tuple[str, tuple[Any, ...]]:
     return " AND ".join(where), tuple(values)
 
 
-def _served(body: str) -> NewsItem:
+def _serve_item(body: str) -> NewsItem:
     """Return an item without the words in which signs showed: those may be what it was cleaned of."""
     item = NewsItem.read(json.loads(body))
     return replace(item, flags=tuple(Sign(sign.name, sign.weight) for sign in item.flags))
 
 
-def _held(known: int, injected: bool, body: str, burst: Sequence[Any] | None) -> Held:
+def _read_held(known: int, injected: bool, body: str, burst: Sequence[Any] | None) -> QuarantinedItem:
     """Return an item in quarantine with the earliest of its reasons' moments."""
     item = NewsItem.read(json.loads(body))
     signs = item.flags if injected else ()
@@ -302,4 +312,4 @@ def _held(known: int, injected: bool, body: str, burst: Sequence[Any] | None) ->
     if burst is not None:
         said = f"{burst[2]} sources of low standing; the first text is {burst[1]}"
         signs = (*signs, Sign("coordinated noise", 1.0, said))
-    return Held(item, instant_of(since), signs)
+    return QuarantinedItem(item, instant_of(since), signs)

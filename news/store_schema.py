@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-VERSION = 1
-TABLES = (
+NEWS_SCHEMA_VERSION = 1
+NEWS_TABLES = (
     """CREATE TABLE IF NOT EXISTS items (
         id       TEXT PRIMARY KEY,
         known    INTEGER NOT NULL,
@@ -31,9 +31,9 @@ TABLES = (
         BEGIN SELECT RAISE(ABORT, 'releases are append-only'); END""",
     """CREATE TRIGGER IF NOT EXISTS releases_are_kept BEFORE DELETE ON releases
         BEGIN SELECT RAISE(ABORT, 'releases are append-only'); END""",
-    f"PRAGMA user_version = {VERSION}",
+    f"PRAGMA user_version = {NEWS_SCHEMA_VERSION}",
 )
-HELD = (
+HELD_CONDITION = (
     "(injected = 1 OR EXISTS (SELECT 1 FROM noise WHERE noise.id = items.id AND since <= ?)) "
     "AND NOT EXISTS (SELECT 1 FROM releases WHERE releases.id = items.id AND at <= ?)"
 )

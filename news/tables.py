@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 from ..ledger import digest
 from ..market.errors import PanelError
 from ..market.files.table import Table, read_table
-from .instants import PLAIN, from_iso
-from .lines import FIELDS, OTHER_NAMES
+from .instants import PLAIN_FORMAT, from_iso
+from .lines import FIELD_SYNONYMS, RECORD_FIELDS
 from .records import Findings, RawRecord
 
-NEEDED = ("published", "body")
+NEEDED_COLUMNS = ("published", "body")
 
 
 def read_rows(path: Path, findings: Findings) -> list[RawRecord]:
@@ -27,7 +27,7 @@ def read_rows(path: Path, findings: Findings) -> list[RawRecord]:
     for broken in (*table.clashes, *table.broken):
         findings.add(broken.row, broken.column, broken.message)
     columns = _columns(table, findings)
-    for name in NEEDED:
+    for name in NEEDED_COLUMNS:
         if name not in columns and not (name == "body" and "title" in columns):
             findings.add(0, name, "the column is missing", ", ".join(table.columns), "time_utc, symbol, text")
     if findings.findings:
@@ -35,23 +35,23 @@ def read_rows(path: Path, findings: Findings) -> list[RawRecord]:
     names = list(columns)
     rows = zip(*columns.values(), strict=True)
     numbers = table.row_numbers.tolist()
-    return [_raw(number, dict(zip(names, row, strict=True))) for number, row in zip(numbers, rows, strict=True)]
+    return [_make_record(number, dict(zip(names, row, strict=True))) for number, row in zip(numbers, rows, strict=True)]
 
 
 def _columns(table: Table, findings: Findings) -> dict[str, list[str]]:
     """Return the columns that are read, as text, by the names of fields."""
     found: dict[str, list[str]] = {}
     for column, values in table.columns.items():
-        name = OTHER_NAMES.get(column, column)
-        if name not in FIELDS:
+        name = FIELD_SYNONYMS.get(column, column)
+        if name not in RECORD_FIELDS:
             continue
         if name in found:
             findings.add(0, column, f"{name} is there twice, under two names")
-        found[name] = _as_text(column, values, findings)
+        found[name] = _column_text(column, values, findings)
     return found
 
 
-def _as_text(column: str, values: pa.ChunkedArray, findings: Findings) -> list[str]:
+def _column_text(column: str, values: pa.ChunkedArray, findings: Findings) -> list[str]:
     """Return a column as text, an empty one for a missing cell; instants without a zone are UTC."""
     kind = values.type
     if pa.types.is_timestamp(kind):
@@ -60,11 +60,11 @@ def _as_text(column: str, values: pa.ChunkedArray, findings: Findings) -> list[s
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return [",".join(cell or ()) for cell in values.to_pylist()]
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_date(kind):
-        findings.add(0, column, "the column holds neither text nor instants", kind, PLAIN)
+        findings.add(0, column, "the column holds neither text nor instants", kind, PLAIN_FORMAT)
         return [""] * len(values)
     return [cell or "" for cell in values.cast(pa.string()).to_pylist()]
 
 
-def _raw(number: int, fields: dict[str, str]) -> RawRecord:
+def _make_record(number: int, fields: dict[str, str]) -> RawRecord:
     """Return the record of a row; what is hashed is the row as canonical JSON."""
-    return RawRecord(number, fields, digest(fields).encode(), lambda text: from_iso(text, zoned=False), PLAIN)
+    return RawRecord(number, fields, digest(fields).encode(), lambda text: from_iso(text, zoned=False), PLAIN_FORMAT)

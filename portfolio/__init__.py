@@ -9,22 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .blend import blended
+    from .blend import blend_values
 
-PLACES = {
-    "blended": "blend",
+PUBLIC_MODULES = {
+    "blend_values": "blend",
 }
 """Public names and their modules."""
 
 __all__ = [
-    "blended",
+    "blend_values",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
-    if name in PLACES:
-        value = getattr(import_module(f".{PLACES[name]}", __name__), name)
+    if name in PUBLIC_MODULES:
+        value = getattr(import_module(f".{PUBLIC_MODULES[name]}", __name__), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

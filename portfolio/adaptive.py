@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .combiners import LEAST_DAYS, Kind
-from .moments import Moments, known_by
+from .combiners import MIN_KNOWN_DAYS, CombinerKind
+from .moments import RankMoments, last_known_rows
 
 __all__ = ["Adaptive"]
 
@@ -31,11 +31,11 @@ Series = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Sums = tuple[Series, Series]
 
-STEP = 5
+LEARNING_STEP_DAYS = 5
 """Weights are learnt anew every so many days and held between: evidence of a week changes little, and trading costs."""
-EQUAL, LONG, RECENT, STATE = 0.25, 0.25, 0.25, 0.25
+EQUAL_PRIOR, LONG_PRIOR, RECENT_PRIOR, STATE_PRIOR = 0.25, 0.25, 0.25, 0.25
 """Prior shares of the four kinds of learners."""
-LIKENESS = 0.2
+STATE_BANDWIDTH = 0.2
 """Distance of two days, in the share of days by which states are told, at which the one counts for 0.6 of the other."""
 PRIOR_DAYS = 60
 """Days that are taken to have shown daily RankICs no wilder than the names make them."""
@@ -66,11 +66,11 @@ class Adaptive:
     horizon: int
     memories: tuple[float, ...] = (504.0, 252.0, 126.0)
     restraints: tuple[float, ...] = (30.0, 120.0, 500.0)
-    name: Kind = "adaptive"
+    name: CombinerKind = "adaptive"
 
-    def weights(self, moments: Moments, allowed: Flags, states: Series | None = None) -> Series:
+    def weights(self, moments: RankMoments, allowed: Flags, states: Series | None = None) -> Series:
         """Return the mixture's weights; see `combiners.Combiner`."""
-        school = _School(moments, allowed, known_by(allowed, self.horizon), states)
+        school = _TrainingDays(moments, allowed, last_known_rows(allowed, self.horizon), states)
         learners = [_Learner(one.prior, np.maximum(one.weights, 0.0)) for one in self._learners(school)]
         daily = np.stack([school.each_day(one.weights) for one in learners])
         share = school.shares(daily, np.array([one.prior for one in learners]), self.horizon)
@@ -79,44 +79,44 @@ class Adaptive:
         usable = school.taught[:, None] & (total > 0)
         return school.each_day(np.where(usable, mixed / np.where(usable, total, 1.0), 1.0 / moments.factors))
 
-    def _learners(self, school: _School) -> Iterator[_Learner]:
+    def _learners(self, school: _TrainingDays) -> Iterator[_Learner]:
         equal = school.scaled_evenly()
-        yield _Learner(EQUAL, equal)
+        yield _Learner(EQUAL_PRIOR, equal)
         all_days = school.sums(None)
-        plain = {each: _shrunk(all_days, each, equal) for each in self.restraints}
+        plain = {each: _shrink_weights(all_days, each, equal) for each in self.restraints}
         for found in plain.values():
-            yield _Learner(LONG / len(plain), found)
+            yield _Learner(LONG_PRIOR / len(plain), found)
         middle = self.restraints[len(self.restraints) // 2]
         yield from self._recent(school, plain[middle])
         if school.states is not None:
-            yield from self._by_state(school, plain[middle])
+            yield from self._state_learners(school, plain[middle])
 
-    def _recent(self, school: _School, long: Series) -> Iterator[_Learner]:
-        share = RECENT / len(self.memories) / len(self.restraints)
+    def _recent(self, school: _TrainingDays, long: Series) -> Iterator[_Learner]:
+        share = RECENT_PRIOR / len(self.memories) / len(self.restraints)
         for memory in self.memories:
             sums = school.sums(memory)
             for restraint in self.restraints:
-                yield _Learner(share, _shrunk(sums, restraint, long))
+                yield _Learner(share, _shrink_weights(sums, restraint, long))
 
-    def _by_state(self, school: _School, long: Series) -> Iterator[_Learner]:
+    def _state_learners(self, school: _TrainingDays, long: Series) -> Iterator[_Learner]:
         """Yield learners by one state each, over all days and over recent ones."""
         assert school.states is not None
         few, middle = self.restraints[0], self.restraints[len(self.restraints) // 2]
         slow = self.memories[0]
-        plainer = {None: long, slow: _shrunk(school.sums(slow), middle, long)}
-        share = STATE / len(school.states) / 4
+        plainer = {None: long, slow: _shrink_weights(school.sums(slow), middle, long)}
+        share = STATE_PRIOR / len(school.states) / 4
         for state in school.states:
             for memory, base in plainer.items():
                 sums = school.sums(memory, state)
                 for restraint in (few, middle):
-                    yield _Learner(share, _shrunk(sums, restraint, base))
+                    yield _Learner(share, _shrink_weights(sums, restraint, base))
 
 
 @dataclass(frozen=True, eq=False)
-class _School:
-    """What is taught on each day of learning: every `STEP`-th day, from what is known by then."""
+class _TrainingDays:
+    """What is taught on each day of learning: every `LEARNING_STEP_DAYS`-th day, from what is known by then."""
 
-    moments: Moments
+    moments: RankMoments
     allowed: Flags
     last: NDArray[np.int64]
     states: Series | None
@@ -124,7 +124,7 @@ class _School:
     @property
     def days(self) -> NDArray[np.int64]:
         """Return the days of learning, ``[U]``."""
-        return np.arange(0, self.moments.days, STEP)
+        return np.arange(0, self.moments.days, LEARNING_STEP_DAYS)
 
     @property
     def use(self) -> Flags:
@@ -136,11 +136,11 @@ class _School:
         """Tell on which days of learning enough is known, ``[U]``."""
         known = np.cumsum(self.use)
         last = self.last[self.days]
-        return (last >= 0) & (known[last] >= LEAST_DAYS)
+        return (last >= 0) & (known[last] >= MIN_KNOWN_DAYS)
 
     def each_day(self, weights: Series) -> Series:
         """Hold each day of learning's weights until the next, ``[T, K]``."""
-        return np.repeat(weights, STEP, axis=0)[: self.moments.days]
+        return np.repeat(weights, LEARNING_STEP_DAYS, axis=0)[: self.moments.days]
 
     def sums(self, memory: float | None, state: Series | None = None) -> Sums:
         """Return gram and covariance added up over known days, ``[U, K, K]`` and ``[U, K]``.
@@ -156,7 +156,7 @@ class _School:
             age = np.where(last >= 0, order[last], 0)[:, None] - order[rows]
             weigh *= 0.5 ** (np.maximum(age, 0) / memory)
         if state is not None:
-            weigh *= np.exp(-0.5 * ((state[days][:, None] - state[rows]) / LIKENESS) ** 2)
+            weigh *= np.exp(-0.5 * ((state[days][:, None] - state[rows]) / STATE_BANDWIDTH) ** 2)
         size = self.moments.factors
         gram = weigh @ self.moments.gram[rows].reshape(len(rows), size * size)
         return gram.reshape(len(days), size, size), weigh @ self.moments.covariance[rows]
@@ -182,7 +182,7 @@ class _School:
         return found
 
 
-def _shrunk(sums: Sums, restraint: float, towards: Series) -> Series:
+def _shrink_weights(sums: Sums, restraint: float, towards: Series) -> Series:
     """Return the least-squares weights that are held to others by so many days of evidence."""
     gram, covariance = sums
     held = gram + restraint * np.eye(gram.shape[1])

@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence.errors import BookUnavailable
-from ..evidence.scoring.long_short import GROSS, YEAR, Costs, LongShort, annual_sharpe, long_short, sleeve_weights
+from ..evidence.scoring.long_short import (
+    GROSS,
+    TRADING_DAYS_PER_YEAR,
+    Costs,
+    LongShort,
+    annual_sharpe,
+    long_short,
+    sleeve_weights,
+)
 from ..extras import install_hint
 from ..factors import rank_rows
 from ..market import Panel
@@ -23,7 +31,7 @@ __all__ = ["Book", "Costs", "LongShort", "backtest", "long_short"]
 Frame = NDArray[np.float64]
 Series = NDArray[np.float64]
 
-START: Final = 1e8
+START_CASH: Final = 1e8
 """Money at the start: large, so that no order is too small for vectorbt."""
 
 
@@ -198,14 +206,14 @@ def _simulate(vectorbt: ModuleType, orders: _Orders, costs: Costs) -> Series:
             size_type="targetpercent",
             price=orders.price,
             fees=costs.side,
-            init_cash=START,
+            init_cash=START_CASH,
             cash_sharing=True,
             group_by=True,
             call_seq="auto",
             freq="1D",
         )
         value: Series = np.asarray(portfolio.value(), dtype=np.float64).ravel()
-    before: Series = np.append(START, value[:-1])
+    before: Series = np.append(START_CASH, value[:-1])
     return value / before - 1.0
 
 
@@ -220,18 +228,18 @@ def _account(dates: NDArray[np.datetime64], traded: Series, plain: _Path, costs:
         equity=equity,
         daily_returns=daily,
         sharpe=annual_sharpe(daily),
-        annual_return=_annual(daily),
+        annual_return=_annual_return(daily),
         max_drawdown=float((equity / highest - 1.0).min()),
         turnover_per_day=float(plain.traded.mean()) / 2 / GROSS,
         costs_paid=float(plain.cost.sum()),
         borrow_paid=float(borrow.sum()),
         plain_sharpe=annual_sharpe(check),
-        plain_annual_return=_annual(check),
+        plain_annual_return=_annual_return(check),
         plain_max_difference=float(np.abs(daily - check).max()),
     )
 
 
-def _annual(daily: Series) -> float:
+def _annual_return(daily: Series) -> float:
     """Return the compound return a year; NaN after ruin."""
     final = float(np.prod(1.0 + daily))
-    return final ** (YEAR / len(daily)) - 1.0 if final > 0 else math.nan
+    return final ** (TRADING_DAYS_PER_YEAR / len(daily)) - 1.0 if final > 0 else math.nan

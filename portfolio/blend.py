@@ -1,6 +1,6 @@
 """Several factors as one score: ranks in, weights learnt from labels that have ended, one frame out.
 
-The plain door to the combiners for whoever holds arrays and no campaign: `blended(values, labels, allowed)`.
+The plain door to the combiners for whoever holds arrays and no campaign: `blend_values(values, labels, allowed)`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .combiners import Combiner, Kind, combiner
-from .moments import UNIT, Moments, measure_moments, standard_ranks
+from .combiners import Combiner, CombinerKind, combiner
+from .moments import RANK_SCALE, RankMoments, measure_moments, standard_ranks
 
-__all__ = ["Blend", "blend", "blended", "slowed", "weighted"]
+__all__ = ["Blend", "blend", "blend_values", "slow_score", "weigh_ranks"]
 
 Series = NDArray[np.float64]
 Frame = NDArray[np.float32]
@@ -40,12 +40,12 @@ class Blend:
     signs: NDArray[np.int64]
 
 
-def blended(
+def blend_values(
     values: Sequence[NDArray[np.floating]] | NDArray[np.floating],
     labels: NDArray[np.floating],
     allowed: Flags,
     *,
-    kind: Kind = "adaptive",
+    kind: CombinerKind = "adaptive",
     horizon: int = 5,
     states: Series | None = None,
 ) -> Frame:
@@ -74,16 +74,16 @@ def blended(
 
 
 def blend(
-    ranks: Sequence[Frame], moments: Moments, allowed: Flags, how: Combiner, *, states: Series | None = None,
+    ranks: Sequence[Frame], moments: RankMoments, allowed: Flags, how: Combiner, *, states: Series | None = None,
     signs: NDArray[np.int64] | None = None,
 ) -> Blend:  # fmt: skip
     """Return factors weighed by a combiner; `ranks` and `moments` are as written, `signs` those of the allowed days if None."""
     turn = moments.signs(allowed) if signs is None else signs
     weights = how.weights(moments.turned(turn), allowed, states)
-    return Blend(weighted(ranks, weights * turn), weights, turn)
+    return Blend(weigh_ranks(ranks, weights * turn), weights, turn)
 
 
-def weighted(ranks: Sequence[Frame], weights: Series) -> Frame:
+def weigh_ranks(ranks: Sequence[Frame], weights: Series) -> Frame:
     """Return the weighted sum of standard ranks, ``[T, N]`` in [-0.5, 0.5].
 
     Notes
@@ -97,10 +97,10 @@ def weighted(ranks: Sequence[Frame], weights: Series) -> Frame:
         seen = ~np.isnan(each)
         total += np.where(seen, each, 0.0) * weights[:, place, None]
         spoken |= seen
-    return np.where(spoken, total / UNIT, np.nan).astype(np.float32)
+    return np.where(spoken, total / RANK_SCALE, np.nan).astype(np.float32)
 
 
-def slowed(score: Frame, rate: float) -> Frame:
+def slow_score(score: Frame, rate: float) -> Frame:
     """Return a score that goes from where it stood a share of the way to where it should be, every day.
 
     Parameters

@@ -15,25 +15,25 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.scoring.metrics import tidy
+from ..evidence.scoring.metrics import round_significant
 from ..evidence.scoring.profile import Profiler
 from ..evidence.scoring.scorer import Scorer
 from ..evidence.settings import EvidenceSettings
 from ..evidence.windows import Windows
-from .blend import Blend, blend, slowed
-from .combination import Part, combine
-from .combiners import KINDS, Kind, combiner
-from .comparison import Entrant, table
+from .blend import Blend, blend, slow_score
+from .combination import CombinationPart, combine_ranks
+from .combiners import COMBINER_KINDS, CombinerKind, combiner
+from .comparison import Entrant, compare_combiners
 from .market_state import market_states
-from .moments import Moments, measure_moments, standard_ranks
+from .moments import RankMoments, measure_moments, standard_ranks
 from .trading_rate import trading_rate
 
-__all__ = ["Combination", "Combining", "Judged"]
+__all__ = ["Combination", "Combining", "JudgedRun"]
 
 Frame = NDArray[np.float32]
 
-BEST = "best"
-WALKED = (
+BEST_COMBINER = "best"
+WALK_FORWARD_NOTE = (
     "Each day's weights rest on labels that had ended by then, so these are walk-forward figures; but the factors were found, "
     "and their signs and the trading rate chosen, on search, and the factors were accepted on selection, so that all rows "
     "flatter alike."
@@ -58,10 +58,10 @@ class Combination:
         The score as it would be traded at once, ``[T, N]``.
     """
 
-    kind: Kind
+    kind: CombinerKind
     rate: float
     chosen: str
-    parts: Sequence[Part]
+    parts: Sequence[CombinationPart]
     score: Frame
     weights: NDArray[np.float64]
     at_once: Frame
@@ -69,12 +69,12 @@ class Combination:
     def signed_weights(self, day: int = -1) -> dict[str, float]:
         """Return each factor's weight at the close of a day, times its sign."""
         return {
-            part.factor_id: float(tidy(float(weight)) or 0.0) * part.sign
+            part.factor_id: float(round_significant(float(weight)) or 0.0) * part.sign
             for part, weight in zip(self.parts, self.weights[day], strict=True)
         }
 
 
-class Judged(Protocol):
+class JudgedRun(Protocol):
     """The run whose factors are combined: the days and the rules by which they were judged."""
 
     @property
@@ -94,8 +94,8 @@ class Judged(Protocol):
 class Combining:
     """Combines the accepted factors of one run in every way, each made once."""
 
-    judged: Judged
-    parts: Sequence[Part]
+    judged: JudgedRun
+    parts: Sequence[CombinationPart]
 
     def chosen(self) -> Combination:
         """Return the combination that the settings ask for."""
@@ -106,12 +106,12 @@ class Combining:
             return self.made(self._best(), "highest Sharpe ratio after costs in walk-forward on search")
         return self.made(asked, "named by evidence.combination")
 
-    def made(self, kind: Kind, chosen: str) -> Combination:
+    def made(self, kind: CombinerKind, chosen: str) -> Combination:
         """Return the combination by one combiner; each is made once."""
         if kind not in self._made:
             found = self._blend(kind)
             rate = self.judged.settings.trading_rate or self._rate(found.score)
-            score = slowed(found.score, rate)
+            score = slow_score(found.score, rate)
             self._made[kind] = Combination(kind, rate, "", self.parts, score, found.weights, found.score)
         return replace(self._made[kind], chosen=chosen)
 
@@ -121,30 +121,30 @@ class Combining:
             return None
         windows = (self.judged.windows.search, self.judged.windows.selection)
         profilers = {window.name: Profiler(self.judged.scorer, window) for window in windows}
-        made = {kind: self.made(kind, "") for kind in KINDS}
+        made = {kind: self.made(kind, "") for kind in COMBINER_KINDS}
         entrants: dict[str, Entrant] = {kind: Entrant(each.at_once, each.score) for kind, each in made.items()}
-        rates = {kind: tidy(each.rate) for kind, each in made.items()}
-        return {"note": WALKED, "trading_rate": rates, **table(entrants, profilers)}
+        rates = {kind: round_significant(each.rate) for kind, each in made.items()}
+        return {"note": WALK_FORWARD_NOTE, "trading_rate": rates, **compare_combiners(entrants, profilers)}
 
-    def _best(self) -> Kind:
+    def _best(self) -> CombinerKind:
         scorer, search = self.judged.scorer, self.judged.windows.search
-        sharpes = {kind: scorer.score(self.made(kind, "").score, search, 1).net_sharpe for kind in KINDS}
-        known = [kind for kind in KINDS if not np.isnan(sharpes[kind])] or [KINDS[0]]
+        sharpes = {kind: scorer.score(self.made(kind, "").score, search, 1).net_sharpe for kind in COMBINER_KINDS}
+        known = [kind for kind in COMBINER_KINDS if not np.isnan(sharpes[kind])] or [COMBINER_KINDS[0]]
         return max(known, key=lambda kind: sharpes[kind])
 
-    def _blend(self, kind: Kind) -> Blend:
+    def _blend(self, kind: CombinerKind) -> Blend:
         """Return the combination by one combiner as it would be traded at once."""
         how = combiner(kind, self.judged.settings.horizon_days)
         if kind == "equal":
             even = np.full((self.judged.scorer.panel.days, len(self.parts)), 1.0 / len(self.parts))
-            return Blend(combine(self.parts), even, self._signs)
-        return blend(self._ranks, self._moments, self._allowed, how, states=self._states, signs=self._signs)
+            return Blend(combine_ranks(self.parts), even, self._signs)
+        return blend(self._ranks, self._moments, self._teaching_days, how, states=self._states, signs=self._signs)
 
     def _rate(self, score: Frame) -> float:
         return trading_rate(score, self.judged.scorer, self.judged.windows.search)
 
     @cached_property
-    def _made(self) -> dict[Kind, Combination]:
+    def _made(self) -> dict[CombinerKind, Combination]:
         return {}
 
     @cached_property
@@ -160,12 +160,12 @@ class Combining:
         return np.array([part.sign for part in self.parts], dtype=np.int64)
 
     @cached_property
-    def _allowed(self) -> NDArray[np.bool_]:
+    def _teaching_days(self) -> NDArray[np.bool_]:
         """Tell which days teach: those whose labels ended before the first sealed day, `[T]`."""
         horizon, sealed = self.judged.settings.horizon_days, self.judged.windows.sealed
         return np.arange(self.judged.scorer.panel.days) + 1 + horizon < sealed.start
 
     @cached_property
-    def _moments(self) -> Moments:
-        label = np.where(self._allowed[:, None], self.judged.scorer.main_label, np.nan)
+    def _moments(self) -> RankMoments:
+        label = np.where(self._teaching_days[:, None], self.judged.scorer.main_label, np.nan)
         return measure_moments(self._ranks, label)

@@ -15,7 +15,7 @@ from ..market import Panel
 
 
 @dataclass(frozen=True)
-class Part:
+class CombinationPart:
     """One accepted factor or set in the combination; `sign` is its direction on search."""
 
     factor_id: str
@@ -23,7 +23,7 @@ class Part:
     values: NDArray[np.float32]
 
 
-def combine(parts: Sequence[Part]) -> NDArray[np.float32]:
+def combine_ranks(parts: Sequence[CombinationPart]) -> NDArray[np.float32]:
     """Return the mean of the parts' ranks, each centred at 0 and turned by its sign.
 
     Parameters

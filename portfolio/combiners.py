@@ -12,16 +12,25 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .moments import Moments, known_by
+from .moments import RankMoments, last_known_rows
 
-__all__ = ["KINDS", "Combiner", "Equal", "Kind", "Ridge", "combiner", "evenly", "expanding"]
+__all__ = [
+    "COMBINER_KINDS",
+    "Combiner",
+    "CombinerKind",
+    "Equal",
+    "Ridge",
+    "combiner",
+    "equal_weights",
+    "expanding_sums",
+]
 
 Series = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Kind = Literal["equal", "ridge", "adaptive"]
+CombinerKind = Literal["equal", "ridge", "adaptive"]
 
-KINDS: tuple[Kind, ...] = ("equal", "ridge", "adaptive")
-LEAST_DAYS = 60
+COMBINER_KINDS: tuple[CombinerKind, ...] = ("equal", "ridge", "adaptive")
+MIN_KNOWN_DAYS = 60
 """Known days before which nothing is learnt: weights are equal."""
 STRENGTHS = (5.0, 20.0, 80.0, 320.0, 1280.0)
 """Candidates for the strength of ridge, in days of evidence."""
@@ -31,11 +40,11 @@ class Combiner(Protocol):
     """Weighs factors. Frozen, without memory: equal moments, equal weights."""
 
     @property
-    def name(self) -> Kind:
+    def name(self) -> CombinerKind:
         """Return what settings call it."""
         ...
 
-    def weights(self, moments: Moments, allowed: Flags, states: Series | None = None) -> Series:
+    def weights(self, moments: RankMoments, allowed: Flags, states: Series | None = None) -> Series:
         """Return the weight of each factor at the close of each day, ``[T, K]``, absolute ones adding up to 1.
 
         Parameters
@@ -54,11 +63,11 @@ class Combiner(Protocol):
 class Equal:
     """All factors weigh the same."""
 
-    name: Kind = "equal"
+    name: CombinerKind = "equal"
 
-    def weights(self, moments: Moments, allowed: Flags, states: Series | None = None) -> Series:
+    def weights(self, moments: RankMoments, allowed: Flags, states: Series | None = None) -> Series:
         """Return equal weights."""
-        return evenly(moments)
+        return equal_weights(moments)
 
 
 @dataclass(frozen=True)
@@ -76,34 +85,34 @@ class Ridge:
 
     horizon: int
     strengths: tuple[float, ...] = STRENGTHS
-    name: Kind = "ridge"
+    name: CombinerKind = "ridge"
 
-    def weights(self, moments: Moments, allowed: Flags, states: Series | None = None) -> Series:
+    def weights(self, moments: RankMoments, allowed: Flags, states: Series | None = None) -> Series:
         """Return the weights of the strength that did best so far."""
-        last = known_by(allowed, self.horizon)
-        gram, covariance = expanding(moments, allowed, last)
+        last = last_known_rows(allowed, self.horizon)
+        gram, covariance = expanding_sums(moments, allowed, last)
         tried = [_ridge(gram, covariance, each) for each in self.strengths]
         losses = np.stack([moments.loss(each) for each in tried])
         so_far = np.cumsum(np.where(allowed, losses * moments.names, 0.0), axis=1)
         best = np.argmin(np.where(last >= 0, so_far[:, last], 0.0), axis=0)
         found = np.stack(tried)[best, np.arange(moments.days)]
-        return _settled(found, moments, allowed, last)
+        return _scale_weights(found, moments, allowed, last)
 
 
-def combiner(kind: Kind, horizon: int) -> Combiner:
+def combiner(kind: CombinerKind, horizon: int) -> Combiner:
     """Return a combiner by its name, for labels of `horizon` days."""
     from .adaptive import Adaptive
 
-    built: dict[Kind, Combiner] = {"equal": Equal(), "ridge": Ridge(horizon), "adaptive": Adaptive(horizon)}
+    built: dict[CombinerKind, Combiner] = {"equal": Equal(), "ridge": Ridge(horizon), "adaptive": Adaptive(horizon)}
     return built[kind]
 
 
-def evenly(moments: Moments) -> Series:
+def equal_weights(moments: RankMoments) -> Series:
     """Return equal weights for every day, ``[T, K]``."""
     return np.full((moments.days, moments.factors), 1.0 / moments.factors)
 
 
-def expanding(moments: Moments, allowed: Flags, last: NDArray[np.int64]) -> tuple[Series, Series]:
+def expanding_sums(moments: RankMoments, allowed: Flags, last: NDArray[np.int64]) -> tuple[Series, Series]:
     """Return sums of gram and covariance over all days known by each day, ``[T, K, K]`` and ``[T, K]``."""
     use = (allowed & (moments.names > 0)).astype(np.float64)
     gram = np.cumsum(moments.gram * use[:, None, None], axis=0)[last]
@@ -118,9 +127,9 @@ def _ridge(gram: Series, covariance: Series, strength: float) -> Series:
     return np.asarray(np.linalg.solve(held, covariance[..., None])[..., 0], dtype=np.float64)
 
 
-def _settled(weights: Series, moments: Moments, allowed: Flags, last: NDArray[np.int64]) -> Series:
+def _scale_weights(weights: Series, moments: RankMoments, allowed: Flags, last: NDArray[np.int64]) -> Series:
     """Scale weights to an absolute sum of 1; equal where too little is known, or where all are 0."""
     known = np.cumsum(allowed & (moments.names > 0))
     total = np.abs(weights).sum(axis=1)
-    usable = (last >= 0) & (known[last] >= LEAST_DAYS) & (total > 0)
-    return np.where(usable[:, None], weights / np.where(usable, total, 1.0)[:, None], evenly(moments))
+    usable = (last >= 0) & (known[last] >= MIN_KNOWN_DAYS) & (total > 0)
+    return np.where(usable[:, None], weights / np.where(usable, total, 1.0)[:, None], equal_weights(moments))

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.scoring.metrics import tidy
+from ..evidence.scoring.metrics import round_significant
 from ..evidence.scoring.profile import Profiler
 from .trading_rate import half_life
 
-__all__ = ["Difference", "Entrant", "difference", "figures", "table"]
+__all__ = ["Entrant", "PairedDifference", "bootstrap_difference", "combination_figures", "compare_combiners"]
 
 Series = NDArray[np.float64]
 Frame = NDArray[np.float32]
 
-BLOCK_PER_HORIZON = 4
+BOOTSTRAP_BLOCK_HORIZONS = 4
 """Days of a block for each day of the label: labels overlap, and factors' good weeks come together."""
-DRAWS = 2_000
-SEED = 20_130_606
-SHARE = 0.95
+BOOTSTRAP_DRAWS = 2_000
+BOOTSTRAP_SEED = 20_130_606
+INTERVAL_SHARE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Entrant:
 
 
 @dataclass(frozen=True)
-class Difference:
+class PairedDifference:
     """Mean of paired daily differences with the interval that holds it in 95 of 100 redrawn histories; NaN unknown."""
 
     mean: float
@@ -49,11 +49,13 @@ class Difference:
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form."""
-        numbers = {name: tidy(getattr(self, name)) for name in ("mean", "low", "high")}
+        numbers = {name: round_significant(getattr(self, name)) for name in ("mean", "low", "high")}
         return {**numbers, "days": self.days, "tie": self.is_tie}
 
 
-def difference(one: Series, other: Series, horizon: int, *, draws: int = DRAWS, seed: int = SEED) -> Difference:
+def bootstrap_difference(
+    one: Series, other: Series, horizon: int, *, draws: int = BOOTSTRAP_DRAWS, seed: int = BOOTSTRAP_SEED
+) -> PairedDifference:
     """Compare two daily series of the same days by the circular block bootstrap.
 
     Parameters
@@ -71,30 +73,30 @@ def difference(one: Series, other: Series, horizon: int, *, draws: int = DRAWS, 
     """
     paired = one - other
     paired = paired[~np.isnan(paired)]
-    days, block = len(paired), BLOCK_PER_HORIZON * horizon
+    days, block = len(paired), BOOTSTRAP_BLOCK_HORIZONS * horizon
     if days < 2 * block:
-        return Difference(float(paired.mean()) if days else float("nan"), float("nan"), float("nan"), days)
+        return PairedDifference(float(paired.mean()) if days else float("nan"), float("nan"), float("nan"), days)
     around = np.concatenate([paired, paired[: block - 1]])
     sums = np.convolve(around, np.ones(block), mode="valid")
     starts = np.random.default_rng(seed).integers(0, days, (draws, -(-days // block)))
     means = sums[starts].mean(axis=1) / block
-    low, high = np.quantile(means, [(1 - SHARE) / 2, (1 + SHARE) / 2])
-    return Difference(float(paired.mean()), float(low), float(high), days)
+    low, high = np.quantile(means, [(1 - INTERVAL_SHARE) / 2, (1 + INTERVAL_SHARE) / 2])
+    return PairedDifference(float(paired.mean()), float(low), float(high), days)
 
 
-def figures(score: Frame, profiler: Profiler) -> dict[str, Any]:
+def combination_figures(score: Frame, profiler: Profiler) -> dict[str, Any]:
     """Return what a combination shows on a window: RankIC, t, turnover, Sharpe, half-life, capacity."""
     window = profiler.window
     sheet = profiler.scorer.score(score, window, 1)
     named = ("rank_ic", "t", "turnover", "gross_sharpe", "net_sharpe")
     return {
-        **{name: tidy(getattr(sheet, name)) for name in named},
-        "half_life_days": tidy(half_life(score, window)),
+        **{name: round_significant(getattr(sheet, name)) for name in named},
+        "half_life_days": round_significant(half_life(score, window)),
         "capacity": profiler.capacity(score),
     }
 
 
-def paired(entrants: Mapping[str, Entrant], profiler: Profiler) -> list[dict[str, Any]]:
+def compare_pairs(entrants: Mapping[str, Entrant], profiler: Profiler) -> list[dict[str, Any]]:
     """Return the differences of each pair: of the daily RankIC at once, and of the daily return after costs as traded.
 
     The first tells the combiners apart, whatever the rates; the second is what the rates are chosen for.
@@ -107,20 +109,20 @@ def paired(entrants: Mapping[str, Entrant], profiler: Profiler) -> list[dict[str
         {
             "of": one,
             "less": other,
-            "rank_ic": difference(told[one], told[other], horizon).record(),
-            "net_return": difference(earned[one], earned[other], horizon).record(),
+            "rank_ic": bootstrap_difference(told[one], told[other], horizon).record(),
+            "net_return": bootstrap_difference(earned[one], earned[other], horizon).record(),
         }
         for place, one in enumerate(names)
         for other in names[:place]
     ]
 
 
-def table(entrants: Mapping[str, Entrant], profilers: Mapping[str, Profiler]) -> dict[str, Any]:
+def compare_combiners(entrants: Mapping[str, Entrant], profilers: Mapping[str, Profiler]) -> dict[str, Any]:
     """Return figures and paired differences of several combinations on each window, by the window's name."""
     return {
         name: {
-            "combiners": {kind: figures(each.traded, profiler) for kind, each in entrants.items()},
-            "differences": paired(entrants, profiler),
+            "combiners": {kind: combination_figures(each.traded, profiler) for kind, each in entrants.items()},
+            "differences": compare_pairs(entrants, profiler),
         }
         for name, profiler in profilers.items()
     }

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from ..evidence.scoring.exposures import market_return
 from ..market import Panel
 
-__all__ = ["STATES", "market_states"]
+__all__ = ["STATE_NAMES", "market_states"]
 
 Series = NDArray[np.float64]
 
-STATES = ("volatility", "dispersion", "trend")
-SHORT, LONG = 20, 60
-LOOK_BACK = 756
-"""Days with which a day is compared, three years; at least `LONG` of them must be there."""
-MIDDLE = 0.5
+STATE_NAMES = ("volatility", "dispersion", "trend")
+SHORT_DAYS, LONG_DAYS = 20, 60
+LOOK_BACK_DAYS = 756
+"""Days with which a day is compared, three years; at least `LONG_DAYS` of them must be there."""
+UNKNOWN_STATE = 0.5
 
 
 def market_states(panel: Panel) -> Series:
@@ -30,9 +30,9 @@ def market_states(panel: Panel) -> Series:
     """
     market = market_return(panel)
     spread = _spread(np.where(panel.universe, panel.fields["returns"], np.nan))
-    wild = _trailing(market, SHORT, np.std)
-    trend = _trailing(np.log1p(market), LONG, np.sum)
-    return np.stack([_standing(each) for each in (wild, _trailing(spread, SHORT, np.mean), trend)])
+    wild = _trailing_statistic(market, SHORT_DAYS, np.std)
+    trend = _trailing_statistic(np.log1p(market), LONG_DAYS, np.sum)
+    return np.stack([_trailing_share(each) for each in (wild, _trailing_statistic(spread, SHORT_DAYS, np.mean), trend)])
 
 
 def _spread(returns: Series) -> Series:
@@ -45,7 +45,7 @@ def _spread(returns: Series) -> Series:
     return found
 
 
-def _trailing(series: Series, days: int, of: object) -> Series:
+def _trailing_statistic(series: Series, days: int, of: object) -> Series:
     """Return a statistic of the last `days` values, NaN before there are so many."""
     out = np.full(len(series), np.nan)
     if len(series) >= days:
@@ -54,12 +54,12 @@ def _trailing(series: Series, days: int, of: object) -> Series:
     return out
 
 
-def _standing(series: Series) -> Series:
-    """Return the share of the last `LOOK_BACK` known values that lie below each."""
-    out = np.full(len(series), MIDDLE)
+def _trailing_share(series: Series) -> Series:
+    """Return the share of the last `LOOK_BACK_DAYS` known values that lie below each."""
+    out = np.full(len(series), UNKNOWN_STATE)
     for day in np.flatnonzero(~np.isnan(series)):
-        before = series[max(day - LOOK_BACK + 1, 0) : day + 1]
+        before = series[max(day - LOOK_BACK_DAYS + 1, 0) : day + 1]
         before = before[~np.isnan(before)]
-        if len(before) >= LONG:
+        if len(before) >= LONG_DAYS:
             out[day] = np.mean(before < series[day])
     return out

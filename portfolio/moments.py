@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 from ..factors import rank_rows
 
-__all__ = ["FEWEST_NAMES", "Moments", "known_by", "measure_moments", "standard_ranks"]
+__all__ = ["MIN_MOMENT_NAMES", "RankMoments", "last_known_rows", "measure_moments", "standard_ranks"]
 
 Series = NDArray[np.float64]
 Frame = NDArray[np.float32]
 
-FEWEST_NAMES = 10
+MIN_MOMENT_NAMES = 10
 """Names with a label below which a day teaches nothing."""
-UNIT = float(np.sqrt(12.0))
+RANK_SCALE = float(np.sqrt(12.0))
 """Turns a centred percentile rank into one of deviation 1."""
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class RankMoments:
     """Second moments of the names that have a label.
 
     Attributes
@@ -52,10 +52,10 @@ class Moments:
         """Count the factors."""
         return int(self.covariance.shape[1])
 
-    def turned(self, signs: Sequence[int] | NDArray[np.int64]) -> Moments:
+    def turned(self, signs: Sequence[int] | NDArray[np.int64]) -> RankMoments:
         """Return the moments of factors held in other directions, 1 or -1 each."""
         turn = np.asarray(signs, dtype=np.float64)
-        return Moments(self.gram * turn[:, None] * turn, self.covariance * turn, self.names)
+        return RankMoments(self.gram * turn[:, None] * turn, self.covariance * turn, self.names)
 
     def signs(self, allowed: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the direction of each factor's mean RankIC over some days, ``[K]``; 1 where it is 0."""
@@ -71,7 +71,7 @@ class Moments:
         return found
 
 
-def measure_moments(ranks: Sequence[Frame] | NDArray[np.floating], labels: NDArray[np.floating]) -> Moments:
+def measure_moments(ranks: Sequence[Frame] | NDArray[np.floating], labels: NDArray[np.floating]) -> RankMoments:
     """Return the second moments of factors and labels.
 
     Parameters
@@ -84,7 +84,7 @@ def measure_moments(ranks: Sequence[Frame] | NDArray[np.floating], labels: NDArr
     target = standard_ranks(labels)
     seen = ~np.isnan(target)
     count = seen.sum(axis=1)
-    names = np.where(count >= FEWEST_NAMES, count, 0)
+    names = np.where(count >= MIN_MOMENT_NAMES, count, 0)
     days, size = len(target), len(ranks)
     gram, covariance = np.zeros((days, size, size)), np.zeros((days, size))
     for day in np.flatnonzero(names):
@@ -92,16 +92,16 @@ def measure_moments(ranks: Sequence[Frame] | NDArray[np.floating], labels: NDArr
         shown = np.nan_to_num(np.stack([each[day][row] for each in ranks]).astype(np.float64))
         gram[day] = shown @ shown.T / names[day]
         covariance[day] = shown @ target[day][row] / names[day]
-    return Moments(gram, covariance, names.astype(np.float64))
+    return RankMoments(gram, covariance, names.astype(np.float64))
 
 
 def standard_ranks(values: NDArray[np.floating]) -> Frame:
     """Return each day's percentile ranks, centred at 0 with deviation 1, ``[T, N]``; NaN stays NaN."""
-    found = UNIT * (rank_rows(np.ascontiguousarray(values)) - 0.5)
+    found = RANK_SCALE * (rank_rows(np.ascontiguousarray(values)) - 0.5)
     return found.astype(np.float32)
 
 
-def known_by(allowed: NDArray[np.bool_], horizon: int) -> NDArray[np.int64]:
+def last_known_rows(allowed: NDArray[np.bool_], horizon: int) -> NDArray[np.int64]:
     """Return the last row that each day may learn from, ``[T]``, -1 where there is none.
 
     The label of row s ends at the open of s + 1 + `horizon`, so it is known at the close of that day and later; rows that

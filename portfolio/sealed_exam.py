@@ -8,14 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.gate.mean_test import borne_out, proof
-from ..evidence.scoring.metrics import Sheet, tidy
+from ..evidence.gate.mean_test import confirm_p_value, proof
+from ..evidence.scoring.metrics import FactorMetrics, round_significant
 from ..ledger import Ledger, Opening, WindowKey
-from .choose import Judged
-from .combination import Part
+from .choose import JudgedRun
+from .combination import CombinationPart
 
 
-class Recorded(Judged, Protocol):
+class RecordedRun(JudgedRun, Protocol):
     """A run that is on record."""
 
     @property
@@ -27,7 +27,9 @@ class Recorded(Judged, Protocol):
         """Return the record."""
 
 
-def examine(judged: Recorded, parts: Sequence[Part], score: NDArray[np.float32], reason: str) -> dict[str, Any]:
+def run_sealed_exam(
+    judged: RecordedRun, parts: Sequence[CombinationPart], score: NDArray[np.float32], reason: str
+) -> dict[str, Any]:
     """Open the sealed window and return what it says of the combination `[T, N]` and of each part.
 
     The opening is in the ledger before the look. A run that opened it already, and was cut short, goes on under the same
@@ -36,7 +38,7 @@ def examine(judged: Recorded, parts: Sequence[Part], score: NDArray[np.float32],
     window, ledger = judged.windows.sealed, judged.ledger
     key = judged.windows.key(window)
     number = ledger.record_opening(Opening(judged.run, key, reason))
-    kept = begun(judged)
+    kept = find_own_opening(judged)
     sheet = judged.scorer.score(score, window, 1)
     singles = {each.factor_id: judged.scorer.score(each.values, window, each.sign) for each in parts}
     return {
@@ -50,7 +52,7 @@ def examine(judged: Recorded, parts: Sequence[Part], score: NDArray[np.float32],
     }
 
 
-def begun(judged: Recorded) -> Opening | None:
+def find_own_opening(judged: RecordedRun) -> Opening | None:
     """Return the opening that this run has written, if it has."""
     key = judged.windows.key(judged.windows.sealed)
     own = [each for each in judged.ledger.openings(key) if each.run == judged.run and each.window == key]
@@ -68,14 +70,14 @@ def earlier_openings(ledger: Ledger, key: WindowKey, run: str) -> list[dict[str,
     ]
 
 
-def _line(judged: Recorded, one: Part, sheet: Sheet) -> dict[str, Any]:
+def _line(judged: RecordedRun, one: CombinationPart, sheet: FactorMetrics) -> dict[str, Any]:
     """Return what the sealed days say of one factor, in the direction in which it is held."""
     named = {"rank_ic": sheet.rank_ic, "t": sheet.t, "net_sharpe": sheet.net_sharpe}
-    figures = {name: tidy(value) for name, value in named.items()}
+    figures = {name: round_significant(value) for name, value in named.items()}
     return {"sign": one.sign, "days": sheet.days, **figures, **_significance(judged, one.values, one.sign)}
 
 
-def _significance(judged: Recorded, values: NDArray[np.float32], sign: int) -> dict[str, Any]:
+def _significance(judged: RecordedRun, values: NDArray[np.float32], sign: int) -> dict[str, Any]:
     """Return the one-sided p-value of one exam on its own, by the test that the settings name; None after too few days.
 
     Where what is held is tested, the labels must bear it out as they must at the gate, and their p-value is told too.
@@ -87,6 +89,10 @@ def _significance(judged: Recorded, values: NDArray[np.float32], sign: int) -> d
         return {"p_value": None}
     agreed = labels.p_value(sign)
     if held is None:
-        return {"p_value": tidy(agreed)}
+        return {"p_value": round_significant(agreed)}
     tested = proof(daily, held, settings.horizon_days, scorer.lag).p_value(sign)
-    return {"p_value": tidy(borne_out(tested, agreed, settings.watch_p)), "test": "held", "p_labels": tidy(agreed)}
+    return {
+        "p_value": round_significant(confirm_p_value(tested, agreed, settings.watch_p)),
+        "test": "held",
+        "p_labels": round_significant(agreed),
+    }

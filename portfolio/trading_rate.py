@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..evidence.scoring.scorer import Scorer
 from ..evidence.windows import Window
-from .blend import slowed
+from .blend import slow_score
 
 __all__ = ["RATES", "half_life", "net_sharpes", "trading_rate"]
 
@@ -34,7 +34,7 @@ def trading_rate(score: Frame, scorer: Scorer, search: Window) -> float:
 
 def net_sharpes(score: Frame, scorer: Scorer, window: Window) -> Mapping[float, float]:
     """Return the Sharpe ratio after costs at each rate."""
-    return {rate: scorer.score(slowed(score, rate), window, 1).net_sharpe for rate in RATES}
+    return {rate: scorer.score(slow_score(score, rate), window, 1).net_sharpe for rate in RATES}
 
 
 def half_life(score: Frame, window: Window, days: int = 5) -> float:

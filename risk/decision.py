@@ -7,7 +7,7 @@ from typing import Final, NoReturn
 
 from ..ledger import JSON
 from .errors import NotApproved
-from .rules import Check
+from .rules import RuleCheck
 from .signal import Signal
 
 SEAL: Final = object()
@@ -69,7 +69,7 @@ class Ruling:
     asset: str
     signal: dict[str, JSON]
     approved: bool
-    checks: tuple[Check, ...]
+    checks: tuple[RuleCheck, ...]
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ class Decision:
     id: str
     approved: tuple[Approved, ...]
     rulings: tuple[Ruling, ...]
-    book: tuple[Check, ...]
+    book: tuple[RuleCheck, ...]
     policy: str
     day: str
 

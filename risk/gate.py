@@ -16,7 +16,7 @@ from datetime import date
 from ..ledger import JSON, digest
 from .decision import SEAL, Approved, Decision, Ruling
 from .policy import Policy
-from .rules import Asked, Check, Totals, book_checks, own_checks, refuses
+from .rules import RuleCheck, SignalChange, Totals, book_checks, has_refusal, own_checks
 from .signal import Signal, find_mistake
 from .state import BookState
 
@@ -46,13 +46,13 @@ def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: dat
     cases = [
         _Case(asked, own_checks(asked, state, policy, now))
         for signal, form in zip(ordered, forms, strict=True)
-        if not refuses(form)
-        for asked in [Asked(signal, state.positions.get(signal.asset, 0))]
+        if not has_refusal(form)
+        for asked in [SignalChange(signal, state.positions.get(signal.asset, 0))]
     ]
     together = {case.asked.signal.asset: checks for case, checks in _weigh(cases, state, policy)}
     own = {case.asked.signal.asset: case.checks for case in cases}
     rulings = tuple(
-        _rule(signal, form if refuses(form) else (*form, *own[signal.asset], *together[signal.asset]))
+        _rule(signal, form if has_refusal(form) else (*form, *own[signal.asset], *together[signal.asset]))
         for signal, form in zip(ordered, forms, strict=True)
     )
     return _decision(ordered, rulings, state, policy, now)
@@ -62,21 +62,21 @@ def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: dat
 class _Case:
     """A well-formed signal and the rules that look at it alone."""
 
-    asked: Asked
-    checks: tuple[Check, ...]
+    asked: SignalChange
+    checks: tuple[RuleCheck, ...]
 
     @property
     def stands(self) -> bool:
         """Tell whether it passed on its own account."""
-        return not refuses(self.checks)
+        return not has_refusal(self.checks)
 
 
-def _weigh(cases: Sequence[_Case], state: BookState, policy: Policy) -> list[tuple[_Case, tuple[Check, ...]]]:
+def _weigh(cases: Sequence[_Case], state: BookState, policy: Policy) -> list[tuple[_Case, tuple[RuleCheck, ...]]]:
     """Return each case with the totals that decide about it: of the largest batch that fits, else of its own."""
     reducing = [case for case in cases if case.asked.reduces]
     rising = sorted((case for case in cases if not case.asked.reduces), key=_size)
     totals = _running_totals(reducing, rising, state)
-    fitting = [count for count, total in enumerate(totals) if not refuses(total.checks(policy))]
+    fitting = [count for count, total in enumerate(totals) if not has_refusal(total.checks(policy))]
     most = max(fitting, default=0)
     weighed = [(case, totals[most].checks(policy, binds=False)) for case in reducing]
     for place, case in enumerate(rising, start=1):
@@ -104,13 +104,13 @@ def _running_totals(reducing: Sequence[_Case], rising: Sequence[_Case], state: B
     return totals[len(reducing) :]
 
 
-def _rule(signal: Signal, checks: tuple[Check, ...]) -> Ruling:
+def _rule(signal: Signal, checks: tuple[RuleCheck, ...]) -> Ruling:
     names = ("asset", "target_bp", "lo_bp", "hi_bp", "horizon_days", "reason", "evidence")
     values = {name: getattr(signal, name, None) for name in names}
     record: dict[str, JSON] = {
         name: value if type(value) in (int, str) else repr(value) for name, value in values.items()
     }
-    return Ruling(_asset(signal), record, not refuses(checks), checks)
+    return Ruling(_asset(signal), record, not has_refusal(checks), checks)
 
 
 def _decision(
@@ -129,11 +129,11 @@ def _decision(
     return Decision(name, approved, rulings, book, digest(limits), now.isoformat())
 
 
-def _form_checks(signal: Signal, doubled: set[str]) -> tuple[Check, ...]:
+def _form_checks(signal: Signal, doubled: set[str]) -> tuple[RuleCheck, ...]:
     """Return the rules of form; only what passes them has numbers to compare."""
     return (
-        Check("schema", None, None, find_mistake(signal) is None),
-        Check("duplicate", None, None, _asset(signal) not in doubled),
+        RuleCheck("schema", None, None, find_mistake(signal) is None),
+        RuleCheck("duplicate", None, None, _asset(signal) not in doubled),
     )
 
 

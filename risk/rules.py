@@ -13,7 +13,7 @@ from .state import BookState
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class RuleCheck:
     """One rule applied once.
 
     Attributes
@@ -40,7 +40,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SignalChange:
     """A well-formed signal beside the position that it would change."""
 
     signal: Signal
@@ -71,53 +71,53 @@ class Totals:
     net: int
     turnover: int
 
-    def checks(self, policy: Policy, binds: bool = True) -> tuple[Check, ...]:
+    def checks(self, policy: Policy, binds: bool = True) -> tuple[RuleCheck, ...]:
         """Return the three rules of the whole book."""
         return (
-            at_most("gross", self.gross, policy.gross_cap_bp, binds),
-            at_most("net", self.net, policy.net_cap_bp, binds),
-            at_most("turnover", self.turnover, policy.turnover_cap_bp, binds),
+            check_at_most("gross", self.gross, policy.gross_cap_bp, binds),
+            check_at_most("net", self.net, policy.net_cap_bp, binds),
+            check_at_most("turnover", self.turnover, policy.turnover_cap_bp, binds),
         )
 
 
-def at_most(rule: str, actual: int, limit: int, binds: bool = True) -> Check:
+def check_at_most(rule: str, actual: int, limit: int, binds: bool = True) -> RuleCheck:
     """Check that a value is not above its limit."""
-    return Check(rule, actual, limit, actual <= limit, binds)
+    return RuleCheck(rule, actual, limit, actual <= limit, binds)
 
 
-def book_checks(state: BookState, policy: Policy, binds: bool = True) -> tuple[Check, ...]:
+def book_checks(state: BookState, policy: Policy, binds: bool = True) -> tuple[RuleCheck, ...]:
     """Return the rules that look at the book alone: kill switch, drawdown, loss of the day."""
     began = state.equity - state.pnl_today
     drawdown = _share_bp(state.high_water - state.equity, state.high_water)
     loss = _share_bp(-state.pnl_today, began) if began > 0 else 10_000
     return (
-        Check("kill_switch", int(policy.kill_switch), 0, not policy.kill_switch),
-        at_most("trailing_drawdown", drawdown, policy.trailing_drawdown_cap_bp, binds),
-        at_most("daily_loss", max(loss, 0), policy.daily_loss_cap_bp, binds),
+        RuleCheck("kill_switch", int(policy.kill_switch), 0, not policy.kill_switch),
+        check_at_most("trailing_drawdown", drawdown, policy.trailing_drawdown_cap_bp, binds),
+        check_at_most("daily_loss", max(loss, 0), policy.daily_loss_cap_bp, binds),
     )
 
 
-def own_checks(asked: Asked, state: BookState, policy: Policy, now: date) -> tuple[Check, ...]:
+def own_checks(asked: SignalChange, state: BookState, policy: Policy, now: date) -> tuple[RuleCheck, ...]:
     """Return the rules that look at one signal alone, and those of the book as they bear on it."""
     binds = not asked.reduces
     width = asked.signal.hi_bp - asked.signal.lo_bp
     return (
         stale_check(asked.signal.asset, state.last_price, policy, now),
-        at_most("single_name", asked.worst_bp, policy.single_name_cap_bp, binds),
-        at_most("interval_width", width, policy.interval_width_cap_bp, binds),
+        check_at_most("single_name", asked.worst_bp, policy.single_name_cap_bp, binds),
+        check_at_most("interval_width", width, policy.interval_width_cap_bp, binds),
         *book_checks(state, policy, binds),
     )
 
 
-def stale_check(asset: str, last_price: Mapping[str, date], policy: Policy, now: date) -> Check:
+def stale_check(asset: str, last_price: Mapping[str, date], policy: Policy, now: date) -> RuleCheck:
     """Check the age of a price; none at all and one from the future fail as well."""
     day = last_price.get(asset)
     age = None if day is None else (now - day).days
     passed = age is not None and 0 <= age <= policy.max_data_age_days
-    return Check("stale_data", age, policy.max_data_age_days, passed)
+    return RuleCheck("stale_data", age, policy.max_data_age_days, passed)
 
 
-def refuses(checks: Sequence[Check]) -> bool:
+def has_refusal(checks: Sequence[RuleCheck]) -> bool:
     """Tell whether a check that binds has failed."""
     return any(check.binds and not check.passed for check in checks)
 

@@ -8,11 +8,11 @@ from typing import Final
 from ..ledger import JSON
 from .errors import SignalError
 
-MOST_BP: Final = 1_000_000
+MAX_EXPOSURE_BP: Final = 1_000_000
 """No exposure beyond 100 times equity is a number anyone meant."""
 
-_NUMBERS: Final = ("target_bp", "lo_bp", "hi_bp", "horizon_days")
-_TEXTS: Final = ("asset", "reason", "evidence")
+_NUMBER_FIELDS: Final = ("target_bp", "lo_bp", "hi_bp", "horizon_days")
+_TEXT_FIELDS: Final = ("asset", "reason", "evidence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +59,16 @@ class Signal:
 
 def find_mistake(signal: Signal) -> tuple[str, str] | None:
     """Return field and reason of the first thing wrong; types come before any comparison, which NaN would pass."""
-    for name in _TEXTS:
+    for name in _TEXT_FIELDS:
         value = getattr(signal, name, None)
         if type(value) is not str or not value:
             return name, "must be a text that is not empty"
-    for name in _NUMBERS:
+    for name in _NUMBER_FIELDS:
         value = getattr(signal, name, None)
         if type(value) is not int:
             return name, "must be a whole number"
-        if abs(value) > MOST_BP:
-            return name, f"must be between -{MOST_BP} and {MOST_BP}"
+        if abs(value) > MAX_EXPOSURE_BP:
+            return name, f"must be between -{MAX_EXPOSURE_BP} and {MAX_EXPOSURE_BP}"
     if signal.horizon_days < 1:
         return "horizon_days", "must be at least 1"
     if not signal.lo_bp <= signal.target_bp <= signal.hi_bp:

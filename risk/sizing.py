@@ -10,7 +10,7 @@ from types import MappingProxyType
 from .errors import SignalError
 from .signal import Signal
 
-FEWEST_NAMES = 10
+MIN_SCORED_NAMES = 10
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def signals_from_scores(
         raise SignalError("a score is infinite", field="scores", got=infinite[:5], allowed="finite numbers or NaN")
     pairs = ((float(score), symbol) for symbol, score in zip(symbols, scores, strict=True))
     known = sorted((score, symbol) for score, symbol in pairs if not math.isnan(score))
-    count = len(known) // 5 if len(known) >= FEWEST_NAMES else 0
+    count = len(known) // 5 if len(known) >= MIN_SCORED_NAMES else 0
     long = _share([symbol for _, symbol in reversed(known)][:count], sizing.side_bp)
     short = _share([symbol for _, symbol in known][:count], sizing.side_bp)
     wanted = {symbol: 0 for symbol, held in positions.items() if held}

@@ -12,12 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from .policy.own_intents import OwnIntent, examples_of
 
 Tier: TypeAlias = Literal["local", "frontier"]
-Choice: TypeAlias = Literal["local", "frontier", "auto"]
+TierChoice: TypeAlias = Literal["local", "frontier", "auto"]
 """A tier that is fixed, or one that the prompt decides."""
-Place: TypeAlias = Literal["local", "attested", "region", "remote"]
+ModelPlace: TypeAlias = Literal["local", "attested", "region", "remote"]
 
 
-class _Settings(BaseModel):
+class _ConfigModel(BaseModel):
     """Frozen, and strict about keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -25,13 +25,13 @@ class _Settings(BaseModel):
 
 Digest: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """Of 32 bytes, in hexadecimal."""
-PINNABLE = "hosted_vllm"
-SPOKEN = ("openai", PINNABLE)
+PINNABLE_PROVIDER = "hosted_vllm"
+SERVER_PROVIDERS = ("openai", PINNABLE_PROVIDER)
 """Providers whose connections are ours: what any server of one's own speaks."""
 """The provider whose connections can be held to one certificate."""
 
 
-class AttestationSettings(_Settings):
+class AttestationSettings(_ConfigModel):
     """What a machine elsewhere must prove, and who must have signed it, before it is told anything confidential."""
 
     signer: tuple[Digest, ...] = Field(min_length=1, description="Ed25519 public keys, any of which may sign")
@@ -45,12 +45,12 @@ class AttestationSettings(_Settings):
 
     @field_validator("signer", "measurements", mode="before")
     @classmethod
-    def _one_or_many(cls, given: Any) -> Any:
+    def _as_tuple(cls, given: Any) -> Any:
         """Take one where a list is meant."""
         return (given,) if isinstance(given, str) else given
 
 
-class ModelSettings(_Settings):
+class ModelSettings(_ConfigModel):
     """One model: its LiteLLM name, where it runs, what it costs.
 
     Prices are US dollars per million tokens. Without a price a model on this machine costs nothing, and any other
@@ -61,7 +61,7 @@ class ModelSettings(_Settings):
         min_length=1, description="LiteLLM name: provider/model, such as hosted_vllm/qwen or offline/..."
     )
     tier: Tier = "local"
-    place: Place = Field(
+    place: ModelPlace = Field(
         default="remote",
         description="local: on machines of yours; attested: elsewhere, on a machine that proves what it runs; confidential "
         "tasks go to these two only; region: elsewhere, within `region`",
@@ -106,7 +106,7 @@ class ModelSettings(_Settings):
         return address
 
     @model_validator(mode="after")
-    def _both_prices(self) -> Self:
+    def _check_prices(self) -> Self:
         """Refuse half a price."""
         if (self.input_cost_per_mtok is None) != (self.output_cost_per_mtok is None):
             raise ValueError("set both input_cost_per_mtok and output_cost_per_mtok, or neither")
@@ -117,25 +117,25 @@ class ModelSettings(_Settings):
         return self
 
     @model_validator(mode="after")
-    def _one_key(self) -> Self:
+    def _check_one_key(self) -> Self:
         """Refuse two places for one key."""
         if self.api_key_env and self.api_key_keyring:
             raise ValueError("set api_key_env or api_key_keyring, not both")
         return self
 
     @model_validator(mode="after")
-    def _is_asked_directly(self) -> Self:
+    def _check_direct_connection(self) -> Self:
         """Refuse a server of one's own whose connection would be the library's, through proxies and redirections."""
         provider = self.model.partition("/")[0]
-        if self.api_base and self.place in ("local", "attested") and provider not in SPOKEN:
+        if self.api_base and self.place in ("local", "attested") and provider not in SERVER_PROVIDERS:
             raise ValueError(
-                f"a model of place {self.place} with an api_base is asked as {' or '.join(f'{each}/NAME' for each in SPOKEN)}, "
+                f"a model of place {self.place} with an api_base is asked as {' or '.join(f'{each}/NAME' for each in SERVER_PROVIDERS)}, "
                 f"the protocol that such servers speak (hosted_vllm for vLLM, openai for any other), not as {provider}/"
             )
         return self
 
     @model_validator(mode="after")
-    def _can_be_held_to_its_proof(self) -> Self:
+    def _check_attestation(self) -> Self:
         """Refuse an attestation that says nothing of the connection on which the model is asked."""
         if self.attestation is None:
             return self
@@ -144,8 +144,10 @@ class ModelSettings(_Settings):
         parts = urlsplit(self.api_base)
         if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
             raise ValueError("an attested model is asked over https, or over http on this machine (a tunnel's end)")
-        if parts.scheme == "https" and self.model.partition("/")[0] != PINNABLE:
-            raise ValueError(f"only {PINNABLE}/ models can be held to a certificate: write model: {PINNABLE}/NAME")
+        if parts.scheme == "https" and self.model.partition("/")[0] != PINNABLE_PROVIDER:
+            raise ValueError(
+                f"only {PINNABLE_PROVIDER}/ models can be held to a certificate: write model: {PINNABLE_PROVIDER}/NAME"
+            )
         return self
 
 
@@ -156,14 +158,14 @@ def _is_this_machine(host: str) -> bool:
         return host == "localhost"
 
 
-class TenantBudget(_Settings):
+class TenantBudget(_ConfigModel):
     """Hard caps on what is asked on behalf of one tenant, over all runs of the ledger."""
 
     usd: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="US dollars, ever")
     day_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="US dollars in a UTC day")
 
 
-class ModelBudget(_Settings):
+class ModelBudget(_ConfigModel):
     """Hard caps on what one run may ask; reaching one ends the run's search, not with an error but with a report."""
 
     calls: int = Field(default=10_000, ge=0, description="model calls, repairs included")
@@ -175,7 +177,7 @@ class ModelBudget(_Settings):
     tenants: dict[str, TenantBudget] = Field(default={}, description="caps by the name on whose behalf is asked")
 
 
-class LearningSettings(_Settings):
+class LearningSettings(_ConfigModel):
     """What the policy `learned` may not change, however calls went."""
 
     floor: float = Field(
@@ -187,10 +189,10 @@ class LearningSettings(_Settings):
     half_life: float = Field(default=200, gt=0, description="outcomes after which one counts half")
 
 
-class RoutingSettings(_Settings):
+class RoutingSettings(_ConfigModel):
     """When a call may go to a small model, where neither its role nor its intent fixes the tier."""
 
-    intents: dict[str, Choice] = Field(default={}, description="tier by intent, before that of the role")
+    intents: dict[str, TierChoice] = Field(default={}, description="tier by intent, before that of the role")
     roles: dict[str, dict[str, float]] = Field(
         default={}, description="roles of yours: how likely each intent is, before a word was read"
     )
@@ -235,7 +237,7 @@ class RoutingSettings(_Settings):
         return self.model_copy(update={"own_intents": own, "embedding": embedding})
 
 
-class HealthSettings(_Settings):
+class HealthSettings(_ConfigModel):
     """When a model is passed over, when it is looked at, and when a second one is asked beside it."""
 
     failures: int = Field(
@@ -268,11 +270,13 @@ class HealthSettings(_Settings):
     )
 
 
-class RouterConfig(_Settings):
+class RouterConfig(_ConfigModel):
     """The router's settings: the section `models` of a campaign, or a file of their own, `router.yaml`."""
 
     models: dict[str, ModelSettings] = Field(min_length=1, description="in order of preference within a tier")
-    roles: dict[str, Choice] = Field(default={}, description="tier by role; auto, and others: as the prompt demands")
+    roles: dict[str, TierChoice] = Field(
+        default={}, description="tier by role; auto, and others: as the prompt demands"
+    )
     routing: RoutingSettings = RoutingSettings()
     budget: ModelBudget = ModelBudget()
     health: HealthSettings = HealthSettings()

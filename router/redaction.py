@@ -13,52 +13,63 @@ import traceback
 from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
-from .key_shapes import ADDRESSED, KEYS, NAMED
+from .key_shapes import ADDRESS_WITH_PASSWORD, KEY_PATTERN, NAMED_KEY
 
-__all__ = ["GUARDED", "KEY", "POSITION", "Redactor", "guard", "redacted"]
+__all__ = ["GUARDED_LOGGERS", "KEY_MASK", "POSITION_MASK", "Redactor", "guard_loggers", "redact_text"]
 
-KEY, POSITION = "***", "[position]"
-GUARDED = ("alphaloom.router", "LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpcore", "aiohttp")
+KEY_MASK, POSITION_MASK = "***", "[position]"
+GUARDED_LOGGERS = (
+    "alphaloom.router",
+    "LiteLLM",
+    "LiteLLM Router",
+    "LiteLLM Proxy",
+    "openai",
+    "httpx",
+    "httpcore",
+    "aiohttp",
+)
 """Loggers through which this room, and what it sends by, could repeat a text; those below them are guarded too."""
-SHORT = 4
+MIN_BARE_KEY_CHARS = 4
 """Characters below which a key is taken away only where it stands alone: as a part of words it would take them apart."""
 
-_NAME = r"(?:[A-Z]{1,6}|\d{4,6}(?=\.[A-Z]))(?:[./-][A-Z]{1,3})?(?: [A-Z]{2} Equity)?"
+_SECURITY_NAME = r"(?:[A-Z]{1,6}|\d{4,6}(?=\.[A-Z]))(?:[./-][A-Z]{1,3})?(?: [A-Z]{2} Equity)?"
 _AMOUNT = r"[-+\u2212]?[$€£]?\d(?:[\d,._'\u00a0]{0,30}\d)?"
-_MUCH = r"(?:\s?(?:[kKmM]|mm|bn)\b)?"
+_SCALE = r"(?:\s?(?:[kKmM]|mm|bn)\b)?"
 _UNIT = r"(?:\s?%|\s?(?i:shs?|shares?|units?|contracts?|lots?|bps?|pct|usd|eur|gbp|chf|jpy|notional|nominal)\b)"
 _SIDE = (
     r"(?i:(?:target|current|net|gross|new|old)\s)?(?i:long|short|buys?|bought|buying|sells?|sold|selling|holds?|held|holding|own|owns|cover(?:ed|s)?|"
     r"position(?: (?:in|of))?|target|weight|notional|quantity|qty|exposure(?: to)?|order(?: (?:for|of))?|trim(?:med)?|add(?:ed)?)"
 )
-_BEFORE, _AFTER = r"(?<![\w.$/-])", r"(?![\w])"
-_SAID = tuple(
-    re.compile(_BEFORE + pattern + _AFTER)
+_WORD_START, _WORD_END = r"(?<![\w.$/-])", r"(?![\w])"
+_SPOKEN_POSITIONS = tuple(
+    re.compile(_WORD_START + pattern + _WORD_END)
     for pattern in (
-        rf"{_SIDE}:?\s{_AMOUNT}{_MUCH}{_UNIT}?(?:\s(?i:of|in))?\s{_NAME}",
-        rf"{_SIDE}:?\s{_NAME}(?:\s?[:=@]\s?|\s(?:(?i:at|to|of)\s)?){_AMOUNT}{_MUCH}{_UNIT}?",
-        rf"{_NAME}(?:\s?[:=,]\s?|\s){_SIDE}(?:\s?[:=]\s?|\s){_AMOUNT}{_MUCH}{_UNIT}?",
-        rf"{_NAME}(?:\s?[:=,]\s?|\s){_AMOUNT}{_MUCH}{_UNIT}",
-        rf"{_AMOUNT}{_MUCH}{_UNIT}(?:\s(?i:of|in))?\s{_NAME}",
+        rf"{_SIDE}:?\s{_AMOUNT}{_SCALE}{_UNIT}?(?:\s(?i:of|in))?\s{_SECURITY_NAME}",
+        rf"{_SIDE}:?\s{_SECURITY_NAME}(?:\s?[:=@]\s?|\s(?:(?i:at|to|of)\s)?){_AMOUNT}{_SCALE}{_UNIT}?",
+        rf"{_SECURITY_NAME}(?:\s?[:=,]\s?|\s){_SIDE}(?:\s?[:=]\s?|\s){_AMOUNT}{_SCALE}{_UNIT}?",
+        rf"{_SECURITY_NAME}(?:\s?[:=,]\s?|\s){_AMOUNT}{_SCALE}{_UNIT}",
+        rf"{_AMOUNT}{_SCALE}{_UNIT}(?:\s(?i:of|in))?\s{_SECURITY_NAME}",
     )
 )
 """Positions as people write them: a side, a name and an amount, or a name and an amount with its unit."""
 
 _QUOTE = r"[\"'\\]{0,4}"
 _MEMBER = r"(?<![A-Za-z0-9])({quote}\b(?:{names}){quote}\s?[:=]\s?)"
-_WHO = "symbols?|tickers?|assets?|instruments?|isins?|cusips?|sedols?|securit(?:y|ies)|ric|figi"
-_HOW_MUCH = (
+_NAME_KEYS = "symbols?|tickers?|assets?|instruments?|isins?|cusips?|sedols?|securit(?:y|ies)|ric|figi"
+_AMOUNT_KEYS = (
     "quantit(?:y|ies)|qty|shares|units|contracts|lots|size|target(?:_(?:bp|bps|weight|shares|position))?|targets|weights?"
     "|notional(?:_usd)?|positions?|holdings?|exposures?|held(?:_bp)?|(?:lo|hi)_bp|amount|market_value|side"
 )
 _VALUE = r"(?:\\?\"(?:[^\"\\]|\\(?!\")){0,200}\\?\"|'[^'\\]{0,200}'|[-+]?[\w.:%-]{1,60}(?:,\d{3}[\w.%]{0,20}){0,6})"
-_NAMES = re.compile("(?i)" + _MEMBER.format(quote=_QUOTE, names=_WHO) + _VALUE)
-_AMOUNTS = re.compile("(?i)" + _MEMBER.format(quote=_QUOTE, names=_HOW_MUCH) + _VALUE)
+_NAMES = re.compile("(?i)" + _MEMBER.format(quote=_QUOTE, names=_NAME_KEYS) + _VALUE)
+_AMOUNTS = re.compile("(?i)" + _MEMBER.format(quote=_QUOTE, names=_AMOUNT_KEYS) + _VALUE)
 _BOOKS = re.compile(
-    "(?i)" + _MEMBER.format(quote=_QUOTE, names=f"{_WHO}|{_HOW_MUCH}|orders|book|portfolio|trades|fills") + r"(?=[\[{])"
+    "(?i)"
+    + _MEMBER.format(quote=_QUOTE, names=f"{_NAME_KEYS}|{_AMOUNT_KEYS}|orders|book|portfolio|trades|fills")
+    + r"(?=[\[{])"
 )
-_HAS_NAME = re.compile(rf"(?i)(?<![A-Za-z0-9]){_QUOTE}\b(?:{_WHO}){_QUOTE}\s?[:=]\s?[\"'\\\[\w]")
-_OPENING, _CLOSING = "[{", "]}"
+_HAS_NAME = re.compile(rf"(?i)(?<![A-Za-z0-9]){_QUOTE}\b(?:{_NAME_KEYS}){_QUOTE}\s?[:=]\s?[\"'\\\[\w]")
+_OPENING_BRACKETS, _CLOSING_BRACKETS = "[{", "]}"
 
 
 class Redactor:
@@ -77,73 +88,74 @@ class Redactor:
 
     def learn(self, keys: Iterable[str]) -> None:
         """Know more keys."""
-        self._keys |= {key for key in keys if key and key not in KEY}
+        self._keys |= {key for key in keys if key and key not in KEY_MASK}
         spelt = {
             each for key in self._keys for each in (key, quote(key, safe=""), json.dumps(key)[1:-1], repr(key)[1:-1])
         }
         longest_first = sorted(spelt, key=lambda each: (-len(each), each))
         parts = [
-            re.escape(each) if len(each) >= SHORT else rf"(?<!\w){re.escape(each)}(?!\w)" for each in longest_first
+            re.escape(each) if len(each) >= MIN_BARE_KEY_CHARS else rf"(?<!\w){re.escape(each)}(?!\w)"
+            for each in longest_first
         ]
         self._known = re.compile("|".join(parts)) if parts else None
 
     def __call__(self, text: str) -> str:
         """Return the text without keys and positions."""
-        return without_positions(self.without_keys(text))
+        return mask_positions(self.without_keys(text))
 
     def without_keys(self, text: str) -> str:
         """Return the text without keys."""
         if self._known is not None:
-            text = self._known.sub(KEY, text)
-        text = KEYS.sub(KEY, text)
-        text = NAMED.sub(lambda found: found[1] + KEY, text)
-        return ADDRESSED.sub(lambda found: f"{found[1]}{KEY}@", text)
+            text = self._known.sub(KEY_MASK, text)
+        text = KEY_PATTERN.sub(KEY_MASK, text)
+        text = NAMED_KEY.sub(lambda found: found[1] + KEY_MASK, text)
+        return ADDRESS_WITH_PASSWORD.sub(lambda found: f"{found[1]}{KEY_MASK}@", text)
 
 
-def without_positions(text: str) -> str:
+def mask_positions(text: str) -> str:
     """Return the text without what is held or to be traded, in words and in records."""
-    text = _without_books(text)
+    text = _mask_books(text)
     if _HAS_NAME.search(text):  # a weight without any name says nothing of a position
         for members in (_NAMES, _AMOUNTS):
-            text = members.sub(_replaced, text)
-    for pattern in _SAID:
-        text = pattern.sub(POSITION, text)
+            text = members.sub(_mask_member, text)
+    for pattern in _SPOKEN_POSITIONS:
+        text = pattern.sub(POSITION_MASK, text)
     return text
 
 
-def _replaced(found: re.Match[str]) -> str:
+def _mask_member(found: re.Match[str]) -> str:
     """Return a member with its value taken away; what was taken away before stays."""
-    return f'{found[1]}"{POSITION}"'
+    return f'{found[1]}"{POSITION_MASK}"'
 
 
-def _without_books(text: str) -> str:
+def _mask_books(text: str) -> str:
     """Return the text without lists and objects that hold positions, such as `"weights": {"AAPL": 0.03}`."""
     kept, start = [], 0
     for found in _BOOKS.finditer(text):
         if found.end() < start:  # inside one that is gone
             continue
-        kept += [text[start : found.end()], f'"{POSITION}"']
-        start = _end(text, found.end())
+        kept += [text[start : found.end()], f'"{POSITION_MASK}"']
+        start = _find_bracket_end(text, found.end())
     return "".join([*kept, text[start:]])
 
 
-def _end(text: str, start: int) -> int:
+def _find_bracket_end(text: str, start: int) -> int:
     """Return where a bracket closes; the text's end if it is cut off before."""
     depth = 0
     for at in range(start, len(text)):
-        depth += (text[at] in _OPENING) - (text[at] in _CLOSING)
+        depth += (text[at] in _OPENING_BRACKETS) - (text[at] in _CLOSING_BRACKETS)
         if not depth:
             return at + 1
     return len(text)
 
 
-_SHARED = Redactor()
+_SHARED_REDACTOR = Redactor()
 """What the loggers know; they are the process's, and so are the keys that must not reach them."""
 
 
-def redacted(text: str) -> str:
+def redact_text(text: str) -> str:
     """Return a text without any key that a router of this process was given, and without positions."""
-    return _SHARED(text)
+    return _SHARED_REDACTOR(text)
 
 
 class _Filter(logging.Filter):
@@ -155,17 +167,17 @@ class _Filter(logging.Filter):
             said = record.getMessage()
         except (TypeError, ValueError, KeyError):
             said = f"{record.msg} (its arguments do not fit)"
-        record.msg, record.args = _SHARED(said), None
+        record.msg, record.args = _SHARED_REDACTOR(said), None
         if record.exc_info and record.exc_info[0] is not None:
             record.exc_text = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
         record.exc_info = None
         for name, value in record.__dict__.items():
-            if name not in _OWN and not isinstance(value, int | float | bool | None):
-                record.__dict__[name] = _SHARED(value if isinstance(value, str) else repr(value))
+            if name not in _RECORD_ATTRIBUTES and not isinstance(value, int | float | bool | None):
+                record.__dict__[name] = _SHARED_REDACTOR(value if isinstance(value, str) else repr(value))
         return True
 
 
-_OWN = {
+_RECORD_ATTRIBUTES = {
     "args", "created", "exc_info", "filename", "funcName", "levelname", "levelno", "lineno", "module", "msecs", "msg", "name",
     "pathname", "process", "processName", "relativeCreated", "taskName", "thread", "threadName",
 }  # fmt: skip
@@ -173,14 +185,14 @@ _OWN = {
 _FILTER = _Filter()
 
 
-def guard(keys: Iterable[str] = (), find: Callable[[str], logging.Logger] = logging.getLogger) -> None:
+def guard_loggers(keys: Iterable[str] = (), find: Callable[[str], logging.Logger] = logging.getLogger) -> None:
     """Let no logger of this room or of what it sends by write a key or a position; more keys may follow.
 
     A filter sees only what is said to its own logger, so each that is there gets it. It is called again with each backend,
     after the libraries were loaded.
     """
-    _SHARED.learn(keys)
-    below = tuple(f"{name}." for name in GUARDED)
+    _SHARED_REDACTOR.learn(keys)
+    below = tuple(f"{name}." for name in GUARDED_LOGGERS)
     there = [name for name in logging.root.manager.loggerDict if name.startswith(below)]
-    for name in (*GUARDED, *there):
+    for name in (*GUARDED_LOGGERS, *there):
         find(name).addFilter(_FILTER)  # a second time changes nothing

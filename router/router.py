@@ -13,31 +13,31 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..ledger import Ledger, ModelCall, canonical_json
-from .attestation.attestation import Attestations, Verifier
+from .attestation.attestation import Attestations, AttestationVerifier
 from .attestation.signed_statements import SignedStatements
 from .calls.backend import Providers
 from .calls.calls import Calls, Turn
-from .calls.replies import Misfit, complaint, quoted, read_reply
+from .calls.replies import Misfit, quote_reply, read_reply, repair_request
 from .calls.task import Message, Reply, Task
 from .config import RouterConfig
-from .endpoints.health import Health, probe
+from .endpoints.health import Health, probe_model
 from .errors import AccessRefused, BudgetEnded, Confidential, ModelFailed, ReplyRefused
 from .policy.access import Access
-from .policy.decision import Decision
+from .policy.decision import RoutingDecision
 from .policy.decision_rule import Decider
 from .policy.eligibility import Route
-from .policy.escalation import Decided, Ways
-from .redaction import redacted
+from .policy.escalation import EscalationPolicy, RoutedDecision
+from .redaction import redact_text
 from .spend import Spend, spend_of
 from .timing import Timing
 
-REPAIRS = 2
+MAX_REPAIRS = 2
 SEED_STEP = 1_000_003
 """Between the seeds of replies that are compared: far from those that other work draws."""
 
 
 @dataclass
-class _Taken:
+class _TaskCalls:
     """The calls of one task so far, the one that holds the reply last, and how many of them were sent now."""
 
     calls: list[ModelCall] = field(default_factory=list)
@@ -87,7 +87,7 @@ class Router:
         *,
         providers: Providers | None = None,
         environment: Mapping[str, str] | None = None,
-        verifier: Verifier | None = None,
+        verifier: AttestationVerifier | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         timing: Timing | None = None,
     ) -> None:
@@ -96,7 +96,7 @@ class Router:
         self._providers = dict(providers or {})
         self._environment = os.environ if environment is None else environment
         self._decider = Decider(config)
-        self._ways = Ways(config, self._decider, ledger)
+        self._ways = EscalationPolicy(config, self._decider, ledger)
         proofs = Attestations(
             config.models,
             verifier or SignedStatements(clock),
@@ -127,8 +127,8 @@ class Router:
         ReplyRefused
             If no reply fits, after two repairs at each model that may be asked.
         """
-        decided, goes_up = self._ways.begin(task, await self._routed(task))
-        taken = _Taken()
+        decided, goes_up = self._ways.begin(task, await self._route_task(task))
+        taken = _TaskCalls()
         said = await self._tries(task, decided, goes_up, taken)
         while isinstance(said, Misfit) and (further := self._decider.after(*decided, taken.models)):
             decided = further
@@ -140,18 +140,18 @@ class Router:
         if not isinstance(said, Misfit):
             return self._reply(said, taken)
         raise ReplyRefused(
-            f"{' and '.join(taken.models)} gave no reply that fits {task.schema.__name__}, after {REPAIRS} repairs:\n{redacted(str(said))}",
+            f"{' and '.join(taken.models)} gave no reply that fits {task.schema.__name__}, after {MAX_REPAIRS} repairs:\n{redact_text(str(said))}",
             field=f"{task.role}/{task.intent}",
-            hint=f"The replies lie in the workspace (or in the table objects of its database): {_places(taken.calls)}",
+            hint=f"The replies lie in the workspace (or in the table objects of its database): {_reply_files(taken.calls)}",
         )
 
-    async def _tries(self, task: Task, decided: Decided, goes_up: bool, taken: _Taken) -> BaseModel | Misfit:
+    async def _tries(self, task: Task, decided: RoutedDecision, goes_up: bool, taken: _TaskCalls) -> BaseModel | Misfit:
         """Ask the first model of a route, or the next where it does not answer, and let it repair its reply."""
         messages = task.messages
         misfit = Misfit("")
-        below: Decided | None = None  # the tier that was left
+        below: RoutedDecision | None = None  # the tier that was left
         doubted: tuple[BaseModel, ModelCall] | None = None  # its reply, which fits and is not relied on
-        for tries in range(1 + REPAIRS):
+        for tries in range(1 + MAX_REPAIRS):
             turn = self._calls.turn(task, decided, messages)
             try:
                 call, answer, cached = await self._calls.make(turn)
@@ -171,7 +171,7 @@ class Router:
             except Misfit as error:
                 misfit = error
             else:
-                why = await self._doubts(turn, value, taken) if goes_up and tries < REPAIRS else ""
+                why = await self._find_doubt(turn, value, taken) if goes_up and tries < MAX_REPAIRS else ""
                 raised = self._decider.above(*decided, why) if why else None
                 self._ways.note(task, turn.decision, call, valid=raised is None)
                 if raised is None:
@@ -183,8 +183,8 @@ class Router:
                 why = f"{tries + 1} replies of the local tier did not fit; the last: {misfit}"
                 if (raised := self._decider.above(*decided, why)) is not None:
                     decided, below = raised, decided
-            said = Message("assistant", quoted(answer.text, task.max_tokens) or "(nothing)")
-            messages = (*messages, said, Message("user", complaint(misfit)))
+            said = Message("assistant", quote_reply(answer.text, task.max_tokens) or "(nothing)")
+            messages = (*messages, said, Message("user", repair_request(misfit)))
         if doubted is None:
             return misfit
         value, call = doubted  # the tier above is away, too dear, or says nothing that fits
@@ -202,7 +202,8 @@ class Router:
     async def probe(self) -> list[Health]:
         """Return which configured models answer, without a paid call and without asking any other address."""
         looks = [
-            probe(name, each, self._providers.keys(), self._environment) for name, each in self._config.models.items()
+            probe_model(name, each, self._providers.keys(), self._environment)
+            for name, each in self._config.models.items()
         ]
         return list(await asyncio.gather(*looks))
 
@@ -210,7 +211,7 @@ class Router:
         """Close the connections to the models."""
         await self._calls.close()
 
-    async def _doubts(self, turn: Turn, value: BaseModel, taken: _Taken) -> str:
+    async def _find_doubt(self, turn: Turn, value: BaseModel, taken: _TaskCalls) -> str:
         """Ask a small model the same again with other seeds, and return why its reply is not to be relied on; empty if it is.
 
         Only what the task says is compared; replies that do not fit, or do not come, agree with none. Their calls are counted
@@ -219,14 +220,14 @@ class Router:
         task, routing = turn.task, self._config.routing
         if turn.decision.tier != "local" or not task.compared:
             return ""
-        found: list[object] = [_compared(value, task.compared)]
+        found: list[object] = [_spell_compared(value, task.compared)]
         for number in range(1, routing.samples):
             other = replace(task, seed=task.seed + number * SEED_STEP)
             again = self._calls.turn(other, (turn.decision, turn.route), turn.messages)
             try:
                 call, answer, _ = await self._calls.make(again)
                 taken.calls.insert(-1, call)
-                found.append(_compared(read_reply(answer, task.schema), task.compared))
+                found.append(_spell_compared(read_reply(answer, task.schema), task.compared))
             except (Misfit, ModelFailed):
                 found.append(object())
             except BudgetEnded:  # a reply that fits is kept: there is no money to doubt it
@@ -236,7 +237,7 @@ class Router:
             return ""
         return f"{len(found)} replies of the local tier agree on {', '.join(task.compared)} in {agree:.0%} only"
 
-    async def _routed(self, task: Task) -> tuple[Decision, Route]:
+    async def _route_task(self, task: Task) -> tuple[RoutingDecision, Route]:
         """Return the decision on a task, once those that may see it have proved what they run."""
         attested = await self._access.attested(task)
         try:
@@ -246,7 +247,7 @@ class Router:
                 raise await self._access.waits(task) from None
             raise
 
-    def _reply(self, value: BaseModel, taken: _Taken) -> Reply[Any]:
+    def _reply(self, value: BaseModel, taken: _TaskCalls) -> Reply[Any]:
         """Return the reply with what all its calls took."""
         calls = taken.calls
         last = calls[-1]
@@ -263,12 +264,12 @@ class Router:
         )
 
 
-def _compared(value: BaseModel, members: tuple[str, ...]) -> str:
+def _spell_compared(value: BaseModel, members: tuple[str, ...]) -> str:
     """Return the members of a reply that are compared, spelled one way."""
     told = value.model_dump(mode="json")
     return canonical_json({name: told.get(name) for name in members})
 
 
-def _places(calls: Sequence[ModelCall]) -> str:
+def _reply_files(calls: Sequence[ModelCall]) -> str:
     """Say which files of a workspace hold the replies."""
     return ", ".join(dict.fromkeys(f"objects/{call.reply[:2]}/{call.reply[2:]}" for call in calls))

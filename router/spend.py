@@ -49,12 +49,12 @@ def bill(calls: Iterable[ModelCall]) -> Bill:
 def spend_of(calls: Iterable[ModelCall]) -> Spend:
     """Return the bill of a run."""
     listed = list(calls)
-    by_role = _by(listed, lambda call: call.role)
-    by_model = _by(listed, lambda call: call.model)
+    by_role = _bill_by(listed, lambda call: call.role)
+    by_model = _bill_by(listed, lambda call: call.model)
     reused = sum(call.attempts == 0 for call in listed)
     return Spend(**asdict(bill(listed)), by_role=by_role, by_model=by_model, reused=reused)
 
 
-def _by(calls: list[ModelCall], word: Callable[[ModelCall], str]) -> dict[str, Bill]:
+def _bill_by(calls: list[ModelCall], word: Callable[[ModelCall], str]) -> dict[str, Bill]:
     """Return one bill for each word."""
     return {each: bill(call for call in calls if word(call) == each) for each in sorted({word(call) for call in calls})}

@@ -14,7 +14,7 @@ from .calls.backend import load_litellm
 
 
 @dataclass(frozen=True)
-class Line:
+class ScriptedReply:
     """One scripted reply: its text, why the model stopped, and the tokens it says it took."""
 
     text: str
@@ -24,16 +24,16 @@ class Line:
 
 
 @dataclass
-class Double:
+class ScriptedModel:
     """A scripted model: each call takes the next line, or raises it if it is an error; the last one is for ever.
 
     `seen` holds what reached it: model, messages, and every parameter.
     """
 
-    script: Sequence[Line | Exception]
+    script: Sequence[ScriptedReply | Exception]
     seen: list[dict[str, Any]] = field(default_factory=list)
 
-    def next(self, model: str, messages: Sequence[dict[str, str]], parameters: dict[str, Any]) -> Line:
+    def next(self, model: str, messages: Sequence[dict[str, str]], parameters: dict[str, Any]) -> ScriptedReply:
         """Return the next line of the script."""
         line = self.script[min(len(self.seen), len(self.script) - 1)]
         self.seen.append({**parameters, "model": model, "messages": list(messages)})

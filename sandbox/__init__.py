@@ -3,9 +3,9 @@
 The boundary is the kernel's (Landlock, seccomp, namespaces, limits); nothing in here trusts a reading of the code.
 """
 
-from .capability import Status, status
+from .capability import Status, probe_sandbox
 from .causality.causality import prove
-from .causality.proof import Proof
+from .causality.proof import CausalProof
 from .errors import (
     BadInput,
     BadResult,
@@ -28,6 +28,7 @@ __all__ = [
     "BadInput",
     "BadResult",
     "Busy",
+    "CausalProof",
     "Crashed",
     "Frames",
     "Job",
@@ -36,7 +37,6 @@ __all__ = [
     "NotDeterministic",
     "OutOfMemory",
     "Outcome",
-    "Proof",
     "Refused",
     "Runner",
     "Sandbox",
@@ -44,6 +44,6 @@ __all__ = [
     "SandboxUnavailable",
     "Status",
     "TimedOut",
+    "probe_sandbox",
     "prove",
-    "status",
 ]

@@ -15,8 +15,8 @@ was told; a worker runs one job at a time, each in a fresh process, and is used 
         def stop(self) -> None: ...                 from another thread: nobody waits for the call under way any more
         def close(self) -> None: ...
 
-`call` raises `Broken` when the worker itself (not the code) has failed: the pool closes it, starts another and runs the
-job once more. Whatever comes back from behind the boundary must be checked with `judge` before it becomes an outcome.
+`call` raises `WorkerBroken` when the worker itself (not the code) has failed: the pool closes it, starts another and runs the
+job once more. Whatever comes back from behind the boundary must be checked with `check_values` before it becomes an outcome.
 `child.read_panel`, `child.compute` and `child.write_answer` are the part that runs inside, for backends that bring
 their own wall.
 """
@@ -32,7 +32,7 @@ from .errors import BadResult, SandboxError
 from .job import Job, Outcome
 from .limits import Limits
 
-__all__ = ["ENVIRONMENT", "Backend", "Broken", "Worker", "judge"]
+__all__ = ["ENVIRONMENT", "Backend", "Worker", "WorkerBroken", "check_values"]
 
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TZ": "UTC",
@@ -40,7 +40,7 @@ ENVIRONMENT = {
 """All that an interpreter which runs factors finds in its environment; it is emptied before the code runs."""
 
 
-class Broken(Exception):
+class WorkerBroken(Exception):
     """A worker has failed, not the code that it ran; start another."""
 
 
@@ -80,7 +80,7 @@ class Backend(Protocol):
         ...
 
 
-def judge(values: NDArray[np.float64], shape: tuple[int, int]) -> SandboxError | None:
+def check_values(values: NDArray[np.float64], shape: tuple[int, int]) -> SandboxError | None:
     """Say what is wrong with values that came from behind a wall; None when they may be used."""
     if values.shape != shape or values.dtype != np.float64:
         return BadResult("the answer has another shape than the panel", field="factor", got=str(values.shape),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .native.escapes import Escape
     from .native.primitives import Primitive
 
-__all__ = ["Status", "status"]
+__all__ = ["Status", "probe_sandbox"]
 
 
 @dataclass(frozen=True)
@@ -41,20 +41,20 @@ class Status:
         return {**asdict(self), "backend": "native"}
 
 
-def status() -> Status:
+def probe_sandbox() -> Status:
     """Try every primitive, then build a real jail and try five ways out of it."""
     from .native.backend import Native
-    from .native.escapes import try_all
-    from .native.primitives import examine
+    from .native.escapes import try_escapes
+    from .native.primitives import examine_primitives
 
-    primitives = examine()
+    primitives = examine_primitives()
     native = Native(tested=True)
     escapes: tuple[Escape, ...] = ()
     try:
         native.check()
         worker = native.start()
         try:
-            escapes = tuple(try_all(worker))
+            escapes = tuple(try_escapes(worker))
         finally:
             worker.close()
     except SandboxError as error:

@@ -31,22 +31,22 @@ import numpy as np
 
 from ..extras import install_hint
 from . import errors
-from .backend import Broken
-from .capability import status
+from .backend import WorkerBroken
+from .capability import probe_sandbox
 from .errors import SandboxError, SandboxUnavailable
 from .jail.frames import Frames
 from .job import Job, Outcome
 from .limits import Limits
-from .listening import beyond_loopback, descendants
+from .listening import descendants, find_exposed_addresses
 from .native.backend import Native
 from .sandbox import Sandbox
 
 __all__ = ["Cluster", "Station"]
 
-_PANELS, _STORE_MB, _GRACE_S, _START_S = 4, 256, 60.0, 120.0
-_SAME = ("alphaloom", "numpy", "pandas")
+_MAX_PANELS_HELD, _STORE_MB, _STATION_GRACE_S, _NODE_TIMEOUT_S = 4, 256, 60.0, 120.0
+_CLUSTER_PACKAGES = ("alphaloom", "numpy", "pandas")
 """What must have the same version on every node, since the bytes hang on it."""
-_KEPT = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")
+_KEPT_VARIABLES = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")
 """What Ray's processes see of the environment; keys do not belong there."""
 _SILENT = "RAY_DEDUP_LOGS_SKIP_REGEX"
 _SETTINGS = {
@@ -106,8 +106,8 @@ class Station:
     ) -> tuple[Any, ...]:
         """Run a job; the answer is plain data, whatever happened."""
         try:
-            return _packed(self._worker.call(Job(code, self._frames(*panel), rows, apart=apart), limits))
-        except Broken:
+            return _pack_outcome(self._worker.call(Job(code, self._frames(*panel), rows, apart=apart), limits))
+        except WorkerBroken:
             self._worker.close()
             self._worker = self._native.start()
             raise
@@ -120,7 +120,7 @@ class Station:
 
             dates, symbols, fields = ray.get(stored[0])
             self._panels[digest] = Frames(fields, dates, symbols)
-            while len(self._panels) > _PANELS:
+            while len(self._panels) > _MAX_PANELS_HELD:
                 self._panels.popitem(last=False)
         self._panels.move_to_end(digest)
         return self._panels[digest]
@@ -136,20 +136,20 @@ class _Nodes:
         self._turn, self._lock = count(), threading.Lock()
         self._panels: OrderedDict[str, Any] = OrderedDict()
         self._good: list[str] = []
-        self._ours: _Ours | None = None
+        self._ours: _OwnCluster | None = None
         self.refused: dict[str, str] = {}
 
     def check(self) -> None:
         """Start or find the cluster, and ask every node what it can contain."""
         if self._address is None:
-            self._ours = _Ours.start(self._workers)
+            self._ours = _OwnCluster.start(self._workers)
         os.environ.setdefault(_SILENT, _SETTINGS[_SILENT])
-        ray = _ray()
+        ray = _import_ray()
         if self._address is not None and not ray.is_initialized():
             ray.init(address=self._address, log_to_driver=False, configure_logging=False)
         mine = _versions()
         for node in sorted((one for one in ray.nodes() if one["Alive"]), key=lambda one: str(one["NodeID"])):
-            reason = _examined(ray, node["NodeID"], mine)
+            reason = _examine_node(ray, node["NodeID"], mine)
             if reason:
                 self.refused[str(node["NodeName"])] = reason
             else:
@@ -163,9 +163,11 @@ class _Nodes:
 
     def start(self) -> _Actor:
         """Start a station on the next node in turn."""
-        ray = _ray()
+        ray = _import_ray()
         node = self._good[next(self._turn) % len(self._good)]
-        made = ray.remote(Station).options(num_cpus=1, max_restarts=0, scheduling_strategy=_on(node)).remote()
+        made = (
+            ray.remote(Station).options(num_cpus=1, max_restarts=0, scheduling_strategy=_node_strategy(node)).remote()
+        )
         return _Actor(made, self.stored)
 
     def stored(self, frames: Frames) -> tuple[str, list[Any]]:
@@ -173,8 +175,8 @@ class _Nodes:
         with self._lock:
             if frames.digest not in self._panels:
                 content = (np.array(frames.dates), frames.symbols, dict(frames.fields))
-                self._panels[frames.digest] = _ray().put(content)
-                while len(self._panels) > _PANELS:
+                self._panels[frames.digest] = _import_ray().put(content)
+                while len(self._panels) > _MAX_PANELS_HELD:
                     self._panels.popitem(last=False)
             self._panels.move_to_end(frames.digest)
             return frames.digest, [self._panels[frames.digest]]
@@ -195,19 +197,19 @@ class _Actor:
 
     def call(self, job: Job, limits: Limits) -> Outcome:
         """Run a job there; a station that died or does not answer is broken, and the pool has the job redone."""
-        ray = _ray()
+        ray = _import_ray()
         reference = self._station.call.remote(self._stored(job.frames), job.code, job.rows, limits, job.apart)
         try:
-            told = ray.get(reference, timeout=limits.wall_s + _GRACE_S)
+            told = ray.get(reference, timeout=limits.wall_s + _STATION_GRACE_S)
         except ray.exceptions.RayTaskError as error:
-            if isinstance(error.cause, Broken):
-                raise Broken("the station's sandbox broke") from None
+            if isinstance(error.cause, WorkerBroken):
+                raise WorkerBroken("the station's sandbox broke") from None
             raise
         except ray.exceptions.RayError as error:
-            raise Broken(f"the station is gone: {type(error).__name__}") from None
+            raise WorkerBroken(f"the station is gone: {type(error).__name__}") from None
         if told[0] == "raised":
             raise _error(*told[1:])
-        return _unpacked(told)
+        return _unpack_outcome(told)
 
     def stop(self) -> None:
         """End the station, and with it the call."""
@@ -215,22 +217,22 @@ class _Actor:
 
     def close(self) -> None:
         """End the station."""
-        ray = _ray()
+        ray = _import_ray()
         if ray.is_initialized():
             ray.kill(self._station)
 
 
 @dataclass
-class _Ours:
+class _OwnCluster:
     """A cluster that was started here, and its folder."""
 
     folder: Path
 
     @classmethod
-    def start(cls, workers: int) -> _Ours:
+    def start(cls, workers: int) -> _OwnCluster:
         """Start it, and see that nobody else can reach it."""
-        with _environment():
-            ray = _imported()
+        with _narrow_environment():
+            ray = _import_ray_first()
             ours = cls(Path(tempfile.mkdtemp(prefix="ray-")))
             try:
                 ray.init(
@@ -238,7 +240,7 @@ class _Ours:
                     log_to_driver=False, configure_logging=False, _node_ip_address="127.0.0.1",
                     _temp_dir=str(ours.folder),
                 )  # fmt: skip
-                reachable = beyond_loopback(descendants(os.getpid())[1:])
+                reachable = find_exposed_addresses(descendants(os.getpid())[1:])
             except Exception as error:
                 ours.close()
                 told = str(error).partition("\n")[0]
@@ -253,11 +255,11 @@ class _Ours:
 
     def close(self) -> None:
         """End all its processes and take its folder away."""
-        _ray().shutdown()
+        _import_ray().shutdown()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _ray() -> Any:
+def _import_ray() -> Any:
     try:
         import ray
     except ImportError:
@@ -265,14 +267,14 @@ def _ray() -> Any:
     return ray
 
 
-def _imported() -> Any:
+def _import_ray_first() -> Any:
     """Import Ray where it has not been, since it reads its settings once, on import, or find it as it was left."""
     if sys.modules.get("ray") and not _IMPORTED:
         raise SandboxUnavailable(
             "Ray was imported by somebody else, and cannot be bound to this machine any more", field="ray",
             hint="Make the cluster before you import ray, or give it an address.",
         )  # fmt: skip
-    ray = _ray()
+    ray = _import_ray()
     _IMPORTED.add("ray")
     if ray.is_initialized():
         raise SandboxUnavailable("a cluster runs in this process already", field="ray", hint="Close it first.")
@@ -280,11 +282,11 @@ def _imported() -> Any:
 
 
 @contextlib.contextmanager
-def _environment() -> Iterator[None]:
+def _narrow_environment() -> Iterator[None]:
     """Show only what Ray needs of the environment to the processes that are started meanwhile."""
     before = dict(os.environ)
     paths = os.pathsep.join(path for path in sys.path if path)
-    shown = {name: before[name] for name in _KEPT if name in before}
+    shown = {name: before[name] for name in _KEPT_VARIABLES if name in before}
     os.environ.clear()
     os.environ.update(shown | _SETTINGS | {"PYTHONPATH": paths, "RAY_AUTH_TOKEN": _token()})
     try:
@@ -300,27 +302,29 @@ def _token() -> str:
     return secrets.token_hex(32)
 
 
-def _on(node: str) -> Any:
+def _node_strategy(node: str) -> Any:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     return NodeAffinitySchedulingStrategy(node, soft=False)
 
 
 def _versions() -> dict[str, str]:
-    return {"machine": platform.machine()} | {name: metadata.version(name) for name in _SAME}
+    return {"machine": platform.machine()} | {name: metadata.version(name) for name in _CLUSTER_PACKAGES}
 
 
 def _examine() -> tuple[str, dict[str, str]]:
     """Say, on a node, what it lacks (empty: nothing) and what is installed there; five ways out are tried."""
-    found = status()
+    found = probe_sandbox()
     return ("", _versions()) if found.available else (found.problem or "it cannot contain code", {})
 
 
-def _examined(ray: Any, node: str, mine: dict[str, str]) -> str:
+def _examine_node(ray: Any, node: str, mine: dict[str, str]) -> str:
     """Return why a node may run nothing; empty when it may."""
     try:
-        asked = ray.remote(_examine).options(num_cpus=0, scheduling_strategy=_on(node), max_retries=1).remote()
-        lacking, theirs = ray.get(asked, timeout=_START_S)
+        asked = (
+            ray.remote(_examine).options(num_cpus=0, scheduling_strategy=_node_strategy(node), max_retries=1).remote()
+        )
+        lacking, theirs = ray.get(asked, timeout=_NODE_TIMEOUT_S)
     except ray.exceptions.RayError as error:
         return f"it does not answer ({type(error).__name__})"
     if lacking:
@@ -329,13 +333,13 @@ def _examined(ray: Any, node: str, mine: dict[str, str]) -> str:
     return "other versions: " + ", ".join(other) if other else ""
 
 
-def _packed(outcome: Outcome) -> tuple[Any, ...]:
+def _pack_outcome(outcome: Outcome) -> tuple[Any, ...]:
     error = outcome.error
     told = (error.code, error.record()) if error else None
     return "done", outcome.values, told, outcome.wall_ms, outcome.cpu_ms, outcome.peak_mb, outcome.tried
 
 
-def _unpacked(told: tuple[Any, ...]) -> Outcome:
+def _unpack_outcome(told: tuple[Any, ...]) -> Outcome:
     _, values, error, wall_ms, cpu_ms, peak_mb, tried = told
     values = None if values is None else np.array(values, dtype=np.float64)
     return Outcome(values, _error(*error) if error else None, wall_ms, cpu_ms, peak_mb, tuple(tried))

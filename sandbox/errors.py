@@ -61,7 +61,7 @@ class SandboxError(Exception):
     def record(self) -> dict[str, Any]:
         """Return the error as plain JSON."""
         return {
-            "code": self.code, "field": self.field, "got": _plain(self.got), "allowed": _plain(self.allowed),
+            "code": self.code, "field": self.field, "got": _plain_value(self.got), "allowed": _plain_value(self.allowed),
             "hint": self.hint, "message": self.message,
         }  # fmt: skip
 
@@ -171,5 +171,5 @@ class NotDeterministic(SandboxError):
         return {**super().record(), "day": self.day.isoformat(), "symbol": self.symbol}
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     return value if isinstance(value, str | int | float | bool | list | None) else str(value)

@@ -34,8 +34,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         """Refuse limits that nothing could run under, and those that the kernel cannot keep."""
-        _insist("wall_s", self.wall_s, Real, "a number of seconds", _WALL_S)
-        _insist("memory_mb", self.memory_mb, Integral, "a whole number of MiB", _MEMORY_MB)
+        _check_bounds("wall_s", self.wall_s, Real, "a number of seconds", _WALL_S)
+        _check_bounds("memory_mb", self.memory_mb, Integral, "a whole number of MiB", _MEMORY_MB)
         object.__setattr__(self, "wall_s", float(self.wall_s))
         object.__setattr__(self, "memory_mb", int(self.memory_mb))
 
@@ -44,7 +44,7 @@ class Limits:
         return self if patience == 1 else replace(self, wall_s=min(self.wall_s * patience, _WALL_S[1]))
 
 
-def _insist(name: str, value: object, kind: type, words: str, bounds: tuple[float, float]) -> None:
+def _check_bounds(name: str, value: object, kind: type, words: str, bounds: tuple[float, float]) -> None:
     least, most = bounds
     number = isinstance(value, kind) and not isinstance(value, bool)
     if not number or not least <= value <= most:  # type: ignore[operator]  # NaN fails, too

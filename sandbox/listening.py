@@ -7,17 +7,17 @@ import socket
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["beyond_loopback", "descendants"]
+__all__ = ["descendants", "find_exposed_addresses"]
 
 _LISTENING = "0A"
 _PROC = Path("/proc")
 
 
-def beyond_loopback(processes: Iterable[int]) -> list[str]:
+def find_exposed_addresses(processes: Iterable[int]) -> list[str]:
     """Return the addresses, `host:port`, sorted, at which these processes can be reached from other machines."""
     owned = {inode for process in processes for inode in _sockets(process)}
     found = {address for inode, address in _listeners() if inode in owned}
-    return sorted(address for address in found if not _loopback(address.rpartition(":")[0]))
+    return sorted(address for address in found if not _is_loopback(address.rpartition(":")[0]))
 
 
 def descendants(process: int) -> list[int]:
@@ -68,6 +68,6 @@ def _host(family: socket.AddressFamily, text: str) -> str:
     return socket.inet_ntop(family, raw)
 
 
-def _loopback(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     plain = host.removeprefix("::ffff:")
     return plain == "::1" or plain.startswith("127.")

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
-from .backend import Backend, Broken, Worker
+from .backend import Backend, Worker, WorkerBroken
 from .errors import BadInput, Busy, SandboxError, SandboxUnavailable
 from .job import Job, Outcome
 from .limits import Limits
 
-__all__ = ["Pool"]
+__all__ = ["WorkerPool"]
 
-_WAITING = 64
+_MAX_CALLS_WAITING = 64
 """Calls that may wait for a worker; one more is refused."""
 _TRIES = 2
 
@@ -50,7 +50,7 @@ class _Batch:
                 worker.stop()
 
 
-class Pool:
+class WorkerPool:
     """Workers of one backend, started when they are first needed and replaced when they break.
 
     Attributes
@@ -59,7 +59,7 @@ class Pool:
         Calls that would be taken now, at work or in the queue.
     """
 
-    def __init__(self, backend: Backend, limits: Limits, workers: int, *, waiting: int = _WAITING) -> None:
+    def __init__(self, backend: Backend, limits: Limits, workers: int, *, waiting: int = _MAX_CALLS_WAITING) -> None:
         if workers < 1:
             raise BadInput("a pool needs a worker", field="workers", got=workers, allowed="1 or more")
         backend.check()
@@ -143,7 +143,7 @@ class Pool:
                     if worker is not None:
                         worker.close()
                     worker = None
-                    if not isinstance(error, Broken):
+                    if not isinstance(error, WorkerBroken):
                         raise
                     broken = str(error)
             raise SandboxUnavailable(

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from .backend import Backend
 from .causality.causality import prove
-from .causality.proof import Proof
+from .causality.proof import CausalProof
 from .jail.frames import Frames
 from .job import Job, Outcome
 from .limits import Limits
-from .pool import Pool
+from .pool import WorkerPool
 
 __all__ = ["Sandbox"]
 
@@ -42,7 +42,7 @@ class Sandbox:
 
     def __init__(self, limits: Limits | None = None, *, workers: int = 1, backend: str | Backend = "native") -> None:
         self.limits = limits or Limits()
-        self._pool = Pool(_backend(backend), self.limits, workers)
+        self._pool = WorkerPool(_backend(backend), self.limits, workers)
         self._closing = weakref.finalize(self, self._pool.close)
 
     @property
@@ -69,7 +69,7 @@ class Sandbox:
         """Run each job in a fresh process; answers come in the order of the jobs, errors are answers too."""
         return self._pool.run_each(jobs)
 
-    def prove(self, code: str, frames: Frames, sweep: bool = False, *, seed: int | None = None) -> Proof:
+    def prove(self, code: str, frames: Frames, sweep: bool = False, *, seed: int | None = None) -> CausalProof:
         """Show that code is deterministic and does not see the future on a panel; see `causality.prove`.
 
         Without a seed one is drawn now, and stands in the proof.
@@ -99,6 +99,6 @@ class Sandbox:
 def _backend(name: str | Backend) -> Backend:
     if not isinstance(name, str):
         return name
-    from .backends import backend_named
+    from .backends import find_backend
 
-    return backend_named(name)
+    return find_backend(name)

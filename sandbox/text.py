@@ -5,10 +5,10 @@ from __future__ import annotations
 from .errors import Refused
 from .jail.words import CODE_BYTES
 
-__all__ = ["encoded"]
+__all__ = ["encode_code"]
 
 
-def encoded(code: object) -> bytes:
+def encode_code(code: object) -> bytes:
     """Return code as UTF-8; nothing in it is replaced, or other code would run than was read.
 
     Raises
@@ -20,17 +20,17 @@ def encoded(code: object) -> bytes:
         raise Refused("the code is not text", field="code", got=type(code).__name__, allowed="str",
                       hint="Give the source: def factor(panel): ...")  # fmt: skip
     if "\0" in code:
-        raise _cannot_stand("a NUL", code, code.index("\0"))
+        raise _refuse_character("a NUL", code, code.index("\0"))
     try:
         raw = code.encode()
     except UnicodeEncodeError as error:
-        raise _cannot_stand("half of a surrogate pair", code, error.start) from None
+        raise _refuse_character("half of a surrogate pair", code, error.start) from None
     if len(raw) > CODE_BYTES:
         raise Refused("the code is too long", field="code", got=f"{len(raw)} bytes", allowed=f"{CODE_BYTES} bytes")
     return raw
 
 
-def _cannot_stand(what: str, code: str, place: int) -> Refused:
+def _refuse_character(what: str, code: str, place: int) -> Refused:
     line, column = code.count("\n", 0, place) + 1, place - (code.rfind("\n", 0, place) + 1) + 1
     return Refused(
         f"line {line}, column {column}: {what} cannot stand in Python source", field="code", got=ascii(code[place]),

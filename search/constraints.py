@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from ..evidence.errors import EvidenceError
 from ..evidence.gate.alignment import Claim
 from ..factors import Expression
-from ..factors.describe.words import mentioned
+from ..factors.describe.words import find_mention
 from ..market import Panel
 
-__all__ = ["Mandate"]
+__all__ = ["SearchConstraints"]
 
 
 @dataclass(frozen=True)
-class Mandate:
+class SearchConstraints:
     """A person's limits on a search, held by rule: no agent can talk its way around them.
 
     Attributes
@@ -48,7 +48,7 @@ class Mandate:
     def _used(self, fields: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(name for name in fields if not self.fields or name in self.fields))
 
-    def fit(self, panel: Panel) -> Mandate:
+    def fit(self, panel: Panel) -> SearchConstraints:
         """Return it unchanged if the panel has the fields that are named.
 
         Raises
@@ -67,7 +67,7 @@ class Mandate:
     def objections(self, expression: Expression, claim: Claim, groups: Collection[str]) -> list[str]:
         """Return what a formula or its hypothesis may not, in words: fields first, then what is to be avoided."""
         found = self.strange(expression.fields, groups)
-        entry = mentioned((claim.mechanism, claim.statement), self.avoid)
+        entry = find_mention((claim.mechanism, claim.statement), self.avoid)
         if entry:
             found.append(
                 f"the hypothesis is about {entry!r}, which this campaign avoids (steer.avoid): take another mechanism"
@@ -78,10 +78,10 @@ class Mandate:
         """Return a sentence for each field that may not be used."""
         refused = sorted({*names} - {*self.fields} - {*groups}) if self.fields else []
         return [
-            f"the field {name} may not be used here (steer.fields of the campaign, or the token): allowed are {_listed(self.fields)}"
+            f"the field {name} may not be used here (steer.fields of the campaign, or the token): allowed are {_join_names(self.fields)}"
             for name in refused
         ]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return ", ".join(sorted(names))

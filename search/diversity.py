@@ -8,17 +8,17 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from ..evidence.scoring.metrics import tidy
+from ..evidence.scoring.metrics import round_significant
 from ..ledger import Ledger
 
-__all__ = ["effective_number", "niches", "of_round", "own_troubles", "variety"]
+__all__ = ["effective_number", "effective_number_of_round", "niches", "own_troubles", "variety"]
 
-ROUND = re.compile(r"^r(\d+)/")
-PROPOSED = "agents.hypothesis"
-REFUSED = "agents.refused_ideas"
-OWN = "agents.own_agent"
-NICHE = "agents.niche"
-MOST = 1_000
+ROUND_PATTERN = re.compile(r"^r(\d+)/")
+HYPOTHESIS_EVENT = "agents.hypothesis"
+REFUSED_IDEAS_EVENT = "agents.refused_ideas"
+OWN_AGENT_EVENT = "agents.own_agent"
+NICHE_EVENT = "agents.niche"
+MAX_HYPOTHESES_PER_ROUND = 1_000
 
 
 def effective_number(names: Iterable[str]) -> float:
@@ -33,11 +33,11 @@ def effective_number(names: Iterable[str]) -> float:
     return math.exp(-sum(share * math.log(share) for share in shares)) if total else 0.0
 
 
-def of_round(ledger: Ledger, run: str, number: int) -> float | None:
+def effective_number_of_round(ledger: Ledger, run: str, number: int) -> float | None:
     """Return the effective number of mechanisms of a round's hypotheses, None before there is one."""
     names = []
-    for index in range(MOST):
-        event = ledger.event(run, PROPOSED, f"r{number:02d}/h{index:02d}")
+    for index in range(MAX_HYPOTHESES_PER_ROUND):
+        event = ledger.event(run, HYPOTHESIS_EVENT, f"r{number:02d}/h{index:02d}")
         if event is None:
             break
         names.append(str(event.body["mechanism"]))
@@ -46,7 +46,7 @@ def of_round(ledger: Ledger, run: str, number: int) -> float | None:
 
 def niches(ledger: Ledger, run: str) -> int:
     """Return how many niches of mechanism, horizon and turnover hold a scored formula, a person's seeds included."""
-    return len(ledger.events(run, NICHE))
+    return len(ledger.events(run, NICHE_EVENT))
 
 
 def variety(ledger: Ledger, run: str) -> dict[str, Any]:
@@ -59,11 +59,11 @@ def variety(ledger: Ledger, run: str) -> dict[str, Any]:
         (hypotheses that got no branch), and `rounds`, each with `round` and the first three.
     """
     rounds: dict[int, list[str]] = {}
-    for event in ledger.events(run, PROPOSED):
-        found = ROUND.match(event.key)
+    for event in ledger.events(run, HYPOTHESIS_EVENT):
+        found = ROUND_PATTERN.match(event.key)
         if found and int(found[1]) > 0:
             rounds.setdefault(int(found[1]), []).append(str(event.body["mechanism"]))
-    refused = sum(len(event.body["items"]) for event in ledger.events(run, REFUSED))
+    refused = sum(len(event.body["items"]) for event in ledger.events(run, REFUSED_IDEAS_EVENT))
     whole = _figures([name for names in rounds.values() for name in names])
     filled = {"niches": niches(ledger, run), "refused": refused}
     return {**whole, **filled, "rounds": [{"round": n, **_figures(rounds[n])} for n in sorted(rounds)]}
@@ -71,8 +71,12 @@ def variety(ledger: Ledger, run: str) -> dict[str, Any]:
 
 def own_troubles(ledger: Ledger, run: str) -> list[str]:
     """Return what went wrong with what a person brought along: refused hypotheses, and failures of their agent."""
-    refused = [row for event in ledger.events(run, REFUSED) for row in event.body["items"] if row.get("source")]
-    failed = sorted((event.key, event.body["failed"]) for event in ledger.events(run, OWN) if "failed" in event.body)
+    refused = [
+        row for event in ledger.events(run, REFUSED_IDEAS_EVENT) for row in event.body["items"] if row.get("source")
+    ]
+    failed = sorted(
+        (event.key, event.body["failed"]) for event in ledger.events(run, OWN_AGENT_EVENT) if "failed" in event.body
+    )
     return [
         *(f"{row['source']}: {row['mechanism']!r} got no branch: {row['why']}" for row in refused),
         *(f"own agent, {key}: {why}" for key, why in failed),
@@ -80,4 +84,8 @@ def own_troubles(ledger: Ledger, run: str) -> list[str]:
 
 
 def _figures(names: list[str]) -> dict[str, Any]:
-    return {"hypotheses": len(names), "mechanisms": len({*names}), "effective": tidy(effective_number(names))}
+    return {
+        "hypotheses": len(names),
+        "mechanisms": len({*names}),
+        "effective": round_significant(effective_number(names)),
+    }

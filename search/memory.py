@@ -6,23 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..factors.describe.search import relevance
-from ..factors.describe.words import numbered
+from ..factors.describe.words import natural_sort_key
 
-__all__ = ["MOST", "Tale", "by_mechanism", "reminded"]
+__all__ = ["MAX_HYPOTHESES_REMINDED", "HypothesisRecord", "select_reminders", "summarise_mechanisms"]
 
-MOST = 40
+MAX_HYPOTHESES_REMINDED = 40
 """Hypotheses that agents are reminded of, however many there were."""
-MOST_MECHANISMS = 80
-WORTH_T = 2.5
+MAX_MECHANISMS = 80
+MIN_SUCCESS_T = 2.5
 """The |t| from which a hypothesis counts as a success, where the gate has not said more of it."""
-LONGEST = 400
+MAX_RECALLED_CHARS = 400
 """Characters of a statement, a formula or a reason that are shown."""
 Order = tuple[tuple[str, int], ...]
-GOOD = ("accepted", "watchlist")
+GOOD_OUTCOMES = ("accepted", "watchlist")
 
 
 @dataclass(frozen=True)
-class Tale:
+class HypothesisRecord:
     """What became of one hypothesis on the search window.
 
     Attributes
@@ -46,7 +46,7 @@ class Tale:
     @property
     def worked(self) -> bool:
         """Tell whether it is a success."""
-        return self.outcome in GOOD or abs(self.best_t or 0.0) >= WORTH_T
+        return self.outcome in GOOD_OUTCOMES or abs(self.best_t or 0.0) >= MIN_SUCCESS_T
 
     @property
     def fate(self) -> str:
@@ -56,7 +56,9 @@ class Tale:
         return ", ".join(told)
 
 
-def reminded(tales: Sequence[Tale], query: str, most: int = MOST) -> list[Tale]:
+def select_reminders(
+    tales: Sequence[HypothesisRecord], query: str, most: int = MAX_HYPOTHESES_REMINDED
+) -> list[HypothesisRecord]:
     """Return at most so many hypotheses, in the order of their ids: what is worth a thought now.
 
     A quarter each, without repetition: the successes and the failures that say most of the query, the best, and the
@@ -71,36 +73,42 @@ def reminded(tales: Sequence[Tale], query: str, most: int = MOST) -> list[Tale]:
         The person's goal and what the last round was about, in words. Where no word is shared nothing is relevant.
     """
     scores = relevance(query, [f"{tale.mechanism} {tale.statement}" for tale in tales])
-    near = [tale for _, _, tale in sorted(_ranked(scores, tales), key=lambda row: row[:2])]
-    best = sorted(tales, key=lambda tale: (tale.outcome not in GOOD, -abs(tale.best_t or 0.0), numbered(tale.id)))
-    newest = sorted(tales, key=lambda tale: numbered(tale.id), reverse=True)
+    near = [tale for _, _, tale in sorted(_rank_by_relevance(scores, tales), key=lambda row: row[:2])]
+    best = sorted(
+        tales, key=lambda tale: (tale.outcome not in GOOD_OUTCOMES, -abs(tale.best_t or 0.0), natural_sort_key(tale.id))
+    )
+    newest = sorted(tales, key=lambda tale: natural_sort_key(tale.id), reverse=True)
     share = most // 4
-    chosen: dict[str, Tale] = {}
+    chosen: dict[str, HypothesisRecord] = {}
     for kind in ([t for t in near if t.worked], [t for t in near if not t.worked], [t for t in best if t.worked]):
         fresh = [tale for tale in kind if tale.id not in chosen][:share]
         chosen |= {tale.id: tale for tale in fresh}
     for tale in newest:
         if len(chosen) < most:
             chosen.setdefault(tale.id, tale)
-    return [chosen[name] for name in sorted(chosen, key=numbered)]
+    return [chosen[name] for name in sorted(chosen, key=natural_sort_key)]
 
 
-def _ranked(scores: Iterable[float], tales: Iterable[Tale]) -> list[tuple[float, Order, Tale]]:
+def _rank_by_relevance(
+    scores: Iterable[float], tales: Iterable[HypothesisRecord]
+) -> list[tuple[float, Order, HypothesisRecord]]:
     """Return what has to do with the query, by falling score and then by id."""
-    return [(-score, numbered(tale.id), tale) for score, tale in zip(scores, tales, strict=True) if score > 0]
+    return [(-score, natural_sort_key(tale.id), tale) for score, tale in zip(scores, tales, strict=True) if score > 0]
 
 
-def by_mechanism(tales: Iterable[Tale]) -> list[dict[str, object]]:
+def summarise_mechanisms(tales: Iterable[HypothesisRecord]) -> list[dict[str, object]]:
     """Return how often each mechanism was tried and what its best formula reached; the most tried, at most eighty.
 
     This is short whatever was tried, and whole where the list of mechanisms is: no try is forgotten by it.
     """
-    found: dict[str, list[Tale]] = {}
+    found: dict[str, list[HypothesisRecord]] = {}
     for tale in tales:
         found.setdefault(tale.mechanism, []).append(tale)
-    names = sorted(found, key=lambda name: (-len(found[name]), name))[:MOST_MECHANISMS]
-    return [{"mechanism": name, "hypotheses": len(found[name]), "best_t": _best(found[name])} for name in sorted(names)]
+    names = sorted(found, key=lambda name: (-len(found[name]), name))[:MAX_MECHANISMS]
+    return [
+        {"mechanism": name, "hypotheses": len(found[name]), "best_t": _best_t(found[name])} for name in sorted(names)
+    ]
 
 
-def _best(tales: Iterable[Tale]) -> float | None:
+def _best_t(tales: Iterable[HypothesisRecord]) -> float | None:
     return max((tale.best_t for tale in tales if tale.best_t is not None), key=abs, default=None)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..evidence.scoring.metrics import tidy
-from ..factors.describe.words import numbered
+from ..evidence.scoring.metrics import round_significant
+from ..factors.describe.words import natural_sort_key
 from ..ledger import Ledger
 
-__all__ = ["changes"]
+__all__ = ["read_operator_table"]
 
-COUNTED = "agents.operators"
+OPERATORS_EVENT = "agents.operators"
 
 
-def changes(ledger: Ledger, run: str) -> list[dict[str, Any]]:
+def read_operator_table(ledger: Ledger, run: str) -> list[dict[str, Any]]:
     """Return the last table of a run, rows `{operator, where, tried, better, gained}`; none where nothing was changed.
 
     `gained` sums |t| of a child less |t| of its parent on the search window.
     """
-    last = max(ledger.events(run, COUNTED), key=lambda event: numbered(event.key), default=None)
-    return [{**row, "gained": tidy(row["gained"])} for row in last.body["rows"]] if last else []
+    last = max(ledger.events(run, OPERATORS_EVENT), key=lambda event: natural_sort_key(event.key), default=None)
+    return [{**row, "gained": round_significant(row["gained"])} for row in last.body["rows"]] if last else []

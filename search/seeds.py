@@ -13,18 +13,18 @@ from ..evidence.errors import LibraryFileError
 from ..ledger import AlphaloomError, SettingsError
 from ..ledger.files.given_file import read_given_text
 from ..ledger.files.yaml_text import parse_text
-from ..library.exchange import read_file
+from ..library.exchange import read_library_file
 
 __all__ = ["read_seeds"]
 
-ALLOWED = (
+ALLOWED_FILES = (
     "a file of `alphaloom library export`, a YAML or JSON list of formulas, or a text file with one formula a line"
 )
-MOST = 2_000
-SHOWN = 8
+MAX_SEEDS = 2_000
+MAX_SEED_MISTAKES_SHOWN = 8
 
 
-class _Listed(BaseModel):
+class _SeedRow(BaseModel):
     """A formula of a list, with what is known of it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,55 +50,57 @@ def read_seeds(path: Path) -> list[dict[str, Any]]:
     try:
         body = read_given_text(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise _refused(path, f"cannot be read: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}") from None
+        raise _seeds_error(
+            path, f"cannot be read: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
+        ) from None
     if path.suffix.lower() not in (".json", ".yaml", ".yml"):
         lines = [line.strip() for line in body.splitlines()]
-        return _once(path, [{"text": line} for line in lines if line and not line.startswith("#")])
+        return _check_rows(path, [{"text": line} for line in lines if line and not line.startswith("#")])
     try:
-        found = json.loads(body) if path.suffix.lower() == ".json" else _from_yaml(path, body)
+        found = json.loads(body) if path.suffix.lower() == ".json" else _read_yaml(path, body)
     except (ValueError, RecursionError, SettingsError) as error:
-        raise _refused(path, f"cannot be read: {str(error).splitlines()[0]}") from None
+        raise _seeds_error(path, f"cannot be read: {str(error).splitlines()[0]}") from None
     if isinstance(found, dict):
-        return _once(path, _of_library(path))
+        return _check_rows(path, _read_library(path))
     if not isinstance(found, list):
-        raise _refused(path, "is no list of formulas")
-    return _once(path, [{"text": each} if isinstance(each, str) else each for each in found])
+        raise _seeds_error(path, "is no list of formulas")
+    return _check_rows(path, [{"text": each} if isinstance(each, str) else each for each in found])
 
 
-def _from_yaml(path: Path, body: str) -> Any:
+def _read_yaml(path: Path, body: str) -> Any:
     text = parse_text(body, path.name)
     if text.mistakes:
         raise SettingsError(f"{path.name}: {text.mistakes[0]}", mistakes=text.mistakes[:1])
     return text.value
 
 
-def _of_library(path: Path) -> list[dict[str, Any]]:
+def _read_library(path: Path) -> list[dict[str, Any]]:
     """Return the factors of an exported library that were not retired."""
     rows = []
-    for one in read_file(path).factors:
+    for one in read_library_file(path).factors:
         if one.status != "retired":
             said = f"In the library {path.name} as {one.id}, there {one.proof}."
             rows.append({"text": one.text, "direction": one.judged.sign if one.judged else 1, "statement": said})
     return rows
 
 
-def _once(path: Path, rows: Sequence[Any]) -> list[dict[str, Any]]:
+def _check_rows(path: Path, rows: Sequence[Any]) -> list[dict[str, Any]]:
     """Check every row, and return each formula once."""
     found: dict[str, dict[str, Any]] = {}
     wrong: list[str] = []
     for place, row in enumerate(rows):
         try:
-            read = _Listed.model_validate(row)
+            read = _SeedRow.model_validate(row)
             found.setdefault(read.text, read.model_dump())
         except ValidationError as error:
             wrong += [f"{place}.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
     if wrong:
-        rest = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
-        raise _refused(path, f"has mistakes: {'; '.join(wrong[:SHOWN])}{rest}")
-    if not 0 < len(found) <= MOST:
-        raise _refused(path, f"holds {len(found)} formulas; allowed are 1 to {MOST}")
+        rest = f"; and {len(wrong) - MAX_SEED_MISTAKES_SHOWN} more" if len(wrong) > MAX_SEED_MISTAKES_SHOWN else ""
+        raise _seeds_error(path, f"has mistakes: {'; '.join(wrong[:MAX_SEED_MISTAKES_SHOWN])}{rest}")
+    if not 0 < len(found) <= MAX_SEEDS:
+        raise _seeds_error(path, f"holds {len(found)} formulas; allowed are 1 to {MAX_SEEDS}")
     return list(found.values())
 
 
-def _refused(path: Path, why: str) -> AlphaloomError:
-    return LibraryFileError(f"{path.name} {why}.", field="steer.seed_library", got=path.name, allowed=ALLOWED)
+def _seeds_error(path: Path, why: str) -> AlphaloomError:
+    return LibraryFileError(f"{path.name} {why}.", field="steer.seed_library", got=path.name, allowed=ALLOWED_FILES)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from .architecture import Architecture
-from .catalogue import found, names
-from .devices import DEVICES, device
-from .files import KINDS, described
-from .plan import Plan, arguments, made, read, written
+from .catalogue import find_model, model_names
+from .devices import DEVICES, find_device
+from .files import FILE_WRITERS, render_file
+from .plan import ServingPlan, arguments, dump_plan, make_plan, read_plan
 from .request import Request
-from .supervision import Launch, supervise
+from .supervision import ServerLaunch, supervise
 
 __all__ = [
     "DEVICES",
-    "KINDS",
+    "FILE_WRITERS",
     "Architecture",
-    "Launch",
-    "Plan",
     "Request",
+    "ServerLaunch",
+    "ServingPlan",
     "arguments",
-    "described",
-    "device",
-    "found",
-    "made",
-    "names",
-    "read",
+    "dump_plan",
+    "find_device",
+    "find_model",
+    "make_plan",
+    "model_names",
+    "read_plan",
+    "render_file",
     "supervise",
-    "written",
 ]

@@ -6,17 +6,26 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .architecture import Architecture
-from .choice import Choice, length_read
+from .choice import Choice, mid_reply_length
 from .devices import GIB, Device
-from .fit import DEEPEST
+from .fit import MAX_DRAFT_DEPTH
 from .request import Request
-from .speed import COMPUTE, MEMORY, NEAR, STEP_S, Speculation, Step, first_token, output_step
-from .tensors import active, parameters
+from .speed import (
+    COMPUTE_EFFICIENCY,
+    MEMORY_EFFICIENCY,
+    NEAR_BEST_SHARE,
+    STEP_S,
+    Speculation,
+    Step,
+    first_token,
+    output_step,
+)
+from .tensors import active_parameters, count_parameters
 
-__all__ = ["Line", "lines"]
+__all__ = ["ArithmeticLine", "arithmetic_lines"]
 
 
-class Line(NamedTuple):
+class ArithmeticLine(NamedTuple):
     """One number: what it is, how much, in what unit, and how it came about."""
 
     what: str
@@ -25,7 +34,9 @@ class Line(NamedTuple):
     how: str
 
 
-def lines(request: Request, device: Device, choice: Choice, deep: Speculation | None) -> list[Line]:
+def arithmetic_lines(
+    request: Request, device: Device, choice: Choice, deep: Speculation | None
+) -> list[ArithmeticLine]:
     """Return the whole arithmetic: the model, the memory, the cache, the times."""
     return [
         *_model(request.model), *_memory(request, device, choice), *_cache(request, choice),
@@ -33,18 +44,18 @@ def lines(request: Request, device: Device, choice: Choice, deep: Speculation | 
     ]  # fmt: skip
 
 
-def _model(model: Architecture) -> Iterator[Line]:
-    counted = parameters(model)
+def _model(model: Architecture) -> Iterator[ArithmeticLine]:
+    counted = count_parameters(model)
     how = f"all tensors of {model.layers} layers, hidden size {model.hidden}, vocabulary {model.vocab}"
-    yield Line(
+    yield ArithmeticLine(
         "parameters", round(counted / 1e9, 3), "billion", how + (", embedding and head in one" if model.tied else "")
     )
     if model.experts:
         how = f"each token meets {model.experts.used} of {model.experts.count} experts; the embedding is looked up"
-        yield Line("parameters at work", round(active(model) / 1e9, 3), "billion", how)
+        yield ArithmeticLine("parameters at work", round(active_parameters(model) / 1e9, 3), "billion", how)
 
 
-def _memory(request: Request, device: Device, choice: Choice) -> Iterator[Line]:
+def _memory(request: Request, device: Device, choice: Choice) -> Iterator[ArithmeticLine]:
     one, tokens = choice.budget, choice.budget.rules.batched_tokens
     each = f"of each of {one.gpus} GPUs" if one.gpus > 1 else "of the GPU" if device.gpu else "of the machine"
     yield _gib("memory", one.memory, f"what a process can have {each}: {device.title}")
@@ -64,62 +75,66 @@ def _memory(request: Request, device: Device, choice: Choice) -> Iterator[Line]:
     yield _gib("cache", one.cache, how if device.gpu else how + ", in whole GiB")
 
 
-def _cache(request: Request, choice: Choice) -> Iterator[Line]:
+def _cache(request: Request, choice: Choice) -> Iterator[ArithmeticLine]:
     one, model = choice.budget, request.model
     kept = "one compressed key and value" if model.latent else "keys and values"
     how = f"{model.layers} layers x {model.cached_per_gpu(one.gpus):,} numbers ({kept}) x {one.kv_bytes} bytes"
     if request.draft:
         how += f", and the draft's ({request.draft.layers} layers)"
-    yield Line("cache of a token", round(one.token / 1024, 3), "KiB", how + (" on each GPU" if one.gpus > 1 else ""))
+    yield ArithmeticLine(
+        "cache of a token", round(one.token / 1024, 3), "KiB", how + (" on each GPU" if one.gpus > 1 else "")
+    )
     how = f"{request.length:,} tokens in blocks of {one.rules.block}"
     if model.windowed:
         how += f"; {model.windowed} of {model.layers} layers keep a window of {model.window:,} and the steps under way"
-    yield Line("cache of a sequence", round(one.sequence / 2**20, 2), "MiB", how)
-    yield Line("sequences", one.held, "at once", f"cache / cache of a sequence, all {request.length:,} tokens long")
-    yield Line(
+    yield ArithmeticLine("cache of a sequence", round(one.sequence / 2**20, 2), "MiB", how)
+    yield ArithmeticLine(
+        "sequences", one.held, "at once", f"cache / cache of a sequence, all {request.length:,} tokens long"
+    )
+    yield ArithmeticLine(
         "taken", one.sequences, "at once", f"at most {one.most}: {'as asked' if request.concurrency else 'the default'}"
     )
 
 
-def _times(request: Request, device: Device, choice: Choice) -> Iterator[Line]:
+def _times(request: Request, device: Device, choice: Choice) -> Iterator[ArithmeticLine]:
     one, prompt = choice.budget, request.prompt_tokens
     step = first_token(request, device, one)
     yield _ms("time to first token", step, f"a prompt of {prompt:,} tokens: {_parts(step)}")
-    length = length_read(request)
+    length = mid_reply_length(request)
     for count in dict.fromkeys((1, one.sequences)):
         step = output_step(request.model, device, one, length, count)
         yield _ms(f"time per output token, {count} at once", step, _parts(step))
-    yield Line(
+    yield ArithmeticLine(
         "throughput", round(one.sequences / step.total_s), "tokens/s",
         f"{one.sequences} sequences, a token each per step" + (f"; x {choice.copies} copies" if choice.copies > 1 else ""),
     )  # fmt: skip
 
 
-def _speculation(request: Request, deep: Speculation) -> Iterator[Line]:
+def _speculation(request: Request, deep: Speculation) -> Iterator[ArithmeticLine]:
     by = request.draft.name if request.draft else "repeated text"
     assumed = "as given" if request.acceptance is not None else "assumed"
-    how = f"the least depth of 1 to {DEEPEST} whose time is within {NEAR:.0%} of the best; drafts by {by}"
-    yield Line("tokens drafted", deep.depth, "a step", how)
+    how = f"the least depth of 1 to {MAX_DRAFT_DEPTH} whose time is within {NEAR_BEST_SHARE:.0%} of the best; drafts by {by}"
+    yield ArithmeticLine("tokens drafted", deep.depth, "a step", how)
     how = f"(1 - a^(K+1)) / (1 - a) with K = {deep.depth} and acceptance a = {deep.acceptance:g}, {assumed}"
-    yield Line("tokens kept", round(deep.tokens, 2), "a step", how)
+    yield ArithmeticLine("tokens kept", round(deep.tokens, 2), "a step", how)
     how = "time of a step that checks K + 1 tokens, and of the draft, / tokens kept; 1 sequence"
-    yield Line("time per output token, speculating", round(deep.per_token_s * 1e3, 2), "ms", how)
+    yield ArithmeticLine("time per output token, speculating", round(deep.per_token_s * 1e3, 2), "ms", how)
     told = "plain time / speculating time" + ("; it does not pay: leave it out" if deep.gain < 1.05 else "")
-    yield Line("speed-up", round(deep.gain, 2), "times", told)
+    yield ArithmeticLine("speed-up", round(deep.gain, 2), "times", told)
 
 
-def _gib(what: str, count: int, how: str) -> Line:
-    return Line(what, round(count / GIB, 2), "GiB", how)
+def _gib(what: str, count: int, how: str) -> ArithmeticLine:
+    return ArithmeticLine(what, round(count / GIB, 2), "GiB", how)
 
 
-def _ms(what: str, step: Step, how: str) -> Line:
-    return Line(what, round(step.total_s * 1e3, 2), "ms", how)
+def _ms(what: str, step: Step, how: str) -> ArithmeticLine:
+    return ArithmeticLine(what, round(step.total_s * 1e3, 2), "ms", how)
 
 
 def _parts(step: Step) -> str:
     """Say the parts of a time, as they add up."""
-    told = f"the larger of memory {step.memory_s * 1e3:.2f} ms at {MEMORY:.0%} of its bandwidth and work "
-    told += f"{step.compute_s * 1e3:.2f} ms at {COMPUTE:.0%} of peak"
+    told = f"the larger of memory {step.memory_s * 1e3:.2f} ms at {MEMORY_EFFICIENCY:.0%} of its bandwidth and work "
+    told += f"{step.compute_s * 1e3:.2f} ms at {COMPUTE_EFFICIENCY:.0%} of peak"
     told += f", + all-reduces {step.link_s * 1e3:.2f} ms" if step.link_s else ""
     return f"{told}, + {step.host_s / STEP_S:.0f} x {STEP_S * 1e3:.1f} ms; {step.bound} decides"
 

@@ -8,7 +8,7 @@ from .architecture import Architecture
 
 __all__ = ["CacheRules", "sequence_bytes", "token_bytes"]
 
-UNEVEN = 1.5  # vLLM's own threshold between dealing out the smaller and the larger number of layers
+UNEVEN_RATIO = 1.5  # vLLM's own threshold between dealing out the smaller and the larger number of layers
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,6 @@ def sequence_bytes(model: Architecture, tokens: int, rules: CacheRules) -> int:
     if not full:
         return model.windowed * bounded * page
     few, many = sorted((full, model.windowed))
-    size = many if many < UNEVEN * few else few
+    size = many if many < UNEVEN_RATIO * few else few
     groups = -(-full // size) * whole + -(-model.windowed // size) * bounded
     return groups * size * page

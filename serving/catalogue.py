@@ -11,9 +11,9 @@ import yaml
 
 from ..router.errors import UnknownModel
 from .architecture import Architecture
-from .reading import architecture, from_file
+from .reading import architecture, read_architecture
 
-__all__ = ["found", "names"]
+__all__ = ["find_model", "model_names"]
 
 
 @cache
@@ -22,24 +22,24 @@ def _table() -> dict[str, dict[str, Any]]:
     return dict(read)
 
 
-def names() -> tuple[str, ...]:
+def model_names() -> tuple[str, ...]:
     """Return the names of the models in the table."""
     return tuple(_table())
 
 
-def found(asked: str, field: str = "--model") -> Architecture:
+def find_model(asked: str, field: str = "--model") -> Architecture:
     """Return a model by its name in the table, the name of its source, or the path of a config.json."""
     for name, config in _table().items():
         if asked.lower() in (name.lower(), str(config["source"]).lower()):
             return architecture(config, name, str(config["source"]))
     file = Path(asked)
     if file.is_dir():
-        return from_file(file / "config.json")
+        return read_architecture(file / "config.json")
     if file.suffix == ".json" or file.is_file():
-        return from_file(file)
-    near = difflib.get_close_matches(asked.lower(), [name.lower() for name in names()], 1)
-    meant = [name for name in names() if [name.lower()] == near]
+        return read_architecture(file)
+    near = difflib.get_close_matches(asked.lower(), [name.lower() for name in model_names()], 1)
+    meant = [name for name in model_names() if [name.lower()] == near]
     raise UnknownModel(
-        f"no model is known as {asked!r}", field=field, got=asked, allowed=[*names(), "the path of a config.json"],
+        f"no model is known as {asked!r}", field=field, got=asked, allowed=[*model_names(), "the path of a config.json"],
         hint=f"Did you mean {meant[0]}?" if meant else "Give the path of the config.json that lies beside the weights.",
     )  # fmt: skip

@@ -7,36 +7,36 @@ from dataclasses import dataclass, replace
 
 from ..router.errors import DeviceLacks, DoesNotFit, ServingError
 from .devices import DEVICES, GIB, Device
-from .fit import Budget, budget
-from .request import MOST_GPUS, Request
+from .fit import MemoryBudget, memory_budget
+from .request import MAX_GPUS, Request
 from .speed import output_step
 
-__all__ = ["Choice", "choose", "length_read"]
+__all__ = ["Choice", "choose_launch", "mid_reply_length"]
 
-WORTH = 0.75  # more GPUs over NVLink must bring the time of an output token down to this
-FEW = 4  # sequences at once, below which it is said what more GPUs would hold
-SHORTEST = 256  # no smaller context is worth a hint
+MAX_TIME_RATIO = 0.75  # more GPUs over NVLink must bring the time of an output token down to this
+FEW_SEQUENCES = 4  # sequences at once, below which it is said what more GPUs would hold
+MIN_HINT_CONTEXT = 256  # no smaller context is worth a hint
 
 
 @dataclass(frozen=True)
 class Choice:
     """What was chosen, why, and what the other numbers of GPUs would have been."""
 
-    budget: Budget
+    budget: MemoryBudget
     why: str
-    tried: tuple[Budget, ...]
+    tried: tuple[MemoryBudget, ...]
     copies: int = 1
     """How many launches like this one the GPUs hold side by side."""
 
 
-def choose(request: Request, device: Device) -> Choice:
+def choose_launch(request: Request, device: Device) -> Choice:
     """Return the launch that fits, or refuse with numbers."""
-    tried: list[Budget] = []
+    tried: list[MemoryBudget] = []
     for precision in precisions(request, device):
-        options = [budget(request, device, gpus, precision) for gpus in degrees(request, device)]
+        options = [memory_budget(request, device, gpus, precision) for gpus in gpu_counts(request, device)]
         fitting = [one for one in options if one.fits]
         if fitting:
-            return _picked(request, device, options, fitting)
+            return _pick_gpus(request, device, options, fitting)
         tried += options
     raise _refusal(request, device, tried)
 
@@ -66,19 +66,19 @@ def precisions(request: Request, device: Device) -> tuple[str, ...]:
     return ("bfloat16", "fp8") if fp8 and not stored else ("bfloat16",)
 
 
-def degrees(request: Request, device: Device) -> list[int]:
+def gpu_counts(request: Request, device: Device) -> list[int]:
     """Return the numbers of GPUs over which the model, and the draft, can be split."""
     models = [request.model, *([request.draft] if request.draft else [])]
-    most = (request.gpus or MOST_GPUS) if device.gpu else 1
+    most = (request.gpus or MAX_GPUS) if device.gpu else 1
     return [gpus for gpus in range(1, most + 1) if all(model.splits(gpus) for model in models)]
 
 
-def length_read(request: Request) -> float:
+def mid_reply_length(request: Request) -> float:
     """Return the length of a sequence in the middle of its reply."""
     return request.prompt_tokens + request.reply_tokens / 2
 
 
-def _picked(request: Request, device: Device, options: list[Budget], fitting: list[Budget]) -> Choice:
+def _pick_gpus(request: Request, device: Device, options: list[MemoryBudget], fitting: list[MemoryBudget]) -> Choice:
     """Take the fewest GPUs that fit; more over NVLink where they were offered and each step up pays."""
     chosen = fitting[0]
     offered = request.gpus if request.gpus and device.gpu else chosen.gpus
@@ -86,7 +86,7 @@ def _picked(request: Request, device: Device, options: list[Budget], fitting: li
     why = f"the fewest GPUs that fit{bits}: {chosen.gpus}" if device.gpu else "one processor"
     if request.gpus and device.nvlink:
         for one in fitting[1:]:
-            if _per_token(request, device, one) <= WORTH * _per_token(request, device, chosen):
+            if _token_seconds(request, device, one) <= MAX_TIME_RATIO * _token_seconds(request, device, chosen):
                 chosen = one
         if chosen.gpus > fitting[0].gpus:
             why = f"{device.link} is fast: {chosen.gpus} GPUs, since each step up saves a quarter of the time per output token"
@@ -94,28 +94,28 @@ def _picked(request: Request, device: Device, options: list[Budget], fitting: li
         why += f"; over {device.link} all-reduces are slow, so further GPUs are better used for copies"
     if idle := offered % chosen.gpus:
         why += f"; {idle} of the {offered} GPUs {'is' if idle == 1 else 'are'} not used"
-    return Choice(chosen, why + _narrow(request, device, chosen), tuple(options), offered // chosen.gpus)
+    return Choice(chosen, why + _describe_narrow(request, device, chosen), tuple(options), offered // chosen.gpus)
 
 
-def _narrow(request: Request, device: Device, chosen: Budget) -> str:
+def _describe_narrow(request: Request, device: Device, chosen: MemoryBudget) -> str:
     """Say that a launch holds few sequences, where nobody said how many are wanted, and what more GPUs would hold."""
-    if chosen.held >= FEW or request.concurrency or not device.gpu:
+    if chosen.held >= FEW_SEQUENCES or request.concurrency or not device.gpu:
         return ""
     told = f"; it holds {chosen.held} {'sequence' if chosen.held == 1 else 'sequences'} of {request.length:,} tokens at once"
-    wide = [n for n in degrees(replace(request, gpus=MOST_GPUS), device) if n > chosen.gpus]
-    larger = [budget(request, device, gpus, chosen.precision) for gpus in wide]
-    best = next((one for one in larger if one.held >= FEW), larger[-1] if larger else None)
+    wide = [n for n in gpu_counts(replace(request, gpus=MAX_GPUS), device) if n > chosen.gpus]
+    larger = [memory_budget(request, device, gpus, chosen.precision) for gpus in wide]
+    best = next((one for one in larger if one.held >= FEW_SEQUENCES), larger[-1] if larger else None)
     return f"{told}, {best.gpus} GPUs would hold {best.held}" if best else told
 
 
-def _per_token(request: Request, device: Device, one: Budget) -> float:
-    return output_step(request.model, device, one, length_read(request)).total_s
+def _token_seconds(request: Request, device: Device, one: MemoryBudget) -> float:
+    return output_step(request.model, device, one, mid_reply_length(request)).total_s
 
 
-def _refusal(request: Request, device: Device, tried: list[Budget]) -> DoesNotFit:
+def _refusal(request: Request, device: Device, tried: list[MemoryBudget]) -> DoesNotFit:
     best = min(tried, key=lambda one: one.short)
     needed = best.usable + best.short
-    advice = list(_advice(request, device)) or [*_elsewhere(request)] or ["nothing planned here holds it"]
+    advice = list(_advice(request, device)) or [*_other_gpus(request)] or ["nothing planned here holds it"]
     where = f"{best.gpus} x {device.title}" if device.gpu else device.title
     return DoesNotFit(
         f"{request.model.name} does not fit on {where} in {best.precision}: it takes {needed / GIB:.2f} GiB of each, of which "
@@ -128,44 +128,44 @@ def _refusal(request: Request, device: Device, tried: list[Budget]) -> DoesNotFi
 
 def _advice(request: Request, device: Device) -> Iterator[str]:
     """Yield changes of which each makes it fit by itself."""
-    if (context := _longest(request, device)) is not None:
+    if (context := _longest_context(request, device)) is not None:
         yield f"--context {context}"
-    if request.concurrency and (count := _most(request, device)):
+    if request.concurrency and (count := _max_sequences(request, device)):
         yield f"--concurrency {count}"
     wide = not request.model.stored and request.dtype in ("bfloat16", "float16")
     if device.fp8_tflops and wide and _fits(replace(request, dtype="fp8"), device):
         yield "--dtype fp8"
     if device.fp8_tflops and request.kv_dtype == "auto" and _fits(replace(request, kv_dtype="fp8"), device):
         yield "--kv-dtype fp8"
-    if device.gpu and request.gpus and request.gpus < MOST_GPUS:
-        enough = [n for n in range(request.gpus + 1, MOST_GPUS + 1) if _fits(replace(request, gpus=n), device)]
+    if device.gpu and request.gpus and request.gpus < MAX_GPUS:
+        enough = [n for n in range(request.gpus + 1, MAX_GPUS + 1) if _fits(replace(request, gpus=n), device)]
         if enough:
             yield f"--gpus {enough[0]}"
 
 
 def _fits(request: Request, device: Device) -> bool:
-    return _fitting(request, device) is not None
+    return _first_fitting_precision(request, device) is not None
 
 
-def _fitting(request: Request, device: Device) -> str | None:
+def _first_fitting_precision(request: Request, device: Device) -> str | None:
     """Return the first precision in which it fits, None where it fits in none."""
     for precision in precisions(request, device):
-        if any(budget(request, device, gpus, precision).fits for gpus in degrees(request, device)):
+        if any(memory_budget(request, device, gpus, precision).fits for gpus in gpu_counts(request, device)):
             return precision
     return None
 
 
-def _longest(request: Request, device: Device) -> int | None:
+def _longest_context(request: Request, device: Device) -> int | None:
     """Return the longest context that fits, in steps of 16 tokens; None where it is too short to be of use."""
     low, high = 0, request.length // 16
     while low < high:
         middle = (low + high + 1) // 2
         shorter = replace(request, context=middle * 16, prompt_tokens=1, reply_tokens=1)
         low, high = (middle, high) if _fits(shorter, device) else (low, middle - 1)
-    return low * 16 if low * 16 >= SHORTEST else None
+    return low * 16 if low * 16 >= MIN_HINT_CONTEXT else None
 
 
-def _most(request: Request, device: Device) -> int:
+def _max_sequences(request: Request, device: Device) -> int:
     """Return the most sequences at once that fit."""
     fitting = (
         n for n in range((request.concurrency or 1) - 1, 0, -1) if _fits(replace(request, concurrency=n), device)
@@ -173,13 +173,13 @@ def _most(request: Request, device: Device) -> int:
     return next(fitting, 0)
 
 
-def _elsewhere(request: Request) -> Iterator[str]:
+def _other_gpus(request: Request) -> Iterator[str]:
     """Yield the other GPUs that would hold it, with their least number, and whether that takes FP8."""
     for other in DEVICES.values():
-        for gpus in range(1, MOST_GPUS + 1) if other.gpu else ():
+        for gpus in range(1, MAX_GPUS + 1) if other.gpu else ():
             asked = replace(request, gpus=gpus)
             try:
-                if precision := _fitting(asked, other):
+                if precision := _first_fitting_precision(asked, other):
                     smaller = precision == "fp8" and request.dtype == "auto" and not request.model.stored
                     yield f"--gpu {other.name} --gpus {gpus}{' (FP8)' if smaller else ''}"
                     break

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from ..router.errors import ServingError
 
-__all__ = ["DEVICES", "GB", "GIB", "Device", "device"]
+__all__ = ["DEVICES", "GB", "GIB", "Device", "find_device"]
 
 GIB, GB = 2**30, 10**9
 
@@ -82,7 +82,7 @@ DEVICES = {
 }
 
 
-def device(name: str, memory_gb: float | None = None) -> Device:
+def find_device(name: str, memory_gb: float | None = None) -> Device:
     """Return a device by name; the memory of a CPU is said, that of a GPU is known."""
     found = DEVICES.get(name.lower())
     if found is None:

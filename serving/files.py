@@ -9,17 +9,17 @@ from typing import Any
 
 import yaml
 
-from .plan import Plan, arguments
+from .plan import ServingPlan, arguments
 
-__all__ = ["KINDS", "described"]
+__all__ = ["FILE_WRITERS", "render_file"]
 
 IMAGE, CPU_IMAGE = "vllm/vllm-openai:v0.33.0", "vllm/vllm-openai-cpu:v0.33.0"
-PORT, CACHE, MODELS = 8000, "/weights", "/models"  # of the container, whoever runs in it
+PORT, CACHE_FOLDER, MODELS_FOLDER = 8000, "/weights", "/models"  # of the container, whoever runs in it
 STARTING_S, PROBE_S = 900, 10
 SHARED_GIB = 8  # tensor parallelism passes tensors between processes through shared memory
-START = ["vllm", "serve"]
+START_COMMAND = ["vllm", "serve"]
 KUBERNETES_SECRET = {"VLLM_API_KEY": "api-key", "HF_TOKEN": "hf-token"}
-RAY = {"served-model-name", "model", "tensor-parallel-size"}
+RAY_OWN_FLAGS = {"served-model-name", "model", "tensor-parallel-size"}
 
 
 class _Plain(yaml.SafeDumper):
@@ -30,16 +30,16 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def described(plan: Plan, kind: str, image: str | None = None) -> str:
+def render_file(plan: ServingPlan, kind: str, image: str | None = None) -> str:
     """Return the file of a kind: compose, ray or kubernetes."""
     taken = image or (IMAGE if plan.device.name != "cpu" else CPU_IMAGE)
-    return KINDS[kind](plan, taken)
+    return FILE_WRITERS[kind](plan, taken)
 
 
-def _compose(plan: Plan, image: str) -> str:
+def _compose(plan: ServingPlan, image: str) -> str:
     secrets = {"VLLM_API_KEY": "${VLLM_API_KEY:?set it to what clients must send}", "HF_TOKEN": "${HF_TOKEN:-}"}
     service: dict[str, Any] = {
-        "image": image, "entrypoint": START, "command": _inside(plan), "environment": _variables(plan) | secrets,
+        "image": image, "entrypoint": START_COMMAND, "command": _container_arguments(plan), "environment": _variables(plan) | secrets,
         "ports": [f"127.0.0.1:{PORT}:{PORT}"], "volumes": _mounts(plan), "shm_size": f"{SHARED_GIB}gb",
         "restart": "unless-stopped", "stop_signal": "SIGINT", "stop_grace_period": "60s",
         "healthcheck": {
@@ -52,13 +52,13 @@ def _compose(plan: Plan, image: str) -> str:
         service["deploy"] = {"resources": {"reservations": {"devices": [card]}}}
     head = (
         "# docker compose up, with VLLM_API_KEY (and HF_TOKEN, if weights are fetched) in the environment.\n"
-        + _offline(plan)
+        + _offline_note(plan)
     )
-    return head + _yaml({"services": {"vllm": service}, **({} if _local(plan) else {"volumes": {"weights": {}}})})
+    return head + _yaml({"services": {"vllm": service}, **({} if _is_local(plan) else {"volumes": {"weights": {}}})})
 
 
-def _ray(plan: Plan, _: str) -> str:
-    engine = {name.replace("-", "_"): value for name, value in plan.flags.items() if name not in RAY}
+def _ray(plan: ServingPlan, _: str) -> str:
+    engine = {name.replace("-", "_"): value for name, value in plan.flags.items() if name not in RAY_OWN_FLAGS}
     engine |= {"tensor_parallel_size": plan.device.count}
     model: dict[str, Any] = {
         "model_loading_config": {
@@ -81,12 +81,12 @@ def _ray(plan: Plan, _: str) -> str:
     return (
         "# serve deploy THIS_FILE, on a cluster with ray[serve,llm].\n"
         "# It asks for no key: whoever reaches its port is served. Let only the cluster reach it, and people through\n"
-        "# `alphaloom models gate`.\n" + _offline(plan) + _yaml({"applications": [app]})
+        "# `alphaloom models gate`.\n" + _offline_note(plan) + _yaml({"applications": [app]})
     )
 
 
-def _kubernetes(plan: Plan, image: str) -> str:
-    name = _label(plan.model.name)
+def _kubernetes(plan: ServingPlan, image: str) -> str:
+    name = _service_name(plan.model.name)
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/component": "model-server"}
     deployment = {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels},
@@ -104,16 +104,16 @@ def _kubernetes(plan: Plan, image: str) -> str:
         f"# Before: a Secret {name} with the keys api-key and (if weights are fetched) hf-token, and a\n"
         f"# PersistentVolumeClaim {name}-weights that holds the weights.\n"
     )
-    return head + _offline(plan) + _yaml(deployment) + "---\n" + _yaml(service)
+    return head + _offline_note(plan) + _yaml(deployment) + "---\n" + _yaml(service)
 
 
-def _label(name: str) -> str:
+def _service_name(name: str) -> str:
     """Return a name that Kubernetes takes for a service: small letters, digits and hyphens, a letter first."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-")
     return plain if plain[:1].isalpha() else f"model-{plain}"
 
 
-def _pod(plan: Plan, image: str, name: str) -> dict[str, Any]:
+def _pod(plan: ServingPlan, image: str, name: str) -> dict[str, Any]:
     variables: list[dict[str, Any]] = [{"name": key, "value": value} for key, value in _variables(plan).items()]
     for variable, key in KUBERNETES_SECRET.items():
         reference = {"name": name, "key": key} | ({"optional": True} if variable == "HF_TOKEN" else {})
@@ -121,11 +121,11 @@ def _pod(plan: Plan, image: str, name: str) -> dict[str, Any]:
     memory = f"{max(4, round(plan.device.memory_gib * 0.95))}Gi"
     limits = {"nvidia.com/gpu": plan.device.count} if plan.device.name != "cpu" else {"memory": memory}
     container = {
-        "name": "vllm", "image": image, "command": START, "args": _inside(plan), "env": variables,
+        "name": "vllm", "image": image, "command": START_COMMAND, "args": _container_arguments(plan), "env": variables,
         "ports": [{"name": "http", "containerPort": PORT}], "resources": {"limits": limits, "requests": limits},
         "startupProbe": _probe(STARTING_S // PROBE_S), "readinessProbe": _probe(1), "livenessProbe": _probe(3),
         "volumeMounts": [
-            {"name": "weights", "mountPath": MODELS if _local(plan) else CACHE, **({"readOnly": True} if _local(plan) else {})},
+            {"name": "weights", "mountPath": MODELS_FOLDER if _is_local(plan) else CACHE_FOLDER, **({"readOnly": True} if _is_local(plan) else {})},
             {"name": "shared-memory", "mountPath": "/dev/shm"},
         ],
     }  # fmt: skip
@@ -143,38 +143,38 @@ def _probe(failures: int) -> dict[str, Any]:
     return {"httpGet": get, "periodSeconds": PROBE_S, "timeoutSeconds": 5, "failureThreshold": failures}
 
 
-def _inside(plan: Plan) -> list[str]:
+def _container_arguments(plan: ServingPlan) -> list[str]:
     """Return the arguments as they are in a container: weights of a folder are mounted under another name."""
     changes: dict[str, Any] = {"host": "0.0.0.0", "port": PORT, "model": False}
     speculative = plan.flags.get("speculative-config")
     if isinstance(speculative, Mapping) and "model" in speculative:
-        changes["speculative-config"] = {**speculative, "model": _mounted(str(speculative["model"]))}
-    return [_mounted(str(plan.flags["model"])), *arguments(plan, **changes)]
+        changes["speculative-config"] = {**speculative, "model": _mount_path(str(speculative["model"]))}
+    return [_mount_path(str(plan.flags["model"])), *arguments(plan, **changes)]
 
 
-def _folders(plan: Plan) -> list[str]:
+def _folders(plan: ServingPlan) -> list[str]:
     return [source for source in (str(plan.flags["model"]), plan.model.draft or "") if source.startswith("/")]
 
 
-def _local(plan: Plan) -> bool:
+def _is_local(plan: ServingPlan) -> bool:
     return str(plan.flags["model"]).startswith("/")
 
 
-def _mounted(source: str) -> str:
-    return f"{MODELS}/{PurePosixPath(source).name}" if source.startswith("/") else source
+def _mount_path(source: str) -> str:
+    return f"{MODELS_FOLDER}/{PurePosixPath(source).name}" if source.startswith("/") else source
 
 
-def _mounts(plan: Plan) -> list[str]:
-    mounted = [f"{folder}:{_mounted(folder)}:ro" for folder in dict.fromkeys(_folders(plan))]
-    return mounted if _local(plan) else [*mounted, f"weights:{CACHE}"]
+def _mounts(plan: ServingPlan) -> list[str]:
+    mounted = [f"{folder}:{_mount_path(folder)}:ro" for folder in dict.fromkeys(_folders(plan))]
+    return mounted if _is_local(plan) else [*mounted, f"weights:{CACHE_FOLDER}"]
 
 
-def _variables(plan: Plan) -> dict[str, str]:
+def _variables(plan: ServingPlan) -> dict[str, str]:
     """Return a container's environment: weights that have a name and no folder lie on the volume that is mounted for them."""
-    return dict(plan.environment) | ({} if _local(plan) else {"HF_HOME": CACHE})
+    return dict(plan.environment) | ({} if _is_local(plan) else {"HF_HOME": CACHE_FOLDER})
 
 
-def _offline(plan: Plan) -> str:
+def _offline_note(plan: ServingPlan) -> str:
     if plan.environment.get("HF_HUB_OFFLINE") != "1":
         return ""
     return (
@@ -186,4 +186,8 @@ def _yaml(value: Mapping[str, Any]) -> str:
     return yaml.dump(value, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=118)
 
 
-KINDS: dict[str, Callable[[Plan, str], str]] = {"compose": _compose, "ray": _ray, "kubernetes": _kubernetes}
+FILE_WRITERS: dict[str, Callable[[ServingPlan, str], str]] = {
+    "compose": _compose,
+    "ray": _ray,
+    "kubernetes": _kubernetes,
+}

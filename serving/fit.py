@@ -15,16 +15,16 @@ from .devices import GIB, Device
 from .request import Request
 from .tensors import bytes_per_gpu
 
-__all__ = ["DEEPEST", "Budget", "batched_tokens", "budget"]
+__all__ = ["MAX_DRAFT_DEPTH", "MemoryBudget", "batched_tokens", "memory_budget"]
 
-CONTEXT, GRAPHS, COMMUNICATION, PROCESSES = GIB, GIB, GIB // 2, 2 * GIB
-DEEPEST = 8  # of speculation
-FEWEST_TOKENS = 512
+CONTEXT_BYTES, GRAPHS_BYTES, COMMUNICATION_BYTES, PROCESSES_BYTES = GIB, GIB, GIB // 2, 2 * GIB
+MAX_DRAFT_DEPTH = 8  # of speculation
+MIN_STEP_TOKENS = 512
 MLA_BLOCK = 16  # also on a CPU, whose kernel for compressed keys knows no other
 
 
 @dataclass(frozen=True)
-class Budget:
+class MemoryBudget:
     """Bytes on each device, and what follows from them."""
 
     gpus: int
@@ -74,14 +74,14 @@ def batched_tokens(request: Request, device: Device) -> int:
     A CPU takes in a whole prompt at once: vLLM 0.32 ends with "CPU Generator does not use offset" where a request with a
     seed, as ours are, has its prompt cut into steps.
     """
-    deepest = DEEPEST if request.speculate != "none" else 0
-    least = max(FEWEST_TOKENS, request.most_sequences * (1 + deepest))
+    deepest = MAX_DRAFT_DEPTH if request.speculate != "none" else 0
+    least = max(MIN_STEP_TOKENS, request.most_sequences * (1 + deepest))
     if not device.gpu:
         return max(least, request.length)
     return max(least, min(device.batched_tokens, request.length))
 
 
-def budget(request: Request, device: Device, gpus: int, precision: str) -> Budget:
+def memory_budget(request: Request, device: Device, gpus: int, precision: str) -> MemoryBudget:
     """Return what a launch on so many devices takes of each."""
     kv_bytes = 1 if request.kv_dtype == "fp8" else 2
     block = MLA_BLOCK if request.model.latent else device.block
@@ -91,13 +91,13 @@ def budget(request: Request, device: Device, gpus: int, precision: str) -> Budge
     if request.draft:
         draft = _weights(request.draft, "bfloat16", gpus)
     usable = int(device.memory * request.utilization)
-    fixed = CONTEXT + GRAPHS + (COMMUNICATION if gpus > 1 else 0) if device.gpu else PROCESSES
+    fixed = CONTEXT_BYTES + GRAPHS_BYTES + (COMMUNICATION_BYTES if gpus > 1 else 0) if device.gpu else PROCESSES_BYTES
     activations = max(_activations(each, rules) for each in models)
     scores = 2 * 4 * request.model.vocab * request.most_sequences
     left = usable - weights - draft - fixed - activations - scores
     if not device.gpu:
         left = left // GIB * GIB  # the CPU's cache is given to vLLM in whole GiB
-    return Budget(
+    return MemoryBudget(
         gpus=gpus, precision=precision, kv_bytes=kv_bytes, rules=rules, memory=device.memory, usable=usable, weights=weights,
         draft_weights=draft, fixed=fixed, activations=activations, scores=scores, cache=left,
         token=sum(token_bytes(each, kv_bytes, gpus) for each in models),

@@ -15,28 +15,28 @@ from ..ledger import SettingsError
 from ..ledger.files.given_file import read_given_text
 from ..ledger.files.yaml_text import QuotingDumper, parse_text
 from ..router.errors import PlanUnreadable
-from .arithmetic import lines
-from .choice import choose, length_read
+from .arithmetic import arithmetic_lines
+from .choice import choose_launch, mid_reply_length
 from .devices import GIB, Device
-from .fit import Budget
+from .fit import MemoryBudget
 from .request import Request
 from .speed import ASSUMPTIONS, Speculation, first_token, output_step, speculation
 
-__all__ = ["Plan", "arguments", "made", "read", "written"]
+__all__ = ["ServingPlan", "arguments", "dump_plan", "make_plan", "read_plan"]
 
-VERSION = 1
-FLAG, VARIABLE = re.compile(r"[a-z][a-z0-9-]*"), re.compile(r"[A-Z][A-Z0-9_]*")
-SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|(^|_)KEY)$")
-WRITE = "Write one with: alphaloom models plan ... --out PLAN"
+PLAN_VERSION = 1
+FLAG_NAME, VARIABLE_NAME = re.compile(r"[a-z][a-z0-9-]*"), re.compile(r"[A-Z][A-Z0-9_]*")
+SECRET_NAME = re.compile(r"(TOKEN|SECRET|PASSWORD|(^|_)KEY)$")
+WRITE_HINT = "Write one with: alphaloom models plan ... --out PLAN"
 NOT_ONE_KEY = "it has not one of a plan's keys"
-PRIVATE = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"}
+PRIVATE_VARIABLES = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"}
 
 
-class _Strict(BaseModel):
+class _StrictPlan(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Line(_Strict):
+class PlannedNumber(_StrictPlan):
     """One number of the arithmetic."""
 
     what: str
@@ -45,7 +45,7 @@ class Line(_Strict):
     how: str
 
 
-class Placed(_Strict):
+class Placed(_StrictPlan):
     """The device, and how many of it."""
 
     name: str
@@ -57,7 +57,7 @@ class Placed(_Strict):
     accelerator: str = ""
 
 
-class Served(_Strict):
+class ServedModel(_StrictPlan):
     """The model, and where its weights are."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -67,16 +67,16 @@ class Served(_Strict):
     note: str = ""
 
 
-class Plan(_Strict):
+class ServingPlan(_StrictPlan):
     """All that starting, describing and explaining a server takes; no secret is in it."""
 
     version: Literal[1] = 1
-    model: Served
+    model: ServedModel
     device: Placed
     why: str
     flags: dict[str, Any]
     environment: dict[str, str]
-    arithmetic: list[Line]
+    arithmetic: list[PlannedNumber]
     predictions: dict[str, int | float | str]
     assumptions: list[str]
 
@@ -84,7 +84,7 @@ class Plan(_Strict):
     @classmethod
     def _flags(cls, value: dict[str, Any]) -> dict[str, Any]:
         for name, each in value.items():
-            if FLAG.fullmatch(name) is None:
+            if FLAG_NAME.fullmatch(name) is None:
                 raise ValueError(f"{name!r} is no flag such as max-model-len")
             if name in ("host", "port", "api-key", "hf-token"):
                 raise ValueError(f"{name} does not belong into a plan; it is said when the server is started")
@@ -96,20 +96,20 @@ class Plan(_Strict):
     @classmethod
     def _environment(cls, value: dict[str, str]) -> dict[str, str]:
         for name in value:
-            if VARIABLE.fullmatch(name) is None:
+            if VARIABLE_NAME.fullmatch(name) is None:
                 raise ValueError(f"{name!r} is no name of a variable")
-            if SECRET.search(name):
+            if SECRET_NAME.search(name):
                 raise ValueError(f"{name} names a secret; secrets stay in the environment of whoever starts the server")
         return value
 
 
-def made(request: Request, device: Device) -> Plan:
+def make_plan(request: Request, device: Device) -> ServingPlan:
     """Return the plan of a launch that fits, or refuse with numbers."""
-    choice = choose(request, device)
-    deep = speculation(request, device, choice.budget, length_read(request))
+    choice = choose_launch(request, device)
+    deep = speculation(request, device, choice.budget, mid_reply_length(request))
     model, one = request.model, choice.budget
-    return Plan(
-        model=Served(
+    return ServingPlan(
+        model=ServedModel(
             name=re.sub(r"[^A-Za-z0-9._-]", "-", model.name).lstrip("._-") or "model", source=model.source,
             family=model.kind, draft=request.draft.source if request.draft else None,
             note=f"Not counted: {model.unseen}." if model.unseen else "",
@@ -119,18 +119,18 @@ def made(request: Request, device: Device) -> Plan:
             memory_gib=round(device.memory / GIB, 2), link=device.link, accelerator=device.accelerator,
         ),
         why=_why(request, choice.why, one), flags=_flags(request, device, one, deep), environment=_environment(device, one),
-        arithmetic=[Line(**each._asdict()) for each in lines(request, device, choice, deep)],
+        arithmetic=[PlannedNumber(**each._asdict()) for each in arithmetic_lines(request, device, choice, deep)],
         predictions=_predictions(request, device, one, deep), assumptions=_assumptions(request, device, one.gpus),
     )  # fmt: skip
 
 
-def _why(request: Request, why: str, one: Budget) -> str:
+def _why(request: Request, why: str, one: MemoryBudget) -> str:
     if one.precision == "fp8" and request.dtype == "auto" and not request.model.stored:
         why += "; FP8, because 16 bits do not fit: answers differ slightly from the model's own"
     return why
 
 
-def _flags(request: Request, device: Device, one: Budget, deep: Speculation | None) -> dict[str, Any]:
+def _flags(request: Request, device: Device, one: MemoryBudget, deep: Speculation | None) -> dict[str, Any]:
     """Return vLLM's flags, by their names."""
     flags: dict[str, Any] = {"model": request.model.source, "served-model-name": request.model.name}
     flags["dtype"] = request.dtype if request.dtype in ("bfloat16", "float16") else "bfloat16"
@@ -145,11 +145,11 @@ def _flags(request: Request, device: Device, one: Budget, deep: Speculation | No
     flags |= {"enable-prefix-caching": True, "enable-chunked-prefill": device.gpu}  # see `batched_tokens`
     flags["structured-outputs-config"] = {"backend": "xgrammar"}
     if deep:
-        flags["speculative-config"] = _speculative(request, one, deep)
+        flags["speculative-config"] = _speculative_config(request, one, deep)
     return flags
 
 
-def _speculative(request: Request, one: Budget, deep: Speculation) -> dict[str, Any]:
+def _speculative_config(request: Request, one: MemoryBudget, deep: Speculation) -> dict[str, Any]:
     if request.draft is None:
         lookup = {"prompt_lookup_max": 4, "prompt_lookup_min": 2}
         return {"method": "ngram", "num_speculative_tokens": deep.depth, **lookup}
@@ -159,15 +159,15 @@ def _speculative(request: Request, one: Budget, deep: Speculation) -> dict[str, 
     }  # fmt: skip
 
 
-def _environment(device: Device, one: Budget) -> dict[str, str]:
+def _environment(device: Device, one: MemoryBudget) -> dict[str, str]:
     """Return the variables of the server: it reports to nobody, and fetches no weights."""
-    return PRIVATE | ({} if device.gpu else {"VLLM_CPU_KVCACHE_SPACE": str(one.cache // GIB)})
+    return PRIVATE_VARIABLES | ({} if device.gpu else {"VLLM_CPU_KVCACHE_SPACE": str(one.cache // GIB)})
 
 
 def _predictions(
-    request: Request, device: Device, one: Budget, deep: Speculation | None
+    request: Request, device: Device, one: MemoryBudget, deep: Speculation | None
 ) -> dict[str, int | float | str]:
-    length = length_read(request)
+    length = mid_reply_length(request)
     single, full = (output_step(request.model, device, one, length, count) for count in (1, one.sequences))
     told: dict[str, int | float | str] = {
         "prompt_tokens": request.prompt_tokens, "reply_tokens": request.reply_tokens, "sequences": one.sequences,
@@ -195,7 +195,7 @@ def _assumptions(request: Request, device: Device, gpus: int) -> list[str]:
     return told
 
 
-def arguments(plan: Plan, **changes: Any) -> list[str]:
+def arguments(plan: ServingPlan, **changes: Any) -> list[str]:
     """Return the flags as arguments; what is false is left out or said to be off, what is a mapping becomes JSON."""
     words: list[str] = []
     for name, value in (plan.flags | changes).items():
@@ -208,14 +208,14 @@ def arguments(plan: Plan, **changes: Any) -> list[str]:
     return words
 
 
-def written(plan: Plan) -> str:
+def dump_plan(plan: ServingPlan) -> str:
     """Return a plan as YAML, with the command at its head."""
     command = " ".join(shlex.join(["python", "-m", "vllm.entrypoints.openai.api_server", *arguments(plan)]).split())
     body = yaml.dump(plan.model_dump(mode="json"), Dumper=QuotingDumper, sort_keys=False, allow_unicode=True, width=118)
     return f"# What it starts: {command}\n# Start it with: alphaloom models serve THIS_FILE\n{body}"
 
 
-def read(file: Path) -> Plan:
+def read_plan(file: Path) -> ServingPlan:
     """Read a plan, or say what is wrong with it."""
     try:
         text = parse_text(read_given_text(file), str(file))
@@ -226,14 +226,14 @@ def read(file: Path) -> Plan:
     if text.mistakes:
         raise PlanUnreadable(f"{file}: {text.mistakes[0]}", field="PLAN")
     held = text.value
-    if not isinstance(held, dict) or not held.keys() & Plan.model_fields.keys():
+    if not isinstance(held, dict) or not held.keys() & ServingPlan.model_fields.keys():
         named = isinstance(held, dict) and "models" in held
         raise PlanUnreadable(
             f"{file} is no plan: {'it names models, as a router.yaml or a campaign file does' if named else NOT_ONE_KEY}",
-            field="PLAN", allowed=list(Plan.model_fields), hint=WRITE,
+            field="PLAN", allowed=list(ServingPlan.model_fields), hint=WRITE_HINT,
         )  # fmt: skip
     try:
-        return Plan.model_validate(held)
+        return ServingPlan.model_validate(held)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "PLAN"
@@ -242,5 +242,5 @@ def read(file: Path) -> Plan:
         raise PlanUnreadable(
             f"{file} is no plan: {place}: {said}{more}",
             field=place,
-            hint=WRITE,
+            hint=WRITE_HINT,
         ) from None

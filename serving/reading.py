@@ -11,16 +11,16 @@ from ..ledger.files.given_file import read_given_text
 from ..router.errors import UnknownModel
 from .architecture import Architecture, Experts, Latent
 
-__all__ = ["FAMILIES", "architecture", "from_file"]
+__all__ = ["FAMILIES", "architecture", "read_architecture"]
 
 FAMILIES = (
     "deepseek_v3", "gemma2", "gemma3", "gemma3_text", "gpt_oss", "llama", "mistral", "mixtral", "phi3", "qwen2", "qwen3",
     "qwen3_moe",
 )  # fmt: skip
-BOUNDED = ("gemma2", "gemma3_text", "gpt_oss", "mistral")
+WINDOWED_FAMILIES = ("gemma2", "gemma3_text", "gpt_oss", "mistral")
 """The families whose `sliding_window` is meant; Qwen's is switched off unless `use_sliding_window` says otherwise."""
-WRITTEN_TIED = {"gemma2": True, "gemma3_text": True}
-STORED = {"fp8": "fp8", "mxfp4": "mxfp4"}
+TIED_FAMILIES = {"gemma2": True, "gemma3_text": True}
+STORED_PRECISIONS = {"fp8": "fp8", "mxfp4": "mxfp4"}
 
 
 class Numbers:
@@ -46,7 +46,7 @@ class Numbers:
         return 1
 
 
-def from_file(file: Path) -> Architecture:
+def read_architecture(file: Path) -> Architecture:
     """Read a config.json; the weights are looked for beside it."""
     try:
         config = json.loads(read_given_text(file))
@@ -76,7 +76,7 @@ def architecture(config: Mapping[str, Any], name: str, source: str) -> Architect
             hint="A plain decoder with RMSNorm, gated MLP and no biases can be planned as model_type llama.",
         )  # fmt: skip
     numbers = Numbers(config)
-    made = _built(numbers, kind, name, source, unseen)
+    made = _build_architecture(numbers, kind, name, source, unseen)
     if numbers.missing:
         raise UnknownModel(
             f"{name}: its configuration lacks {', '.join(numbers.missing)}", field=numbers.missing[0].split()[0],
@@ -85,7 +85,7 @@ def architecture(config: Mapping[str, Any], name: str, source: str) -> Architect
     return made
 
 
-def _built(numbers: Numbers, kind: str, name: str, source: str, unseen: str) -> Architecture:
+def _build_architecture(numbers: Numbers, kind: str, name: str, source: str, unseen: str) -> Architecture:
     config = numbers.config
     hidden, layers = numbers.whole("hidden_size"), numbers.whole("num_hidden_layers")
     heads = numbers.whole("num_attention_heads")
@@ -96,20 +96,20 @@ def _built(numbers: Numbers, kind: str, name: str, source: str, unseen: str) -> 
         head_dim=numbers.whole("head_dim", default=max(1, hidden // heads)),
         intermediate=numbers.whole("intermediate_size"), vocab=numbers.whole("vocab_size"),
         positions=numbers.whole("max_position_embeddings"),
-        tied=bool(config.get("tie_word_embeddings", WRITTEN_TIED.get(kind, False))),
+        tied=bool(config.get("tie_word_embeddings", TIED_FAMILIES.get(kind, False))),
         window=window, windowed=windowed,
         norms=4 if kind.startswith("gemma") else 2,
         qk_norm=kind in ("qwen3", "qwen3_moe", "gemma3_text"),
         qkv_bias=kind in ("qwen2", "gpt_oss") or (kind == "llama" and config.get("attention_bias") is True),
         inner_bias=kind == "gpt_oss",
-        experts=_experts(numbers, kind), latent=_latent(numbers, kind), stored=_stored(config, name), unseen=unseen,
+        experts=_experts(numbers, kind), latent=_latent(numbers, kind), stored=_stored_precision(config, name), unseen=unseen,
     )  # fmt: skip
 
 
 def _windows(numbers: Numbers, kind: str, layers: int) -> tuple[int, int]:
     """Return the window, and how many layers are bounded by it."""
     config = numbers.config
-    meant = kind in BOUNDED or config.get("use_sliding_window") is True
+    meant = kind in WINDOWED_FAMILIES or config.get("use_sliding_window") is True
     if not meant or config.get("sliding_window") is None:
         return 0, 0
     window = numbers.whole("sliding_window")
@@ -152,15 +152,15 @@ def _latent(numbers: Numbers, kind: str) -> Latent | None:
     )  # fmt: skip
 
 
-def _stored(config: Mapping[str, Any], name: str) -> str:
+def _stored_precision(config: Mapping[str, Any], name: str) -> str:
     """Return the precision that the weights are kept in; a method that is not known cannot be counted."""
     asked = config.get("quantization_config")
     if not isinstance(asked, dict):
         return ""
     method = str(asked.get("quant_method", ""))
-    if method not in STORED:
+    if method not in STORED_PRECISIONS:
         raise UnknownModel(
             f"{name}: weights quantised by {method!r} are not counted here", field="quantization_config.quant_method",
-            got=method, allowed=[*STORED, "none"], hint="Plan the model without quantisation, or in FP8 (--dtype fp8).",
+            got=method, allowed=[*STORED_PRECISIONS, "none"], hint="Plan the model without quantisation, or in FP8 (--dtype fp8).",
         )  # fmt: skip
-    return STORED[method]
+    return STORED_PRECISIONS[method]

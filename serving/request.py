@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ..router.errors import ServingError
 from .architecture import Architecture
 
-__all__ = ["MOST_GPUS", "Request"]
+__all__ = ["MAX_GPUS", "Request"]
 
-MOST_GPUS = 8  # of one host; tensor parallelism over hosts is not planned
+MAX_GPUS = 8  # of one host; tensor parallelism over hosts is not planned
 DEFAULT_CONTEXT, DEFAULT_SEQUENCES = 8192, 256
 ACCEPTANCE = {"none": 0.0, "ngram": 0.4, "draft": 0.7}
 
@@ -57,10 +57,10 @@ class Request:
                 f"a prompt of {self.prompt_tokens:,} tokens and a reply of {self.reply_tokens:,} are longer than the context",
                 field="--context", got=self.length, allowed=f"at least {self.prompt_tokens + self.reply_tokens}",
             )  # fmt: skip
-        _within("--gpu-memory-utilization", self.utilization, 0.05, 1.0)
-        _within("--acceptance", self.acceptance if self.acceptance is not None else 0.5, 0.0, 0.999)
+        _check_range("--gpu-memory-utilization", self.utilization, 0.05, 1.0)
+        _check_range("--acceptance", self.acceptance if self.acceptance is not None else 0.5, 0.0, 0.999)
         for field, count in (("--concurrency", self.concurrency), ("--gpus", self.gpus)):
-            _within(field, count if count is not None else 1, 1, MOST_GPUS if field == "--gpus" else 1024)
+            _check_range(field, count if count is not None else 1, 1, MAX_GPUS if field == "--gpus" else 1024)
 
     @property
     def length(self) -> int:
@@ -79,6 +79,6 @@ class Request:
         return ACCEPTANCE[self.speculate] if self.acceptance is None else self.acceptance
 
 
-def _within(field: str, value: float, low: float, high: float) -> None:
+def _check_range(field: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
         raise ServingError(f"{value} is out of range", field=field, got=value, allowed=f"{low} to {high}")

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from .architecture import Architecture
 from .devices import Device
-from .fit import DEEPEST, Budget
+from .fit import MAX_DRAFT_DEPTH, MemoryBudget
 from .request import Request
-from .tensors import active, bytes_of, met, tensors
+from .tensors import active_parameters, bytes_of, expected_expert_share, tensors
 
 __all__ = [
     "ASSUMPTIONS",
-    "COMPUTE",
-    "MEMORY",
+    "COMPUTE_EFFICIENCY",
+    "MEMORY_EFFICIENCY",
     "STEP_S",
     "Speculation",
     "Step",
@@ -26,10 +26,10 @@ __all__ = [
     "speculation",
 ]
 
-COMPUTE, MEMORY, STEP_S = 0.5, 0.75, 0.5e-3
-NEAR = 0.02
+COMPUTE_EFFICIENCY, MEMORY_EFFICIENCY, STEP_S = 0.5, 0.75, 0.5e-3
+NEAR_BEST_SHARE = 0.02
 ASSUMPTIONS = (
-    f"matrix work reaches {COMPUTE:.0%} of the device's peak, memory {MEMORY:.0%} of its bandwidth",
+    f"matrix work reaches {COMPUTE_EFFICIENCY:.0%} of the device's peak, memory {MEMORY_EFFICIENCY:.0%} of its bandwidth",
     f"each step costs {STEP_S * 1e3:.1f} ms beside the device's work",
     "routes to experts are even and independent",
     "nobody waits in a queue, and no prefix is cached",
@@ -73,33 +73,35 @@ class Speculation:
         return self.plain_s / self.per_token_s
 
 
-def first_token(request: Request, device: Device, chosen: Budget) -> Step:
+def first_token(request: Request, device: Device, chosen: MemoryBudget) -> Step:
     """Return the time until a prompt is read, in chunks of what a step takes in."""
     model, prompt = request.model, request.prompt_tokens
     steps = -(-prompt // chosen.rules.batched_tokens)
-    work = 2.0 * (active(model) * prompt - model.vocab * model.hidden * (prompt - 1)) + attention_work(model, prompt)
+    work = 2.0 * (active_parameters(model) * prompt - model.vocab * model.hidden * (prompt - 1)) + attention_work(
+        model, prompt
+    )
     read = steps * read_bytes(model, chosen, prompt / steps)
     return Step(
-        work / (chosen.gpus * _rate(device, chosen) * COMPUTE), read / (device.bandwidth * MEMORY),
-        _link(model, device, chosen.gpus, prompt, steps), steps * STEP_S,
+        work / (chosen.gpus * _rate(device, chosen) * COMPUTE_EFFICIENCY), read / (device.bandwidth * MEMORY_EFFICIENCY),
+        _all_reduce_time(model, device, chosen.gpus, prompt, steps), steps * STEP_S,
     )  # fmt: skip
 
 
 def output_step(
-    model: Architecture, device: Device, chosen: Budget, length: float, sequences: int = 1, each: int = 1
+    model: Architecture, device: Device, chosen: MemoryBudget, length: float, sequences: int = 1, each: int = 1
 ) -> Step:
     """Return the time of one step in which each of some sequences of a length gets `each` tokens checked or made."""
     tokens = sequences * each
     seen = (model.layers - model.windowed) * length + model.windowed * min(length, model.window or length)
     cached = sequences * seen * model.cached_per_gpu(chosen.gpus) * chosen.kv_bytes
     return Step(
-        2.0 * active(model) * tokens / (chosen.gpus * _rate(device, chosen) * COMPUTE),
-        (read_bytes(model, chosen, tokens) + cached) / (device.bandwidth * MEMORY),
-        _link(model, device, chosen.gpus, tokens, 1), STEP_S,
+        2.0 * active_parameters(model) * tokens / (chosen.gpus * _rate(device, chosen) * COMPUTE_EFFICIENCY),
+        (read_bytes(model, chosen, tokens) + cached) / (device.bandwidth * MEMORY_EFFICIENCY),
+        _all_reduce_time(model, device, chosen.gpus, tokens, 1), STEP_S,
     )  # fmt: skip
 
 
-def speculation(request: Request, device: Device, chosen: Budget, length: float) -> Speculation | None:
+def speculation(request: Request, device: Device, chosen: MemoryBudget, length: float) -> Speculation | None:
     """Return the least depth whose time for a token of one sequence is near the best; None where none is asked for.
 
     Where checking more tokens costs next to nothing, deeper drafts bring next to nothing too, and disturb busy hours.
@@ -109,22 +111,22 @@ def speculation(request: Request, device: Device, chosen: Budget, length: float)
     plain = output_step(request.model, device, chosen, length).total_s
     draft = output_step(request.draft, device, chosen, length).total_s if request.draft else 0.0
     options = []
-    for depth in range(1, DEEPEST + 1):
+    for depth in range(1, MAX_DRAFT_DEPTH + 1):
         tokens = sum(request.accepted**n for n in range(depth + 1))
         step = output_step(request.model, device, chosen, length, each=depth + 1).total_s + depth * draft
         options.append(Speculation(depth, request.accepted, tokens, step / tokens, plain))
     best = min(one.per_token_s for one in options)
-    return next(one for one in options if one.per_token_s <= best * (1 + NEAR))
+    return next(one for one in options if one.per_token_s <= best * (1 + NEAR_BEST_SHARE))
 
 
-def read_bytes(model: Architecture, chosen: Budget, tokens: float) -> float:
+def read_bytes(model: Architecture, chosen: MemoryBudget, tokens: float) -> float:
     """Return the bytes of weights that each GPU reads for a step of some tokens."""
     total = 0.0
     for tensor in tensors(model):
         if tensor.extra or (tensor.name == "embedding" and not model.tied):
             continue
         held = tensor.rows_on(chosen.gpus, model.kv_heads) * tensor.columns * tensor.copies
-        share = met(model.experts, tokens) if tensor.expert and model.experts else 1.0
+        share = expected_expert_share(model.experts, tokens) if tensor.expert and model.experts else 1.0
         total += held * share * float(bytes_of(tensor, model, model.stored or chosen.precision))
     return total
 
@@ -139,13 +141,13 @@ def attention_work(model: Architecture, tokens: int) -> float:
     return 2.0 * model.heads * width * ((model.layers - model.windowed) * full + model.windowed * bounded)
 
 
-def _rate(device: Device, chosen: Budget) -> float:
+def _rate(device: Device, chosen: MemoryBudget) -> float:
     """Return the peak operations a second of one device in the precision of the launch."""
     fast = device.fp8_tflops if chosen.precision == "fp8" and device.fp8_tflops else device.tflops
     return fast * 1e12
 
 
-def _link(model: Architecture, device: Device, gpus: int, tokens: int, steps: int) -> float:
+def _all_reduce_time(model: Architecture, device: Device, gpus: int, tokens: int, steps: int) -> float:
     """Return the time of all-reduces: two a layer, each sending 2 (n - 1) / n of the hidden state over a GPU's link."""
     if gpus == 1:
         return 0.0

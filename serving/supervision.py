@@ -19,16 +19,16 @@ from typing import IO
 
 from ..router.errors import PortTaken, ServerFailed, ServingError
 
-__all__ = ["Launch", "supervise"]
+__all__ = ["ServerLaunch", "supervise"]
 
 POLL_S, ASK_S = 0.1, 2.0
-LAST_LINES, LAST_BYTES, SHOWN = 20, 32_768, 100
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LAST_LINES, LAST_BYTES, MAX_LOG_CHARS_SHOWN = 20, 32_768, 100
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Launch:
+class ServerLaunch:
     """What is started, where, and how long it may take."""
 
     command: Sequence[str]
@@ -60,22 +60,22 @@ class Stop:
         self.signal = number
 
 
-def supervise(launch: Launch, say: Say) -> None:
+def supervise(launch: ServerLaunch, say: Say) -> None:
     """Serve until a signal asks for the end; raise when the server ends by itself, or is not well in time."""
-    with _claimed(launch.port), _signals() as stop, launch.log.open("wb") as log:
-        _free(launch)
-        process = _started(launch, log)
+    with _claim_port(launch.port), _catch_signals() as stop, launch.log.open("wb") as log:
+        _check_port_free(launch)
+        process = _start_server(launch, log)
         say(f"Starting as process {process.pid}; its log is {launch.log}")
         try:
-            if _until_well(launch, process, stop, say):
+            if _wait_until_well(launch, process, stop, say):
                 say(f"Ready at {launch.address}/v1 (process {process.pid}). Ctrl-C ends it.")
                 _watch(launch, process, stop)
         finally:
-            _ended(process, launch.grace_s, say)
+            _end_server(process, launch.grace_s, say)
 
 
 @contextlib.contextmanager
-def _claimed(port: int) -> Iterator[None]:
+def _claim_port(port: int) -> Iterator[None]:
     """Hold a port's claim: a server binds its port only after minutes, so until then the port itself tells nothing."""
     place = Path(tempfile.gettempdir()) / f"alphaloom-{os.getuid()}-port-{port}.lock"
     handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -95,9 +95,9 @@ def _claimed(port: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _signals() -> Iterator[Stop]:
+def _catch_signals() -> Iterator[Stop]:
     stop = Stop()
-    kept = {number: signal.signal(number, stop.note) for number in STOPPING}
+    kept = {number: signal.signal(number, stop.note) for number in STOP_SIGNALS}
     try:
         yield stop
     finally:
@@ -105,7 +105,7 @@ def _signals() -> Iterator[Stop]:
             signal.signal(number, handler)
 
 
-def _free(launch: Launch) -> None:
+def _check_port_free(launch: ServerLaunch) -> None:
     """Refuse a port on which something listens, or that may not be taken."""
     try:
         asked = socket.getaddrinfo(launch.host, launch.port, type=socket.SOCK_STREAM)[0]
@@ -119,7 +119,7 @@ def _free(launch: Launch) -> None:
         ) from None  # fmt: skip
 
 
-def _started(launch: Launch, log: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start_server(launch: ServerLaunch, log: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start the server in a process group of its own, so that Ctrl-C reaches it from here and only once."""
     try:
         return subprocess.Popen(
@@ -132,44 +132,46 @@ def _started(launch: Launch, log: IO[bytes]) -> subprocess.Popen[bytes]:
         ) from None
 
 
-def _until_well(launch: Launch, process: subprocess.Popen[bytes], stop: Stop, say: Say) -> bool:
+def _wait_until_well(launch: ServerLaunch, process: subprocess.Popen[bytes], stop: Stop, say: Say) -> bool:
     """Wait until /health answers; tell whether it did before somebody asked for the end."""
     begun = told = time.monotonic()
     while not stop.signal:
-        _alive(launch, process)
-        if _well(launch.address):
-            _alive(launch, process)
+        _check_alive(launch, process)
+        if _is_well(launch.address):
+            _check_alive(launch, process)
             return True
         now = time.monotonic()
         if now - begun > launch.deadline_s:
             raise ServerFailed(
-                f"the server was not well within {launch.deadline_s:g} s, and was ended.{_last(launch.log)}",
+                f"the server was not well within {launch.deadline_s:g} s, and was ended.{_describe_log_tail(launch.log)}",
                 field="--deadline", hint=f"Its whole log is {launch.log}; a large model may need longer.",
             )  # fmt: skip
         if now - told >= launch.told_every_s:
             told = now
             say(
-                f"Starting: {now - begun:.0f} of {launch.deadline_s:g} s. {''.join(_tail(launch.log, 1))[:SHOWN]}".rstrip()
+                f"Starting: {now - begun:.0f} of {launch.deadline_s:g} s. {''.join(_tail(launch.log, 1))[:MAX_LOG_CHARS_SHOWN]}".rstrip()
             )
         time.sleep(POLL_S)
     return False
 
 
-def _watch(launch: Launch, process: subprocess.Popen[bytes], stop: Stop) -> None:
+def _watch(launch: ServerLaunch, process: subprocess.Popen[bytes], stop: Stop) -> None:
     while not stop.signal:
-        _alive(launch, process)
+        _check_alive(launch, process)
         time.sleep(POLL_S)
 
 
-def _alive(launch: Launch, process: subprocess.Popen[bytes]) -> None:
+def _check_alive(launch: ServerLaunch, process: subprocess.Popen[bytes]) -> None:
     code = process.poll()
     if code is None:
         return
     how = f"by signal {-code}" if code < 0 else f"with code {code}"
-    raise ServerFailed(f"the server ended {how}.{_last(launch.log)}", hint=f"Its whole log is {launch.log}")
+    raise ServerFailed(
+        f"the server ended {how}.{_describe_log_tail(launch.log)}", hint=f"Its whole log is {launch.log}"
+    )
 
 
-def _well(address: str) -> bool:
+def _is_well(address: str) -> bool:
     """Ask /health, never through a proxy."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -179,7 +181,7 @@ def _well(address: str) -> bool:
         return False
 
 
-def _ended(process: subprocess.Popen[bytes], grace_s: float, say: Say) -> None:
+def _end_server(process: subprocess.Popen[bytes], grace_s: float, say: Say) -> None:
     """End the process group: SIGINT, as vLLM wants it, then SIGKILL for whatever is left after the grace."""
     if process.poll() is None:
         _signal(process, signal.SIGINT)
@@ -196,7 +198,7 @@ def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def _last(log: Path) -> str:
+def _describe_log_tail(log: Path) -> str:
     lines = _tail(log, LAST_LINES)
     return (
         " The last lines of its log:\n" + "\n".join(f"  | {line}" for line in lines) if lines else " Its log is empty."

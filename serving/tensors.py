@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from .architecture import VOCAB_STEP, Architecture, Experts, Latent
 
-__all__ = ["Share", "Tensor", "active", "bytes_per_gpu", "parameters", "tensors"]
+__all__ = ["Share", "Tensor", "active_parameters", "bytes_per_gpu", "count_parameters", "tensors"]
 
 BYTES = {"bfloat16": Fraction(2), "float16": Fraction(2), "fp8": Fraction(1), "mxfp4": Fraction(17, 32)}
 """Bytes of a number: mxfp4 has 4 bits each and one byte of scale for every 32."""
@@ -65,14 +65,14 @@ def _tensors(model: Architecture) -> Iterator[Tensor]:
     if not model.tied:
         yield Tensor("output head", model.vocab, model.hidden, 1, Share.vocab, linear=False)
     yield Tensor("norms", model.hidden, 1, model.norms * model.layers + 1, Share.copied, linear=False)
-    yield from _compressed(model, model.latent) if model.latent else _attention(model)
+    yield from _latent_attention(model, model.latent) if model.latent else _attention(model)
     if model.dense_layers:
-        yield from _gated("mlp", model.hidden, model.intermediate, model.dense_layers)
+        yield from _gated_mlp("mlp", model.hidden, model.intermediate, model.dense_layers)
     if model.experts:
         yield from _mixture(model, model.experts)
 
 
-def _gated(name: str, hidden: int, width: int, copies: int, *, expert: bool = False) -> Iterator[Tensor]:
+def _gated_mlp(name: str, hidden: int, width: int, copies: int, *, expert: bool = False) -> Iterator[Tensor]:
     """Yield gate, up and down of a gated MLP; what is divided of down are its columns, so it is laid on its side."""
     yield Tensor(f"{name} gate and up", width, hidden, 2 * copies, expert=expert)
     yield Tensor(f"{name} down", width, hidden, copies, expert=expert)
@@ -93,7 +93,7 @@ def _attention(model: Architecture) -> Iterator[Tensor]:
         yield Tensor("sinks", model.heads, 1, layers, linear=False)
 
 
-def _compressed(model: Architecture, latent: Latent) -> Iterator[Tensor]:
+def _latent_attention(model: Architecture, latent: Latent) -> Iterator[Tensor]:
     layers, rank = model.layers, latent.kv_rank
     queries = model.heads * (latent.nope + latent.rope)
     if latent.q_rank:
@@ -113,21 +113,21 @@ def _mixture(model: Architecture, experts: Experts) -> Iterator[Tensor]:
     yield Tensor("router", experts.count, model.hidden, layers, Share.copied, linear=False)
     if experts.corrected:
         yield Tensor("router corrections", experts.count, 1, layers, Share.copied, linear=False)
-    yield from _gated("expert", model.hidden, experts.width, layers * experts.count, expert=True)
+    yield from _gated_mlp("expert", model.hidden, experts.width, layers * experts.count, expert=True)
     if experts.shared_width:
-        yield from _gated("shared expert", model.hidden, experts.shared_width, layers)
+        yield from _gated_mlp("shared expert", model.hidden, experts.shared_width, layers)
     if model.inner_bias:
         yield Tensor("router biases", experts.count, 1, layers, Share.copied, linear=False)
         yield Tensor("expert gate and up biases", experts.width, 1, 2 * layers * experts.count, linear=False)
         yield Tensor("expert down biases", model.hidden, 1, layers * experts.count, Share.copied, linear=False)
 
 
-def parameters(model: Architecture) -> int:
+def count_parameters(model: Architecture) -> int:
     """Return how many parameters a model has, as its makers count them."""
     return sum(tensor.numbers for tensor in tensors(model) if not tensor.extra)
 
 
-def active(model: Architecture, tokens: float = 1.0) -> float:
+def active_parameters(model: Architecture, tokens: float = 1.0) -> float:
     """Return how many parameters are multiplied for each of some tokens at once, experts as often as they are met.
 
     The embedding is looked up, not multiplied, unless it is the output head too. With one token, `used` experts of a layer
@@ -137,11 +137,13 @@ def active(model: Architecture, tokens: float = 1.0) -> float:
     for tensor in tensors(model):
         if tensor.extra or (tensor.name == "embedding" and not model.tied):
             continue
-        total += tensor.numbers * (met(model.experts, tokens) if tensor.expert and model.experts else 1.0)
+        total += tensor.numbers * (
+            expected_expert_share(model.experts, tokens) if tensor.expert and model.experts else 1.0
+        )
     return total
 
 
-def met(experts: Experts, tokens: float) -> float:
+def expected_expert_share(experts: Experts, tokens: float) -> float:
     """Return the expected share of experts that some tokens meet, their routes being even and independent."""
     return float(1.0 - (1.0 - experts.used / experts.count) ** tokens)
 

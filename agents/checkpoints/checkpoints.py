@@ -1,7 +1,7 @@
 """Where the graph's state is kept: the last checkpoint of a campaign, in one SQLite file.
 
 The connection lives in the thread of the event loop and every write is one transaction that nothing can cancel halfway.
-When `opened` is left, however it is left, no thread and no transaction of it is.
+When `open_checkpoints` is left, however it is left, no thread and no transaction of it is.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
         CheckpointMetadata,
     )
 
-    from ..protocols import Place
+    from ..protocols import CheckpointPlace
 
-PATIENCE_SECONDS = 30.0
+CHECKPOINT_BUSY_SECONDS = 30.0
 """How long one waits for another process that reads the file; nobody else writes to it while a run's lock is held."""
 
 
 @asynccontextmanager
-async def opened(place: Place) -> AsyncIterator[BaseCheckpointSaver[str]]:
+async def open_checkpoints(place: CheckpointPlace) -> AsyncIterator[BaseCheckpointSaver[str]]:
     """Open the checkpoints at a place, making them if they are not there, and close them whatever happens."""
     if not isinstance(place, Path):
         from .served_checkpoints import ServedCheckpoint
@@ -43,7 +43,7 @@ async def opened(place: Place) -> AsyncIterator[BaseCheckpointSaver[str]]:
             yield ServedCheckpoint(link)
         return
     place.parent.mkdir(parents=True, exist_ok=True)
-    with closing(sqlite3.connect(place, timeout=PATIENCE_SECONDS, isolation_level=None)) as connection:
+    with closing(sqlite3.connect(place, timeout=CHECKPOINT_BUSY_SECONDS, isolation_level=None)) as connection:
         yield LastCheckpoint(connection)
 
 
@@ -87,9 +87,9 @@ class LastCheckpoint(InTheLoop, SqliteSaver):
         with self.cursor() as cursor:
             kept = super().put(config, checkpoint, metadata, new_versions)
             for table in ("checkpoints", "writes"):
-                cursor.execute(f"DELETE FROM {table} WHERE {_OTHERS}", thread)
+                cursor.execute(f"DELETE FROM {table} WHERE {_OLDER_IN_SQLITE}", thread)
             return kept
 
 
-_OTHERS = "thread_id = ? AND checkpoint_ns = ? AND checkpoint_id <> ?"
+_OLDER_IN_SQLITE = "thread_id = ? AND checkpoint_ns = ? AND checkpoint_id <> ?"
 """Ids are times; what is put last counts, also where a clock was set back in between."""

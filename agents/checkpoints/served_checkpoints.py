@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 # Whoever imports this module is about to run a graph on a server; see `checkpoints`.
 from langgraph.checkpoint.postgres import PostgresSaver  # noqa: TID253
 
-from ..protocols import Link
+from ..protocols import DatabaseLink
 from .in_the_loop import InTheLoop
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
 
 T = TypeVar("T")
-LOCK = 0x0A1FA_100
+SETUP_LOCK_KEY = 0x0A1FA_100
 """By this number processes take turns when they make the tables."""
 
 
 class ServedCheckpoint(InTheLoop, PostgresSaver):  # type: ignore[misc]  # it is not installed where types are checked
     """Keeps the newest checkpoint of each thread and what was written since, as `LastCheckpoint` does in a file."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DatabaseLink) -> None:
         self._link = link
         link.repeated(lambda connection: PostgresSaver.__init__(self, connection))
         self._again(self._prepare)
@@ -47,12 +47,12 @@ class ServedCheckpoint(InTheLoop, PostgresSaver):  # type: ignore[misc]  # it is
 
         Whoever waits must not wait within the server: an index that is made concurrently waits for every open statement.
         """
-        while not self.conn.execute("SELECT pg_try_advisory_lock(%s)", (LOCK,)).fetchone()[0]:
+        while not self.conn.execute("SELECT pg_try_advisory_lock(%s)", (SETUP_LOCK_KEY,)).fetchone()[0]:
             time.sleep(0.05)
         try:
             self.setup()
         finally:
-            self.conn.execute("SELECT pg_advisory_unlock(%s)", (LOCK,))
+            self.conn.execute("SELECT pg_advisory_unlock(%s)", (SETUP_LOCK_KEY,))
 
     @contextmanager
     def _cursor(self, *, pipeline: bool = False) -> Iterator[Any]:
@@ -82,7 +82,7 @@ class ServedCheckpoint(InTheLoop, PostgresSaver):  # type: ignore[misc]  # it is
             with self._cursor(pipeline=True) as cursor:
                 kept: RunnableConfig = super(ServedCheckpoint, self).put(config, checkpoint, metadata, new_versions)
                 for table in ("checkpoints", "checkpoint_writes"):
-                    cursor.execute(f"DELETE FROM {table} WHERE {_OTHERS}", (*thread, checkpoint["id"]))
+                    cursor.execute(f"DELETE FROM {table} WHERE {_OLDER_IN_POSTGRES}", (*thread, checkpoint["id"]))
                 cursor.execute(_UNUSED, (*thread, Jsonb(checkpoint["channel_versions"])))
                 return kept
 
@@ -104,7 +104,7 @@ class ServedCheckpoint(InTheLoop, PostgresSaver):  # type: ignore[misc]  # it is
         self._again(lambda: super(ServedCheckpoint, self).delete_thread(thread_id))
 
 
-_OTHERS = "thread_id = %s AND checkpoint_ns = %s AND checkpoint_id <> %s"
+_OLDER_IN_POSTGRES = "thread_id = %s AND checkpoint_ns = %s AND checkpoint_id <> %s"
 _UNUSED = """
 DELETE FROM checkpoint_blobs AS held WHERE thread_id = %s AND checkpoint_ns = %s
 AND NOT EXISTS (SELECT 1 FROM jsonb_each_text(%s) AS named WHERE named.key = held.channel AND named.value = held.version)"""

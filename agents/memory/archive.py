@@ -18,35 +18,35 @@ from ...factors.describe.words import stems
 from ...factors.language.types import FIELD_UNITS
 from ..config import AgentsConfig
 from ..nodes import idea
-from ..nodes.review import number_of
-from ..protocols import Desk, Json
-from .refs import Mark, finite, ranked
+from ..nodes.review import parse_round
+from ..protocols import Json, SearchContext
+from .refs import Mark, finite_or_none, rank_marks
 
-__all__ = ["Archive", "niche", "placed", "ranked_all", "recalled"]
+__all__ = ["SearchArchive", "niche", "place_in_niches", "rank_all", "recall_marks"]
 
-STRONGEST = 240
+MAX_STRONGEST_KEPT = 240
 """Places for the strongest, whatever their niche: the gate chooses among them."""
 
-DIFFERENT = 120
+MAX_NICHES_KEPT = 120
 """Further places, for the best of niches: two long campaigns of the offline researcher filled some 160, a dozen or two of
 them among the strongest."""
 
-PER_BRANCH = 3
+BEST_KEPT_PER_BRANCH = 3
 """A branch's best that are remembered, whatever their niche."""
 
-MIGRATION = 4
+MIGRATION_ROUNDS = 4
 """At every fourth round all islands see all. With as many hypotheses as islands each has then worked on four, at the
 defaults some eighty formulas: enough to have found a line of its own, and few enough that a bad one is left soon."""
 
-WEEK, MONTH = 5, 21
+WEEK_HORIZON_DAYS, MONTH_HORIZON_DAYS = 5, 21
 """Longest horizons, in trading days, of the first two of three classes."""
 
-SLOW, FAST = 1 / 3, 2 / 3
+SLOW_TURNOVER, FAST_TURNOVER = 1 / 3, 2 / 3
 """Bounds of turnover, as the share of a sleeve that is replaced when its days are over; white noise replaces four fifths."""
 
 
 @dataclass(frozen=True)
-class Archive:
+class SearchArchive:
     """Chooses which marks are kept and which a branch is shown.
 
     Attributes
@@ -59,19 +59,19 @@ class Archive:
         Whether niches count; otherwise the strongest are kept and shown.
     """
 
-    strongest: int = STRONGEST
-    different: int = DIFFERENT
+    strongest: int = MAX_STRONGEST_KEPT
+    different: int = MAX_NICHES_KEPT
     islands: int = 1
     mapped: bool = True
 
     @classmethod
     def of(cls, config: AgentsConfig) -> Self:
         """Return the archive that a campaign asks for."""
-        return cls(STRONGEST, DIFFERENT, config.islands, config.archive)
+        return cls(MAX_STRONGEST_KEPT, MAX_NICHES_KEPT, config.islands, config.archive)
 
     def found(self, best: Sequence[Mark], fresh: Iterable[Mark]) -> list[Mark]:
         """Return what a branch adds: its best so far, and the best of each niche among its newest formulas."""
-        return [*best[:PER_BRANCH], *(_first(ranked_all(fresh), _niche) if self.mapped else [])]
+        return [*best[:BEST_KEPT_PER_BRANCH], *(_first_of_each_cell(rank_all(fresh), _niche) if self.mapped else [])]
 
     def keep(self, marks: Iterable[Mark]) -> list[Mark]:
         """Return what is kept, the strongest first.
@@ -79,21 +79,21 @@ class Archive:
         Beside the strongest these are the best of every niche, then the best that each island has in it, then the next
         strongest, while there is room. Which of two was found first makes no difference.
         """
-        ordered = ranked_all(marks)
+        ordered = rank_all(marks)
         if not self.mapped:
             return ordered[: self.strongest]
-        own = _first(ordered, lambda mark: (mark.niche, self.island(mark.branch)))
-        wanted = dict.fromkeys([*ordered[: self.strongest], *_first(ordered, _niche), *own, *ordered])
-        return ranked_all(list(wanted)[: self.strongest + self.different])
+        own = _first_of_each_cell(ordered, lambda mark: (mark.niche, self.island(mark.branch)))
+        wanted = dict.fromkeys([*ordered[: self.strongest], *_first_of_each_cell(ordered, _niche), *own, *ordered])
+        return rank_all(list(wanted)[: self.strongest + self.different])
 
     def show(self, marks: Iterable[Mark], branch: str, count: int) -> list[Mark]:
         """Return up to `count` marks for the agents of one branch: the best of different niches, then the next strongest."""
-        seen = ranked_all(mark for mark in marks if self.sees(branch, mark))
-        return list(dict.fromkeys([*(_first(seen, _niche) if self.mapped else []), *seen]))[:count]
+        seen = rank_all(mark for mark in marks if self.sees(branch, mark))
+        return list(dict.fromkeys([*(_first_of_each_cell(seen, _niche) if self.mapped else []), *seen]))[:count]
 
     def sees(self, branch: str, mark: Mark) -> bool:
         """Tell whether a branch is shown a mark: of its own island, of a person's seeds, or any in a round of migration."""
-        everywhere = _round(branch) % MIGRATION == 0 or _round(mark.branch) == 0
+        everywhere = _round(branch) % MIGRATION_ROUNDS == 0 or _round(mark.branch) == 0
         return everywhere or self.island(branch) == self.island(mark.branch)
 
     def island(self, branch: str) -> int:
@@ -125,40 +125,40 @@ def niche(hypothesis: Json, reads: Iterable[str], turnover: float | None, sleeve
     cause = "_".join(stems(said)) or said.casefold()
     kinds = {FIELD_UNITS[name].name if name in FIELD_UNITS else name for name in reads}
     read = f"({'+'.join(sorted(kinds))})" if hypothesis.get("either_way") else ""
-    days, replaced = int(hypothesis.get("horizon_days", WEEK)), (turnover or 0.0) * sleeves
-    horizon = "week" if days <= WEEK else "month" if days <= MONTH else "longer"
-    pace = "slow" if replaced < SLOW else "middle" if replaced <= FAST else "fast"
+    days, replaced = int(hypothesis.get("horizon_days", WEEK_HORIZON_DAYS)), (turnover or 0.0) * sleeves
+    horizon = "week" if days <= WEEK_HORIZON_DAYS else "month" if days <= MONTH_HORIZON_DAYS else "longer"
+    pace = "slow" if replaced < SLOW_TURNOVER else "middle" if replaced <= FAST_TURNOVER else "fast"
     return f"{cause}{read}/{horizon}/{pace}"
 
 
-def placed(desk: Desk, branch: str, scored: Iterable[Json]) -> list[Mark]:
+def place_in_niches(desk: SearchContext, branch: str, scored: Iterable[Json]) -> list[Mark]:
     """Return the marks of a branch's scored formulas, each in its niche; the journal keeps each, and who fills a niche first."""
     hypothesis = desk.journal.read("hypothesis", branch) or {}
     spoken = idea.language(desk, desk.journal.read("recall", branch.split("/")[0]) or {})
     marks = []
     for told in scored:
         if told["ok"]:
-            reads = _reads(told["text"], spoken) if hypothesis.get("either_way") else frozenset()
-            cell = niche(hypothesis, reads, finite(told["sheet"].get("turnover")), desk.horizon_days)
+            reads = _fields_read(told["text"], spoken) if hypothesis.get("either_way") else frozenset()
+            cell = niche(hypothesis, reads, finite_or_none(told["sheet"].get("turnover")), desk.horizon_days)
             desk.journal.record("niche", cell, {"id": told["id"], "key": told["key"]})
-            mark = Mark(finite(told["sheet"].get("t")) or 0.0, told["id"], told["key"], cell)
+            mark = Mark(finite_or_none(told["sheet"].get("t")) or 0.0, told["id"], told["key"], cell)
             desk.journal.record("mark", mark.id, mark._asdict())
             marks.append(mark)
     return marks
 
 
-def recalled(desk: Desk, ids: Iterable[str]) -> list[Mark]:
+def recall_marks(desk: SearchContext, ids: Iterable[str]) -> list[Mark]:
     """Return the marks of some formulas, also of those that the archive let go."""
     return [Mark(**kept) for name in ids if (kept := desk.journal.read("mark", name))]
 
 
-def ranked_all(marks: Iterable[Mark]) -> list[Mark]:
+def rank_all(marks: Iterable[Mark]) -> list[Mark]:
     """Return all marks, strongest first, one per id."""
     listed = list(marks)
-    return ranked(listed, len(listed))
+    return rank_marks(listed, len(listed))
 
 
-def _first(ordered: Iterable[Mark], cell: Callable[[Mark], Hashable]) -> list[Mark]:
+def _first_of_each_cell(ordered: Iterable[Mark], cell: Callable[[Mark], Hashable]) -> list[Mark]:
     """Return the first mark of each cell, in order."""
     found: dict[Hashable, Mark] = {}
     for mark in ordered:
@@ -171,10 +171,10 @@ def _niche(mark: Mark) -> str:
 
 
 def _round(branch: str) -> int:
-    return number_of(branch.split("/")[0])
+    return parse_round(branch.split("/")[0])
 
 
-def _reads(text: str, spoken: Json) -> frozenset[str]:
+def _fields_read(text: str, spoken: Json) -> frozenset[str]:
     """Return the fields that a formula reads; nothing of what is no formula."""
     try:
         found = parse(text, fields=tuple(spoken["fields"]), groups=tuple(spoken["groups"])).fields

@@ -6,56 +6,56 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ...factors.describe.words import likeness, mentioned, stems
+from ...factors.describe.words import find_mention, stem_overlap, stems
 from ..own.steer import Steer
 from ..protocols import Json
 
-__all__ = ["Pile", "Sieve", "near_duplicate", "share_of"]
+__all__ = ["HypothesisFilter", "HypothesisIntake", "is_near_duplicate", "mechanism_quota"]
 
-FACTOR = re.compile(r"\bf[0-9a-f]{16}\b")
+FACTOR_ID = re.compile(r"\bf[0-9a-f]{16}\b")
 """The id of a factor: hypotheses that follow up different formulas are different."""
 
-FEWEST = 2
+MIN_BRANCHES_PER_MECHANISM = 2
 """Branches of a round that one mechanism may always have: told twice, of other fields or days, it is still compared."""
 
-NEAR_HORIZON = 1.5
-NEAR_FIELDS = 0.8
+NEAR_HORIZON_RATIO = 1.5
+NEAR_FIELD_SHARE = 0.8
 
 
-def near_duplicate(one: Json, other: Json, likest: float) -> bool:
+def is_near_duplicate(one: Json, other: Json, likest: float) -> bool:
     """Tell whether two hypotheses say nearly the same.
 
     They do if they claim the same direction, horizons within a factor of 1.5 and nearly the same fields (a Jaccard index
     of 0.8), follow up the same formulas, and share at least `likest` of the stems of mechanism and statement.
     """
-    if int(one["direction"]) != int(other["direction"]) or _cited(one) != _cited(other):
+    if int(one["direction"]) != int(other["direction"]) or _cited_ids(one) != _cited_ids(other):
         return False
     near, far = sorted((int(one["horizon_days"]), int(other["horizon_days"])))
-    if far > NEAR_HORIZON * near or _shared(one["fields"], other["fields"]) < NEAR_FIELDS:
+    if far > NEAR_HORIZON_RATIO * near or _field_overlap(one["fields"], other["fields"]) < NEAR_FIELD_SHARE:
         return False
-    return likeness(_said(one), _said(other)) >= likest
+    return stem_overlap(_hypothesis_text(one), _hypothesis_text(other)) >= likest
 
 
-def _said(hypothesis: Json) -> str:
+def _hypothesis_text(hypothesis: Json) -> str:
     return f"{hypothesis['mechanism']} {hypothesis['statement']}"
 
 
-def _cited(hypothesis: Json) -> frozenset[str]:
-    return frozenset(FACTOR.findall(str(hypothesis["statement"])))
+def _cited_ids(hypothesis: Json) -> frozenset[str]:
+    return frozenset(FACTOR_ID.findall(str(hypothesis["statement"])))
 
 
-def _shared(one: Iterable[str], other: Iterable[str]) -> float:
+def _field_overlap(one: Iterable[str], other: Iterable[str]) -> float:
     mine, theirs = {*one}, {*other}
     return len(mine & theirs) / len(mine | theirs) if mine | theirs else 1.0
 
 
-def share_of(branches: int, islands: int) -> int:
+def mechanism_quota(branches: int, islands: int) -> int:
     """Return how many of a round's new mechanisms may be the same: as many as one island has branches; 0: any number."""
-    return max(FEWEST, -(-branches // islands)) if islands > 1 else 0
+    return max(MIN_BRANCHES_PER_MECHANISM, -(-branches // islands)) if islands > 1 else 0
 
 
 @dataclass(frozen=True)
-class Sieve:
+class HypothesisFilter:
     """Lets through what may have a branch.
 
     Attributes
@@ -93,12 +93,12 @@ class Sieve:
         strange = sorted({*hypothesis["fields"]} - {*self.fields}) if self.fields else []
         if strange:
             return f"it names {', '.join(strange)}: allowed are the fields {', '.join(sorted(self.fields))}"
-        like = next((each for each in known if near_duplicate(hypothesis, each, self.likest)), None)
+        like = next((each for each in known if is_near_duplicate(hypothesis, each, self.likest)), None)
         return f"it says nearly the same as {like.get('id') or 'another of this reply'}" if like else ""
 
 
 @dataclass
-class Pile:
+class HypothesisIntake:
     """The hypotheses of a round as they come in, up to so many; what is refused is kept with its reason.
 
     `share` is how many may name the same mechanism, 0 any number. It holds for fresh ideas alone: what follows up a formula
@@ -106,7 +106,7 @@ class Pile:
     take either direction, names no mechanism.
     """
 
-    sieve: Sieve
+    sieve: HypothesisFilter
     known: Sequence[Json]
     most: int
     share: int = 0
@@ -139,5 +139,5 @@ class Pile:
 
     def _fresh(self, hypothesis: Json) -> bool:
         said = (str(hypothesis["mechanism"]), str(hypothesis["statement"]))
-        asked_for = hypothesis.get("source") or mentioned(said, self.sieve.steer.focus)
-        return not (asked_for or hypothesis.get("either_way") or hypothesis.get("succeeds") or _cited(hypothesis))
+        asked_for = hypothesis.get("source") or find_mention(said, self.sieve.steer.focus)
+        return not (asked_for or hypothesis.get("either_way") or hypothesis.get("succeeds") or _cited_ids(hypothesis))

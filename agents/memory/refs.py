@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...factors.describe.words import numbered
-from ..protocols import Journal
+from ...factors.describe.words import natural_sort_key
+from ..protocols import AgentJournal
 
-MOST_BRANCHES = 1_000
+MAX_BRANCHES = 1_000
 
 
 class Mark(NamedTuple):
@@ -27,30 +27,30 @@ class Mark(NamedTuple):
         return "/".join(self.key.split("/")[:2])
 
 
-def finite(value: object) -> float | None:
+def finite_or_none(value: object) -> float | None:
     """Return a number as a float, and None for what is missing or not finite."""
     if isinstance(value, (int, float)) and math.isfinite(value):
         return float(value)
     return None
 
 
-def told(value: Any) -> Any:
+def round_for_prompt(value: Any) -> Any:
     """Return plain data as a prompt tells it: numbers by three digits that count, and None for what is not finite.
 
     A RankIC is known to a tenth of itself at best; more digits say nothing to a reader, and each is paid for.
     """
     if isinstance(value, dict):
-        return {name: told(each) for name, each in value.items()}
+        return {name: round_for_prompt(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [told(each) for each in value]
+        return [round_for_prompt(each) for each in value]
     if isinstance(value, float):
-        return finite(float(f"{value:.3g}"))
+        return finite_or_none(float(f"{value:.3g}"))
     return value
 
 
-def ranked(marks: Iterable[Mark], limit: int) -> list[Mark]:
+def rank_marks(marks: Iterable[Mark], limit: int) -> list[Mark]:
     """Return the strongest by |t|, one per id; ties by id, so that the order of arrival never shows."""
-    ordered = sorted(marks, key=lambda mark: (-abs(mark.t), mark.id, numbered(mark.key)))
+    ordered = sorted(marks, key=lambda mark: (-abs(mark.t), mark.id, natural_sort_key(mark.key)))
     first: dict[str, Mark] = {}
     for mark in ordered:
         first.setdefault(mark.id, mark)
@@ -86,10 +86,10 @@ class Work:
         return [f"{self.branch}/s{self.step}/c{number}/a0" for number in range(self.count)]
 
 
-def branches(journal: Journal, round_number: int, letters: str = "ha") -> Iterator[str]:
+def round_branches(journal: AgentJournal, round_number: int, letters: str = "ha") -> Iterator[str]:
     """Yield the keys of a round's branches: of new hypotheses (`h`), then of those that a person sent back (`a`)."""
     for letter in letters:
-        for index in range(MOST_BRANCHES):
+        for index in range(MAX_BRANCHES):
             branch = f"r{round_number:02d}/{letter}{index:02d}"
             if journal.read("hypothesis", branch) is None:
                 break

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ...factors import Node, bucketed, parse, walk
+from ...factors import Node, bucket_windows, parse, walk
 
 
 @lru_cache(maxsize=4096)
 def subtrees(text: str, fields: tuple[str, ...], groups: tuple[str, ...]) -> dict[Node, int]:
     """Return each distinct subtree of a formula, windows bucketed, with its size; sign and last wrapper set aside."""
-    return {node: node.size for _, node in walk(bucketed(parse(text, fields=fields, groups=groups).core))}
+    return {node: node.size for _, node in walk(bucket_windows(parse(text, fields=fields, groups=groups).core))}
 
 
 def overlap(one: str, other: str, fields: tuple[str, ...], groups: tuple[str, ...]) -> float:

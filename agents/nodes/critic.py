@@ -2,76 +2,76 @@
 
 from __future__ import annotations
 
-from ...factors.describe.words import numbered
-from ..asking import Question, answer
+from ...factors.describe.words import natural_sort_key
+from ..asking import Question, ask_model
 from ..memory import operators
-from ..memory.refs import Mark, Work, finite
-from ..protocols import Desk, Json
+from ..memory.refs import Mark, Work, finite_or_none
+from ..protocols import Json, SearchContext
 from ..schemas import Critique
 from . import review
-from .factor import HYPOTHESIS
+from .factor import HYPOTHESIS_KEYS
 
-TOOLS = ("evaluation.get_budget", "evaluation.list_formulas", "evaluation.submit_to_gate")
+EVAL_AGENT_TOOLS = ("evaluation.get_budget", "evaluation.list_formulas", "evaluation.submit_to_gate")
 
-SEEN = "criticised"
+CRITICISED_KIND = "criticised"
 """Under which the journal keeps what a critique saw: the next one sees it too, before what is new."""
-SHOWN, MOST = 3, 12
-NUMBERS = ("rank_ic", "t", "turnover", "net_sharpe", "coverage")
-TABLES = ("decay", "by_year")
+MAX_BEST_CRITICISED, MAX_MARKS_CRITICISED = 3, 12
+SHEET_NUMBERS = ("rank_ic", "t", "turnover", "net_sharpe", "coverage")
+SHEET_TABLES = ("decay", "by_year")
 
 
-async def criticise(desk: Desk, work: Work) -> Json:
+async def criticise(desk: SearchContext, work: Work) -> Json:
     """Return the critique of one branch after a step, kept in the journal."""
     key = f"{work.branch}/s{work.step}"
 
     async def ask() -> Json:
-        more = review.prompts(desk, work.round_key)
-        return await answer(desk, Question("eval", "critique", key, Critique, _context(desk, work), more))
+        more = review.review_pages(desk, work.round_key)
+        return await ask_model(desk, Question("eval", "critique", key, Critique, _context(desk, work), more))
 
     return await desk.once("critique", key, ask)
 
 
-def measured(desk: Desk, mark: Mark) -> Json:
+def describe_measurement(desk: SearchContext, mark: Mark) -> Json:
     """Return what was measured about one formula on the search window; RankICs in tables to four decimals, returns in basis points."""
     scored = desk.journal.read("score", mark.key) or {}
     sheet = scored.get("sheet", {})
-    tables = {name: sheet.get(name, {}) for name in TABLES}
+    tables = {name: sheet.get(name, {}) for name in SHEET_TABLES}
     return {
         "text": scored.get("text", ""),
-        **{name: sheet.get(name) for name in NUMBERS},
-        **{name: {row: _fine(rows[row], 4) for row in sorted(rows, key=int)} for name, rows in tables.items()},
-        "quantile_returns_bps": [_fine(value, 1, times=10_000) for value in sheet.get("quantile_returns", [])],
+        **{name: sheet.get(name) for name in SHEET_NUMBERS},
+        **{name: {row: _round_figure(rows[row], 4) for row in sorted(rows, key=int)} for name, rows in tables.items()},
+        "quantile_returns_bps": [_round_figure(value, 1, times=10_000) for value in sheet.get("quantile_returns", [])],
         "weaknesses": [f"{weakness['code']}: {weakness['message']}" for weakness in scored.get("weaknesses", [])],
     }
 
 
-def _fine(value: object, decimals: int, *, times: float = 1.0) -> float | None:
+def _round_figure(value: object, decimals: int, *, times: float = 1.0) -> float | None:
     """Return a number of a sheet by so many decimals, and None for one that is missing or not finite."""
-    number = finite(value)
+    number = finite_or_none(value)
     return None if number is None else round(times * number, decimals) + 0.0  # no minus before nothing
 
 
-def _best(desk: Desk, work: Work) -> list[Mark]:
+def _collect_best(desk: SearchContext, work: Work) -> list[Mark]:
     """Return the best after each step so far, by their keys, and keep which they are; of too many, the best now alone."""
-    seen = desk.journal.read(SEEN, f"{work.branch}/s{work.step - 1}") or {"marks": []}
-    best = work.best[:SHOWN]
+    seen = desk.journal.read(CRITICISED_KIND, f"{work.branch}/s{work.step - 1}") or {"marks": []}
+    best = work.best[:MAX_BEST_CRITICISED]
     grown = {*(Mark(*row) for row in seen["marks"]), *best}
-    marks = sorted(grown if len(grown) <= MOST else best, key=lambda mark: numbered(mark.key))
-    desk.journal.record(SEEN, f"{work.branch}/s{work.step}", {"marks": [list(mark) for mark in marks]})
+    marks = sorted(grown if len(grown) <= MAX_MARKS_CRITICISED else best, key=lambda mark: natural_sort_key(mark.key))
+    desk.journal.record(CRITICISED_KIND, f"{work.branch}/s{work.step}", {"marks": [list(mark) for mark in marks]})
     return marks
 
 
-def _context(desk: Desk, work: Work) -> Json:
+def _context(desk: SearchContext, work: Work) -> Json:
     """Return the context; what the critique before saw comes first, since a server computes an equal beginning only once."""
     hypothesis = desk.journal.read("hypothesis", work.branch) or {}
-    number = review.number_of(work.round_key)
-    learnt = operators.told(desk, number)
-    record = review.shown(desk, number) | ({"operators": learnt} if learnt else {})
+    number = review.parse_round(work.round_key)
+    learnt = operators.describe_operators(desk, number)
+    record = review.read_reviews(desk, number) | ({"operators": learnt} if learnt else {})
     return {
         "market": {"horizon_days": desk.horizon_days},
         **({"record": record} if record else {}),
-        "hypothesis": {name: hypothesis[name] for name in HYPOTHESIS},
-        "factors": [measured(desk, mark) for mark in _best(desk, work)],
+        "hypothesis": {name: hypothesis[name] for name in HYPOTHESIS_KEYS},
+        "factors": [describe_measurement(desk, mark) for mark in _collect_best(desk, work)],
         "request": {"step": work.step, "remaining": desk.config.steps - work.step},
         "task": "critique",
     }

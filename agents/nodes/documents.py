@@ -9,33 +9,33 @@ from hashlib import sha256
 
 from ...router.calls.task import Sensitivity
 from ...router.context import (
-    EXTRACTING,
+    EXTRACT_SUMMARISER,
+    ByteStore,
     ContextCache,
     ContextSettings,
     Document,
     Given,
     Passage,
     Screen,
-    Store,
     Summariser,
     strictest,
 )
 from ...router.errors import SecretFound, SummaryRefused
-from ..asking import Question, answer
-from ..protocols import Desk, Json
+from ..asking import Question, ask_model
+from ..protocols import Json, SearchContext
 from ..schemas import ShortText
 from . import review
-from .sensitivity import LABEL, told_so_far
+from .sensitivity import TOLD_SENSITIVITY, strictest_so_far
 
-__all__ = ["PAGE", "Documents", "recalled", "sorted_out"]
+__all__ = ["DOCUMENTS_PAGE", "Documents", "recall_documents", "select_documents"]
 
-PAGE = "documents"
+DOCUMENTS_PAGE = "documents"
 """The page that says what documents are."""
-SUMMARY = "report"
+SUMMARY_ROLE = "report"
 """The role that summarises, and its page."""
-OPENERS = 4
+OPENING_DOCUMENTS = 4
 """Documents of which summaries are told where there is nothing to look for yet."""
-SHOWN_ID = 12
+DOCUMENT_ID_CHARS = 12
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Documents:
         Names of the models that may summarise: others would say it in other words.
     """
 
-    store: Store
+    store: ByteStore
     given: tuple[Given, ...]
     text: Callable[[str], str]
     screen: Screen
@@ -70,7 +70,7 @@ class Documents:
         return given.released or not self.screen(text)[1]
 
 
-def sorted_out(given: Sequence[Given], last_day: str) -> tuple[tuple[Given, ...], list[str]]:
+def select_documents(given: Sequence[Given], last_day: str) -> tuple[tuple[Given, ...], list[str]]:
     """Return the documents that agents may be told of, and what a person is to know of the others and of the undated.
 
     `last_day` is the last that the agents see: a later document tells of the days on which factors are judged.
@@ -86,25 +86,25 @@ def sorted_out(given: Sequence[Given], last_day: str) -> tuple[tuple[Given, ...]
     return told, said
 
 
-async def recalled(desk: Desk, round_key: str) -> Json:
+async def recall_documents(desk: SearchContext, round_key: str) -> Json:
     """Return what the round is told of documents, with the strictest label that the run's agents have seen by now."""
     documents = desk.documents
-    if documents is None or not review.number_of(round_key):
+    if documents is None or not review.parse_round(round_key):
         return {}
     cache = ContextCache(documents.store, summariser=_summariser(desk, documents))
     known = [cache.add(documents.text(each.id), sensitivity=each.sensitivity) for each in documents.given]
     passages = cache.retrieve(_queries(desk, round_key), known, most_tokens=documents.settings.passage_tokens)
-    found = list(dict.fromkeys(each.document for each in passages)) or [each.id for each in known[:OPENERS]]
-    rows, labels = [], [told_so_far(desk, review.number_of(round_key) - 1)]
+    found = list(dict.fromkeys(each.document for each in passages)) or [each.id for each in known[:OPENING_DOCUMENTS]]
+    rows, labels = [], [strictest_so_far(desk, review.parse_round(round_key) - 1)]
     for given, document in sorted(zip(documents.given, known, strict=True), key=lambda pair: _place(found, pair[1])):
         row = await _row(documents, cache, (given, document), passages) if document.id in found else {}
         if row:
             rows.append(row)
             labels.append(document.sensitivity)
     if not rows:
-        desk.progress("no_passage", {"round": review.number_of(round_key)})
+        desk.progress("no_passage", {"round": review.parse_round(round_key)})
     label = strictest(labels)
-    return ({"documents": rows} if rows else {}) | ({LABEL: label} if label != "public" else {})
+    return ({"documents": rows} if rows else {}) | ({TOLD_SENSITIVITY: label} if label != "public" else {})
 
 
 def _place(found: Sequence[str], document: Document) -> int:
@@ -123,7 +123,7 @@ async def _row(
     if not (said or summary):
         return {}
     return {
-        "document": document.id[:SHOWN_ID],
+        "document": document.id[:DOCUMENT_ID_CHARS],
         "untrusted_name": given.name,
         **({"known": given.known.isoformat()} if given.known else {}),
         **({"untrusted_summary": summary} if summary else {}),
@@ -139,26 +139,26 @@ async def _summary(cache: ContextCache, document: Document) -> str:
         return ""
 
 
-def _queries(desk: Desk, round_key: str) -> list[str]:
+def _queries(desk: SearchContext, round_key: str) -> list[str]:
     """Return what the round looks for: the person's goal and focus, and what each hypothesis of the round before says."""
-    before = f"r{review.number_of(round_key) - 1:02d}"
+    before = f"r{review.parse_round(round_key) - 1:02d}"
     last = [desk.journal.read("hypothesis", f"{before}/h{index:02d}") or {} for index in range(desk.config.hypotheses)]
     said = [" ".join((str(each["mechanism"]).replace("_", " "), str(each["statement"]))) for each in last if each]
     return [words for words in (desk.steer.goal, *desk.steer.focus, *said) if words.strip()]
 
 
-def _summariser(desk: Desk, documents: Documents) -> Summariser:
+def _summariser(desk: SearchContext, documents: Documents) -> Summariser:
     """Return who summarises: the rule that is built in, or the models of this campaign, as any question of an agent."""
     if documents.settings.summaries != "model":
-        return EXTRACTING
+        return EXTRACT_SUMMARISER
 
     async def ask(text: str, label: Sensitivity) -> str:
         context: Json = {"task": "summary", "untrusted_text": text}
         key = f"summary/{sha256(text.encode()).hexdigest()[:16]}"
-        said = await answer(desk, Question(SUMMARY, "summary", key, ShortText, context, sensitivity=label))
+        said = await ask_model(desk, Question(SUMMARY_ROLE, "summary", key, ShortText, context, sensitivity=label))
         if "summary" not in said:
             why = said.get("ended") or said.get("failed")
             raise SummaryRefused(f"no model gave a summary: {why}", field="context.summaries")
         return str(said["summary"])
 
-    return Summariser(ask, prompt=desk.own.prompt(SUMMARY).digest, model=documents.models)
+    return Summariser(ask, prompt=desk.own.prompt(SUMMARY_ROLE).digest, model=documents.models)

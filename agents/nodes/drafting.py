@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from ...factors.python import is_python
 from ..protocols import Json, Toolbox
 
-__all__ = ["MOST_DRAFTS", "Drafting"]
+__all__ = ["MAX_DRAFTS", "Drafting"]
 
-MOST_DRAFTS = 512
+MAX_DRAFTS = 512
 FORECAST = ("rank_ic", "known")
-SHOWN = 16
+MIN_DRAFTS_HANDED_BACK = 16
 """Drafts that an agent is shown to change: those most worth scoring."""
 
-Ask = Callable[[int, Sequence[Json]], Awaitable[list[Json]]]
+AskRevision = Callable[[int, Sequence[Json]], Awaitable[list[Json]]]
 """Asks for further drafts: the number of the time, and the drafts to change with what is expected of each."""
 
 
@@ -40,18 +40,18 @@ class Drafting:
     like: str
     either: bool
 
-    async def redrafted(self, drafts: list[Json], count: int, times: int, ask: Ask) -> list[Json]:
+    async def redrafted(self, drafts: list[Json], count: int, times: int, ask: AskRevision) -> list[Json]:
         """Return the drafts after those most worth scoring were handed back so many times; changes of them have joined these.
 
         Of the others only Python code stays, of which nothing can be expected. Where fewer promise anything than may be
         scored, all stay and nobody is asked.
         """
         for number in range(1, times + 1):
-            best = await self._best(drafts, max(count, SHOWN)) if len(drafts) > count else []
+            best = await self._best(drafts, max(count, MIN_DRAFTS_HANDED_BACK)) if len(drafts) > count else []
             if len(best) < count:
                 break
             plain = [{name: value for name, value in each.items() if name not in FORECAST} for each in best]
-            drafts = [*await ask(number, best), *plain, *filter(_is_code, drafts)][:MOST_DRAFTS]
+            drafts = [*await ask(number, best), *plain, *filter(_is_code, drafts)][:MAX_DRAFTS]
         return drafts
 
     async def worthiest(self, drafts: list[Json], count: int) -> list[Json]:
@@ -76,7 +76,7 @@ class Drafting:
 
     async def _told(self, drafts: Sequence[Json], count: int) -> Json:
         like = {"like": self.like} if self.like else {}
-        texts = [draft["text"] for draft in drafts[:MOST_DRAFTS]]
+        texts = [draft["text"] for draft in drafts[:MAX_DRAFTS]]
         asked = {"texts": texts, "hypothesis": self.hypothesis, "count": min(count, 64), "either": self.either, **like}
         told: Json = await self.box.call("evaluation.choose_drafts", asked)
         return told

@@ -8,29 +8,34 @@ from functools import cache
 from itertools import product
 
 from ...factors.decoding import decoding_grammar
-from ..asking import Question, answer
+from ..asking import Question, ask_model
 from ..errors import NoUsableReply
 from ..memory import operators
-from ..memory.diversity import FACTOR
-from ..memory.refs import Work, finite
-from ..protocols import Desk, Json
+from ..memory.diversity import FACTOR_ID
+from ..memory.refs import Work, finite_or_none
+from ..protocols import Json, SearchContext
 from ..schemas import Candidates
-from ..unusable_replies import fruitless
+from ..unusable_replies import is_fruitless
 from . import review
-from .drafting import MOST_DRAFTS, Drafting
+from .drafting import MAX_DRAFTS, Drafting
 from .idea import language
 
-TOOLS = ("factors.check_factor", "factors.find_similar", "evaluation.choose_drafts", "evaluation.score_factor")
+FACTOR_AGENT_TOOLS = (
+    "factors.check_factor",
+    "factors.find_similar",
+    "evaluation.choose_drafts",
+    "evaluation.score_factor",
+)
 
-WINDOWS = (1, 2, 3, 4, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
+GRAMMAR_WINDOWS = (1, 2, 3, 4, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
 """Windows in rows that a model held to a grammar may write."""
-SHOWN_ELITE = 12
-SHOWN_TRIED = 60
-SHOWN_SCORED, STRIDE = 60, 30
-HYPOTHESIS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
+MAX_ELITE_SHOWN = 12
+MAX_TRIED_SHOWN = 60
+MAX_SCORED_SHOWN, STRIDE = 60, 30
+HYPOTHESIS_KEYS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
 
 
-async def draft(desk: Desk, work: Work) -> Json:
+async def draft_formulas(desk: SearchContext, work: Work) -> Json:
     """Return what the agent drafted for one branch and step, kept in the journal: items of text, intent and descent.
 
     Raises
@@ -40,27 +45,31 @@ async def draft(desk: Desk, work: Work) -> Json:
     """
 
     async def ask() -> Json:
-        given = _given(desk, work)
+        given = _given_formulas(desk, work)
         if given:
             return {"items": given}
         context = _context(desk, work)
         intent = "repair" if work.refused else "formulas"
-        more = (*(("python",) if desk.config.python else ()), *review.prompts(desk, work.round_key))
+        more = (*(("python",) if desk.config.python else ()), *review.review_pages(desk, work.round_key))
         question = Question(
             "factor", intent, work.key, Candidates, context, more, refused=work.attempt,
-            items=context["request"]["count"], texts=_texts(desk, context),
+            items=context["request"]["count"], texts=_formula_texts(desk, context),
         )  # fmt: skip
-        reply = await answer(desk, question)
-        if "failed" in reply and fruitless(desk, review.number_of(work.round_key)) and not (work.step or work.attempt):
+        reply = await ask_model(desk, question)
+        if (
+            "failed" in reply
+            and is_fruitless(desk, review.parse_round(work.round_key))
+            and not (work.step or work.attempt)
+        ):
             raise NoUsableReply(f"factor/{work.key}", reply["failed"])  # given up by the muster, unless all are such
-        drafts, ended = await _redrafted(desk, work, question, reply.pop("candidates", []))
-        shown = _shown(context)
-        return {**reply, **ended, "items": [operators.descent(each, shown) for each in drafts]}
+        drafts, ended = await _redraft(desk, work, question, reply.pop("candidates", []))
+        shown = _possible_parents(context)
+        return {**reply, **ended, "items": [operators.add_descent(each, shown) for each in drafts]}
 
     return await desk.once("drafts", work.key, ask)
 
 
-async def propose(desk: Desk, work: Work) -> Json:
+async def choose_formulas(desk: SearchContext, work: Work) -> Json:
     """Return the drafts of one branch and step that are scored, kept in the journal, each with a key of its own.
 
     They are chosen when their turn comes, by all that was scored before, that of the round's earlier branches too.
@@ -74,28 +83,28 @@ async def propose(desk: Desk, work: Work) -> Json:
     return await desk.once("proposal", work.key, choose)
 
 
-def _texts(desk: Desk, context: Json) -> Callable[[], Mapping[str, str]] | None:
+def _formula_texts(desk: SearchContext, context: Json) -> Callable[[], Mapping[str, str]] | None:
     """Return what writes the grammar of the formulas; nothing where code is taken, too, which no grammar holds."""
     spoken = context["language"]
     if desk.config.python or not spoken["fields"]:
         return None
-    return lambda: {"Candidate.text": _formulas(tuple(spoken["fields"]), tuple(spoken["groups"]))}
+    return lambda: {"Candidate.text": _formula_grammar(tuple(spoken["fields"]), tuple(spoken["groups"]))}
 
 
 @cache
-def _formulas(fields: tuple[str, ...], groups: tuple[str, ...]) -> str:
-    return decoding_grammar(fields, groups, WINDOWS)
+def _formula_grammar(fields: tuple[str, ...], groups: tuple[str, ...]) -> str:
+    return decoding_grammar(fields, groups, GRAMMAR_WINDOWS)
 
 
-def _drafting(desk: Desk, work: Work) -> Drafting:
+def _drafting(desk: SearchContext, work: Work) -> Drafting:
     hypothesis = _claim(desk, work.branch)
     memory = desk.journal.read("recall", work.round_key) or {}
-    known = [work.best[0].id] if work.best else [str(row["id"]) for row in _cited(memory, hypothesis)]
+    known = [work.best[0].id] if work.best else [str(row["id"]) for row in _cited_rows(memory, hypothesis)]
     either = bool((desk.journal.read("hypothesis", work.branch) or {}).get("either_way"))
-    return Drafting(desk.tools.held_by("factor", TOOLS), hypothesis, (*known, "")[0], either)
+    return Drafting(desk.tools.held_by("factor", FACTOR_AGENT_TOOLS), hypothesis, (*known, "")[0], either)
 
 
-async def _redrafted(desk: Desk, work: Work, question: Question, drafts: list[Json]) -> tuple[list[Json], Json]:
+async def _redraft(desk: SearchContext, work: Work, question: Question, drafts: list[Json]) -> tuple[list[Json], Json]:
     """Return the drafts after the agent changed those most worth scoring, as often as the campaign file asks.
 
     Also why the budget ended, where it did meanwhile.
@@ -107,7 +116,7 @@ async def _redrafted(desk: Desk, work: Work, question: Question, drafts: list[Js
         shown = [{name: row[name] for name in told if row.get(name, "") != ""} for row in best]
         context = {**question.context, "branch": {**question.context["branch"], "drafts": shown}}
         asked = replace(question, key=f"{question.key}/d{number}", context=context)
-        reply = await answer(desk, asked)
+        reply = await ask_model(desk, asked)
         ended.update({"ended": reply["ended"]} if reply.get("ended") else {})
         return list(reply.get("candidates", []))
 
@@ -115,20 +124,20 @@ async def _redrafted(desk: Desk, work: Work, question: Question, drafts: list[Js
     return await _drafting(desk, work).redrafted(drafts, work.count, times, again), ended
 
 
-def _names(hypothesis: Json) -> list[str]:
+def _cited_ids(hypothesis: Json) -> list[str]:
     """Return the ids of factors that a hypothesis speaks of."""
-    return FACTOR.findall(str(hypothesis.get("statement", "")))
+    return FACTOR_ID.findall(str(hypothesis.get("statement", "")))
 
 
-def _claim(desk: Desk, branch: str) -> Json:
+def _claim(desk: SearchContext, branch: str) -> Json:
     """Return a branch's hypothesis as the evaluation server takes it."""
     hypothesis = desk.journal.read("hypothesis", branch) or {}
-    return {name: hypothesis[name] for name in (*HYPOTHESIS, "succeeds", "source") if name in hypothesis}
+    return {name: hypothesis[name] for name in (*HYPOTHESIS_KEYS, "succeeds", "source") if name in hypothesis}
 
 
-async def score(desk: Desk, branch: str, item: Json) -> Json:
+async def score_formula(desk: SearchContext, branch: str, item: Json) -> Json:
     """Return what the evaluation server said of one formula; asked once per key."""
-    box = desk.tools.held_by("factor", TOOLS)
+    box = desk.tools.held_by("factor", FACTOR_AGENT_TOOLS)
     arguments = {
         "text": item["text"],
         "hypothesis": _claim(desk, branch),
@@ -146,7 +155,7 @@ async def score(desk: Desk, branch: str, item: Json) -> Json:
     return await desk.once("score", item["key"], call)
 
 
-def outcome(desk: Desk, key: str) -> Json:
+def describe_attempt(desk: SearchContext, key: str) -> Json:
     """Return what a prompt says of one attempt: the formula's figures, or the stage at which a program refused it."""
     scored = desk.journal.read("score", key) or {}
     if not scored.get("ok"):
@@ -155,14 +164,14 @@ def outcome(desk: Desk, key: str) -> Json:
     return {
         "id": scored.get("id", ""),
         "text": scored.get("text", ""),
-        "t": finite(sheet.get("t")) or 0.0,
+        "t": finite_or_none(sheet.get("t")) or 0.0,
         "rank_ic": sheet.get("rank_ic"),
         "turnover": sheet.get("turnover"),
         "weaknesses": [weakness["code"] for weakness in scored.get("weaknesses", [])],
     }
 
 
-def _context(desk: Desk, work: Work) -> Json:
+def _context(desk: SearchContext, work: Work) -> Json:
     """Return the context, of which a server computes an equal beginning only once.
 
     First what all branches of a round share, then what a branch is told at all its steps, to which later steps add at the
@@ -171,7 +180,7 @@ def _context(desk: Desk, work: Work) -> Json:
     memory = desk.journal.read("recall", work.round_key) or {}
     hypothesis = desk.journal.read("hypothesis", work.branch) or {}
     past = memory if desk.config.memory else {}
-    learnt = operators.told(desk, review.number_of(work.round_key))
+    learnt = operators.describe_operators(desk, review.parse_round(work.round_key))
     return {
         "language": language(desk, memory),
         "market": {"horizon_days": desk.horizon_days},
@@ -179,57 +188,57 @@ def _context(desk: Desk, work: Work) -> Json:
         "record": {
             "library": memory.get("library", []),
             **({"operators": learnt} if learnt else {}),
-            **review.shown(desk, review.number_of(work.round_key)),
+            **review.read_reviews(desk, review.parse_round(work.round_key)),
             "unexplored": past.get("unexplored", []),
-            "tried": _tried(past, hypothesis),
-            "elite": [outcome(desk, mark.key) for mark in work.elite[:SHOWN_ELITE]],
+            "tried": _tried_texts(past, hypothesis),
+            "elite": [describe_attempt(desk, mark.key) for mark in work.elite[:MAX_ELITE_SHOWN]],
         },
         "hypothesis": {name: value for name, value in hypothesis.items() if name != "candidates"},
         "branch": {
-            "cited": _cited(past, hypothesis),
-            **_scored(desk, work),
+            "cited": _cited_rows(past, hypothesis),
+            **_scored_rows(desk, work),
             "critique": _critique(desk, work),
             "refused": [_refusal(desk, key) for key in work.refused],
         },
-        "request": {"count": _wanted(desk, work), "step": work.step, **_rules(desk)},
+        "request": {"count": _draft_count(desk, work), "step": work.step, **_rules(desk)},
         "task": "repair" if work.refused else "factor",
     }
 
 
-def _rules(desk: Desk) -> Json:
+def _rules(desk: SearchContext) -> Json:
     """Return what a request says beside how many: that code is taken, that no directed change is wanted."""
     return ({"python": True} if desk.config.python else {}) | ({} if desk.config.directed else {"directed": False})
 
 
-def _shown(context: Json) -> list[Json]:
+def _possible_parents(context: Json) -> list[Json]:
     """Return the formulas that a prompt showed as possible parents."""
     branch = context["branch"]
     rows = [*branch["scored"], *branch["best"], *context["record"]["elite"], *branch["cited"]]
     return [row for row in rows if row.get("id")]
 
 
-def _wanted(desk: Desk, work: Work) -> int:
+def _draft_count(desk: SearchContext, work: Work) -> int:
     """Return how many formulas are asked for: more than may be scored where a forecast is to choose among them."""
-    return work.count if work.refused else min(work.count * desk.config.drafts, MOST_DRAFTS)
+    return work.count if work.refused else min(work.count * desk.config.drafts, MAX_DRAFTS)
 
 
-def _given(desk: Desk, work: Work) -> list[Json]:
+def _given_formulas(desk: SearchContext, work: Work) -> list[Json]:
     """Return the formulas that came with the hypothesis, at the first step; nobody is asked for others then."""
     hypothesis = desk.journal.read("hypothesis", work.branch) or {}
     first = work.step == 0 and not work.refused
     return list(hypothesis.get("candidates", []))[: work.count] if first else []
 
 
-def _cited(memory: Json, hypothesis: Json) -> list[Json]:
+def _cited_rows(memory: Json, hypothesis: Json) -> list[Json]:
     """Return the past factors that the hypothesis names by id, in its order, each followed by what is known to be like it."""
     shown = ("id", "text", "t", "rank_ic", "turnover", "weaknesses")
     rows = {row["id"]: row for row in [*memory.get("factors", []), *memory.get("leaders", [])]}
-    said = [rows[name] for name in dict.fromkeys(_names(hypothesis)) if name in rows]
+    said = [rows[name] for name in dict.fromkeys(_cited_ids(hypothesis)) if name in rows]
     told = [each for row in said for each in ({k: row.get(k) for k in shown}, *row.get("kin", []))]
     return list({row["id"]: row for row in reversed(told)}.values())[::-1]
 
 
-def _critique(desk: Desk, work: Work) -> Json | None:
+def _critique(desk: SearchContext, work: Work) -> Json | None:
     if work.step == 0:
         return None
     kept = desk.journal.read("critique", f"{work.branch}/s{work.step - 1}") or {}
@@ -237,26 +246,28 @@ def _critique(desk: Desk, work: Work) -> Json | None:
     return {name: kept[name] for name in heard if name in kept}
 
 
-def _tried(memory: Json, hypothesis: Json) -> list[str]:
+def _tried_texts(memory: Json, hypothesis: Json) -> list[str]:
     """Return texts measured for the same mechanism before the round began."""
     same = {h["id"] for h in memory.get("hypotheses", []) if h.get("mechanism") == hypothesis.get("mechanism")}
-    return [factor["text"] for factor in memory.get("factors", []) if factor.get("hypothesis") in same][-SHOWN_TRIED:]
+    return [factor["text"] for factor in memory.get("factors", []) if factor.get("hypothesis") in same][
+        -MAX_TRIED_SHOWN:
+    ]
 
 
-def _scored(desk: Desk, work: Work) -> Json:
+def _scored_rows(desk: SearchContext, work: Work) -> Json:
     """Return what became of this branch's formulas so far, and the best that are not among them.
 
     `scored` is in the order of the scores, so that it only grows; of many it drops the oldest, a stride at a time. `best`
     are those that it dropped, and what the branch begins with where a person sent something back.
     """
-    own = [outcome(desk, key) for key in _attempted(desk, work)]
-    strides = max(0, -(-(len(own) - SHOWN_SCORED) // STRIDE))
+    own = [describe_attempt(desk, key) for key in _attempted_keys(desk, work)]
+    strides = max(0, -(-(len(own) - MAX_SCORED_SHOWN) // STRIDE))
     scored = own[strides * STRIDE :]
     known = {row.get("id") for row in scored}
-    return {"scored": scored, "best": [outcome(desk, mark.key) for mark in work.best if mark.id not in known]}
+    return {"scored": scored, "best": [describe_attempt(desk, mark.key) for mark in work.best if mark.id not in known]}
 
 
-def _attempted(desk: Desk, work: Work) -> Iterator[str]:
+def _attempted_keys(desk: SearchContext, work: Work) -> Iterator[str]:
     """Yield the keys of the formulas that a branch had scored before this piece of work."""
     for step, attempt in product(range(work.step + 1), range(1 + desk.config.repairs)):
         if (step, attempt) < (work.step, work.attempt):
@@ -264,6 +275,6 @@ def _attempted(desk: Desk, work: Work) -> Iterator[str]:
             yield from (item["key"] for item in kept.get("items", []))
 
 
-def _refusal(desk: Desk, key: str) -> Json:
+def _refusal(desk: SearchContext, key: str) -> Json:
     scored = desk.journal.read("score", key) or {}
     return {"text": scored.get("text", ""), "stage": scored.get("stage", ""), "errors": scored.get("errors", [])}

@@ -6,32 +6,32 @@ from ...factors import FactorError, parse
 from ..memory import archive
 from ..memory.refs import Mark
 from ..own.own import Seed
-from ..protocols import Desk, Json
+from ..protocols import Json, SearchContext
 from . import factor, idea
 
-__all__ = ["AT_ONCE", "score_seeds"]
+__all__ = ["SEEDS_PER_STEP", "score_seeds"]
 
-AT_ONCE = 20
+SEEDS_PER_STEP = 20
 """Seeds that one super-step scores; between two the search can be halted."""
-ROUND = "r00"
-MOST_FIELDS = 20
+SEED_ROUND = "r00"
+MAX_HYPOTHESIS_FIELDS = 20
 
 
-async def score_seeds(desk: Desk, start: int) -> list[Mark]:
+async def score_seeds(desk: SearchContext, start: int) -> list[Mark]:
     """Score some seeds from a position on and return the marks of those that the server took."""
-    memory = await idea.recall(desk, ROUND)
+    memory = await idea.recall(desk, SEED_ROUND)
     spoken = idea.language(desk, memory)
     marks: list[Mark] = []
-    for place, seed in list(enumerate(desk.own.seeds))[start : start + AT_ONCE]:
-        branch = f"{ROUND}/h{place:04d}"
+    for place, seed in list(enumerate(desk.own.seeds))[start : start + SEEDS_PER_STEP]:
+        branch = f"{SEED_ROUND}/h{place:04d}"
         desk.journal.record("hypothesis", branch, _hypothesis(desk, branch, seed, spoken))
         item = {"key": f"{branch}/s0/c0/a0", "text": seed.text, "rationale": seed.statement, "intent": "explore"}
-        scored = await factor.score(desk, branch, item)
-        marks += archive.placed(desk, branch, [{**scored, "key": item["key"]}])
+        scored = await factor.score_formula(desk, branch, item)
+        marks += archive.place_in_niches(desk, branch, [{**scored, "key": item["key"]}])
     return marks
 
 
-def _hypothesis(desk: Desk, branch: str, seed: Seed, spoken: Json) -> Json:
+def _hypothesis(desk: SearchContext, branch: str, seed: Seed, spoken: Json) -> Json:
     """Return what a seed claims: that it works as it is written, over the horizon that is scored, on what it reads."""
     return {
         "id": branch,
@@ -41,7 +41,7 @@ def _hypothesis(desk: Desk, branch: str, seed: Seed, spoken: Json) -> Json:
         "why_it_persists": "",
         "direction": seed.direction,
         "horizon_days": desk.horizon_days,
-        "fields": _fields(seed.text, spoken)[:MOST_FIELDS],
+        "fields": _fields(seed.text, spoken)[:MAX_HYPOTHESIS_FIELDS],
         "regime": "any",
         "refuted_by": "its own figures",
         "source": "seed library",

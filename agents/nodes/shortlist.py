@@ -6,25 +6,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...factors.python import is_python
-from ..memory.archive import ranked_all, recalled
-from ..memory.refs import Mark, finite
+from ..memory.archive import rank_all, recall_marks
+from ..memory.refs import Mark, finite_or_none
 from ..memory.structure import overlap
-from ..protocols import Desk, Json
-from .critic import TOOLS
+from ..protocols import Json, SearchContext
+from .critic import EVAL_AGENT_TOOLS
 from .idea import language
 from .review import is_asked
 
-ALIKE = 0.7
+ALIKE_OVERLAP = 0.7
 """Share of common structure from which two formulas are one idea to the gate."""
 
-WORTH = 0.5
+MIN_MEMBER_T_SHARE = 0.5
 """Share of the best |t| that a member of a set must have."""
 
-SAME_PROFILE = 0.25
-SHORTEST_PROFILE = 5
+SAME_PROFILE_DISTANCE = 0.25
+MIN_PROFILE_FIGURES = 5
 """Largest distance, as a share, between the yearly and horizon figures of copies; with fewer figures nothing is said."""
 
-TURNS = 5
+GATE_TURNS = 5
 """How often one gate may choose again after refusals that cost no trial."""
 
 Alike = Callable[[Mark, Mark], bool]
@@ -32,7 +32,7 @@ Alike = Callable[[Mark, Mark], bool]
 
 
 @dataclass(frozen=True)
-class Purse:
+class GateBudget:
     """What a gate may spend: trials now, down to a floor of trials left; the bar for |t|; whether this is the close."""
 
     trials: int
@@ -41,13 +41,13 @@ class Purse:
     closing: bool
 
 
-async def budget(desk: Desk, key: str) -> Json:
+async def read_budget(desk: SearchContext, key: str) -> Json:
     """Return what is left to spend, as it stood when first asked under this key."""
-    box = desk.tools.held_by("eval", TOOLS)
+    box = desk.tools.held_by("eval", EVAL_AGENT_TOOLS)
     return await desk.once("budget", key, lambda: box.call("evaluation.get_budget", {}))
 
 
-def choose(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alike: Alike) -> list[Mark]:
+def choose_unlike(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alike: Alike) -> list[Mark]:
     """Return up to `limit` marks in the order given, skipping what is like one taken or chosen."""
     chosen: list[Mark] = []
     for mark in marks:
@@ -58,7 +58,7 @@ def choose(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alike: Alik
     return chosen
 
 
-def members(
+def choose_members(
     leading: Sequence[Mark], marks: Sequence[Mark], sent: Sequence[Mark], limit: int, alike: Alike
 ) -> list[Mark]:
     """Return the members of a set: what leads, then the best of each hypothesis, unlike each other and what was sent before.
@@ -66,30 +66,32 @@ def members(
     Weights are equal, so one that is far weaker than the best would only dilute it. Python factors stand alone: a set is a
     formula.
     """
-    least = WORTH * max((abs(mark.t) for mark in marks), default=0.0)
+    least = MIN_MEMBER_T_SHARE * max((abs(mark.t) for mark in marks), default=0.0)
     best: dict[str, Mark] = {}
     for mark in marks:
         best.setdefault(mark.branch, mark)
-    return choose([mark for mark in (*leading, *best.values()) if abs(mark.t) >= least], sent, limit, alike)
+    return choose_unlike([mark for mark in (*leading, *best.values()) if abs(mark.t) >= least], sent, limit, alike)
 
 
-async def submit(desk: Desk, chosen: Sequence[Mark], key: str) -> Json:
+async def submit(desk: SearchContext, chosen: Sequence[Mark], key: str) -> Json:
     """Return the gate's verdicts on single factors; each is a trial."""
     if not chosen:
         return {"verdicts": []}
-    box = desk.tools.held_by("eval", TOOLS)
+    box = desk.tools.held_by("eval", EVAL_AGENT_TOOLS)
     arguments = {"ids": [mark.id for mark in chosen], "key": key}
     return await desk.once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
 
 
-async def submit_set(desk: Desk, chosen: Sequence[Mark], key: str) -> Json:
+async def submit_set(desk: SearchContext, chosen: Sequence[Mark], key: str) -> Json:
     """Return the gate's verdict on one set: equal weights, signs as search has them; one trial."""
-    box = desk.tools.held_by("eval", TOOLS)
+    box = desk.tools.held_by("eval", EVAL_AGENT_TOOLS)
     arguments = {"ids": [mark.id for mark in chosen], "key": key, "as_set": True}
     return await desk.once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
 
 
-async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: Purse, key: str) -> list[Mark]:
+async def spend_trials(
+    desk: SearchContext, marks: Sequence[Mark], sent: Sequence[Mark], purse: GateBudget, key: str
+) -> list[Mark]:
     """Send the best to the gate and return what was sent singly; what was refused without a look frees its trial.
 
     What leads goes before what scores most: ten of the strongest may be one effect ten times. It is sent although it may
@@ -98,21 +100,21 @@ async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: 
     At the close the set goes first: the levels that the stream of trials leaves fall with every look, so the strongest
     claim must be made first, and its members must not stand in the library yet.
     """
-    alike, places, known = likeness(desk), await _leading(desk, key), {mark.id for mark in marks}
-    marks = ranked_all([*marks, *recalled(desk, (name for name in places if name not in known))])
+    alike, places, known = build_alike_test(desk), await _leader_places(desk, key), {mark.id for mark in marks}
+    marks = rank_all([*marks, *recall_marks(desk, (name for name in places if name not in known))])
     strong = [mark for mark in marks if abs(mark.t) >= purse.bar]
     worthy = [mark for mark in strong if mark.t * direction(desk, mark) > 0]
     worthy = [mark for mark in worthy if not is_known(desk, mark)]
     leading = sorted((mark for mark in worthy if mark.id in places), key=lambda mark: places[mark.id])
     formulas = [mark for mark in worthy if not _is_code(desk, mark)]
-    group = members(leading, formulas, sent, desk.config.set_size, alike) if purse.closing else []
+    group = choose_members(leading, formulas, sent, desk.config.set_size, alike) if purse.closing else []
     worthy = [*leading, *(mark for mark in worthy if mark.id not in places)]
     if len(group) >= 2 and purse.trials > 0:
         await submit_set(desk, group, f"{key}/set")
     now: list[Mark] = []
-    for turn in range(TURNS):
-        free = int((await budget(desk, f"{key}/t{turn}"))["trials_left"]) - purse.floor
-        chosen = choose(worthy, [*sent, *now], free, alike)
+    for turn in range(GATE_TURNS):
+        free = int((await read_budget(desk, f"{key}/t{turn}"))["trials_left"]) - purse.floor
+        chosen = choose_unlike(worthy, [*sent, *now], free, alike)
         if not chosen:
             break
         await submit(desk, chosen, f"{key}/t{turn}")
@@ -120,29 +122,29 @@ async def spend(desk: Desk, marks: Sequence[Mark], sent: Sequence[Mark], purse: 
     return now
 
 
-async def _leading(desk: Desk, key: str) -> dict[str, int]:
+async def _leader_places(desk: SearchContext, key: str) -> dict[str, int]:
     """Return the place of every factor that leads on search when this gate begins, by id."""
-    box = desk.tools.held_by("eval", TOOLS)
+    box = desk.tools.held_by("eval", EVAL_AGENT_TOOLS)
     told = await desk.once("leaders", key, lambda: box.call("evaluation.list_formulas", {"which": "leaders"}))
     return {str(leader["id"]): place for place, leader in enumerate(told["leaders"])}
 
 
-def is_known(desk: Desk, mark: Mark) -> bool:
+def is_known(desk: SearchContext, mark: Mark) -> bool:
     """Tell whether a formula is nearly a published or held one: a person's own may be scored all the same, and is no news."""
     scored = desk.journal.read("score", mark.key) or {}
     return any(weakness.get("code") == "known" for weakness in scored.get("weaknesses", []))
 
 
-def _is_code(desk: Desk, mark: Mark) -> bool:
+def _is_code(desk: SearchContext, mark: Mark) -> bool:
     return is_python(str((desk.journal.read("score", mark.key) or {}).get("text", "")))
 
 
-def direction(desk: Desk, mark: Mark) -> int:
+def direction(desk: SearchContext, mark: Mark) -> int:
     """Return the direction that a formula's hypothesis claims; the gate refuses what shows the other."""
     return int((desk.journal.read("hypothesis", mark.branch) or {}).get("direction", 1))
 
 
-def likeness(desk: Desk) -> Alike:
+def build_alike_test(desk: SearchContext) -> Alike:
     """Return the test that two scored formulas say nearly the same: by structure, or by how they did year by year.
 
     A factor that a person wants changed stands in no other's way.
@@ -159,7 +161,7 @@ def likeness(desk: Desk) -> Alike:
         mine, theirs = scored(one), scored(other)
         if profiles_match(mine.get("sheet", {}), theirs.get("sheet", {})):
             return True
-        return overlap(str(mine.get("text", "")), str(theirs.get("text", "")), fields, groups) >= ALIKE
+        return overlap(str(mine.get("text", "")), str(theirs.get("text", "")), fields, groups) >= ALIKE_OVERLAP
 
     return alike
 
@@ -171,12 +173,16 @@ def profiles_match(one: Json, other: Json) -> bool:
     """
     mine, theirs = _profile(one), _profile(other)
     size = sum(value * value for value in mine.values())
-    if not size or mine.keys() != theirs.keys() or len(mine) < SHORTEST_PROFILE:
+    if not size or mine.keys() != theirs.keys() or len(mine) < MIN_PROFILE_FIGURES:
         return False
-    return any(sum((mine[k] - sign * theirs[k]) ** 2 for k in mine) < SAME_PROFILE**2 * size for sign in (1, -1))
+    return any(
+        sum((mine[k] - sign * theirs[k]) ** 2 for k in mine) < SAME_PROFILE_DISTANCE**2 * size for sign in (1, -1)
+    )
 
 
 def _profile(sheet: Json) -> dict[str, float]:
     """Return a sheet's finite RankIC figures by year and by horizon."""
-    tables = {f"{name}/{key}": finite(v) for name in ("by_year", "decay") for key, v in sheet.get(name, {}).items()}
+    tables = {
+        f"{name}/{key}": finite_or_none(v) for name in ("by_year", "decay") for key, v in sheet.get(name, {}).items()
+    }
     return {key: value for key, value in tables.items() if value is not None}

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..memory.operators import ANY, NONE
+from ..memory.operators import ANY_WEAKNESS, NO_WEAKNESS
 
 __all__ = ["Bandit"]
 
-ELSEWHERE, MOST_ELSEWHERE = 0.2, 8.0
+OTHER_WEAKNESS_WEIGHT, MAX_OTHER_WEAKNESS_TRIES = 0.2, 8.0
 """What a try on parents with other weaknesses counts, and how many all of these count at most: they are a first guess."""
-MOST_TRIES = 40.0
+MAX_EFFECTIVE_TRIES = 40.0
 """Tries that a belief rests on at most: what helps changes while a search goes on, and an operator may win again."""
 
 
@@ -43,16 +43,16 @@ class Bandit:
             drawn[name] = rng.beta(weight + better, 1.0 + tried - better)
         return max(drawn, key=lambda name: drawn[name])
 
-    def evidence(self, operator: str, where: str = NONE) -> tuple[float, float]:
+    def evidence(self, operator: str, where: str = NO_WEAKNESS) -> tuple[float, float]:
         """Return the tries and successes that the belief of an operator rests on."""
         tried, better = self.seen.get((operator, where), (0.0, 0.0))
-        all_tried, all_better = self.seen.get((operator, ANY), (tried, better))
-        other, share = all_tried - tried, _share(all_tried - tried)
+        all_tried, all_better = self.seen.get((operator, ANY_WEAKNESS), (tried, better))
+        other, share = all_tried - tried, _try_weight(all_tried - tried)
         tried, better = tried + share * other, better + share * (all_better - better)
-        whole = min(1.0, MOST_TRIES / tried) if tried else 1.0
+        whole = min(1.0, MAX_EFFECTIVE_TRIES / tried) if tried else 1.0
         return whole * tried, whole * better
 
 
-def _share(tried: float) -> float:
+def _try_weight(tried: float) -> float:
     """Return what each of so many tries on parents with other weaknesses counts."""
-    return min(ELSEWHERE, MOST_ELSEWHERE / tried) if tried else 0.0
+    return min(OTHER_WEAKNESS_WEIGHT, MAX_OTHER_WEAKNESS_TRIES / tried) if tried else 0.0

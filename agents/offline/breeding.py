@@ -10,20 +10,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...factors import Node, parse, replace, walk
-from ...factors.space.search_space import ACTIVITY, CORE, PAIRS, PRICES
-from ..memory.operators import MUTATED
+from ...factors import Node, parse, replace_node, walk
+from ...factors.space.search_space import ACTIVITY, CORE, DRAWN_PRICES, PAIR_OPERATORS
+from ..memory.operators import MUTATION_PREFIX
 
 LADDER = (2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
-LAGS, STRETCHES = (1, 2, 3, 5, 10, 20), (0.25, 0.5, 2.0, 4.0)
+DELAY_LAGS, STRETCHES = (1, 2, 3, 5, 10, 20), (0.25, 0.5, 2.0, 4.0)
 """Days by which a formula is told later, and factors that take all its windows to another horizon."""
 SMOOTHERS = ("ts_mean", "decay_linear", "ema")
-ACROSS = ("rank", "zscore", "demean")
-Path = tuple[int, ...]
+CROSS_SECTION_OPERATORS = ("rank", "zscore", "demean")
+NodePath = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Stock:
+class ChangeMaterial:
     """What changes are made of: the fields and groups of the market, and other formulas to cross with."""
 
     fields: tuple[str, ...]
@@ -31,7 +31,7 @@ class Stock:
     mates: tuple[Node, ...] = ()
 
 
-Change = Callable[[Node, Stock, np.random.Generator], Node | None]
+Change = Callable[[Node, ChangeMaterial, np.random.Generator], Node | None]
 
 
 def pick(rng: np.random.Generator, items: Sequence[str]) -> str:
@@ -39,7 +39,7 @@ def pick(rng: np.random.Generator, items: Sequence[str]) -> str:
     return items[int(rng.integers(len(items)))]
 
 
-def _place(node: Node, rng: np.random.Generator, fits: Callable[[Node], bool]) -> tuple[Path, Node] | None:
+def _place(node: Node, rng: np.random.Generator, fits: Callable[[Node], bool]) -> tuple[NodePath, Node] | None:
     """Return a random place in the tree that fits, with its path."""
     places = [(path, part) for path, part in walk(node) if fits(part)]
     return places[int(rng.integers(len(places)))] if places else None
@@ -55,55 +55,55 @@ def _step_window(node: Node, rng: np.random.Generator, ways: Sequence[int]) -> N
     if found is None:
         return None
     path, part = found
-    return replace(node, path, part.with_params(window=_stepped(part.window, int(rng.choice(list(ways))))))
+    return replace_node(node, path, part.with_params(window=_step_on_ladder(part.window, int(rng.choice(list(ways))))))
 
 
-def _stepped(window: float, steps: int) -> float:
+def _step_on_ladder(window: float, steps: int) -> float:
     """Return the window so many rungs away from the one next to this."""
     at = int(np.argmin([abs(np.log(rung / window)) for rung in LADDER]))
     return float(LADDER[min(max(at + steps, 0), len(LADDER) - 1)])
 
 
-def nudge_window(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+def nudge_window(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Move one window a step or two up or down."""
     return _step_window(node, rng, (-2, -1, 1, 2))
 
 
-def retune(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+def retune(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Move every window by some steps, each by itself: what differs by three windows is far from any single step."""
     places = [path for path, part in walk(node) if part.window > 0]
     for path in places:
         part = dict(walk(node))[path]
-        node = replace(node, path, part.with_params(window=_stepped(part.window, int(rng.integers(-3, 4)))))
+        node = replace_node(node, path, part.with_params(window=_step_on_ladder(part.window, int(rng.integers(-3, 4)))))
     return node if len(places) > 1 else None
 
 
-def shorten(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+def shorten(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Shorten one window."""
     return _step_window(node, rng, (-3, -2, -1))
 
 
-def lengthen(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+def lengthen(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Lengthen one window."""
     return _step_window(node, rng, (1, 2, 3))
 
 
-def swap_field(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
+def swap_field(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Read another field, mostly one of the same kind."""
     found = _place(node, rng, lambda part: part.op == "field")
     if found is None:
         return None
     path, part = found
-    kind = next((kind for kind in (PRICES, ACTIVITY) if part.name in kind), ())
+    kind = next((kind for kind in (DRAWN_PRICES, ACTIVITY) if part.name in kind), ())
     near = [name for name in kind if name in stock.fields and name != part.name]
     others = [name for name in stock.fields if name != part.name]
     choices = near if near and rng.random() < 0.7 else others
-    return replace(node, path, part.__class__("field", name=pick(rng, choices))) if choices else None
+    return replace_node(node, path, part.__class__("field", name=pick(rng, choices))) if choices else None
 
 
-def swap_operator(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+def swap_operator(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Put another operator of the same shape in place of one."""
-    shapes = (CORE, ACROSS, ("add", "sub", "mul", "div"), PAIRS, ("max", "min"))
+    shapes = (CORE, CROSS_SECTION_OPERATORS, ("add", "sub", "mul", "div"), PAIR_OPERATORS, ("max", "min"))
     found = _place(node, rng, lambda part: any(part.op in shape for shape in shapes) and len(part.args) <= 2)
     if found is None:
         return None
@@ -111,10 +111,10 @@ def swap_operator(node: Node, _stock: Stock, rng: np.random.Generator) -> Node |
     shape = next(shape for shape in shapes if part.op in shape)
     window = {"window": part.param("window", 0.0)} if part.window else {}
     other = Node(pick(rng, [name for name in shape if name != part.op]), part.args, tuple(window.items()))
-    return replace(node, path, other)
+    return replace_node(node, path, other)
 
 
-def wrap(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+def wrap(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Put one more step around a part: over time, across stocks, or against its own past."""
     found = _place(node, rng, lambda part: part.op not in ("number", "group"))
     if found is None:
@@ -130,26 +130,26 @@ def wrap(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
         outer = Node(pick(rng, ("div", "sub")), (part, mean))
     else:
         outer = Node(pick(rng, ("abs", "sign", "log")), (part,))
-    return replace(node, path, outer)
+    return replace_node(node, path, outer)
 
 
-def hoist(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+def hoist(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Drop one step: a part takes the place of the step around it."""
     found = _place(node, rng, lambda part: any(arg.op not in ("number", "group") for arg in part.args))
     if found is None:
         return None
     path, part = found
     inner = [arg for arg in part.args if arg.op not in ("number", "group")]
-    return replace(node, path, inner[int(rng.integers(len(inner)))])
+    return replace_node(node, path, inner[int(rng.integers(len(inner)))])
 
 
-def graft(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
+def graft(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Put a part of another formula, or a fresh block, in place of a part."""
     found = _place(node, rng, lambda part: part.op not in ("number", "group"))
-    return replace(node, found[0], _donor(stock, rng)) if found else None
+    return replace_node(node, found[0], _donor(stock, rng)) if found else None
 
 
-def attach(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
+def attach(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Join the formula, or a part of it, with a block."""
     found = _place(node, rng, lambda part: part.op not in ("number", "group"))
     if found is None:
@@ -162,11 +162,11 @@ def attach(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
     elif kind < 0.75:
         joined = Node(pick(rng, ("div", "mul", "sub", "add")), (part, block))
     else:
-        joined = Node(pick(rng, PAIRS), (part, block), (("window", _window(rng)),))
-    return replace(node, path, joined)
+        joined = Node(pick(rng, PAIR_OPERATORS), (part, block), (("window", _window(rng)),))
+    return replace_node(node, path, joined)
 
 
-def _donor(stock: Stock, rng: np.random.Generator) -> Node:
+def _donor(stock: ChangeMaterial, rng: np.random.Generator) -> Node:
     """Return a part of a mate, or a block of one field."""
     if stock.mates and rng.random() < 0.35:
         mate = stock.mates[int(rng.integers(len(stock.mates)))]
@@ -177,17 +177,17 @@ def _donor(stock: Stock, rng: np.random.Generator) -> Node:
     return leaf if rng.random() < 0.3 else Node(pick(rng, CORE), (leaf,), (("window", _window(rng)),))
 
 
-def smooth(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+def smooth(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Average the formula, or a part of it, over some days."""
-    path: Path = ()
+    path: NodePath = ()
     if rng.random() < 0.3:
         found = _place(node, rng, lambda part: part.op not in ("number", "group"))
         path = found[0] if found else ()
     part = dict(walk(node))[path]
-    return replace(node, path, Node(pick(rng, SMOOTHERS), (part,), (("window", _window(rng, short=True)),)))
+    return replace_node(node, path, Node(pick(rng, SMOOTHERS), (part,), (("window", _window(rng, short=True)),)))
 
 
-def neutralise(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
+def neutralise(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Compare within groups where there are groups; else set the ranks of what may hide in it against it."""
     if stock.groups and rng.random() < 0.6:
         by = Node("group", name=pick(rng, stock.groups))
@@ -197,43 +197,43 @@ def neutralise(node: Node, stock: Stock, rng: np.random.Generator) -> Node | Non
     return Node(pick(rng, ("sub", "add", "mul")), ranks)
 
 
-def retime(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+def retime(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Let the formula, or a part of it, speak some days later, or stretch all its windows alike to another horizon."""
     if rng.random() < 0.5:
         path, part = _place(node, rng, lambda part: part.op not in ("number", "group")) or ((), node)
-        return replace(node, path, Node("delay", (part,), (("window", float(rng.choice(LAGS))),)))
+        return replace_node(node, path, Node("delay", (part,), (("window", float(rng.choice(DELAY_LAGS))),)))
     windowed = [(path, part) for path, part in walk(node) if part.window > 0]
     factor = float(rng.choice(STRETCHES))
     for path, _ in windowed:
         part = dict(walk(node))[path]
         window = min(max(round(factor * part.window), LADDER[0]), LADDER[-1])
-        node = replace(node, path, part.with_params(window=float(window)))
+        node = replace_node(node, path, part.with_params(window=float(window)))
     return node if windowed else None
 
 
-def condition(node: Node, _stock: Stock, rng: np.random.Generator) -> Node | None:
+def condition(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Weigh the formula by how active its mechanism is."""
     texts = ("ts_zscore(volume, 20)", "ts_std(returns, 20)", "ts_mean(high / low, 10)", "ts_rank(volume, 60)")
     active = Node("rank", (parse(pick(rng, texts)).root,))
     return Node("mul", (Node("sub", (Node("rank", (node,)), Node("number", value=0.5))), active))
 
 
-def combine(node: Node, stock: Stock, rng: np.random.Generator) -> Node | None:
+def combine(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Put a part of a mate in the place of a part: the crossover of two formulas that are good for different reasons."""
     if not stock.mates:
         return None
     mate = stock.mates[int(rng.integers(len(stock.mates)))]
     found = _place(node, rng, lambda part: part.op not in ("number", "group"))
     given = _place(mate, rng, lambda part: not part.is_leaf)
-    return replace(node, found[0], given[1]) if found and given else None
+    return replace_node(node, found[0], given[1]) if found and given else None
 
 
-def invert(node: Node, _stock: Stock, _rng: np.random.Generator) -> Node | None:
+def invert(node: Node, _stock: ChangeMaterial, _rng: np.random.Generator) -> Node | None:
     """Turn the sign."""
     return node.args[0] if node.op == "neg" else Node("neg", (node,))
 
 
-LOCAL: tuple[tuple[Change, float], ...] = (
+LOCAL_CHANGES: tuple[tuple[Change, float], ...] = (
     (nudge_window, 2.0),
     (retune, 2.0),
     (swap_field, 1.5),
@@ -245,7 +245,7 @@ LOCAL: tuple[tuple[Change, float], ...] = (
 )
 """Undirected changes with their weights."""
 
-DIRECTED: dict[str, Change] = {
+DIRECTED_CHANGES: dict[str, Change] = {
     "smooth": smooth,
     "neutralise": neutralise,
     "shorten": shorten,
@@ -259,7 +259,10 @@ DIRECTED: dict[str, Change] = {
 }
 """The change that each operator of a critique asks for."""
 
-WEIGHTS = {MUTATED + change.__name__: weight for change, weight in LOCAL}
+CHANGE_WEIGHTS = {MUTATION_PREFIX + change.__name__: weight for change, weight in LOCAL_CHANGES}
 """The weights of undirected changes, by what an intent says of them."""
-CHANGES: dict[str, Change] = {**DIRECTED, **{MUTATED + change.__name__: change for change, _ in LOCAL}}
+CHANGES: dict[str, Change] = {
+    **DIRECTED_CHANGES,
+    **{MUTATION_PREFIX + change.__name__: change for change, _ in LOCAL_CHANGES},
+}
 """All changes, by what an intent says of them."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from .mechanism import draw
+from .mechanism import fill_skeleton
 
 __all__ = ["Code", "codes_of"]
 
@@ -26,7 +26,7 @@ class Code:
 
     def drawn(self, rng: np.random.Generator) -> str:
         """Return the code with every slot drawn."""
-        return draw(self.code, (), rng)
+        return fill_skeleton(self.code, (), rng)
 
 
 @cache

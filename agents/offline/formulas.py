@@ -10,33 +10,33 @@ from functools import cached_property
 import numpy as np
 
 from ...factors import Expression, FactorError, Node, express, parse
-from ...factors.space.search_space import drawn_from, sample_plain
-from ..memory.operators import MUTATED, NONE
+from ...factors.space.search_space import sample_plain, select_fields
+from ..memory.operators import MUTATION_PREFIX, NO_WEAKNESS
 from .bandit import Bandit
-from .breeding import CHANGES, DIRECTED, WEIGHTS, Stock, invert
+from .breeding import CHANGE_WEIGHTS, CHANGES, DIRECTED_CHANGES, ChangeMaterial, invert
 from .codes import codes_of
-from .mechanism import Mechanism, by_name, draw, mechanisms
+from .mechanism import Mechanism, fill_skeleton, find_mechanism, mechanisms
 from .reading import Context, Json
 from .review import CURES
 from .shape import is_plain
 
-TRIES = 60
-DRAWS = 80
-WEAK_T = 1.5
-STRONG_T = 5.0
+TRIES_PER_FORMULA = 60
+SKELETON_DRAWS = 80
+MIN_BREEDING_T = 1.5
+MIN_SURVEY_BREEDING_T = 5.0
 DIRECTED_SHARE = 0.3
 ELITE_SHARE = 0.2
-DECAY = 0.6
-BEST = 6
+ORDER_DECAY = 0.6
+MAX_BEST_PARENTS = 6
 """How many of the branch's own formulas are parents."""
-BRED, FEW = 0.9, 10
+BRED_SHARE, FEW_CANDIDATES = 0.9, 10
 """Share of many drafts that are changes of what was measured; the rest are fresh, and a forecast tells which are better."""
-TWICE = 0.35
+SECOND_CHANGE_CHANCE = 0.35
 """How often an undirected change is followed by another: one step is often downhill where two are not."""
-LONGEST_INTENT = 80
-SPOKEN_FOR = ("condition", "neutralise")
+MAX_INTENT_CHARS = 80
+CRITIQUE_CHANGES = ("condition", "neutralise")
 """Changes that a critique asks for and that make more than one idea of a formula."""
-WORD = re.compile(r"[a-z_]+")
+NAME_PATTERN = re.compile(r"[a-z_]+")
 GRAMMAR_SHARE, OPEN_GRAMMAR_SHARE = 0.5, 0.75
 """Share of fresh drafts that are drawn from the grammar, beside the skeletons of the hypothesis' mechanism, or of all."""
 
@@ -53,17 +53,17 @@ class Parent:
 
     def intent(self, change: str) -> str:
         """Return what a child by one more change is said to be: of a draft, all changes since what was scored."""
-        whole = f"{self.done} + {change.removeprefix(MUTATED)}" if self.scored and self.done else change
-        return whole[:LONGEST_INTENT]
+        whole = f"{self.done} + {change.removeprefix(MUTATION_PREFIX)}" if self.scored and self.done else change
+        return whole[:MAX_INTENT_CHARS]
 
     @property
     def where(self) -> str:
         """Return its first weakness, as the table of operators names it."""
-        return next(iter(self.weaknesses), NONE)
+        return next(iter(self.weaknesses), NO_WEAKNESS)
 
 
 @dataclass
-class Nest:
+class FormulaCollector:
     """The formulas of one reply; refuses what is tried, too large, or off the hypothesis' fields."""
 
     context: Context
@@ -74,7 +74,7 @@ class Nest:
 
     def offer(self, said: str | Node, rationale: str, intent: str, parent: str = "") -> bool:
         """Keep a formula, a text or a tree, if it is readable, new and about the hypothesis."""
-        if isinstance(said, Node) and not is_plain(said) and not self._spoken_for(intent):
+        if isinstance(said, Node) and not is_plain(said) and not self._is_asked_by_critique(intent):
             return False
         expression = self.read(said)
         if expression is None or not self._fits(expression, intent) or not self._new(expression, intent):
@@ -97,11 +97,11 @@ class Nest:
 
     def _fits(self, expression: Expression, intent: str) -> bool:
         strange = [name for name in expression.fields if name not in self.claimed]
-        plain = bool(expression.code) or is_plain(expression.core) or self._spoken_for(intent)
+        plain = bool(expression.code) or is_plain(expression.core) or self._is_asked_by_critique(intent)
         return plain and 2 * len(strange) <= len(expression.fields)
 
-    def _spoken_for(self, intent: str) -> bool:
-        return intent in SPOKEN_FOR and bool(self.context.part("branch").get("critique"))
+    def _is_asked_by_critique(self, intent: str) -> bool:
+        return intent in CRITIQUE_CHANGES and bool(self.context.part("branch").get("critique"))
 
     def _new(self, expression: Expression, intent: str) -> bool:
         if intent == "invert":
@@ -111,7 +111,7 @@ class Nest:
 
 def propose_formulas(context: Context) -> Json:
     """Return formulas for one hypothesis: repaired ones where some were refused, else a mix by the step."""
-    nest = _nest(context)
+    nest = _collector(context)
     if context.part("request").get("python") and context.task == "factor" and context.step == 0:
         _offer_code(context, nest)
     if context.task == "repair":
@@ -122,7 +122,7 @@ def propose_formulas(context: Context) -> Json:
     return {"candidates": nest.kept[: context.count]}
 
 
-def _offer_code(context: Context, nest: Nest) -> None:
+def _offer_code(context: Context, nest: FormulaCollector) -> None:
     """Offer one Python factor of the mechanism, where there is one that was not tried."""
     for code in codes_of(str(context.part("hypothesis").get("mechanism", ""))):
         said = f"Python, since the language cannot say it: {code.said}"
@@ -130,9 +130,9 @@ def _offer_code(context: Context, nest: Nest) -> None:
             return
 
 
-def _nest(context: Context) -> Nest:
+def _collector(context: Context) -> FormulaCollector:
     claimed = frozenset(str(name) for name in context.part("hypothesis").get("fields", [])) or frozenset(context.fields)
-    nest = Nest(context, claimed | set(context.groups), set(), set())
+    nest = FormulaCollector(context, claimed | set(context.groups), set(), set())
     texts = [str(text) for text in context.rows("record", "tried")]
     shown = (("record", ("elite", "library")), ("branch", ("scored", "best", "refused", "cited", "drafts")))
     rows = [row for part, lists in shown for name in lists for row in context.rows(part, name)]
@@ -144,7 +144,7 @@ def _nest(context: Context) -> Nest:
     return nest
 
 
-def _parents(nest: Nest, rows: Sequence[object]) -> list[Parent]:
+def _parents(nest: FormulaCollector, rows: Sequence[object]) -> list[Parent]:
     """Return the formulas of some rows."""
     found = []
     for row in rows:
@@ -156,44 +156,44 @@ def _parents(nest: Nest, rows: Sequence[object]) -> list[Parent]:
     return found
 
 
-def _measured(context: Context) -> list[Json]:
+def _measured_rows(context: Context) -> list[Json]:
     """Return the rows of this branch's formulas that were measured; others were refused."""
     rows = [*context.rows("branch", "scored"), *context.rows("branch", "best")]
     return [row for row in rows if isinstance(row, dict) and row.get("id")]
 
 
-def _by_strength(parents: Sequence[Parent]) -> list[Parent]:
+def _sort_by_strength(parents: Sequence[Parent]) -> list[Parent]:
     return sorted(parents, key=lambda parent: (-abs(parent.t), parent.expression.id))
 
 
-def _drafted(nest: Nest) -> list[Parent]:
+def _draft_parents(nest: FormulaCollector) -> list[Parent]:
     """Return the drafts of this branch that are to be changed, the most promising first; their t is what they promise."""
     rows = [row for row in nest.context.rows("branch", "drafts") if isinstance(row, dict)]
     return _parents(nest, [{"parent": "", **row, "t": row.get("rank_ic")} for row in rows])
 
 
-def _climb(context: Context, nest: Nest) -> None:
+def _climb(context: Context, nest: FormulaCollector) -> None:
     """Offer changes of the best formulas; skeletons and sampled formulas where there is nothing worth changing."""
-    drafts = _drafted(nest)
+    drafts = _draft_parents(nest)
     cited = _parents(nest, context.rows("branch", "cited"))
-    own = drafts or [*_by_strength(_parents(nest, _measured(context)))[:BEST], *cited]
-    elite = [] if drafts or cited else _by_strength(_parents(nest, context.rows("record", "elite")))
+    own = drafts or [*_sort_by_strength(_parents(nest, _measured_rows(context)))[:MAX_BEST_PARENTS], *cited]
+    elite = [] if drafts or cited else _sort_by_strength(_parents(nest, context.rows("record", "elite")))
     best = max((abs(parent.t) for parent in own), default=0.0)
-    bred = context.count if drafts else _share(context, best)
+    bred = context.count if drafts else _breeding_count(context, best)
     breeder = Breeder(context, nest, own, elite, even=bool(drafts))
-    for _ in range(TRIES * context.count):
+    for _ in range(TRIES_PER_FORMULA * context.count):
         if len(nest.kept) >= bred:
             return
         breeder.breed()
 
 
-def _share(context: Context, best: float) -> int:
+def _breeding_count(context: Context, best: float) -> int:
     """Return how many formulas to breed: a survey maps first, and breeds only what luck cannot explain."""
-    mechanism = by_name(str(context.part("hypothesis").get("mechanism", "")))
+    mechanism = find_mechanism(str(context.part("hypothesis").get("mechanism", "")))
     if mechanism is not None and mechanism.survey and not context.rows("branch", "cited"):
-        return context.count // 2 if best >= STRONG_T else 0
-    if best >= WEAK_T:
-        return round(BRED * context.count) if context.count > FEW else context.count
+        return context.count // 2 if best >= MIN_SURVEY_BREEDING_T else 0
+    if best >= MIN_BREEDING_T:
+        return round(BRED_SHARE * context.count) if context.count > FEW_CANDIDATES else context.count
     return context.count // 2 if best > 0 and context.step > 0 else 0
 
 
@@ -202,7 +202,7 @@ class Breeder:
     """Changes measured formulas, along the critique where there is one; `even`: drafts, each as often as any other."""
 
     context: Context
-    nest: Nest
+    nest: FormulaCollector
     own: list[Parent]
     elite: list[Parent]
     even: bool = False
@@ -213,30 +213,30 @@ class Breeder:
         pool = self.elite if self.elite and rng.random() < ELITE_SHARE else self.own
         if not pool:
             return False
-        parent = pool[int(rng.integers(len(pool))) if self.even else _geometric(rng, len(pool))]
-        intent = self._bandit.choose({**WEIGHTS, **self._asked_for(parent)}, parent.where, rng)
+        parent = pool[int(rng.integers(len(pool))) if self.even else _draw_position(rng, len(pool))]
+        intent = self._bandit.choose({**CHANGE_WEIGHTS, **self._directed_weights(parent)}, parent.where, rng)
         changed = CHANGES[intent](parent.expression.root, self._stock(), rng)
-        if changed is not None and intent not in DIRECTED and rng.random() < TWICE:
-            again = self._bandit.choose(WEIGHTS, parent.where, rng)
+        if changed is not None and intent not in DIRECTED_CHANGES and rng.random() < SECOND_CHANGE_CHANCE:
+            again = self._bandit.choose(CHANGE_WEIGHTS, parent.where, rng)
             changed = CHANGES[again](changed, self._stock(), rng)
-            intent = f"{intent} + {again.removeprefix(MUTATED)}"
+            intent = f"{intent} + {again.removeprefix(MUTATION_PREFIX)}"
         if changed is None:
             return False
         if intent != "invert":
-            changed = self._turned(changed, parent)
+            changed = self._fix_sign(changed, parent)
         told = (
             f"a draft that promises a RankIC of {parent.t:.3f}"
             if self.even
             else f"{parent.expression.id} with t {parent.t:.1f}"
         )
-        said = f"{intent.removeprefix(MUTATED)} of {told}"
+        said = f"{intent.removeprefix(MUTATION_PREFIX)} of {told}"
         return self.nest.offer(changed, said, parent.intent(intent), parent.scored)
 
     @cached_property
     def _bandit(self) -> Bandit:
         return Bandit.taught(self.context.rows("record", "operators"))
 
-    def _asked_for(self, parent: Parent) -> dict[str, float]:
+    def _directed_weights(self, parent: Parent) -> dict[str, float]:
         """Return weights of directed changes: what the critique asks for, else what cures the parent's weaknesses.
 
         All together weigh a fixed share beside the undirected ones, the first more than those after it.
@@ -244,69 +244,69 @@ class Breeder:
         if self.context.part("request").get("directed") is False:
             return {}
         critique = self.context.part("branch").get("critique") or {}
-        advised = [a["operator"] for a in critique.get("advice", []) if a.get("operator") in DIRECTED]
+        advised = [a["operator"] for a in critique.get("advice", []) if a.get("operator") in DIRECTED_CHANGES]
         cures = [operator for code in parent.weaknesses for operator in CURES.get(code, ())]
         names = list(dict.fromkeys(advised or cures))
-        falling = DECAY ** np.arange(len(names))
-        whole = sum(WEIGHTS.values()) * DIRECTED_SHARE / (1.0 - DIRECTED_SHARE)
+        falling = ORDER_DECAY ** np.arange(len(names))
+        whole = sum(CHANGE_WEIGHTS.values()) * DIRECTED_SHARE / (1.0 - DIRECTED_SHARE)
         return {name: float(whole * each / falling.sum()) for name, each in zip(names, falling, strict=True)}
 
-    def _stock(self) -> Stock:
+    def _stock(self) -> ChangeMaterial:
         fields = [name for name in self.context.fields if name in self.nest.claimed] or list(self.context.fields)
         mates = [parent.expression.root for parent in (*self.own, *self.elite)]
-        return Stock(tuple(fields), self.context.groups, tuple(mates))
+        return ChangeMaterial(tuple(fields), self.context.groups, tuple(mates))
 
-    def _turned(self, node: Node, parent: Parent) -> Node:
+    def _fix_sign(self, node: Node, parent: Parent) -> Node:
         """Turn a child whose parent showed the opposite sign of what the hypothesis says."""
         direction = int(self.context.part("hypothesis").get("direction", 1))
         return (invert(node, self._stock(), self.context.rng) or node) if parent.t * direction < 0 else node
 
 
-def _geometric(rng: np.random.Generator, count: int) -> int:
+def _draw_position(rng: np.random.Generator, count: int) -> int:
     """Return a position, earlier ones more often."""
-    weights = DECAY ** np.arange(count)
+    weights = ORDER_DECAY ** np.arange(count)
     return int(rng.choice(count, p=weights / weights.sum()))
 
 
-def _repair(context: Context, nest: Nest) -> None:
+def _repair(context: Context, nest: FormulaCollector) -> None:
     """Answer each refused formula with a small change of it, or with a skeleton where it cannot be read."""
     for row in context.rows("branch", "refused")[: context.count]:
         wanted = len(nest.kept) + 1
         expression = nest.read(str(row.get("text", ""))) if isinstance(row, dict) else None
         parent = [Parent(expression, 0.0)] if expression is not None and not expression.code else []
         breeder = Breeder(context, nest, parent, [])
-        for _ in range(TRIES if parent else 0):
+        for _ in range(TRIES_PER_FORMULA if parent else 0):
             if breeder.breed():
                 break
-        for text, said in _drawn(context):
+        for text, said in _draw_formulas(context):
             if len(nest.kept) >= wanted:
                 break
             nest.offer(text, said, "repair")
 
 
-def _fill(context: Context, nest: Nest) -> None:
+def _fill(context: Context, nest: FormulaCollector) -> None:
     """Offer skeletons, then sampled formulas, until there are enough; a survey begins with what nobody wrote yet."""
-    mechanism = by_name(str(context.part("hypothesis").get("mechanism", "")))
+    mechanism = find_mechanism(str(context.part("hypothesis").get("mechanism", "")))
     begins = context.step == 0 and mechanism is not None and mechanism.open
     for row in context.rows("record", "unexplored") if begins else []:
         if isinstance(row, dict) and 2 * len(nest.kept) < context.count:
             nest.offer(str(row.get("text", "")), "nobody wrote it yet, and it is worth a score", "explore")
-    for text, said in _drawn(context):
+    for text, said in _draw_formulas(context):
         if len(nest.kept) >= context.count:
             return
         nest.offer(text, said, "explore")
 
 
-def _drawn(context: Context) -> Iterator[tuple[str | Node, str]]:
+def _draw_formulas(context: Context) -> Iterator[tuple[str | Node, str]]:
     """Yield fresh formulas with a word on each: mostly skeletons of the mechanism, then typed random formulas."""
-    mechanism = by_name(str(context.part("hypothesis").get("mechanism", "")))
+    mechanism = find_mechanism(str(context.part("hypothesis").get("mechanism", "")))
     if mechanism is None or mechanism.open:
         skeletons, share = _any_skeleton(context), OPEN_GRAMMAR_SHARE
     else:
         skeletons, share = _skeletons(context, mechanism), GRAMMAR_SHARE
-    for _ in range(8 * TRIES + 4 * context.count):
+    for _ in range(8 * TRIES_PER_FORMULA + 4 * context.count):
         drawn = None if context.rng.random() < share else next(skeletons, None)
-        tree = None if drawn else _sampled(context)
+        tree = None if drawn else _sample_tree(context)
         if drawn:
             yield drawn
         elif tree is not None:
@@ -316,11 +316,11 @@ def _drawn(context: Context) -> Iterator[tuple[str | Node, str]]:
             yield f"ts_rank({name}, {window})", "nothing else was new"
 
 
-def _sampled(context: Context) -> Node | None:
+def _sample_tree(context: Context) -> Node | None:
     """Return a tree drawn from the plain part of the language, of the fields and operators that the hypothesis names."""
-    known = drawn_from(context.fields)
+    known = select_fields(context.fields)
     claimed = {str(name) for name in context.part("hypothesis").get("fields", [])}
-    named = frozenset(WORD.findall(str(context.part("hypothesis").get("statement", ""))))
+    named = frozenset(NAME_PATTERN.findall(str(context.part("hypothesis").get("statement", ""))))
     return sample_plain(context.rng, tuple(name for name in known if name in claimed) or known, named)
 
 
@@ -331,13 +331,13 @@ def _any_skeleton(context: Context) -> Iterator[tuple[str, str]]:
         chosen = usable[int(context.rng.integers(len(usable)))]
         skeleton = chosen.skeletons[int(context.rng.integers(len(chosen.skeletons)))]
         names = [name for name in chosen.fields if name in context.fields]
-        yield draw(skeleton, names, context.rng), f"a skeleton of {chosen.id}"
+        yield fill_skeleton(skeleton, names, context.rng), f"a skeleton of {chosen.id}"
 
 
 def _skeletons(context: Context, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
     """Yield draws of the mechanism's skeletons, each once before any comes again."""
     names = [name for name in mechanism.fields if name in context.fields]
     said = f"a skeleton of {mechanism.id}: {mechanism.statement}"
-    for _ in range(max(6, DRAWS // len(mechanism.skeletons))):
+    for _ in range(max(6, SKELETON_DRAWS // len(mechanism.skeletons))):
         for index in context.rng.permutation(len(mechanism.skeletons)):
-            yield draw(mechanism.skeletons[int(index)], names, context.rng), said
+            yield fill_skeleton(mechanism.skeletons[int(index)], names, context.rng), said

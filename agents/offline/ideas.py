@@ -7,37 +7,37 @@ from collections.abc import Sequence
 from itertools import chain, islice, repeat
 from typing import Any
 
-from ...factors.space.search_space import CORE, PAIRS, drawn_from
-from ..memory.diversity import FACTOR
+from ...factors.space.search_space import CORE, PAIR_OPERATORS, select_fields
+from ..memory.diversity import FACTOR_ID
 from ..memory.structure import overlap
 from .codes import codes_of
-from .mechanism import Mechanism, by_name, mechanisms
+from .mechanism import Mechanism, find_mechanism, mechanisms
 from .reading import Context, Json
 from .steering import read_steering
 from .succession import propose_successors
-from .variants import variant
+from .variants import choose_variant
 
-EXPLORING = 0.2
+EXPLORING_SPENT_SHARE = 0.2
 """Share of the evaluations that goes to fresh hypotheses alone, before anything is followed up, and as long as
 the search surveys.
 """
-EXPLOIT = 0.3
+EXPLOIT_SHARE = 0.3
 """Share of follow-ups from then on: they polish what was found, and what is faint is found by looking elsewhere."""
-FEW_FIELDS, FEW_OPERATORS = (3, 4, 5), 7
+SURVEY_FIELD_COUNTS, SURVEY_OPERATORS = (3, 4, 5), 7
 """How many fields and operators an open survey is about: a few, so that surveys of one round look in different places."""
-OPEN, OPEN_WITH_CODE = 0.85, 0.4
+OPEN_SURVEY_SHARE, OPEN_SURVEY_SHARE_WITH_CODE = 0.85, 0.4
 """Share of open surveys among fresh hypotheses: what nobody thought of is in no library of mechanisms. Fewer where agents may
 write Python: code says what a mechanism says, and no survey has any.
 """
-TIRED = 3
+FOLLOW_UPS_TO_HALVE = 3
 """Follow-ups of a leader after which another that adds half as much comes first."""
 PROMISING_T = 2.5
-UNLIKE = 0.6
-TIRING = 1.0
+UNLIKE_OVERLAP = 0.6
+T_LOST_PER_TRY = 1.0
 """What each earlier hypothesis of a mechanism takes from the |t| of its formulas when follow-ups are chosen."""
-SURVEYS = 0.8
-MOST_FIELDS = 20
-WORD = re.compile(r"[a-z_]+")
+SURVEY_SHARE = 0.8
+MAX_HYPOTHESIS_FIELDS = 20
+NAME_PATTERN = re.compile(r"[a-z_]+")
 
 
 def propose_ideas(context: Context) -> Json:
@@ -45,17 +45,20 @@ def propose_ideas(context: Context) -> Json:
     count = context.count
     request, steering = context.part("request"), read_steering(context)
     surveying = request.get("surveying") and not steering.wanted  # who is asked for something surveys no language
-    share = 0.0 if surveying or float(request.get("spent", 1.0)) < EXPLORING else EXPLOIT
+    share = 0.0 if surveying or float(request.get("spent", 1.0)) < EXPLORING_SPENT_SHARE else EXPLOIT_SHARE
     heirs = propose_successors(context, count)
-    follow = [_follow_up(context, row) for row in _worth_following(context, round(share * (count - len(heirs))))]
+    follow = [_follow_up(context, row) for row in _choose_follow_ups(context, round(share * (count - len(heirs))))]
     follow = [*heirs, *follow]
-    fresh = _surveyed(context, count - len(follow))
-    fresh += [_fresh(context, mechanism) for mechanism in _untried(context, count - len(follow) - len(fresh))]
+    fresh = _draw_surveys(context, count - len(follow))
+    fresh += [
+        _fresh_hypothesis(context, mechanism)
+        for mechanism in _choose_mechanisms(context, count - len(follow) - len(fresh))
+    ]
     said = [each for each in [*follow, *fresh] if steering.permits(each["mechanism"], each["statement"])]
     return {"hypotheses": said[:count]}
 
 
-def _worth_following(context: Context, count: int) -> list[Json]:
+def _choose_follow_ups(context: Context, count: int) -> list[Json]:
     """Return what leads on record, then the best, one per mechanism and unlike in structure; each try takes from it."""
     steering, tries = read_steering(context), _tries(context)
     rows = [row for row in context.rows("record", "factors") if isinstance(row, dict)]
@@ -64,29 +67,30 @@ def _worth_following(context: Context, count: int) -> list[Json]:
     strong = [
         row
         for row in strong
-        if steering.permits(of[row["id"]]) and row["id"] not in _followed(context) and not row.get("followed")
+        if steering.permits(of[row["id"]]) and row["id"] not in _followed_ids(context) and not row.get("followed")
     ]
     worth = {
-        row["id"]: abs(float(row["t"])) - TIRING * tries.get(of[row["id"]], 0) + steering.allure(of[row["id"]])
+        row["id"]: abs(float(row["t"])) - T_LOST_PER_TRY * tries.get(of[row["id"]], 0) + steering.allure(of[row["id"]])
         for row in strong
     }
     strong.sort(key=lambda row: (-worth[row["id"]], str(row["id"])))
-    leading = _leading(context)[:count]
+    leading = _rank_leaders(context)[:count]
     chosen: dict[str, Json] = {}
     for row in strong:
         others = [*leading, *chosen.values()]
-        if len(others) < count and all(_unlike(context, row, other) for other in others):
+        if len(others) < count and all(_is_unlike(context, row, other) for other in others):
             chosen.setdefault(_mechanism_of(context, row), row)
     return [*leading, *chosen.values()]
 
 
-def _leading(context: Context) -> list[Json]:
+def _rank_leaders(context: Context) -> list[Json]:
     """Return the leaders on record, those first that add most to the others and were followed up least."""
     steering = read_steering(context)
     rows = [row for row in context.rows("record", "leaders") if isinstance(row, dict)]
     rows = [row for row in rows if steering.permits(_mechanism_of(context, row))]
     worth = {
-        row["id"]: abs(float(row.get("beside") or 0.0)) / (1.0 + int(row.get("followed", 0)) / TIRED) for row in rows
+        row["id"]: abs(float(row.get("beside") or 0.0)) / (1.0 + int(row.get("followed", 0)) / FOLLOW_UPS_TO_HALVE)
+        for row in rows
     }
     return sorted(rows, key=lambda row: (-worth[row["id"]], str(row["id"])))
 
@@ -103,47 +107,47 @@ def _tries(context: Context) -> dict[str, int]:
     return tries
 
 
-def _followed(context: Context) -> frozenset[str]:
+def _followed_ids(context: Context) -> frozenset[str]:
     """Return the formulas that hypotheses on record follow up; one hypothesis of each is enough."""
     rows = context.rows("record", "hypotheses")
     said = " ".join(str(row.get("statement", "")) for row in rows if isinstance(row, dict))
-    return frozenset(FACTOR.findall(said))
+    return frozenset(FACTOR_ID.findall(said))
 
 
-def _unlike(context: Context, one: Json, other: Json) -> bool:
-    return overlap(str(one["text"]), str(other["text"]), context.fields, context.groups) < UNLIKE
+def _is_unlike(context: Context, one: Json, other: Json) -> bool:
+    return overlap(str(one["text"]), str(other["text"]), context.fields, context.groups) < UNLIKE_OVERLAP
 
 
-def _surveyed(context: Context, count: int) -> list[Json]:
+def _draw_surveys(context: Context, count: int) -> list[Json]:
     """Return open surveys among so many fresh hypotheses, each of a few fields and operators.
 
     They are those of a formula that nobody wrote yet and that is worth a score, where such are told; the rest is drawn.
     """
     steering = read_steering(context)
     known = [each for each in mechanisms() if each.open and steering.allows(each)]
-    names = drawn_from(context.fields)
-    wide = [size for size in FEW_FIELDS if size <= len(names)]
+    names = select_fields(context.fields)
+    wide = [size for size in SURVEY_FIELD_COUNTS if size <= len(names)]
     if not known or not wide or steering.wanted:
         return []
     surveys = []
-    share = OPEN_WITH_CODE if context.part("request").get("python") else OPEN
+    share = OPEN_SURVEY_SHARE_WITH_CODE if context.part("request").get("python") else OPEN_SURVEY_SHARE
     told = [str(row.get("text", "")) for row in context.rows("record", "unexplored") if isinstance(row, dict)]
     for text in islice(chain(told, repeat("")), int(context.rng.binomial(count, share))):
-        words = WORD.findall(text)
-        chosen = _some(context, names, int(context.rng.choice(wide)), words)
-        by = _some(context, (*CORE, *PAIRS), FEW_OPERATORS, words)
+        words = NAME_PATTERN.findall(text)
+        chosen = _choose_names(context, names, int(context.rng.choice(wide)), words)
+        by = _choose_names(context, (*CORE, *PAIR_OPERATORS), SURVEY_OPERATORS, words)
         said = f"{known[0].statement} Read here from {', '.join(chosen)} by {', '.join(by)}."
         surveys.append(_hypothesis(context, known[0], said, chosen))
     return surveys
 
 
-def _some(context: Context, names: Sequence[str], size: int, first: Sequence[str]) -> list[str]:
+def _choose_names(context: Context, names: Sequence[str], size: int, first: Sequence[str]) -> list[str]:
     """Return so many of the names, those said first among them, the others drawn at random."""
     drawn = [names[int(at)] for at in context.rng.permutation(len(names))]
     return sorted(sorted(drawn, key=lambda name: name not in first)[:size])
 
 
-def _untried(context: Context, count: int) -> list[Mechanism]:
+def _choose_mechanisms(context: Context, count: int) -> list[Mechanism]:
     """Return mechanisms, least tried first and at random among those; the first rounds begin with surveys."""
     names = (*context.fields, *context.groups)
     tries = _tries(context)
@@ -157,31 +161,31 @@ def _untried(context: Context, count: int) -> list[Mechanism]:
     )
     untried = [mechanism for mechanism in listed if mechanism.survey and not tries.get(mechanism.id)]
     surveys = [] if steering.wanted else untried
-    lead = surveys[: max(1, round(SURVEYS * count))] if count else []
+    lead = surveys[: max(1, round(SURVEY_SHARE * count))] if count else []
     return [*lead, *(mechanism for mechanism in listed if mechanism not in lead)][:count]
 
 
-def _fresh(context: Context, mechanism: Mechanism) -> Json:
+def _fresh_hypothesis(context: Context, mechanism: Mechanism) -> Json:
     fields = [name for name in mechanism.fields if name in context.fields]
     horizon = int(context.part("market").get("horizon_days", 5))
-    told = variant(mechanism, fields, horizon, _tries(context).get(mechanism.id, 0))
+    told = choose_variant(mechanism, fields, horizon, _tries(context).get(mechanism.id, 0))
     said = _hypothesis(context, mechanism, told.statement, list(told.fields))
     return {**said, "horizon_days": told.horizon}
 
 
 def _follow_up(context: Context, row: Json) -> Json:
     """Return a hypothesis that refines what a formula on record found, with the sign that it showed."""
-    base = by_name(_mechanism_of(context, row)) or mechanisms()[0]
+    base = find_mechanism(_mechanism_of(context, row)) or mechanisms()[0]
     agrees = float(row["t"]) * base.direction > 0
     said = (
         base.statement if agrees or base.survey else f"The reverse of what is usually said holds here: {base.statement}"
     )
-    statement = f"{said} Follow-up of {row['id']}{_beside(context, row)}, whose order of stocks was among the strongest on record."
-    hypothesis = _hypothesis(context, base, statement, list(context.fields[:MOST_FIELDS]))
+    statement = f"{said} Follow-up of {row['id']}{_name_neighbours(context, row)}, whose order of stocks was among the strongest on record."
+    hypothesis = _hypothesis(context, base, statement, list(context.fields[:MAX_HYPOTHESIS_FIELDS]))
     return {**hypothesis, "direction": 1 if float(row["t"]) > 0 else -1, "either_way": True}
 
 
-def _beside(context: Context, row: Json) -> str:
+def _name_neighbours(context: Context, row: Json) -> str:
     """Name two of the formulas that are like it: what is tried next is a change of it, or a crossing with them."""
     kin = [str(each["id"]) for each in row.get("kin", []) if isinstance(each, dict)]
     order = context.rng.permutation(len(kin))[:2]

@@ -13,9 +13,9 @@ import numpy as np
 import yaml
 
 from ...factors import OPERATORS
-from ...factors.space.search_space import ACTIVITY, PRICES
+from ...factors.space.search_space import ACTIVITY, DRAWN_PRICES
 
-WINDOWS = {
+SLOT_WINDOWS = {
     "lag": (1, 2, 3, 5),
     "short": (3, 5, 8, 10),
     "mid": (15, 20, 30, 40),
@@ -66,12 +66,12 @@ def _mechanism(row: dict[str, Any]) -> Mechanism:
     return Mechanism(**facts)
 
 
-def by_name(name: str) -> Mechanism | None:
+def find_mechanism(name: str) -> Mechanism | None:
     """Return a mechanism by its id, None where no such mechanism is known."""
     return next((mechanism for mechanism in mechanisms() if mechanism.id == name), None)
 
 
-def draw(skeleton: str, names: Collection[str], rng: np.random.Generator) -> str:
+def fill_skeleton(skeleton: str, names: Collection[str], rng: np.random.Generator) -> str:
     """Return a formula: a skeleton with every slot drawn from windows and from the fields given.
 
     The same slot is the same draw throughout; slots of one kind that differ by a digit differ in value where they can.
@@ -90,7 +90,7 @@ def draw(skeleton: str, names: Collection[str], rng: np.random.Generator) -> str
 
 
 @cache
-def operators(kind: str) -> tuple[str, ...]:
+def slot_operators(kind: str) -> tuple[str, ...]:
     """Return the time-series operators of a kind, from the language's own table.
 
     shape: of one series, whatever its scale; level: of one series, in its units; pair: of two series.
@@ -109,8 +109,8 @@ def operators(kind: str) -> tuple[str, ...]:
 def choices(kind: str, names: Collection[str]) -> list[str]:
     """Return what a slot of a kind may become: windows, operators, or fields that there are."""
     if kind in OPERATOR_SLOTS:
-        return list(operators(kind))
-    if kind in WINDOWS:
-        return [str(window) for window in WINDOWS[kind]]
-    listed = PRICES if kind == "price" else ACTIVITY
+        return list(slot_operators(kind))
+    if kind in SLOT_WINDOWS:
+        return [str(window) for window in SLOT_WINDOWS[kind]]
+    listed = DRAWN_PRICES if kind == "price" else ACTIVITY
     return [name for name in listed if name in names] or [listed[0]]

@@ -9,11 +9,11 @@ from typing import Any
 from .formulas import propose_formulas
 from .ideas import propose_ideas
 from .reading import Context, Json, read_context
-from .review import review
+from .review import write_critique
 from .summary import summarise
 
-NAME = "offline/researcher"
-DESCRIPTION = (
+OFFLINE_MODEL_NAME = "offline/researcher"
+OFFLINE_DESCRIPTION = (
     "offline/researcher: a heuristic, not a language model. It proposes from a list of market mechanisms with skeleton "
     "formulas, changes formulas by fixed rules, and understands no text."
 )
@@ -22,12 +22,12 @@ ANSWERS: Mapping[str, Callable[[Context], Json]] = {
     "idea": propose_ideas,
     "factor": propose_formulas,
     "repair": propose_formulas,
-    "critique": review,
+    "critique": write_critique,
     "summary": summarise,
 }
 
 
-def answer(messages: Sequence[Mapping[str, Any]], seed: int) -> str:
+def answer_offline(messages: Sequence[Mapping[str, Any]], seed: int) -> str:
     """Return the reply to a conversation as JSON text; equal messages and seed, equal reply."""
     context = read_context(messages, seed)
     return json.dumps(ANSWERS[context.task](context), ensure_ascii=False, allow_nan=False)
@@ -38,7 +38,7 @@ def tokens(text: str) -> int:
     return -(-len(text) // 4)
 
 
-def researcher() -> Any:
+def make_researcher() -> Any:
     """Return the provider, a `litellm.CustomLLM`; built here so that nothing imports litellm before it is used."""
     from litellm.llms.custom_llm import CustomLLM
 
@@ -47,11 +47,11 @@ def researcher() -> Any:
 
         def completion(self, *_: Any, **call: Any) -> Any:
             """Return a completed response."""
-            return _filled(call)
+            return _fill_response(call)
 
         async def acompletion(self, *_: Any, **call: Any) -> Any:
             """Return a completed response."""
-            return _filled(call)
+            return _fill_response(call)
 
         def streaming(self, *_: Any, **call: Any) -> Iterator[Any]:
             """Yield the whole reply as one chunk."""
@@ -64,20 +64,20 @@ def researcher() -> Any:
     return OfflineResearcher()
 
 
-def _said(call: Mapping[str, Any]) -> tuple[str, int]:
+def _reply_text(call: Mapping[str, Any]) -> tuple[str, int]:
     """Return the reply's text and the approximate tokens of the question."""
     messages = call["messages"]
     seed = int((call.get("optional_params") or {}).get("seed") or 0)
     asked = sum(tokens(str(message.get("content") or "")) for message in messages)
-    return answer(messages, seed), asked
+    return answer_offline(messages, seed), asked
 
 
-def _filled(call: Mapping[str, Any]) -> Any:
+def _fill_response(call: Mapping[str, Any]) -> Any:
     import litellm
 
-    text, asked = _said(call)
+    text, asked = _reply_text(call)
     response = call["model_response"]
-    response.model = NAME
+    response.model = OFFLINE_MODEL_NAME
     response.choices[0].message.content = text
     response.choices[0].finish_reason = "stop"
     told = tokens(text)
@@ -86,5 +86,5 @@ def _filled(call: Mapping[str, Any]) -> Any:
 
 
 def _chunk(call: Mapping[str, Any]) -> Any:
-    text, _ = _said(call)
+    text, _ = _reply_text(call)
     return {"text": text, "is_finished": True, "finish_reason": "stop", "usage": None, "index": 0, "tool_use": None}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .mechanism import by_name
+from .mechanism import find_mechanism
 from .reading import Context, Json
 
 __all__ = ["propose_successors"]
 
-MOST = 1
+MAX_SUCCESSORS = 1
 """Successors in one reply: the record may be long, and new mechanisms are worth more than old ones."""
 
 
@@ -18,21 +18,21 @@ def propose_successors(context: Context, count: int) -> list[Json]:
 
     A factor of a mechanism that this researcher does not know has none: it could not say what else to measure.
     """
-    named = _named(context)
+    named = _stated_words(context)
     rows = [row for row in context.rows("record", "decaying") if isinstance(row, dict) and row.get("id")]
-    open_ = [row for row in rows if str(row["id"]) not in named and by_name(str(row.get("mechanism", "")))]
+    open_ = [row for row in rows if str(row["id"]) not in named and find_mechanism(str(row.get("mechanism", "")))]
     open_.sort(key=lambda row: (str(row.get("since", "")), str(row["id"])))
-    return [_successor(context, row) for row in open_[: min(MOST, count)]]
+    return [_successor(context, row) for row in open_[: min(MAX_SUCCESSORS, count)]]
 
 
-def _named(context: Context) -> str:
+def _stated_words(context: Context) -> str:
     """Return the words of hypotheses on record and of refused ones: each decaying factor is taken up once."""
     rows: list[Any] = [*context.rows("record", "hypotheses"), *context.rows("record", "refused")]
     return " ".join(str(row.get("statement", "")) for row in rows if isinstance(row, dict))
 
 
 def _successor(context: Context, row: Json) -> Json:
-    base = by_name(str(row["mechanism"]))
+    base = find_mechanism(str(row["mechanism"]))
     assert base is not None
     horizon = int(context.part("market").get("horizon_days", 5))
     return {

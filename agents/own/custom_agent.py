@@ -6,16 +6,16 @@ import asyncio
 
 from pydantic import ValidationError
 
-from ..protocols import Desk, Json
-from .own import OwnReply, View, frozen
+from ..protocols import Json, SearchContext
+from .own import OwnReply, View, deep_freeze
 
-__all__ = ["ask_guest"]
+__all__ = ["ask_own_agent"]
 
-LONGEST = 500
+MAX_FAILURE_CHARS = 500
 """Characters that are kept of an error."""
 
 
-async def ask_guest(desk: Desk, key: str, count: int, context: Json) -> list[Json]:
+async def ask_own_agent(desk: SearchContext, key: str, count: int, context: Json) -> list[Json]:
     """Return the hypotheses of the person's own agent, kept in the journal under the key; none where it failed.
 
     Parameters
@@ -31,11 +31,11 @@ async def ask_guest(desk: Desk, key: str, count: int, context: Json) -> list[Jso
             said = await asyncio.wait_for(desk.guest(view), desk.steer.agent_timeout_s)
             reply = OwnReply.model_validate(said)
         except ValidationError as error:
-            return {"failed": _first(error)}
+            return {"failed": _describe_mistakes(error)}
         except TimeoutError:
             return {"failed": f"no answer within {desk.steer.agent_timeout_s:g} seconds (steer.agent_timeout_s)"}
         except Exception as error:  # noqa: BLE001 - a person's code may raise anything; it costs this round's hypotheses
-            return {"failed": f"{type(error).__name__}: {error}"[:LONGEST]}
+            return {"failed": f"{type(error).__name__}: {error}"[:MAX_FAILURE_CHARS]}
         return reply.model_dump(mode="json")
 
     kept = await desk.once("own_agent", key, produce)
@@ -44,7 +44,7 @@ async def ask_guest(desk: Desk, key: str, count: int, context: Json) -> list[Jso
     return list(kept.get("hypotheses", []))[:count]
 
 
-def _view(desk: Desk, key: str, count: int, context: Json) -> View:
+def _view(desk: SearchContext, key: str, count: int, context: Json) -> View:
     steer, spoken = desk.steer, context["language"]
     return View(
         key=key,
@@ -58,11 +58,11 @@ def _view(desk: Desk, key: str, count: int, context: Json) -> View:
         fields=tuple(spoken["fields"]),
         groups=tuple(spoken["groups"]),
         operators=tuple(str(each) for each in spoken["operators"]),
-        record=frozen(context["record"]),
+        record=deep_freeze(context["record"]),
     )
 
 
-def _first(error: ValidationError) -> str:
+def _describe_mistakes(error: ValidationError) -> str:
     """Return pydantic's mistakes in a line."""
     told = [f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg']}" for each in error.errors(include_url=False)]
-    return "; ".join(told)[:LONGEST]
+    return "; ".join(told)[:MAX_FAILURE_CHARS]

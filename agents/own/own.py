@@ -18,9 +18,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...router.context import Given
 from ..errors import OwnPartError
 from ..prompt import Prompt, load_prompts, read_folder, read_prompt
-from ..schemas import Hypothesis, Record, Source, Words
+from ..schemas import FormulaSource, Hypothesis, Record, ReplyWords
 
-__all__ = ["GivenCandidate", "Own", "OwnAgent", "OwnHypotheses", "OwnReply", "Seed", "View", "find_agent", "frozen"]
+__all__ = [
+    "GivenCandidate",
+    "Own",
+    "OwnAgent",
+    "OwnHypotheses",
+    "OwnReply",
+    "Seed",
+    "View",
+    "deep_freeze",
+    "find_agent",
+]
 
 
 Seeds = Callable[[Path], Sequence[Mapping[str, Any]]]
@@ -46,7 +56,7 @@ class OwnHypotheses(BaseModel):
     hypotheses: tuple[Hypothesis, ...] = Field(max_length=1_000)
 
 
-ROLES = ("idea", "factor", "eval")
+PROMPT_ROLES = ("idea", "factor", "eval")
 
 
 class Steered(Protocol):
@@ -126,7 +136,7 @@ class Own(BaseModel):
             name: {
                 "version": page.version, "digest": page.digest, "whose": "own" if name in self.prompts else "shipped"
             }
-            for name in ROLES
+            for name in PROMPT_ROLES
             for page in [self.prompt(name)]
         }  # fmt: skip
 
@@ -188,9 +198,9 @@ class OwnAgent(Protocol):
 class GivenCandidate(Record):
     """A formula that an agent of one's own gives with its hypothesis."""
 
-    text: Source = Field(min_length=1, max_length=8_000)
-    rationale: Words = Field(default="", max_length=1_000)
-    intent: Words = Field(default="explore", max_length=80)
+    text: FormulaSource = Field(min_length=1, max_length=8_000)
+    rationale: ReplyWords = Field(default="", max_length=1_000)
+    intent: ReplyWords = Field(default="explore", max_length=80)
 
 
 class GivenHypothesis(Hypothesis):
@@ -215,7 +225,7 @@ def find_agent(name: str) -> OwnAgent:
     """
     where, _, attribute = name.rpartition(":")
     try:
-        module = _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        module = _import_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
         found = getattr(module, attribute)
     except Exception as error:  # a person's module may raise anything
         raise _unusable(name, f"cannot be imported: {type(error).__name__}: {error}") from error
@@ -228,7 +238,7 @@ def _is_async(found: object) -> bool:
     return inspect.iscoroutinefunction(found) or inspect.iscoroutinefunction(getattr(found, "__call__", None))  # noqa: B004
 
 
-def _from_file(path: Path) -> object:
+def _import_file(path: Path) -> object:
     name = f"alphaloom_own_{sha256(str(path).encode()).hexdigest()[:12]}"
     if path.exists() and not path.is_file():  # reading a pipe would wait for ever
         raise ImportError(f"{path.name} is not a regular file")
@@ -249,8 +259,8 @@ def _unusable(name: str, why: str) -> OwnPartError:
     )  # fmt: skip
 
 
-def frozen(value: Any) -> Any:
+def deep_freeze(value: Any) -> Any:
     """Return plain data that nobody can change: mappings read only, lists as tuples, all the way down."""
     if isinstance(value, dict):
-        return MappingProxyType({key: frozen(each) for key, each in value.items()})
-    return tuple(frozen(each) for each in value) if isinstance(value, (list, tuple)) else value
+        return MappingProxyType({key: deep_freeze(each) for key, each in value.items()})
+    return tuple(deep_freeze(each) for each in value) if isinstance(value, (list, tuple)) else value

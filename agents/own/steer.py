@@ -7,20 +7,20 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from ...factors.describe.words import mentioned, stems
+from ...factors.describe.words import find_mention, stems
 
 __all__ = ["Steer"]
 
 PATHS = ("seed_library", "hypotheses", "prompts")
 
 
-def _says_something(text: str) -> str:
+def _check_words(text: str) -> str:
     if not stems(text):
         raise ValueError("must hold a word that says something, such as momentum")
     return text
 
 
-Words = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_says_something)]
+SteerWords = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_check_words)]
 
 
 class Steer(BaseModel):
@@ -32,10 +32,10 @@ class Steer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     goal: str = Field(default="", max_length=2_000, description="what to look for, in plain words")
-    avoid: tuple[Words, ...] = Field(
+    avoid: tuple[SteerWords, ...] = Field(
         default=(), max_length=50, description="mechanisms, by name or by words, that are not to be proposed"
     )
-    focus: tuple[Words, ...] = Field(
+    focus: tuple[SteerWords, ...] = Field(
         default=(), max_length=50, description="mechanisms, by name or by words, that come before any other"
     )
     fields: tuple[str, ...] = Field(
@@ -57,15 +57,15 @@ class Steer(BaseModel):
     agent_timeout_s: float = Field(default=60.0, gt=0, le=86_400, description="seconds that it may think")
 
     @model_validator(mode="after")
-    def _wants_nothing_that_it_avoids(self) -> Steer:
-        both = [entry for entry in self.focus if mentioned((entry,), self.avoid)]
+    def _check_avoided(self) -> Steer:
+        both = [entry for entry in self.focus if find_mention((entry,), self.avoid)]
         if both:
             raise ValueError(f"focus and avoid both speak of {', '.join(both)}: leave it in one of them")
         return self
 
     @field_validator("agent")
     @classmethod
-    def _names_a_function(cls, text: str) -> str:
+    def _check_function_name(cls, text: str) -> str:
         where, _, function = text.rpartition(":")
         if text and not (where.strip() and function.isidentifier()):
             raise ValueError("must be module:function or file.py:function")
@@ -78,7 +78,7 @@ class Steer(BaseModel):
 
     def avoided(self, mechanism: str, statement: str) -> str:
         """Return the first entry of `avoid` that a hypothesis speaks of, empty where there is none."""
-        return mentioned((mechanism, statement), self.avoid)
+        return find_mention((mechanism, statement), self.avoid)
 
     def beside(self, folder: Path) -> Steer:
         """Return the settings with paths that start from a folder made absolute."""

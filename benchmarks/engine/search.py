@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alphaloom.factors import Expression, Node, ParseError, parse, render, replace, sample, walk
+from alphaloom.factors import Expression, Node, ParseError, parse, render, replace_node, sample, walk
 
 from ..rivals.wire import Tree
 from .environments import OWN, Contender
@@ -98,7 +98,7 @@ def _children(
         parent = parents[int(rng.integers(len(parents)))].root
         path, old = _pick(rng, parent)
         try:
-            child = parse(render(replace(parent, path, graft(old))))
+            child = parse(render(replace_node(parent, path, graft(old))))
         except ParseError:
             continue
         found.setdefault(child.id, child)

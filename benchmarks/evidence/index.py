@@ -21,18 +21,18 @@ from pathlib import Path
 
 import numpy as np
 
-from alphaloom.evidence.originality.inverted_index import Shelf, postings, search
-from alphaloom.evidence.originality.published import drawn
+from alphaloom.evidence.originality.inverted_index import InvertedIndex, postings, search_indexes
+from alphaloom.evidence.originality.published import draw_formula
 from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import Expression, Node, parse, render, sample
-from alphaloom.factors.canonical.canonical import _linear
+from alphaloom.factors.canonical.canonical import _linearise_tree
 from alphaloom.factors.describe.render import _render
 from alphaloom.factors.language.parse import _parse
 from alphaloom.factors.similarity import rewrites as spelling
 from alphaloom.factors.similarity import signature as outlines
-from alphaloom.factors.similarity.compare import Known, compare
+from alphaloom.factors.similarity.compare import KnownFormula, compare
 from alphaloom.factors.similarity.signature import Outline, outline
-from alphaloom.factors.similarity.tolerance import Codes, near
+from alphaloom.factors.similarity.tolerance import NumberCodes, is_near
 
 TOP, CHUNK, LARGEST = 10, 50_000, 16
 COLUMNS = (("open", "high", "low", "close", "vwap"), ("amount", "cap"))
@@ -41,7 +41,7 @@ WINDOWS = (2, 3, 5, 7, 10, 15, 20, 30, 40, 60, 90, 120, 250)
 TABLE = 100_000
 """The largest number of formulas that are put into one SQLite table."""
 
-Formula = tuple[Known, Outline]
+Formula = tuple[KnownFormula, Outline]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def formulas(seed: int, count: int, variants: int) -> Iterator[Formula]:
             own = varied(tree, rng) if turn else tree
             whole = outline(own)
             name = f"f{int(rng.integers(1 << 62)):016x}"
-            yield Known(name, "the library", render(own), whole.text, whole.numbers, whole.size), whole
+            yield KnownFormula(name, "the library", render(own), whole.text, whole.numbers, whole.size), whole
             place += 1
             if place == count:
                 return
@@ -160,23 +160,23 @@ def percentiles(values: Sequence[float]) -> tuple[float, float]:
 
 def forget() -> None:
     """Empty what is remembered of trees, so that each is drawn anew."""
-    for cached in (outlines.outline, outlines._drawn, spelling.respelled):
+    for cached in (outlines.outline, outlines._draw_tree, spelling.rewrite_tree):
         cached.cache_clear()
 
 
 def read_anew(text: object) -> Expression:
     """Parse a formula of which nothing is remembered."""
     _parse.cache_clear()
-    _linear.cache_clear()
+    _linearise_tree.cache_clear()
     _render.cache_clear()
     return parse(str(text))
 
 
-def asked_of(shelves: Sequence[Shelf], asked: Sequence[Expression]) -> list[float]:
+def asked_of(shelves: Sequence[InvertedIndex], asked: Sequence[Expression]) -> list[float]:
     """Return what queries cost, from the parsed formula on, after a hundred others."""
-    timed(asked[:100], lambda one: search(outline(one.core), shelves, TOP))
+    timed(asked[:100], lambda one: search_indexes(outline(one.core), shelves, TOP))
     forget()
-    return timed(asked[100:], lambda one: search(outline(one.core), shelves, TOP))
+    return timed(asked[100:], lambda one: search_indexes(outline(one.core), shelves, TOP))
 
 
 def measured(folder: Path, size: int, asked: Sequence[Expression], options: argparse.Namespace) -> Row:
@@ -206,7 +206,7 @@ def measured(folder: Path, size: int, asked: Sequence[Expression], options: argp
     opened = clock() - start
     whole = asked_of(index.shelves, asked)
     outlined = [outline(one.core) for one in asked[100:]]
-    alone = timed(outlined, lambda one: search(one, index.shelves, TOP))
+    alone = timed(outlined, lambda one: search_indexes(one, index.shelves, TOP))
     beside = asked_of([table], asked) if table else [float("nan")]
     bytes_each = sum(run.path.stat().st_size for run in index._runs) / size
     index.close()
@@ -244,7 +244,7 @@ def against_pairs(asked: Sequence[Expression], known: Sequence[Formula]) -> dict
     def both(place: object) -> object:
         one, other = read_anew(asked[int(str(place)) % len(asked)].text), read_anew(own[int(str(place))].text)
         forget()
-        return compare(one, drawn("x", other, "")[0])
+        return compare(one, draw_formula("x", other, "")[0])
 
     return {"pair": pair, "parsed": float(np.mean(timed(range(60), both)))}
 
@@ -253,7 +253,7 @@ class Table:
     """The same postings in one SQLite table, the other way that was considered."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.seconds, self.known_ = path, 0.0, list[Known]()
+        self.path, self.seconds, self.known_ = path, 0.0, list[KnownFormula]()
         self.connection = sqlite3.connect(path, isolation_level=None)
         self.connection.execute(
             "CREATE TABLE postings (key INTEGER, size INTEGER, name TEXT, place INTEGER, codes TEXT, "
@@ -278,11 +278,11 @@ class Table:
         """Return the bytes of the postings."""
         return self.path.stat().st_size
 
-    def find(self, key: int, codes: Codes) -> Iterator[tuple[int, int]]:
+    def find(self, key: int, codes: NumberCodes) -> Iterator[tuple[int, int]]:
         """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
         query = "SELECT size, place, codes FROM postings WHERE key = ? ORDER BY size, name"
         for size, place, own in self.connection.execute(query, (key - (1 << 63),)):
-            if near(json.loads(own), codes):
+            if is_near(json.loads(own), codes):
                 yield size, place
 
     def name(self, place: int) -> str:
@@ -293,7 +293,7 @@ class Table:
         """Tell whether a subtree really stands in a formula, with numbers that are near."""
         return self.known_[place].holds(part)
 
-    def known(self, place: int) -> Known:
+    def known(self, place: int) -> KnownFormula:
         """Return a formula."""
         return self.known_[place]
 

@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from alphaloom.evidence.originality.redundancy import FLOOR, LibraryValues, Overlap, closest
-from alphaloom.evidence.originality.sketch import STEP, Sketch, Sketcher, Sketches, guess
-from alphaloom.evidence.originality.sketch_store import FILES
+from alphaloom.evidence.originality.redundancy import CORRELATION_FLOOR, LibraryValues, Overlap, closest
+from alphaloom.evidence.originality.sketch import SKETCH_STEP_DAYS, Sketch, Sketcher, Sketches, guess
+from alphaloom.evidence.originality.sketch_store import SKETCH_FILES
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, Expression, order_rows, parse, row_rank_correlation, sample
 from alphaloom.ledger import LibraryRow
@@ -165,7 +165,7 @@ def measured(options: argparse.Namespace) -> Row:
     return Row(
         len(held), options.sketches, make, product, float(np.mean(in_full)), max(in_full), answer,
         *pairs(list(held.values()), candidates, window, panel), compute(engine, texts),
-        *agreed(answers, right), len(candidates), sum(FILES.values()),
+        *agreed(answers, right), len(candidates), sum(SKETCH_FILES.values()),
     )  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def agreed(answers: Sequence[Overlap | None], right: Sequence[Overlap | None]) -
     pairs = [
         (mine, exact)
         for mine, exact in zip(answers, right, strict=True)
-        if exact and abs(exact.rank_correlation) >= FLOOR
+        if exact and abs(exact.rank_correlation) >= CORRELATION_FLOOR
     ]
     return sum(mine == exact for mine, exact in pairs), len(pairs)
 
@@ -198,7 +198,7 @@ def asked(
 def pairs(held: Sequence[Values], candidates: Sequence[Values], window: Window, panel: Panel) -> tuple[float, float]:
     """Return what one pair costs in full: by our kernel from values in order, and by pandas from ranks."""
     some = [(candidates[at % len(candidates)], held[at % len(held)]) for at in range(PAIRS)]
-    thin = [[np.ascontiguousarray(window.cut(each)[::STEP]) for each in pair] for pair in some]
+    thin = [[np.ascontiguousarray(window.cut(each)[::SKETCH_STEP_DAYS]) for each in pair] for pair in some]
     orders = [[order_rows(each) for each in pair] for pair in thin]
     own = spent([partial(row_rank_correlation, *pair) for pair in orders])
     ranks = [[pd.DataFrame(each).rank(axis=1) for each in pair] for pair in thin[:10]]
@@ -241,5 +241,5 @@ def lines(row: Row, options: argparse.Namespace) -> Iterator[str]:
     yield ""
     yield (
         f"The same factor with the same correlation as comparing with every one: {row.agree} of the {row.above} candidates "
-        f"whose largest is {FLOOR} or more; below that any small one will do."
+        f"whose largest is {CORRELATION_FLOOR} or more; below that any small one will do."
     )

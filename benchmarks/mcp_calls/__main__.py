@@ -28,9 +28,9 @@ from alphaloom.ledger import Ledger, read_settings
 from alphaloom.ledger.calls import CallLog
 from alphaloom.mcp_servers import SERVERS, build_server
 from alphaloom.mcp_servers.access import Caller
-from alphaloom.mcp_servers.callers import Ground, Rooms
-from alphaloom.mcp_servers.entry import EVERYTHING
-from alphaloom.search.constraints import Mandate
+from alphaloom.mcp_servers.callers import CallerContexts, ServerSetup
+from alphaloom.mcp_servers.entry import EVERY_SCOPE
+from alphaloom.search.constraints import SearchConstraints
 
 from ..audit_calls import now
 from .bare import PATH, bare_server
@@ -56,10 +56,10 @@ def in_memory(folder: Path) -> Any:
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(folder / "memory", clock=now))
         calls = stack.enter_context(CallLog.open(folder / "memory" / "audit", clock=now))
-        ground = Ground(
-            lambda: (panel, dataset), ledger, settings.evidence, settings.budget, Mandate(), now, calls.append
+        ground = ServerSetup(
+            lambda: (panel, dataset), ledger, settings.evidence, settings.budget, SearchConstraints(), now, calls.append
         )
-        served = stack.enter_context(Rooms(ground)).served(Caller("bench", EVERYTHING))
+        served = stack.enter_context(CallerContexts(ground)).served(Caller("bench", EVERY_SCOPE))
         yield {name: build_server(name, served) for name in SERVERS}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from alphaloom.mcp_servers.answers import MOST_BYTES
+from alphaloom.mcp_servers.answers import MAX_ANSWER_BYTES
 
 SHOWN = 8
 FORMULA = "rank(ts_skew(volume, {0})) * rank(ts_mean(returns, {0})) - ts_corr(close / open, volume, {0})"
@@ -61,7 +61,7 @@ async def largest(clients: dict[str, Any]) -> list[str]:
     order = sorted(sizes, key=lambda name: -sizes[name][0])
     lines = [f"{name}: {sizes[name][0]:,} bytes {sizes[name][1]}".rstrip() for name in order[:SHOWN]]
     worst = max(size for size, refused in sizes.values() if not refused)
-    return [f"largest answers (text and links; none may have more than {MOST_BYTES:,}): {worst:,}", *lines]
+    return [f"largest answers (text and links; none may have more than {MAX_ANSWER_BYTES:,}): {worst:,}", *lines]
 
 
 async def _ended(client: Any, job: str) -> Any:

@@ -20,9 +20,9 @@ import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from alphaloom.ledger.calls import FOLDER
-from alphaloom.mcp_servers.access import Grant, create
-from alphaloom.mcp_servers.entry import EVERYTHING
+from alphaloom.ledger.calls import CALLS_FOLDER
+from alphaloom.mcp_servers.access import Grant, create_token
+from alphaloom.mcp_servers.entry import EVERY_SCOPE
 
 from ..audit_calls import now
 
@@ -58,7 +58,7 @@ class Served:
     @property
     def record(self) -> Path:
         """The folder of the record of calls."""
-        return self.workspace / FOLDER
+        return self.workspace / CALLS_FOLDER
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ def stdio(folder: Path, rules: dict[str, Any], server: str) -> StdioServerParame
 @contextmanager
 def over_http(folder: Path, start: Start) -> Iterator[Served]:
     """Start all servers over HTTP with a token for every caller; they are ended with SIGTERM if they still run."""
-    grant = Grant(tuple(sorted(EVERYTHING)), (now() + timedelta(days=2)).date())
-    tokens = [create(folder / "tokens.yaml", grant, now=now()).token for _ in range(start.callers)]
+    grant = Grant(tuple(sorted(EVERY_SCOPE)), (now() + timedelta(days=2)).date())
+    tokens = [create_token(folder / "tokens.yaml", grant, now=now()).token for _ in range(start.callers)]
     workspace, log = folder / "http", folder / "server.log"
     command = [
         *alphaloom(), "serve", "mcp", "--all", "--http", "127.0.0.1:0", "--auth", str(folder / "tokens.yaml"),

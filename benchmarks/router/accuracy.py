@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier.model import Classifier
-from alphaloom.router.classifier.noise import NOISES, noisy
+from alphaloom.router.classifier.noise import NOISES, add_noise
 from alphaloom.router.config import RoutingSettings
-from alphaloom.router.policy.decision_rule import Asked, Decider
+from alphaloom.router.policy.decision_rule import Decider, RoutingQuestion
 from benchmarks.router.prompts import MODELS, Prompt, held_out, resampled
 from benchmarks.router.report import interval
 from benchmarks.router.scorers import beside
@@ -108,7 +108,7 @@ def measures(prompts: Sequence[Prompt], reader: Reader) -> dict[str, Measure]:
         "easy kept small": Measure(small, (~hard,)),
     }
     for kind in NOISES:
-        again = [reader(noisy(each.text, kind, SEED, learned=False))[1] < SMALL_BELOW for each in prompts]
+        again = [reader(add_noise(each.text, kind, SEED, learned=False))[1] < SMALL_BELOW for each in prompts]
         found[f"flips by {kind}"] = Measure(np.array(again) != small, (everybody,))
     return found
 
@@ -116,7 +116,7 @@ def measures(prompts: Sequence[Prompt], reader: Reader) -> dict[str, Measure]:
 def by_role(prompts: Sequence[Prompt]) -> dict[str, Measure]:
     """Return how often the intent is right where the router is told who asks."""
     decider = Decider(RouterConfig.model_validate({"models": MODELS}))
-    told = [decider.decide(Asked(prompt=each.text, role=each.role)).intent == each.intent for each in prompts]
+    told = [decider.decide(RoutingQuestion(prompt=each.text, role=each.role)).intent == each.intent for each in prompts]
     return {"intent, role known": Measure(np.array(told), (np.ones(len(told), dtype=bool),))}
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier.model import Classifier
-from alphaloom.router.policy.decision_rule import Asked, Decider
+from alphaloom.router.policy.decision_rule import Decider, RoutingQuestion
 from benchmarks.router.prompts import MODELS, mixed
 from benchmarks.router.scorers import beside
 
@@ -64,7 +64,7 @@ def calls(embedding: Path | None) -> Mapping[str, Callable[[str], object]]:
     decider = Decider(RouterConfig.model_validate({"models": MODELS}), classifier)
     found: dict[str, Callable[[str], object]] = {
         "read": classifier.read,
-        "decide": lambda text: decider.decide(Asked(prompt=text, role="factor")),
+        "decide": lambda text: decider.decide(RoutingQuestion(prompt=text, role="factor")),
     }
     tfidf, own = beside(embedding)
     return found | ({"TF-IDF + LR": tfidf.read} if tfidf else {}) | ({own.name: own.read} if own else {})

@@ -24,9 +24,9 @@ import numpy as np
 
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier.model import Classifier
-from alphaloom.router.classifier.noise import NOISES, noisy
-from alphaloom.router.policy.decision import Decision
-from alphaloom.router.policy.decision_rule import Asked, Decider
+from alphaloom.router.classifier.noise import NOISES, add_noise
+from alphaloom.router.policy.decision import RoutingDecision
+from alphaloom.router.policy.decision_rule import Decider, RoutingQuestion
 from benchmarks.router.curve import Curve, cascade, tier
 from benchmarks.router.law import LOCAL, Law, drawn
 from benchmarks.router.measured import CASCADE, ORACLE, PRIMARY, Measured, Replay
@@ -49,17 +49,17 @@ def replayed(prompts: Sequence[Prompt], scorers: Scorers, law: Law, seed: int) -
     return Replay(table, curves, cascaded, points(table, law, decided(prompts), seed))
 
 
-def decided(prompts: Sequence[Prompt]) -> list[Decision]:
+def decided(prompts: Sequence[Prompt]) -> list[RoutingDecision]:
     """Return the decisions of the router as it ships."""
     decider = Decider(RouterConfig.model_validate({"models": MODELS}), Classifier.shipped())
-    return [decider.decide(Asked(prompt=each.text, role=each.role)) for each in prompts]
+    return [decider.decide(RoutingQuestion(prompt=each.text, role=each.role)) for each in prompts]
 
 
 def typed(prompts: Sequence[Prompt], seed: int) -> list[Prompt]:
     """Return the prompts as somebody else would have typed them: each with one kind of noise that nobody was trained on."""
     kinds = list(NOISES)
     return [
-        replace(each, text=noisy(each.text, kinds[at % len(kinds)], seed, learned=False))
+        replace(each, text=add_noise(each.text, kinds[at % len(kinds)], seed, learned=False))
         for at, each in enumerate(prompts)
     ]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.router.config import Tier
-from alphaloom.router.policy.decision import Decision
-from alphaloom.router.policy.learning import Bounds, Learner, Outcome, Prior
+from alphaloom.router.policy.decision import RoutingDecision
+from alphaloom.router.policy.learning import Bounds, Learner, Prior, TierOutcome
 from alphaloom.router.policy.learning import Way as Path
 from benchmarks.router.curve import Way, cascade, tier
 from benchmarks.router.law import FRONTIER, LOCAL, Law, Numbers, Table
@@ -40,7 +40,7 @@ def oracle_of_cascade(table: Table, shown: float) -> Numbers:
     return np.asarray(np.where(saved > 0, (table.chance[FRONTIER] - right) / np.where(saved > 0, saved, 1.0), np.inf))
 
 
-def points(table: Table, law: Law, decisions: Sequence[Decision], seed: int) -> Mapping[str, Way]:
+def points(table: Table, law: Law, decisions: Sequence[RoutingDecision], seed: int) -> Mapping[str, Way]:
     """Return the ways that are one point each; the decisions are the router's as it ships, one for each prompt."""
     local, frontier, both = tier(table, LOCAL), tier(table, FRONTIER), cascade(table, law.shown)
     small = np.array([each.tier == "local" for each in decisions])[table.owner]
@@ -58,7 +58,7 @@ def _where(small: NDArray[np.bool_], cheap: Way, dear: Way) -> Way:
     return Way(np.where(small, cheap.cost, dear.cost), np.where(small, cheap.right, dear.right))
 
 
-def learned(table: Table, law: Law, decisions: Sequence[Decision], seed: int) -> Way:
+def learned(table: Table, law: Law, decisions: Sequence[RoutingDecision], seed: int) -> Way:
     """Return what becomes of all calls in one course, world after world, where the learner takes the router's word.
 
     Difficulty is the router's tier, the intent is what it read; bounds are the defaults. The learner hears only of wrong
@@ -76,7 +76,7 @@ def learned(table: Table, law: Law, decisions: Sequence[Decision], seed: int) ->
         for number in _tiers(learner.decide(str(call), *cell).way):
             spent, good = float(table.cost[number, call]), bool(table.success[number, call])
             seems = good or bool(table.shown[number, call] >= law.shown)
-            learner.record(Outcome(cell[0], TIERS[number], seems, spent, cell[1]))
+            learner.record(TierOutcome(cell[0], TIERS[number], seems, spent, cell[1]))
             cost[call] += spent
             right[call] = good
             if seems:

@@ -13,13 +13,13 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import svds
 
 from alphaloom.router.classifier.examples import Example
-from alphaloom.router.classifier.features import BUCKETS, buckets, features
+from alphaloom.router.classifier.features import FEATURE_BUCKETS, buckets, features
 from alphaloom.router.classifier.model import Classifier
 from benchmarks.router.law import FRONTIER, LOCAL, Law, drawn
 from benchmarks.router.prompts import Prompt, training
 
 if TYPE_CHECKING:
-    from alphaloom.router.classifier.embedding import Embedded
+    from alphaloom.router.classifier.embedding import EmbeddingVectors
 
 __all__ = ["OWN", "READERS", "ROUTER", "Factors", "Scorers", "Tfidf", "beside", "embedded"]
 
@@ -66,7 +66,9 @@ class Tfidf:
 class Scorers:
     """All who put prompts in order of hardness, trained once on the same prompts."""
 
-    def __init__(self, examples: Sequence[Example], law: Law, seed: int, embedding: Embedded | None = None) -> None:
+    def __init__(
+        self, examples: Sequence[Example], law: Law, seed: int, embedding: EmbeddingVectors | None = None
+    ) -> None:
         self._embedding = embedding
         self._texts, self._seed = [each.prompt for each in examples], seed
         self._rarity = _rarity(self._texts)
@@ -102,12 +104,14 @@ def _rows(texts: Sequence[str], rarity: NDArray[np.float32]) -> sp.csr_array:
     found = [features(text, rarity) for text in texts]
     ends = np.cumsum([0, *(len(each.rows) for each in found)])
     values = np.concatenate([each.weights for each in found]).astype(np.float64) / np.sqrt(2.0)
-    return sp.csr_array((values, np.concatenate([each.rows for each in found]), ends), shape=(len(texts), BUCKETS))
+    return sp.csr_array(
+        (values, np.concatenate([each.rows for each in found]), ends), shape=(len(texts), FEATURE_BUCKETS)
+    )
 
 
 def _rarity(texts: Sequence[str]) -> NDArray[np.float32]:
     """Return the inverse document frequency of the router's features; 0 where a feature is in one text only."""
-    counts = np.bincount(np.concatenate([buckets(text) for text in texts]), minlength=BUCKETS)
+    counts = np.bincount(np.concatenate([buckets(text) for text in texts]), minlength=FEATURE_BUCKETS)
     return np.where(counts < 2, 0.0, 1.0 + np.log((1 + len(texts)) / (1 + counts))).astype(np.float32)
 
 
@@ -158,13 +162,13 @@ class Factors:
         return np.hstack([rows @ self._directions, np.ones((rows.shape[0], 1))])
 
 
-def embedded(folder: Path | None) -> Embedded | None:
+def embedded(folder: Path | None) -> EmbeddingVectors | None:
     """Return the embedding of a folder, or none."""
     if folder is None:
         return None
-    from alphaloom.router.classifier.embedding import Embedded
+    from alphaloom.router.classifier.embedding import EmbeddingVectors
 
-    return Embedded(folder)
+    return EmbeddingVectors(folder)
 
 
 def beside(embedding: Path | None) -> tuple[Tfidf | None, Classifier | None]:

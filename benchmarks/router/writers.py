@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from alphaloom.router.classifier.build import unheard
+from alphaloom.router.classifier.build import judge_left_out_voices
 from benchmarks.router.prompts import training
 
 
@@ -19,6 +19,6 @@ def main(given: Sequence[str]) -> int:
     options.add_argument("--writer", action="append", help="this one only; may be given again")
     told = options.parse_args(given)
     print(f"{'left out':10s} {'prompts':>8s} {'intent':>8s} {'difficulty (balanced)':>22s}")
-    for fold in unheard(training(), told.writer):
+    for fold in judge_left_out_voices(training(), told.writer):
         print(f"{fold.voice:10s} {fold.prompts:8d} {fold.intent:8.1%} {fold.difficulty:22.1%}", flush=True)
     return 0

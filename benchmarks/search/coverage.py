@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.factors import Expression, FactorError, express, parse
-from alphaloom.factors.space.search_space import drawn_from, sample_plain
-from alphaloom.search.surrogate.basis import Basis, Scored, share
-from alphaloom.search.surrogate.candidate_pool import Population
-from alphaloom.search.surrogate.subsample import Thin
+from alphaloom.factors.space.search_space import sample_plain, select_fields
+from alphaloom.search.surrogate.basis import Basis, ScoredFormula, explained_share
+from alphaloom.search.surrogate.candidate_pool import CandidatePool
+from alphaloom.search.surrogate.subsample import SubsampledPanel
 
 from .market import Size, worlds
 from .planted import FOLDER
@@ -34,7 +34,7 @@ Way = Callable[[Basis, NDArray[np.float32]], Frame]
 """Returns the worth of each formula of a pool ``[M, cells]``."""
 WAYS: dict[str, Way] = {
     "the first": lambda _, ranks: -np.arange(len(ranks), dtype=np.float64),
-    "the most unlike": lambda basis, ranks: -share(basis.apart(basis.across(ranks))),
+    "the most unlike": lambda basis, ranks: -explained_share(basis.apart(basis.across(ranks))),
     "the most telling": lambda basis, ranks: basis.tells(ranks, basis.apart(basis.across(ranks))),
 }
 
@@ -55,8 +55,8 @@ def main(given: Sequence[str]) -> int:
 
 def explained(world: World, way: Way, seed: int, at: Sequence[int]) -> list[float]:
     """Return how much of a market's planted formulas is explained after so many choices."""
-    thin, fields = Thin(world.panel, world.windows.search), tuple(world.panel.fields)
-    population, drawn = Population(thin, fields), _drawn(fields, seed)
+    thin, fields = SubsampledPanel(world.panel, world.windows.search), tuple(world.panel.fields)
+    population, drawn = CandidatePool(thin, fields), _drawn(fields, seed)
     planted = np.array([look.ranks for look in thin.look([parse(each.text, fields=fields) for each in world.alphas])])
     basis, told = Basis(), []
     for count in range(1, max(at) + 1):
@@ -65,9 +65,9 @@ def explained(world: World, way: Way, seed: int, at: Sequence[int]) -> list[floa
         basis = basis.facing(population.ruler(count - 1))
         worth = np.where(ranks.any(axis=1), way(basis, ranks), -np.inf)
         best = int(worth.argmax())
-        basis = basis.joined([pool[best].id], [Scored(pool[best], 0.0, 0.0)], ranks[best : best + 1])
+        basis = basis.joined([pool[best].id], [ScoredFormula(pool[best], 0.0, 0.0)], ranks[best : best + 1])
         if count in at:
-            told.append(float(share(basis.apart(basis.across(planted))).mean()))
+            told.append(float(explained_share(basis.apart(basis.across(planted))).mean()))
     return told
 
 
@@ -75,7 +75,7 @@ def _drawn(fields: Sequence[str], seed: int) -> Iterator[Expression]:
     """Yield formulas of the plain part of the language, each once."""
     rng, seen = np.random.default_rng([seed, POOL]), set()  # other formulas than the population's
     while True:
-        tree = sample_plain(rng, drawn_from(fields))
+        tree = sample_plain(rng, select_fields(fields))
         try:
             one = express(tree, fields=fields) if tree is not None else None
         except FactorError:

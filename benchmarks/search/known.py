@@ -8,10 +8,10 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from alphaloom.agents.offline.mechanism import OPERATOR_SLOTS, SLOT, WINDOWS, choices, mechanisms
+from alphaloom.agents.offline.mechanism import OPERATOR_SLOTS, SLOT, SLOT_WINDOWS, choices, mechanisms
 from alphaloom.evidence.originality.published import published_expressions
-from alphaloom.factors import Expression, FactorError, bucketed, parse, render
-from alphaloom.factors.canonical.bucket import BUCKETS
+from alphaloom.factors import Expression, FactorError, bucket_windows, parse, render
+from alphaloom.factors.canonical.bucket import BUCKET_ROWS
 from alphaloom.factors.space.planted import GRAMMAR, TEXTBOOK
 from alphaloom.ledger import digest
 
@@ -23,14 +23,14 @@ __all__ = ["draws", "form", "known_forms"]
 
 def form(expression: Expression) -> str:
     """Return what two formulas share that order names alike but for their windows: the canonical core, windows bucketed."""
-    return render(bucketed(expression.core))
+    return render(bucket_windows(expression.core))
 
 
 def known_forms(folder: Path) -> frozenset[str]:
     """Return the form of everything that is known; made once for a library and kept in a folder."""
     skeletons = sorted({skeleton for each in mechanisms() for skeleton in each.skeletons})
     lists = [*TEXTBOOK, *TEN, *(each.text for _, each, _ in published_expressions())]
-    slots = {kind: _filled(kind) for kind in (*WINDOWS, *OPERATOR_SLOTS, "price", "activity")}
+    slots = {kind: _filled(kind) for kind in (*SLOT_WINDOWS, *OPERATOR_SLOTS, "price", "activity")}
     kept = folder / f"known-{digest([skeletons, lists, slots, state_of('factors')])[:12]}.json"
     if not kept.is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,8 +68,8 @@ def _forms(texts: Iterable[str]) -> set[str]:
 def _filled(kind: str) -> tuple[str, ...]:
     """Return what a slot may become; windows are moved to their buckets."""
     known = choices(kind, GRAMMAR.fields)
-    return tuple(sorted({_bucket(int(each)) for each in known})) if kind in WINDOWS else tuple(known)
+    return tuple(sorted({_bucket(int(each)) for each in known})) if kind in SLOT_WINDOWS else tuple(known)
 
 
 def _bucket(days: int) -> str:
-    return str(min(BUCKETS, key=lambda each: max(each / days, days / each)))
+    return str(min(BUCKET_ROWS, key=lambda each: max(each / days, days / each)))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.evidence.gate.significance import newey_west_t
-from alphaloom.evidence.scoring.exposures import neutralised
+from alphaloom.evidence.scoring.exposures import neutralise_ranks
 from alphaloom.factors import row_rank_correlation
 from alphaloom.ledger import Ledger, Opening, Run
 from alphaloom.market import PanelSource, load_panel
@@ -102,7 +102,7 @@ def neutral_rank_ic(combined: Values, world: World) -> Series:
     """Return the daily RankIC on sealed days of a score with size taken out of its ranks, ``[days]``; NaN without labels."""
     window = world.windows.sealed
     nobody = np.full(world.panel.names, -1, dtype=np.int16)
-    own = neutralised(np.ascontiguousarray(window.cut(combined)), [window.cut(world.size)], nobody)
+    own = neutralise_ranks(np.ascontiguousarray(window.cut(combined)), [window.cut(world.size)], nobody)
     return row_rank_correlation(own, np.ascontiguousarray(window.cut(world.label)))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.gate.adjusted_price_leak import Levels
+from alphaloom.evidence.gate.adjusted_price_leak import PriceLevelTest
 from alphaloom.evidence.gate.significance import NeweyWest, newey_west_t
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window, Windows, fix_windows
@@ -125,9 +125,9 @@ class Ground:
         return order_rows(self.label)
 
     @cached_property
-    def levels(self) -> Levels:
+    def levels(self) -> PriceLevelTest:
         """Return the evaluator's test for what reads the level of back-adjusted prices, which knows later days."""
-        return Levels(self.panel, Window("search", 0, self.panel.days, "", ""))
+        return PriceLevelTest(self.panel, Window("search", 0, self.panel.days, "", ""))
 
     def test(self, values: Values) -> NeweyWest:
         """Return mean RankIC and t of values on search days, `[days, N]`; t is 0 for what orders names on too few days."""

@@ -7,14 +7,16 @@ from pathlib import Path
 
 from .errors import NoFormula
 
-__all__ = ["in_one_line", "source"]
+__all__ = ["read_formula_source", "summarise_formula"]
 
-SAID = re.compile(r'def factor\(.*?\)[^\n]*:\s*(?:[rbuRBU]?"""|\'\'\')\s*(.+?)\s*(?:"""|\'\'\'|\n)', re.DOTALL)
-SUFFIX = ".py"
-MOST_BYTES = 1 << 20
+DOCSTRING_PATTERN = re.compile(
+    r'def factor\(.*?\)[^\n]*:\s*(?:[rbuRBU]?"""|\'\'\')\s*(.+?)\s*(?:"""|\'\'\'|\n)', re.DOTALL
+)
+PYTHON_SUFFIX = ".py"
+MAX_CODE_BYTES = 1 << 20
 
 
-def source(given: str) -> str:
+def read_formula_source(given: str) -> str:
     """Return what a person means by a formula: the code in a file whose name ends in `.py`, else the text itself.
 
     Raises
@@ -22,13 +24,13 @@ def source(given: str) -> str:
     NoFormula
         There is no such file, or it is not text.
     """
-    if "\n" in given or not given.endswith(SUFFIX):
+    if "\n" in given or not given.endswith(PYTHON_SUFFIX):
         return given
     from ...ledger.files.given_file import open_given
 
     try:
         with open_given(Path(given)) as file:
-            return file.read(MOST_BYTES).decode("utf-8-sig")
+            return file.read(MAX_CODE_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         said = getattr(error, "strerror", None) or "it is not text in UTF-8"
         raise NoFormula(
@@ -37,10 +39,10 @@ def source(given: str) -> str:
         ) from None  # fmt: skip
 
 
-def in_one_line(text: str) -> str:
+def summarise_formula(text: str) -> str:
     """Return a formula as it is, and of code what its author says of it, or how long it is."""
     if "\n" not in text:
         return text
-    said = SAID.search(text)
+    said = DOCSTRING_PATTERN.search(text)
     lines = len(text.strip().splitlines())
     return f"Python, {lines} lines" + (f": {said[1]}" if said else "")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["answers", "legible", "notices", "print_object", "print_plain"]
+__all__ = ["mask_unprintable", "print_object", "print_plain", "stderr_console", "stdout_console"]
 
 PIPED_WIDTH = 140  # of tables that go into a file or another program
 
 
-def answers() -> Console:
+def stdout_console() -> Console:
     """Return the console of standard output."""
     from rich.console import Console
 
@@ -23,7 +23,7 @@ def answers() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=PIPED_WIDTH)
 
 
-def notices() -> Console:
+def stderr_console() -> Console:
     """Return the console of standard error."""
     from rich.console import Console
 
@@ -36,7 +36,7 @@ def print_object(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None
     sys.stdout.flush()
 
 
-def legible(text: str) -> str:
+def mask_unprintable(text: str) -> str:
     """Return a text of somebody else's without what steers a terminal or cannot be seen; lines stay lines."""
     return "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from ..figures import count
 
-__all__ = ["Place", "data_line"]
+__all__ = ["DataOptions", "data_line"]
 
 
 @dataclass(frozen=True)
-class Place:
+class DataOptions:
     """The campaign file whose rules hold, the data that goes before the file's, the workspace, and what runs code."""
 
     campaign: Path | None = None

@@ -11,18 +11,18 @@ import typer
 
 from ...extras import install_hint
 from . import machine
-from .console import answers, print_object
-from .models.router_file import ROUTER_FILE, named_models, unheard_of
+from .console import print_object, stdout_console
+from .models.router_file import ROUTER_FILE, find_unknown_words, read_models
 from .options import AsJson, Workspace
-from .run_lookup import WORKSPACE
+from .run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
     from ...router.config import RouterConfig
     from ...router.endpoints.health import Health
 
-__all__ = ["REQUIRED", "Finding", "doctor", "examine"]
+__all__ = ["REQUIRED_PACKAGES", "Diagnosis", "diagnose_machine", "doctor"]
 
-REQUIRED = {
+REQUIRED_PACKAGES = {
     "anyio": "servers over HTTP",
     "arch": "tests beside the gate",
     "httpx2": "tokens of OAuth servers",
@@ -48,30 +48,30 @@ REQUIRED = {
     "typer": "command line",
     "uvicorn": "servers over HTTP",
 }
-OPTIONAL = {
+OPTIONAL_PACKAGES = {
     "langgraph-checkpoint-postgres": ("a ledger in PostgreSQL", "postgres"),
     "psycopg": ("a ledger in PostgreSQL", "postgres"),
     "vectorbt": ("the book's backtest", "vectorbt"),
 }
 """What each is for, and the extra that brings it."""
-RESEARCH = "research with a language model"
-OF = "models of "
+RESEARCH_ABILITY = "research with a language model"
+MODELS_PREFIX = "models of "
 ABILITIES = {
     "run the demo, and campaigns with the offline researcher": "close what is missing above",
-    RESEARCH: "name one under models in a campaign file (alphaloom init shows how), then ask "
+    RESEARCH_ABILITY: "name one under models in a campaign file (alphaloom init shows how), then ask "
     "again with: alphaloom doctor CAMPAIGN.yaml",
     "backtest the book": "",
     "keep a ledger in PostgreSQL": "",
 }
 """What can be done, and what to do where it cannot; an ability of `EXTRAS` needs that extra."""
 EXTRAS = {"backtest the book": "vectorbt", "keep a ledger in PostgreSQL": "postgres"}
-SIGNS = {"ok": ("ok", "green"), "limited": ("limited", "yellow"), "missing": ("missing", "bold red")}
-MEMORY_GB, DISK_GB = 2.0, 1.0
+STATUS_SIGNS = {"ok": ("ok", "green"), "limited": ("limited", "yellow"), "missing": ("missing", "bold red")}
+MIN_MEMORY_GB, MIN_DISK_GB = 2.0, 1.0
 Status = Literal["ok", "limited", "missing"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One thing examined; `missing` means that campaigns cannot run, `limited` that something else cannot."""
 
     group: str
@@ -94,7 +94,7 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Say what is installed, which models answer, what this machine can do, and how to close each gap."""
-    findings = examine(workspace or WORKSPACE, campaign)
+    findings = diagnose_machine(workspace or DEFAULT_WORKSPACE, campaign)
     if as_json:
         print_object(_object(findings))
     else:
@@ -103,57 +103,57 @@ def doctor(
         raise typer.Exit(3)
 
 
-def examine(workspace: Path, campaign: Path | None = None) -> list[Finding]:
+def diagnose_machine(workspace: Path, campaign: Path | None = None) -> list[Diagnosis]:
     """Return every finding; none of them changes anything on the machine."""
     return [*_packages(), *_hardware(), *_places(workspace), *_ledger(workspace), *_models(campaign)]
 
 
-def _packages() -> list[Finding]:
-    found = [Finding("packages", "python", "ok", machine.python())]
-    for name, use in REQUIRED.items():
+def _packages() -> list[Diagnosis]:
+    found = [Diagnosis("packages", "python", "ok", machine.python())]
+    for name, use in REQUIRED_PACKAGES.items():
         found.append(_package(name, use, f"pip install {name}", "missing"))
-    for name, (use, extra) in OPTIONAL.items():
+    for name, (use, extra) in OPTIONAL_PACKAGES.items():
         found.append(_package(name, use, install_hint(extra), "limited"))
     return found
 
 
-def _package(name: str, use: str, remedy: str, without: Status) -> Finding:
+def _package(name: str, use: str, remedy: str, without: Status) -> Diagnosis:
     version = machine.version(name)
     if version:
-        return Finding("packages", name, "ok", version)
-    return Finding("packages", name, without, f"not installed ({use})", remedy)
+        return Diagnosis("packages", name, "ok", version)
+    return Diagnosis("packages", name, without, f"not installed ({use})", remedy)
 
 
-def _hardware() -> list[Finding]:
+def _hardware() -> list[Diagnosis]:
     memory, cores = machine.memory_gb(), machine.cores()
-    short = memory is not None and memory < MEMORY_GB
-    hint = f"campaigns need up to {MEMORY_GB:.0f} GB; use a smaller panel" if short else ""
+    short = memory is not None and memory < MIN_MEMORY_GB
+    hint = f"campaigns need up to {MIN_MEMORY_GB:.0f} GB; use a smaller panel" if short else ""
     folder, kernels = machine.kernels()
     compiled = f"{kernels} compiled in {folder}" if kernels else f"none yet in {folder}"
     later = "" if kernels else "the first run compiles them, once"
     return [
-        Finding("machine", "cores", "ok", str(cores)),
-        Finding("machine", "memory", "limited" if short else "ok", _gigabytes(memory), hint),
-        Finding("machine", "kernels", "ok", compiled, later),
+        Diagnosis("machine", "cores", "ok", str(cores)),
+        Diagnosis("machine", "memory", "limited" if short else "ok", _gigabytes(memory), hint),
+        Diagnosis("machine", "kernels", "ok", compiled, later),
     ]
 
 
-def _places(workspace: Path) -> list[Finding]:
-    free, refusal = machine.disk_free_gb(workspace), machine.writable(workspace)
-    full = free is not None and free < DISK_GB
+def _places(workspace: Path) -> list[Diagnosis]:
+    free, refusal = machine.disk_free_gb(workspace), machine.write_obstacle(workspace)
+    full = free is not None and free < MIN_DISK_GB
     return [
-        Finding(
+        Diagnosis(
             "workspace", "folder", "missing" if refusal else "ok", f"{workspace}: {refusal or 'writable'}",
             "choose another with --workspace DIR" if refusal else "",
         ),
-        Finding(
+        Diagnosis(
             "workspace", "disk", "limited" if full else "ok", f"{_gigabytes(free)} free",
-            f"free some space: a campaign needs up to {DISK_GB:.0f} GB" if full else "",
+            f"free some space: a campaign needs up to {MIN_DISK_GB:.0f} GB" if full else "",
         ),
     ]  # fmt: skip
 
 
-def _ledger(workspace: Path) -> list[Finding]:
+def _ledger(workspace: Path) -> list[Diagnosis]:
     """Ask the database that keeps a workspace's record, where one does."""
     from ...ledger import LedgerError
     from ...ledger.database.home import Home
@@ -162,56 +162,56 @@ def _ledger(workspace: Path) -> list[Finding]:
         home = Home.of(workspace)
         if not home.address:
             return []
-        return [Finding("workspace", "ledger", "ok", f"{home.address}: {home.server_version()}")]
+        return [Diagnosis("workspace", "ledger", "ok", f"{home.address}: {home.server_version()}")]
     except LedgerError as error:
-        return [Finding("workspace", "ledger", "missing", error.message, error.hint)]
+        return [Diagnosis("workspace", "ledger", "missing", error.message, error.hint)]
 
 
 def _gigabytes(amount: float | None) -> str:
     return "unknown" if amount is None else f"{amount:.1f} GB"
 
 
-def _models(file: Path | None) -> list[Finding]:
+def _models(file: Path | None) -> list[Diagnosis]:
     """Ask each configured model's address; no token is spent."""
     try:
         if file is None:
             there = [_model(health) for health in _probe(None)]
-            return [*there, *(_named() if ROUTER_FILE.is_file() else _found())]
-        named = named_models(file)
+            return [*there, *(_check_router_file() if ROUTER_FILE.is_file() else _check_discovered())]
+        named = read_models(file)
         if named.of_campaign:
             return [_model(health) for health in _probe(named.config)]
-        doubts = [Finding(_group(file), "words", "limited", told) for told in unheard_of(named.config)]
-        return [*(_routed(file, health) for health in _probe(named.config)), *doubts]
+        doubts = [Diagnosis(_group(file), "words", "limited", told) for told in find_unknown_words(named.config)]
+        return [*(_diagnose_router_model(file, health) for health in _probe(named.config)), *doubts]
     except ImportError as error:
-        return [Finding("models", "router", "missing", f"cannot be loaded: {error}", "install what is missing above")]
+        return [Diagnosis("models", "router", "missing", f"cannot be loaded: {error}", "install what is missing above")]
 
 
-def _named() -> list[Finding]:
+def _check_router_file() -> list[Diagnosis]:
     """Ask the models of the router.yaml that lies here; a mistake in it limits what `alphaloom route` can do, and nothing else."""
     from ...ledger import AlphaloomError
 
     try:
         return _models(ROUTER_FILE)
     except AlphaloomError as error:
-        return [Finding(_group(ROUTER_FILE), "file", "limited", error.message, error.hint or f"mend {ROUTER_FILE}")]
+        return [Diagnosis(_group(ROUTER_FILE), "file", "limited", error.message, error.hint or f"mend {ROUTER_FILE}")]
 
 
-def _found() -> list[Finding]:
+def _check_discovered() -> list[Diagnosis]:
     """Say which models `alphaloom route` takes where no file names any: providers with a key, and servers on this machine."""
     import os
 
-    from ...router.endpoints.discovery import found_models
+    from ...router.endpoints.discovery import find_models
 
-    found = found_models(os.environ)
+    found = find_models(os.environ)
     if not found:
         hint = "set a provider's key, serve a model here, or write router.yaml"
         return [
-            Finding(
+            Diagnosis(
                 "found without a file", "models", "limited", "no key of a provider, no server on this machine", hint
             )
         ]
     return [
-        Finding(
+        Diagnosis(
             "found without a file",
             f"{name} ({model.model})",
             "ok",
@@ -225,25 +225,25 @@ def _probe(named: RouterConfig | None) -> list[Health]:
     import asyncio
     import os
 
-    from ...router.endpoints.health import probe
+    from ...router.endpoints.health import probe_model
 
-    models = (named or _offline()).models
+    models = (named or _default_models()).models
 
     async def ask() -> list[Health]:
-        asked = [probe(name, model, {"offline"}, os.environ) for name, model in models.items()]
+        asked = [probe_model(name, model, {"offline"}, os.environ) for name, model in models.items()]
         return list(await asyncio.gather(*asked))
 
     return asyncio.run(ask())
 
 
-def _offline() -> RouterConfig:
+def _default_models() -> RouterConfig:
     """Return what a campaign asks whose file names no model."""
     from ...campaign import Settings
 
     return Settings.model_validate({}).models
 
 
-def _routed(file: Path, health: Health) -> Finding:
+def _diagnose_router_model(file: Path, health: Health) -> Diagnosis:
     """Tell of a model of a router.yaml: `alphaloom route` and programs ask it, a campaign asks those of its own file."""
     told = _model(health)
     hint = f"check {health.name} in {file}, its api_base and api_key_env" if told.hint else ""
@@ -251,17 +251,17 @@ def _routed(file: Path, health: Health) -> Finding:
 
 
 def _group(file: Path) -> str:
-    return f"{OF}{file}"
+    return f"{MODELS_PREFIX}{file}"
 
 
-def _model(health: Health) -> Finding:
+def _model(health: Health) -> Diagnosis:
     status: Status = "ok" if health.answers else "limited"
     word = {True: "answers", False: "does not answer", None: "not known"}[health.answers]
     hint = "" if health.answers else "check models in the campaign file, its api_base and api_key_env"
-    return Finding("models", f"{health.name} ({health.model})", status, f"{word}: {health.detail}", hint)
+    return Diagnosis("models", f"{health.name} ({health.model})", status, f"{word}: {health.detail}", hint)
 
 
-def _object(findings: Sequence[Finding]) -> dict[str, Any]:
+def _object(findings: Sequence[Diagnosis]) -> dict[str, Any]:
     return {
         "ok": all(finding.status != "missing" for finding in findings),
         "findings": [asdict(finding) for finding in findings],
@@ -269,7 +269,7 @@ def _object(findings: Sequence[Finding]) -> dict[str, Any]:
     }
 
 
-def _abilities(findings: Sequence[Finding]) -> dict[str, bool]:
+def _abilities(findings: Sequence[Diagnosis]) -> dict[str, bool]:
     """Say what can be done here, in the words of a user's wishes."""
     ready = all(finding.status != "missing" for finding in findings)
     status = {finding.name: finding.status for finding in findings}
@@ -284,15 +284,17 @@ def _abilities(findings: Sequence[Finding]) -> dict[str, bool]:
     return dict(zip(ABILITIES, able, strict=True))
 
 
-def _remedy(ability: str, findings: Sequence[Finding]) -> str:
+def _remedy(ability: str, findings: Sequence[Diagnosis]) -> str:
     """Say what to do for an ability that is missing; models that are named are to be mended, not named."""
     if ability in EXTRAS:
         return install_hint(EXTRAS[ability])
     named = [f for f in findings if f.group == "models" and "offline" not in f.name]
-    if ability != RESEARCH:
+    if ability != RESEARCH_ABILITY:
         return ABILITIES[ability]
     if not named:
-        elsewhere = next((f.group.removeprefix(OF) for f in findings if f.group.startswith(OF)), "")
+        elsewhere = next(
+            (f.group.removeprefix(MODELS_PREFIX) for f in findings if f.group.startswith(MODELS_PREFIX)), ""
+        )
         told = (
             f"the models of {elsewhere} answer `alphaloom route` and programs; a campaign asks those of its own file; "
         )
@@ -302,15 +304,15 @@ def _remedy(ability: str, findings: Sequence[Finding]) -> str:
     return f"{', '.join(f.name for f in named)} {'does' if len(named) == 1 else 'do'} not answer: start the server, or mend its api_base and key"
 
 
-def _print(findings: Sequence[Finding]) -> None:
+def _print(findings: Sequence[Diagnosis]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = answers()
+    console = stdout_console()
     for group in dict.fromkeys(finding.group for finding in findings):
         table = Table.grid(padding=(0, 2))
         for finding in (f for f in findings if f.group == group):
-            word, style = SIGNS[finding.status]
+            word, style = STATUS_SIGNS[finding.status]
             said = (
                 f"{finding.found}. To do: {finding.hint}" if finding.status != "ok" and finding.hint else finding.found
             )

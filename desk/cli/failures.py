@@ -9,16 +9,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .console import notices, print_object
+from .console import print_object, stderr_console
 
 if TYPE_CHECKING:
     import logging
 
     from rich.text import Text
 
-__all__ = ["BUDGET_ENDED", "INTERRUPTED", "InterruptionTold", "announce", "interrupted", "quiet_traces"]
+__all__ = [
+    "EXIT_BUDGET_ENDED",
+    "EXIT_INTERRUPTED",
+    "InterruptionReported",
+    "announce",
+    "quiet_traces",
+    "report_interruption",
+]
 
-REFUSED, USAGE, MISSING, BUDGET_ENDED, INTERRUPTED = 1, 2, 3, 4, 130
+EXIT_REFUSED, EXIT_USAGE, EXIT_MISSING, EXIT_BUDGET_ENDED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 SYSTEM_HINTS = {
     errno.ENOSPC: "The disk is full: free some space, then go on with: alphaloom resume latest",
     errno.EDQUOT: "The disk quota is used up: free some space, then go on with: alphaloom resume latest",
@@ -46,17 +53,17 @@ def announce(error: BaseException, *, as_json: bool) -> int:
     return code
 
 
-class InterruptionTold(Exception):
+class InterruptionReported(Exception):
     """A command was interrupted, and has said so with what to do next."""
 
 
-def interrupted(*, as_json: bool) -> int:
+def report_interruption(*, as_json: bool) -> int:
     """Say that a command was interrupted, and return the exit code."""
     if as_json:
-        print_object(_plain("interrupted", "interrupted", ""))
+        print_object(_make_record("interrupted", "interrupted", ""))
     else:
-        notices().print("interrupted")
-    return INTERRUPTED
+        stderr_console().print("interrupted")
+    return EXIT_INTERRUPTED
 
 
 def _record(error: Any) -> tuple[Record, int]:
@@ -64,41 +71,45 @@ def _record(error: Any) -> tuple[Record, int]:
 
     if isinstance(error, AlphaloomError):
         return dict(error.record()), error.exit_code
-    if _speaks(error):
+    if _is_own_error(error):
         return dict(error.record()), int(error.exit_code)
     if hasattr(error, "format_message"):
         path = getattr(getattr(error, "ctx", None), "command_path", None) or "alphaloom"
-        return _plain("usage", _in_words(str(error.format_message())), f"{path} --help lists what can be given."), USAGE
+        return _make_record(
+            "usage", _reword_usage(str(error.format_message())), f"{path} --help lists what can be given."
+        ), EXIT_USAGE
     hint = getattr(error, "hint", "") or (isinstance(error, OSError) and SYSTEM_HINTS.get(error.errno or 0))
     if isinstance(error, OSError) and hint:
         place = f": {error.filename}" if error.filename else ""
-        return _plain("system", f"{error.strerror}{place}", hint, field=error.filename), USAGE
+        return _make_record("system", f"{error.strerror}{place}", hint, field=error.filename), EXIT_USAGE
     if isinstance(error, MemoryError):
-        return _plain("memory", "This machine has too little memory for it.", "Use a smaller panel."), MISSING
-    return _internal(error), REFUSED
+        return _make_record(
+            "memory", "This machine has too little memory for it.", "Use a smaller panel."
+        ), EXIT_MISSING
+    return _internal_record(error), EXIT_REFUSED
 
 
-def _speaks(error: Any) -> bool:
+def _is_own_error(error: Any) -> bool:
     """Tell whether an error describes itself as ours do; the sandbox knows no other room, so its errors stand alone."""
     return callable(getattr(error, "record", None)) and hasattr(error, "exit_code")
 
 
-def _in_words(message: str) -> str:
+def _reword_usage(message: str) -> str:
     """Say a refused option without the parser's own words: a class of errors, and a form of dates for programs."""
     message = message.replace(": Value error, ", ": ")
     return message.replace("does not match the formats '%Y-%m-%d'", "is not a day of the calendar, such as 2017-12-29")
 
 
-def _plain(code: str, message: str, hint: str, *, field: object = None) -> Record:
+def _make_record(code: str, message: str, hint: str, *, field: object = None) -> Record:
     return {"code": code, "field": str(field or ""), "got": None, "allowed": None, "hint": hint, "message": message}
 
 
-def _internal(error: BaseException) -> Record:
+def _internal_record(error: BaseException) -> Record:
     """Describe a mistake of ours in one line; the stack goes into a file."""
     what = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
     kept = _keep_details(error)
     where = f"The details were written to {kept}" if kept else "The details could not be written anywhere."
-    return _plain("internal", f"internal error: {what}", where)
+    return _make_record("internal", f"internal error: {what}", where)
 
 
 def quiet_traces() -> None:
@@ -109,25 +120,25 @@ def quiet_traces() -> None:
     import logging
     import threading
 
-    sys.excepthook = lambda kind, error, _: _say(error)
-    threading.excepthook = lambda told: _say(told.exc_value or told.exc_type())
-    sys.unraisablehook = lambda told: _say(told.exc_value or told.exc_type())
+    sys.excepthook = lambda kind, error, _: _write_error_line(error)
+    threading.excepthook = lambda told: _write_error_line(told.exc_value or told.exc_type())
+    sys.unraisablehook = lambda told: _write_error_line(told.exc_value or told.exc_type())
     last = logging.StreamHandler()
     last.setLevel(logging.WARNING)
-    last.setFormatter(_one_line())
+    last.setFormatter(_make_formatter())
     logging.lastResort = last
 
 
-def _say(error: BaseException) -> None:
+def _write_error_line(error: BaseException) -> None:
     """Write one line on an error that no command waits for; where standard error is gone, nothing."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return
-    record = _internal(error)
+    record = _internal_record(error)
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(f"{record['message']}. {record['hint']}\n")
 
 
-def _one_line() -> logging.Formatter:
+def _make_formatter() -> logging.Formatter:
     """Return what writes a log record as one line, and its stack into a file."""
     import logging
 
@@ -137,7 +148,7 @@ def _one_line() -> logging.Formatter:
             said = record.getMessage().strip().partition("\n")[0]
             if not stack:
                 return said
-            kept = _kept(stack)
+            kept = _save_stack(stack)
             what = stack.strip().rpartition("\n")[2]
             return f"{said}: {what}" + (f" (details: {kept})" if kept else "")
 
@@ -147,10 +158,10 @@ def _one_line() -> logging.Formatter:
 def _keep_details(error: BaseException) -> Path | None:
     import traceback
 
-    return _kept("".join(traceback.format_exception(error)))
+    return _save_stack("".join(traceback.format_exception(error)))
 
 
-def _kept(stack: str) -> Path | None:
+def _save_stack(stack: str) -> Path | None:
     """Write a stack into a file of its own, for its owner alone; None where nothing can be written."""
     import tempfile
 
@@ -166,7 +177,7 @@ def _kept(stack: str) -> Path | None:
 def _print_block(record: Record, caret: Any) -> None:
     from rich.text import Text
 
-    console = notices()
+    console = stderr_console()
     message = str(record["message"] or record["code"])
     if record["code"] == "usage" and message.startswith("Usage:"):
         console.print(Text(message), soft_wrap=True)  # a command without arguments shows its help
@@ -183,10 +194,10 @@ def _print_block(record: Record, caret: Any) -> None:
 def _lines(record: Record, message: str) -> list[Text]:
     from rich.text import Text
 
-    from ..figures import generic
+    from ..figures import any_value
 
     shown = [
-        (name, generic(record[name])) for name in ("field", "got", "allowed") if record.get(name) not in (None, "")
+        (name, any_value(record[name])) for name in ("field", "got", "allowed") if record.get(name) not in (None, "")
     ]
     lines = [Text.assemble((f"  {name:<8} ", "dim"), value) for name, value in shown if value not in message]
     return lines + ([Text.assemble(("  hint     ", "dim"), str(record["hint"]))] if record.get("hint") else [])

@@ -11,21 +11,21 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Thread, current_thread, main_thread
 
-from .failures import INTERRUPTED
+from .failures import EXIT_INTERRUPTED
 
-__all__ = ["answered"]
+__all__ = ["answer_interrupts"]
 
-SOON_S = 0.3
+SELF_REPORT_SECONDS = 0.3
 """A command that ends within this says so itself."""
-DONE = b"\0"
-FIRST = "Ctrl-C: stopping when the step under way is done; what is on record is kept. Ctrl-C again ends at once."
-SECOND = "Ctrl-C: ended at once; what is on record is kept."
-CURSOR = "\x1b[?25h"
+DONE_BYTE = b"\0"
+FIRST_NOTICE = "Ctrl-C: stopping when the step under way is done; what is on record is kept. Ctrl-C again ends at once."
+SECOND_NOTICE = "Ctrl-C: ended at once; what is on record is kept."
+SHOW_CURSOR = "\x1b[?25h"
 """Shows the cursor of a terminal again, which a live display hides."""
 
 
 @contextmanager
-def answered() -> Iterator[None]:
+def answer_interrupts() -> Iterator[None]:
     """While a command runs, answer Ctrl-C on standard error.
 
     Python's own handler waits for the main thread, which may wait for a thread that computes. Therefore a thread reads the
@@ -43,7 +43,7 @@ def answered() -> Iterator[None]:
         yield
     finally:
         signal.set_wakeup_fd(before)
-        os.write(told, DONE)
+        os.write(told, DONE_BYTE)
         thread.join()
         os.close(told)
         os.close(heard)
@@ -51,28 +51,28 @@ def answered() -> Iterator[None]:
 
 def _watch(heard: int) -> None:
     count = 0
-    while (number := os.read(heard, 1)) not in (b"", DONE):
+    while (number := os.read(heard, 1)) not in (b"", DONE_BYTE):
         if number[0] != signal.SIGINT:
             continue
-        left = _unhandled()  # asked at once: a server that has ended gives the handler back
+        left = _is_unhandled()  # asked at once: a server that has ended gives the handler back
         count += 1
-        if count == 1 and not select.select([heard], [], [], SOON_S)[0]:
+        if count == 1 and not select.select([heard], [], [], SELF_REPORT_SECONDS)[0]:
             if left or sys.stderr.isatty():  # a client that ends a server reads no lines
-                _say(FIRST)
+                _write_notice(FIRST_NOTICE)
         elif count > 1 and left:
-            _say(SECOND)
-            os._exit(INTERRUPTED)
+            _write_notice(SECOND_NOTICE)
+            os._exit(EXIT_INTERRUPTED)
 
 
-def _unhandled() -> bool:
+def _is_unhandled() -> bool:
     """Tell whether Ctrl-C is left to Python or asyncio; a server that handles it ends what it has started."""
     handler = signal.getsignal(signal.SIGINT)
     of_asyncio = isinstance(handler, partial) and getattr(handler.func, "__module__", "").startswith("asyncio.")
     return handler is signal.default_int_handler or of_asyncio
 
 
-def _say(text: str) -> None:
+def _write_notice(text: str) -> None:
     """Write a line at once, whatever the main thread is writing."""
-    shown = f"\r{CURSOR}{text}\r\n" if sys.stderr.isatty() else f"{text}\n"
+    shown = f"\r{SHOW_CURSOR}{text}\r\n" if sys.stderr.isatty() else f"{text}\n"
     with suppress(OSError, ValueError):  # nobody reads it, or a test has replaced the stream
         os.write(sys.stderr.fileno(), shown.encode())

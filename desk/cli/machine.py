@@ -7,9 +7,9 @@ import shutil
 import sys
 from pathlib import Path
 
-__all__ = ["cores", "disk_free_gb", "kernels", "memory_gb", "python", "version", "writable"]
+__all__ = ["cores", "disk_free_gb", "kernels", "memory_gb", "python", "version", "write_obstacle"]
 
-GB = 1e9
+BYTES_PER_GB = 1e9
 
 
 def python() -> str:
@@ -37,7 +37,7 @@ def cores() -> int:
 def memory_gb() -> float | None:
     """Return the memory of the machine."""
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GB
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / BYTES_PER_GB
     except (AttributeError, ValueError, OSError):
         return None
 
@@ -45,17 +45,17 @@ def memory_gb() -> float | None:
 def disk_free_gb(place: Path) -> float | None:
     """Return the free space where a folder is, or would be."""
     try:
-        return shutil.disk_usage(_existing(place)).free / GB
+        return shutil.disk_usage(_nearest_folder(place)).free / BYTES_PER_GB
     except OSError:
         return None
 
 
-def writable(place: Path) -> str | None:
+def write_obstacle(place: Path) -> str | None:
     """Return why nothing can be written to a folder, or None when it can."""
     import tempfile
 
     try:
-        with tempfile.TemporaryFile(dir=_existing(place)):
+        with tempfile.TemporaryFile(dir=_nearest_folder(place)):
             return None
     except OSError as error:
         return error.strerror or str(error)
@@ -69,7 +69,7 @@ def kernels() -> tuple[Path, int]:
     return folder, sum(1 for _ in folder.rglob("*.nbi")) if folder.is_dir() else 0
 
 
-def _existing(place: Path) -> Path:
+def _nearest_folder(place: Path) -> Path:
     """Return the folder itself, or the nearest one above it that exists."""
     place = place.resolve()
     return next(folder for folder in (place, *place.parents) if folder.exists())

@@ -28,8 +28,8 @@ from .factor import sandbox as sandboxing
 from .factor import score as scoring
 from .factor import similar
 from .factor.formula_command import FormulaCommand
-from .failures import INTERRUPTED, InterruptionTold, announce, interrupted, quiet_traces
-from .interrupt import answered
+from .failures import EXIT_INTERRUPTED, InterruptionReported, announce, quiet_traces, report_interruption
+from .interrupt import answer_interrupts
 from .library import commands as library
 from .market import audit as auditing
 from .models import commands as models
@@ -38,7 +38,7 @@ from .news import commands as news
 from .serve import calls, tokens
 from .serve import serve as serving
 
-__all__ = ["main", "outcome"]
+__all__ = ["main", "run_command"]
 
 EPILOG = "Exit codes: 0 done, 1 refused, 2 bad input, 3 a capability is missing, 4 a budget ended, 130 interrupted or stopped."
 
@@ -81,7 +81,7 @@ app.command(short_help="Write a commented campaign file.")(starting.init)
 app.command(short_help="Say what this machine can do.")(doctoring.doctor)
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         from ... import __version__
 
@@ -90,8 +90,10 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback(epilog=EPILOG)
-def _front(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+def _root_callback(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+    ] = False,
 ) -> None:
     """Alpha research by agents that can be believed."""
 
@@ -102,22 +104,22 @@ def _command() -> Callable[..., Any]:
     return typer.main.get_command(app)
 
 
-def outcome(arguments: Sequence[str]) -> int:
+def run_command(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; every error has been told by then."""
     try:
-        with answered():
+        with answer_interrupts():
             code = _command()(list(arguments), prog_name="alphaloom", standalone_mode=False)
     except BrokenPipeError:
         _stop_writing()
         return 1
-    except InterruptionTold:
-        return INTERRUPTED
+    except InterruptionReported:
+        return EXIT_INTERRUPTED
     except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
+        code = EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the one place where every error becomes words
         return announce(error, as_json="--json" in arguments)
-    if code == INTERRUPTED:  # which typer makes of an interruption
-        return interrupted(as_json="--json" in arguments)
+    if code == EXIT_INTERRUPTED:  # which typer makes of an interruption
+        return report_interruption(as_json="--json" in arguments)
     return code if isinstance(code, int) else 0
 
 
@@ -128,7 +130,7 @@ def _stop_writing() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _warned(message: Warning | str, *_: object, **__: object) -> str:
+def _format_warning(message: Warning | str, *_: object, **__: object) -> str:
     """Say a warning without the place in our code that it came from."""
     return f"warning: {message}\n"
 
@@ -139,8 +141,8 @@ def main() -> None:
     The interpreter's last garbage collection takes seconds after a campaign (10 s on a busy machine) and frees nothing that
     the end of the process does not: everything is frozen before.
     """
-    warnings.formatwarning = _warned
+    warnings.formatwarning = _format_warning
     quiet_traces()
-    code = outcome(sys.argv[1:])
+    code = run_command(sys.argv[1:])
     gc.freeze()
     sys.exit(code)

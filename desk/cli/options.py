@@ -14,11 +14,11 @@ __all__ = [
     "By",
     "CampaignFile",
     "Ceiling",
-    "Dialect",
+    "DialectOption",
     "Executor",
-    "Fields",
+    "FieldsOption",
     "FormulaFile",
-    "Groups",
+    "GroupsOption",
     "LedgerAddress",
     "Overrides",
     "PanelFile",
@@ -27,14 +27,14 @@ __all__ = [
     "SectorsFile",
     "Seed",
     "Workspace",
-    "readable",
-    "there",
+    "check_campaign_file",
+    "check_file_exists",
 ]
 
 DIALECTS = "alphaloom, worldquant, qlib, alphaagent, alphagen or factorminer"
 
 
-def there(file: Path | None) -> Path | None:
+def check_file_exists(file: Path | None) -> Path | None:
     """Refuse a file of prices or sectors that is missing, before a command imports what takes seconds to load."""
     if file is not None and not file.exists():
         from ...market.errors import refuse_missing
@@ -43,7 +43,7 @@ def there(file: Path | None) -> Path | None:
     return file
 
 
-def readable(file: Path | None) -> Path | None:
+def check_campaign_file(file: Path | None) -> Path | None:
     """Refuse a campaign file that is missing or no YAML, before a command imports what takes seconds to load."""
     if file is not None:
         from ...ledger.files.yaml_text import read_text
@@ -55,13 +55,15 @@ def readable(file: Path | None) -> Path | None:
 PanelFile = Annotated[
     Path | None,
     typer.Option(
-        "--panel", callback=there, help="Prices, Parquet or CSV: date, symbol, open, high, low, close, volume."
+        "--panel",
+        callback=check_file_exists,
+        help="Prices, Parquet or CSV: date, symbol, open, high, low, close, volume.",
     ),
 ]
 SectorsFile = Annotated[
     Path | None,
     typer.Option(
-        "--sectors", callback=there,
+        "--sectors", callback=check_file_exists,
         help='Sectors, Parquet or CSV: symbol, sector; a symbol without a row is in the group "unknown".',
     ),
 ]  # fmt: skip
@@ -86,7 +88,7 @@ CampaignFile = Annotated[
     typer.Option(
         "--campaign",
         metavar="FILE",
-        callback=readable,
+        callback=check_campaign_file,
         help="Data, windows, costs and budget as in this campaign file.",
     ),
 ]
@@ -109,7 +111,7 @@ Overrides = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does it; your login name by default.")]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its folder, or latest.")]
-Dialect = Annotated[str, typer.Option("--dialect", metavar="NAME", help=f"The formula's language: {DIALECTS}.")]
+DialectOption = Annotated[str, typer.Option("--dialect", metavar="NAME", help=f"The formula's language: {DIALECTS}.")]
 Executor = Annotated[
     str | None,
     typer.Option(
@@ -128,9 +130,9 @@ FormulaFile = Annotated[
         "--file", metavar="FILE", help="One formula a line, perhaps 'name: formula'; # begins a comment; - is stdin."
     ),
 ]
-Fields = Annotated[
+FieldsOption = Annotated[
     str | None, typer.Option("--fields", metavar="NAME,...", help="Further columns of your panel that may be read.")
 ]
-Groups = Annotated[
+GroupsOption = Annotated[
     str | None, typer.Option("--groups", metavar="NAME,...", help="Further groupings of your panel, beside sector.")
 ]

@@ -8,22 +8,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ...campaign import WORKSPACE, Settings
-from ...evaluation import Bench, Evaluator, stress_on_search
+from ...evaluation import Evaluator, PanelContext, stress_on_search
 from ...evidence import Claim, Proposal
 from ...evidence.code.sandbox import Jail
 from ...factors import parse
 from ...ledger import Ledger, Run, digest, read_settings
-from ...search.constraints import Mandate
-from .data_options import Place
+from ...search.constraints import SearchConstraints
+from .data_options import DataOptions
 from .errors import GateRefused
 
 __all__ = ["data_of", "score_factor", "settings_at"]
 
-BY_HAND = "submitted by hand, with no hypothesis but its own direction on the search window"
+NO_HYPOTHESIS_NOTE = "submitted by hand, with no hypothesis but its own direction on the search window"
 
 
 @contextmanager
-def opened(purpose: str, place: Place, *, recorded: bool) -> Iterator[Evaluator]:
+def open_evaluator(purpose: str, place: DataOptions, *, recorded: bool) -> Iterator[Evaluator]:
     """Open an evaluation service by a campaign file's rules, or by the default ones on the synthetic market.
 
     Only what records something becomes a run of the workspace; a plain score fixes no windows and writes no run.
@@ -34,9 +34,9 @@ def opened(purpose: str, place: Place, *, recorded: bool) -> Iterator[Evaluator]
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=lambda: datetime.now(UTC)))
         jail = stack.enter_context(Jail(settings.sandbox)).ready()
-        bench = Bench.set_up(panel, ledger, settings.evidence, dataset, store=recorded, runner=jail)
+        bench = PanelContext.set_up(panel, ledger, settings.evidence, dataset, store=recorded, runner=jail)
         name = f"{clock:%Y%m%d-%H%M%S}-{purpose}-{digest(clock.isoformat())[:4]}"
-        limits = Mandate(settings.steer.fields, settings.steer.avoid)
+        limits = SearchConstraints(settings.steer.fields, settings.steer.avoid)
         evaluator = bench.evaluator(name, settings.budget, mandate=limits)
         if not recorded:
             yield evaluator
@@ -50,7 +50,7 @@ def opened(purpose: str, place: Place, *, recorded: bool) -> Iterator[Evaluator]
         ledger.finish_run(name, "done")
 
 
-def settings_at(place: Place) -> Settings:
+def settings_at(place: DataOptions) -> Settings:
     """Return the file's settings with the data that a person names before the file's, or the default ones."""
     settings = read_settings(place.campaign, Settings) if place.campaign else Settings()
     market = settings.market.beside(place.campaign.parent) if place.campaign else settings.market
@@ -59,7 +59,7 @@ def settings_at(place: Place) -> Settings:
     return found.model_copy(update={"sandbox": sandbox})
 
 
-def data_of(place: Place, evaluator: Evaluator) -> dict[str, Any]:
+def data_of(place: DataOptions, evaluator: Evaluator) -> dict[str, Any]:
     """Return which prices an evaluator works on: a file's, or those of the synthetic market."""
     settings, panel = settings_at(place), evaluator.panel
     file = settings.market.panel
@@ -75,7 +75,7 @@ def data_of(place: Place, evaluator: Evaluator) -> dict[str, Any]:
 
 
 def score_factor(
-    text: str, place: Place, *, gate: bool, dialect: str = "alphaloom", stress: bool = False
+    text: str, place: DataOptions, *, gate: bool, dialect: str = "alphaloom", stress: bool = False
 ) -> dict[str, Any]:
     """Return a factor's sheet on the search window and the costs in it; with `gate`, spend a trial on a verdict.
 
@@ -97,27 +97,27 @@ def score_factor(
         )  # fmt: skip
     if place.panel is None and place.campaign is None:
         parse(text, dialect=dialect)  # the synthetic market has the standard fields: a typo need not wait for it
-    with opened("score", place, recorded=gate) as evaluator:
+    with open_evaluator("score", place, recorded=gate) as evaluator:
         sheet = evaluator.score(text, dialect)
         told = {**sheet, "data": data_of(place, evaluator), "costs": evaluator.settings.costs.model_dump(mode="json")}
         if stress:
-            told["stress"] = _stressed(evaluator, text, dialect)
-        return {**told, "gate": _gated(evaluator, text, sheet)} if gate else told
+            told["stress"] = _stress_factor(evaluator, text, dialect)
+        return {**told, "gate": _submit_to_gate(evaluator, text, sheet)} if gate else told
 
 
-def _stressed(evaluator: Evaluator, text: str, dialect: str) -> dict[str, Any]:
+def _stress_factor(evaluator: Evaluator, text: str, dialect: str) -> dict[str, Any]:
     """Return one factor's record under stress, with the rule and the days beside it."""
     found = stress_on_search(evaluator, [evaluator.read(text, dialect)])
     (record,) = found.pop("factors").values()
     return {**found, **record}
 
 
-def _gated(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> dict[str, Any]:
+def _submit_to_gate(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> dict[str, Any]:
     """Return the verdict, with its numbers: a person who spends a trial by hand may see what it showed."""
     direction = -1 if (sheet["rank_ic"] or 0.0) < 0 else 1
     horizon = evaluator.settings.horizon_days
     fields = tuple(sorted(evaluator.read(text).fields))
-    claim = Claim(f"by-hand-{sheet['id']}", "by hand", BY_HAND, direction, horizon, fields)
+    claim = Claim(f"by-hand-{sheet['id']}", "by hand", NO_HYPOTHESIS_NOTE, direction, horizon, fields)
     answer = evaluator.propose(Proposal(text, claim, "by-hand"))
     if not answer["ok"]:
         said = "; ".join(error["message"] for error in answer["errors"])

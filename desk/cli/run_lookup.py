@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from .console import notices
+from .console import stderr_console
 
-__all__ = ["WORKSPACE", "located", "run_folder"]
+__all__ = ["DEFAULT_WORKSPACE", "locate_run", "run_folder"]
 
-WORKSPACE = Path(".alphaloom")
+DEFAULT_WORKSPACE = Path(".alphaloom")
 
 
-def located(run: str, workspace: Path | None) -> tuple[str, Path]:
+def locate_run(run: str, workspace: Path | None) -> tuple[str, Path]:
     """Return a run's name and the workspace to look in; a run's folder names both.
 
     Raises
@@ -23,7 +23,7 @@ def located(run: str, workspace: Path | None) -> tuple[str, Path]:
     folder = Path(run).resolve()
     if folder.is_dir() and folder.parent.name == "runs":
         return folder.name, folder.parent.parent
-    place = workspace or WORKSPACE
+    place = workspace or DEFAULT_WORKSPACE
     if not place.is_dir():
         from ...ledger import UnknownRun
 
@@ -36,9 +36,13 @@ def located(run: str, workspace: Path | None) -> tuple[str, Path]:
 def _refuse_folder_of_workspaces(run: str, place: Path) -> None:
     """Name the workspaces below a folder that is none itself: `make demo` makes a new one for each run."""
     from ...ledger import UnknownRun
-    from ...ledger.database.home import begun
+    from ...ledger.database.home import has_record
 
-    below = [] if begun(place) else sorted(folder for folder in place.iterdir() if folder.is_dir() and begun(folder))
+    below = (
+        []
+        if has_record(place)
+        else sorted(folder for folder in place.iterdir() if folder.is_dir() and has_record(folder))
+    )
     if below:
         raise UnknownRun(
             f"{place} is no workspace, but holds {len(below)}: {', '.join(folder.name for folder in below[-3:])}.",
@@ -58,23 +62,25 @@ def run_folder(run: str, workspace: Path | None) -> Path:
     ChangedFile
         When a file of the run is not the one whose digest the ledger recorded.
     """
-    from ...evaluation import named
+    from ...evaluation import find_campaign
     from ...ledger import Ledger
 
     given = Path(run)
-    if (given / "results.json").is_file() and not _in_workspace(given.resolve()):
-        notices().print(f"note: {given} lies in no workspace: its files were compared with no record", soft_wrap=True)
+    if (given / "results.json").is_file() and not _is_in_workspace(given.resolve()):
+        stderr_console().print(
+            f"note: {given} lies in no workspace: its files were compared with no record", soft_wrap=True
+        )
         return given
-    name, place = located(run, workspace)
+    name, place = locate_run(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        found = named(ledger, name).id
+        found = find_campaign(ledger, name).id
         for file in ledger.check_files(found):
-            notices().print(f"note: {file}: no digest recorded by the version that wrote it", soft_wrap=True)
+            stderr_console().print(f"note: {file}: no digest recorded by the version that wrote it", soft_wrap=True)
         return ledger.files(found)
 
 
-def _in_workspace(folder: Path) -> bool:
+def _is_in_workspace(folder: Path) -> bool:
     """Tell whether a run's folder lies in a workspace that has a record."""
-    from ...ledger.database.home import begun
+    from ...ledger.database.home import has_record
 
-    return folder.parent.name == "runs" and begun(folder.parent.parent)
+    return folder.parent.name == "runs" and has_record(folder.parent.parent)

@@ -7,25 +7,29 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from ..figures import DASH, beside, chance, count, generic, number, percent, points
+from ..figures import DASH, any_value, basis_points, count, describe_added_value, number, p_value_text, percent
 from ..profile import profile_rows
-from .plots import Bars, Line, LineChart, bar_chart, line_chart
-from .request import misgivings
+from .plots import Bars, Curve, LineChart, bar_chart, line_chart
+from .request import collect_doubts
 
-__all__ = ["Card", "Reason", "card", "deciding"]
+__all__ = ["Card", "GateStep", "card", "find_deciding_step"]
 
-DEFLATED = {"by_trials": "deflated Sharpe, trials", "by_evaluations": "… evaluations", "by_clusters": "… clusters"}
+DEFLATED_LABELS = {
+    "by_trials": "deflated Sharpe, trials",
+    "by_evaluations": "… evaluations",
+    "by_clusters": "… clusters",
+}
 DEFLATED_MEANS = (
     "The deflated Sharpe is of this factor's own book after costs, as if it were the best of so many tries: all evaluated ones were "
     "chosen from on search days, and the gate tests the RankIC on selection days. It decides nothing, and a low one beside an "
     "acceptance says that the book alone is no proof."
 )
-NO_MERIT = 0.005
+MIN_MERIT_CHANCE = 0.005
 """Chance that a Sharpe ratio is more than the luckiest of so many tries, below which it is said to be less."""
 
 
 @dataclass(frozen=True)
-class Reason:
+class GateStep:
     """One step of the gate; `mark` is passed, failed or shown (a step that never blocks)."""
 
     step: str
@@ -51,7 +55,7 @@ class Card:
     quintiles: str
     decay: str
     years: str
-    reasons: Sequence[Reason]
+    reasons: Sequence[GateStep]
     doubts: Sequence[str]
     warnings: Sequence[str]
     deflated: str
@@ -78,13 +82,13 @@ def card(entry: Mapping[str, Any], curve: Mapping[str, Any], boundary: str | Non
         years=_years(search, selection),
         reasons=[_reason(item) for item in entry.get("reasons") or ()],
         doubts=[str(item.get("message") or item.get("code")) for item in search.get("weaknesses") or ()]
-        + list(misgivings(entry)),
+        + list(collect_doubts(entry)),
         warnings=_warnings(search, selection),
         deflated=DEFLATED_MEANS if selection.get("deflated_sharpe") else "",
     )
 
 
-def deciding(entry: Mapping[str, Any]) -> Reason | None:
+def find_deciding_step(entry: Mapping[str, Any]) -> GateStep | None:
     """Return the step that refused an entry: the first that failed."""
     return next((reason for reason in map(_reason, entry.get("reasons") or ()) if reason.mark == "failed"), None)
 
@@ -96,16 +100,16 @@ def _facts(entry: Mapping[str, Any], hypothesis: Mapping[str, Any]) -> list[tupl
         ("largest correlation with the library at the close", number(entry.get("library_correlation"), 2, sign=True)),
     ]
     if entry.get("incremental"):
-        facts.append(("beside the library, on search", beside(entry["incremental"])))
+        facts.append(("beside the library, on search", describe_added_value(entry["incremental"])))
     facts += profile_rows({key: value for key, value in (entry.get("profile") or {}).items() if key != "decay"})
     rank_ic = ((entry.get("metrics") or {}).get("search") or {}).get("rank_ic")
     if rank_ic is not None and rank_ic < 0:
         facts.append(("held", "reversed: its low values are bought"))
     if hypothesis:
         facts.append(("expected", direction.get(hypothesis.get("direction", 0), DASH)))
-        facts.append(("over", f"{generic(hypothesis.get('horizon_days'))} days"))
+        facts.append(("over", f"{any_value(hypothesis.get('horizon_days'))} days"))
     if hypothesis.get("refuted_by"):
-        facts.append(("would be refuted by", generic(hypothesis["refuted_by"])))
+        facts.append(("would be refuted by", any_value(hypothesis["refuted_by"])))
     return facts
 
 
@@ -113,46 +117,49 @@ def _measures(search: Mapping[str, Any], selection: Mapping[str, Any]) -> list[t
     rows = [
         ("RankIC a day", [number(w.get("rank_ic"), 4, sign=True) for w in (search, selection)]),
         ("t, Newey-West", [number(w.get("t"), 2, sign=True) for w in (search, selection)]),
-        ("p, one-sided, of a mean constant in the window", [chance(w.get("p_value")) for w in (search, selection)]),
+        (
+            "p, one-sided, of a mean constant in the window",
+            [p_value_text(w.get("p_value")) for w in (search, selection)],
+        ),
         ("IC", [number(w.get("ic"), 4, sign=True) for w in (search, selection)]),
         ("ICIR, of RankIC", [number(w.get("icir"), 2, sign=True) for w in (search, selection)]),
         ("turnover a day", [percent(w.get("turnover")) for w in (search, selection)]),
         ("Sharpe before costs", [number(w.get("gross_sharpe"), 2, sign=True) for w in (search, selection)]),
         ("Sharpe after costs", [number(w.get("net_sharpe"), 2, sign=True) for w in (search, selection)]),
-        *_deflated(search, selection),
+        *_deflated_rows(search, selection),
         ("coverage", [percent(w.get("coverage"), 0) for w in (search, selection)]),
         ("days", [count(w.get("days")) for w in (search, selection)]),
     ]
     return [(label, left, right) for label, (left, right) in rows if (left, right) != (DASH, DASH)]
 
 
-def _deflated(*windows: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+def _deflated_rows(*windows: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """Return the deflated Sharpe with every count: trials, factors that were evaluated, and clusters of them."""
     found = [value if isinstance(value := w.get("deflated_sharpe"), Mapping) else {"by_trials": value} for w in windows]
-    return [(label, [_chance_of_merit(row.get(key)) for row in found]) for key, label in DEFLATED.items()]
+    return [(label, [_chance_of_merit(row.get(key)) for row in found]) for key, label in DEFLATED_LABELS.items()]
 
 
 def _chance_of_merit(share: float | None) -> str:
     """Return a deflated Sharpe ratio as the chance that it is; one near zero with what that says."""
     said = percent(share, 0).replace(" ", "\N{NO-BREAK SPACE}")  # the cell may be folded, the figure may not
-    return f"{said}, below the best expected by chance" if share is not None and share < NO_MERIT else said
+    return f"{said}, below the best expected by chance" if share is not None and share < MIN_MERIT_CHANCE else said
 
 
 def _cumulative(curve: Mapping[str, Any], boundary: str | None) -> str:
-    lines: list[Line] = []
+    lines: list[Curve] = []
     total = 0.0
     for kind in ("search", "selection"):
         window = curve.get(kind) or {}
-        days, values = _summed(window, total)
+        days, values = _accumulate_days(window, total)
         if values:
             total = values[-1]
-            lines.append(Line(kind, days, values))
+            lines.append(Curve(kind, days, values))
     reached = boundary is not None and any(line.kind == "selection" for line in lines)
     marks = [(date.fromisoformat(boundary), "selection")] if boundary and reached else []
     return line_chart(LineChart("Cumulative daily RankIC", lines, lambda value: number(value, 0), marks))
 
 
-def _summed(window: Mapping[str, Any], start: float) -> tuple[list[date], list[float]]:
+def _accumulate_days(window: Mapping[str, Any], start: float) -> tuple[list[date], list[float]]:
     """Add up the daily values; a day without one adds nothing and is not drawn."""
     days: list[date] = []
     values: list[float] = []
@@ -176,7 +183,7 @@ def _quintiles(search: Mapping[str, Any], selection: Mapping[str, Any]) -> str:
     names = ["low", "2", "3", "4", "high"]
     rows = [list(window.get("quantile_returns") or []) for window in (search, selection)]
     padded = [row if len(row) == len(names) else [None] * len(names) for row in rows]
-    return bar_chart(Bars("Mean return by quintile", names, _series(*padded), points))
+    return bar_chart(Bars("Mean return by quintile", names, _series(*padded), basis_points))
 
 
 def _decay(search: Mapping[str, Any], selection: Mapping[str, Any]) -> str:
@@ -192,13 +199,13 @@ def _years(search: Mapping[str, Any], selection: Mapping[str, Any]) -> str:
     return bar_chart(Bars("RankIC by year", short, _series(*rows), lambda value: number(value, 3)))
 
 
-def _reason(item: Mapping[str, Any]) -> Reason:
+def _reason(item: Mapping[str, Any]) -> GateStep:
     passed = item.get("passed")
     mark = "shown" if passed is None else "passed" if passed else "failed"
     numbers = item.get("numbers") or {}
     pairs = numbers.items() if isinstance(numbers, Mapping) else enumerate(numbers)
-    shown = [(str(key).replace("_", " "), generic(value)) for key, value in pairs]
-    return Reason(str(item.get("step") or ""), mark, str(item.get("message") or ""), shown)
+    shown = [(str(key).replace("_", " "), any_value(value)) for key, value in pairs]
+    return GateStep(str(item.get("step") or ""), mark, str(item.get("message") or ""), shown)
 
 
 def _warnings(*windows: Mapping[str, Any]) -> list[str]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from ..figures import chance, count, generic, ids, money, number, percent
-from .plots import Line, LineChart, line_chart
+from ..figures import any_value, count, money, number, p_value_text, percent, short_id
+from .plots import Curve, LineChart, line_chart
 from .svg import Frame
 
 __all__ = [
-    "Book",
+    "BookFigures",
     "Risk",
     "book",
     "exam",
@@ -20,18 +20,18 @@ __all__ = [
     "exam_sentence",
     "openings",
     "risk",
-    "spend",
     "spend_by_role",
+    "spend_facts",
 ]
 
-SHOWN_REFUSED = 30
-FLATTERED = (
+MAX_REFUSED_SIGNALS_SHOWN = 30
+FLATTERED_NOTE = (
     "These are the selection days, the ones on which the book's factors were accepted, so its figures flatter: luck on "
     "these days helped to choose them."
 )
-UNCHECKED = " No sealed day was opened to check."
-CHECKED = " The sealed days were opened later; what they said stands beside it."
-SHARES = ("annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "borrow_paid")
+UNCHECKED_NOTE = " No sealed day was opened to check."
+CHECKED_NOTE = " The sealed days were opened later; what they said stands beside it."
+PERCENT_KEYS = ("annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "borrow_paid")
 BOOK_WORDS = {
     "window": "on the window",
     "accepted_on_these_days": "its factors were accepted on these days",
@@ -48,7 +48,7 @@ Facts = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Book:
+class BookFigures:
     """What trading the combination would have given."""
 
     facts: Facts
@@ -78,13 +78,13 @@ def exam(sealed: Mapping[str, Any] | None) -> Facts:
     return [
         ("RankIC", number(sealed.get("rank_ic"), 4, sign=True)),
         ("t", number(sealed.get("t"), 2, sign=True)),
-        *([(_tested(sealed), chance(sealed["p_value"]))] if "p_value" in sealed else []),
+        *([(_p_value_label(sealed), p_value_text(sealed["p_value"]))] if "p_value" in sealed else []),
         ("days", count(sealed.get("days"))),
         ("opening", f"no. {count(sealed.get('number'))}"),
     ]
 
 
-def _tested(sealed: Mapping[str, Any]) -> str:
+def _p_value_label(sealed: Mapping[str, Any]) -> str:
     """Name the p-value; t beside it is of the labels, so another test is named."""
     of = ", of what is held" if sealed.get("test") == "held" else ""
     return f"p, one-sided{of}, of a mean constant in the window"
@@ -94,16 +94,16 @@ def exam_of_each(sealed: Mapping[str, Any] | None) -> list[Sequence[str]]:
     """Return a line for each accepted factor, in the direction in which it is held: id, RankIC, t, p."""
     return [
         (
-            ids(name),
-            f"RankIC {number(_held(each), 4, sign=True)}",
+            short_id(name),
+            f"RankIC {number(_directed_ic(each), 4, sign=True)}",
             f"t {number((each.get('t') or 0.0) * each['sign'], 2, sign=True)}",
-            f"p {chance(each.get('p_value'))}",
+            f"p {p_value_text(each.get('p_value'))}",
         )
         for name, each in sorted(((sealed or {}).get("factors") or {}).items())
     ]
 
 
-def _held(line: Mapping[str, Any]) -> float | None:
+def _directed_ic(line: Mapping[str, Any]) -> float | None:
     """Return a factor's RankIC in the direction in which it is held."""
     return None if line.get("rank_ic") is None else line["rank_ic"] * line["sign"]
 
@@ -129,16 +129,18 @@ def exam_sentence(sealed: Mapping[str, Any] | None) -> str:
     return (first if sealed.get("number") == 1 else again) + why
 
 
-def book(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Book | None:
+def book(results: Mapping[str, Any], curves: Mapping[str, Any]) -> BookFigures | None:
     """Return the book, if anything was accepted that could be traded."""
     figures, curve = results.get("book"), curves.get("book") or {}
     if not figures:
         return None
     weights = _weights(results.get("combination"))
     if figures.get("unavailable"):
-        return Book([], "", f"{figures['unavailable']}. {figures.get('hint') or ''}".strip(), None, None, weights)
+        return BookFigures(
+            [], "", f"{figures['unavailable']}. {figures.get('hint') or ''}".strip(), None, None, weights
+        )
     days = [date.fromisoformat(day) for day in curve.get("dates") or ()]
-    return Book(
+    return BookFigures(
         _book_facts(figures),
         book_caution(figures, results.get("sealed")),
         "",
@@ -152,7 +154,7 @@ def book_caution(figures: Mapping[str, Any], sealed: Mapping[str, Any] | None) -
     """Return in words which days the book was traded on, and what that makes of its figures."""
     window = figures.get("window")
     if window == "selection":
-        return FLATTERED + (CHECKED if (sealed or {}).get("opened") else UNCHECKED)
+        return FLATTERED_NOTE + (CHECKED_NOTE if (sealed or {}).get("opened") else UNCHECKED_NOTE)
     if window != "sealed":
         return "It is not recorded on which days this book was traded."
     number = (sealed or {}).get("number")
@@ -163,22 +165,22 @@ def book_caution(figures: Mapping[str, Any], sealed: Mapping[str, Any] | None) -
 
 def _book_facts(book: Mapping[str, Any]) -> Facts:
     known = [
-        (word, percent(book[key]) if key in SHARES else generic(book[key]))
+        (word, percent(book[key]) if key in PERCENT_KEYS else any_value(book[key]))
         for key, word in BOOK_WORDS.items()
         if key in book
     ]
-    return known + [(key.replace("_", " "), generic(value)) for key, value in book.items() if key not in BOOK_WORDS]
+    return known + [(key.replace("_", " "), any_value(value)) for key, value in book.items() if key not in BOOK_WORDS]
 
 
 def _equity(days: Sequence[date], curve: Mapping[str, Any]) -> str:
-    line = Line("book", days, curve.get("equity") or [])
+    line = Curve("book", days, curve.get("equity") or [])
     start = float(line.values[0]) if line.values else 1.0
-    return line_chart(LineChart("Equity after costs", [line], generic, frame=Frame(960, 200), base=start))
+    return line_chart(LineChart("Equity after costs", [line], any_value, frame=Frame(960, 200), base=start))
 
 
 def _drawdown(days: Sequence[date], curve: Mapping[str, Any]) -> str:
     falls = [-abs(float(value)) for value in curve.get("drawdown") or ()]
-    line = Line("drawdown", days, falls, filled=True)
+    line = Curve("drawdown", days, falls, filled=True)
     chart = LineChart("Drawdown", [line], lambda value: percent(value, 0), frame=Frame(960, 110))
     return line_chart(chart)
 
@@ -188,7 +190,7 @@ def _weights(combination: Mapping[str, Any] | None) -> Facts:
         return []
     factors, weights = combination.get("factors") or (), combination.get("weights") or ()
     pairs = weights.items() if isinstance(weights, Mapping) else zip(factors, weights, strict=False)
-    return [(ids(factor), number(weight, 3, sign=True)) for factor, weight in pairs]
+    return [(short_id(factor), number(weight, 3, sign=True)) for factor, weight in pairs]
 
 
 def risk(signals: Mapping[str, Any] | None) -> Risk | None:
@@ -200,34 +202,38 @@ def risk(signals: Mapping[str, Any] | None) -> Risk | None:
         facts=[
             ("signals approved", count(signals.get("approved"))),
             ("signals refused", count(signals.get("refused"))),
-            ("for", _for_day(signals)),
+            ("for", _describe_day(signals)),
         ],
         bounds=str(signals.get("bounds") or ""),
         withheld=[str(name) for name in signals.get("withheld_for") or ()],
-        refused=[_refused(ruling) for ruling in refused[:SHOWN_REFUSED]],
-        more=f"and {len(refused) - SHOWN_REFUSED:,} more" if len(refused) > SHOWN_REFUSED else "",
+        refused=[_refused_row(ruling) for ruling in refused[:MAX_REFUSED_SIGNALS_SHOWN]],
+        more=f"and {len(refused) - MAX_REFUSED_SIGNALS_SHOWN:,} more"
+        if len(refused) > MAX_REFUSED_SIGNALS_SHOWN
+        else "",
         book=[_check(check) for check in signals.get("book") or ()],
     )
 
 
-def _for_day(signals: Mapping[str, Any]) -> str:
+def _describe_day(signals: Mapping[str, Any]) -> str:
     """Say which day signals are for; prices do not tell which days ahead are holidays."""
-    day = generic(signals.get("day"))
+    day = any_value(signals.get("day"))
     last = signals.get("after")
     return f"the next trading day after {last}: {day}, unless that is a holiday" if last else day
 
 
-def _refused(ruling: Mapping[str, Any]) -> tuple[str, str, str]:
-    asked = f"{generic(ruling.get('target_bp'))} ({generic(ruling.get('lo_bp'))} to {generic(ruling.get('hi_bp'))})"
-    return str(ruling.get("asset")), asked, generic(ruling.get("refusals")).replace("_", " ")
+def _refused_row(ruling: Mapping[str, Any]) -> tuple[str, str, str]:
+    asked = (
+        f"{any_value(ruling.get('target_bp'))} ({any_value(ruling.get('lo_bp'))} to {any_value(ruling.get('hi_bp'))})"
+    )
+    return str(ruling.get("asset")), asked, any_value(ruling.get("refusals")).replace("_", " ")
 
 
 def _check(check: Mapping[str, Any]) -> tuple[str, str, str, str]:
     mark = "holds" if check.get("passed") else "broken"
-    return str(check.get("rule")).replace("_", " "), generic(check.get("actual")), generic(check.get("limit")), mark
+    return str(check.get("rule")).replace("_", " "), any_value(check.get("actual")), any_value(check.get("limit")), mark
 
 
-def spend(bill: Mapping[str, Any]) -> Facts:
+def spend_facts(bill: Mapping[str, Any]) -> Facts:
     """Return what the models took."""
     return [
         ("calls", count(bill.get("calls"))),

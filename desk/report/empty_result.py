@@ -7,12 +7,12 @@ from typing import Any
 
 from ..figures import plural
 
-__all__ = ["nothing_accepted", "reused"]
+__all__ = ["describe_empty_result", "describe_reused"]
 
-BOUND = "The section above says how strong a factor would have had to be."
+BOUND_SENTENCE = "The section above says how strong a factor would have had to be."
 
 
-def nothing_accepted(results: Mapping[str, Any]) -> str:
+def describe_empty_result(results: Mapping[str, Any]) -> str:
     """Return what was and was not shown by a run that accepted nothing: only what had a trial met the selection days."""
     trials, again = int(results.get("trials") or 0), int(results.get("looks_reused") or 0)
     if not trials and not again:
@@ -24,11 +24,11 @@ def nothing_accepted(results: Mapping[str, Any]) -> str:
     looks = trials + int(results.get("prior_trials") or 0)
     return (
         f"No factor was accepted. That is a result: of what met the selection days ({met}), nothing could be told from "
-        f"chance after {plural(looks, 'look')} at them. The rest of what was tried was never looked at there. {BOUND}"
+        f"chance after {plural(looks, 'look')} at them. The rest of what was tried was never looked at there. {BOUND_SENTENCE}"
     )
 
 
-def reused(results: Mapping[str, Any]) -> str:
+def describe_reused(results: Mapping[str, Any]) -> str:
     """Return how many verdicts came from a look that an earlier run had taken, if any did."""
     again = int(results.get("looks_reused") or 0)
     if not again:

@@ -8,14 +8,14 @@ from typing import Any
 
 from ..figures import DASH, count, number, percent
 
-__all__ = ["changed"]
+__all__ = ["operator_lines"]
 
-ENOUGH = 5
+MIN_CHILDREN = 5
 """Children of parents with one weakness from which a share is worth a word."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class OperatorCell:
     """One operator on parents with one weakness."""
 
     where: str
@@ -28,15 +28,15 @@ class Cell:
         return self.better / self.tried
 
 
-def changed(results: Mapping[str, Any]) -> Sequence[Sequence[str]]:
+def operator_lines(results: Mapping[str, Any]) -> Sequence[Sequence[str]]:
     """Return a line for each operator, the most tried first; none where nothing was changed.
 
     Its columns: operator, children scored, of these better than the parent in |t|, their share, mean gain, best where.
     """
-    from ...agents.memory.operators import pooled
+    from ...agents.memory.operators import pool_rows
 
     rows = [row for row in results.get("operators") or () if row.get("tried")]
-    lines = sorted(pooled(rows), key=lambda row: (-row["tried"], row["operator"]))
+    lines = sorted(pool_rows(rows), key=lambda row: (-row["tried"], row["operator"]))
     return [_line(row, _best(row["operator"], rows)) for row in lines]
 
 
@@ -49,8 +49,10 @@ def _line(row: Mapping[str, Any], best: str) -> Sequence[str]:
 def _best(operator: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the weakness of parents for which the share was highest, of those with enough children."""
     cells = [
-        Cell(str(row["where"]), int(row["tried"]), int(row["better"])) for row in rows if row["operator"] == operator
+        OperatorCell(str(row["where"]), int(row["tried"]), int(row["better"]))
+        for row in rows
+        if row["operator"] == operator
     ]
-    enough = [cell for cell in cells if cell.tried >= ENOUGH and cell.better]
+    enough = [cell for cell in cells if cell.tried >= MIN_CHILDREN and cell.better]
     best = max(enough, key=lambda cell: (cell.share, cell.tried, cell.where), default=None)
     return f"{best.where.replace('_', ' ')}: {best.better} of {best.tried}" if best else DASH

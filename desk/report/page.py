@@ -7,30 +7,30 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from ..cli.code import in_one_line
+from ..cli.code import summarise_formula
 from ..cli.evidence import combine as combining
-from ..figures import DASH, chance, count, generic, ids, money, number, percent, plural
-from ..rules import costs, rules
+from ..figures import DASH, any_value, count, money, number, p_value_text, percent, plural, short_id
+from ..rules import costs, rule_rows
 from . import alternatives as beside
 from . import closing
 from . import empty_result as unproven
-from .cards import Card, Reason, card, deciding
-from .operators import changed
+from .cards import Card, GateStep, card, find_deciding_step
+from .operators import operator_lines
 from .plots import Span, Stage, funnel, timeline
-from .request import asked, varied
+from .request import describe_request, describe_variety
 from .stress_matrix import StressPage, stress_page
 
-__all__ = ["Page", "page", "said", "strength", "verdict_sentence"]
+__all__ = ["ReportPage", "collect_notes", "page", "strength", "verdict_sentence"]
 
-SHOWN_REJECTED = 40
-WINDOWS = ("search", "selection", "sealed")
-OFFLINE = "Researcher: offline: a heuristic, not a language model."
+MAX_REJECTED_IN_REPORT = 40
+WINDOW_ORDER = ("search", "selection", "sealed")
+OFFLINE_SENTENCE = "Researcher: offline: a heuristic, not a language model."
 RETURNS = {"residual": "with market, sector and size taken out", "raw": "as they are"}
 Facts = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Rejected:
+class RejectedLine:
     """A line of the table of what was refused."""
 
     id: str
@@ -41,7 +41,7 @@ class Rejected:
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """Everything that the template prints."""
 
     title: str
@@ -58,19 +58,19 @@ class Page:
     changed: Sequence[Sequence[str]]
     power: str
     power_facts: Facts
-    others: beside.Rules | None
-    checks: Sequence[beside.Check]
+    others: beside.RulesTable | None
+    checks: Sequence[beside.SearchTest]
     accepted: Sequence[Card]
     unproven: str
     watched: Sequence[Card]
-    rejected: Sequence[Rejected]
+    rejected: Sequence[RejectedLine]
     rejected_more: str
     sealed: Facts
     sealed_sentence: str
     sealed_each: Sequence[Sequence[str]]
     openings: Sequence[str]
     stress: StressPage | None
-    book: closing.Book | None
+    book: closing.BookFigures | None
     combined: combining.Comparison | None
     risk: closing.Risk | None
     spend: Facts
@@ -82,30 +82,30 @@ class Page:
     colophon: str
 
 
-def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Page:
+def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> ReportPage:
     """Return the whole page; what a run did not reach is a dash or left out."""
     data, spend = results.get("data") or {}, results.get("spend") or {}
-    return Page(
+    return ReportPage(
         title=str(data.get("name") or "a panel"),
         verdict=verdict_sentence(results),
         summary=_summary(results),
         data=_data(results),
-        rules=rules(results),
+        rules=rule_rows(results),
         costs=_costs(results),
-        notes=list(dict.fromkeys([*map(str, data.get("notes") or ()), *said(results, data_only=True)])),
+        notes=list(dict.fromkeys([*map(str, data.get("notes") or ()), *collect_notes(results, data_only=True)])),
         timeline=_timeline(results.get("windows") or {}),
         funnel=_funnel(results),
-        refused=_refused(results),
-        reused=unproven.reused(results),
-        changed=changed(results),
+        refused=_refused_facts(results),
+        reused=unproven.describe_reused(results),
+        changed=operator_lines(results),
         power=str((results.get("power") or {}).get("sentence") or ""),
         power_facts=_power(results.get("power") or {}),
-        others=beside.rules(results),
+        others=beside.build_rules_table(results),
         checks=beside.checks(results),
         accepted=_cards(results, "accepted", curves),
-        unproven=unproven.nothing_accepted(results),
+        unproven=unproven.describe_empty_result(results),
         watched=_cards(results, "watchlist", curves),
-        rejected=_rejected(results.get("rejected") or ()),
+        rejected=_rejected_lines(results.get("rejected") or ()),
         rejected_more=_rejected_more(results.get("rejected") or ()),
         sealed=closing.exam(results.get("sealed")),
         sealed_sentence=closing.exam_sentence(results.get("sealed")),
@@ -115,11 +115,11 @@ def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> Page:
         book=closing.book(results, curves),
         combined=combining.comparison(results),
         risk=closing.risk(results.get("signals")),
-        spend=closing.spend(spend),
+        spend=closing.spend_facts(spend),
         spend_by_role=closing.spend_by_role(spend),
-        warnings=said(results, data_only=False),
-        asked=asked(results),
-        varied=varied(results),
+        warnings=collect_notes(results, data_only=False),
+        asked=describe_request(results),
+        varied=describe_variety(results),
         researcher=_researcher(results.get("researcher")),
         colophon=_colophon(results),
     )
@@ -154,18 +154,18 @@ def _data(results: Mapping[str, Any]) -> Facts:
     return [
         ("Days", f"{count(data.get('days'))}, {data.get('first_day', DASH)} to {data.get('last_day', DASH)}"),
         ("Names", count(data.get("names"))),
-        ("Label", f"return from the next open to the open {generic(horizon)} days later"),
+        ("Label", f"return from the next open to the open {any_value(horizon)} days later"),
         ("Returns", RETURNS.get(str(windows.get("returns")), DASH)),
-        ("Embargo between windows", f"{generic(embargo)} days"),
+        ("Embargo between windows", f"{any_value(embargo)} days"),
         ("Labels missing for want of an open", count(windows.get("search_cells_without_an_open"))),
-        ("Seed", generic(results.get("seed"))),
+        ("Seed", any_value(results.get("seed"))),
         ("Panel", str(data.get("digest") or DASH)[:16]),
     ]
 
 
 def _timeline(windows: Mapping[str, Any]) -> str | None:
     spans: list[Span] = []
-    for kind in WINDOWS:
+    for kind in WINDOW_ORDER:
         window = windows.get(kind)
         if not window:
             continue
@@ -184,18 +184,18 @@ def _funnel(results: Mapping[str, Any]) -> str:
     stages = [
         Stage("attempts", int(attempts.get("total") or 0), f"{count(early)} refused before they were scored"),
         Stage("evaluations on search", evaluations, "agents see these results"),
-        Stage("trials on selection", trials, f"each is counted for good; {_earlier(results)}"),
+        Stage("trials on selection", trials, f"each is counted for good; {_describe_prior_trials(results)}"),
         Stage("accepted", accepted, f"and {count(len(results.get('watchlist') or ()))} to watch"),
     ]
     return funnel("Attempts, evaluations, trials and acceptances, on a logarithmic scale", stages)
 
 
-def _earlier(results: Mapping[str, Any]) -> str:
+def _describe_prior_trials(results: Mapping[str, Any]) -> str:
     prior = int(results.get("prior_trials") or 0)
     return f"{prior:,} more before this run" if prior else "none before this run"
 
 
-def _refused(results: Mapping[str, Any]) -> Facts:
+def _refused_facts(results: Mapping[str, Any]) -> Facts:
     stages = (results.get("attempts") or {}).get("refused") or {}
     return [(stage, count(n)) for stage, n in sorted(stages.items(), key=lambda item: (-int(item[1]), item[0])) if n]
 
@@ -208,7 +208,7 @@ def _power(power: Mapping[str, Any]) -> Facts:
         ("smallest measured RankIC proven", number(power.get("rank_ic_provable"), 4)),
         *([("true RankIC accepted 4 times in 5", number(likely, 4))] if likely is not None else []),
         ("t required", number(power.get("t_required"), 2)),
-        ("p required", chance(power.get("p_required"))),
+        ("p required", p_value_text(power.get("p_required"))),
         ("trials", count(power.get("trials"))),
         ("selection days", count(power.get("days"))),
         ("level", percent(power.get("level"), 0)),
@@ -225,8 +225,8 @@ def _cards(results: Mapping[str, Any], group: str, curves: Mapping[str, Any]) ->
     return [card(entry, curves.get(entry["id"]) or {}, boundary, texts) for entry in results.get(group) or ()]
 
 
-def _rejected(entries: Sequence[Mapping[str, Any]]) -> list[Rejected]:
-    return [_rejected_row(entry) for entry in sorted(entries, key=strength)[:SHOWN_REJECTED]]
+def _rejected_lines(entries: Sequence[Mapping[str, Any]]) -> list[RejectedLine]:
+    return [_rejected_row(entry) for entry in sorted(entries, key=strength)[:MAX_REJECTED_IN_REPORT]]
 
 
 def strength(entry: Mapping[str, Any]) -> tuple[bool, float, str]:
@@ -235,20 +235,20 @@ def strength(entry: Mapping[str, Any]) -> tuple[bool, float, str]:
     return entry.get("trial") is None, -abs(float(t or 0.0)), str(entry.get("id"))
 
 
-def _rejected_row(entry: Mapping[str, Any]) -> Rejected:
+def _rejected_row(entry: Mapping[str, Any]) -> RejectedLine:
     metrics = entry.get("metrics") or {}
     search, selection = metrics.get("search") or {}, metrics.get("selection") or {}
-    reason: Reason | None = deciding(entry)
-    return Rejected(
-        id=ids(entry.get("id")) + (f", set of {len(entry['members'])}" if entry.get("members") else ""),
-        text=in_one_line(str(entry.get("text") or "")),
+    reason: GateStep | None = find_deciding_step(entry)
+    return RejectedLine(
+        id=short_id(entry.get("id")) + (f", set of {len(entry['members'])}" if entry.get("members") else ""),
+        text=summarise_formula(str(entry.get("text") or "")),
         numbers=[
             number(search.get("rank_ic"), 4, sign=True),
             number(search.get("t"), 2, sign=True),
             percent(search.get("turnover")),
             number(search.get("net_sharpe"), 2, sign=True),
             number(selection.get("rank_ic"), 4, sign=True),
-            chance(selection.get("p_value")),
+            p_value_text(selection.get("p_value")),
         ],
         step=reason.step if reason else DASH,
         reason=reason.message if reason else "",
@@ -256,11 +256,11 @@ def _rejected_row(entry: Mapping[str, Any]) -> Rejected:
 
 
 def _rejected_more(entries: Sequence[Mapping[str, Any]]) -> str:
-    more = len(entries) - SHOWN_REJECTED
+    more = len(entries) - MAX_REJECTED_IN_REPORT
     return f"and {more:,} more, in results.json" if more > 0 else ""
 
 
-def said(results: Mapping[str, Any], *, data_only: bool) -> list[str]:
+def collect_notes(results: Mapping[str, Any], *, data_only: bool) -> list[str]:
     """Return the notes on the data, or the warnings that a person must see first."""
     ended = results.get("ended")
     early = [f"The search ended early: {ended}"] if ended and not data_only else []
@@ -273,7 +273,7 @@ def _researcher(researcher: object) -> str:
     text = str(researcher or "").strip().rstrip(".")
     if "not a language model" in text:
         return f"Researcher: {text}."
-    return OFFLINE if text.startswith("offline") else f"Researcher: {text or 'not named'}."
+    return OFFLINE_SENTENCE if text.startswith("offline") else f"Researcher: {text or 'not named'}."
 
 
 def _costs(results: Mapping[str, Any]) -> str:

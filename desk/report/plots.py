@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from .svg import Frame, Scale, drawing, element, nice_ticks, path
+from .svg import Frame, Scale, drawing, element, nice_ticks, path_data
 
-__all__ = ["Bars", "Line", "LineChart", "Span", "Stage", "bar_chart", "funnel", "line_chart", "timeline"]
+__all__ = ["Bars", "Curve", "LineChart", "Span", "Stage", "bar_chart", "funnel", "line_chart", "timeline"]
 
-WIDE, NARROW = Frame(600, 280), Frame(300, 170)
-MOST_POINTS = 320  # of one drawn line: more than the pixels of paper can show
+WIDE_FRAME, NARROW_FRAME = Frame(600, 280), Frame(300, 170)
+MAX_CHART_POINTS = 320  # of one drawn line: more than the pixels of paper can show
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Line:
+class Curve:
     """A line through (day, value); `kind` is its style."""
 
     kind: str
@@ -54,10 +54,10 @@ class LineChart:
     """Lines over time, with marked days and the format of the vertical axis."""
 
     label: str
-    lines: Sequence[Line]
+    lines: Sequence[Curve]
     axis: Callable[[float], str]
     marks: Sequence[tuple[date, str]] = ()
-    frame: Frame = WIDE
+    frame: Frame = WIDE_FRAME
     base: float | None = 0.0
 
 
@@ -69,7 +69,7 @@ class Bars:
     names: Sequence[str]
     series: Sequence[tuple[str, Sequence[float | None]]]
     axis: Callable[[float], str]
-    frame: Frame = NARROW
+    frame: Frame = NARROW_FRAME
 
 
 def timeline(label: str, spans: Sequence[Span]) -> str:
@@ -118,17 +118,17 @@ def _stage(stage: Stage, left: float, column: float, place: tuple[float, float])
         element("text", stage.label, class_="strong", x=left, y=138.0),
         *(
             element("text", line, class_="note", x=left, y=155.0 + 15 * k)
-            for k, line in enumerate(_wrapped(stage.note, 34)[:2])
+            for k, line in enumerate(_wrap_words(stage.note, 34)[:2])
         ),
     ]
 
 
 def _funnel_join(x: float, middle: float, half: float, following: float) -> str:
     corners = [(x - 36, middle - half), (x, middle - following), (x, middle + following), (x - 36, middle + half)]
-    return element("path", class_="join", d=path(corners, close=True))
+    return element("path", class_="join", d=path_data(corners, close=True))
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap_words(text: str, width: int) -> list[str]:
     lines: list[str] = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
@@ -142,37 +142,39 @@ def line_chart(chart: LineChart) -> str:
     """Draw lines over time; a chart without a single point says so."""
     lines = [line for line in chart.lines if line.days]
     if not lines:
-        return _nothing(chart.label, chart.frame)
+        return _draw_empty(chart.label, chart.frame)
     across, upward = _time_scales(chart, lines)
-    pieces = [*_rules(chart.frame, upward, chart.axis), *_years(chart.frame, across)]
+    pieces = [*_draw_grid(chart.frame, upward, chart.axis), *_years(chart.frame, across)]
     pieces += [piece for mark in chart.marks for piece in _mark(mark, across, chart.frame)]
     pieces += [_line(line, across, upward) for line in lines]
     return drawing(chart.frame.width, chart.frame.height, chart.label, pieces)
 
 
-def _time_scales(chart: LineChart, lines: Sequence[Line]) -> tuple[Scale, Scale]:
+def _time_scales(chart: LineChart, lines: Sequence[Curve]) -> tuple[Scale, Scale]:
     values = [value for line in lines for value in line.values]
     values += [] if chart.base is None else [chart.base]
     days = [day.toordinal() for line in lines for day in (line.days[0], line.days[-1])]
-    return chart.frame.across(min(days), max(days)), chart.frame.upward(*_padded(min(values), max(values)))
+    return chart.frame.across(min(days), max(days)), chart.frame.upward(*_pad_range(min(values), max(values)))
 
 
-def _padded(low: float, high: float) -> tuple[float, float]:
+def _pad_range(low: float, high: float) -> tuple[float, float]:
     room = 0.06 * (high - low) or max(abs(high), 1e-3)
     return (low - room if low < 0 else low), (high + room if high > 0 else high)
 
 
-def _line(line: Line, across: Scale, upward: Scale) -> str:
-    step = max(1, math.ceil(len(line.days) / MOST_POINTS))
+def _line(line: Curve, across: Scale, upward: Scale) -> str:
+    step = max(1, math.ceil(len(line.days) / MAX_CHART_POINTS))
     kept = [*range(0, len(line.days) - 1, step), len(line.days) - 1]
     points = [(across(line.days[k].toordinal()), upward(line.values[k])) for k in kept]
     if not line.filled:
-        return element("path", class_=f"line {line.kind}", d=path(points))
+        return element("path", class_=f"line {line.kind}", d=path_data(points))
     floor = upward(min(max(0.0, upward.low), upward.high))
-    return element("path", class_=f"area {line.kind}", d=path([(points[0][0], floor), *points, (points[-1][0], floor)]))
+    return element(
+        "path", class_=f"area {line.kind}", d=path_data([(points[0][0], floor), *points, (points[-1][0], floor)])
+    )
 
 
-def _rules(frame: Frame, upward: Scale, axis: Callable[[float], str]) -> list[str]:
+def _draw_grid(frame: Frame, upward: Scale, axis: Callable[[float], str]) -> list[str]:
     pieces: list[str] = []
     for value in nice_ticks(upward.low, upward.high):
         y = upward(value)
@@ -207,10 +209,10 @@ def bar_chart(bars: Bars) -> str:
     """Draw groups of bars around zero."""
     values = [value for _, row in bars.series for value in row if value is not None]
     if not values:
-        return _nothing(bars.label, bars.frame)
-    upward = bars.frame.upward(*_padded(min(*values, 0.0), max(*values, 0.0)))
+        return _draw_empty(bars.label, bars.frame)
+    upward = bars.frame.upward(*_pad_range(min(*values, 0.0), max(*values, 0.0)))
     slot = (bars.frame.width - bars.frame.right - bars.frame.left) / len(bars.names)
-    pieces = _rules(bars.frame, upward, bars.axis)
+    pieces = _draw_grid(bars.frame, upward, bars.axis)
     for k, name in enumerate(bars.names):
         left = bars.frame.left + k * slot
         pieces += _group(bars, k, (left, slot), upward)
@@ -234,6 +236,6 @@ def _group(bars: Bars, group: int, place: tuple[float, float], upward: Scale) ->
     return pieces
 
 
-def _nothing(label: str, frame: Frame) -> str:
+def _draw_empty(label: str, frame: Frame) -> str:
     text = element("text", "not reached", class_="note", x=frame.width / 2, y=frame.height / 2, text_anchor="middle")
     return drawing(frame.width, frame.height, label, [text])

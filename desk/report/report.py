@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["SEALED", "TEMPLATES", "environment", "render", "write_report"]
+__all__ = ["SEALED_FILE", "TEMPLATE_FOLDER", "environment", "render_report", "write_report"]
 
-TEMPLATES = Path(__file__).parent / "templates"
-FORMAT = 1
-SEALED = "sealed.json"
+TEMPLATE_FOLDER = Path(__file__).parent / "templates"
+RESULTS_FORMAT = 1
+SEALED_FILE = "sealed.json"
 """What the sealed days said, where they were opened after the run's close."""
 
 
@@ -26,27 +26,27 @@ def write_report(run_folder: Path) -> Path:
         When the results are missing, damaged or of another format, or the folder cannot be written.
     """
     results = _read(run_folder / "results.json")
-    if results.get("format") != FORMAT:
+    if results.get("format") != RESULTS_FORMAT:
         raise _error(
             "the run's results have a format that this version does not read",
             field="format",
             got=results.get("format"),
-            allowed=FORMAT,
+            allowed=RESULTS_FORMAT,
             hint="report it with the version that ran the campaign",
         )
-    if not results.get("sealed") and (run_folder / SEALED).exists():
-        results["sealed"] = _read(run_folder / SEALED)
+    if not results.get("sealed") and (run_folder / SEALED_FILE).exists():
+        results["sealed"] = _read(run_folder / SEALED_FILE)
     curves = _read(run_folder / "curves.json") if (run_folder / "curves.json").exists() else {}
     target = run_folder / "report.html"
-    _replace(target, render(results, curves))
+    _replace(target, render_report(results, curves))
     return target
 
 
-def render(results: dict[str, Any], curves: dict[str, Any]) -> str:
+def render_report(results: dict[str, Any], curves: dict[str, Any]) -> str:
     """Return the report's HTML; the same input gives the same bytes."""
     from .page import page
 
-    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    style = (TEMPLATE_FOLDER / "report.css").read_text(encoding="utf-8")
     return environment().get_template("report.html.j2").render(page=page(results, curves), style=style).strip() + "\n"
 
 
@@ -56,7 +56,7 @@ def environment() -> Environment:
 
     # Every text may come from a model, so all of it is escaped; only our own drawings are marked safe, in the template.
     return Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(TEMPLATE_FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -7,14 +7,14 @@ from typing import Any
 
 from ..figures import plural
 
-__all__ = ["asked", "misgivings", "varied"]
+__all__ = ["collect_doubts", "describe_request", "describe_variety"]
 
 
-def asked(results: Mapping[str, Any]) -> str:
+def describe_request(results: Mapping[str, Any]) -> str:
     """Return what the campaign file asked for and brought along, empty where it left the agents alone."""
     steer, own = results.get("steer") or {}, results.get("own") or {}
     said = [f"Asked for: {steer['goal']}"] if steer.get("goal") else []
-    said += [f"{word}: {', '.join(steer[key])}" for key, word in WORDS.items() if steer.get(key)]
+    said += [f"{word}: {', '.join(steer[key])}" for key, word in STEER_WORDS.items() if steer.get(key)]
     seeds = (own.get("seed_library") or {}).get("factors", 0)
     pages = [name for name, page in (own.get("prompts") or {}).items() if page.get("whose") == "own"]
     brought = [plural(seeds, "formula")] if seeds else []
@@ -25,10 +25,10 @@ def asked(results: Mapping[str, Any]) -> str:
     return "".join(f"{each.rstrip('.')}. " for each in said).strip()
 
 
-WORDS = {"avoid": "To be avoided", "focus": "First of all", "fields": "Only the fields"}
+STEER_WORDS = {"avoid": "To be avoided", "focus": "First of all", "fields": "Only the fields"}
 
 
-def varied(results: Mapping[str, Any]) -> str:
+def describe_variety(results: Mapping[str, Any]) -> str:
     """Return how many different mechanisms the search worked on, empty where that was not counted."""
     found = results.get("diversity") or {}
     if not found.get("hypotheses"):
@@ -41,7 +41,7 @@ def varied(results: Mapping[str, Any]) -> str:
     return said + (f"; {refused} more got no branch, most because they repeated one." if refused else ".")
 
 
-def misgivings(entry: Mapping[str, Any]) -> Sequence[str]:
+def collect_doubts(entry: Mapping[str, Any]) -> Sequence[str]:
     """Return what a rule or a model doubts of a factor and its words; neither decided anything."""
     told = entry.get("alignment") or {}
     opinions = [each for each in told.get("opinions", ()) if each.get("verdict") == "doubts"]

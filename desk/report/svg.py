@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Frame", "Scale", "drawing", "element", "nice_ticks", "path"]
+__all__ = ["Frame", "Scale", "drawing", "element", "nice_ticks", "path_data"]
 
 
 def element(name: str, text: str | None = None, /, **attributes: object) -> str:
@@ -23,7 +23,7 @@ def drawing(width: float, height: float, label: str, body: Sequence[str]) -> str
     return "".join([opening, element("title", label), *body, "</svg>"])
 
 
-def path(points: Sequence[tuple[float, float]], *, close: bool = False) -> str:
+def path_data(points: Sequence[tuple[float, float]], *, close: bool = False) -> str:
     """Return the `d` of a line through the points, to a tenth of a pixel."""
     steps = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return f"M{steps}{'Z' if close else ''}"

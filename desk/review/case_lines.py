@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..cli.campaign.chronicle import one_line
-from ..cli.console import answers
+from ..cli.campaign.chronicle import flatten_lines
+from ..cli.console import stdout_console
 from .case_page import CasePage
 
 __all__ = ["print_case"]
@@ -14,10 +14,10 @@ def print_case(page: CasePage) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console, card = answers(), page.card
-    console.print(Text(f"{card.id}, {card.kind}: {one_line(page.stands)}", style="bold"), soft_wrap=True)
+    console, card = stdout_console(), page.card
+    console.print(Text(f"{card.id}, {card.kind}: {flatten_lines(page.stands)}", style="bold"), soft_wrap=True)
     for warning in page.warnings:
-        console.print(Text(f"warning: {one_line(warning)}", "yellow"), soft_wrap=True)
+        console.print(Text(f"warning: {flatten_lines(warning)}", "yellow"), soft_wrap=True)
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -38,4 +38,4 @@ def _lines(page: CasePage) -> list[tuple[str, str]]:
     rows += [("weak on search", "; ".join(card.doubts))] if card.doubts else []
     rows += [("doubt", doubt) for doubt in card.warnings]
     rows += [("nearest known", "; ".join(near) or "nothing known shares structure with it")]
-    return [(label, said if label == "formula" else one_line(said)) for label, said in rows]
+    return [(label, said if label == "formula" else flatten_lines(said)) for label, said in rows]

@@ -6,25 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..cli.code import in_one_line
-from ..figures import DASH, chance, generic, number, percent
+from ..cli.code import summarise_formula
+from ..figures import DASH, any_value, number, p_value_text, percent
 from ..report.cards import Card, card
-from ..report.report import TEMPLATES, environment
+from ..report.report import TEMPLATE_FOLDER, environment
 from ..rules import costs
 
 if TYPE_CHECKING:
-    from ...evaluation.pending_cases import Decision
+    from ...evaluation.pending_cases import PersonDecision
 
 __all__ = ["CasePage", "case_page", "render_case"]
 
 Facts = Sequence[tuple[str, str]]
-IDEA = {
+IDEA_LABELS = {
     "who_is_on_the_other_side": "who is on the other side",
     "why_it_persists": "why it persists",
     "regime": "regime",
     "refuted_by": "would be refuted by",
 }
-PILLS = {"approve": "accepted", "reject": "rejected", "ask": "rejected"}
+PILL_STYLES = {"approve": "accepted", "reject": "rejected", "ask": "rejected"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,11 @@ class CasePage:
 
 
 def case_page(
-    run: str, case: Mapping[str, Any], hypothesis: Mapping[str, Any], decision: Decision | None = None, where: str = ""
+    run: str,
+    case: Mapping[str, Any],
+    hypothesis: Mapping[str, Any],
+    decision: PersonDecision | None = None,
+    where: str = "",
 ) -> CasePage:
     """Return the page of a case from what was kept of it, and from what the Idea agent said of its hypothesis."""
     shown = card(case, case["curve"], case["boundary"], case["texts"])
@@ -57,12 +61,17 @@ def case_page(
         else "It passed every step of the gate, and waits for a person's approval.",
         summary=_summary(case),
         warnings=[str(each["message"]) for each in case["warnings"]],
-        idea=[(label, generic(hypothesis[name])) for name, label in IDEA.items() if hypothesis.get(name)],
+        idea=[(label, any_value(hypothesis[name])) for name, label in IDEA_LABELS.items() if hypothesis.get(name)],
         card=shown,
-        pill=PILLS[decision.decision] if decision else "awaiting",
+        pill=PILL_STYLES[decision.decision] if decision else "awaiting",
         costs=costs(case["costs"]),
         nearest=[
-            (in_one_line(each["name"]), each["where"], percent(each["ratio"], 0), in_one_line(each["shared"]))
+            (
+                summarise_formula(each["name"]),
+                each["where"],
+                percent(each["ratio"], 0),
+                summarise_formula(each["shared"]),
+            )
             for each in case["nearest"]
         ],
         commands=[] if decision else _commands(run, str(case["id"]), where),
@@ -71,7 +80,7 @@ def case_page(
 
 def render_case(page: CasePage) -> str:
     """Return the page's HTML; the same input gives the same bytes."""
-    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    style = (TEMPLATE_FOLDER / "report.css").read_text(encoding="utf-8")
     return environment().get_template("case.html.j2").render(page=page, style=style).strip() + "\n"
 
 
@@ -82,9 +91,9 @@ def _summary(case: Mapping[str, Any]) -> Facts:
         ("RankIC on search", number(search.get("rank_ic"), 4, sign=True)),
         ("turnover a day on search", percent(search.get("turnover"))),
         ("Sharpe after costs on search", number(search.get("net_sharpe"), 2, sign=True)),
-        ("trial", generic(case["trial"]) if case["trial"] is not None else DASH),
-        ("p on selection", chance(selection.get("p_value"))),
-        ("level asked", chance(selection.get("level"))),
+        ("trial", any_value(case["trial"]) if case["trial"] is not None else DASH),
+        ("p on selection", p_value_text(selection.get("p_value"))),
+        ("level asked", p_value_text(selection.get("level"))),
     ]
 
 

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..cli.campaign.standing import Standing, found, where_of
-from ..cli.console import answers, print_object, print_plain
+from ..cli.campaign.standing import RunStanding, open_run, workspace_option
+from ..cli.console import print_object, print_plain, stdout_console
 from ..cli.options import AsJson, By, RunName, Workspace
 from ..figures import number, plural
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ...evaluation.pending_cases import Choice, Reviews
+    from ...evaluation.pending_cases import ReviewChoice, Reviews
     from ...ledger import Ledger, Run
 
 __all__ = ["review"]
 
-FOLDER = "review"
+REVIEW_FOLDER = "review"
 
 
 def review(
@@ -40,24 +40,24 @@ def review(
 ) -> None:
     """List what passed the gate and waits for a person, show one case, or decide on it; then go on with resume."""
     choice, said = _choice(approve=approve, reject=reject, ask=ask, comment=comment)
-    with found(run, workspace) as (ledger, row):
+    with open_run(run, workspace) as (ledger, row):
         from ...evaluation.pending_cases import Reviews
 
         reviews = Reviews.of(ledger, row)
         if factor is None:
             if choice:
                 raise _usage("a decision needs the ID of a case", field="ID", allowed=reviews.waiting())
-            _tell_all(_listed(reviews), row, workspace, as_json=as_json)
+            _print_cases(_list_cases(reviews), row, workspace, as_json=as_json)
         elif choice is None:
-            _tell_one(ledger, row, reviews, _named(reviews, factor), workspace, as_json=as_json)
+            _print_case_page(ledger, row, reviews, _find_case(reviews, factor), workspace, as_json=as_json)
         else:
-            told = _decide(ledger, row, (_named(reviews, factor), choice, said, by))
-            _tell_decision(told, workspace, as_json=as_json)
+            told = _decide(ledger, row, (_find_case(reviews, factor), choice, said, by))
+            _print_decision(told, workspace, as_json=as_json)
 
 
-def _choice(*, approve: bool, reject: bool, ask: str | None, comment: str) -> tuple[Choice | None, str]:
+def _choice(*, approve: bool, reject: bool, ask: str | None, comment: str) -> tuple[ReviewChoice | None, str]:
     """Return what was decided, if anything, and the words for it."""
-    made: list[tuple[Choice, bool]] = [("approve", approve), ("reject", reject), ("ask", ask is not None)]
+    made: list[tuple[ReviewChoice, bool]] = [("approve", approve), ("reject", reject), ("ask", ask is not None)]
     given = [choice for choice, is_given in made if is_given]
     if len(given) > 1:
         raise _usage("one decision at a time", field="--" + given[-1], allowed="--approve, --reject or --ask")
@@ -73,7 +73,7 @@ def _usage(message: str, *, field: str, allowed: object) -> Exception:
     return NoDecision(message, field=field, allowed=allowed)
 
 
-def _named(reviews: Reviews, factor: str) -> str:
+def _find_case(reviews: Reviews, factor: str) -> str:
     """Return the id of the case that a person means."""
     cases = reviews.cases()
     meant = [name for name in cases if factor and name.startswith(factor)]
@@ -83,7 +83,7 @@ def _named(reviews: Reviews, factor: str) -> str:
                  allowed=meant or list(cases))  # fmt: skip
 
 
-def _listed(reviews: Reviews) -> list[dict[str, Any]]:
+def _list_cases(reviews: Reviews) -> list[dict[str, Any]]:
     """Return every case with what became of it, those that wait first."""
     waiting, rows = set(reviews.waiting()), []
     for name, row in reviews.cases().items():
@@ -96,32 +96,34 @@ def _listed(reviews: Reviews) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda each: (not each["waits"], each["id"]))
 
 
-def _tell_all(rows: list[dict[str, Any]], run: Run, workspace: Path | None, *, as_json: bool) -> None:
+def _print_cases(rows: list[dict[str, Any]], run: Run, workspace: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_object({"run": run.id, "cases": rows})
         return
     from rich.text import Text
 
-    from ..cli.campaign.chronicle import one_line
-    from ..cli.code import in_one_line
+    from ..cli.campaign.chronicle import flatten_lines
+    from ..cli.code import summarise_formula
 
     waiting = sum(each["waits"] for each in rows)
-    console = answers()
+    console = stdout_console()
     print_plain(f"{run.id}: {plural(waiting, 'case')} to decide, {len(rows) - waiting} decided")
     for each in rows:
         decided = each["decision"]
         word = f"{decided['by']}: {decided['decision']}" if decided else "awaiting approval"
         head = f"  {each['id']}  {word}  t {number(each['t'], 1, sign=True)} on search  "
-        console.print(Text(head + in_one_line(each["text"])), soft_wrap=True)
+        console.print(Text(head + summarise_formula(each["text"])), soft_wrap=True)
         if decided and decided["comment"]:
-            console.print(Text(f"    {one_line(decided['comment'])}", style="dim"), soft_wrap=True)
+            console.print(Text(f"    {flatten_lines(decided['comment'])}", style="dim"), soft_wrap=True)
     if waiting:
         print_plain(
-            f"Read one: alphaloom review {run.id} ID{where_of(workspace)}; then --approve, --reject or --ask TEXT, and resume."
+            f"Read one: alphaloom review {run.id} ID{workspace_option(workspace)}; then --approve, --reject or --ask TEXT, and resume."
         )
 
 
-def _tell_one(ledger: Ledger, run: Run, reviews: Reviews, name: str, workspace: Path | None, *, as_json: bool) -> None:
+def _print_case_page(
+    ledger: Ledger, run: Run, reviews: Reviews, name: str, workspace: Path | None, *, as_json: bool
+) -> None:
     """Write the page of a case and say where it is."""
     from ...ledger.files.objects import write_whole
     from ...ledger.files.private import make_folder
@@ -129,8 +131,8 @@ def _tell_one(ledger: Ledger, run: Run, reviews: Reviews, name: str, workspace: 
 
     case, decision = reviews.file(name), reviews.decision(name)
     noted = ledger.event(run.id, "agents.hypothesis", str(case["hypothesis"]["id"]))
-    page = case_page(run.id, case, noted.body if noted else {}, decision, where_of(workspace))
-    path = ledger.run_folder(run.id) / FOLDER / f"{name}.html"
+    page = case_page(run.id, case, noted.body if noted else {}, decision, workspace_option(workspace))
+    path = ledger.run_folder(run.id) / REVIEW_FOLDER / f"{name}.html"
     make_folder(path.parent)
     write_whole(path, render_case(page).encode())
     place = str(path.resolve())
@@ -145,11 +147,11 @@ def _tell_one(ledger: Ledger, run: Run, reviews: Reviews, name: str, workspace: 
     print_plain(place)
 
 
-def _decide(ledger: Ledger, run: Run, what: tuple[str, Choice, str, str | None]) -> dict[str, Any]:
+def _decide(ledger: Ledger, run: Run, what: tuple[str, ReviewChoice, str, str | None]) -> dict[str, Any]:
     """Record a decision while nobody works on the run."""
-    from ...evaluation.pending_cases import Decision, Reviews
+    from ...evaluation.pending_cases import PersonDecision, Reviews
     from ...evidence.errors import ReviewRefused
-    from ..signing import signature
+    from ..signing import signer_name
 
     name, choice, comment, by = what
     with ledger.lock(run.id):
@@ -161,25 +163,25 @@ def _decide(ledger: Ledger, run: Run, what: tuple[str, Choice, str, str | None])
                 hint="A run that is done decides no more." if now.status == "done" else f"alphaloom resume {run.id}",
             )  # fmt: skip
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        decision = Decision(name, choice, comment, signature(by), at)
+        decision = PersonDecision(name, choice, comment, signer_name(by), at)
         reviews.decide(decision)
         told = {"run": run.id, **decision.record(), "at": at, "waiting": reviews.waiting()}
-        return told | ({"goes_back": _is_left(ledger, now)} if choice == "ask" else {})
+        return told | ({"goes_back": _has_budget_left(ledger, now)} if choice == "ask" else {})
 
 
-def _is_left(ledger: Ledger, run: Run) -> bool:
+def _has_budget_left(ledger: Ledger, run: Run) -> bool:
     """Tell whether the budget still allows to score a changed factor and to look at it."""
-    standing = Standing.of(ledger, run)
+    standing = RunStanding.of(ledger, run)
     budget = standing.budget
     return bool(standing.counts.scored < budget["evaluations"] and standing.trials < budget["trials"])
 
 
-def _tell_decision(told: dict[str, Any], workspace: Path | None, *, as_json: bool) -> None:
+def _print_decision(told: dict[str, Any], workspace: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_object(told)
         return
     left = len(told["waiting"])
-    go_on = f"all is decided; next: alphaloom resume {told['run']}{where_of(workspace)}"
+    go_on = f"all is decided; next: alphaloom resume {told['run']}{workspace_option(workspace)}"
     after = f"{plural(left, 'case')} still to decide" if left else go_on
     print_plain(f"{told['id']}: {told['decision']} by {told['by']}; {after}")
     if not told.get("goes_back", True):

@@ -11,13 +11,13 @@ import numpy as np
 from ...evidence.gate.alignment import Claim
 from ...evidence.gate.significance import lond_level
 from ...evidence.proposal import Proposal
-from ...evidence.scoring.metrics import tidy
+from ...evidence.scoring.metrics import round_significant
 from ...factors import parse, sample
 from ..service import Evaluator
 
-MOST_DRAWN = 200
+MAX_RANDOM_FORMULAS = 200
 """Random formulas that a top-up draws at most."""
-RARE = 0.05
+RARE_CHANCE = 0.05
 """A count that a correct gate would reach less often than this is held against the gate."""
 
 
@@ -46,7 +46,7 @@ class NullRun:
 
 
 @dataclass(frozen=True)
-class Tally:
+class ControlTally:
     """The count over the seeds of one kind of market."""
 
     kind: str
@@ -74,11 +74,11 @@ class Tally:
 
     @property
     def allowed(self) -> int:
-        """Return the largest count that a correct gate reaches or passes with a chance of at least `RARE`."""
+        """Return the largest count that a correct gate reaches or passes with a chance of at least `RARE_CHANCE`."""
         from scipy.stats import binom
 
         markets = max(len(self.runs), 1)
-        return int(binom.isf(RARE, markets, min(self.expected / markets, 1.0)))
+        return int(binom.isf(RARE_CHANCE, markets, min(self.expected / markets, 1.0)))
 
     @property
     def holds(self) -> bool:
@@ -94,10 +94,10 @@ class Tally:
             "trials": self.trials,
             "accepted": self.accepted,
             "markets_with_an_acceptance": self.fooled,
-            "expected": tidy(self.expected),
+            "expected": round_significant(self.expected),
             "allowed": self.allowed,
             "clean": self.fooled == 0,
-            "interval": [tidy(low), tidy(high)],
+            "interval": [round_significant(low), round_significant(high)],
             "holds": self.holds,
             "runs": [{name: value for name, value in asdict(run).items() if name != "seconds"} for run in self.runs],
         }
@@ -153,7 +153,7 @@ def top_up(evaluator: Evaluator, seed: int) -> None:
 def _send_random(evaluator: Evaluator, seed: int) -> None:
     """Send random formulas that search has the way they claim; a control that was cut short draws the same ones again."""
     rng, fields = np.random.default_rng(seed), tuple(evaluator.panel.fields)
-    for number in range(MOST_DRAWN):
+    for number in range(MAX_RANDOM_FORMULAS):
         if evaluator.trials_left() <= 0 or evaluator.evaluations_left() <= 0:
             return
         text = sample(rng, fields=fields, max_size=8).canonical_text

@@ -8,9 +8,9 @@ from ...evidence.gate.mean_test import null_of
 from ..service import Evaluator
 from .prospect import FAIR_SAMPLE, Scatter, few_labels, prospect, published_scatter
 
-POWER: Final = "power"
+POWER_EVENT: Final = "power"
 """Kind of the event that holds what the first trial could prove."""
-MOST_ASKED: Final = 12
+MAX_FACTORS_MEASURED: Final = 12
 """Scored factors whose error is measured, in the order of their ids, which are hashes and so a fair sample."""
 
 
@@ -33,7 +33,7 @@ def next_power(evaluator: Evaluator, trials: int, found: int) -> dict[str, Any]:
     return prospect(null, trials, found, settings.level, _scatter(evaluator).typical).record() | {"test": settings.test}
 
 
-def state_before(evaluator: Evaluator) -> list[str]:
+def record_first_power(evaluator: Evaluator) -> list[str]:
     """Record what the first trial of a run could prove, before anything is scored, and return it in sentences.
 
     The scatter is that of 24 published factors on search days, since nothing of the run is scored yet.
@@ -41,19 +41,19 @@ def state_before(evaluator: Evaluator) -> list[str]:
     settings, windows = evaluator.settings, evaluator.windows
     looks = evaluator.ledger.overlapping_trials(windows.key(windows.selection))
     elsewhere = max(settings.prior_trials, evaluator.ledger.prior(windows.key(windows.selection)))
-    if not (noted := evaluator.ledger.events(evaluator.run, POWER)):
+    if not (noted := evaluator.ledger.events(evaluator.run, POWER_EVENT)):
         null = null_of(settings.test, settings.horizon_days, windows.selection.days)
         scatter = published_scatter(evaluator, FAIR_SAMPLE).typical
         found = prospect(null, len(looks) + elsewhere, evaluator.gate.count_discoveries(), settings.level, scatter)
-        evaluator.ledger.record_event(evaluator.run, POWER, "start", found.record())
-        noted = evaluator.ledger.events(evaluator.run, POWER)
+        evaluator.ledger.record_event(evaluator.run, POWER_EVENT, "start", found.record())
+        noted = evaluator.ledger.events(evaluator.run, POWER_EVENT)
     few = few_labels(windows.selection.days, settings.horizon_days)
     return [str(noted[0].body["sentence"]), *([few] if few else [])]
 
 
-def stated_before(evaluator: Evaluator) -> dict[str, Any] | None:
+def read_first_power(evaluator: Evaluator) -> dict[str, Any] | None:
     """Return what was recorded before a run scored anything; None for a run of before it was."""
-    noted = evaluator.ledger.events(evaluator.run, POWER)
+    noted = evaluator.ledger.events(evaluator.run, POWER_EVENT)
     return dict(noted[0].body) if noted else None
 
 
@@ -63,6 +63,6 @@ def _scatter(evaluator: Evaluator) -> Scatter:
     if evaluator.settings.test == "labels":
         known = [sheet for sheet in (rows[name].sheet for name in names) if sheet["t"] and sheet["rank_ic"]]
         return Scatter([abs(sheet["rank_ic"] / sheet["t"]) * float(sheet["days"]) ** 0.5 for sheet in known])
-    chosen = [evaluator.values(evaluator.read(rows[name].text)) for name in names[:MOST_ASKED]]
+    chosen = [evaluator.values(evaluator.read(rows[name].text)) for name in names[:MAX_FACTORS_MEASURED]]
     tests = [evaluator.scorer.proof(values, evaluator.windows.search) for values in chosen]
     return Scatter([each.deviation for each in tests if each.deviation > 0])

@@ -11,17 +11,17 @@ import numpy as np
 
 from ...evidence.gate.mean_test import null_of
 from ...evidence.gate.newey_west_null import NullDistribution
-from ...evidence.gate.significance import lond_level, power
+from ...evidence.gate.significance import compute_power, lond_level
 from ...evidence.originality.published import published_expressions
-from ...evidence.scoring.metrics import tidy
-from ...market.data_warning import counted
+from ...evidence.scoring.metrics import round_significant
+from ...market.data_warning import format_count
 from ..service import Evaluator
 
-LIKELY = 0.8416
+NORMAL_QUANTILE_80 = 0.8416
 """Standard errors above the bar at which a true RankIC is accepted four times in five."""
 
 
-LEAST_LABELS = 50
+MIN_LABELS = 50
 """Labels that do not overlap, below which p-values rest on the far tail of a simulated normal law."""
 FAIR_SAMPLE = 24
 
@@ -29,10 +29,10 @@ FAIR_SAMPLE = 24
 def few_labels(days: int, horizon: int) -> str:
     """Return the warning on a selection window that holds too few labels that do not overlap; nothing where it does not."""
     labels = days // horizon
-    if labels >= LEAST_LABELS:
+    if labels >= MIN_LABELS:
         return ""
     return (
-        f"the selection window has {days} days, {labels} labels of {horizon} days that do not overlap; below {LEAST_LABELS} the "
+        f"the selection window has {days} days, {labels} labels of {horizon} days that do not overlap; below {MIN_LABELS} the "
         "p-values rest on the far tail of a normal law, and only a very strong factor can be proven: give a longer panel"
     )
 
@@ -69,17 +69,21 @@ class Prospect:
         """Return the JSON form, with the sentence that says it."""
         numbers = ("p_required", "t_required", "rank_ic_provable", "rank_ic_likely")
         known = {"trials": self.trials, "days": self.days, "level": self.level}
-        return {**known, **{name: tidy(getattr(self, name)) for name in numbers}, "sentence": self.sentence()}
+        return {
+            **known,
+            **{name: round_significant(getattr(self, name)) for name in numbers},
+            "sentence": self.sentence(),
+        }
 
     def sentence(self) -> str:
         """Say in words what the window could have proven."""
         if not math.isfinite(self.rank_ic_provable):
             return (
-                f"After {counted(self.trials, 'trial')} on {self.days} selection days; what they could prove is unknown, since no "
+                f"After {format_count(self.trials, 'trial')} on {self.days} selection days; what they could prove is unknown, since no "
                 "score has a t."
             )
         return (
-            f"After {counted(self.trials, 'trial')}, the next look at these {self.days} selection days proves a RankIC of "
+            f"After {format_count(self.trials, 'trial')}, the next look at these {self.days} selection days proves a RankIC of "
             f"{self.rank_ic_provable:.3f} or more there, of a factor that scatters from day to day as most do here (a "
             f"steadier one is proven by less); one whose true RankIC is {self.rank_ic_likely:.3f} would be accepted four "
             "times in five, a fainter one seldom."
@@ -100,8 +104,8 @@ def prospect(null: NullDistribution, trials: int, found: int, level: float, devi
     deviation
         Long-run standard deviation of one day's RankIC; NaN gives NaN.
     """
-    could = power(null, lond_level(trials + 1, found, level), deviation)
-    likely = could.rank_ic_provable + LIKELY * deviation / math.sqrt(null.days)
+    could = compute_power(null, lond_level(trials + 1, found, level), deviation)
+    likely = could.rank_ic_provable + NORMAL_QUANTILE_80 * deviation / math.sqrt(null.days)
     return Prospect(trials, null.days, level, could.p_required, could.t_required, could.rank_ic_provable, likely)
 
 
@@ -119,7 +123,11 @@ class Scatter:
     def record(self) -> dict[str, Any]:
         """Return the JSON form."""
         ends = (_quantile(self.deviations, share) for share in (0.25, 0.75))
-        return {"factors": len(self.deviations), "median": tidy(self.typical), "middle_half": list(map(tidy, ends))}
+        return {
+            "factors": len(self.deviations),
+            "median": round_significant(self.typical),
+            "middle_half": list(map(round_significant, ends)),
+        }
 
 
 def published_scatter(evaluator: Evaluator, most: int | None = None) -> Scatter:

@@ -9,27 +9,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evidence.archive import Archive
+from ...evidence.archive import RunArchive
 from ...evidence.gate.succession import SUCCEEDS
-from ...evidence.gate.trial_evidence import Seen
-from ...evidence.replay.difference import Difference, differences, series_difference
-from ...evidence.replay.replay import Replay, read_seen
+from ...evidence.gate.trial_evidence import TrialEvidence
+from ...evidence.replay.difference import RecordDifference, differences, series_difference
+from ...evidence.replay.replay import Replay, read_trial_evidence
 from ...ledger import Trial, VerdictRow
 from ..service import Evaluator
 
-SAID = ("warnings",)
+WORDED_KEYS = ("warnings",)
 """Keys of a sheet that hold words."""
 
 
-def replay_on_panel(archive: Archive, evaluator: Evaluator, row: VerdictRow, before: Replay) -> Replay:
+def replay_on_panel(archive: RunArchive, evaluator: Evaluator, row: VerdictRow, before: Replay) -> Replay:
     """Add to a replay from the ledger what the panel tells: the sheets of search and selection, and the daily series."""
     if row.factor_id not in archive.evaluations:
         return before
-    found = tuple(_found(archive, evaluator, row))
+    found = tuple(_compare_with_panel(archive, evaluator, row))
     return replace(before, differs=(*before.differs, *found))
 
 
-def _found(archive: Archive, evaluator: Evaluator, row: VerdictRow) -> Iterator[Difference]:
+def _compare_with_panel(archive: RunArchive, evaluator: Evaluator, row: VerdictRow) -> Iterator[RecordDifference]:
     scorer, windows, name = evaluator.scorer, evaluator.windows, row.factor_id
     scored = archive.evaluations[name].sheet
     expression, trial = archive.expression(name), archive.trial(row)
@@ -45,7 +45,7 @@ def _found(archive: Archive, evaluator: Evaluator, row: VerdictRow) -> Iterator[
     yield from differences(
         [trial.window.first_day, trial.window.last_day], [key.first_day, key.last_day], "panel: window"
     )
-    seen, _ = read_seen(archive, trial, [])
+    seen, _ = read_trial_evidence(archive, trial, [])
     values = evaluator.values(expression, windows.selection)
     if seen is not None and seen.asked.get(SUCCEEDS):
         left = evaluator.gate.succession.beyond(values, str(seen.asked[SUCCEEDS]), windows.selection)
@@ -55,12 +55,12 @@ def _found(archive: Archive, evaluator: Evaluator, row: VerdictRow) -> Iterator[
     yield from _ties(archive, evaluator, trial)
     if seen is not None:
         yield from series_difference("panel: daily RankIC", seen.rank_ic, sheet.daily)
-        yield from _held(seen, scorer.held(values, windows.selection))
+        yield from _compare_holding(seen, scorer.held(values, windows.selection))
         yield from series_difference("panel: daily return after costs", seen.net, sheet.net_daily)
         yield from differences(seen.asked["data"], evaluator.gate.data, "panel: data")
 
 
-def _ties(archive: Archive, evaluator: Evaluator, trial: Trial) -> Iterator[Difference]:
+def _ties(archive: RunArchive, evaluator: Evaluator, trial: Trial) -> Iterator[RecordDifference]:
     """Yield where the discoveries before a trial are tied otherwise than is recorded."""
     outcome = trial.outcome or {}
     if "ties" in outcome:
@@ -71,13 +71,15 @@ def _ties(archive: Archive, evaluator: Evaluator, trial: Trial) -> Iterator[Diff
         yield from differences(outcome["ties"], again, "panel: ties")
 
 
-def _held(seen: Seen, again: NDArray[np.float64] | None) -> Iterator[Difference]:
+def _compare_holding(seen: TrialEvidence, again: NDArray[np.float64] | None) -> Iterator[RecordDifference]:
     """Yield where the series that was tested differs, if one was kept."""
     if seen.held is not None and again is not None:
         yield from series_difference("panel: daily RankIC of what is held", seen.held, again)
 
 
-def _sheets(field: str, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[Difference]:
+def _sheets(field: str, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[RecordDifference]:
     """Yield where the figures of two sheets differ; what they say in words may be said better by a newer version."""
-    mine, theirs = ({key: value for key, value in sheet.items() if key not in SAID} for sheet in (recorded, again))
+    mine, theirs = (
+        {key: value for key, value in sheet.items() if key not in WORDED_KEYS} for sheet in (recorded, again)
+    )
     yield from differences(mine, theirs, field)

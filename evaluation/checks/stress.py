@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...evidence.errors import OverLimits, PythonRefused
-from ...evidence.stress.outcome import RULE
-from ...evidence.stress.stress import SEED, After, stress
+from ...evidence.stress.outcome import STRESS_RULE_TEXT
+from ...evidence.stress.stress import STRESS_SEED, After, stress
 from ...factors import Expression
 from ...market import Panel
-from ...market.adjusted import forwards
-from ...market.point_in_time import members
+from ...market.adjusted import adjust_forwards
+from ...market.point_in_time import keep_members
 from ..service import Evaluator
 
 __all__ = ["stress_on_search"]
 
 
 def stress_on_search(
-    evaluator: Evaluator, expressions: Sequence[Expression], seed: int = SEED, after: After | None = None
+    evaluator: Evaluator, expressions: Sequence[Expression], seed: int = STRESS_SEED, after: After | None = None
 ) -> dict[str, Any]:
     """Put formulas through every stress on the search window, and on no other day; `after` is as for `stress`.
 
@@ -34,16 +34,16 @@ def stress_on_search(
     sold, level = evaluator.panel, evaluator.engine.panel
     # Without a quoted close what is traded can be told in money only at the vendor's own level, whatever that knows.
     panel = (level if "close_raw" in sold.fields else sold).rows(window.start, window.stop)
-    panel = members(panel)  # or the number of later names would move the draws
+    panel = keep_members(panel)  # or the number of later names would move the draws
 
     def evaluate(told: Panel) -> list[NDArray[np.float32]]:
-        return evaluator.engine.on(forwards(told)).forgiving(PythonRefused, OverLimits).evaluate(expressions)
+        return evaluator.engine.on(adjust_forwards(told)).forgiving(PythonRefused, OverLimits).evaluate(expressions)
 
     found = stress(evaluate, panel, evaluator.settings, seed, after)
     return {
         "window": {"name": window.name, "first": window.first_day, "last": window.last_day},
         "seed": seed,
-        "rule": RULE,
+        "rule": STRESS_RULE_TEXT,
         "factors": {
             expression.id: told.record() for expression, told in zip(expressions, found, strict=True)
         },

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ...evidence.gate.trial_evidence import Seen, deflated_by
-from ...evidence.multiple_testing.online_fdr import Said, say
-from ...evidence.scoring.metrics import tidy
+from ...evidence.gate.trial_evidence import TrialEvidence, deflated_sharpe_of
+from ...evidence.multiple_testing.online_fdr import RuleDecision, apply_rules
+from ...evidence.scoring.metrics import round_significant
 from ...ledger import Ledger, Trial, VerdictRow
 
-__all__ = ["Looks"]
+__all__ = ["TrialStream"]
 
-UNKNOWN = 1.0
+UNKNOWN_P_VALUE = 1.0
 """The p-value of a look whose outcome nobody here knows: declared, or cut short. It found nothing."""
 
 
 @dataclass(frozen=True)
-class Looks:
+class TrialStream:
     """The stream of looks that share days and names with a selection window, and the verdicts of one run on it.
 
     Attributes
@@ -39,8 +39,8 @@ class Looks:
     @cached_property
     def p_values(self) -> list[float]:
         """Return the p-value of each look of the stream."""
-        known = [float((trial.outcome or {}).get("p_value", UNKNOWN)) for trial in self.trials]
-        return [UNKNOWN] * self.declared + known
+        known = [float((trial.outcome or {}).get("p_value", UNKNOWN_P_VALUE)) for trial in self.trials]
+        return [UNKNOWN_P_VALUE] * self.declared + known
 
     def record(self) -> dict[str, Any]:
         """Return what each rule says; the line of the rule that decides is what was decided, not what would be."""
@@ -49,12 +49,16 @@ class Looks:
             "looks": len(self.p_values),
             "declared": self.declared,
             "unfinished": sum(trial.outcome is None for trial in self.trials),
-            "rules": [self._line(said) for said in say(self.p_values, self.level)],
+            "rules": [self._line(said) for said in apply_rules(self.p_values, self.level)],
         }
 
-    def _line(self, said: Said) -> dict[str, Any]:
+    def _line(self, said: RuleDecision) -> dict[str, Any]:
         rule = said.rule
-        found = self._decided() if rule.decides else [self.trials[place - 1 - self.declared] for place in said.found]
+        found = (
+            self._find_discoveries()
+            if rule.decides
+            else [self.trials[place - 1 - self.declared] for place in said.found]
+        )
         own = {(name, row.metrics["trial"]) for name, row in self.verdicts.items()}
         asked = self._asked() if rule.decides else said.asked
         return {
@@ -65,10 +69,10 @@ class Looks:
             "decides": rule.decides,
             "found": len(found),
             "accepts": sorted(trial.subject for trial in found if (trial.subject, trial.number) in own),
-            "p_asked": None if asked is None else tidy(asked),
+            "p_asked": None if asked is None else round_significant(asked),
         }
 
-    def _decided(self) -> list[Trial]:
+    def _find_discoveries(self) -> list[Trial]:
         return [trial for trial in self.trials if (trial.outcome or {}).get("passed") is True]
 
     def _asked(self) -> float | None:
@@ -82,4 +86,4 @@ class Looks:
         number = row.metrics["trial"] if row else None
         look = next((one for one in self.trials if (one.subject, one.number) == (name, number)), None)
         seen = (look.outcome or {}).get("seen") if look else None
-        return deflated_by(Seen.read(self.ledger.get(seen)), clusters) if seen and clusters else None
+        return deflated_sharpe_of(TrialEvidence.read(self.ledger.get(seen)), clusters) if seen and clusters else None

@@ -10,35 +10,35 @@ from typing import Any
 
 import numpy as np
 
-from ...evidence.code.computing import UNCONTAINED
+from ...evidence.code.computing import UNCONTAINED_CODE
 from ...evidence.gate.alignment import Claim
 from ...evidence.gate.doubts import doubts
-from ...evidence.gate.gate import PAID
+from ...evidence.gate.gate import PAID_EVENT
 from ...evidence.originality.catalogue import nearest
-from ...evidence.scoring.labels import unlabelled
-from ...evidence.scoring.metrics import tidy
+from ...evidence.scoring.labels import count_unlabelled
+from ...evidence.scoring.metrics import round_significant
 from ...evidence.scoring.profile import Profiler
 from ...evidence.windows import Window
 from ...factors import Expression, explain
 from ...ledger import VerdictRow
 from ...portfolio.sealed_exam import earlier_openings
 from ...search.diversity import own_troubles, variety
-from ...search.operator_stats import changes
-from ...search.surrogate.basis import MOST_LEADERS
-from ..checks.power import next_power, stated_before
+from ...search.operator_stats import read_operator_table
+from ...search.surrogate.basis import MAX_LEADERS
+from ..checks.power import next_power, read_first_power
 from ..checks.prospect import few_labels
 from ..drafts import leaders
 from ..service import Evaluator
-from .alternatives import Looks
-from .candidates import Candidates, gather
+from .alternatives import TrialStream
+from .candidates import CandidateSet, gather_candidates
 
-WORDS = ("accepted", "watchlist", "rejected")
-NEAREST = 5
+VERDICT_WORDS = ("accepted", "watchlist", "rejected")
+MAX_NEAREST_SHOWN = 5
 """Known formulas that are shown beside a case."""
 
 
 @dataclass(frozen=True)
-class Dossier:
+class ResultsBuilder:
     """Reads one run's evidence from the ledger, for `results.json` and the report."""
 
     evaluator: Evaluator
@@ -62,24 +62,24 @@ class Dossier:
         return {event.key: event.body for event in self.evaluator.ledger.events(self.evaluator.run, "set")}
 
     @cached_property
-    def candidates(self) -> Candidates:
+    def candidates(self) -> CandidateSet:
         """Return the single factors of the run side by side on search, held as they were claimed."""
-        return gather(self.evaluator, self.claims, self.members)
+        return gather_candidates(self.evaluator, self.claims, self.members)
 
     @cached_property
-    def looks(self) -> Looks:
+    def looks(self) -> TrialStream:
         """Return every look that counts against this selection window, those of other runs and declared ones included."""
         evaluator = self.evaluator
         key = evaluator.windows.key(evaluator.windows.selection)
         elsewhere = max(evaluator.settings.prior_trials, evaluator.ledger.prior(key))
         past = evaluator.ledger.overlapping_trials(key)
-        return Looks(evaluator.ledger, elsewhere, past, self.verdicts, evaluator.settings.level)
+        return TrialStream(evaluator.ledger, elsewhere, past, self.verdicts, evaluator.settings.level)
 
     def record(self) -> dict[str, Any]:
         """Return everything the evidence room has to say of a run, as JSON without a clock, a path or the run's id."""
         evaluator, entries, looks = self.evaluator, self.entries(), self.looks
         key = evaluator.windows.key(evaluator.windows.selection)
-        paid = {event.key for event in evaluator.ledger.events(evaluator.run, PAID)}
+        paid = {event.key for event in evaluator.ledger.events(evaluator.run, PAID_EVENT)}
         own = [
             one for one in looks.trials if one.run == evaluator.run or (one.window == key and str(one.number) in paid)
         ]
@@ -90,16 +90,16 @@ class Dossier:
             "windows": self._windows(),
             **entries,
             "attempts": self.attempts(),
-            "leaders": [leader.record() for leader in leaders(evaluator, MOST_LEADERS)],
+            "leaders": [leader.record() for leader in leaders(evaluator, MAX_LEADERS)],
             "diversity": variety(evaluator.ledger, evaluator.run),
-            "operators": changes(evaluator.ledger, evaluator.run),
+            "operators": read_operator_table(evaluator.ledger, evaluator.run),
             "evaluations": evaluator.evaluations_spent(),
             "trials": evaluator.trials_spent(),
             "prior_trials": len(looks.trials) - len(own) + looks.declared,
             "looks_reused": len(told - {trial.number for trial in own}),
             "hypotheses": len({claim.id for claim in self.claims.values() if claim.mechanism != "set"}),
             "power": self.power(),
-            "power_before": stated_before(evaluator),
+            "power_before": read_first_power(evaluator),
             "stream_rules": looks.record(),
             "overfitting": self.overfitting(),
             "superior": self.candidates.superior(),
@@ -129,7 +129,9 @@ class Dossier:
     def _windows(self) -> dict[str, Any]:
         windows, settings = self.evaluator.windows, self.evaluator.settings
         named = {window.name: window.record() for window in (windows.search, windows.selection, windows.sealed)}
-        missing = unlabelled(self.evaluator.panel, windows.search, self.evaluator.scorer.returns, settings.horizon_days)
+        missing = count_unlabelled(
+            self.evaluator.panel, windows.search, self.evaluator.scorer.returns, settings.horizon_days
+        )
         sealed = windows.key(windows.sealed)
         return {
             **named,
@@ -142,7 +144,7 @@ class Dossier:
 
     def entries(self) -> dict[str, list[dict[str, Any]]]:
         """Return accepted, watched and rejected factors, each sorted by id."""
-        found: dict[str, list[dict[str, Any]]] = {word: [] for word in WORDS}
+        found: dict[str, list[dict[str, Any]]] = {word: [] for word in VERDICT_WORDS}
         for name in sorted({*self.evaluator.rows, *self.verdicts}):
             if name in self.claims:
                 row = self.verdicts.get(name)
@@ -152,7 +154,7 @@ class Dossier:
     def _word(self, row: VerdictRow | None) -> str:
         """Return what became of a factor; what no person had decided on when the run was closed is not accepted."""
         word = self.evaluator.reviews.word(row) if row else "rejected"
-        return word if word in WORDS else "rejected"
+        return word if word in VERDICT_WORDS else "rejected"
 
     def _entry(
         self, name: str, row: VerdictRow | None, *, selection: Mapping[str, Any] | None = None
@@ -168,7 +170,9 @@ class Dossier:
             "explained": explain(expression),
             "hypothesis": self.claims[name].record(),
             "alignment": self._alignment(name, expression),
-            "reasons": self.evaluator.reviews.reasons(row) if row else [self._not_sent(name, evaluation.sheet)],
+            "reasons": self.evaluator.reviews.reasons(row)
+            if row
+            else [self._make_unsent_reason(name, evaluation.sheet)],
             "metrics": {"search": search, "selection": selection or self._selection(name, row)},
             "trial": row.metrics["trial"] if row else None,
             "members": self.members.get(name),
@@ -205,7 +209,7 @@ class Dossier:
     def _library_correlation(self, name: str) -> float | None:
         mine = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
         found = self.evaluator.library_values.closest(mine, but=name)
-        return tidy(found.rank_correlation) if found else None
+        return round_significant(found.rank_correlation) if found else None
 
     def _profile(self, name: str) -> dict[str, Any]:
         """Return regimes, exposures and capacity on search, as on the sheet of `factor score`."""
@@ -245,15 +249,22 @@ class Dossier:
         expression = evaluator.read(evaluation.text)
         values = evaluator.values(expression, evaluator.windows.selection)
         windows = (evaluator.windows.search, evaluator.windows.selection)
-        near = [like for like in nearest(expression, evaluator.known(), NEAREST + 1) if like.known.name != name]
+        near = [
+            like for like in nearest(expression, evaluator.known(), MAX_NEAREST_SHOWN + 1) if like.known.name != name
+        ]
         return {
             **self._entry(name, row, selection=row.metrics["selection"]),
             "reasons": list(row.reasons),
             "curve": {window.name: self._curve(values, window) for window in windows},
             "boundary": str(evaluator.panel.dates[evaluator.windows.selection.start]),
             "nearest": [
-                {"name": like.known.name, "where": like.known.where, "ratio": tidy(like.ratio), "shared": like.shared}
-                for like in near[:NEAREST]
+                {
+                    "name": like.known.name,
+                    "where": like.known.where,
+                    "ratio": round_significant(like.ratio),
+                    "shared": like.shared,
+                }
+                for like in near[:MAX_NEAREST_SHOWN]
             ],
             "texts": {part: evaluator.read(evaluator.rows[part].text).shown for part in self.members.get(name, ())},
             "data": self._data(),
@@ -273,7 +284,7 @@ class Dossier:
     def _curve(self, values: np.ndarray[Any, np.dtype[np.float32]], window: Window) -> dict[str, Any]:
         daily = self.evaluator.scorer.daily_rank_ic(values, window)
         dates = [str(day) for day in self.evaluator.panel.dates[window.start : window.stop]]
-        return {"dates": dates, "rank_ic": [tidy(value) for value in daily]}
+        return {"dates": dates, "rank_ic": [round_significant(value) for value in daily]}
 
     def warnings(self) -> list[dict[str, str]]:
         """Return the doubts that stay with the whole campaign: the data's, and leak alarms on selection."""
@@ -287,9 +298,10 @@ class Dossier:
             said = f"{len(heard)} comments of a person who could see selection figures reached the agents: later trials are not blind"
             found.append({"code": "reviewed", "message": said})
         noted = [each for row in self.evaluator.rows.values() for each in row.sheet["warnings"]]
-        stamps = [each["message"] for each in noted if each["code"] == UNCONTAINED]
+        stamps = [each["message"] for each in noted if each["code"] == UNCONTAINED_CODE]
         found += [
-            {"code": UNCONTAINED, "message": f"{stamps.count(one)} factors were {one}"} for one in sorted({*stamps})
+            {"code": UNCONTAINED_CODE, "message": f"{stamps.count(one)} factors were {one}"}
+            for one in sorted({*stamps})
         ]
         ledger, run = self.evaluator.ledger, self.evaluator.run
         found += [{"code": "own_part", "message": said} for said in own_troubles(ledger, run)]
@@ -307,16 +319,16 @@ class Dossier:
         looked = {name: row.metrics["selection"] for name, row in self.verdicts.items() if name not in self.members}
         return sorted(name for name, sheet in looked.items() if sheet and abs(sheet["rank_ic"] or 0.0) > limit)
 
-    def _not_sent(self, name: str, sheet: Mapping[str, Any]) -> dict[str, Any]:
+    def _make_unsent_reason(self, name: str, sheet: Mapping[str, Any]) -> dict[str, Any]:
         """Return why a factor never came before the gate."""
         agents = self.evaluator.ledger.run(self.evaluator.run).config.get("settings", {}).get("agents", {})
         bar, direction = agents.get("min_search_t", 0.0), self.claims[name].direction
-        why = _why_unsent(sheet["t"], bar, direction, bool(self.verdicts))
+        why = _explain_unsent(sheet["t"], bar, direction, bool(self.verdicts))
         numbers = {"t": sheet["t"], "merit": sheet["merit"]}
         return {"step": "search", "passed": False, "message": f"not tested: {why}", "numbers": numbers}
 
 
-def _why_unsent(t: float | None, bar: float, direction: int, others: bool) -> str:
+def _explain_unsent(t: float | None, bar: float, direction: int, others: bool) -> str:
     """Return what kept a factor from the gate; that others were preferred is said only where others were sent."""
     if t is None:
         return "t is undefined in sample"

@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 
 from ...evidence.gate.alignment import Claim
 from ...evidence.multiple_testing.clusters import cluster_count
-from ...evidence.multiple_testing.folds import GROUPS, choose_and_test, split_days
+from ...evidence.multiple_testing.folds import FOLD_GROUPS, choose_and_test, split_days
 from ...evidence.multiple_testing.overfitting import pbo
 from ...evidence.multiple_testing.superior import superior
-from ...evidence.scoring.metrics import tidy
+from ...evidence.scoring.metrics import round_significant
 from ..service import Evaluator
 
-__all__ = ["Candidates", "gather"]
+__all__ = ["CandidateSet", "gather_candidates"]
 
-MOST = 100
+MAX_CANDIDATES = 100
 """Candidates that are compared; of more, the first by id are taken: ids are hashes, so it is a fair sample."""
 BLOCKS_PER_HORIZON = 2
 """Mean block of the bootstrap, in horizons: what is bought on one day is held for a horizon."""
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CandidateSet:
     """Single factors that vary on search, in the order of their ids.
 
     What search showed neither chose nor turned them: they are held as their hypotheses claim.
@@ -69,7 +69,7 @@ class Candidates:
         """Return the probability of backtest overfitting; None for fewer than two candidates."""
         if self.count < 2:
             return None
-        found = {"probability": tidy(pbo(self.net).probability), "candidates": self.count, "blocks": 10}
+        found = {"probability": round_significant(pbo(self.net).probability), "candidates": self.count, "blocks": 10}
         return {**found, "scored": self.scored}
 
     def superior(self) -> dict[str, Any] | None:
@@ -79,7 +79,7 @@ class Candidates:
         block = BLOCKS_PER_HORIZON * self.horizon
         found = superior(self.net, block)
         return {
-            **{name: tidy(getattr(found, name)) for name in ("lower", "consistent", "upper")},
+            **{name: round_significant(getattr(found, name)) for name in ("lower", "consistent", "upper")},
             "candidates": found.candidates,
             "scored": self.scored,
             "days": found.days,
@@ -90,7 +90,7 @@ class Candidates:
     def cross_validation(self) -> dict[str, Any] | None:
         """Return what choosing the best candidate brought on purged days; None for too few candidates or days."""
         purge = embargo = self.horizon
-        if self.count < 2 or len(self.net) // GROUPS <= purge + embargo:
+        if self.count < 2 or len(self.net) // FOLD_GROUPS <= purge + embargo:
             return None
         folds = split_days(len(self.net), purge, embargo)
         found = choose_and_test(self.rank_ic, self.net, folds)
@@ -102,23 +102,25 @@ class Candidates:
             "purge_days": purge,
             "embargo_days": embargo,
             "chosen": found.chosen,
-            "rank_ic_chosen_on": tidy(found.inside),
-            "rank_ic": [tidy(value) for value in sorted(found.rank_ic)],
-            "net_sharpe": [tidy(value * np.sqrt(252.0)) for value in sorted(found.sharpe)],
+            "rank_ic_chosen_on": round_significant(found.inside),
+            "rank_ic": [round_significant(value) for value in sorted(found.rank_ic)],
+            "net_sharpe": [round_significant(value * np.sqrt(252.0)) for value in sorted(found.sharpe)],
         }
 
 
-def gather(evaluator: Evaluator, claims: Mapping[str, Claim], members: Mapping[str, Sequence[str]]) -> Candidates:
+def gather_candidates(
+    evaluator: Evaluator, claims: Mapping[str, Claim], members: Mapping[str, Sequence[str]]
+) -> CandidateSet:
     """Score the campaign's single factors on search, at most 100 of them, as they were claimed."""
     names = [name for name in sorted(evaluator.rows) if name in claims and name not in members]
-    columns = [_column(evaluator, name, claims[name].direction) for name in names[:MOST]]
+    columns = [_column(evaluator, name, claims[name].direction) for name in names[:MAX_CANDIDATES]]
     varying = [(net, ic) for net, ic in columns if np.nanstd(np.append(net, 0.0)) > 0]
     days = evaluator.windows.search.days
-    net, rank_ic = (np.column_stack(part) if varying else np.empty((days, 0)) for part in _apart(varying))
-    return Candidates(net, rank_ic, evaluator.settings.horizon_days, len(names))
+    net, rank_ic = (np.column_stack(part) if varying else np.empty((days, 0)) for part in _split_pairs(varying))
+    return CandidateSet(net, rank_ic, evaluator.settings.horizon_days, len(names))
 
 
-def _apart(pairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> tuple[list[NDArray[np.float64]], ...]:
+def _split_pairs(pairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> tuple[list[NDArray[np.float64]], ...]:
     return [net for net, _ in pairs], [rank_ic for _, rank_ic in pairs]
 
 

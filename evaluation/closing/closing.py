@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...evidence.errors import BookUnavailable
-from ...evidence.scoring.metrics import Sheet, tidy
+from ...evidence.scoring.metrics import FactorMetrics, round_significant
 from ...evidence.windows import Window
 from ...portfolio.backtest import Book, Costs, backtest
 from ...portfolio.choose import Combination, Combining
-from ...portfolio.combination import Part, write_combination
-from ...portfolio.sealed_exam import examine
+from ...portfolio.combination import CombinationPart, write_combination
+from ...portfolio.sealed_exam import run_sealed_exam
 from ..checks.stress import stress_on_search
 from ..service import Evaluator
 
-COMBINATION = "combination.parquet"
-AT_THE_CLOSE = "the close of a campaign whose file says so"
+COMBINATION_FILE = "combination.parquet"
+CLOSE_REASON = "the close of a campaign whose file says so"
 
 
 @dataclass(frozen=True)
@@ -32,28 +32,28 @@ class Closing:
     each accepted factor breaks, on search days. `compared` sets the combiners side by side, on search and selection.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[CombinationPart]
     score: NDArray[np.float32] | None
     sealed: dict[str, Any] | None
     book: dict[str, Any] | None
     curve: dict[str, Any] | None
-    search: Sheet | None = None
+    search: FactorMetrics | None = None
     stress: dict[str, Any] | None = None
     combination: Combination | None = None
     compared: dict[str, Any] | None = None
 
 
-def part(evaluator: Evaluator, name: str) -> Part:
+def part(evaluator: Evaluator, name: str) -> CombinationPart:
     """Return an accepted factor as a part of the combination, turned the way search has it."""
     row = evaluator.rows[name]
     values = evaluator.values(evaluator.read(row.text), evaluator.windows.sealed)
-    return Part(name, -1 if (row.sheet["rank_ic"] or 0.0) < 0 else 1, values)
+    return CombinationPart(name, -1 if (row.sheet["rank_ic"] or 0.0) < 0 else 1, values)
 
 
 def unseal(evaluator: Evaluator, accepted: Sequence[str], reason: str) -> dict[str, Any]:
     """Combine accepted factors and examine them on the sealed days."""
     parts = [part(evaluator, name) for name in sorted(accepted)]
-    return examine(evaluator, parts, Combining(evaluator, parts).chosen().score, reason)
+    return run_sealed_exam(evaluator, parts, Combining(evaluator, parts).chosen().score, reason)
 
 
 def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> Closing:
@@ -68,7 +68,7 @@ def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> C
     combining = Combining(evaluator, parts)
     combination = combining.chosen()
     score = combination.score
-    sealed = examine(evaluator, parts, score, AT_THE_CLOSE) if open_sealed else None
+    sealed = run_sealed_exam(evaluator, parts, score, CLOSE_REASON) if open_sealed else None
     window = evaluator.windows.sealed if sealed else evaluator.windows.selection
     book, curve = _book(evaluator, score, window)
     search = evaluator.scorer.score(score, evaluator.windows.search, 1)
@@ -85,10 +85,10 @@ def write_closing(closing: Closing, evaluator: Evaluator, folder: Path) -> dict[
     if closing.score is None or closing.combination is None:
         return None
     made = closing.combination
-    rows = write_combination(closing.score, evaluator.panel, folder / COMBINATION)
+    rows = write_combination(closing.score, evaluator.panel, folder / COMBINATION_FILE)
     weights = made.signed_weights()
     return {
-        "file": COMBINATION,
+        "file": COMBINATION_FILE,
         "rows": rows,
         "factors": sorted(weights),
         "weights": weights,
@@ -96,7 +96,7 @@ def write_closing(closing: Closing, evaluator: Evaluator, folder: Path) -> dict[
         "weights_at": _weights_at(made, evaluator),
         "combiner": made.kind,
         "chosen": made.chosen,
-        "trading_rate": tidy(made.rate),
+        "trading_rate": round_significant(made.rate),
         "compared": closing.compared,
     }
 
@@ -127,12 +127,12 @@ def _days_of(window: Window) -> dict[str, Any]:
 
 def _figures(book: Book) -> dict[str, Any]:
     names = ("sharpe", "annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "borrow_paid", "plain_sharpe")
-    return {**{name: tidy(getattr(book, name)) for name in names}, "days": book.days}
+    return {**{name: round_significant(getattr(book, name)) for name in names}, "days": book.days}
 
 
 def _curve(book: Book) -> dict[str, Any]:
     return {
         "dates": [str(day) for day in book.dates],
-        "equity": [tidy(value) for value in book.equity],
-        "drawdown": [tidy(value) for value in book.drawdown],
+        "equity": [round_significant(value) for value in book.equity],
+        "drawdown": [round_significant(value) for value in book.drawdown],
     }

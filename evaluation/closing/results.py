@@ -8,7 +8,7 @@ from typing import Any
 
 from ...ledger import Ledger, Run, UnknownRun
 
-Entry = dict[str, Any]
+ResultEntry = dict[str, Any]
 """One factor or set: id, form, text, hypothesis, reasons and metrics on search and selection."""
 
 
@@ -21,22 +21,22 @@ class CampaignResult:
     record: dict[str, Any]
     report: Path | None
 
-    def _entries(self, word: str) -> list[Entry]:
-        found: list[Entry] = self.record[word]
+    def _entries(self, word: str) -> list[ResultEntry]:
+        found: list[ResultEntry] = self.record[word]
         return found
 
     @property
-    def accepted(self) -> list[Entry]:
+    def accepted(self) -> list[ResultEntry]:
         """Return what passed every step of the gate."""
         return self._entries("accepted")
 
     @property
-    def watchlist(self) -> list[Entry]:
+    def watchlist(self) -> list[ResultEntry]:
         """Return what is promising and unproven."""
         return self._entries("watchlist")
 
     @property
-    def rejected(self) -> list[Entry]:
+    def rejected(self) -> list[ResultEntry]:
         """Return what was scored or judged, and thrown away."""
         return self._entries("rejected")
 
@@ -58,7 +58,7 @@ class CampaignResult:
         return found
 
 
-def named(ledger: Ledger, name: str) -> Run:
+def find_campaign(ledger: Ledger, name: str) -> Run:
     """Return the campaign that RUN means; a factor judged by hand and tools that were served are runs, but none.
 
     Raises

@@ -15,22 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import Engine, Expression
-from ...factors.engine.engine import STREAMED
+from ...factors.engine.engine import EXPRESSIONS_PER_STREAM
 from ...market import Panel
-from ...market.adjusted import TRADED, hides_volumes
+from ...market.adjusted import SHARE_COUNT_FIELDS, hides_volumes
 from ..errors import NeedsSandbox, PythonRefused
-from .contained import Contained, Swept
+from .contained import Contained, DailyValues
 
-__all__ = ["UNCONTAINED", "Computes", "Computing"]
+__all__ = ["UNCONTAINED_CODE", "Computes", "Computing"]
 
-UNCONTAINED, UNSHOWN, VOLUMES = "uncontained", "unshown_days", "volume_levels"
+UNCONTAINED_CODE, UNSHOWN_DAYS_CODE, VOLUME_LEVELS_CODE = "uncontained", "unshown_days", "volume_levels"
 """The codes of the warnings that nothing contained the code, that it was not shown to be causal on all days, and that it saw
 no level of volumes."""
-NOT_SHOWN = (
+UNSHOWN_DAYS_MESSAGE = (
     "the code raises an error on panels of {days} days or fewer, so that nothing is shown of the days before {day}: they have "
     "no values and do not count"
 )
-NO_LEVEL = (
+VOLUME_LEVELS_MESSAGE = (
     "volumes may be in shares of a later day, so the code was shown each name's volume and amount from 1,000,000 on its first "
     "day; where they are as traded, say so: market.volumes: quoted"
 )
@@ -106,9 +106,9 @@ class Computing:
             There is Python code and nothing to contain it.
         """
         formulas = iter(self.engine.evaluate([each for each in expressions if not each.code]))
-        return [self._contained(each) if each.code else next(formulas) for each in expressions]
+        return [self._compute_code(each) if each.code else next(formulas) for each in expressions]
 
-    def stream(self, expressions: Iterable[Expression], *, together: int = STREAMED) -> Iterator[Values]:
+    def stream(self, expressions: Iterable[Expression], *, together: int = EXPRESSIONS_PER_STREAM) -> Iterator[Values]:
         """Compute any number of factors, a few at a time, in order; see `Engine.stream`."""
         waiting = iter(expressions)
         while group := list(islice(waiting, together)):
@@ -125,11 +125,11 @@ class Computing:
         if expression.code:
             self._jail().screen(expression, self._days, self.seed)
 
-    def sweep(self, expression: Expression, edges: Sequence[int], since: int = 0) -> Swept:
+    def sweep(self, expression: Expression, edges: Sequence[int], since: int = 0) -> DailyValues:
         """Compute a factor up to the last edge with every day's value free of later days; see `Contained.sweep`."""
         if expression.code:
             return self._jail().sweep(expression, edges, since)
-        return Swept(self.engine.evaluate([expression])[0])
+        return DailyValues(self.engine.evaluate([expression])[0])
 
     def stamp_of(self, expression: Expression) -> str:
         """Return what must stand beside a factor's values: that its code ran uncontained; else nothing."""
@@ -137,22 +137,22 @@ class Computing:
 
     def stamped(self, expression: Expression, sheet: dict[str, Any]) -> dict[str, Any]:
         """Return a factor's sheet with the warnings that must stand beside every figure of code."""
-        said = {UNCONTAINED: self.stamp_of(expression), UNSHOWN: self._unshown(expression)}
-        if expression.fields & {*TRADED} and hides_volumes(self.panel) and expression.code:
-            said[VOLUMES] = NO_LEVEL
+        said = {UNCONTAINED_CODE: self.stamp_of(expression), UNSHOWN_DAYS_CODE: self._unshown(expression)}
+        if expression.fields & {*SHARE_COUNT_FIELDS} and hides_volumes(self.panel) and expression.code:
+            said[VOLUME_LEVELS_CODE] = VOLUME_LEVELS_MESSAGE
         told = [{"code": code, "message": message} for code, message in said.items() if message]
         return sheet | {"warnings": [*sheet["warnings"], *told]} if told else sheet
 
     def _unshown(self, expression: Expression) -> str:
         """Return what to say of days of which the screen could show nothing."""
         days = self.contained.start_up(expression, self._days) if expression.code and self.contained else 0
-        return NOT_SHOWN.format(days=days, day=self.panel.dates[days]) if days else ""
+        return UNSHOWN_DAYS_MESSAGE.format(days=days, day=self.panel.dates[days]) if days else ""
 
     @property
     def _days(self) -> int:
         return self.panel.days if self.days is None else self.days
 
-    def _contained(self, expression: Expression) -> Values:
+    def _compute_code(self, expression: Expression) -> Values:
         try:
             return self._jail().values(expression, self._days).copy()
         except PythonRefused as error:

@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import Expression
-from ...factors.python import MEMBERS, lint
+from ...factors.python import UNIVERSE_COLUMN, lint
 from ...ledger import digest
 from ...market import Panel
-from ...market.adjusted import without_volume_levels
-from ...market.point_in_time import members
+from ...market.adjusted import reset_volume_levels
+from ...market.point_in_time import keep_members
 from ...sandbox import (
     Frames,
     Job,
@@ -44,28 +44,28 @@ from ...sandbox import (
     prove,
 )
 from ...sandbox.causality.causality import start_up_of
-from ...sandbox.causality.claim import Claim, claimed
-from ...sandbox.causality.comparison import rounded
-from ...sandbox.causality.meter import Meter
-from ...sandbox.causality.sweep import day_by_day
+from ...sandbox.causality.claim import CausalClaim, make_claim
+from ...sandbox.causality.comparison import round_values
+from ...sandbox.causality.meter import CountingRunner
+from ...sandbox.causality.sweep import iterate_days
 from ..errors import NeedsSandbox, OverLimits, PythonRefused
-from .retry import Allowance, Patient
-from .segment_store import Segment, Segments, versions
+from .retry import Allowance, RetryingRunner
+from .segment_store import DailySegment, Segments, versions
 
-__all__ = ["FOLDER", "Contained", "Swept", "column"]
+__all__ = ["PYTHON_FOLDER", "Contained", "DailyValues", "coded_column"]
 
 Values = NDArray[np.float32]
-FOLDER = "python"
+PYTHON_FOLDER = "python"
 """Where a workspace keeps the values of Python factors that were computed day by day."""
-KEPT, KEPT_PANELS = 24, 4
+MAX_ANSWERS_KEPT, MAX_PANELS_KEPT = 24, 4
 """Answers of whole calls, and panels as code is shown them, that are kept in memory."""
-MOST_REMARKS = 5
-REFUSED = ("syntax", "future")
+MAX_REMARKS_SHOWN = 5
+REFUSED_REMARKS = ("syntax", "future")
 """Remarks of the lint for which code is refused before it is run."""
 
 
 @dataclass(frozen=True, eq=False)
-class Swept:
+class DailyValues:
     """Values that were computed day by day, each day by a process that held no later one.
 
     Attributes
@@ -132,7 +132,7 @@ class Contained:
             self._starts[key] = self._start_up(expression, days, values)
             values[: self._starts[key]] = np.nan
             self._kept[key] = self._whole(values, 0, days)
-            for old in list(self._kept)[:-KEPT]:
+            for old in list(self._kept)[:-MAX_ANSWERS_KEPT]:
                 del self._kept[old]
         return self._kept[key]
 
@@ -166,7 +166,9 @@ class Contained:
         if not np.isfinite(values).any():
             return 0
         try:
-            return start_up_of(Meter(self._runner), Claim(expression.code, self._shown(expression, days), values))
+            return start_up_of(
+                CountingRunner(self._runner), CausalClaim(expression.code, self._shown(expression, days), values)
+            )
         except SandboxError as error:
             raise self._refusal(error, days) from None
 
@@ -175,13 +177,13 @@ class Contained:
 
         What else the lint says are warnings of the expression: it is no boundary, and what will not work shows so itself.
         """
-        remarks = [each for each in lint(expression.code) if each.rule in REFUSED]
+        remarks = [each for each in lint(expression.code) if each.rule in REFUSED_REMARKS]
         if remarks:
             stage = "causal" if remarks[0].rule == "future" else "python"
-            said = "; ".join(f"line {each.line}: {each.message}" for each in remarks[:MOST_REMARKS])
+            said = "; ".join(f"line {each.line}: {each.message}" for each in remarks[:MAX_REMARKS_SHOWN])
             raise PythonRefused(said, field="factor", hint=remarks[0].hint, stage=stage, ran=False)
 
-    def sweep(self, expression: Expression, edges: Sequence[int], since: int = 0) -> Swept:
+    def sweep(self, expression: Expression, edges: Sequence[int], since: int = 0) -> DailyValues:
         """Compute a factor day by day from a row on up to the last edge, in parts that end at the edges and are kept.
 
         A part from the first day on must be flawless. A fault in another one leaves its values out from that day on.
@@ -191,7 +193,7 @@ class Contained:
         PythonRefused
             The code fails, or sees later days, before the first edge.
         """
-        found = Swept(np.full(self._panel.universe.shape, np.nan, np.float32))
+        found = DailyValues(np.full(self._panel.universe.shape, np.nan, np.float32))
         for start, stop in zip((since, *edges), edges, strict=False):
             if start < stop:
                 part = self._segment(expression, start, stop)
@@ -201,7 +203,7 @@ class Contained:
 
     # One part of the days.
 
-    def _segment(self, expression: Expression, start: int, stop: int) -> Segment:
+    def _segment(self, expression: Expression, start: int, stop: int) -> DailySegment:
         data = self._cut(stop).digest
         asked: dict[str, Any] = {"code": expression.code, "data": data, "start": start, "stop": stop}
         key = digest(asked | {"versions": versions()} | ({"stamp": self.stamp} if self.stamp else {}))
@@ -212,12 +214,12 @@ class Contained:
                 self._segments.write(key, known)
         return replace(known, values=self._whole(known.values, start, stop)[start:stop])
 
-    def _computed(self, expression: Expression, start: int, stop: int) -> Segment:
+    def _computed(self, expression: Expression, start: int, stop: int) -> DailySegment:
         """Compute the rows of a part; a fault ends it, unless it is the first part."""
         values = np.full((stop - start, self._cut(stop).names), np.nan)
         try:
             if not start:
-                return self._proven(expression, stop)
+                return self._prove_segment(expression, stop)
             for row, cells in self._day_by_day(expression, start, stop):
                 values[row - start] = cells
         except SandboxError as error:
@@ -226,17 +228,17 @@ class Contained:
                 raise refusal from None
             fault = {"stage": refusal.stage, "message": refusal.message, "day": str(getattr(error, "day", ""))}
             lasting = not isinstance(refusal, OverLimits)
-            return Segment(_single(values), fault, lasting)
-        return Segment(_single(values), None)
+            return DailySegment(_to_float32(values), fault, lasting)
+        return DailySegment(_to_float32(values), None)
 
-    def _proven(self, expression: Expression, stop: int) -> Segment:
+    def _prove_segment(self, expression: Expression, stop: int) -> DailySegment:
         # A fixed seed: the sweep tries every day, and its values and its refusals are kept for all runs.
-        proof = prove(Patient(self._runner), expression.code, self._shown(expression, stop), sweep=True, seed=0)
-        return Segment(_single(proof.values), None, start_up=proof.start_up)
+        proof = prove(RetryingRunner(self._runner), expression.code, self._shown(expression, stop), sweep=True, seed=0)
+        return DailySegment(_to_float32(proof.values), None, start_up=proof.start_up)
 
     def _day_by_day(self, expression: Expression, start: int, stop: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
-        meter = Meter(Patient(Allowance(self._runner, stop - start)))
-        yield from day_by_day(meter, claimed(meter, expression.code, self._shown(expression, stop)), start)
+        meter = CountingRunner(RetryingRunner(Allowance(self._runner, stop - start)))
+        yield from iterate_days(meter, make_claim(meter, expression.code, self._shown(expression, stop)), start)
 
     # What the code is shown, and what it says.
 
@@ -245,13 +247,13 @@ class Contained:
         [outcome] = self._runner.run_each([job])
         if outcome.values is None:
             raise self._refusal(outcome.error or SandboxError("the call gave neither values nor an error"), days)
-        return rounded(outcome.values)
+        return round_values(outcome.values)
 
     def _cut(self, days: int) -> Panel:
         """Return the panel that ends after the first days, as it is shown: members alone, no level that knows a later day."""
         if days not in self._cuts:
-            self._cuts[days] = without_volume_levels(members(self._panel.rows(0, days)))
-            for old in list(self._cuts)[:-KEPT_PANELS]:
+            self._cuts[days] = reset_volume_levels(keep_members(self._panel.rows(0, days)))
+            for old in list(self._cuts)[:-MAX_PANELS_KEPT]:
                 del self._cuts[old]
         return self._cuts[days]
 
@@ -260,10 +262,10 @@ class Contained:
         key = expression.fields | _members(expression), days
         if key not in self._frames:
             cut = self._cut(days)
-            fields = {name: column(cut, name) for name in sorted(key[0])}
+            fields = {name: coded_column(cut, name) for name in sorted(key[0])}
             names = tuple(f"n{place}" for place in range(cut.names))
             self._frames[key] = Frames(fields, cut.dates, names)
-            for old in list(self._frames)[:-KEPT_PANELS]:
+            for old in list(self._frames)[:-MAX_PANELS_KEPT]:
                 del self._frames[old]
         return self._frames[key]
 
@@ -271,7 +273,7 @@ class Contained:
         """Return some rows of what was shown of the first days as float32 `[T, N]`, NaN elsewhere and outside the universe."""
         found = np.full(self._panel.universe.shape, np.nan, np.float32)
         shown = self._panel.universe[:days].any(axis=0)
-        found[start : start + len(rows), shown] = _single(rows)
+        found[start : start + len(rows), shown] = _to_float32(rows)
         found[~np.isfinite(found) | ~self._panel.universe] = np.nan
         return found
 
@@ -289,16 +291,16 @@ class Contained:
         return kind(message, field="factor", hint=error.hint, stage=stage)
 
 
-def _single(values: NDArray[Any]) -> Values:
+def _to_float32(values: NDArray[Any]) -> Values:
     with np.errstate(over="ignore"):
         return values.astype(np.float32)
 
 
 def _members(expression: Expression) -> frozenset[str]:
-    return frozenset({MEMBERS} if expression.reads_members else ())
+    return frozenset({UNIVERSE_COLUMN} if expression.reads_members else ())
 
 
-def column(panel: Panel, name: str) -> NDArray[np.float64]:
+def coded_column(panel: Panel, name: str) -> NDArray[np.float64]:
     """Return a column as code is shown it, `[T, N]`: a grouping as codes, the universe as 0 and 1, and no infinity.
 
     Raises
@@ -312,7 +314,7 @@ def column(panel: Panel, name: str) -> NDArray[np.float64]:
     if name in panel.groups:
         codes = panel.groups[name].astype(np.float64)
         return np.broadcast_to(np.where(codes < 0, np.nan, codes), panel.universe.shape)
-    if name == MEMBERS:
+    if name == UNIVERSE_COLUMN:
         return panel.universe.astype(np.float64)
     there = sorted({*panel.fields, *panel.groups})
     raise PythonRefused(f"the panel has no column {name!r}", field=name, allowed=there, ran=False)

@@ -2,7 +2,7 @@
 
 How long a look at selection days takes could tell of them: code may work longer where a price rose. So all its calls on
 days after search share an allowance of CPU time that hangs on the number of these days alone, and a server answers at
-whole steps of a clock (`Pace`), when nothing of the look can be seen earlier. What is left to code is which of a few steps
+whole steps of a clock (`TimeSteps`), when nothing of the look can be seen earlier. What is left to code is which of a few steps
 the answer comes at.
 """
 
@@ -17,22 +17,22 @@ from itertools import islice
 
 from ...sandbox import Job, Outcome, OutOfMemory, Runner, TimedOut
 
-__all__ = ["PATIENCE", "Allowance", "Pace", "Patient"]
+__all__ = ["SECOND_TRY_FACTOR", "Allowance", "RetryingRunner", "TimeSteps"]
 
-PATIENCE = 4
+SECOND_TRY_FACTOR = 4
 """How many times the usual seconds the second try may take."""
 
 
-ALLOWED_S, ALLOWED_S_A_DAY = 60.0, 1.0
+BASE_ALLOWANCE_SECONDS, ALLOWANCE_SECONDS_PER_DAY = 60.0, 1.0
 """CPU seconds of all calls on days after search: a sum, and more for each day; a usual call takes 0.03."""
-TOGETHER = 8
+CALLS_PER_CHECK = 8
 """Calls that are under way when an allowance is looked at."""
-UNMEASURED = 4.0
+WALL_SECONDS_PER_CPU_SECOND = 4.0
 """Seconds by the wall clock that count for one of CPU: behind some walls a call tells its CPU time itself."""
 
 
 @dataclass(frozen=True)
-class Pace:
+class TimeSteps:
     """Work that ends at whole steps of a clock.
 
     Attributes
@@ -69,7 +69,7 @@ class Allowance:
     """
 
     def __init__(self, runner: Runner, days: int) -> None:
-        self._runner, self._left = runner, ALLOWED_S + ALLOWED_S_A_DAY * days
+        self._runner, self._left = runner, BASE_ALLOWANCE_SECONDS + ALLOWANCE_SECONDS_PER_DAY * days
 
     @property
     def stamp(self) -> str:
@@ -79,19 +79,19 @@ class Allowance:
     def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
         """Run each job while there is time; answers come in the order of the jobs."""
         waiting = iter(jobs)
-        while group := list(islice(waiting, TOGETHER)):
-            found = self._runner.run_each(group) if self._left > 0 else (_used_up() for _ in group)
+        while group := list(islice(waiting, CALLS_PER_CHECK)):
+            found = self._runner.run_each(group) if self._left > 0 else (_make_timeout() for _ in group)
             for outcome in found:
-                self._left -= max(outcome.cpu_ms, outcome.wall_ms / UNMEASURED) / 1000.0
+                self._left -= max(outcome.cpu_ms, outcome.wall_ms / WALL_SECONDS_PER_CPU_SECOND) / 1000.0
                 yield outcome
 
 
-def _used_up() -> Outcome:
+def _make_timeout() -> Outcome:
     error = TimedOut("the code takes too long on the days after search", field="cpu_s", hint="Vectorise its loops.")
     return Outcome(None, error, 0.0, 0.0, 0.0)
 
 
-class Patient:
+class RetryingRunner:
     """A runner that gives a call that met its limits one more try, with more time.
 
     After one call that meets them again there is no further try: the code is slow, not the machine.
@@ -108,18 +108,18 @@ class Patient:
     def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
         """Run each job, some of them twice; answers come in the order of the jobs."""
         given: deque[Job] = deque()
-        for outcome in self._runner.run_each(_noted(jobs, given)):
+        for outcome in self._runner.run_each(_note_jobs(jobs, given)):
             yield self._again(given.popleft(), outcome)
 
     def _again(self, job: Job, outcome: Outcome) -> Outcome:
         if not self._patient or not _is_limit(outcome):
             return outcome
-        [second] = self._runner.run_each([replace(job, patience=PATIENCE)])
+        [second] = self._runner.run_each([replace(job, patience=SECOND_TRY_FACTOR)])
         self._patient = not _is_limit(second)
         return second
 
 
-def _noted(jobs: Iterable[Job], given: deque[Job]) -> Iterator[Job]:
+def _note_jobs(jobs: Iterable[Job], given: deque[Job]) -> Iterator[Job]:
     """Yield jobs, and keep those whose answers are still to come."""
     for job in jobs:
         given.append(job)

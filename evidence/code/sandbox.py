@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ...ledger import read_settings
 from ...sandbox import Job, Limits, Outcome, Runner, Sandbox, SandboxError
-from ...sandbox.backends.unsafe import STAMP, UNSAFE
+from ...sandbox.backends.unsafe import UNSAFE, UNSAFE_STAMP
 from ..errors import NeedsSandbox
 
-__all__ = ["Jail", "SandboxSettings", "Start", "on_this_machine"]
+__all__ = ["Jail", "SandboxSettings", "Start", "open_sandbox"]
 
 
 class SandboxSettings(BaseModel):
@@ -39,7 +39,7 @@ class SandboxSettings(BaseModel):
     workers: int = Field(default=2, ge=1, le=64, description="calls at once")
 
     @model_validator(mode="after")
-    def _one_wall(self) -> Self:
+    def _check_backend(self) -> Self:
         if self.executor == "ray" and self.backend != "native":
             raise ValueError("the workers of a cluster hold native sandboxes: leave the backend away")
         return self
@@ -47,7 +47,7 @@ class SandboxSettings(BaseModel):
     @property
     def stamp(self) -> str:
         """Return what must stand beside every value; empty behind a boundary."""
-        return STAMP if self.backend == UNSAFE else ""
+        return UNSAFE_STAMP if self.backend == UNSAFE else ""
 
     def given(self, executor: str | None = None, backend: str | None = None) -> SandboxSettings:
         """Return the settings with what a person said on the command line.
@@ -74,7 +74,7 @@ Start = Callable[[SandboxSettings], AbstractContextManager[Runner]]
 
 
 @contextmanager
-def on_this_machine(settings: SandboxSettings) -> Iterator[Runner]:
+def open_sandbox(settings: SandboxSettings) -> Iterator[Runner]:
     """Open the sandbox that the settings name: of this machine, behind another wall, or on a cluster."""
     with _sandbox(settings, Limits(wall_s=settings.wall_s, memory_mb=settings.memory_mb)) as sandbox:
         yield cast("Runner", sandbox)
@@ -85,9 +85,9 @@ def _sandbox(settings: SandboxSettings, limits: Limits) -> Sandbox:
         from ...sandbox.cluster import Cluster
 
         return Cluster(limits, workers=settings.workers, address=settings.address or None)
-    from ...sandbox.backends import backend_named
+    from ...sandbox.backends import find_backend
 
-    wall = backend_named(settings.backend, command=settings.command, image=settings.image, platform=settings.platform)
+    wall = find_backend(settings.backend, command=settings.command, image=settings.image, platform=settings.platform)
     return Sandbox(limits, workers=settings.workers, backend=wall)
 
 
@@ -104,7 +104,7 @@ class Jail:
 
     def __init__(self, settings: SandboxSettings | None = None, start: Start | None = None) -> None:
         self._settings = settings or SandboxSettings()
-        self._start = start or on_this_machine
+        self._start = start or open_sandbox
         self._open = ExitStack()
         self._runner: Runner | None = None
 

@@ -15,15 +15,15 @@ from ...ledger import Ledger
 
 __all__ = ["note_screening_seed", "screening_seed"]
 
-KIND, KEY = "screening", "seed"
+SEED_EVENT_KIND, SEED_EVENT_KEY = "screening", "seed"
 
 
 def note_screening_seed(ledger: Ledger, run: str, seed: int) -> None:
     """Write the seed of a new run into the ledger; it is told to nobody who writes code."""
-    ledger.record_event(run, KIND, KEY, seed)
+    ledger.record_event(run, SEED_EVENT_KIND, SEED_EVENT_KEY, seed)
 
 
 def screening_seed(ledger: Ledger, run: str) -> int | None:
     """Return the seed of a run's screens; None outside a campaign, where each screen draws its own."""
-    noted = ledger.event(run, KIND, KEY)
+    noted = ledger.event(run, SEED_EVENT_KIND, SEED_EVENT_KEY)
     return None if noted is None else int(noted.body)

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from ...ledger.files.private import make_folder
 
-__all__ = ["Segment", "Segments", "versions"]
+__all__ = ["DailySegment", "Segments", "versions"]
 
 
-FORM = "single precision of the day's scale, columns of members, with the days of the start-up"
+SEGMENT_FORMAT = "single precision of the day's scale, columns of members, with the days of the start-up"
 
 
 @dataclass(frozen=True, eq=False)
-class Segment:
+class DailySegment:
     """Rows of a factor `[D, N]` that were computed day by day, and what went wrong in them, if anything did.
 
     `start_up` is how many of them, at the panel's start, have no values since the code raises an error there. `lasting` is False where another try may go otherwise: what took too long on a busy machine is not kept.
@@ -41,7 +41,7 @@ class Segments:
 
     folder: Path | None
 
-    def read(self, key: str, shape: tuple[int, int]) -> Segment | None:
+    def read(self, key: str, shape: tuple[int, int]) -> DailySegment | None:
         """Return what is kept under a key; None where there is nothing, or it is damaged."""
         try:
             seal, _, body = self._path(key).read_bytes().partition(b"\n") if self.folder else (b"", b"", b"")
@@ -52,9 +52,9 @@ class Segments:
         head, _, rows = body.partition(b"\n")
         told = json.loads(head)
         values = np.frombuffer(rows, dtype="<f4").reshape(shape)
-        return Segment(values, told["fault"], start_up=told["start_up"])
+        return DailySegment(values, told["fault"], start_up=told["start_up"])
 
-    def write(self, key: str, segment: Segment) -> None:
+    def write(self, key: str, segment: DailySegment) -> None:
         """Keep a segment; it is there whole or not at all."""
         if self.folder is None:
             return
@@ -76,4 +76,4 @@ def versions() -> list[str]:
     """Return what else decides the values: Python, numpy, pandas, and the form in which they are kept."""
     from importlib.metadata import version
 
-    return [sys.version.split()[0], version("numpy"), version("pandas"), FORM]
+    return [sys.version.split()[0], version("numpy"), version("pandas"), SEGMENT_FORMAT]

@@ -15,34 +15,34 @@ from numpy.typing import NDArray
 
 from ...factors import Engine, Expression, row_rank_correlation
 from ...market import Panel
-from ...market.adjusted import TRADED, adjusted_fields
-from ...market.point_in_time import members
+from ...market.adjusted import SHARE_COUNT_FIELDS, adjusted_fields
+from ...market.point_in_time import keep_members
 from ..code.computing import Computes, Computing
 from ..windows import Window
 
-SEED = 20_080_917
-DAYS = 500
+RESCALING_SEED = 20_080_917
+LEVEL_TEST_DAYS = 500
 """Rows on which a factor is tried; one that looks further back is tried on more of the window."""
 SPARE_DAYS = 60
 CACHE_BYTES = 32 << 20
-SAME_ORDER = 0.999
+MIN_ORDER_CORRELATION = 0.999
 """Least mean daily rank correlation: float32 may turn two names that are equal but for rounding."""
-READS = (
+READS_LEVEL_MESSAGE = (
     "reads the level of back-adjusted prices, which know later splits and dividends: use close_raw for a level, "
     "or a ratio of prices (close / delay(close, 5))"
 )
-READS_VOLUMES = (
+READS_VOLUMES_MESSAGE = (
     "reads the level of volumes in shares of a later day (said by market.volumes, or seen at the splits of search days), which "
     "know later splits: compare a volume with its own past (volume / ts_mean(volume, 20))"
 )
-UNSHOWN = (
+UNORDERED_MESSAGE = (
     "orders no names on the last {days} days of search, so that it cannot be shown not to read the level of "
     "back-adjusted prices"
 )
 
 
 @dataclass(frozen=True)
-class Levels:
+class PriceLevelTest:
     """Tries factors on the last rows of a window, as they are and with other price levels."""
 
     panel: Panel
@@ -66,7 +66,7 @@ class Levels:
         enough = self._usual.days >= expression.warmup + SPARE_DAYS
         pair = self._usual if enough else self._pair(expression.warmup + SPARE_DAYS)
         said = (self._whole if expression.code else pair).objection(expression)
-        return READS_VOLUMES if said == READS and moved <= {*TRADED} else said
+        return READS_VOLUMES_MESSAGE if said == READS_LEVEL_MESSAGE and moved <= {*SHARE_COUNT_FIELDS} else said
 
     @cached_property
     def _whole(self) -> Pair:
@@ -75,18 +75,18 @@ class Levels:
 
     @cached_property
     def _usual(self) -> Pair:
-        return self._pair(DAYS)
+        return self._pair(LEVEL_TEST_DAYS)
 
     def _pair(self, days: int) -> Pair:
         return self._tried(max(self.window.stop - days, self.window.start))
 
     def _tried(self, first: int) -> Pair:
-        part = members(self.panel.rows(first, self.window.stop))  # or later names would move the constants
-        other = rescaled(part)
+        part = keep_members(self.panel.rows(first, self.window.stop))  # or later names would move the constants
+        other = rescale_prices(part)
         moved = frozenset(name for name in part.fields if other.fields[name] is not part.fields[name])
-        return Pair(self._on(part), self._on(other), moved)
+        return Pair(self._make_engine(part), self._make_engine(other), moved)
 
-    def _on(self, panel: Panel) -> Computes:
+    def _make_engine(self, panel: Panel) -> Computes:
         """Return what computes factors on a panel; formulas alone where nothing was given that computes Python."""
         return self.computing.on(panel, CACHE_BYTES) if self.computing else Engine(panel, cache_bytes=CACHE_BYTES)
 
@@ -108,20 +108,20 @@ class Pair:
         """Return what a factor does not keep: which cells are missing, or the order of the names."""
         before, after = (each.evaluate([expression])[0] for each in (self.plain, self.scaled))
         if not np.array_equal(np.isnan(before), np.isnan(after)):
-            return READS
-        likeness = order_kept(before, after)
+            return READS_LEVEL_MESSAGE
+        likeness = order_correlation(before, after)
         if likeness is None:
-            return UNSHOWN.format(days=self.days)
-        return "" if likeness >= SAME_ORDER else READS
+            return UNORDERED_MESSAGE.format(days=self.days)
+        return "" if likeness >= MIN_ORDER_CORRELATION else READS_LEVEL_MESSAGE
 
 
-def order_kept(before: NDArray[np.float32], after: NDArray[np.float32]) -> float | None:
+def order_correlation(before: NDArray[np.float32], after: NDArray[np.float32]) -> float | None:
     """Return the mean daily rank correlation of two frames `[T, N]`; None where neither orders names on any day.
 
     A day on which both frames hold one value for all names, or fewer than two names, does not count; a day on which
     only one of them orders names counts as 0.
     """
-    ordered = orders_names(before) | orders_names(after)
+    ordered = find_ordered_days(before) | find_ordered_days(after)
     if not ordered.any():
         return None
     if np.array_equal(before, after, equal_nan=True):  # as for every plain ratio; saves the sorting
@@ -129,13 +129,13 @@ def order_kept(before: NDArray[np.float32], after: NDArray[np.float32]) -> float
     return float(np.nan_to_num(row_rank_correlation(before, after, min_names=2)[ordered]).mean())
 
 
-def orders_names(values: NDArray[np.float32]) -> NDArray[np.bool_]:
+def find_ordered_days(values: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Return the days `[T]` that hold at least two different values."""
     differ: NDArray[np.bool_] = np.fmax.reduce(values, axis=1) > np.fmin.reduce(values, axis=1)
     return differ
 
 
-def rescaled(panel: Panel) -> Panel:
+def rescale_prices(panel: Panel) -> Panel:
     """Return the panel with the adjusted prices of each name multiplied by a constant of its own.
 
     Volumes and amounts that are said to be in shares of the panel's last day get constants of their own as well.
@@ -143,11 +143,13 @@ def rescaled(panel: Panel) -> Panel:
     ratio of prices keeps its very bits and no rounding is taken for a level. A column named after the adjustment
     itself (adj_factor, adj_close) gets constants apart from the prices': it may not stand against them either.
     """
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(RESCALING_SEED)
     constant, apart, *others = (np.exp2(np.rint(rng.normal(0.0, 1.0 / np.log(2.0), panel.names))) for _ in range(4))
     fields = dict(panel.fields)
     fields |= {name: fields[name] * constant for name in adjusted_fields(panel)}
     fields |= {name: fields[name] * apart for name in fields if name.startswith("adj")}
     if panel.volumes == "adjusted":
-        fields |= {name: fields[name] * own for name, own in zip(TRADED, others, strict=True) if name in fields}
+        fields |= {
+            name: fields[name] * own for name, own in zip(SHARE_COUNT_FIELDS, others, strict=True) if name in fields
+        }
     return replace(panel, fields=fields)

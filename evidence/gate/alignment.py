@@ -72,7 +72,7 @@ class Claim:
         }
 
 
-def unlike_its_words(expression: Expression, claim: Claim, settings: EvidenceSettings) -> list[str]:
+def find_word_mismatches(expression: Expression, claim: Claim, settings: EvidenceSettings) -> list[str]:
     """Return what a formula and its hypothesis disagree about before anything is computed.
 
     At least half of the formula's raw fields must be named by the hypothesis, or be made of one that is; and the
@@ -96,7 +96,7 @@ def unlike_its_words(expression: Expression, claim: Claim, settings: EvidenceSet
     return found
 
 
-def against_its_direction(rank_ic: float | None, claim: Claim) -> list[str]:
+def find_direction_mismatch(rank_ic: float | None, claim: Claim) -> list[str]:
     """Return a sentence if the search window shows the opposite of what the hypothesis claims, or nothing."""
     if rank_ic is None:
         return ["the factor has no RankIC on the search window, so that no direction can be read from it"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from ...factors import Expression
 from ..settings import ComplexitySettings
 
-FREE_NODES = 5
-OF_PYTHON = 4
+UNPRICED_NODES = 5
+PYTHON_SIZE_FACTOR = 4
 """How much larger code may be than a formula: it spells out what an operator says in one word. It is priced like a formula."""
 
 
 def breaches(expression: Expression, bounds: ComplexitySettings) -> list[str]:
     """Return a sentence for each bound that a formula, or the code of a factor, exceeds."""
-    wide = OF_PYTHON if expression.code else 1
+    wide = PYTHON_SIZE_FACTOR if expression.code else 1
     measured = {
         "nodes": (expression.size, wide * bounds.max_size),
         "levels": (expression.depth, wide * bounds.max_depth),
@@ -22,6 +22,6 @@ def breaches(expression: Expression, bounds: ComplexitySettings) -> list[str]:
     return [f"{actual} {what}, at most {most}" for what, (actual, most) in measured.items() if actual > most]
 
 
-def price(expression: Expression, bounds: ComplexitySettings) -> float:
+def complexity_price(expression: Expression, bounds: ComplexitySettings) -> float:
     """Return what a formula's size costs, in units of |t| on search: nothing up to five nodes, then linear."""
-    return bounds.price_per_node * max(expression.size - FREE_NODES, 0)
+    return bounds.price_per_node * max(expression.size - UNPRICED_NODES, 0)

@@ -14,17 +14,17 @@ from ...factors import Expression, walk
 from ...factors.describe.words import mentions
 from .alignment import DERIVED_FROM, Claim
 
-__all__ = ["CODE", "doubts"]
+__all__ = ["ALIGNMENT_CODE", "doubts"]
 
-CODE = "alignment"
+ALIGNMENT_CODE = "alignment"
 CERTAIN_T = 2.0
 """The |t| on search from which a sign is taken for more than luck."""
-EVERYDAY = frozenset({"open", "high", "low", "close", "returns"})
+EVERYDAY_FIELDS = frozenset({"open", "high", "low", "close", "returns"})
 """Fields whose names are everyday words: a sentence that holds one need not speak of the field."""
-DAYS = re.compile(r"\b(\d{1,3})[ -](?:trading[ -])?days?\b", re.IGNORECASE)
-NEAR = 2.0
+DAYS_PATTERN = re.compile(r"\b(\d{1,3})[ -](?:trading[ -])?days?\b", re.IGNORECASE)
+MAX_WINDOW_RATIO = 2.0
 """A window is taken to be the one that is spoken of within this factor."""
-SLOW = 50
+MAX_WARMUP_HORIZONS = 50
 """Horizons that a formula may look back on before its mechanism seems to be another."""
 
 
@@ -51,7 +51,7 @@ def doubts(
         *_direction(claim, sheet), *_horizon(expression, claim, sheet), *_fields(expression, claim),
         *_windows(expression, claim, description),
     ]  # fmt: skip
-    return [{"code": CODE, "value": None, "message": message} for message in found]
+    return [{"code": ALIGNMENT_CODE, "value": None, "message": message} for message in found]
 
 
 def _direction(claim: Claim, sheet: Mapping[str, Any]) -> list[str]:
@@ -73,7 +73,7 @@ def _horizon(expression: Expression, claim: Claim, sheet: Mapping[str, Any]) -> 
             found.append(
                 f"horizon: over {nearest} days, near the {claim.horizon_days} that are claimed, the sign is turned"
             )
-    if expression.warmup > SLOW * claim.horizon_days:
+    if expression.warmup > MAX_WARMUP_HORIZONS * claim.horizon_days:
         found.append(
             f"horizon: the formula looks back on {expression.warmup} days, the hypothesis works over {claim.horizon_days}"
         )
@@ -82,15 +82,19 @@ def _horizon(expression: Expression, claim: Claim, sheet: Mapping[str, Any]) -> 
 
 def _fields(expression: Expression, claim: Claim) -> list[str]:
     read = {*expression.fields, *(source for name in expression.fields for source in DERIVED_FROM.get(name, ()))}
-    spoken = [name for name in claim.fields if name not in EVERYDAY and mentions(claim.statement, name)]
+    spoken = [name for name in claim.fields if name not in EVERYDAY_FIELDS and mentions(claim.statement, name)]
     missing = [name for name in spoken if name not in read and not DERIVED_FROM.get(name, set()) & read]
     return [f"fields: the hypothesis speaks of {name}, the formula does not read it" for name in missing]
 
 
 def _windows(expression: Expression, claim: Claim, description: str) -> list[str]:
-    spoken = sorted({int(days) for days in DAYS.findall(description)} - {0, claim.horizon_days})
+    spoken = sorted({int(days) for days in DAYS_PATTERN.findall(description)} - {0, claim.horizon_days})
     windows = sorted({node.window for _, node in walk(expression.root) if node.window})
-    strange = [days for days in spoken if not any(days <= NEAR * each and each <= NEAR * days for each in windows)]
+    strange = [
+        days
+        for days in spoken
+        if not any(days <= MAX_WINDOW_RATIO * each and each <= MAX_WINDOW_RATIO * days for each in windows)
+    ]
     if not strange or not windows:
         return []
     said, real = (", ".join(map(str, each)) for each in (strange, windows))

@@ -20,32 +20,34 @@ from numpy.typing import NDArray
 from ...ledger import Ledger, Look, Trial, WindowKey, digest
 from ...ledger.database.locks import Wait
 from ..code.computing import Computing
-from ..code.retry import Pace
+from ..code.retry import TimeSteps
 from ..errors import PythonRefused, TrialsSpent
-from ..multiple_testing.families import Families, counted
+from ..multiple_testing.families import Families, select_family_heads
 from ..originality.catalogue import Catalogue
-from ..originality.published_values import ranks_like
-from ..originality.redundancy import FLOOR, LibraryValues, Overlap, closest
-from ..scoring.metrics import tidy
+from ..originality.published_values import describe_twin
+from ..originality.redundancy import CORRELATION_FLOOR, LibraryValues, Overlap, closest
+from ..scoring.metrics import round_significant
 from ..scoring.scorer import Scorer
 from ..settings import EvidenceSettings
 from ..windows import Windows
 from .case import Case
-from .steps import alignment, on_paper
+from .steps import check_alignment, check_formula
 from .succession import SUCCEEDS, Succession
-from .trial_evidence import Seen, decide, ruled
+from .trial_evidence import TrialEvidence, build_verdict, decide_trial
 from .verdict import Reason, Verdict
 
 Values = NDArray[np.float32]
-LEAST_NAMES, LEAST_DAYS = 0.25, 0.5
+MIN_RANKED_NAME_SHARE, MIN_RANKED_DAY_SHARE = 0.25, 0.5
 """Share of the universe that a factor must rank on a day, and share of search days on which it must do so."""
-ASKED = {"horizon_days", "returns", "label_scale", "test", "level", "watch_p", "costs"}
+QUESTION_SETTINGS = {"horizon_days", "returns", "label_scale", "test", "level", "watch_p", "costs"}
 """Settings that decide what a look shows."""
-SWEPT = "each of the {days} search days was computed by a process that held no later one, and came out the same"
-UNSHOWN = "; nothing is shown of the days before {first}, on which the code raises an error: they have no values"
-MOST_SECONDS = 600.0
+SWEPT_MESSAGE = "each of the {days} search days was computed by a process that held no later one, and came out the same"
+UNSHOWN_DAYS_NOTE = (
+    "; nothing is shown of the days before {first}, on which the code raises an error: they have no values"
+)
+TRIAL_WAIT_SECONDS = 600.0
 """How long a run waits for a look that another one is taking; then it looks itself, and pays."""
-PAID, FAILED = "paid", "look-failed"
+PAID_EVENT, FAILED_EVENT = "paid", "look-failed"
 """Kinds of events: a run is charged for a look that another run had opened and never took; a look ended with an error."""
 
 
@@ -74,7 +76,7 @@ class Gate:
     settings: EvidenceSettings
     run: str
     computing: Computing | None = None
-    pace: Pace | None = None
+    pace: TimeSteps | None = None
 
     def judge(self, case: Case, around: Surroundings) -> Verdict:
         """Return the verdict on a case; a trial is spent only if every step before statistics passed.
@@ -85,13 +87,13 @@ class Gate:
             A look would be needed and the campaign has none left.
         """
         reasons = [
-            *on_paper(case, self.settings),
+            *check_formula(case, self.settings),
             self.support(case),
-            self._originality(case, around.known),
+            self._check_originality(case, around.known),
             *self._fresh(case),
-            self._redundancy(case, around.library),
-            self._published(case, around.published),
-            alignment(case, self.settings),
+            self._check_redundancy(case, around.library),
+            self._check_published(case, around.published),
+            check_alignment(case, self.settings),
         ]
         name = case.expression.id
         if all(reason.passed for reason in reasons):
@@ -111,15 +113,15 @@ class Gate:
             causal = Reason("causal", False, error.message)
         else:
             case = replace(case, values=found.values)
-            causal = self._shown_causal(case, found.start_up, days)
+            causal = self._make_causal_reason(case, found.start_up, days)
         return case, [causal if reason.step == "causal" else reason for reason in reasons]
 
-    def _shown_causal(self, case: Case, start_up: int, days: int) -> Reason:
+    def _make_causal_reason(self, case: Case, start_up: int, days: int) -> Reason:
         """Return what a sweep of search showed: of days on which the code raises an error, nothing."""
-        said = SWEPT.format(days=days - start_up)
+        said = SWEPT_MESSAGE.format(days=days - start_up)
         numbers: dict[str, Any] = {"swept": days - start_up}
         if start_up:
-            said += UNSHOWN.format(first=self.scorer.panel.dates[start_up])
+            said += UNSHOWN_DAYS_NOTE.format(first=self.scorer.panel.dates[start_up])
             numbers["unshown"] = start_up
         if stamp := self.computing.stamp_of(case.expression) if self.computing else "":
             said += f"; {stamp}"
@@ -130,11 +132,16 @@ class Gate:
         """Refuse a factor that speaks of too few names or days for its figures to mean anything."""
         seen = (~np.isnan(self.windows.search.cut(case.values))).sum(axis=1)
         most = np.maximum(self.windows.search.cut(self.scorer.panel.universe).sum(axis=1), 1)
-        share = float(np.mean(seen / most >= LEAST_NAMES))
-        text = f"on {share:.0%} of the search days it has a value for {LEAST_NAMES:.0%} of the names"
-        return Reason("support", share >= LEAST_DAYS, text, {"days": tidy(share), "least": LEAST_DAYS})
+        share = float(np.mean(seen / most >= MIN_RANKED_NAME_SHARE))
+        text = f"on {share:.0%} of the search days it has a value for {MIN_RANKED_NAME_SHARE:.0%} of the names"
+        return Reason(
+            "support",
+            share >= MIN_RANKED_DAY_SHARE,
+            text,
+            {"days": round_significant(share), "least": MIN_RANKED_DAY_SHARE},
+        )
 
-    def _originality(self, case: Case, known: Catalogue) -> Reason:
+    def _check_originality(self, case: Case, known: Catalogue) -> Reason:
         likest = [like for part in case.parts for like in known.nearest(part.expression)]
         worst = max(likest, key=lambda like: like.ratio, default=None)
         if worst is None:
@@ -142,9 +149,11 @@ class Gate:
         passed = worst.ratio <= self.settings.max_similarity
         whose = f"{worst.known.name} ({worst.known.where})"
         text = f"shares {worst.shared} with {whose}"
-        return Reason("originality", passed, text, {"ratio": tidy(worst.ratio), "most": self.settings.max_similarity})
+        return Reason(
+            "originality", passed, text, {"ratio": round_significant(worst.ratio), "most": self.settings.max_similarity}
+        )
 
-    def _published(self, case: Case, published: LibraryValues) -> Reason:
+    def _check_published(self, case: Case, published: LibraryValues) -> Reason:
         """Refuse values that rank the names as a published factor does, however the formula is written.
 
         A set is asked about as well as its members: what each of them hides behind something else, their sum can show.
@@ -154,8 +163,8 @@ class Gate:
         if not found:
             return Reason("published", True, "ranks the names like no published factor")
         worst = max(found, key=lambda twin: abs(twin.rank_correlation))
-        numbers = {"rank_correlation": tidy(worst.rank_correlation), "most": limit}
-        return Reason("published", False, ranks_like(worst), numbers)
+        numbers = {"rank_correlation": round_significant(worst.rank_correlation), "most": limit}
+        return Reason("published", False, describe_twin(worst), numbers)
 
     def _fresh(self, case: Case) -> list[Reason]:
         """Refuse a set with a member that met the selection window: its choice could know what was seen there."""
@@ -169,7 +178,7 @@ class Gate:
         )
         return [Reason("fresh", not stale, text)]
 
-    def _redundancy(self, case: Case, library: LibraryValues) -> Reason:
+    def _check_redundancy(self, case: Case, library: LibraryValues) -> Reason:
         limit = self.settings.max_redundancy
         for place, part in enumerate(case.members):
             others = {other.expression.id: other.values for other in case.members[:place]}
@@ -177,25 +186,28 @@ class Gate:
             if twin and abs(twin.rank_correlation) > limit:
                 text = f"its members {part.expression.id} and {twin.factor_id} say the same"
                 return Reason(
-                    "redundancy", False, text, {"rank_correlation": tidy(twin.rank_correlation), "most": limit}
+                    "redundancy",
+                    False,
+                    text,
+                    {"rank_correlation": round_significant(twin.rank_correlation), "most": limit},
                 )
         succeeds = self.succession.predecessor(case)
-        found = library.closest(case.values, succeeds, floor=min(FLOOR, limit))
+        found = library.closest(case.values, succeeds, floor=min(CORRELATION_FLOOR, limit))
         if succeeds:
-            return self._succeeding(succeeds, found)
+            return self._judge_successor(succeeds, found)
         if found is None:
             return Reason("redundancy", True, "the library is empty")
-        numbers = {"rank_correlation": tidy(found.rank_correlation), "most": limit}
+        numbers = {"rank_correlation": round_significant(found.rank_correlation), "most": limit}
         passed = abs(found.rank_correlation) <= limit
         return Reason("redundancy", passed, f"most like {found.factor_id} of the library", numbers)
 
-    def _succeeding(self, name: str, found: Overlap | None) -> Reason:
+    def _judge_successor(self, name: str, found: Overlap | None) -> Reason:
         """Return the reason for a successor: all of the library counts but what it succeeds."""
         limit = self.settings.max_redundancy
         said = f"succeeds {name}, which decays: selection judges what it says beyond it"
         if found is None:
             return Reason("redundancy", True, said, {"succeeds": name})
-        numbers = {"rank_correlation": tidy(found.rank_correlation), "most": limit, "succeeds": name}
+        numbers = {"rank_correlation": round_significant(found.rank_correlation), "most": limit, "succeeds": name}
         text = f"{said}; most like {found.factor_id} of the rest of the library"
         return Reason("redundancy", abs(found.rank_correlation) <= limit, text, numbers)
 
@@ -212,57 +224,57 @@ class Gate:
     def _asked(self, case: Case) -> dict[str, Any]:
         """Return all that decides what a look shows, besides the formula and the window; its digest is the question."""
         settings = self.settings
-        asked = settings.model_dump(mode="json", include=ASKED)
+        asked = settings.model_dump(mode="json", include=QUESTION_SETTINGS)
         succeeds = self.succession.predecessor(case)
         return {**asked, "data": self.data, "sign": case.sign} | ({SUCCEEDS: succeeds} if succeeds else {})
 
     def _try(self, case: Case, around: Surroundings, reasons: list[Reason]) -> Verdict:
         key, question = self.windows.key(self.windows.selection), digest(self._asked(case))
-        known = self._heard(self._earlier_look(case.expression.id, question))
+        known = self._heard(self._find_earlier_trial(case.expression.id, question))
         if not self._is_paid(known) and around.trials_left <= 0:
             raise trials_spent()
         trial = self.ledger.open_trial(Look(self.run, case.expression.id, key, self.settings.prior_trials, question))
         trial = self._heard(trial) or trial
         if trial.outcome is None:
             if trial.run != self.run:  # another run was cut short before it looked: this one looks, and pays
-                self.ledger.record_event(self.run, PAID, str(trial.number), {"subject": trial.subject})
-            trial = self.ledger.close_trial(trial.id, self._looked(case, around, trial))
-        return ruled(trial, reasons)
+                self.ledger.record_event(self.run, PAID_EVENT, str(trial.number), {"subject": trial.subject})
+            trial = self.ledger.close_trial(trial.id, self._take_test(case, around, trial))
+        return build_verdict(trial, reasons)
 
     def _heard(self, trial: Trial | None) -> Trial | None:
         """Return a look as it stands once no other run is taking it: what is under way elsewhere is not taken twice."""
         wait = Wait()
-        while trial and self._under_way(trial) and wait.waited < MOST_SECONDS:
+        while trial and self._under_way(trial) and wait.waited < TRIAL_WAIT_SECONDS:
             time.sleep(wait.note(f"since run {trial.run} is testing the same factor, {trial.subject}"))
-            trial = self._earlier_look(trial.subject, trial.question)
+            trial = self._find_earlier_trial(trial.subject, trial.question)
         return trial
 
     def _under_way(self, trial: Trial) -> bool:
         """Tell whether another run is taking this look: its process lives, and the look has not failed there."""
         if trial.outcome or trial.run == self.run or not self.ledger.is_held(trial.run):
             return False
-        return self.ledger.event(trial.run, FAILED, str(trial.number)) is None
+        return self.ledger.event(trial.run, FAILED_EVENT, str(trial.number)) is None
 
     def _is_paid(self, known: Trial | None) -> bool:
         """Tell whether a look costs this run nothing more: taken by anybody, opened by it, or charged to it."""
         if known is None:
             return False
-        charged = {event.key for event in self.ledger.events(self.run, PAID)}
+        charged = {event.key for event in self.ledger.events(self.run, PAID_EVENT)}
         return known.outcome is not None or known.run == self.run or str(known.number) in charged
 
-    def _earlier_look(self, subject: str, question: str) -> Trial | None:
+    def _find_earlier_trial(self, subject: str, question: str) -> Trial | None:
         """Return the trial that asked the same of this window for this factor, also one that a crash cut short."""
         key = self.windows.key(self.windows.selection)
         past = self.ledger.overlapping_trials(key)
         same = [t for t in past if (t.subject, t.question, t.window) == (subject, question, key)]
         return same[0] if same else None
 
-    def _looked(self, case: Case, around: Surroundings, trial: Trial) -> dict[str, Any]:
+    def _take_test(self, case: Case, around: Surroundings, trial: Trial) -> dict[str, Any]:
         """Take the look; where that fails, let no other run wait for it."""
         try:
             return self._look(case, around, trial)
         except Exception:
-            self.ledger.record_event(self.run, FAILED, str(trial.number), {"subject": trial.subject})
+            self.ledger.record_event(self.run, FAILED_EVENT, str(trial.number), {"subject": trial.subject})
             raise
 
     def _look(self, case: Case, around: Surroundings, trial: Trial) -> dict[str, Any]:
@@ -273,7 +285,7 @@ class Gate:
         with self.pace.even() if self.pace and case.expression.code else nullcontext():
             values, fault = self._day_by_day(case)
         sheet = self.scorer.score(values, self.windows.selection, case.sign)
-        seen = Seen(
+        seen = TrialEvidence(
             asked=self._asked(case),
             lag=self.scorer.lag,
             rank_ic=sheet.daily,
@@ -287,9 +299,9 @@ class Gate:
         )
         earlier = self.discoveries(trial.window, trial)
         ties = self.families.ties([*earlier, trial])
-        found = counted([each.id for each in earlier], ties, trial.id)
+        found = select_family_heads([each.id for each in earlier], ties, trial.id)
         kept = {"seen": self.ledger.put(seen.body()), "discoveries": found, "ties": [tie.record() for tie in ties]}
-        return decide(seen, trial.number, len(found)) | {"selection": sheet.record()} | kept
+        return decide_trial(seen, trial.number, len(found)) | {"selection": sheet.record()} | kept
 
     def _day_by_day(self, case: Case) -> tuple[Values, Mapping[str, Any] | None]:
         """Return values up to the end of selection, and what went wrong with the code on its days."""
@@ -312,7 +324,7 @@ class Gate:
     def count_discoveries(self) -> int:
         """Count the families of discoveries that raise the level of the next trial, if it is tied to none of them."""
         found = self.discoveries(self.windows.key(self.windows.selection))
-        return len(counted([each.id for each in found], self.families.ties(found), 0))
+        return len(select_family_heads([each.id for each in found], self.families.ties(found), 0))
 
     @cached_property
     def families(self) -> Families:

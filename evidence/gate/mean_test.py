@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scoring.metrics import tidy
+from ..scoring.metrics import round_significant
 from .significance import NullDistribution, newey_west_t, null_distribution
 
 Series = NDArray[np.float64]
 LAG_PER_HORIZON = 2
-HELD_LAG = 2
+HOLDING_LAG_DAYS = 2
 """Twice the one day that a value of the held series spans, as the lag of labels is twice theirs."""
 
 
 @dataclass(frozen=True)
-class Proof:
+class MeanTest:
     """A one-sided test of a mean daily RankIC on one window.
 
     Attributes
@@ -67,14 +67,14 @@ class Proof:
         needed = self.null.t_required(level) if self.null else math.nan
         return {
             "test": self.test,
-            "t": tidy(self.t),
+            "t": round_significant(self.t),
             "days": self.days,
-            "t_required": tidy(needed),
-            "rank_ic_provable": tidy(needed * self.error),
+            "t_required": round_significant(needed),
+            "rank_ic_provable": round_significant(needed * self.error),
         }
 
 
-def proof(rank_ic: Series, held: Series | None, horizon: int, lag: int) -> Proof:
+def proof(rank_ic: Series, held: Series | None, horizon: int, lag: int) -> MeanTest:
     """Test a window's daily RankIC.
 
     Parameters
@@ -88,14 +88,14 @@ def proof(rank_ic: Series, held: Series | None, horizon: int, lag: int) -> Proof
     """
     if held is None:
         plain = newey_west_t(rank_ic, lag)
-        return Proof("labels", plain.t, plain.days, horizon, lag, plain.standard_error)
-    daily = newey_west_t(held, HELD_LAG)
+        return MeanTest("labels", plain.t, plain.days, horizon, lag, plain.standard_error)
+    daily = newey_west_t(held, HOLDING_LAG_DAYS)
     enough = np.count_nonzero(~np.isnan(rank_ic)) > lag  # fewer days prove nothing by either test
     error = daily.standard_error * slope(rank_ic, held, horizon)
-    return Proof("held", daily.t if enough else math.nan, daily.days, 1, HELD_LAG, error)
+    return MeanTest("held", daily.t if enough else math.nan, daily.days, 1, HOLDING_LAG_DAYS, error)
 
 
-def borne_out(tested: float, labels: float, bar: float) -> float:
+def confirm_p_value(tested: float, labels: float, bar: float) -> float:
     """Return the p-value of a test, unless the h-day labels say no: where their p-value is above `bar`, the larger of both.
 
     Ranks of one-day returns and of h-day returns are not the same question: the first see more of a day's median, the
@@ -116,7 +116,7 @@ def borne_out(tested: float, labels: float, bar: float) -> float:
 def null_of(test: str, horizon: int, window: int) -> NullDistribution:
     """Return the distribution of t without any effect on a window of so many days, for a test and a horizon."""
     if test == "held":
-        return null_distribution(max(window - 2, 1), 1, HELD_LAG)
+        return null_distribution(max(window - 2, 1), 1, HOLDING_LAG_DAYS)
     return null_distribution(max(window - horizon - 1, 1), horizon, LAG_PER_HORIZON * horizon)
 
 

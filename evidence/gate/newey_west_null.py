@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_DAYS: Final = 1000
+MAX_NULL_DAYS: Final = 1000
 """Longer windows use the distribution of this many days: its tail is fatter, so the answer errs to the safe side."""
 
 _SMALLEST_P: Final = 1e-15
@@ -70,7 +70,7 @@ class NullDistribution:
             return 1.0 - self.p_value(-t)
         if t < 1e-3:  # the density is flat here, and the integral slow
             return 0.5 - (0.5 - self.p_value(1e-3)) * t / 1e-3
-        return max(0.5 * self._beyond(min(t, 1e6)), _SMALLEST_P)
+        return max(0.5 * self._tail_probability(min(t, 1e6)), _SMALLEST_P)
 
     def t_required(self, p: float) -> float:
         """Return the smallest t whose one-sided p-value is at most p.
@@ -103,7 +103,7 @@ class NullDistribution:
             high *= 1.5
         return float(brentq(lambda t: math.log(self.p_value(t) / p), 0.0, high, xtol=1e-10, rtol=1e-12))
 
-    def _beyond(self, t: float) -> float:
+    def _tail_probability(self, t: float) -> float:
         """Return P(|T| > t) as a contour integral through the saddle point."""
         from scipy.optimize import minimize_scalar
 
@@ -146,7 +146,7 @@ def null_distribution(days: int, horizon: int, lag: int) -> NullDistribution:
     Parameters
     ----------
     days
-        Number of daily values behind the mean; more than `MOST_DAYS` count as `MOST_DAYS`, which is conservative.
+        Number of daily values behind the mean; more than `MAX_NULL_DAYS` count as `MAX_NULL_DAYS`, which is conservative.
     horizon
         Days that each label spans, at least 1.
     lag
@@ -166,14 +166,14 @@ def null_distribution(days: int, horizon: int, lag: int) -> NullDistribution:
         raise ValueError(f"a lag of {lag} needs more than {max(lag, 2)} days, got {days}")
     if horizon < 1:
         raise ValueError(f"horizon must be at least 1 day, got {horizon}")
-    counted = min(days, MOST_DAYS)
+    counted = min(days, MAX_NULL_DAYS)
     response = np.zeros((counted, counted + horizon - 1))
     for offset in range(horizon):
         np.fill_diagonal(response[:, offset:], 1.0)
-    return replace(from_response(response, horizon, min(lag, counted - 1)), days=days)
+    return replace(null_from_response(response, horizon, min(lag, counted - 1)), days=days)
 
 
-def from_response(response: NDArray[np.float64], horizon: int, lag: int) -> NullDistribution:
+def null_from_response(response: NDArray[np.float64], horizon: int, lag: int) -> NullDistribution:
     """Return the null distribution of the t of a series that answers linearly to Gaussian shocks, ``[days, shocks]``."""
     from scipy.linalg import eigh, toeplitz
 

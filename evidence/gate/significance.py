@@ -29,11 +29,11 @@ __all__ = [
     "NeweyWest",
     "NullDistribution",
     "Power",
+    "compute_power",
     "gamma",
     "lond_level",
     "newey_west_t",
     "null_distribution",
-    "power",
 ]
 
 
@@ -169,7 +169,7 @@ class Power:
     rank_ic_provable: float
 
 
-def power(null: NullDistribution, level: float, rank_ic_sd: float) -> Power:
+def compute_power(null: NullDistribution, level: float, rank_ic_sd: float) -> Power:
     """Say which RankIC a window can prove at a given level.
 
     Parameters

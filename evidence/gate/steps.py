@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ..settings import EvidenceSettings
-from .alignment import against_its_direction, unlike_its_words
+from .alignment import find_direction_mismatch, find_word_mismatches
 from .case import Case
 from .complexity import breaches
 from .verdict import Reason
 
-SCREENED = "no value changed when later days were cut off, or replaced, at a few cuts of search"
+SCREENED_MESSAGE = "no value changed when later days were cut off, or replaced, at a few cuts of search"
 
 
-def on_paper(case: Case, settings: EvidenceSettings) -> list[Reason]:
+def check_formula(case: Case, settings: EvidenceSettings) -> list[Reason]:
     """Return what the first steps say: parse, causal, complexity."""
     code = bool(case.expression.code)
     return [
@@ -20,7 +20,9 @@ def on_paper(case: Case, settings: EvidenceSettings) -> list[Reason]:
         # a sum of ranks of such factors. Nothing that parses can read a later day; code was screened for it, and is
         # swept before it is looked at.
         Reason(
-            "causal", True, SCREENED if code else f"reads the last {case.expression.warmup + 1} days and no later one"
+            "causal",
+            True,
+            SCREENED_MESSAGE if code else f"reads the last {case.expression.warmup + 1} days and no later one",
         ),
         _complexity(case, settings),
     ]
@@ -32,7 +34,7 @@ def _complexity(case: Case, settings: EvidenceSettings) -> Reason:
     return Reason("complexity", not found, "; ".join(found) or "within its bounds", numbers)
 
 
-def alignment(case: Case, settings: EvidenceSettings) -> Reason:
+def check_alignment(case: Case, settings: EvidenceSettings) -> Reason:
     """Return whether each formula says what its hypothesis says, in words and in direction."""
     found = [text for part in case.parts for text in _disagreements(part, settings)]
     agreed = "its fields, horizon and direction are those of the hypothesis"
@@ -40,5 +42,5 @@ def alignment(case: Case, settings: EvidenceSettings) -> Reason:
 
 
 def _disagreements(part: Case, settings: EvidenceSettings) -> list[str]:
-    words = unlike_its_words(part.expression, part.claim, settings)
-    return words + against_its_direction(part.rank_ic, part.claim)
+    words = find_word_mismatches(part.expression, part.claim, settings)
+    return words + find_direction_mismatch(part.rank_ic, part.claim)

@@ -21,26 +21,26 @@ from numpy.typing import NDArray
 from ...factors import Expression, parse, rank_rows
 from ...ledger import Ledger
 from ..code.computing import Computing
-from ..originality.incremental import WEAK_T, residual_ranks
+from ..originality.incremental import MIN_ADDED_T, residual_ranks
 from ..scoring.scorer import Scorer
 from ..windows import Window
 from .alignment import Claim
 from .case import Case
 from .significance import newey_west_t
 
-__all__ = ["DECAYING", "SUCCEEDS", "Succession", "told_as_decaying"]
+__all__ = ["DECAYING_EVENT", "SUCCEEDS", "Succession", "read_decaying"]
 
 Values = NDArray[np.float32]
 
-DECAYING = "decaying"
+DECAYING_EVENT = "decaying"
 """Kind of the event that notes what a run is told of decay."""
 SUCCEEDS = "succeeds"
 """Key of a hypothesis that names the factor which it is to succeed."""
 
 
-def told_as_decaying(ledger: Ledger, run: str) -> list[dict[str, Any]]:
+def read_decaying(ledger: Ledger, run: str) -> list[dict[str, Any]]:
     """Return what a run was told as it began; nothing for a run of before there was such a note."""
-    noted = ledger.events(run, DECAYING)
+    noted = ledger.events(run, DECAYING_EVENT)
     return list(noted[0].body) if noted else []
 
 
@@ -60,18 +60,18 @@ class Succession:
         It must be named by the hypothesis, told to this run as decaying, and leave something: both are formulas, and what
         is left of the case on search has a t of 2 in its direction.
         """
-        name = _named(case.claim)
+        name = _predecessor_id(case.claim)
         if (
             case.members
             or case.expression.code
-            or name not in {each["id"] for each in told_as_decaying(self.ledger, self.run)}
+            or name not in {each["id"] for each in read_decaying(self.ledger, self.run)}
         ):
             return ""
         left = self.beyond(case.values, name, self.search)
         if left is None:
             return ""
         test = newey_west_t(self.scorer.daily_rank_ic(left, self.search), self.scorer.lag)
-        return name if case.sign * test.t >= WEAK_T else ""
+        return name if case.sign * test.t >= MIN_ADDED_T else ""
 
     def beyond(self, values: Values, name: str, window: Window) -> Values | None:
         """Return what is left of values `[T, N]` on a window when the ranks of a library factor are taken out.
@@ -91,7 +91,7 @@ class Succession:
         return parse(rows[0].text, fields=tuple(rows[0].sheet.get("fields", ()))) if rows else None
 
 
-def _named(claim: Claim) -> str:
+def _predecessor_id(claim: Claim) -> str:
     return str(claim.detail.get(SUCCEEDS) or "")
 
 

@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 
 from ...factors import RowOrder, order_rows, row_rank_correlation
 from ...market import Panel
-from ...market.quality.moves import Moves
+from ...market.quality.moves import LogMoves
 from ...market.quality.survivors import survivorship
-from ..scoring.labels import forward_returns, inside
+from ..scoring.labels import cut_label, forward_returns
 from ..windows import Window
 from .significance import NeweyWest, newey_west_t
 
 Frame = NDArray[np.float64]
-DAYS = 50
+SIZE_TEST_DAYS = 50
 """Evenly spaced days on which a factor is compared with size; both change slowly."""
-LEAN = 0.2
-ERRORS = 4.5
+MIN_SIZE_CORRELATION = 0.2
+SIZE_CORRELATION_ERRORS = 4.5
 LAG_PER_HORIZON = 2
-SAID = (
+SIZE_LEAN_MESSAGE = (
     "leans on size (mean rank correlation {lean:+.2f}) on a panel that looks like a list of survivors, where small names seem "
     "to beat large ones by themselves: on this window minus size has a RankIC of {effect:+.3f} (t {t:.1f}) on raw returns; "
     "believe only what is neutral to size, or repeat it on a panel that holds the names that vanished"
@@ -54,12 +54,12 @@ class Survivorship:
 
         Who leaves later must not be known there: agents read this doubt on the sheets of search.
         """
-        return survivorship(Moves(self.panel.rows(0, self.window.stop))) is not None
+        return survivorship(LogMoves(self.panel.rows(0, self.window.stop))) is not None
 
     @cached_property
     def size_effect(self) -> NeweyWest:
         """Return the mean daily RankIC of minus size against raw returns on the window, with its Newey-West t."""
-        label = inside(forward_returns(self.panel, self.horizon), self.window, self.horizon)
+        label = cut_label(forward_returns(self.panel, self.horizon), self.window, self.horizon)
         small = np.where(self.panel.universe, -self.size, np.nan)
         daily = row_rank_correlation(self.window.cut(small).astype(np.float32), label.astype(np.float32))
         return newey_west_t(daily, LAG_PER_HORIZON * self.horizon)
@@ -71,13 +71,13 @@ class Survivorship:
         daily = row_rank_correlation(self.window.cut(values)[:: self._step], self._sizes)
         known = daily[~np.isnan(daily)]
         lean = float(known.mean()) if known.size else 0.0
-        if abs(lean) < max(LEAN, ERRORS / np.sqrt(max(self._names, 1.0))):
+        if abs(lean) < max(MIN_SIZE_CORRELATION, SIZE_CORRELATION_ERRORS / np.sqrt(max(self._names, 1.0))):
             return ""
-        return SAID.format(lean=lean, effect=self.size_effect.mean, t=self.size_effect.t)
+        return SIZE_LEAN_MESSAGE.format(lean=lean, effect=self.size_effect.mean, t=self.size_effect.t)
 
     @property
     def _step(self) -> int:
-        return max(1, self.window.days // DAYS)
+        return max(1, self.window.days // SIZE_TEST_DAYS)
 
     @cached_property
     def _sizes(self) -> RowOrder:

@@ -1,6 +1,6 @@
 """What a look at the selection window saw, kept whole, and what the rules make of it.
 
-The gate decides with `decide` when it looks, and so does whoever runs a verdict again from the ledger: one piece of code,
+The gate decides with `decide_trial` when it looks, and so does whoever runs a verdict again from the ledger: one piece of code,
 the same numbers in, the same verdict out.
 """
 
@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 
 from ...ledger import Trial, canonical_json
 from ..multiple_testing.overfitting import deflated_sharpe
-from ..scoring.metrics import tidy
-from .mean_test import borne_out, proof
+from ..scoring.metrics import round_significant
+from .mean_test import confirm_p_value, proof
 from .significance import lond_level
 from .verdict import Reason, Verdict, Word
 
 Series = NDArray[np.float64]
-LEAST_NET_DAYS = 30
+MIN_NET_DAYS = 30
 """Fewer days of returns have no skewness or kurtosis worth a deflated Sharpe ratio."""
 
 
 @dataclass(frozen=True)
-class Seen:
+class TrialEvidence:
     """Everything that decides a look, to the last bit.
 
     Attributes
@@ -69,19 +69,19 @@ class Seen:
         record: dict[str, Any] = {
             "asked": dict(self.asked),
             "lag": self.lag,
-            "rank_ic": _listed(self.rank_ic),
-            "net": _listed(self.net),
+            "rank_ic": _encode_series(self.rank_ic),
+            "net": _encode_series(self.net),
             "sharpes": list(self.sharpes),
             "search_days": self.search_days,
             "selection_days": self.selection_days,
             "sheet": dict(self.sheet),
-            "held": None if self.held is None else _listed(self.held),
+            "held": None if self.held is None else _encode_series(self.held),
         }
         record |= {"fault": dict(self.fault)} if self.fault else {}
         return canonical_json(record).encode()
 
     @classmethod
-    def read(cls, body: bytes) -> Seen:
+    def read(cls, body: bytes) -> TrialEvidence:
         """Return what `body` wrote."""
         record = json.loads(body)
         for name in ("rank_ic", "net", "held"):
@@ -90,7 +90,7 @@ class Seen:
         return cls(**record | {"sharpes": tuple(record["sharpes"])})
 
 
-def decide(seen: Seen, number: int, found: int) -> dict[str, Any]:
+def decide_trial(seen: TrialEvidence, number: int, found: int) -> dict[str, Any]:
     """Return what the rules say of a look: p-value, level, verdict of the stream, deflated Sharpe ratios.
 
     Parameters
@@ -113,7 +113,7 @@ def decide(seen: Seen, number: int, found: int) -> dict[str, Any]:
     sign = int(seen.asked["sign"])
     test = proof(seen.rank_ic, seen.held, int(seen.asked["horizon_days"]), seen.lag)
     labels = proof(seen.rank_ic, None, int(seen.asked["horizon_days"]), seen.lag).p_value(sign)
-    p_value = borne_out(test.p_value(sign), labels, float(seen.asked["watch_p"]))
+    p_value = confirm_p_value(test.p_value(sign), labels, float(seen.asked["watch_p"]))
     level = lond_level(number, found, float(seen.asked["level"]))
     return {
         "p_value": float(f"{p_value:.6g}"),
@@ -122,14 +122,14 @@ def decide(seen: Seen, number: int, found: int) -> dict[str, Any]:
         "passed": p_value <= level and not seen.fault,
         "watch": p_value <= float(seen.asked["watch_p"]) and not seen.fault,
         "sign": sign,
-        "deflated_sharpe": deflated(seen, number),
+        "deflated_sharpe": deflated_sharpe_ratios(seen, number),
         "power": test.power(level),
         **({} if seen.held is None else {"p_labels": float(f"{labels:.6g}")}),
         **({"fault": dict(seen.fault)} if seen.fault else {}),
     }
 
 
-def ruled(trial: Trial, reasons: Sequence[Reason]) -> Verdict:
+def build_verdict(trial: Trial, reasons: Sequence[Reason]) -> Verdict:
     """Return the verdict on a case that passed every step before statistics, from the outcome of its trial."""
     outcome = dict(trial.outcome or {})
     word: Word = "accepted" if outcome["passed"] else "watchlist" if outcome["watch"] else "rejected"
@@ -137,7 +137,7 @@ def ruled(trial: Trial, reasons: Sequence[Reason]) -> Verdict:
         f"p = {outcome['p_value']:.2g} on selection, level {outcome['level']:.2g} for trial {trial.number}"
         f" with {outcome['discoveries_before']} found before{_bar(outcome)}"
     )
-    reasons = [_faulty(reason, outcome.get("fault")) for reason in reasons]
+    reasons = [_apply_fault(reason, outcome.get("fault")) for reason in reasons]
     numbers = {key: outcome[key] for key in ("p_value", "level", "discoveries_before")}
     statistics = Reason("statistics", bool(outcome["passed"]), text, {**numbers, "trial": trial.number})
     told = {key: outcome[key] for key in ("deflated_sharpe", "power", "p_labels") if key in outcome}
@@ -145,7 +145,7 @@ def ruled(trial: Trial, reasons: Sequence[Reason]) -> Verdict:
     return Verdict(trial.subject, word, (*reasons, statistics), trial.number, selection)
 
 
-def _faulty(reason: Reason, fault: Mapping[str, Any] | None) -> Reason:
+def _apply_fault(reason: Reason, fault: Mapping[str, Any] | None) -> Reason:
     """Return a reason as it stands after the look: what the code did on selection days is for people, in its numbers."""
     if reason.step != "causal" or not fault:
         return reason
@@ -153,7 +153,7 @@ def _faulty(reason: Reason, fault: Mapping[str, Any] | None) -> Reason:
     return Reason("causal", False, f"{said}, after search", {**reason.numbers, "fault": dict(fault)})
 
 
-def before_the_look(reason: Reason) -> Reason:
+def remove_fault(reason: Reason) -> Reason:
     """Return a reason as it stood before the look: what the code did on selection days was not known then."""
     if "fault" not in reason.numbers:
         return reason
@@ -175,19 +175,22 @@ def _bar(outcome: Mapping[str, Any]) -> str:
     return "" if bar is None else f"; a RankIC of {bar:.3f} there is proof"
 
 
-def deflated(seen: Seen, trials: int) -> dict[str, float | None]:
+def deflated_sharpe_ratios(seen: TrialEvidence, trials: int) -> dict[str, float | None]:
     """Return the deflated Sharpe ratio of the book, charged for the trials and for all scored factors; None if unknown."""
-    return {"by_trials": deflated_by(seen, trials), "by_evaluations": deflated_by(seen, len(seen.sharpes))}
+    return {
+        "by_trials": deflated_sharpe_of(seen, trials),
+        "by_evaluations": deflated_sharpe_of(seen, len(seen.sharpes)),
+    }
 
 
-def deflated_by(seen: Seen, count: int) -> float | None:
+def deflated_sharpe_of(seen: TrialEvidence, count: int) -> float | None:
     """Return the deflated Sharpe ratio of the book, charged for so many tries; None if unknown."""
     daily = seen.net[~np.isnan(seen.net)]
-    if len(seen.sharpes) < 2 or len(daily) < LEAST_NET_DAYS:
+    if len(seen.sharpes) < 2 or len(daily) < MIN_NET_DAYS:
         return None
     spread = float(np.var(seen.sharpes, ddof=1)) * seen.search_days / seen.selection_days
-    return tidy(deflated_sharpe(daily, max(count, 1), spread))
+    return round_significant(deflated_sharpe(daily, max(count, 1), spread))
 
 
-def _listed(series: Series) -> list[float | None]:
+def _encode_series(series: Series) -> list[float | None]:
     return [None if math.isnan(value) else float(value) for value in series]

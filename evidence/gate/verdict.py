@@ -54,11 +54,11 @@ class Verdict:
 
     def for_agents(self) -> dict[str, Any]:
         """Return the verdict without any number from the selection window: steps and words only."""
-        told = dict.fromkeys(_told(reason) for reason in self.reasons if not reason.passed)
+        told = dict.fromkeys(_reason_for_agents(reason) for reason in self.reasons if not reason.passed)
         return {"id": self.factor_id, "verdict": self.word, "reasons": list(told)}
 
 
-def _told(reason: Reason) -> str:
+def _reason_for_agents(reason: Reason) -> str:
     """Say why; code that failed on selection days is told as code that was not proven there, or it could ask by failing."""
     if reason.step == "statistics" or "fault" in reason.numbers:
         return "statistics: not proven on the selection window after all looks that were taken at it"

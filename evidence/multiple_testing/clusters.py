@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["cluster_count", "silhouette"]
 
-MOST_CLUSTERS = 50
-WEAK = 0.1
+MAX_CLUSTERS = 50
+MIN_SILHOUETTE = 0.1
 """A mean silhouette up to this shows no clusters."""
 
 
@@ -53,8 +53,8 @@ def _cut(distance: NDArray[np.float64]) -> int:
 
     count = len(distance)
     tree = linkage(squareform(distance, checks=False), method="average")
-    best, found = WEAK, count
-    for number in range(2, min(count - 1, MOST_CLUSTERS) + 1):
+    best, found = MIN_SILHOUETTE, count
+    for number in range(2, min(count - 1, MAX_CLUSTERS) + 1):
         labels = fcluster(tree, number, criterion="maxclust")
         clear = float(silhouette(distance, labels).mean())
         if clear > best + 1e-9:

@@ -20,10 +20,10 @@ from ...ledger import Ledger, Trial
 from ..code.computing import Computing
 from ..errors import EvidenceError
 from ..originality.redundancy import rank_correlation
-from ..scoring.metrics import tidy
+from ..scoring.metrics import round_significant
 from ..windows import Window
 
-__all__ = ["Families", "Tie", "counted", "parts_of"]
+__all__ = ["Families", "Tie", "parts_of", "select_family_heads"]
 
 Values = NDArray[np.float32]
 
@@ -42,7 +42,7 @@ class Tie:
         return asdict(self)
 
 
-def counted(found: Sequence[int], ties: Sequence[Tie], own: int) -> list[int]:
+def select_family_heads(found: Sequence[int], ties: Sequence[Tie], own: int) -> list[int]:
     """Return the first discovery of each family that raises the level of a trial: of those that it is not tied to.
 
     Parameters
@@ -88,23 +88,25 @@ class Families:
     def _tie(self, later: Trial, earlier: Trial) -> Tie | None:
         key = later.id, earlier.id
         if key not in self._ties:
-            self._ties[key] = self._tied(later, earlier)
+            self._ties[key] = self._find_tie(later, earlier)
         return self._ties[key]
 
-    def _tied(self, later: Trial, earlier: Trial) -> Tie | None:
+    def _find_tie(self, later: Trial, earlier: Trial) -> Tie | None:
         if not parts_of(self.ledger, later).isdisjoint(parts_of(self.ledger, earlier)):
             return Tie(later.id, earlier.id, members=True, rank_correlation=None)
         if any(self.ledger.evaluation(each.run, each.subject) is None for each in (later, earlier)):
             return None  # no formula is on record
-        one, other = self._on_search(later), self._on_search(earlier)
+        one, other = self._search_values(later), self._search_values(earlier)
         if one is None or other is None:
             return Tie(later.id, earlier.id, members=False, rank_correlation=None)
         alike = rank_correlation(one, other, self.window)
         return (
-            Tie(later.id, earlier.id, members=False, rank_correlation=tidy(alike)) if abs(alike) > self.limit else None
+            Tie(later.id, earlier.id, members=False, rank_correlation=round_significant(alike))
+            if abs(alike) > self.limit
+            else None
         )
 
-    def _on_search(self, trial: Trial) -> Values | None:
+    def _search_values(self, trial: Trial) -> Values | None:
         """Return the values of a trial's factor on this panel `[T, N]`; None where they cannot be computed."""
         if trial.id not in self._values:
             self._values[trial.id] = self._computed(trial)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Folds", "Paths", "Split", "choose_and_test", "split_days"]
 
-GROUPS, TESTED = 6, 2
+FOLD_GROUPS, TESTED_GROUPS = 6, 2
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Folds:
         return int(self.paths.max()) + 1
 
 
-def split_days(days: int, purge: int, embargo: int, groups: int = GROUPS, tested: int = TESTED) -> Folds:
+def split_days(days: int, purge: int, embargo: int, groups: int = FOLD_GROUPS, tested: int = TESTED_GROUPS) -> Folds:
     """Divide days for combinatorial purged cross-validation.
 
     Parameters
@@ -137,7 +137,7 @@ def choose_and_test(rank_ic: NDArray[np.float64], net: NDArray[np.float64], fold
     ics, nets = (np.full((folds.path_count, days), np.nan) for _ in range(2))
     inside, winners = [], []
     for split, paths in zip(folds.splits, folds.paths, strict=True):
-        best = _best(rank_ic[split.train])
+        best = _find_best(rank_ic[split.train])
         winners.append(best)
         inside.append(_means(rank_ic[split.train][:, [best]])[0])
         for group, test in zip(split.groups, split.tests, strict=True):
@@ -155,7 +155,7 @@ def _means(table: NDArray[np.float64]) -> list[float]:
     return [float(value) for value in np.where(count > 0, total / np.maximum(count, 1), np.nan)]
 
 
-def _best(table: NDArray[np.float64]) -> int:
+def _find_best(table: NDArray[np.float64]) -> int:
     ratios = [_ratio(column[~np.isnan(column)]) for column in table.T]
     return int(np.argmax([ratio if np.isfinite(ratio) else -np.inf for ratio in ratios]))
 

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["RULES", "Rule", "Said", "e_value", "say"]
+__all__ = ["ONLINE_RULES", "OnlineRule", "RuleDecision", "apply_rules", "e_value"]
 
 Answer = tuple[list[bool], float | None]
 """Which looks are discoveries, and the p-value that was asked of the last one (None if it is not one number)."""
 
 
 @dataclass(frozen=True)
-class Rule:
+class OnlineRule:
     """A way to decide which looks are discoveries.
 
     Attributes
@@ -38,15 +38,15 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Said:
+class RuleDecision:
     """What a rule says of a stream; `found` are places in it, from 1."""
 
-    rule: Rule
+    rule: OnlineRule
     found: tuple[int, ...]
     asked: float | None
 
 
-def say(p_values: Sequence[float], level: float) -> list[Said]:
+def apply_rules(p_values: Sequence[float], level: float) -> list[RuleDecision]:
     """Ask every rule about a stream.
 
     Parameters
@@ -59,12 +59,12 @@ def say(p_values: Sequence[float], level: float) -> list[Said]:
     Returns
     -------
     list of Said
-        In the order of `RULES`, the gate's own rule first; nothing is found in an empty stream.
+        In the order of `ONLINE_RULES`, the gate's own rule first; nothing is found in an empty stream.
     """
     found = []
-    for rule in RULES:
+    for rule in ONLINE_RULES:
         decisions, asked = rule.answer(p_values, level) if p_values else ([], None)
-        found.append(Said(rule, tuple(place for place, yes in enumerate(decisions, start=1) if yes), asked))
+        found.append(RuleDecision(rule, tuple(place for place, yes in enumerate(decisions, start=1) if yes), asked))
     return found
 
 
@@ -101,7 +101,7 @@ def _bonferroni(p_values: Sequence[float], level: float) -> Answer:
     return [p <= asked for p in p_values], asked
 
 
-def _at_once(method: Literal["bh", "by"]) -> Callable[[Sequence[float], float], Answer]:
+def _make_offline_rule(method: Literal["bh", "by"]) -> Callable[[Sequence[float], float], Answer]:
     """Return a rule that looks at the whole stream at once, as scipy adjusts it."""
 
     def answer(p_values: Sequence[float], level: float) -> Answer:
@@ -113,7 +113,7 @@ def _at_once(method: Literal["bh", "by"]) -> Callable[[Sequence[float], float], 
     return answer
 
 
-def _one_by_one(make: Callable[[float], Any]) -> Callable[[Sequence[float], float], Answer]:
+def _make_online_rule(make: Callable[[float], Any]) -> Callable[[Sequence[float], float], Answer]:
     """Return a rule of the library, which decides each look when it comes."""
 
     def answer(p_values: Sequence[float], level: float) -> Answer:
@@ -151,66 +151,70 @@ def _lord(level: float) -> Any:
     return LordPlusPlus(level, wealth=level / 10, reward=level)  # any other reward is refused: its proof needs this one
 
 
-ANY, FRIENDLY, INDEPENDENT = "whatever the dependence", "independent or alike", "independent looks only"
+ANY_DEPENDENCE, POSITIVE_DEPENDENCE, INDEPENDENCE = (
+    "whatever the dependence",
+    "independent or alike",
+    "independent looks only",
+)
 
-RULES = (
-    Rule(
+ONLINE_RULES = (
+    OnlineRule(
         "lond_dependent",
         "LOND, harmonic",
-        ANY,
+        ANY_DEPENDENCE,
         "The rule that decides: the threshold falls with each look and rises with each discovery that is not nested in an "
         "earlier one.",
-        _one_by_one(_lond(dependent=True)),
+        _make_online_rule(_lond(dependent=True)),
         decides=True,
     ),
-    Rule(
+    OnlineRule(
         "bonferroni",
         "Bonferroni",
-        ANY,
+        ANY_DEPENDENCE,
         "The level shared equally among the looks so far, against even one false discovery; a later look can undo an acceptance.",
         _bonferroni,
     ),
-    Rule(
+    OnlineRule(
         "by",
         "Benjamini-Yekutieli",
-        ANY,
+        ANY_DEPENDENCE,
         "All looks ranked at once, with the harmonic penalty; a later look can undo an acceptance.",
-        _at_once("by"),
+        _make_offline_rule("by"),
     ),
-    Rule(
+    OnlineRule(
         "e_lond",
         "e-LOND",
-        ANY,
+        ANY_DEPENDENCE,
         "LOND on e-values; made from p-values they lose evidence, so this line is strict.",
         _e_lond,
     ),
-    Rule(
+    OnlineRule(
         "bh",
         "Benjamini-Hochberg",
-        FRIENDLY,
+        POSITIVE_DEPENDENCE,
         "All looks ranked at once; a later look can undo an acceptance.",
-        _at_once("bh"),
+        _make_offline_rule("bh"),
     ),
-    Rule(
+    OnlineRule(
         "lond",
         "LOND, plain",
-        FRIENDLY,
+        POSITIVE_DEPENDENCE,
         "The deciding rule without its harmonic penalty.",
-        _one_by_one(_lond(dependent=False)),
+        _make_online_rule(_lond(dependent=False)),
     ),
-    Rule(
+    OnlineRule(
         "saffron",
         "SAFFRON",
-        INDEPENDENT,
+        INDEPENDENCE,
         "Looks with p above 0.5 cost nothing; factors on one panel are far from independent.",
-        _one_by_one(_saffron),
+        _make_online_rule(_saffron),
     ),
-    Rule(
+    OnlineRule(
         "lord_plus_plus",
         "LORD++",
-        INDEPENDENT,
+        INDEPENDENCE,
         "The optimistic line: every discovery earns the level back; what it adds to the first line is hope.",
-        _one_by_one(_lord),
+        _make_online_rule(_lord),
     ),
 )
 """Every rule that is shown, the one that decides first, then by how much they assume."""

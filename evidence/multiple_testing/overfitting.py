@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "Moments",
     "Overfitting",
+    "ReturnMoments",
     "deflated_sharpe",
     "expected_maximum",
     "moments",
@@ -21,7 +21,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Moments:
+class ReturnMoments:
     """What the Sharpe formulas need of a series.
 
     Attributes
@@ -56,7 +56,7 @@ class Overfitting:
     logits: NDArray[np.float64]
 
 
-def moments(returns: ArrayLike) -> Moments:
+def moments(returns: ArrayLike) -> ReturnMoments:
     """Measure the moments of a return series.
 
     Parameters
@@ -74,14 +74,14 @@ def moments(returns: ArrayLike) -> Moments:
     days = len(values)
     deviation = float(values.std()) if days >= 3 else 0.0
     if deviation <= 1e-13 * float(np.abs(values).max(initial=0.0)) or deviation == 0.0:
-        return Moments(math.nan, math.nan, math.nan, days)
+        return ReturnMoments(math.nan, math.nan, math.nan, days)
     mean = float(values.mean())
     standard = (values - mean) / deviation
     sharpe = mean / (deviation * math.sqrt(days / (days - 1)))
-    return Moments(sharpe, float((standard**3).mean()), float((standard**4).mean()), days)
+    return ReturnMoments(sharpe, float((standard**3).mean()), float((standard**4).mean()), days)
 
 
-def probabilistic_sharpe(sample: Moments, benchmark: float = 0.0) -> float:
+def probabilistic_sharpe(sample: ReturnMoments, benchmark: float = 0.0) -> float:
     """Return the probability that the true Sharpe ratio exceeds a benchmark.
 
     Parameters
@@ -137,7 +137,7 @@ def expected_maximum(trials: int) -> float:
     return (1.0 - np.euler_gamma) * first + np.euler_gamma * second
 
 
-def deflated_sharpe(returns: ArrayLike | Moments, trials: int, variance: float) -> float:
+def deflated_sharpe(returns: ArrayLike | ReturnMoments, trials: int, variance: float) -> float:
     """Return the probability that a picked series has a true Sharpe ratio above the best of worthless trials.
 
     Parameters
@@ -158,7 +158,7 @@ def deflated_sharpe(returns: ArrayLike | Moments, trials: int, variance: float) 
     ----------
     Bailey and Lopez de Prado (2014), Journal of Portfolio Management 40(5), 94-107.
     """
-    sample = returns if isinstance(returns, Moments) else moments(returns)
+    sample = returns if isinstance(returns, ReturnMoments) else moments(returns)
     if not variance >= 0:
         return math.nan
     return probabilistic_sharpe(sample, math.sqrt(variance) * expected_maximum(trials))

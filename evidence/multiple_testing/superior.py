@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["Superior", "superior"]
 
 REPLICATIONS = 1000
-SEED = 20_050_101
+SPA_SEED = 20_050_101
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ class Superior:
     replications: int
 
 
-def superior(returns: ArrayLike, block_days: int, *, replications: int = REPLICATIONS, seed: int = SEED) -> Superior:
+def superior(
+    returns: ArrayLike, block_days: int, *, replications: int = REPLICATIONS, seed: int = SPA_SEED
+) -> Superior:
     """Test whether any candidate's mean return is above zero, given that the best of all of them was picked.
 
     Parameters
@@ -86,7 +88,7 @@ def superior(returns: ArrayLike, block_days: int, *, replications: int = REPLICA
     studentised = table[:, kept] / errors[kept]
     if studentised.mean(axis=0).max() <= 0:
         return Superior(1.0, 1.0, 1.0, studentised.shape[1], len(table), block_days, replications)
-    return _drawn(studentised, block_days, replications, seed)
+    return _bootstrap(studentised, block_days, replications, seed)
 
 
 def long_run_deviation(table: NDArray[np.float64], block_days: int) -> NDArray[np.float64]:
@@ -101,7 +103,7 @@ def long_run_deviation(table: NDArray[np.float64], block_days: int) -> NDArray[n
     return np.asarray(np.sqrt(np.maximum(covariance[0] + 2.0 * weights @ covariance[1:], 0.0)))
 
 
-def _drawn(studentised: NDArray[np.float64], block_days: int, replications: int, seed: int) -> Superior:
+def _bootstrap(studentised: NDArray[np.float64], block_days: int, replications: int, seed: int) -> Superior:
     logging.getLogger("matplotlib.font_manager").setLevel(
         logging.WARNING
     )  # arch draws; its fonts are no news to a user

@@ -7,16 +7,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...factors import Expression
-from ...factors.similarity.compare import Known, Likeness, best, compare
+from ...factors.similarity.compare import KnownFormula, Likeness, compare, rank_likeness
 from ...factors.similarity.signature import outline
 from ...ledger import LibraryRow
-from .inverted_index import OpenShelf, Selection, Shelf, search
-from .published import drawn, published
+from .inverted_index import InvertedIndex, MemoryIndex, Selection, search_indexes
+from .published import draw_formula, read_published
 from .subtree_index import SubtreeIndex
 
-__all__ = ["Catalogue", "Holdings", "Known", "Likeness", "SubtreeIndex", "compare", "nearest", "published"]
+__all__ = [
+    "Catalogue",
+    "KnownFormula",
+    "KnownLibrary",
+    "Likeness",
+    "SubtreeIndex",
+    "compare",
+    "nearest",
+    "read_published",
+]
 
-FOLDER, LIBRARY = "originality", "the library"
+ORIGINALITY_FOLDER, LIBRARY = "originality", "the library"
 
 
 @dataclass(frozen=True)
@@ -31,32 +40,32 @@ class Catalogue:
         What is compared one by one: the few that came before in the same batch.
     """
 
-    shelves: Sequence[Shelf] = ()
-    batch: Sequence[Known] = ()
+    shelves: Sequence[InvertedIndex] = ()
+    batch: Sequence[KnownFormula] = ()
 
     @classmethod
     def of(cls, formulas: Iterable[tuple[str, Expression, str]]) -> Catalogue:
         """Return formulas, each with its name and where it stands, ready to be searched."""
-        return cls((OpenShelf(drawn(*each) for each in formulas),))
+        return cls((MemoryIndex(draw_formula(*each) for each in formulas),))
 
-    def with_batch(self, batch: Iterable[Known]) -> Catalogue:
+    def with_batch(self, batch: Iterable[KnownFormula]) -> Catalogue:
         """Return the same with further formulas."""
         return replace(self, batch=(*self.batch, *batch))
 
     def nearest(self, expression: Expression, top: int = 1) -> list[Likeness]:
         """Return the most alike, most alike first, ties by name; only those that share something."""
-        found = search(outline(expression.core), self.shelves, top)
+        found = search_indexes(outline(expression.core), self.shelves, top)
         one_by_one = [like for like in (compare(expression, known) for known in self.batch) if like.ratio > 0]
-        return best([*found, *one_by_one], top)
+        return rank_likeness([*found, *one_by_one], top)
 
 
-def nearest(expression: Expression, against: Catalogue | Iterable[Known], top: int = 1) -> list[Likeness]:
+def nearest(expression: Expression, against: Catalogue | Iterable[KnownFormula], top: int = 1) -> list[Likeness]:
     """Return the known formulas most like one, most alike first, ties by name; only those that share something."""
     catalogue = against if isinstance(against, Catalogue) else Catalogue(batch=tuple(against))
     return catalogue.nearest(expression, top)
 
 
-class Holdings:
+class KnownLibrary:
     """The library as one run sees it: rows that it is shown, found through the workspace's index.
 
     The index remembers every formula that any run has shown it, so each is read and drawn once.
@@ -65,9 +74,9 @@ class Holdings:
     def __init__(
         self, workspace: Path, read: Callable[[LibraryRow], Expression], rows: Iterable[LibraryRow] = ()
     ) -> None:
-        self._folder, self._read = workspace / FOLDER, read
+        self._folder, self._read = workspace / ORIGINALITY_FOLDER, read
         self._names: set[str] = set()
-        self.shelves: tuple[Shelf, ...] = ()
+        self.shelves: tuple[InvertedIndex, ...] = ()
         self.show(rows)
 
     def show(self, rows: Iterable[LibraryRow]) -> None:
@@ -77,6 +86,6 @@ class Holdings:
             return
         with SubtreeIndex(self._folder) as index:
             lacking = [row for row in fresh if row.factor_id not in index]
-            index.add(drawn(row.factor_id, self._read(row), LIBRARY) for row in lacking)
+            index.add(draw_formula(row.factor_id, self._read(row), LIBRARY) for row in lacking)
             self._names |= {row.factor_id for row in fresh}
             self.shelves = tuple(Selection(shelf, self._names) for shelf in index.shelves)

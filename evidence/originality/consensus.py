@@ -24,7 +24,7 @@ from .redundancy import LibraryValues
 
 __all__ = ["Consensus"]
 
-UNIT = 1 << 30
+RANK_STEPS = 1 << 30
 """Steps of a rank from the lowest to the highest: far below what a float32 can tell."""
 Totals = tuple[NDArray[np.int64], NDArray[np.int32]]
 
@@ -39,18 +39,18 @@ class Consensus:
 
     def without(self, but: str = "") -> NDArray[np.float64]:
         """Return the mean over all factors but one, `[days, N]` in [-0.5, 0.5]; NaN where none has a value."""
-        total, count = self._summed()
+        total, count = self._sum_ranks()
         if but in self._held:
             ranks, seen = self._steps(self._library.values(but), self._held[but])
             total, count = total - ranks, count - seen
-        return np.where(count > 0, total / np.maximum(count, 1) / UNIT, np.nan)
+        return np.where(count > 0, total / np.maximum(count, 1) / RANK_STEPS, np.nan)
 
-    def _summed(self) -> Totals:
+    def _sum_ranks(self) -> Totals:
         wanted = {name: self._library.direction(name) for name in self._library}
         if self._totals is None:
-            self._held, self._totals = self._kept() or ({}, self._nothing())
+            self._held, self._totals = self._kept() or ({}, self._zero_totals())
         if any(wanted.get(name) != sign for name, sign in self._held.items()):
-            self._held, self._totals = {}, self._nothing()  # it holds what this run does not see
+            self._held, self._totals = {}, self._zero_totals()  # it holds what this run does not see
         lacking = [name for name in wanted if name not in self._held]
         for name, values in self._library.stream(lacking):
             ranks, seen = self._steps(values, wanted[name])
@@ -60,7 +60,7 @@ class Consensus:
             self._keep()
         return self._totals
 
-    def _nothing(self) -> Totals:
+    def _zero_totals(self) -> Totals:
         shape = self._library.shape(self._window)
         return np.zeros(shape, np.int64), np.zeros(shape, np.int32)
 
@@ -68,7 +68,7 @@ class Consensus:
         """Return centred ranks as whole numbers, and where there is one."""
         ranks = rank_rows(np.ascontiguousarray(self._window.cut(values))) - 0.5
         seen = ~np.isnan(ranks)
-        return np.rint(np.where(seen, sign * ranks, 0.0) * UNIT).astype(np.int64), seen.astype(np.int32)
+        return np.rint(np.where(seen, sign * ranks, 0.0) * RANK_STEPS).astype(np.int64), seen.astype(np.int32)
 
     # On the disk.
 

@@ -10,24 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import rank_rows
-from ...market.data_warning import counted
+from ...market.data_warning import format_count
 from ..gate.significance import newey_west_t
-from ..scoring.metrics import tidy
+from ..scoring.metrics import round_significant
 from ..scoring.scorer import Scorer
 from ..windows import Window
 from .consensus import Consensus
 from .redundancy import LibraryValues
 
-__all__ = ["Addition", "Beside", "residual_ranks"]
+__all__ = ["AddedValue", "Addition", "residual_ranks"]
 
 Frame = NDArray[np.float64]
 Values = NDArray[np.float32]
-NEAREST = 5
+MAX_NEAREST_FACTORS = 5
 """How many of the library's factors are taken out one by one, beside the library as a whole."""
-LEAST_NAMES = 10
-NOTHING = 1e-4
+MIN_RESIDUAL_NAMES = 10
+MIN_SPREAD_LEFT = 1e-4
 """Share of a day's spread of ranks below which what is left is taken for rounding."""
-WEAK_T = 2.0
+MIN_ADDED_T = 2.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Addition:
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form; undefined figures are null."""
-        figures = {name: tidy(getattr(self, name)) for name in ("rank_ic", "t", "kept")}
+        figures = {name: round_significant(getattr(self, name)) for name in ("rank_ic", "t", "kept")}
         return {**figures, "against": list(self.against), "library": self.library}
 
     def doubt(self, rank_ic: float | None) -> str:
@@ -64,15 +64,15 @@ class Addition:
         if not np.isfinite(self.t):
             say = "factor says" if self.library == 1 else "factors say"
             return f"the library's {self.library} {say} all that it says"
-        if abs(self.t) >= WEAK_T and self.rank_ic * (rank_ic or 0.0) > 0:
+        if abs(self.t) >= MIN_ADDED_T and self.rank_ic * (rank_ic or 0.0) > 0:
             return ""
         own = "" if rank_ic is None else f" of {rank_ic:+.4f}"
         said = f"RankIC {self.rank_ic:+.4f}{own}, t {self.t:+.1f}"
-        return f"little is left beside the library's {counted(self.library, 'factor')}: {said}"
+        return f"little is left beside the library's {format_count(self.library, 'factor')}: {said}"
 
 
 @dataclass(frozen=True)
-class Beside:
+class AddedValue:
     """Measures what factors add to one library on one window."""
 
     library: LibraryValues
@@ -81,7 +81,7 @@ class Beside:
     consensus: Consensus
 
     @classmethod
-    def of(cls, library: LibraryValues, scorer: Scorer, window: Window) -> Beside:
+    def of(cls, library: LibraryValues, scorer: Scorer, window: Window) -> AddedValue:
         """Return the measure of a library."""
         return cls(library, scorer, window, Consensus(library, window))
 
@@ -94,7 +94,7 @@ class Beside:
         count = len(set(self.library) - {but})
         if not count:
             return None
-        nearest = tuple(one.factor_id for one in self.library.nearest(values, NEAREST, but))
+        nearest = tuple(one.factor_id for one in self.library.nearest(values, MAX_NEAREST_FACTORS, but))
         ranked = [self._ranks(self.library.values(name)) for name in nearest]
         left, kept = residual_ranks(self._ranks(values), [self.consensus.without(but), *ranked])
         whole = np.full(values.shape, np.nan, np.float32)
@@ -127,12 +127,12 @@ def residual_ranks(ranks: Frame, others: Sequence[Frame]) -> tuple[Frame, float]
     for day in range(len(ranks)):
         known = ~np.isnan(ranks[day]) & ~np.isnan(others[0][day])
         own = ranks[day][known]
-        if own.size < LEAST_NAMES or np.ptp(own) == 0:
+        if own.size < MIN_RESIDUAL_NAMES or np.ptp(own) == 0:
             continue
         own = own - own.mean()
         design = np.column_stack([np.ones(own.size), *(np.nan_to_num(other[day][known]) for other in others)])
         rest = own - design @ np.linalg.lstsq(design, own, rcond=1e-9)[0]
         shares.append(float(rest @ rest / (own @ own)))
-        if shares[-1] >= NOTHING:
+        if shares[-1] >= MIN_SPREAD_LEFT:
             left[day, known] = rest
     return left, float(np.mean(shares)) if shares else float("nan")

@@ -6,22 +6,22 @@ from bisect import insort
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from ...factors.similarity.compare import Known, Likeness
+from ...factors.similarity.compare import KnownFormula, Likeness
 from ...factors.similarity.signature import Outline, subtrees
-from ...factors.similarity.tolerance import Codes, near
+from ...factors.similarity.tolerance import NumberCodes, is_near
 
-MOST_CODES = 15
+MAX_POSTING_CODES = 15
 """As many numbers of a subtree are kept beside its hash; the others are looked up in the formula."""
 COUNT_BITS = 4
 
-Posting = tuple[int, Codes]
+Posting = tuple[int, NumberCodes]
 """The key of a subtree, and its first numbers."""
 
 
-class Shelf(Protocol):
+class InvertedIndex(Protocol):
     """A set of known formulas that can be searched by subtree; a formula is named by its place."""
 
-    def find(self, key: int, codes: Codes) -> Iterator[tuple[int, int]]:
+    def find(self, key: int, codes: NumberCodes) -> Iterator[tuple[int, int]]:
         """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
 
     def name(self, place: int) -> str:
@@ -30,14 +30,14 @@ class Shelf(Protocol):
     def holds(self, place: int, part: Outline) -> bool:
         """Tell whether a subtree really stands in a formula, with numbers that are near."""
 
-    def known(self, place: int) -> Known:
+    def known(self, place: int) -> KnownFormula:
         """Return a formula."""
 
 
 def posting(part: Outline) -> Posting:
     """Return under what a subtree is found: 60 bits of its hash, how many numbers it has, and the numbers."""
-    count = min(len(part.codes), MOST_CODES)
-    return int.from_bytes(part.digest, "little") >> COUNT_BITS << COUNT_BITS | count, part.codes[:MOST_CODES]
+    count = min(len(part.codes), MAX_POSTING_CODES)
+    return int.from_bytes(part.digest, "little") >> COUNT_BITS << COUNT_BITS | count, part.codes[:MAX_POSTING_CODES]
 
 
 def postings(whole: Outline) -> list[Posting]:
@@ -45,13 +45,13 @@ def postings(whole: Outline) -> list[Posting]:
     return list(dict.fromkeys(map(posting, subtrees(whole))))
 
 
-class OpenShelf:
+class MemoryIndex:
     """Formulas in memory, to which one may be added at any time."""
 
-    def __init__(self, formulas: Iterable[tuple[Known, Outline]] = ()) -> None:
-        self._all: list[Known] = []
+    def __init__(self, formulas: Iterable[tuple[KnownFormula, Outline]] = ()) -> None:
+        self._all: list[KnownFormula] = []
         self._names: set[str] = set()
-        self._lists: dict[int, list[tuple[int, str, int, Codes]]] = {}
+        self._lists: dict[int, list[tuple[int, str, int, NumberCodes]]] = {}
         for known, whole in formulas:
             self.add(known, postings(whole))
 
@@ -59,7 +59,7 @@ class OpenShelf:
         """Count the formulas."""
         return len(self._all)
 
-    def __iter__(self) -> Iterator[Known]:
+    def __iter__(self) -> Iterator[KnownFormula]:
         """Yield the formulas as they came."""
         return iter(self._all)
 
@@ -67,7 +67,7 @@ class OpenShelf:
         """Tell whether there is a formula of this name."""
         return name in self._names
 
-    def add(self, known: Known, parts: Iterable[Posting]) -> None:
+    def add(self, known: KnownFormula, parts: Iterable[Posting]) -> None:
         """Put a formula on the shelf, under each of its subtrees."""
         place = len(self._all)
         self._all.append(known)
@@ -75,10 +75,10 @@ class OpenShelf:
         for key, codes in parts:
             insort(self._lists.setdefault(key, []), (known.size, known.name, place, codes))
 
-    def find(self, key: int, codes: Codes) -> Iterator[tuple[int, int]]:
+    def find(self, key: int, codes: NumberCodes) -> Iterator[tuple[int, int]]:
         """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
         for size, _, place, own in self._lists.get(key, ()):
-            if near(own, codes):
+            if is_near(own, codes):
                 yield size, place
 
     def name(self, place: int) -> str:
@@ -89,7 +89,7 @@ class OpenShelf:
         """Tell whether a subtree really stands in a formula, with numbers that are near."""
         return self._all[place].holds(part)
 
-    def known(self, place: int) -> Known:
+    def known(self, place: int) -> KnownFormula:
         """Return a formula."""
         return self._all[place]
 
@@ -97,10 +97,10 @@ class OpenShelf:
 class Selection:
     """Those formulas of a shelf that have certain names."""
 
-    def __init__(self, shelf: Shelf, names: Collection[str]) -> None:
+    def __init__(self, shelf: InvertedIndex, names: Collection[str]) -> None:
         self._shelf, self._names = shelf, names
 
-    def find(self, key: int, codes: Codes) -> Iterator[tuple[int, int]]:
+    def find(self, key: int, codes: NumberCodes) -> Iterator[tuple[int, int]]:
         """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
         return (found for found in self._shelf.find(key, codes) if self.name(found[1]) in self._names)
 
@@ -112,12 +112,12 @@ class Selection:
         """Tell whether a subtree really stands in a formula, with numbers that are near."""
         return self._shelf.holds(place, part)
 
-    def known(self, place: int) -> Known:
+    def known(self, place: int) -> KnownFormula:
         """Return a formula."""
         return self._shelf.known(place)
 
 
-def search(whole: Outline, shelves: Sequence[Shelf], top: int = 1) -> list[Likeness]:
+def search_indexes(whole: Outline, shelves: Sequence[InvertedIndex], top: int = 1) -> list[Likeness]:
     """Return the formulas most like one, most alike first, ties by name; only those that share something.
 
     The answer is that of comparing all. Subtrees are tried from the largest down, and the formulas that hold one from the
@@ -148,7 +148,7 @@ class _Best:
         """Tell whether a formula that is this subtree and nothing else would be among the best."""
         return -2.0 * part.size / (self.whole.size + part.size) <= self.worst
 
-    def look(self, part: Outline, number: int, shelf: Shelf, found: Iterator[tuple[int, int]]) -> None:
+    def look(self, part: Outline, number: int, shelf: InvertedIndex, found: Iterator[tuple[int, int]]) -> None:
         """Take from one shelf what shares a subtree."""
         twice, own, seen = -2.0 * part.size, self.whole.size, self.seen
         for size, place in found:

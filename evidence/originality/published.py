@@ -17,12 +17,12 @@ import yaml
 
 from ... import factors
 from ...factors import Expression, parse
-from ...factors.similarity.compare import Known
+from ...factors.similarity.compare import KnownFormula
 from ...factors.similarity.signature import Outline, outline
-from .inverted_index import OpenShelf, postings
+from .inverted_index import MemoryIndex, postings
 
 
-class Source(NamedTuple):
+class PublishedList(NamedTuple):
     """A published list: its file, its language, and what its formulas and where they stand are called."""
 
     file: str
@@ -31,12 +31,12 @@ class Source(NamedTuple):
     where: str
 
 
-SOURCES: Mapping[str, Source] = MappingProxyType(
+SOURCES: Mapping[str, PublishedList] = MappingProxyType(
     {
-        "worldquant": Source(
+        "worldquant": PublishedList(
             "published_worldquant.txt", "worldquant", "WorldQuant alpha {}", "Kakushadze 2016, no. {}"
         ),
-        "alpha158": Source("published_alpha158.txt", "qlib", "Alpha158 {}", "Qlib Alpha158"),
+        "alpha158": PublishedList("published_alpha158.txt", "qlib", "Alpha158 {}", "Qlib Alpha158"),
     }
 )
 
@@ -58,7 +58,7 @@ def published_expressions() -> Iterator[tuple[str, Expression, str]]:
 
 
 @cache
-def published() -> OpenShelf:
+def read_published() -> MemoryIndex:
     """Return the published factors, ready to be searched; read when they are first asked for.
 
     To read 286 formulas takes half a second, so what comes of it is kept in the user's cache folder, under a digest of all
@@ -66,32 +66,32 @@ def published() -> OpenShelf:
     """
     from platformdirs import user_cache_path
 
-    return kept(user_cache_path("alphaloom") / "published" / f"{_digest()}.json")
+    return read_published_file(user_cache_path("alphaloom") / "published" / f"{_digest()}.json")
 
 
-def kept(path: Path) -> OpenShelf:
+def read_published_file(path: Path) -> MemoryIndex:
     """Return the published factors as they are kept in a file; one that is missing or damaged is written anew."""
     try:
         seal, _, body = path.read_bytes().partition(b"\n")
         if hashlib.sha256(body).hexdigest().encode() == seal:
-            return _shelf(json.loads(body))
+            return _build_index(json.loads(body))
     except OSError:
         pass
-    rows = [_row(*drawn(*each)) for each in published_expressions()]
+    rows = [_row(*draw_formula(*each)) for each in published_expressions()]
     with suppress(OSError):
         _write(path, json.dumps(rows).encode())
-    return _shelf(rows)
+    return _build_index(rows)
 
 
-def _row(known: Known, whole: Outline) -> list[Any]:
+def _row(known: KnownFormula, whole: Outline) -> list[Any]:
     return [*known, postings(whole)]
 
 
-def _shelf(rows: list[list[Any]]) -> OpenShelf:
-    shelf = OpenShelf()
+def _build_index(rows: list[list[Any]]) -> MemoryIndex:
+    shelf = MemoryIndex()
     for name, where, text, drawing, numbers, size, parts in rows:
         codes = [(key, tuple(own)) for key, own in parts]
-        shelf.add(Known(name, where, text, drawing, tuple(numbers), size), codes)
+        shelf.add(KnownFormula(name, where, text, drawing, tuple(numbers), size), codes)
     return shelf
 
 
@@ -111,9 +111,9 @@ def _digest() -> str:
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()[:16]
 
 
-def drawn(name: str, expression: Expression, where: str) -> tuple[Known, Outline]:
+def draw_formula(name: str, expression: Expression, where: str) -> tuple[KnownFormula, Outline]:
     """Return a known formula with its outline, as shelves take them."""
-    return Known.of(name, expression, where), outline(expression.core)
+    return KnownFormula.of(name, expression, where), outline(expression.core)
 
 
 def _text(file: str) -> str:

@@ -19,7 +19,7 @@ from ..windows import Window
 from .published import published_expressions
 from .redundancy import LibraryValues, Overlap
 
-__all__ = ["ranks_like", "values_of_published"]
+__all__ = ["describe_twin", "values_of_published"]
 
 
 def values_of_published(engine: Computes, window: Window, workspace: Path, settings: EvidenceSettings) -> LibraryValues:
@@ -30,7 +30,7 @@ def values_of_published(engine: Computes, window: Window, workspace: Path, setti
     )
 
 
-def ranks_like(twin: Overlap) -> str:
+def describe_twin(twin: Overlap) -> str:
     """Say which published factor values are like, and how much."""
     where = _rows()[twin.factor_id][0].terms["where"]
     return f"ranks the names like {twin.factor_id} ({where}): rank correlation {twin.rank_correlation:+.2f}"

@@ -22,17 +22,17 @@ from ...ledger import LibraryRow, digest
 from ..code.computing import Computes
 from ..windows import Window
 from . import sketch as sketching
-from .sketch import STEP, Sketcher, guess
+from .sketch import SKETCH_STEP_DAYS, Sketcher, guess
 from .sketch_store import SketchStore
 
 Values = NDArray[np.float32]
-FOLDER = "redundancy"
-FLOOR = 0.3
+REDUNDANCY_FOLDER = "redundancy"
+CORRELATION_FLOOR = 0.3
 """Correlations below it are told as they are, but which of them is the largest is not looked for: nobody asks, and among
 thousands that are all next to nothing only computing them all would tell."""
-FEW = 200
+SMALL_LIBRARY_FACTORS = 200
 """Factors in a library for which that is looked for all the same."""
-TOGETHER = 64
+SKETCHES_PER_WRITE = 64
 """Factors that are sketched before they are written down: a crash loses no more."""
 
 
@@ -46,11 +46,11 @@ class Overlap:
 
 def rank_correlation(a: Values, b: Values, window: Window) -> float:
     """Return the mean daily rank correlation of two factors over every fifth day of a window; 0 where undefined."""
-    return _mean(_ordered(a, window), _ordered(b, window))
+    return _mean(_order_days(a, window), _order_days(b, window))
 
 
-def _ordered(values: Values, window: Window) -> RowOrder:
-    return order_rows(np.ascontiguousarray(window.cut(values)[::STEP]))
+def _order_days(values: Values, window: Window) -> RowOrder:
+    return order_rows(np.ascontiguousarray(window.cut(values)[::SKETCH_STEP_DAYS]))
 
 
 def _mean(a: RowOrder, b: RowOrder) -> float:
@@ -119,8 +119,8 @@ class LibraryValues:
         """Return where what is known of this panel's search days is kept."""
         window = self._window
         data = self._engine.panel.rows(0, window.stop).digest  # of no later day: one more changes nothing here
-        seen: dict[str, str | int] = {"data": data, "start": window.start, "form": form()}
-        return self._workspace / FOLDER / digest(seen)[:20]
+        seen: dict[str, str | int] = {"data": data, "start": window.start, "form": sketch_code_digest()}
+        return self._workspace / REDUNDANCY_FOLDER / digest(seen)[:20]
 
     @cached_property
     def _sketcher(self) -> Sketcher:
@@ -136,12 +136,12 @@ class LibraryValues:
         if lacking:
             self._store.read()
             lacking = sorted(set(lacking) - set(self._store.names))
-        for first in range(0, len(lacking), TOGETHER):
-            group = self.stream(lacking[first : first + TOGETHER])
+        for first in range(0, len(lacking), SKETCHES_PER_WRITE):
+            group = self.stream(lacking[first : first + SKETCHES_PER_WRITE])
             self._store.add({name: self._sketcher.sketch(values) for name, values in group})
         return self._store
 
-    def closest(self, values: Values, but: str = "", floor: float = FLOOR) -> Overlap | None:
+    def closest(self, values: Values, but: str = "", floor: float = CORRELATION_FLOOR) -> Overlap | None:
         """Return the factor with the largest absolute rank correlation, None if there is none; see `nearest`."""
         return next(iter(self.nearest(values, 1, but, floor)), None)
 
@@ -150,7 +150,14 @@ class LibraryValues:
         found = next(iter(self.nearest(values, 1, floor=limit, few=0)), None)
         return found if found and abs(found.rank_correlation) > limit else None
 
-    def nearest(self, values: Values, top: int, but: str = "", floor: float = FLOOR, few: int = FEW) -> list[Overlap]:
+    def nearest(
+        self,
+        values: Values,
+        top: int,
+        but: str = "",
+        floor: float = CORRELATION_FLOOR,
+        few: int = SMALL_LIBRARY_FACTORS,
+    ) -> list[Overlap]:
         """Return the factors with the largest absolute rank correlations, largest first, ties by name.
 
         Parameters
@@ -181,19 +188,19 @@ class LibraryValues:
         most = guessed.most
         own = [at for at, name in enumerate(store.names) if name in self._rows and name != but]
         likeliest = sorted(own, key=lambda at: (-abs(guessed.rank_correlation[at]), store.names[at]))
-        order, found = _ordered(values, self._window), list[tuple[float, str, float]]()
+        order, found = _order_days(values, self._window), list[tuple[float, str, float]]()
         for at in likeliest:
             if len(found) == top and most[at] < max(-found[-1][0], floor):
                 continue
             name = store.names[at]
-            exact = _mean(order, _ordered(self.values(name), self._window))
+            exact = _mean(order, _order_days(self.values(name), self._window))
             insort(found, (-abs(exact), name, exact))
             del found[top:]
         return [Overlap(name, exact) for _, name, exact in found]
 
 
 @cache
-def form() -> str:
+def sketch_code_digest() -> str:
     """Return a digest of the code that decides a factor's values and its sketch: those of other code are made anew."""
     package = Path(str(factors.__file__)).parent
     sources = [*package.rglob("*.py"), *package.rglob("*.lark"), Path(str(sketching.__file__))]

@@ -19,29 +19,29 @@ from ...factors import rank_rows
 from ...factors.kernels.kernel_cache import kernel
 from ..windows import Window
 
-__all__ = ["BUCKETS", "CELLS", "STEP", "Guesses", "Sketch", "Sketcher", "Sketches", "guess"]
+__all__ = ["SKETCH_BUCKETS", "SKETCH_CELLS", "SKETCH_STEP_DAYS", "Guesses", "Sketch", "Sketcher", "Sketches", "guess"]
 
 Values = NDArray[np.float32]
 Frame = NDArray[np.float64]
 Bytes = NDArray[np.int8]
 
-STEP = 5
+SKETCH_STEP_DAYS = 5
 """Every so many days of the window are compared."""
-LEAST_NAMES = 10
-BUCKETS, CELLS = 8192, 4096
-LARGEST = 127
-PER_UNIT = 24.0
+MIN_SKETCH_NAMES = 10
+SKETCH_BUCKETS, SKETCH_CELLS = 8192, 4096
+MAX_SKETCH_VALUE = 127
+STEPS_PER_DEVIATION = 24.0
 """Steps of a sampled cell for one standard deviation of a day's ranks; beyond five of them it is held."""
-MISSING = -128
-SEED = 20_111
+MISSING_CELL = -128
+SKETCH_SEED = 20_111
 
-ERRORS = 5.0
+GUESS_STANDARD_ERRORS = 5.0
 """Standard errors that a guess is allowed to be off: in three of ten million it is more."""
 DISTORTION = 0.5
 """What a guess is allowed to be off beside that, for each cell that only one has: ranks among fewer names are others.
 Measured on random formulas on real prices it was a quarter of that at most."""
-ROUNDING = 0.002
-FARTHEST, FEWEST_CELLS, NARROWEST = 0.6, 64, 0.02
+GUESS_ROUNDING = 0.002
+MAX_APART_SHARE, MIN_SHARED_CELLS, MIN_SHARED_VARIANCE = 0.6, 64, 0.02
 """Nothing is guessed where more cells than that are one's alone (there are days then with too few names for a correlation),
 fewer sampled ones are shared, or the variance of either's ranks on them is below."""
 
@@ -82,8 +82,8 @@ class Sketches:
     @classmethod
     def of(cls, sketches: Sequence[Sketch]) -> Sketches:
         """Return sketches as one."""
-        buckets = np.array([one.buckets for one in sketches], np.int8).reshape(-1, BUCKETS)
-        cells = np.array([one.cells for one in sketches], np.int8).reshape(-1, CELLS)
+        buckets = np.array([one.buckets for one in sketches], np.int8).reshape(-1, SKETCH_BUCKETS)
+        cells = np.array([one.cells for one in sketches], np.int8).reshape(-1, SKETCH_CELLS)
         shares, lengths = ([getattr(one, name) for one in sketches] for name in ("share", "length"))
         return cls(buckets, cells, np.array(shares, np.float64), np.array(lengths, np.float64))
 
@@ -108,21 +108,21 @@ class Sketcher:
     window: Window
 
     @cached_property
-    def _inhabited(self) -> Frame:
+    def _names_per_day(self) -> Frame:
         """Return how many names each compared day has; NaN where they are too few for a correlation."""
-        counts = self.window.cut(self.universe)[::STEP].sum(axis=1).astype(np.float64)
-        return np.where(counts >= LEAST_NAMES, counts, np.nan)
+        counts = self.window.cut(self.universe)[::SKETCH_STEP_DAYS].sum(axis=1).astype(np.float64)
+        return np.where(counts >= MIN_SKETCH_NAMES, counts, np.nan)
 
     @cached_property
-    def _sampled(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _sample_places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return days and columns of the sampled cells: as many on each day, members of the universe."""
-        rng = np.random.default_rng(SEED)
-        member = self.window.cut(self.universe)[::STEP]
-        usable = np.flatnonzero(~np.isnan(self._inhabited))
+        rng = np.random.default_rng(SKETCH_SEED)
+        member = self.window.cut(self.universe)[::SKETCH_STEP_DAYS]
+        usable = np.flatnonzero(~np.isnan(self._names_per_day))
         if not usable.size:
-            return np.zeros(CELLS, np.int64), np.zeros(CELLS, np.int64)
-        days = usable[np.arange(CELLS) * usable.size // CELLS]
-        columns = np.empty(CELLS, np.int64)
+            return np.zeros(SKETCH_CELLS, np.int64), np.zeros(SKETCH_CELLS, np.int64)
+        days = usable[np.arange(SKETCH_CELLS) * usable.size // SKETCH_CELLS]
+        columns = np.empty(SKETCH_CELLS, np.int64)
         for day in np.unique(days):
             here = days == day
             columns[here] = rng.permutation(np.resize(rng.permutation(np.flatnonzero(member[day])), here.sum()))
@@ -133,21 +133,21 @@ class Sketcher:
 
         Days on which it has fewer than 10 values, or all are equal, count as missing: they have no rank correlation.
         """
-        scores = rank_rows(np.ascontiguousarray(self.window.cut(values)[::STEP]))
-        totals = np.zeros(BUCKETS)
-        share = _fill(totals, scores, self._inhabited)
+        scores = rank_rows(np.ascontiguousarray(self.window.cut(values)[::SKETCH_STEP_DAYS]))
+        totals = np.zeros(SKETCH_BUCKETS)
+        share = _fill(totals, scores, self._names_per_day)
         most = float(np.abs(totals).max())
-        buckets = np.rint(totals * (LARGEST / most if most > 0 else 0.0)).astype(np.int8)
-        near = scores[self._sampled]
-        steps = np.clip(np.rint(np.nan_to_num(near) * PER_UNIT), -LARGEST, LARGEST)
-        cells = np.where(np.isnan(near), MISSING, steps).astype(np.int8)
+        buckets = np.rint(totals * (MAX_SKETCH_VALUE / most if most > 0 else 0.0)).astype(np.int8)
+        near = scores[self._sample_places]
+        steps = np.clip(np.rint(np.nan_to_num(near) * STEPS_PER_DEVIATION), -MAX_SKETCH_VALUE, MAX_SKETCH_VALUE)
+        cells = np.where(np.isnan(near), MISSING_CELL, steps).astype(np.int8)
         return Sketch(buckets, cells, share)
 
 
 @kernel
-def _mixed(number: np.uint64) -> np.uint64:
+def _mix_bits(number: np.uint64) -> np.uint64:
     """Scatter a number over 64 bits (SplitMix64, Steele, Lea and Flood 2014)."""
-    number = (number + np.uint64(SEED)) * np.uint64(0x9E3779B97F4A7C15)
+    number = (number + np.uint64(SKETCH_SEED)) * np.uint64(0x9E3779B97F4A7C15)
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return number ^ (number >> np.uint64(31))
@@ -162,7 +162,7 @@ def _standardise(row: Frame) -> int:
             count += 1
             total += row[j]
             low, high = min(low, row[j]), max(high, row[j])
-    if (count < LEAST_NAMES) | (low == high):
+    if (count < MIN_SKETCH_NAMES) | (low == high):
         row[:] = np.nan
         return 0
     mean, square = total / count, 0.0
@@ -192,9 +192,9 @@ def _fill(totals: Frame, ranks: Frame, inhabited: Frame) -> float:
         weight = 1.0 / np.sqrt(inhabited[day])
         for j in range(row.size):
             if row[j] == row[j]:
-                bits = _mixed(np.uint64(day * row.size + j))
+                bits = _mix_bits(np.uint64(day * row.size + j))
                 own = row[j] * weight
-                totals[bits % np.uint64(BUCKETS)] += own if bits >> np.uint64(63) else -own
+                totals[bits % np.uint64(SKETCH_BUCKETS)] += own if bits >> np.uint64(63) else -own
     return share / max(days, 1)
 
 
@@ -234,7 +234,7 @@ def guess(one: Sketch, others: Sketches) -> Guesses:
     _gather(sums, others.cells, one.cells)
     with np.errstate(divide="ignore", invalid="ignore"):
         cosine = products / (one.length * others.lengths)
-        return _corrected(cosine, one.share, others.shares, _Sampled.of(one.cells, sums))
+        return _correct_cosine(cosine, one.share, others.shares, _SampledCells.of(one.cells, sums))
 
 
 SUMS = ("theirs", "both", "mine_sum", "mine_squares", "their_sum", "their_squares", "own_sum", "own_squares")
@@ -260,8 +260,8 @@ def _gather(sums: NDArray[np.int32], others: Bytes, one: NDArray[np.int8]) -> No
         b_sum, b_squares, all_sum, all_squares = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
         for j in range(one.size):
             a, b = np.int16(one[j]), np.int16(row[j])
-            there = np.int16(b != MISSING)
-            here = np.int16(there & np.int16(a != MISSING))
+            there = np.int16(b != MISSING_CELL)
+            here = np.int16(there & np.int16(a != MISSING_CELL))
             mine, own = np.int16(a * here), np.int16(b * there)
             shared = np.int16(b * here)
             theirs = np.int32(theirs + there)
@@ -277,7 +277,7 @@ def _gather(sums: NDArray[np.int32], others: Bytes, one: NDArray[np.int8]) -> No
 
 
 @dataclass(frozen=True)
-class _Sampled:
+class _SampledCells:
     """What the sampled cells say of one factor and each of the others.
 
     `mean` and `variance` are of either's ranks on the cells that both have, less what the same sample is off on all that
@@ -291,8 +291,8 @@ class _Sampled:
     variance: tuple[Frame, Frame]
 
     @classmethod
-    def of(cls, one: NDArray[np.int8], sums: NDArray[np.int32]) -> _Sampled:
-        own = one[one != MISSING].astype(np.float64)
+    def of(cls, one: NDArray[np.int8], sums: NDArray[np.int32]) -> _SampledCells:
+        own = one[one != MISSING_CELL].astype(np.float64)
         theirs, both, a, aa, b, bb, all_b, all_bb = sums.T.astype(np.float64)
         pairs = ((a, aa, own.sum(), (own**2).sum(), own.size), (b, bb, all_b, all_bb, theirs))
         moments = [_moments(part, squares, both, whole, whole_squares, count)
@@ -305,20 +305,20 @@ def _moments(
     part: Frame, squares: Frame, both: Frame, whole: Frame, whole_squares: Frame, count: Frame | int
 ) -> tuple[Frame, Frame]:
     """Return mean and variance on shared cells, by how far these are from all cells."""
-    mean = (part / both - whole / count) / PER_UNIT
-    return mean, 1.0 + (squares / both - whole_squares / count) / PER_UNIT**2 - mean**2
+    mean = (part / both - whole / count) / STEPS_PER_DEVIATION
+    return mean, 1.0 + (squares / both - whole_squares / count) / STEPS_PER_DEVIATION**2 - mean**2
 
 
-def _corrected(cosine: Frame, share: float, shares: Frame, sampled: _Sampled) -> Guesses:
+def _correct_cosine(cosine: Frame, share: float, shares: Frame, sampled: _SampledCells) -> Guesses:
     """Turn the cosine of sketches into a correlation over shared cells."""
-    shared = 0.5 * (share + shares - (sampled.mine + sampled.theirs - 2.0 * sampled.both) / CELLS)
+    shared = 0.5 * (share + shares - (sampled.mine + sampled.theirs - 2.0 * sampled.both) / SKETCH_CELLS)
     apart = np.clip(1.0 - shared / (share + shares - shared), 0.0, 1.0)
     product = cosine * np.sqrt(share * shares) / shared - sampled.mean[0] * sampled.mean[1]
     narrow = np.minimum(*sampled.variance)
     guessed = product / np.sqrt(sampled.variance[0] * sampled.variance[1])
-    enough = (apart <= FARTHEST) & (sampled.both >= FEWEST_CELLS)
-    known = enough & (narrow > NARROWEST) & np.isfinite(guessed)
+    enough = (apart <= MAX_APART_SHARE) & (sampled.both >= MIN_SHARED_CELLS)
+    known = enough & (narrow > MIN_SHARED_VARIANCE) & np.isfinite(guessed)
     held = np.clip(np.where(known, guessed, 0.0), -1.0, 1.0)
-    chance = np.sqrt((1.0 - held**2) ** 2 / BUCKETS + apart / CELLS)
+    chance = np.sqrt((1.0 - held**2) ** 2 / SKETCH_BUCKETS + apart / SKETCH_CELLS)
     unknown = np.where(share * shares > 0, 2.0, 0.0)  # one without a value on any day is correlated with nothing
-    return Guesses(held, np.where(known, ERRORS * chance + DISTORTION * apart + ROUNDING, unknown))
+    return Guesses(held, np.where(known, GUESS_STANDARD_ERRORS * chance + DISTORTION * apart + GUESS_ROUNDING, unknown))

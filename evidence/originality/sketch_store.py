@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ledger.database.refusals import explained
-from ...ledger.database.sqlite import immediate
+from ...ledger.database.sqlite import begin_immediate
 from ...ledger.files.private import make_file, make_folder
-from .sketch import BUCKETS, CELLS, Sketch, Sketches
+from .sketch import SKETCH_BUCKETS, SKETCH_CELLS, Sketch, Sketches
 
-PATIENCE_SECONDS = 60.0
+SKETCH_BUSY_SECONDS = 60.0
 TABLE_FILE = "sketches.sqlite"
-FILES: Mapping[str, int] = MappingProxyType({"buckets.bin": BUCKETS, "cells.bin": CELLS})
-TABLE = """CREATE TABLE IF NOT EXISTS sketches
+SKETCH_FILES: Mapping[str, int] = MappingProxyType({"buckets.bin": SKETCH_BUCKETS, "cells.bin": SKETCH_CELLS})
+SKETCH_TABLE = """CREATE TABLE IF NOT EXISTS sketches
 (place INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, share REAL NOT NULL, length REAL NOT NULL)"""
 
 
@@ -39,7 +39,7 @@ class SketchStore:
             make_folder(folder)
             make_file(folder / TABLE_FILE)
             with self._open() as connection:
-                connection.execute(TABLE)
+                connection.execute(SKETCH_TABLE)
         self.names: tuple[str, ...] = ()
         self.sketches = Sketches.of([])
         self.read()
@@ -48,7 +48,7 @@ class SketchStore:
     def _open(self) -> Iterator[sqlite3.Connection]:
         """Open the table for as long as it takes: a campaign may last for days."""
         connection = sqlite3.connect(
-            self._folder / TABLE_FILE, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+            self._folder / TABLE_FILE, timeout=SKETCH_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
             connection.execute("PRAGMA synchronous = FULL")
@@ -60,12 +60,12 @@ class SketchStore:
         """See what other processes have added."""
         with self._lock, explained(self._folder), self._open() as connection:
             rows = connection.execute("SELECT name, share, length FROM sketches ORDER BY place").fetchall()
-            buckets, cells = (self._whole(file, len(rows)) for file in FILES)
+            buckets, cells = (self._whole(file, len(rows)) for file in SKETCH_FILES)
             shares, lengths = (np.array([row[at] for row in rows], np.float64) for at in (1, 2))
             self.names, self.sketches = tuple(row[0] for row in rows), Sketches(buckets, cells, shares, lengths)
 
     def _whole(self, file: str, count: int) -> NDArray[np.int8]:
-        width = FILES[file]
+        width = SKETCH_FILES[file]
         if not count:
             return np.empty((0, width), np.int8)
         with (self._folder / file).open("rb") as opened:
@@ -75,7 +75,7 @@ class SketchStore:
     def add(self, sketches: Mapping[str, Sketch]) -> int:
         """Add sketches and return how many were new; on the disk when it returns."""
         with self._lock, explained(self._folder), self._open() as connection:
-            with immediate(connection):
+            with begin_immediate(connection):
                 known = {name for (name,) in connection.execute("SELECT name FROM sketches")}
                 fresh = {name: sketches[name] for name in sorted(sketches) if name not in known}
                 self._append(list(fresh.values()), len(known))
@@ -87,14 +87,14 @@ class SketchStore:
     def _append(self, fresh: list[Sketch], place: int) -> None:
         """Write behind what is named, over whatever a crash has left there."""
         both = [[one.buckets for one in fresh], [one.cells for one in fresh]]
-        for (file, width), parts in zip(FILES.items(), both, strict=True):
-            with _writable(self._folder / file) as opened:
+        for (file, width), parts in zip(SKETCH_FILES.items(), both, strict=True):
+            with _open_for_writing(self._folder / file) as opened:
                 opened.seek(place * width)
                 opened.write(b"".join(part.tobytes() for part in parts))
                 opened.flush()
                 os.fsync(opened.fileno())
 
 
-def _writable(path: Path) -> BinaryIO:
+def _open_for_writing(path: Path) -> BinaryIO:
     """Open a file to write into it, without cutting it off."""
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600), "r+b")

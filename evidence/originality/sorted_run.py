@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...factors.similarity.compare import Known, packed, raw_holds, unpacked
+from ...factors.similarity.compare import KnownFormula, pack_formula, raw_holds, unpack_formula
 from ...factors.similarity.signature import Outline
-from ...factors.similarity.tolerance import NEAR, Codes
-from .inverted_index import MOST_CODES, Posting
+from ...factors.similarity.tolerance import MAX_CODE_DISTANCE, NumberCodes
+from .inverted_index import MAX_POSTING_CODES, Posting
 
 Array = NDArray[Any]
 
-FIRST, GROWTH, LARGEST = 16, 8, 1 << 16
+FIRST_READ_POSTINGS, READ_GROWTH, MAX_READ_POSTINGS = 16, 8, 1 << 16
 """How many postings are read at once: few at first, since mostly few are wanted."""
 DTYPES = {"keys": "<u8", "starts": "<u8", "code_starts": "<u8", "holders": "<u4", "codes": "<i2", "sizes": "<u2",
           "by_name": "<u4", "ends": "<u8"}  # fmt: skip
@@ -53,7 +53,7 @@ class Contents:
     codes: Array
 
 
-def contents(formulas: Sequence[tuple[Known, Sequence[Posting]]]) -> Contents:
+def contents(formulas: Sequence[tuple[KnownFormula, Sequence[Posting]]]) -> Contents:
     """Sort formulas, each with its postings."""
     ordered = sorted(formulas, key=lambda each: (each[0].size, each[0].name))
     keys = np.fromiter((key for _, parts in ordered for key, _ in parts), np.uint64)
@@ -62,13 +62,13 @@ def contents(formulas: Sequence[tuple[Known, Sequence[Posting]]]) -> Contents:
     sizes = np.fromiter((known.size for known, _ in ordered), np.uint16)
     holders = np.repeat(np.arange(len(ordered), dtype=np.uint32), counts)
     names = np.array([known.name.encode() for known, _ in ordered])
-    return _by_key(Contents(sizes, names, (packed(known) for known, _ in ordered), keys, holders, codes))
+    return _sort_by_key(Contents(sizes, names, (pack_formula(known) for known, _ in ordered), keys, holders, codes))
 
 
-def _by_key(given: Contents) -> Contents:
+def _sort_by_key(given: Contents) -> Contents:
     """Sort postings by key, then by formula."""
     order = np.lexsort((given.holders, given.keys))
-    counts = (given.keys & MOST_CODES).astype(np.int64)
+    counts = (given.keys & MAX_POSTING_CODES).astype(np.int64)
     first = np.cumsum(counts) - counts
     counts, first = counts[order], first[order]
     shift = first - (np.cumsum(counts) - counts)
@@ -77,10 +77,10 @@ def _by_key(given: Contents) -> Contents:
     return Contents(given.sizes, given.names, given.records, keys, holders, codes)
 
 
-def write(path: Path, given: Contents) -> None:
+def write_run(path: Path, given: Contents) -> None:
     """Write a run; it is whole on the disk when this returns."""
     keys, starts = np.unique(given.keys, return_index=True)
-    widths = (given.keys & MOST_CODES).astype(np.int64)
+    widths = (given.keys & MAX_POSTING_CODES).astype(np.int64)
     code_starts = (np.cumsum(widths) - widths)[starts] if starts.size else starts
     arrays = {
         "keys": keys, "starts": np.append(starts, given.keys.size), "code_starts": code_starts, "holders": given.holders,
@@ -134,22 +134,22 @@ class SortedRun:
         """Count the formulas."""
         return int(self.sizes.size)
 
-    def find(self, key: int, codes: Codes) -> Iterator[tuple[int, int]]:
+    def find(self, key: int, codes: NumberCodes) -> Iterator[tuple[int, int]]:
         """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
         place = bisect_left(self._keys, key)
         if place == len(self._keys) or self._keys[place] != key:
             return
         at, stop = self._starts[place], self._starts[place + 1]
-        width, first, step = len(codes), int(self.code_starts[place]) - at * len(codes), FIRST
+        width, first, step = len(codes), int(self.code_starts[place]) - at * len(codes), FIRST_READ_POSTINGS
         wanted = np.array(codes, np.int16)
         while at < stop:
             end = min(at + step, stop)
             holders = self.holders[at:end]
             if width:
                 off = np.abs(self.codes[first + at * width : first + end * width].reshape(-1, width) - wanted)
-                holders = holders[(off[:, 0] if width == 1 else off.max(axis=1)) <= NEAR]
+                holders = holders[(off[:, 0] if width == 1 else off.max(axis=1)) <= MAX_CODE_DISTANCE]
             yield from zip(self.sizes[holders].tolist(), holders.tolist(), strict=True)
-            at, step = end, min(step * GROWTH, LARGEST)
+            at, step = end, min(step * READ_GROWTH, MAX_READ_POSTINGS)
 
     def name(self, place: int) -> str:
         """Return the name of a formula."""
@@ -163,9 +163,9 @@ class SortedRun:
         """Tell whether a subtree really stands in a formula, with numbers that are near."""
         return raw_holds(self.record(place), part)
 
-    def known(self, place: int) -> Known:
+    def known(self, place: int) -> KnownFormula:
         """Return a formula."""
-        return unpacked(self.record(place), int(self.sizes[place]))
+        return unpack_formula(self.record(place), int(self.sizes[place]))
 
     def record(self, place: int) -> bytes:
         """Return a formula as it is packed."""
@@ -183,7 +183,7 @@ class SortedRun:
         return False
 
 
-def merged(runs: Sequence[SortedRun]) -> Contents:
+def merge_runs(runs: Sequence[SortedRun]) -> Contents:
     """Return the formulas of several runs as one."""
     sizes = np.concatenate([run.sizes for run in runs])
     names = np.array([run._name(place) for run in runs for place in range(len(run))])
@@ -196,7 +196,7 @@ def merged(runs: Sequence[SortedRun]) -> Contents:
     holders = [places[run.holders.astype(np.int64) + first] for run, first in zip(runs, base, strict=False)]
     codes = np.concatenate([run.codes for run in runs])
     together = Contents(sizes[order], names[order], records, np.concatenate(keys), np.concatenate(holders), codes)
-    return _by_key(together)
+    return _sort_by_key(together)
 
 
 def _split(order: Array, base: Array) -> Iterator[tuple[int, int]]:

@@ -24,19 +24,19 @@ from ...factors.similarity import rewrites as spelling
 from ...factors.similarity import signature as outlines
 from ...factors.similarity import signs
 from ...factors.similarity import tolerance as nearness
-from ...factors.similarity.compare import Known, Likeness, packed, unpacked
+from ...factors.similarity.compare import KnownFormula, Likeness, pack_formula, unpack_formula
 from ...factors.similarity.signature import Outline
 from ...ledger.database.refusals import explained
-from ...ledger.database.sqlite import immediate
+from ...ledger.database.sqlite import begin_immediate
 from ...ledger.files.private import make_file, make_folder
-from .inverted_index import OpenShelf, Posting, Shelf, postings, search
-from .sorted_run import Contents, SortedRun, contents, merged, write
+from .inverted_index import InvertedIndex, MemoryIndex, Posting, postings, search_indexes
+from .sorted_run import Contents, SortedRun, contents, merge_runs, write_run
 
-LONGEST_TABLE = 2048
-SHARE = 8
-PATIENCE_SECONDS = 60.0
+MAX_TABLE_ROWS = 2048
+RUN_MERGE_RATIO = 8
+INDEX_BUSY_SECONDS = 60.0
 
-TABLES = """
+INDEX_TABLES = """
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS recent (name TEXT PRIMARY KEY, size INTEGER, record BLOB, postings TEXT);
 CREATE TABLE IF NOT EXISTS runs (place INTEGER PRIMARY KEY, file TEXT NOT NULL);
@@ -56,10 +56,10 @@ class SubtreeIndex:
             make_folder(folder)
             make_file(folder / "index.sqlite")
             self._connection = sqlite3.connect(
-                folder / "index.sqlite", timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+                folder / "index.sqlite", timeout=INDEX_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
         self._version = ""
-        self._recent, self._runs = OpenShelf(), list[SortedRun]()
+        self._recent, self._runs = MemoryIndex(), list[SortedRun]()
         try:
             self._prepare()
         except BaseException:
@@ -70,9 +70,9 @@ class SubtreeIndex:
         """Set what SQLite does not remember, make the tables, and read what is there."""
         with explained(self._folder):
             self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.executescript(TABLES)
+            self._connection.executescript(INDEX_TABLES)
         with self._write():
-            if self._state("form") != form():
+            if self._state("form") != drawing_code_digest():
                 self._start_again()
             self._read()
 
@@ -99,15 +99,15 @@ class SubtreeIndex:
         return name in self._recent or any(name in run for run in self._runs)
 
     @property
-    def shelves(self) -> list[Shelf]:
+    def shelves(self) -> list[InvertedIndex]:
         """Return what can be searched."""
         return [*self._runs, self._recent]
 
     def nearest(self, whole: Outline, top: int = 1) -> list[Likeness]:
-        """Return the formulas most like an outline; see `search`."""
-        return search(whole, self.shelves, top)
+        """Return the formulas most like an outline; see `search_indexes`."""
+        return search_indexes(whole, self.shelves, top)
 
-    def add(self, formulas: Iterable[tuple[Known, Outline]]) -> int:
+    def add(self, formulas: Iterable[tuple[KnownFormula, Outline]]) -> int:
         """Add formulas, each under each of its subtrees, and return how many were new; on the disk when it returns.
 
         A name that is there already keeps its formula.
@@ -117,7 +117,7 @@ class SubtreeIndex:
                 self._read()
             found = {known.name: (known, whole) for known, whole in formulas if known.name not in self}
             fresh = [(known, postings(whole)) for known, whole in found.values()]
-            if len(self._recent) + len(fresh) > LONGEST_TABLE:
+            if len(self._recent) + len(fresh) > MAX_TABLE_ROWS:
                 self._settle(fresh, whole=False)
             elif fresh:
                 self._append(fresh)
@@ -137,7 +137,7 @@ class SubtreeIndex:
         with self._lock, explained(self._folder):
             whole = False
             try:
-                with immediate(self._connection):
+                with begin_immediate(self._connection):
                     yield
                 whole = True
             finally:
@@ -155,19 +155,19 @@ class SubtreeIndex:
         """Forget everything: it was drawn in another form, and is not what would be drawn now."""
         self._connection.execute("DELETE FROM recent")
         self._connection.execute("DELETE FROM runs")
-        self._set("form", form())
+        self._set("form", drawing_code_digest())
 
     def _read(self) -> None:
         """Open what the file names."""
-        self._recent = OpenShelf()
+        self._recent = MemoryIndex()
         for size, record, parts in self._connection.execute("SELECT size, record, postings FROM recent ORDER BY rowid"):
-            self._recent.add(unpacked(record, size), _postings(parts))
+            self._recent.add(unpack_formula(record, size), _postings(parts))
         opened = {run.path: run for run in self._runs}
         files = [self._folder / file for (file,) in self._connection.execute("SELECT file FROM runs ORDER BY place")]
         self._runs = [opened.get(path) or SortedRun(path) for path in files]
         self._version = self._state("version")
 
-    def _append(self, fresh: Sequence[tuple[Known, list[Posting]]]) -> None:
+    def _append(self, fresh: Sequence[tuple[KnownFormula, list[Posting]]]) -> None:
         """Write what is new into the table."""
         self._connection.executemany("INSERT INTO recent VALUES (?, ?, ?, ?)", map(_row, fresh))
         for known, parts in fresh:
@@ -180,17 +180,17 @@ class SubtreeIndex:
         self._set("version", version)
         return version
 
-    def _settle(self, fresh: Sequence[tuple[Known, list[Posting]]], *, whole: bool) -> None:
+    def _settle(self, fresh: Sequence[tuple[KnownFormula, list[Posting]]], *, whole: bool) -> None:
         """Make a run of the table and what is new, and join runs while the last is long beside the one before it."""
         rows = self._connection.execute("SELECT record, size, postings FROM recent").fetchall()
-        formulas = [(unpacked(record, size), _postings(parts)) for record, size, parts in rows]
+        formulas = [(unpack_formula(record, size), _postings(parts)) for record, size, parts in rows]
         runs = list(self._runs)
         self._remove_all_but([run.path.name for run in runs])
         if formulas or fresh:
             runs.append(self._run(contents([*formulas, *fresh])))
-        first = 0 if whole else _joined_from([len(run) for run in runs])
+        first = 0 if whole else _find_first_joined([len(run) for run in runs])
         if len(runs) - first > 1:
-            runs[first:] = [self._run(merged(runs[first:]))]
+            runs[first:] = [self._run(merge_runs(runs[first:]))]
         self._connection.execute("DELETE FROM recent")
         self._connection.execute("DELETE FROM runs")
         self._connection.executemany("INSERT INTO runs (file) VALUES (?)", [(run.path.name,) for run in runs])
@@ -201,7 +201,7 @@ class SubtreeIndex:
         """Write a run under a number that no file has."""
         numbers = [int(path.stem.removeprefix("run-")) for path in self._folder.glob("run-*.bin")]
         path = self._folder / f"run-{max(numbers, default=0) + 1:06}.bin"
-        write(path, given)
+        write_run(path, given)
         return SortedRun(path)
 
     def _remove_all_but(self, names: Sequence[str]) -> None:
@@ -213,26 +213,26 @@ class SubtreeIndex:
 
 
 @functools.cache
-def form() -> str:
+def drawing_code_digest() -> str:
     """Return a digest of what decides how a formula is drawn: an index of another form is not to be trusted."""
     modules = (outlines, nearness, signs, spelling, canonical, linear, definitions)
     sources = [str(module.__file__) for module in modules]
     return hashlib.sha256(b"".join(Path(source).read_bytes() for source in sources)).hexdigest()
 
 
-def _row(fresh: tuple[Known, list[Posting]]) -> tuple[str, int, bytes, str]:
+def _row(fresh: tuple[KnownFormula, list[Posting]]) -> tuple[str, int, bytes, str]:
     known, parts = fresh
-    return known.name, known.size, packed(known), json.dumps(parts)
+    return known.name, known.size, pack_formula(known), json.dumps(parts)
 
 
 def _postings(text: str) -> list[Posting]:
     return [(key, tuple(codes)) for key, codes in json.loads(text)]
 
 
-def _joined_from(lengths: Sequence[int]) -> int:
+def _find_first_joined(lengths: Sequence[int]) -> int:
     """Return from which run on they become one: while the runs after it are at least an eighth as long."""
     first, after = len(lengths) - 1, lengths[-1]
-    while first > 0 and after * SHARE >= lengths[first - 1]:
+    while first > 0 and after * RUN_MERGE_RATIO >= lengths[first - 1]:
         first -= 1
         after += lengths[first]
     return first

@@ -14,23 +14,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...ledger import AlphaloomError, Trial, VerdictRow, digest
-from ..archive import Archive
-from ..gate.gate import LEAST_DAYS
+from ..archive import RunArchive
+from ..gate.gate import MIN_RANKED_DAY_SHARE
 from ..gate.significance import newey_west_t
-from ..gate.steps import alignment, on_paper
-from ..gate.trial_evidence import Seen, before_the_look, daily_sharpes, decide, ruled
+from ..gate.steps import check_alignment, check_formula
+from ..gate.trial_evidence import TrialEvidence, build_verdict, daily_sharpes, decide_trial, remove_fault
 from ..gate.verdict import Reason, Verdict
-from ..multiple_testing.families import Tie, counted, parts_of
+from ..multiple_testing.families import Tie, parts_of, select_family_heads
 from ..scoring.long_short import annual_sharpe
-from ..scoring.metrics import tidy
+from ..scoring.metrics import round_significant
 from ..settings import EvidenceSettings
-from .difference import Difference, differences
+from .difference import RecordDifference, differences
 
-NEEDED = ("parse", "causal", "complexity", "support", "originality", "redundancy", "alignment")
-TOO_OLD = "its look was taken before daily series were kept: p-value and verdict cannot be computed again"
+REQUIRED_STEPS = ("parse", "causal", "complexity", "support", "originality", "redundancy", "alignment")
+TOO_OLD_MESSAGE = "its look was taken before daily series were kept: p-value and verdict cannot be computed again"
 """What is said of a trial without a series."""
 
-ADDED = ("power", "p_labels")
+ADDED_KEYS = ("power", "p_labels")
 """Keys of an outcome that older records do not have; their absence is no difference."""
 
 
@@ -41,7 +41,7 @@ class Replay:
     factor_id: str
     verdict: str
     trial: int | None
-    differs: tuple[Difference, ...]
+    differs: tuple[RecordDifference, ...]
     missing: str = ""
     unread: tuple[str, ...] = ()
 
@@ -57,16 +57,16 @@ class Replay:
         return {**said, "differs": differs, "missing": self.missing, "unread": list(self.unread)}
 
 
-def replay(archive: Archive, row: VerdictRow) -> Replay:
+def replay(archive: RunArchive, row: VerdictRow) -> Replay:
     """Run one verdict again from the ledger alone."""
     name, number = row.factor_id, row.metrics.get("trial")
     try:
         reasons, unread = _reasons(archive, row)
         found = list(_identity(archive, name))
         if not all(reason.passed for reason in reasons):
-            found += _against(row, Verdict(name, "rejected", tuple(reasons)))
+            found += _compare_verdict(row, Verdict(name, "rejected", tuple(reasons)))
             return Replay(name, row.verdict, number, tuple(found), "", unread)
-        missing = _tried(archive, row, reasons, found)
+        missing = _replay_trial(archive, row, reasons, found)
         return Replay(name, row.verdict, number, tuple(found), missing, unread)
     except (
         AlphaloomError,
@@ -75,52 +75,56 @@ def replay(archive: Archive, row: VerdictRow) -> Replay:
         ValueError,
     ) as error:  # its score, hypothesis or formula is gone or broken
         said = f"{type(error).__name__}: {error}"
-        return Replay(name, row.verdict, number, (Difference("record", name, f"cannot be read: {said}"),))
+        return Replay(name, row.verdict, number, (RecordDifference("record", name, f"cannot be read: {said}"),))
 
 
-def _tried(archive: Archive, row: VerdictRow, reasons: list[Reason], found: list[Difference]) -> str:
+def _replay_trial(archive: RunArchive, row: VerdictRow, reasons: list[Reason], found: list[RecordDifference]) -> str:
     """Add what differs in the look and in the verdict that follows from it; return why it could not be taken again."""
     trial = archive.trial(row)
     if trial is None or trial.outcome is None:
-        found.append(Difference("trial", row.metrics["trial"], "no such look is in the ledger"))
+        found.append(RecordDifference("trial", row.metrics["trial"], "no such look is in the ledger"))
         return ""
-    found += stream(archive, trial)
-    seen, missing = read_seen(archive, trial, found)
+    found += check_stream(archive, trial)
+    seen, missing = read_trial_evidence(archive, trial, found)
     outcome = dict(trial.outcome)
     if seen is not None and len(outcome["discoveries"]) < trial.number:
-        again = decide(seen, trial.number, len(outcome["discoveries"]))
-        outcome |= {key: value for key, value in again.items() if key in outcome or key not in ADDED}
-        found += [*_look(archive, trial, seen), *differences(trial.outcome, outcome, "look")]
-    found += _against(row, ruled(replace(trial, outcome=outcome), reasons))
+        again = decide_trial(seen, trial.number, len(outcome["discoveries"]))
+        outcome |= {key: value for key, value in again.items() if key in outcome or key not in ADDED_KEYS}
+        found += [*_check_trial(archive, trial, seen), *differences(trial.outcome, outcome, "look")]
+    found += _compare_verdict(row, build_verdict(replace(trial, outcome=outcome), reasons))
     return missing
 
 
-def _identity(archive: Archive, name: str) -> Iterator[Difference]:
+def _identity(archive: RunArchive, name: str) -> Iterator[RecordDifference]:
     again = archive.expression(name).id
     if again != name:
-        yield Difference("id", name, again)
+        yield RecordDifference("id", name, again)
 
 
-def _reasons(archive: Archive, row: VerdictRow) -> tuple[list[Reason], tuple[str, ...]]:
+def _reasons(archive: RunArchive, row: VerdictRow) -> tuple[list[Reason], tuple[str, ...]]:
     """Return every reason before statistics as it comes out now, and the steps of which only the record speaks."""
     case, rules = archive.case(row.factor_id), archive.rules
-    computed = {step.step: step for step in (*on_paper(case, rules), alignment(case, rules))} if rules else {}
+    computed = (
+        {step.step: step for step in (*check_formula(case, rules), check_alignment(case, rules))} if rules else {}
+    )
     if case.expression.code:  # only the panel, and the sandbox, can tell
         computed.pop("causal", None)
     kept = [Reason(one["step"], one["passed"], one["message"], one["numbers"]) for one in row.reasons]
-    before = [before_the_look(reason) for reason in kept if reason.step != "statistics"]
-    again = [computed.get(reason.step) or _weighed(archive, row, reason, rules) for reason in before]
+    before = [remove_fault(reason) for reason in kept if reason.step != "statistics"]
+    again = [computed.get(reason.step) or _decide_again(archive, row, reason, rules) for reason in before]
     lost = [
-        Reason(step, False, "the ledger holds no such step") for step in NEEDED if step not in {r.step for r in kept}
+        Reason(step, False, "the ledger holds no such step")
+        for step in REQUIRED_STEPS
+        if step not in {r.step for r in kept}
     ]
     known = {*computed, "support", "originality", "published", "redundancy", "fresh"}
     return [*again, *lost], tuple(reason.step for reason in before if reason.step not in known)
 
 
-def _weighed(archive: Archive, row: VerdictRow, reason: Reason, rules: EvidenceSettings | None) -> Reason:
+def _decide_again(archive: RunArchive, row: VerdictRow, reason: Reason, rules: EvidenceSettings | None) -> Reason:
     """Decide a step again from its recorded ratio and the threshold of the settings."""
     if reason.step == "fresh":
-        return replace(reason, passed=not _stale(archive, row, reason))
+        return replace(reason, passed=not _stale_members(archive, row, reason))
     limits = _limits(rules).get(reason.step)
     if limits is None:
         return reason
@@ -136,7 +140,7 @@ def _weighed(archive: Archive, row: VerdictRow, reason: Reason, rules: EvidenceS
 def _limits(rules: EvidenceSettings | None) -> Mapping[str, tuple[str, str, float | None]]:
     """Return for each step the names of its ratio and of its bound, and the bound that the settings give."""
     return {
-        "support": ("days", "least", LEAST_DAYS),
+        "support": ("days", "least", MIN_RANKED_DAY_SHARE),
         "originality": ("ratio", "most", rules.max_similarity if rules else None),
         **dict.fromkeys(
             ("published", "redundancy"), ("rank_correlation", "most", rules.max_redundancy if rules else None)
@@ -144,14 +148,14 @@ def _limits(rules: EvidenceSettings | None) -> Mapping[str, tuple[str, str, floa
     }
 
 
-def _stale(archive: Archive, row: VerdictRow, reason: Reason) -> list[str]:
+def _stale_members(archive: RunArchive, row: VerdictRow, reason: Reason) -> list[str]:
     """Return the members of a set that met the selection window before it did; of a refused set, those it names."""
     own, members = archive.trial(row), archive.members.get(row.factor_id, ())
     looked = {each.subject for each in archive.trials if own is None or each.id < own.id}
     return [name for name in members if name in looked and (own is not None or name in reason.message)]
 
 
-def stream(archive: Archive, trial: Trial) -> Iterator[Difference]:
+def check_stream(archive: RunArchive, trial: Trial) -> Iterator[RecordDifference]:
     """Yield what is wrong with a trial's place in the stream: its number, and the discoveries before it."""
     shared = {each.id for each in archive.ledger.overlapping_trials(trial.window, trial.opened_at)}
     earlier = [each for each in archive.trials if each.id in shared and each.id < trial.id]
@@ -165,13 +169,17 @@ def stream(archive: Archive, trial: Trial) -> Iterator[Difference]:
     # A look that was still open elsewhere then, and was closed since, is no discovery of that time.
     certain = {name for name, each in found.items() if each.closed_at < trial.opened_at}
     if not certain <= known <= {*found}:
-        yield Difference("look.discoveries", sorted(known), sorted(found))
+        yield RecordDifference("look.discoveries", sorted(known), sorted(found))
     elif "ties" in trial.outcome:  # before there were ties, every discovery counted
-        yield from differences(trial.outcome["discoveries"], counted(sorted(known), ties, trial.id), "look.discoveries")
-        yield from _tied(archive, [found[name] for name in sorted(known)], trial, ties)
+        yield from differences(
+            trial.outcome["discoveries"], select_family_heads(sorted(known), ties, trial.id), "look.discoveries"
+        )
+        yield from _check_ties(archive, [found[name] for name in sorted(known)], trial, ties)
 
 
-def _tied(archive: Archive, found: Sequence[Trial], trial: Trial, ties: Sequence[Tie]) -> Iterator[Difference]:
+def _check_ties(
+    archive: RunArchive, found: Sequence[Trial], trial: Trial, ties: Sequence[Tie]
+) -> Iterator[RecordDifference]:
     """Yield ties that the record does not bear out: shared members that are missing or made up, ranks that are not alike."""
     by_id = {each.id: parts_of(archive.ledger, each) for each in (*found, trial)}
     shared = {(b, a) for b in by_id for a in by_id if a < b and not by_id[a].isdisjoint(by_id[b])}
@@ -179,22 +187,24 @@ def _tied(archive: Archive, found: Sequence[Trial], trial: Trial, ties: Sequence
     limit = archive.rules.max_redundancy if archive.rules else 0.0
     for tie in ties:
         if tie.rank_correlation is not None and abs(tie.rank_correlation) <= limit:
-            yield Difference("look.ties", tie.rank_correlation, f"a rank correlation beyond {limit}")
+            yield RecordDifference("look.ties", tie.rank_correlation, f"a rank correlation beyond {limit}")
 
 
-def read_seen(archive: Archive, trial: Trial, found: list[Difference]) -> tuple[Seen | None, str]:
+def read_trial_evidence(
+    archive: RunArchive, trial: Trial, found: list[RecordDifference]
+) -> tuple[TrialEvidence | None, str]:
     """Return what the look saw, or why it cannot be read; an object that is damaged is a difference."""
     kept = (trial.outcome or {}).get("seen")
     if kept is None:
-        return None, TOO_OLD
+        return None, TOO_OLD_MESSAGE
     try:
-        return Seen.read(archive.ledger.get(kept)), ""
+        return TrialEvidence.read(archive.ledger.get(kept)), ""
     except AlphaloomError as error:
-        found.append(Difference("look.seen", kept, error.message))
+        found.append(RecordDifference("look.seen", kept, error.message))
         return None, ""
 
 
-def _look(archive: Archive, trial: Trial, seen: Seen) -> Iterator[Difference]:
+def _check_trial(archive: RunArchive, trial: Trial, seen: TrialEvidence) -> Iterator[RecordDifference]:
     """Yield where the kept series, the recorded sheet, the question and the settings do not agree with each other."""
     yield from differences(trial.question, digest(dict(seen.asked)), "look.question")
     yield from differences((trial.outcome or {})["selection"], seen.sheet, "selection")
@@ -202,9 +212,9 @@ def _look(archive: Archive, trial: Trial, seen: Seen) -> Iterator[Difference]:
     test = newey_west_t(seen.rank_ic, seen.lag)
     figures = {
         "days": test.days,
-        "rank_ic": tidy(test.mean),
-        "t": tidy(test.t),
-        "net_sharpe": tidy(annual_sharpe(seen.net)),
+        "rank_ic": round_significant(test.mean),
+        "t": round_significant(test.t),
+        "net_sharpe": round_significant(annual_sharpe(seen.net)),
     }
     yield from differences({name: seen.sheet[name] for name in figures}, figures, "series")
     mine = archive.evaluations[trial.subject].sheet["rank_ic"] or 0.0
@@ -218,13 +228,13 @@ def _look(archive: Archive, trial: Trial, seen: Seen) -> Iterator[Difference]:
         yield from differences(strange, [], "look.sharpes")
 
 
-def _against(row: VerdictRow, again: Verdict) -> Iterator[Difference]:
+def _compare_verdict(row: VerdictRow, again: Verdict) -> Iterator[RecordDifference]:
     """Yield where a recorded verdict differs from one that came out again."""
     mine = again.row(row.run)
     yield from differences(row.verdict, mine.verdict, "verdict")
-    yield from differences(_by_step(row.reasons), _by_step(mine.reasons), "reasons")
+    yield from differences(_key_by_step(row.reasons), _key_by_step(mine.reasons), "reasons")
     yield from differences(row.metrics, mine.metrics, "metrics")
 
 
-def _by_step(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _key_by_step(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {reason["step"]: {name: reason[name] for name in ("passed", "message", "numbers")} for reason in reasons}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...market import Panel
 from ..windows import Window
 from .exposures import trailing_sum
-from .metrics import tidy
+from .metrics import round_significant
 
 Frame = NDArray[np.float64]
 VOLUME_DAYS = 20
@@ -38,8 +38,8 @@ class Capacity:
     def record(self) -> dict[str, float | str | None]:
         """Return the JSON form."""
         return {
-            "at_10_percent_of_volume": tidy(self.at_participation),
-            "break_even": tidy(self.break_even),
+            "at_10_percent_of_volume": round_significant(self.at_participation),
+            "break_even": round_significant(self.break_even),
             "unit": "capital on each side, in the currency of the prices",
         }
 
@@ -87,10 +87,10 @@ def measure_capacity(
 def _liquidity(panel: Panel) -> tuple[Frame, Frame]:
     """Return the mean daily volume in money and the volatility of the last 20 days, ``[T, N]`` each, NaN unknown."""
     price = panel.fields.get("close_raw", panel.fields["close"])
-    return _trailing(price * panel.fields["volume"])[0], _trailing(panel.fields["returns"])[1]
+    return _trailing_moments(price * panel.fields["volume"])[0], _trailing_moments(panel.fields["returns"])[1]
 
 
-def _trailing(frame: Frame) -> tuple[Frame, Frame]:
+def _trailing_moments(frame: Frame) -> tuple[Frame, Frame]:
     """Return mean and standard deviation (ddof 1) over 20 days, half of them present at least."""
     seen = (~np.isnan(frame)).astype(np.float64)
     count, total, squares = (trailing_sum(part, VOLUME_DAYS) for part in (seen, frame, frame**2))

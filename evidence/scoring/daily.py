@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ...factors.kernels.kernel_cache import kernel
 from ...factors.kernels.ranking import make_room, sort_row
-from .label_order import Columns, Counts, Flags, Orders, Ranks, Stack, label_ranks
-from .quintiles import FIFTHS, mark_ends, mark_runs, sum_fifths, sum_fifths_of_runs, write_fifths
+from .label_order import Columns, Counts, Flags, LabelOrders, Ranks, Stack, label_ranks
+from .quintiles import QUINTILE_COUNT, mark_ends, mark_runs, sum_quintiles, sum_run_quintiles, write_quintiles
 
-__all__ = ["LEAST_NAMES", "Daily", "daily_statistics"]
+__all__ = ["MIN_CORRELATED_NAMES", "Daily", "daily_statistics"]
 
 Frame = NDArray[np.float64]
 Series = NDArray[np.float64]
@@ -27,16 +27,16 @@ Sides = NDArray[np.int8]
 
 Out = tuple[Series, Series, Frame, Sides, Counts, Frame]
 
-LEAST_NAMES = 10
+MIN_CORRELATED_NAMES = 10
 """Names with a value and a label below which a day has no correlation."""
-FLAT = 1e-14
+FLAT_SPREAD_SHARE = 1e-14
 """Share of the sum of squares below which a spread is rounding noise."""
-LANES = 32
+SUM_LANES = 32
 """Partial sums side by side: the processor adds them at once, and the result does not hang on how many it can."""
-ONE = np.int32(1)
+ONE_INT32 = np.int32(1)
 HALF_WORD = np.uint64(32)
 LOW_HALF = np.uint64(0xFFFFFFFF)
-ALIKE = np.uint64(0)
+EQUAL_WORDS = np.uint64(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +69,9 @@ class Daily:
 def daily_statistics(
     values: Values,
     label: NDArray[np.floating],
-    order: Orders,
+    order: LabelOrders,
     returns: NDArray[np.floating],
-    thin: Orders | None = None,
+    thin: LabelOrders | None = None,
 ) -> Daily:
     """Read a factor day by day.
 
@@ -94,7 +94,7 @@ def daily_statistics(
     days, names = values.shape
     horizons, rows = thin.counts.shape if thin else (0, 0)
     found = Daily(
-        np.full(days, np.nan), np.full(days, np.nan), np.full((days, FIFTHS), np.nan),
+        np.full(days, np.nan), np.full(days, np.nan), np.full((days, QUINTILE_COUNT), np.nan),
         np.zeros((days, names), np.int8), np.zeros(days, np.int64), np.full(horizons, np.nan),
     )  # fmt: skip
     decays = np.full((horizons, rows), np.nan)
@@ -129,8 +129,8 @@ def _products(words: Words, count: int, packed: Ranks, total: int, before: Ranks
     products, twice = 0, np.int32(1 - total)
     for at in range(count):
         held = packed[words[at] & LOW_HALF]
-        products += int(twice) * int(held >> ONE)
-        twice += 2 * (held & ONE)
+        products += int(twice) * int(held >> ONE_INT32)
+        twice += 2 * (held & ONE_INT32)
         before[at] = twice
     return products
 
@@ -168,7 +168,7 @@ def _rank_correlation(
         products, squares = _products(words, count, held, total, before), total * (total * total - 1) // 3
     else:
         products, squares = _products_of_runs(words, count, held, total)
-    if (total < LEAST_NAMES) | (squares == 0) | (theirs == 0):
+    if (total < MIN_CORRELATED_NAMES) | (squares == 0) | (theirs == 0):
         return np.nan
     return products / (math.sqrt(float(squares)) * math.sqrt(float(theirs)))
 
@@ -194,9 +194,9 @@ def _mark(
 def _add(lanes: Frame, row: Values, label: Series, x: float, y: float) -> None:
     """Add what a correlation is made of to the sums; rows are a whole number of lanes long."""
     sx, sy, xx, yy, xy = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
-    for start in range(0, row.size, LANES):
-        v, w = row[start : start + LANES], label[start : start + LANES]
-        for j in range(LANES):
+    for start in range(0, row.size, SUM_LANES):
+        v, w = row[start : start + SUM_LANES], label[start : start + SUM_LANES]
+        for j in range(SUM_LANES):
             both = (v[j] == v[j]) & (w[j] == w[j])
             a = np.float64(v[j]) - x if both else 0.0
             b = w[j] - y if both else 0.0
@@ -218,7 +218,7 @@ def _correlation(
             x, y = np.float64(row[j]), label[j]
             break
     lanes[:] = 0.0
-    full = row.size // LANES * LANES
+    full = row.size // SUM_LANES * SUM_LANES
     rest[: row.size - full], rest_label[: row.size - full] = row[full:], label[full:]
     _add(lanes, row[:full], label[:full], x, y)
     _add(lanes, rest, rest_label, x, y)
@@ -226,8 +226,8 @@ def _correlation(
     xx, yy = lanes[2].sum(), lanes[3].sum()
     mx, my = lanes[0].sum() / n, lanes[1].sum() / n
     vx, vy = xx - n * mx * mx, yy - n * my * my
-    flat = (vx <= FLAT * xx) | (vy <= FLAT * yy)
-    return np.nan if (count < LEAST_NAMES) | flat else (lanes[4].sum() - n * mx * my) / np.sqrt(vx * vy)
+    flat = (vx <= FLAT_SPREAD_SHARE * xx) | (vy <= FLAT_SPREAD_SHARE * yy)
+    return np.nan if (count < MIN_CORRELATED_NAMES) | flat else (lanes[4].sum() - n * mx * my) / np.sqrt(vx * vy)
 
 
 @kernel
@@ -240,8 +240,8 @@ def _scan(out: Out, values: Values, label: Frame, returns: Frame, order: Stack, 
     names = values.shape[1]
     room, member = make_room(names), np.ones(names, np.bool_)
     words, present = room[0], room[3]
-    rest, rest_label = np.full(LANES, np.float32(np.nan), np.float32), np.full(LANES, np.nan)
-    lanes, sums, held = np.zeros((5, LANES)), np.zeros(FIFTHS), np.zeros(FIFTHS, np.int64)
+    rest, rest_label = np.full(SUM_LANES, np.float32(np.nan), np.float32), np.full(SUM_LANES, np.nan)
+    lanes, sums, held = np.zeros((5, SUM_LANES)), np.zeros(QUINTILE_COUNT), np.zeros(QUINTILE_COUNT, np.int64)
     marks, paid = np.zeros(names, np.bool_), np.zeros(names, np.bool_)
     earned, line = np.zeros(names), np.zeros(names)
     packed, before = np.zeros(names, np.int32), np.zeros(names, np.int32)
@@ -252,7 +252,7 @@ def _scan(out: Out, values: Values, label: Frame, returns: Frame, order: Stack, 
             continue
         apart = True
         for at in range(1, count):
-            apart &= (words[at] ^ words[at - 1]) >> HALF_WORD != ALIKE
+            apart &= (words[at] ^ words[at - 1]) >> HALF_WORD != EQUAL_WORDS
         total, pays, differ = _mark(values[day], label[day], returns[day], marks, paid, earned)
         ic[day] = _correlation(values[day], label[day], marks, total, lanes, rest, rest_label)
         rank_ic[day] = _rank_correlation(
@@ -264,10 +264,10 @@ def _scan(out: Out, values: Values, label: Frame, returns: Frame, order: Stack, 
         else:
             mark_runs(sides[day], words, count)
         if apart & (not differ):
-            sum_fifths(sums, held, words, count, earned, line, before, total)
+            sum_quintiles(sums, held, words, count, earned, line, before, total)
         else:
-            sum_fifths_of_runs(sums, held, words, count, earned, paid, pays)
-        write_fifths(fifths[day], sums, held, pays)
+            sum_run_quintiles(sums, held, words, count, earned, paid, pays)
+        write_quintiles(fifths[day], sums, held, pays)
         if day % step == 0:
             row = day // step
             for k in range(decays.shape[0]):

@@ -14,11 +14,11 @@ from ...market import Panel
 Frame = NDArray[np.float64]
 BETA_DAYS = 120
 SIZE_DAYS = 60
-YEAR_DAYS, MONTH_DAYS = 252, 21
-LEAST_MOMENTUM_DAYS = 200
-NOISE = 1e-9
+TRADING_DAYS_PER_YEAR, MONTH_DAYS = 252, 21
+MIN_MOMENTUM_DAYS = 200
+RESIDUAL_NOISE = 1e-9
 """Share of a rank below which a residual is rounding."""
-TINY = float(np.finfo(np.float64).tiny)
+SMALLEST_FLOAT = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -135,14 +135,17 @@ def momentum(panel: Panel) -> Frame:
     """Return the log return from 252 to 21 days ago, ``[T, N]``; NaN unless 200 of those daily returns are there."""
     moves = np.log1p(np.where(panel.fields["returns"] > -1.0, panel.fields["returns"], np.nan))
     seen = (~np.isnan(moves)).astype(np.float64)
-    total, count = trailing_sum(moves, YEAR_DAYS - MONTH_DAYS), trailing_sum(seen, YEAR_DAYS - MONTH_DAYS)
-    known = np.where(count >= LEAST_MOMENTUM_DAYS, total, np.nan)
+    total, count = (
+        trailing_sum(moves, TRADING_DAYS_PER_YEAR - MONTH_DAYS),
+        trailing_sum(seen, TRADING_DAYS_PER_YEAR - MONTH_DAYS),
+    )
+    known = np.where(count >= MIN_MOMENTUM_DAYS, total, np.nan)
     out = np.full(known.shape, np.nan)
     out[MONTH_DAYS:] = known[:-MONTH_DAYS]
     return out
 
 
-def neutralised(values: NDArray[np.float32], styles: Sequence[Frame], sector: NDArray[np.int16]) -> Frame:
+def neutralise_ranks(values: NDArray[np.float32], styles: Sequence[Frame], sector: NDArray[np.int16]) -> Frame:
     """Return what is left of a factor's ranks when sectors and styles are taken out, day by day.
 
     Parameters
@@ -170,7 +173,7 @@ def neutralised(values: NDArray[np.float32], styles: Sequence[Frame], sector: ND
         if seen.size:
             columns = np.stack([ranks[day, seen], *(style[day, seen] for style in known)])
             rest = _regress_day(columns, codes[seen], width, np.ones(seen.size))
-            out[day, seen] = np.where(np.abs(rest) < NOISE, 0.0, rest)
+            out[day, seen] = np.where(np.abs(rest) < RESIDUAL_NOISE, 0.0, rest)
     return out
 
 
@@ -210,7 +213,7 @@ def residual(label: Frame, exposures: Exposures, risk: Frame | None = None) -> F
 def _regress_day(columns: Frame, codes: NDArray[np.int64], width: int, unit: NDArray[np.float64]) -> Frame:
     """Return the residual of the first row on sector means and on the other rows (Frisch-Waugh-Lovell), in units."""
     weight = unit**-2.0
-    y, x = (_within(part, codes, width, weight) / unit for part in (columns[:1], columns[1:]))
+    y, x = (_demean_by_sector(part, codes, width, weight) / unit for part in (columns[:1], columns[1:]))
     residue: Frame = y[0]
     if residue.size < 10:
         return residue
@@ -219,12 +222,14 @@ def _regress_day(columns: Frame, codes: NDArray[np.int64], width: int, unit: NDA
     return out
 
 
-def _within(rows: Frame, codes: NDArray[np.int64], width: int, weight: NDArray[np.float64]) -> Frame:
+def _demean_by_sector(rows: Frame, codes: NDArray[np.int64], width: int, weight: NDArray[np.float64]) -> Frame:
     """Take each sector's mean out of each row; unknown cells become that mean, so zero."""
     out = np.empty_like(rows)
     for index, row in enumerate(rows):
         known = ~np.isnan(row)
         total = np.bincount(codes[known], weights=weight[known], minlength=width)
-        mean = np.bincount(codes[known], weights=row[known] * weight[known], minlength=width) / np.maximum(total, TINY)
+        mean = np.bincount(codes[known], weights=row[known] * weight[known], minlength=width) / np.maximum(
+            total, SMALLEST_FLOAT
+        )
         out[index] = np.where(known, row - mean[codes], 0.0)
     return out

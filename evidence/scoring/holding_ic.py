@@ -23,7 +23,7 @@ Frame = NDArray[np.float64]
 Series = NDArray[np.float64]
 
 
-def held_ranks(values: NDArray[np.floating], horizon: int) -> Frame:
+def holding_ranks(values: NDArray[np.floating], horizon: int) -> Frame:
     """Return the mean rank with which each name is held on each day.
 
     Parameters
@@ -53,7 +53,7 @@ def held_ranks(values: NDArray[np.floating], horizon: int) -> Frame:
     return np.where(known, total / horizon, np.nan)
 
 
-def held_rank_ic(values: NDArray[np.floating], order: RowOrder, horizon: int) -> Series:
+def holding_rank_ic(values: NDArray[np.floating], order: RowOrder, horizon: int) -> Series:
     """Return each day's rank correlation of what is held with that day's return, `[D]`.
 
     Parameters
@@ -70,4 +70,4 @@ def held_rank_ic(values: NDArray[np.floating], order: RowOrder, horizon: int) ->
     Series
         NaN where fewer than 10 names have both, and on the days after the last position.
     """
-    return row_rank_correlation(held_ranks(values, horizon), order)
+    return row_rank_correlation(holding_ranks(values, horizon), order)

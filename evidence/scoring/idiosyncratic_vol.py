@@ -9,12 +9,12 @@ from ...market import Panel
 from .exposures import Exposures, residual, trailing_sum
 
 Frame = NDArray[np.float64]
-OWN_DAYS = 60
-LEAST_SHARE = 0.3
+IDIOSYNCRATIC_DAYS = 60
+MIN_MEDIAN_SHARE = 0.3
 """Share of the day's median below which a risk is not believed: a name that hardly traded is not a sure thing."""
 
 
-def own_risk(panel: Panel, exposures: Exposures) -> Frame:
+def idiosyncratic_volatility(panel: Panel, exposures: Exposures) -> Frame:
     """Measure each name's own risk, known at the close of each day.
 
     Parameters
@@ -40,24 +40,26 @@ def own_risk(panel: Panel, exposures: Exposures) -> Frame:
     size = np.abs(residual(np.log1p(returns), exposures))
     mean, known = _trailing_mean(size)
     usual = _median(np.where(known, mean, np.nan))
-    return np.maximum(np.where(known, mean, usual), LEAST_SHARE * usual)
+    return np.maximum(np.where(known, mean, usual), MIN_MEDIAN_SHARE * usual)
 
 
-def measured(raw: Frame, panel: Panel, exposures: Exposures, returns: str, label_scale: str) -> Frame:
+def build_label(raw: Frame, panel: Panel, exposures: Exposures, returns: str, label_scale: str) -> Frame:
     """Return forward returns `[T, N]` as `evidence.returns` and `evidence.label_scale` say that they are measured.
 
     Residual ones are taken in logs, so that half the variance is not read as a return.
     """
     if returns == "raw":
         return raw
-    return residual(np.log1p(raw), exposures, own_risk(panel, exposures) if label_scale == "own_risk" else None)
+    return residual(
+        np.log1p(raw), exposures, idiosyncratic_volatility(panel, exposures) if label_scale == "own_risk" else None
+    )
 
 
 def _trailing_mean(frame: Frame) -> tuple[Frame, NDArray[np.bool_]]:
     """Return the mean of what is present in the last 60 rows, and where at least half of them are."""
-    count = trailing_sum((~np.isnan(frame)).astype(np.float64), OWN_DAYS)
-    mean = trailing_sum(frame, OWN_DAYS) / np.maximum(count, 1.0)
-    return mean, (count >= OWN_DAYS // 2) & (mean > 0)
+    count = trailing_sum((~np.isnan(frame)).astype(np.float64), IDIOSYNCRATIC_DAYS)
+    mean = trailing_sum(frame, IDIOSYNCRATIC_DAYS) / np.maximum(count, 1.0)
+    return mean, (count >= IDIOSYNCRATIC_DAYS // 2) & (mean > 0)
 
 
 def _median(frame: Frame) -> Frame:

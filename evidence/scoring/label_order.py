@@ -21,7 +21,7 @@ Stack = tuple[Columns, Flags, Counts, Flags, Ranks, Counts]
 
 
 @dataclass(frozen=True, eq=False)
-class Orders:
+class LabelOrders:
     """The order of labels at one horizon or several, made once for many factors.
 
     Attributes
@@ -48,7 +48,7 @@ class Orders:
     squares: Counts
 
     @classmethod
-    def stack(cls, orders: Sequence[tuple[int, RowOrder]], step: int) -> Orders:
+    def stack(cls, orders: Sequence[tuple[int, RowOrder]], step: int) -> LabelOrders:
         """Stack the orders of every ``step``-th day's labels, given by horizon; at least one."""
         horizons, rows = zip(*orders, strict=True)
         small = np.uint16 if rows[0].columns.shape[1] <= 1 << 16 else np.uint32

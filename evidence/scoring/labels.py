@@ -37,14 +37,14 @@ def forward_returns(panel: Panel, horizon: int) -> Frame:
     label = np.full(opened.shape, np.nan)
     if days <= horizon + 1:
         return label
-    exit_price = np.where(np.isnan(opened), _last_known(panel.fields["close"]), opened)
+    exit_price = np.where(np.isnan(opened), _carry_forward(panel.fields["close"]), opened)
     entry = opened[1 : days - horizon]
     label[: days - horizon - 1] = exit_price[1 + horizon :] / entry - 1.0
     label[~panel.universe] = np.nan
     return label
 
 
-def _last_known(close: Frame) -> Frame:
+def _carry_forward(close: Frame) -> Frame:
     """Carry the last close forward."""
     row = np.where(np.isnan(close), -1, np.arange(close.shape[0])[:, None])
     row = np.maximum.accumulate(row, axis=0)
@@ -57,14 +57,14 @@ def next_open_returns(panel: Panel) -> Frame:
     return forward_returns(panel, 1)
 
 
-def inside(label: Frame, window: Window, horizon: int) -> Frame:
+def cut_label(label: Frame, window: Window, horizon: int) -> Frame:
     """Return a window's rows of a label, NaN where the label would end outside the window. `[window.days, N]`."""
     rows = window.cut(label).copy()
     rows[max(window.days - horizon - 1, 0) :] = np.nan
     return rows
 
 
-def unlabelled(panel: Panel, window: Window, label: Frame, horizon: int) -> int:
+def count_unlabelled(panel: Panel, window: Window, label: Frame, horizon: int) -> int:
     """Count the universe cells of a window that have no open to buy at."""
     reach = slice(window.start, max(window.stop - horizon - 1, window.start))
     return int(np.count_nonzero(panel.universe[reach] & np.isnan(label[reach])))

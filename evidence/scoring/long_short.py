@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ...factors.kernels.kernel_cache import kernel
 
 __all__ = [
-    "FEWEST_NAMES",
     "GROSS",
-    "YEAR",
+    "MIN_SLEEVE_NAMES",
+    "TRADING_DAYS_PER_YEAR",
     "Costs",
     "LongShort",
     "annual_sharpe",
@@ -29,10 +29,10 @@ Series = NDArray[np.float64]
 Returns = NDArray[np.floating]
 Opened = NDArray[np.bool_]
 
-LANES: Final = 32
+SUM_LANES: Final = 32
 """Partial sums side by side, so that the result does not hang on how many the processor adds at once."""
 
-YEAR: Final = 252
+TRADING_DAYS_PER_YEAR: Final = 252
 """Trading days."""
 
 GROSS: Final = 2.0
@@ -41,7 +41,7 @@ GROSS: Final = 2.0
 NEITHER, BOUGHT, SOLD, BOUGHT_INVERSE, SOLD_INVERSE = 0, 1, 2, 4, 8
 """Bits of a name's side: in the top or bottom fifth of a factor, and in that of its opposite."""
 
-FEWEST_NAMES: Final = 10
+MIN_SLEEVE_NAMES: Final = 10
 """A day with fewer ranked names opens no sleeve."""
 
 
@@ -68,7 +68,7 @@ class Costs:
     @property
     def borrow(self) -> float:
         """Return the cost of a unit held short for a day, decimal."""
-        return self.borrow_bps_per_year / 1e4 / YEAR
+        return self.borrow_bps_per_year / 1e4 / TRADING_DAYS_PER_YEAR
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ def annual_sharpe(returns: Series) -> float:
     deviation = float(known.std(ddof=1)) if len(known) > 1 else 0.0
     if deviation <= 1e-13 * float(np.abs(known).max(initial=0.0)):
         return math.nan
-    return float(known.mean()) / deviation * math.sqrt(YEAR)
+    return float(known.mean()) / deviation * math.sqrt(TRADING_DAYS_PER_YEAR)
 
 
 def sleeve_weights(ranks: Frame, horizon: int) -> Frame:
@@ -164,7 +164,7 @@ def sleeve_weights(ranks: Frame, horizon: int) -> Frame:
     """
     side = np.where(ranks > 0.8, 1.0, np.where(ranks <= 0.2, -1.0, 0.0))
     count = np.stack([(side > 0).sum(axis=1), (side < 0).sum(axis=1)])
-    enough = ((~np.isnan(ranks)).sum(axis=1) >= FEWEST_NAMES) & count.all(axis=0)
+    enough = ((~np.isnan(ranks)).sum(axis=1) >= MIN_SLEEVE_NAMES) & count.all(axis=0)
     scale = np.where(side > 0, 1.0 / np.maximum(count[0], 1)[:, None], 1.0 / np.maximum(count[1], 1)[:, None])
     sleeve = side * scale * enough[:, None] / horizon
     total: Frame = sleeve.copy()
@@ -181,10 +181,10 @@ def _turn(
     """Renew one sleeve, and add what the day earned, traded and held short; rows are a whole number of lanes long."""
     earned, traded, short = lanes[0], lanes[1], lanes[2]
     buy, sell, bought, sold, long, other = opened[0], opened[1], closed[0], closed[1], bits[0], bits[1]
-    for start in range(0, returns.size, LANES):
-        w, r = weights[start : start + LANES], returns[start : start + LANES]
-        new, old = today[start : start + LANES], gone[start : start + LANES]
-        for j in range(LANES):
+    for start in range(0, returns.size, SUM_LANES):
+        w, r = weights[start : start + SUM_LANES], returns[start : start + SUM_LANES]
+        new, old = today[start : start + SUM_LANES], gone[start : start + SUM_LANES]
+        for j in range(SUM_LANES):
             held = (buy if new[j] & long else 0.0) + (sell if new[j] & other else 0.0)
             left = (bought if old[j] & long else 0.0) + (sold if old[j] & other else 0.0)
             change = held - left
@@ -196,7 +196,7 @@ def _turn(
 
 
 @kernel
-def _any(returns: Returns) -> bool:
+def _has_return(returns: Returns) -> bool:
     """Tell whether a day has any return."""
     count = 0
     for i in range(returns.size):
@@ -205,7 +205,7 @@ def _any(returns: Returns) -> bool:
 
 
 @kernel
-def _marked(row: Sides, bit: np.int8) -> int:
+def _count_marked(row: Sides, bit: np.int8) -> int:
     """Count the names that bear a bit."""
     count = 0
     for i in range(row.size):
@@ -223,15 +223,15 @@ def _trade(
     """
     days, names = sides.shape
     units = np.zeros((horizon + days, 2))  # the first rows stand for sleeves that were never opened
-    full = names // LANES * LANES
-    wide = full + LANES
-    weights, rest, lanes = np.zeros(wide), np.zeros(LANES), np.zeros((3, LANES))
-    rest_today, rest_gone = np.zeros(LANES, np.int8), np.zeros(LANES, np.int8)
+    full = names // SUM_LANES * SUM_LANES
+    wide = full + SUM_LANES
+    weights, rest, lanes = np.zeros(wide), np.zeros(SUM_LANES), np.zeros((3, SUM_LANES))
+    rest_today, rest_gone = np.zeros(SUM_LANES, np.int8), np.zeros(SUM_LANES, np.int8)
     daily, known = np.zeros((days, 3)), np.zeros((days, 2), np.bool_)
     for t in range(days):
-        high, low = _marked(sides[t], bits[0]), _marked(sides[t], bits[1])
-        known[t, 0] = counts[t] >= FEWEST_NAMES and high > 0 and low > 0
-        known[t, 1] = _any(returns[t])
+        high, low = _count_marked(sides[t], bits[0]), _count_marked(sides[t], bits[1])
+        known[t, 0] = counts[t] >= MIN_SLEEVE_NAMES and high > 0 and low > 0
+        known[t, 1] = _has_return(returns[t])
         if known[t, 0]:
             units[horizon + t, 0], units[horizon + t, 1] = 1.0 / high / horizon, -1.0 / low / horizon
         today, gone = sides[t], sides[max(t - horizon, 0)]

@@ -12,7 +12,7 @@ Series = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Warned:
+class FactorWarning:
     """A doubt that stays with a sheet; it never changes a verdict."""
 
     code: str
@@ -24,7 +24,7 @@ class Warned:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class FactorMetrics:
     """The figures of one factor on one window.
 
     Attributes
@@ -65,7 +65,7 @@ class Sheet:
     quantile_returns: tuple[float, ...]
     by_year: Mapping[str, float]
     coverage: float
-    warnings: tuple[Warned, ...] = ()
+    warnings: tuple[FactorWarning, ...] = ()
     daily: Series = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
     net_daily: Series = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
@@ -75,18 +75,18 @@ class Sheet:
             "window": {"name": self.window, "first": self.first, "last": self.last},
             "days": self.days,
             "horizon_days": self.horizon_days,
-            **{name: tidy(getattr(self, name)) for name in _PLAIN},
-            "decay": {str(days): tidy(value) for days, value in self.decay.items()},
-            "quantile_returns": [tidy(value) for value in self.quantile_returns],
-            "by_year": {year: tidy(value) for year, value in self.by_year.items()},
+            **{name: round_significant(getattr(self, name)) for name in _PLAIN_FIGURES},
+            "decay": {str(days): round_significant(value) for days, value in self.decay.items()},
+            "quantile_returns": [round_significant(value) for value in self.quantile_returns],
+            "by_year": {year: round_significant(value) for year, value in self.by_year.items()},
             "warnings": [warning.record() for warning in self.warnings],
         }
 
 
-_PLAIN = ("rank_ic", "ic", "icir", "t", "turnover", "gross_sharpe", "net_sharpe", "coverage")
+_PLAIN_FIGURES = ("rank_ic", "ic", "icir", "t", "turnover", "gross_sharpe", "net_sharpe", "coverage")
 
 
-def tidy(value: float) -> float | None:
+def round_significant(value: float) -> float | None:
     """Return a number rounded to ten significant digits, None where it is undefined.
 
     The last digits of a float64 sum depend on the machine's instruction set; ten digits do not.

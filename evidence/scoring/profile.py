@@ -15,11 +15,11 @@ from ..gate.significance import newey_west_t
 from ..windows import Window
 from .capacity import measure_capacity
 from .daily import Daily, daily_statistics
-from .exposures import neutralised
-from .label_order import Orders
+from .exposures import neutralise_ranks
+from .label_order import LabelOrders
 from .long_short import BOUGHT, BOUGHT_INVERSE, SOLD, SOLD_INVERSE
-from .metrics import tidy
-from .regimes import by_regime, market_regimes
+from .metrics import round_significant
+from .regimes import market_regimes, mean_by_regime
 from .scorer import DECAY_STEP, Scorer
 
 Frame = NDArray[np.float64]
@@ -45,9 +45,9 @@ class Profiler:
         Returns
         -------
         dict
-            `decay`: mean RankIC by horizon, 1 to 20 days, on every fifth day. `by_regime`: see `market_regimes`.
+            `decay`: mean RankIC by horizon, 1 to 20 days, on every fifth day. `mean_by_regime`: see `market_regimes`.
             `exposures`: mean daily rank correlation with size, beta, momentum, volatility and price level, and the share of
-            the variance of the factor's ranks that lies between sectors. `neutralised`: `rank_ic`, `icir` and `t` of what
+            the variance of the factor's ranks that lies between sectors. `neutralise_ranks`: `rank_ic`, `icir` and `t` of what
             is left of the factor's ranks when sector, size, beta, momentum and volatility are taken out, and the share
             of the RankIC that is `kept`. `capacity`: see `Capacity`.
         """
@@ -56,9 +56,9 @@ class Profiler:
         found = daily_statistics(window.cut(values), target.label, target.orders, target.returns, self._thin)
         return {
             "decay": self._decay(found),
-            "by_regime": by_regime(sheet.daily, self._regimes, scorer.lag),
+            "by_regime": mean_by_regime(sheet.daily, self._regimes, scorer.lag),
             "exposures": self._exposures(values),
-            "neutralised": self._neutralised(values, sheet.rank_ic),
+            "neutralised": self._measure_neutralised(values, sheet.rank_ic),
             "capacity": self._capacity(found, sheet.net_daily, reverse=sheet.rank_ic < 0),
         }
 
@@ -78,11 +78,11 @@ class Profiler:
         return {name: getattr(known, name) for name in ("size", "beta", "momentum", "volatility")}
 
     @cached_property
-    def _thin(self) -> Orders:
+    def _thin(self) -> LabelOrders:
         return self.scorer.thin(self.window, DECAY_DAYS)
 
     def _decay(self, found: Daily) -> dict[str, float | None]:
-        return {str(days): tidy(value) for days, value in zip(DECAY_DAYS, found.decay, strict=True)}
+        return {str(days): round_significant(value) for days, value in zip(DECAY_DAYS, found.decay, strict=True)}
 
     def _exposures(self, values: Values) -> dict[str, float | None]:
         thin = np.ascontiguousarray(self.window.cut(values)[::DECAY_STEP])
@@ -90,20 +90,20 @@ class Profiler:
             name: row_rank_correlation(thin, np.ascontiguousarray(self.window.cut(style)[::DECAY_STEP]))
             for name, style in {**self._styles, "price": self.scorer.exposures.price}.items()
         }
-        shares = between_groups(thin, self.scorer.exposures.sector)
+        shares = variance_between_groups(thin, self.scorer.exposures.sector)
         return {name: _mean(daily) for name, daily in found.items()} | {"sector": _mean(shares)}
 
-    def _neutralised(self, values: Values, plain: float) -> dict[str, float | None]:
+    def _measure_neutralised(self, values: Values, plain: float) -> dict[str, float | None]:
         styles = [self.window.cut(style) for style in self._styles.values()]
-        pure = neutralised(self.window.cut(values), styles, self.scorer.exposures.sector)
+        pure = neutralise_ranks(self.window.cut(values), styles, self.scorer.exposures.sector)
         daily = row_rank_correlation(pure.astype(np.float32), self.scorer.target(self.window).order)
         test = newey_west_t(daily, self.scorer.lag)
         spread = float(np.nanstd(daily, ddof=1)) if test.days > 1 else 0.0
         return {
-            "rank_ic": tidy(test.mean),
-            "icir": tidy(test.mean / spread) if spread > 0 else None,
-            "t": tidy(test.t),
-            "kept": tidy(test.mean / plain) if plain else None,
+            "rank_ic": round_significant(test.mean),
+            "icir": round_significant(test.mean / spread) if spread > 0 else None,
+            "t": round_significant(test.t),
+            "kept": round_significant(test.mean / plain) if plain else None,
         }
 
     def _capacity(self, found: Daily, net: NDArray[np.float64], *, reverse: bool) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Profiler:
         return measure_capacity(self.scorer.panel, self.window, (bought, sold), horizon, net).record()
 
 
-def between_groups(values: Values, groups: NDArray[np.int16]) -> NDArray[np.float64]:
+def variance_between_groups(values: Values, groups: NDArray[np.int16]) -> NDArray[np.float64]:
     """Return the share of each day's variance of ranks that lies between groups, ``[D]``.
 
     Parameters
@@ -146,4 +146,4 @@ def between_groups(values: Values, groups: NDArray[np.int16]) -> NDArray[np.floa
 
 def _mean(daily: NDArray[np.float64]) -> float | None:
     known = daily[~np.isnan(daily)]
-    return tidy(float(known.mean())) if known.size else None
+    return round_significant(float(known.mean())) if known.size else None

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ...factors.kernels.kernel_cache import kernel
 from .long_short import BOUGHT, BOUGHT_INVERSE, NEITHER, SOLD, SOLD_INVERSE
 
-__all__ = ["FIFTHS", "mark_ends", "mark_runs", "sum_fifths", "sum_fifths_of_runs", "write_fifths"]
+__all__ = ["QUINTILE_COUNT", "mark_ends", "mark_runs", "sum_quintiles", "sum_run_quintiles", "write_quintiles"]
 
 Series = NDArray[np.float64]
 Words = NDArray[np.uint64]
@@ -17,15 +17,15 @@ Flags = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 Sides = NDArray[np.int8]
 
-FIFTHS = 5
+QUINTILE_COUNT = 5
 HALF_WORD = np.uint64(32)
 LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
 @kernel
-def write_fifths(o: Series, sums: Series, held: Counts, total: int) -> None:
+def write_quintiles(o: Series, sums: Series, held: Counts, total: int) -> None:
     """Write the mean return of each fifth over the mean of all; NaN for an empty one."""
-    for fifth in range(FIFTHS):
+    for fifth in range(QUINTILE_COUNT):
         if held[fifth]:
             o[fifth] = sums[fifth] / held[fifth] - sums.sum() / total
 
@@ -46,16 +46,16 @@ def _sum(line: Series) -> float:
 
 
 @kernel
-def sum_fifths(
+def sum_quintiles(
     sums: Series, held: Counts, words: Words, count: int, earned: Series, line: Series, before: Ranks, total: int
 ) -> None:
     """Add up the returns of each fifth where no two values are equal: a fifth ends where enough were counted off."""
     for at in range(count):
         line[at] = earned[words[at] & LOW_HALF]
     start = 0
-    for fifth in range(FIFTHS):
-        last = (fifth + 1) * total // FIFTHS
-        held[fifth] = last - fifth * total // FIFTHS
+    for fifth in range(QUINTILE_COUNT):
+        last = (fifth + 1) * total // QUINTILE_COUNT
+        held[fifth] = last - fifth * total // QUINTILE_COUNT
         end = max(start, last)  # names without a label lie between
         while (end < count) & (end > 0) and before[end - 1] < 2 * last + 1 - total:
             end += 1
@@ -64,7 +64,7 @@ def sum_fifths(
 
 
 @kernel
-def sum_fifths_of_runs(
+def sum_run_quintiles(
     sums: Series, held: Counts, words: Words, count: int, earned: Series, paid: Flags, total: int
 ) -> None:
     """Add up the returns of each fifth; the fifth of rank r of n is ceil(5 r / n), exactly, and equal values share one."""
@@ -78,7 +78,7 @@ def sum_fifths_of_runs(
             here += earned[column]
             end += 1
         if kept:
-            fifth = (FIFTHS * (2 * before + kept + 1) + 2 * total - 1) // (2 * total) - 1
+            fifth = (QUINTILE_COUNT * (2 * before + kept + 1) + 2 * total - 1) // (2 * total) - 1
             sums[fifth] += here
             held[fifth] += kept
         before += kept
@@ -98,7 +98,7 @@ def _side(start: int, end: int, count: int) -> int:
 def mark_ends(o: Sides, words: Words, count: int) -> None:
     """Mark the fifths where no two values are equal: all but the innermost names of an end bear the same bits."""
     low, top = np.int8(_side(0, 1, count)), np.int8(_side(count - 1, count, count))
-    sure = max(count // FIFTHS - 1, 0)
+    sure = max(count // QUINTILE_COUNT - 1, 0)
     for at in range(sure):
         o[words[at] & LOW_HALF] = low
         o[words[count - 1 - at] & LOW_HALF] = top

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...market import Panel
 from ..windows import Window
 from .exposures import market_return
-from .metrics import tidy
+from .metrics import round_significant
 
 Series = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -41,7 +41,7 @@ def market_regimes(panel: Panel, window: Window) -> dict[str, Flags]:
     }
 
 
-def by_regime(daily: Series, regimes: Mapping[str, Flags], lag: int) -> dict[str, dict[str, float | int | None]]:
+def mean_by_regime(daily: Series, regimes: Mapping[str, Flags], lag: int) -> dict[str, dict[str, float | int | None]]:
     """Return the mean of a daily series in each regime: ``{rank_ic, t, days}``.
 
     Parameters
@@ -67,7 +67,11 @@ def _mean(daily: Series, chosen: Flags, lag: int) -> dict[str, float | int | Non
     for step in range(1, min(lag, len(score) - 1) + 1):
         variance += 2.0 * (1.0 - step / (lag + 1)) * float(score[step:] @ score[:-step])
     error = math.sqrt(max(variance, 0.0)) / days
-    return {"rank_ic": tidy(mean), "t": tidy(mean / error) if error > 0 else None, "days": days}
+    return {
+        "rank_ic": round_significant(mean),
+        "t": round_significant(mean / error) if error > 0 else None,
+        "days": days,
+    }
 
 
 def _sum(series: Series, days: int) -> Series:

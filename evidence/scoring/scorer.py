@@ -13,24 +13,24 @@ from numpy.typing import NDArray
 
 from ...factors import RowOrder, order_rows, row_rank_correlation
 from ...market import Panel
-from ..gate.mean_test import Proof, proof
+from ..gate.mean_test import MeanTest, proof
 from ..gate.significance import newey_west_t
 from ..gate.survivorship import Survivorship
 from ..settings import EvidenceSettings
 from ..windows import HORIZONS, Window
 from .daily import Daily, daily_statistics
 from .exposures import Exposures, measure_exposures, residual
-from .holding_ic import held_rank_ic
-from .idiosyncratic_vol import own_risk
-from .label_order import Orders
-from .labels import forward_returns, inside, next_open_returns
+from .holding_ic import holding_rank_ic
+from .idiosyncratic_vol import idiosyncratic_volatility
+from .label_order import LabelOrders
+from .labels import cut_label, forward_returns, next_open_returns
 from .long_short import Costs, LongShort, sides_long_short
-from .metrics import Sheet, Warned
-from .screening import STEP, ThinBook, screened, thin_book
+from .metrics import FactorMetrics, FactorWarning
+from .screening import SCREEN_STEP_DAYS, ThinBook, make_screening_note, thin_book
 
 Frame = NDArray[np.float64]
 Values = NDArray[np.float32]
-DECAY_STEP = STEP
+DECAY_STEP = SCREEN_STEP_DAYS
 LAG_PER_HORIZON = 2
 
 
@@ -44,8 +44,8 @@ class Target:
 
     label: Frame
     order: RowOrder
-    orders: Orders
-    thin: Orders
+    orders: LabelOrders
+    thin: LabelOrders
     returns: Frame
     earned: Frame
     years: Mapping[str, slice]
@@ -64,7 +64,7 @@ class Target:
             self._kept[step] = Target(
                 label=np.ascontiguousarray(self.label[rows]),
                 order=order,
-                orders=Orders.stack([(self.orders.horizons[0], order)], 1),
+                orders=LabelOrders.stack([(self.orders.horizons[0], order)], 1),
                 thin=replace(self.thin, step=1),
                 returns=np.ascontiguousarray(self.returns[rows]),
                 earned=self.earned[rows],
@@ -93,7 +93,7 @@ class Scorer:
     @cached_property
     def risk(self) -> Frame | None:
         """Return the unit of residual labels, `[T, N]`; None where they are plain returns."""
-        return own_risk(self.panel, self.exposures) if self.settings.label_scale == "own_risk" else None
+        return idiosyncratic_volatility(self.panel, self.exposures) if self.settings.label_scale == "own_risk" else None
 
     @cached_property
     def main_label(self) -> Frame:
@@ -141,21 +141,21 @@ class Scorer:
         """Return what factors are scored against on a window; made at the first question."""
         if window not in self._targets:
             horizon = self.settings.horizon_days
-            label = inside(self.main_label, window, horizon)
+            label = cut_label(self.main_label, window, horizon)
             order = order_rows(label)
             self._targets[window] = Target(
                 label=label,
                 order=order,
-                orders=Orders.stack([(horizon, order)], 1),
+                orders=LabelOrders.stack([(horizon, order)], 1),
                 thin=self.thin(window, HORIZONS),
-                returns=label if self.settings.returns == "raw" else inside(self.returns, window, horizon),
-                earned=inside(self.daily_returns, window, 1),
+                returns=label if self.settings.returns == "raw" else cut_label(self.returns, window, horizon),
+                earned=cut_label(self.daily_returns, window, 1),
                 years=_years(self.panel.dates[window.start : window.stop]),
                 present=np.count_nonzero(window.cut(self.panel.universe), axis=1),
             )
         return self._targets[window]
 
-    def thin(self, window: Window, horizons: Sequence[int]) -> Orders:
+    def thin(self, window: Window, horizons: Sequence[int]) -> LabelOrders:
         """Return the order of every fifth day's labels at several horizons, in days."""
         rows = slice(window.start, window.stop, DECAY_STEP)
         found = []
@@ -163,7 +163,7 @@ class Scorer:
             label = self.label(days, rows)
             label[-(-max(window.days - days - 1, 0) // DECAY_STEP) :] = np.nan  # what ends outside the window
             found.append((days, order_rows(label)))
-        return Orders.stack(found, DECAY_STEP)
+        return LabelOrders.stack(found, DECAY_STEP)
 
     def daily_rank_ic(self, values: Values, window: Window) -> NDArray[np.float64]:
         """Return the RankIC of each day of a window, NaN where it is undefined, `[days]`."""
@@ -177,14 +177,14 @@ class Scorer:
             label = self.label(1, slice(window.start, window.stop))
             label[-2:] = np.nan  # the last one-day returns end outside
             self._days[window] = order_rows(label)
-        return held_rank_ic(window.cut(values), self._days[window], self.settings.horizon_days)
+        return holding_rank_ic(window.cut(values), self._days[window], self.settings.horizon_days)
 
-    def proof(self, values: Values, window: Window) -> Proof:
+    def proof(self, values: Values, window: Window) -> MeanTest:
         """Return what a trial would test of a factor on a window."""
         daily, held = self.daily_rank_ic(values, window), self.held(values, window)
         return proof(daily, held, self.settings.horizon_days, self.lag)
 
-    def score(self, values: Values, window: Window, sign: int | None = None) -> Sheet:
+    def score(self, values: Values, window: Window, sign: int | None = None) -> FactorMetrics:
         """Score a factor's values `[T, N]` on a window.
 
         Parameters
@@ -208,28 +208,28 @@ class Scorer:
             net_daily=book.net,
         )
 
-    def examine(self, values: Values, window: Window) -> Sheet:
+    def examine(self, values: Values, window: Window) -> FactorMetrics:
         """Score a factor on every fifth day, and on all days only where its t there reaches `screen_t`.
 
-        As `score`. A sheet of every fifth day says so by a warning, `screened`, and has no daily net returns.
+        As `score`. A sheet of every fifth day says so by a warning, `make_screening_note`, and has no daily net returns.
         """
         if not self.settings.screen_t:
             return self.score(values, window)
         target = self.target(window)
-        few = target.every(STEP)
-        found = daily_statistics(window.cut(values)[::STEP], few.label, few.orders, few.returns, few.thin)
-        sheet = self._sheet(found, few, window, -(-self.lag // STEP))
+        few = target.every(SCREEN_STEP_DAYS)
+        found = daily_statistics(window.cut(values)[::SCREEN_STEP_DAYS], few.label, few.orders, few.returns, few.thin)
+        sheet = self._sheet(found, few, window, -(-self.lag // SCREEN_STEP_DAYS))
         if abs(sheet.t) >= self.settings.screen_t:
             return self.score(values, window)
         book = thin_book(found, self.settings.horizon_days, self._costs, -1 if sheet.rank_ic < 0 else 1)
-        doubts = (*sheet.warnings, screened(sheet.t), *self._survivors(values, window))
+        doubts = (*sheet.warnings, make_screening_note(sheet.t), *self._survivors(values, window))
         return replace(sheet, **_figures(book), warnings=doubts)
 
-    def _sheet(self, found: Daily, target: Target, window: Window, lag: int) -> Sheet:
+    def _sheet(self, found: Daily, target: Target, window: Window, lag: int) -> FactorMetrics:
         """Return what days say of a factor, without its book."""
         test = newey_west_t(found.rank_ic, lag)
         covered = float(found.counts.sum()) / max(target.inhabited, 1)
-        return Sheet(
+        return FactorMetrics(
             window=window.name,
             first=window.first_day,
             last=window.last_day,
@@ -258,21 +258,21 @@ class Scorer:
     def _costs(self) -> Costs:
         return Costs(self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year)
 
-    def _warnings(self, covered: float, mean: float) -> tuple[Warned, ...]:
-        found = [Warned("data", note) for note in self.panel.notes]
+    def _warnings(self, covered: float, mean: float) -> tuple[FactorWarning, ...]:
+        found = [FactorWarning("data", note) for note in self.panel.notes]
         if abs(mean) > self.settings.leak_rank_ic:
             text = f"mean RankIC {mean:.3f} is beyond {self.settings.leak_rank_ic}: look for a leak before believing it"
-            found.append(Warned("leak_alarm", text))
+            found.append(FactorWarning("leak_alarm", text))
         if covered < 0.5:
-            found.append(Warned("thin_coverage", "fewer than half of the universe's cells have a value"))
+            found.append(FactorWarning("thin_coverage", "fewer than half of the universe's cells have a value"))
         return tuple(found)
 
-    def _survivors(self, values: Values, window: Window) -> tuple[Warned, ...]:
+    def _survivors(self, values: Values, window: Window) -> tuple[FactorWarning, ...]:
         """Return the doubt that a factor lives on the size effect of a list of survivors."""
         if window not in self._sizes:
             self._sizes[window] = Survivorship(self.panel, window, self.exposures.size, self.settings.horizon_days)
         said = self._sizes[window].objection(values)
-        return (Warned("survivorship", said),) if said else ()
+        return (FactorWarning("survivorship", said),) if said else ()
 
 
 def _figures(book: LongShort | ThinBook) -> dict[str, Any]:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .daily import Daily
-from .long_short import BOUGHT, BOUGHT_INVERSE, SOLD, SOLD_INVERSE, YEAR, Costs
-from .metrics import Warned
+from .long_short import BOUGHT, BOUGHT_INVERSE, SOLD, SOLD_INVERSE, TRADING_DAYS_PER_YEAR, Costs
+from .metrics import FactorWarning
 
-STEP = 5
+SCREEN_STEP_DAYS = 5
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class ThinBook:
 
 
 def thin_book(found: Daily, horizon: int, costs: Costs, sign: int) -> ThinBook:
-    """Estimate turnover and Sharpe ratios from days that are `STEP` apart.
+    """Estimate turnover and Sharpe ratios from days that are `SCREEN_STEP_DAYS` apart.
 
     Parameters
     ----------
@@ -46,17 +46,19 @@ def thin_book(found: Daily, horizon: int, costs: Costs, sign: int) -> ThinBook:
     """
     spread = sign * (found.fifths[:, -1] - found.fifths[:, 0])
     bits = (BOUGHT, SOLD) if sign > 0 else (BOUGHT_INVERSE, SOLD_INVERSE)
-    changed = float(np.mean([_changed(found.sides, np.int8(bit)) for bit in bits]))
+    changed = float(np.mean([_changed_share(found.sides, np.int8(bit)) for bit in bits]))
     cost = 4.0 * changed * costs.side + horizon * costs.borrow  # both sides, out of the old names and into the new
     return ThinBook(changed / horizon, _sharpe(spread, horizon), _sharpe(spread - cost, horizon))
 
 
-def screened(t: float) -> Warned:
+def make_screening_note(t: float) -> FactorWarning:
     """Return the note that a sheet rests on every fifth day."""
-    return Warned("screened", f"its t on every fifth day is {t:.1f}: no whole sheet was made (evidence.screen_t)")
+    return FactorWarning(
+        "screened", f"its t on every fifth day is {t:.1f}: no whole sheet was made (evidence.screen_t)"
+    )
 
 
-def _changed(sides: NDArray[np.int8], bit: np.int8) -> float:
+def _changed_share(sides: NDArray[np.int8], bit: np.int8) -> float:
     """Return the mean share of a side's names that were not on it the time before; NaN where there was none."""
     held = (sides & bit) != 0
     counts = np.count_nonzero(held[1:], axis=1)
@@ -68,4 +70,4 @@ def _changed(sides: NDArray[np.int8], bit: np.int8) -> float:
 def _sharpe(returns: NDArray[np.float64], horizon: int) -> float:
     known = returns[~np.isnan(returns)]
     deviation = float(known.std(ddof=1)) if known.size > 1 else 0.0
-    return float(known.mean()) / deviation * math.sqrt(YEAR / horizon) if deviation > 0 else math.nan
+    return float(known.mean()) / deviation * math.sqrt(TRADING_DAYS_PER_YEAR / horizon) if deviation > 0 else math.nan

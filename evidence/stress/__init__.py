@@ -1,14 +1,14 @@
 """The algorithmic sandbox: where a factor breaks, before it is trusted."""
 
-from .outcome import Outcome, Stressed
-from .scenario import GROUPS
-from .stress import SEED, Evaluate, stress
+from .outcome import StressOutcome, StressResult
+from .scenario import SCENARIO_GROUPS
+from .stress import STRESS_SEED, Evaluate, stress
 
 __all__ = [
-    "GROUPS",
-    "SEED",
+    "SCENARIO_GROUPS",
+    "STRESS_SEED",
     "Evaluate",
-    "Outcome",
-    "Stressed",
+    "StressOutcome",
+    "StressResult",
     "stress",
 ]

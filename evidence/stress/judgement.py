@@ -33,22 +33,22 @@ from numpy.typing import NDArray
 
 from ..gate.significance import NeweyWest, newey_west_t, null_distribution
 
-__all__ = ["Difference", "Reading", "Word", "apart", "judge", "paired"]
+__all__ = ["MeanDifference", "StressReading", "StressWord", "compare_same_days", "compare_stretch", "judge_readings"]
 
 Series = NDArray[np.float64]
 Rows = NDArray[np.bool_]
-Word = Literal["breaks", "weakens", "unclear", "holds", "untested"]
+StressWord = Literal["breaks", "weakens", "unclear", "holds", "untested"]
 
-LEVEL: Final = 0.05
-ALIVE: Final = 2.0
-KEPT, KEPT_MOST = 0.5, 0.9
-LAGS: Final = 3
-MOST_COUNTED: Final = 500
+HOLM_LEVEL: Final = 0.05
+MIN_CLEAN_T: Final = 2.0
+BREAKS_BELOW_SHARE, WEAKENS_BELOW_SHARE = 0.5, 0.9
+MIN_DAYS_IN_LAGS: Final = 3
+MAX_COUNTED_DAYS: Final = 500
 SMALL_T: Final = 1.5
 
 
 @dataclass(frozen=True)
-class Difference:
+class MeanDifference:
     """A mean under stress against the clean one, and the chance of a loss as large where there is none.
 
     `days` are those under stress, `counted` those of the shorter side. `error` is the standard error of ``clean - stressed``; `t` is the clean mean's own.
@@ -64,7 +64,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Reading:
+class StressReading:
     """One figure of one factor under one stress; `alive` says that there was something to lose, and days to show it."""
 
     clean: float
@@ -80,7 +80,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Clock:
+class LabelOverlap:
     """How long labels overlap: the horizon in days, and the Newey-West lag."""
 
     horizon: int
@@ -89,7 +89,7 @@ class Clock:
     @property
     def least(self) -> int:
         """Return the days below which nothing is judged."""
-        return LAGS * self.lag
+        return MIN_DAYS_IN_LAGS * self.lag
 
     def p_value(self, t: float, days: int) -> float:
         """Return the one-sided p of a Newey-West t.
@@ -102,52 +102,54 @@ class Clock:
         if t < SMALL_T:
             return 0.5 * math.erfc(t / math.sqrt(2.0))
         counted = self.least
-        while 2 * counted <= min(days, MOST_COUNTED):
+        while 2 * counted <= min(days, MAX_COUNTED_DAYS):
             counted *= 2
         return null_distribution(counted, self.horizon, self.lag).p_value(t)
 
 
-def paired(clean: Series, stressed: Series, clock: Clock) -> Difference:
+def compare_same_days(clean: Series, stressed: Series, clock: LabelOverlap) -> MeanDifference:
     """Compare two daily series of the same days; a day that is NaN in `clean` is dropped, in `stressed` it is 0."""
     known = ~np.isnan(clean)
     before, after = clean[known], np.nan_to_num(stressed[known])
     own, loss = newey_west_t(before, clock.lag), newey_west_t(before - after, clock.lag)
     if loss.days and math.isnan(loss.t):  # the same loss every day: certain, if it is one
-        return Difference(own.days, own.mean, own.mean - loss.mean, 0.0, 0.0 if loss.mean > 0 else 1.0, own.t, own.days)
+        return MeanDifference(
+            own.days, own.mean, own.mean - loss.mean, 0.0, 0.0 if loss.mean > 0 else 1.0, own.t, own.days
+        )
     p = clock.p_value(loss.t, own.days)
-    return Difference(own.days, own.mean, own.mean - loss.mean, loss.standard_error, p, own.t, own.days)
+    return MeanDifference(own.days, own.mean, own.mean - loss.mean, loss.standard_error, p, own.t, own.days)
 
 
-def apart(series: Series, inside: Rows, clock: Clock) -> Difference:
+def compare_stretch(series: Series, inside: Rows, clock: LabelOverlap) -> MeanDifference:
     """Compare the days of a stretch with all others; `clean` are the others."""
     there, others = newey_west_t(series[inside], clock.lag), newey_west_t(series[~inside], clock.lag)
-    error = math.hypot(_cautious(there, others), _cautious(others, there))
+    error = math.hypot(_cautious_error(there, others), _cautious_error(others, there))
     t = (others.mean - there.mean) / error if error > 0 else math.nan
     counted = min(there.days, others.days)
-    return Difference(there.days, others.mean, there.mean, error, clock.p_value(t, counted), others.t, counted)
+    return MeanDifference(there.days, others.mean, there.mean, error, clock.p_value(t, counted), others.t, counted)
 
 
-def _cautious(one: NeweyWest, other: NeweyWest) -> float:
+def _cautious_error(one: NeweyWest, other: NeweyWest) -> float:
     """Return the error of a mean: its own, or what the other side's spread makes of its length, if that is larger."""
     if one.days == 0:
         return math.nan
     return max(one.standard_error, other.daily_deviation / math.sqrt(one.days))
 
 
-def judge(readings: Sequence[Reading]) -> list[Word]:
+def judge_readings(readings: Sequence[StressReading]) -> list[StressWord]:
     """Return the word for each reading of one factor."""
     alive = sorted((reading.p, place) for place, reading in enumerate(readings) if reading.alive)
     certain: set[int] = set()
     for done, (p, place) in enumerate(alive):
-        if p > LEVEL / (len(alive) - done):
+        if p > HOLM_LEVEL / (len(alive) - done):
             break
         certain.add(place)
     return [_word(reading, place in certain) for place, reading in enumerate(readings)]
 
 
-def _word(reading: Reading, certain: bool) -> Word:
+def _word(reading: StressReading, certain: bool) -> StressWord:
     if not reading.alive or math.isnan(reading.keeps):
         return "untested"
-    if reading.keeps < KEPT:
+    if reading.keeps < BREAKS_BELOW_SHARE:
         return "breaks" if certain else "unclear"
-    return "weakens" if certain and reading.keeps < KEPT_MOST else "holds"
+    return "weakens" if certain and reading.keeps < WEAKENS_BELOW_SHARE else "holds"

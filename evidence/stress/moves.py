@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from ...market import Panel
 from ..scoring.exposures import Exposures
 
-__all__ = ["Moves"]
+__all__ = ["PanelMoves"]
 
 Frame = NDArray[np.float64]
-LARGEST_BETA = 3.0
+MAX_BETA = 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class Moves:
+class PanelMoves:
     """Log moves of each day, ``[T, N]``, 0 where a price is missing; a gap's move belongs to the day that ends it."""
 
     panel: Panel
@@ -27,7 +27,7 @@ class Moves:
     @cached_property
     def night(self) -> Frame:
         """Return the log move from the last known close to the open."""
-        return _log_ratio(self.panel.fields["open"], _before(self.panel.fields["close"]))
+        return _log_ratio(self.panel.fields["open"], _previous_close(self.panel.fields["close"]))
 
     @cached_property
     def day(self) -> Frame:
@@ -43,7 +43,7 @@ class Moves:
     def beta(self) -> Frame:
         """Return trailing betas, kept within [0, 3]; 1 where unknown."""
         known = np.nan_to_num(self.exposures.beta, nan=1.0)
-        return np.clip(known, 0.0, LARGEST_BETA)
+        return np.clip(known, 0.0, MAX_BETA)
 
     @cached_property
     def market(self) -> Frame:
@@ -76,7 +76,7 @@ class Moves:
         return np.where(self.total != 0, self.total - self.beta * self.market - self.sector, 0.0)
 
 
-def _before(close: Frame) -> Frame:
+def _previous_close(close: Frame) -> Frame:
     """Return the last close known before each day; NaN before the first."""
     row = np.where(np.isnan(close), -1, np.arange(len(close))[:, None])
     row = np.maximum.accumulate(row, axis=0)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ...market import Panel
 from ...market.panel import simple_returns
 
-__all__ = ["Overlay", "altered", "lay"]
+__all__ = ["Overlay", "lay", "replace_columns"]
 
 Frame = NDArray[np.float64]
-WITH_CLOSE = ("close_raw", "cap")
+CLOSE_COLUMNS = ("close_raw", "cap")
 """Columns that move as the close does: the ratio of quoted to adjusted prices, and the number of shares, stay."""
 
 
@@ -57,12 +57,12 @@ def lay(panel: Panel, overlay: Overlay) -> Panel:
         new["high"] = np.maximum(new["open"], new["close"]) * above**overlay.reach
         new["low"] = np.minimum(new["open"], new["close"]) / below**overlay.reach
         new["volume"] = old["volume"] * overlay.volume
-        new |= {name: old[name] * np.exp(overlay.closing) for name in WITH_CLOSE if name in old}
-        new |= _paid(old, new, overlay)
-    return altered(panel, new)
+        new |= {name: old[name] * np.exp(overlay.closing) for name in CLOSE_COLUMNS if name in old}
+        new |= _overlay_amounts(old, new, overlay)
+    return replace_columns(panel, new)
 
 
-def _paid(old: Mapping[str, Frame], new: Mapping[str, Frame], overlay: Overlay) -> dict[str, Frame]:
+def _overlay_amounts(old: Mapping[str, Frame], new: Mapping[str, Frame], overlay: Overlay) -> dict[str, Frame]:
     """Return vwap and amount, where the panel has them."""
     found = {}
     if "vwap" in old:
@@ -75,7 +75,7 @@ def _paid(old: Mapping[str, Frame], new: Mapping[str, Frame], overlay: Overlay) 
     return found
 
 
-def altered(panel: Panel, fields: Mapping[str, Frame], universe: NDArray[np.bool_] | None = None) -> Panel:
+def replace_columns(panel: Panel, fields: Mapping[str, Frame], universe: NDArray[np.bool_] | None = None) -> Panel:
     """Return the panel with other columns, and `returns` that follow from its close."""
     new = {**panel.fields, **fields}
     new["returns"] = simple_returns(new["close"])

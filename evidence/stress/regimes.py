@@ -17,22 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...market import Panel
-from .moves import Moves
+from .moves import PanelMoves
 from .overlay import Overlay, lay
 
-__all__ = ["REGIMES", "Regime", "regimes"]
+__all__ = ["REGIME_MAKERS", "Regime", "regimes"]
 
 Frame = NDArray[np.float64]
 Rows = NDArray[np.bool_]
 
-NIGHT: Final = 0.25
-CRASH_DAYS, CYCLE, AFTERMATH = 10, 42, 5
+NIGHT_SHARE: Final = 0.25
+CRASH_DAYS, CRASH_CYCLE_DAYS, CRASH_AFTERMATH_DAYS = 10, 42, 5
 CRASH_FALL: Final = float(np.log(0.8))
 CRASH_DEVIATION: Final = 0.03
-CRASH_OWN: Final = 0.5
+CRASH_OWN_SHARE: Final = 0.5
 GRIND_FALL: Final = float(np.log(0.8)) / 252
-GRIND_MARKET: Final = 0.5
-CALM: Final = 0.6
+GRIND_MARKET_SHARE: Final = 0.5
+CALM_SCALE: Final = 0.6
 ROTATION_DAYS, ROTATION_DRIFT = 21, 0.004
 DROUGHT_DAYS, DROUGHT_VOLUME, DROUGHT_SPREAD = 42, 0.1, 0.0025
 CRASH_COSTS, DROUGHT_COSTS = 2.0, 3.0
@@ -59,7 +59,7 @@ class Regime:
 
 
 @dataclass(frozen=True, eq=False)
-class Laid:
+class RegimeOverlay:
     """What a regime lays over a market, and the days on which it is measured."""
 
     overlay: Overlay
@@ -67,10 +67,10 @@ class Laid:
     costs: float = 1.0
 
 
-Maker = Callable[[Moves, np.random.Generator], Laid]
+Maker = Callable[[PanelMoves, np.random.Generator], RegimeOverlay]
 
 
-def regimes(moves: Moves, seed: int) -> Iterator[Regime]:
+def regimes(moves: PanelMoves, seed: int) -> Iterator[Regime]:
     """Yield every regime that this panel allows; rotation needs three sectors, a crash one cycle of 42 days.
 
     Parameters
@@ -80,16 +80,16 @@ def regimes(moves: Moves, seed: int) -> Iterator[Regime]:
     seed
         Each regime draws from its own stream, so none shifts another.
     """
-    for place, (code, make) in enumerate(REGIMES.items()):
+    for place, (code, make) in enumerate(REGIME_MAKERS.items()):
         if (code == "sector_rotation" and moves.by_sector.shape[1] < 3) or (
-            code == "crash" and moves.panel.days < CYCLE
+            code == "crash" and moves.panel.days < CRASH_CYCLE_DAYS
         ):
             continue
         laid = make(moves, np.random.default_rng([seed, place]))
         yield Regime(code, lay(moves.panel, laid.overlay), laid.rows, laid.costs)
 
 
-def crash(moves: Moves, rng: np.random.Generator) -> Laid:
+def crash(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
     """Let the market fall 20 % in 10 days of every 42, with correlation near one, and recover until the next crash.
 
     In it a name's move is beta times a common shock (3 % a day, adding up to log 0.8) plus half of its own and its
@@ -97,32 +97,32 @@ def crash(moves: Moves, rng: np.random.Generator) -> Laid:
     and the five after them.
     """
     days = len(moves.total)
-    at = np.arange(days) % CYCLE - (CYCLE - CRASH_DAYS - AFTERMATH)
+    at = np.arange(days) % CRASH_CYCLE_DAYS - (CRASH_CYCLE_DAYS - CRASH_DAYS - CRASH_AFTERMATH_DAYS)
     inside = (at >= 0) & (at < CRASH_DAYS)
-    shocks = rng.normal(0.0, CRASH_DEVIATION, (-(-days // CYCLE), CRASH_DAYS))
+    shocks = rng.normal(0.0, CRASH_DEVIATION, (-(-days // CRASH_CYCLE_DAYS), CRASH_DAYS))
     shocks += CRASH_FALL / CRASH_DAYS - shocks.mean(axis=1, keepdims=True)
-    shock = np.where(inside, shocks[np.arange(days) // CYCLE, np.clip(at, 0, CRASH_DAYS - 1)], 0.0)[:, None]
-    fallen = moves.beta * (shock - moves.market) - (1.0 - CRASH_OWN) * (moves.own + moves.sector)
-    back = moves.beta * (-CRASH_FALL / (CYCLE - CRASH_DAYS))
+    shock = np.where(inside, shocks[np.arange(days) // CRASH_CYCLE_DAYS, np.clip(at, 0, CRASH_DAYS - 1)], 0.0)[:, None]
+    fallen = moves.beta * (shock - moves.market) - (1.0 - CRASH_OWN_SHARE) * (moves.own + moves.sector)
+    back = moves.beta * (-CRASH_FALL / (CRASH_CYCLE_DAYS - CRASH_DAYS))
     volume, reach = np.where(inside, 2.5, 1.0)[:, None], np.where(inside, 2.0, 1.0)[:, None]
-    rows = (at >= 0) & (at < CRASH_DAYS + AFTERMATH)
-    return Laid(_moved(np.where(inside[:, None], fallen, back), reach, volume), rows, CRASH_COSTS)
+    rows = (at >= 0) & (at < CRASH_DAYS + CRASH_AFTERMATH_DAYS)
+    return RegimeOverlay(_overlay_moves(np.where(inside[:, None], fallen, back), reach, volume), rows, CRASH_COSTS)
 
 
-def grind(moves: Moves, rng: np.random.Generator) -> Laid:
+def grind(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
     """Let the market lose 20 % a year, evenly, at half its volatility; volume is a fifth lower; own moves stay."""
-    extra = moves.beta * (GRIND_FALL - (1.0 - GRIND_MARKET) * moves.market)
-    return Laid(_moved(extra, 1.0, 0.8), _all(moves))
+    extra = moves.beta * (GRIND_FALL - (1.0 - GRIND_MARKET_SHARE) * moves.market)
+    return RegimeOverlay(_overlay_moves(extra, 1.0, 0.8), _all_rows(moves))
 
 
-def calm(moves: Moves, rng: np.random.Generator) -> Laid:
+def calm(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
     """Let every move and range be 0.6 of what it was, volume 0.8; costs stay, so there is less to pay them with."""
-    night, day = (CALM - 1.0) * moves.night, (CALM - 1.0) * moves.day
+    night, day = (CALM_SCALE - 1.0) * moves.night, (CALM_SCALE - 1.0) * moves.day
     closing = np.cumsum(night + day, axis=0)
-    return Laid(Overlay(closing - day, closing, CALM, 0.8), _all(moves))
+    return RegimeOverlay(Overlay(closing - day, closing, CALM_SCALE, 0.8), _all_rows(moves))
 
 
-def rotation(moves: Moves, rng: np.random.Generator) -> Laid:
+def rotation(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
     """Let half of the sectors lead by 0.4 % a day for 21 days, and the others fall as much; then let them change sides.
 
     Who begins is drawn anew after every pair of months. Names without a sector keep their moves.
@@ -132,10 +132,10 @@ def rotation(moves: Moves, rng: np.random.Generator) -> Laid:
     block = np.arange(days) // ROTATION_DAYS
     sides = np.array([rng.permutation(np.arange(sectors) % 2) for _ in range(int(block[-1]) // 2 + 1)]) * 2.0 - 1.0
     lead = sides[block // 2] * np.where(block % 2 == 0, 1.0, -1.0)[:, None] * ROTATION_DRIFT
-    return Laid(_moved(np.where(codes >= 0, lead[:, codes], 0.0), 1.0, 1.0), _all(moves))
+    return RegimeOverlay(_overlay_moves(np.where(codes >= 0, lead[:, codes], 0.0), 1.0, 1.0), _all_rows(moves))
 
 
-def drought(moves: Moves, rng: np.random.Generator) -> Laid:
+def drought(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
     """Let volume be a tenth, unevenly, on 42 days of every 84; quotes bounce by 0.25 % and costs are threefold.
 
     The tenth is times a lognormal of deviation 0.5 a day and name; each open and close is at the bid or at the ask, so
@@ -145,19 +145,19 @@ def drought(moves: Moves, rng: np.random.Generator) -> Laid:
     dry = (np.arange(shape[0]) // DROUGHT_DAYS % 2 == 1)[:, None]
     share = np.where(dry, DROUGHT_VOLUME * np.exp(rng.normal(0.0, 0.5, shape)), 1.0)
     opening, closing = (np.where(dry, DROUGHT_SPREAD * rng.choice([-1.0, 1.0], shape), 0.0) for _ in range(2))
-    return Laid(Overlay(opening, closing, np.where(dry, 1.5, 1.0), share), dry[:, 0], DROUGHT_COSTS)
+    return RegimeOverlay(Overlay(opening, closing, np.where(dry, 1.5, 1.0), share), dry[:, 0], DROUGHT_COSTS)
 
 
-REGIMES: Mapping[str, Maker] = {
+REGIME_MAKERS: Mapping[str, Maker] = {
     "crash": crash, "grind": grind, "low_volatility": calm, "sector_rotation": rotation, "liquidity_drought": drought,
 }  # fmt: skip
 
 
-def _moved(extra: Frame, reach: Frame | float, volume: Frame | float) -> Overlay:
+def _overlay_moves(extra: Frame, reach: Frame | float, volume: Frame | float) -> Overlay:
     """Return the overlay that adds a log move to each day."""
     closing = np.cumsum(extra, axis=0)
-    return Overlay(closing - (1.0 - NIGHT) * extra, closing, reach, volume)
+    return Overlay(closing - (1.0 - NIGHT_SHARE) * extra, closing, reach, volume)
 
 
-def _all(moves: Moves) -> Rows:
+def _all_rows(moves: PanelMoves) -> Rows:
     return np.ones(len(moves.total), np.bool_)

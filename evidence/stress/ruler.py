@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from ...factors import RowOrder, order_rows, rank_rows, row_rank_correlation
 from ...market import Panel
 from ..scoring.exposures import Exposures
-from ..scoring.idiosyncratic_vol import measured
+from ..scoring.idiosyncratic_vol import build_label
 from ..scoring.labels import forward_returns, next_open_returns
-from ..scoring.long_short import YEAR, Costs, long_short
+from ..scoring.long_short import TRADING_DAYS_PER_YEAR, Costs, long_short
 from ..settings import EvidenceSettings
 
-__all__ = ["Book", "Ruler"]
+__all__ = ["LongShortDays", "Ruler"]
 
 Frame = NDArray[np.float64]
 Series = NDArray[np.float64]
@@ -27,7 +27,7 @@ ONE_POINT_OF_BORROW = Costs(0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Book:
+class LongShortDays:
     """Daily figures of a factor's long-short, ``[T]``, NaN before the first sleeve and on days without returns.
 
     `gross` is earned before any charge; `trading` and `borrow` are what one basis point a side, and one a year, cost.
@@ -69,7 +69,7 @@ class Ruler:
     def of(cls, panel: Panel, exposures: Exposures, settings: EvidenceSettings) -> Ruler:
         """Return the ruler of a panel; what is exposed to what is given, so that it can be that of the true days."""
         raw = forward_returns(panel, settings.horizon_days)
-        label = measured(raw, panel, exposures, settings.returns, settings.label_scale)
+        label = build_label(raw, panel, exposures, settings.returns, settings.label_scale)
         return cls(order_rows(label), next_open_returns(panel), settings.horizon_days)
 
     @classmethod
@@ -82,7 +82,7 @@ class Ruler:
         """Return each day's RankIC of a factor whose values are sorted, ``[T]``, NaN where undefined."""
         return row_rank_correlation(order, self.order)
 
-    def book(self, order: RowOrder, sign: int) -> Book:
+    def book(self, order: RowOrder, sign: int) -> LongShortDays:
         """Return the long-short of a factor, or of its opposite."""
         ranks = rank_rows(order)
         if sign < 0:
@@ -90,10 +90,10 @@ class Ruler:
             ranks = (count + 1 - np.rint(2 * ranks * count) / 2) / count  # exact, as the edges of a fifth must be
         traded = long_short(ranks, self.earned, ONE_POINT, self.horizon)
         lent = long_short(ranks, self.earned, ONE_POINT_OF_BORROW, self.horizon)
-        return Book(traded.gross, traded.gross - traded.net, lent.gross - lent.net)
+        return LongShortDays(traded.gross, traded.gross - traded.net, lent.gross - lent.net)
 
 
 def sharpe(series: Series) -> float:
     """Return the annual Sharpe ratio of daily figures without NaN."""
     deviation = float(series.std(ddof=1)) if series.size > 1 else 0.0
-    return float(series.mean()) / deviation * math.sqrt(YEAR) if deviation > 0 else math.nan
+    return float(series.mean()) / deviation * math.sqrt(TRADING_DAYS_PER_YEAR) if deviation > 0 else math.nan

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["DATA", "FILLS", "GROUPS", "REGIMES_IN_WORDS", "Scenario", "scenario"]
+__all__ = ["FILL_WORDS", "PERTURBATION_WORDS", "REGIMES_IN_WORDS", "SCENARIO_GROUPS", "Scenario", "scenario"]
 
-GROUPS: Final = {
+SCENARIO_GROUPS: Final = {
     "history": "historical stretches",
     "regime": "synthetic regimes",
     "data": "spoiled data",
@@ -20,7 +20,7 @@ REGIMES_IN_WORDS: Final = {
     "sector_rotation": "sector rotation",
     "liquidity_drought": "liquidity drought, volume x 0.1",
 }
-DATA: Final = {
+PERTURBATION_WORDS: Final = {
     "tick_noise": "noise of a tick",
     "cents": "prices rounded to cents",
     "bad_ticks": "bad ticks, 1 in 10,000",
@@ -30,7 +30,7 @@ DATA: Final = {
     "wrong_split": "missed splits, 1 name in 10",
     "frozen_feed": "frozen feed, 5 % of cells",
 }
-FILLS: Final = {
+FILL_WORDS: Final = {
     "late_1": "fills 1 day late",
     "late_2": "fills 2 days late",
     "next_close": "fills at the next close",
@@ -53,7 +53,7 @@ class Scenario:
 
 def scenario(code: str) -> Scenario:
     """Return a scenario that is not historical."""
-    for group, known in (("regime", REGIMES_IN_WORDS), ("data", DATA), ("fill", FILLS)):
+    for group, known in (("regime", REGIMES_IN_WORDS), ("data", PERTURBATION_WORDS), ("fill", FILL_WORDS)):
         if code in known:
             return Scenario(code, group, known[code])
     raise KeyError(code)

@@ -19,21 +19,21 @@ from ...factors import RowOrder, order_rows, row_rank_correlation
 from ...market import Panel
 from ..scoring.exposures import Exposures, measure_exposures
 from ..settings import EvidenceSettings
-from .judgement import ALIVE, Clock, Difference, Reading, apart, paired
-from .moves import Moves
-from .outcome import Outcome, Stressed, conclude
-from .perturbations import spoiled
+from .judgement import MIN_CLEAN_T, LabelOverlap, MeanDifference, StressReading, compare_same_days, compare_stretch
+from .moves import PanelMoves
+from .outcome import StressOutcome, StressResult, conclude
+from .perturbations import spoil_panel
 from .regimes import regimes
-from .ruler import Book, Ruler, sharpe
+from .ruler import LongShortDays, Ruler, sharpe
 from .scenario import Scenario, scenario
-from .stretches import calendar, found_stretches
+from .stretches import calendar, find_stretches
 
-__all__ = ["SEED", "Evaluate", "Rehearsal", "stress"]
+__all__ = ["STRESS_SEED", "Evaluate", "Rehearsal", "stress"]
 
 Series = NDArray[np.float64]
 Rows = NDArray[np.bool_]
 Values = NDArray[np.floating]
-Daily = tuple[Series, Series]
+DailyPair = tuple[Series, Series]
 """RankIC and net return of each day."""
 Evaluate = Callable[[Panel], Sequence[Values]]
 """Computes every factor on a panel, each ``[T, N]``, known at the close of its day, NaN missing."""
@@ -41,14 +41,14 @@ Evaluate = Callable[[Panel], Sequence[Values]]
 After = Callable[[int], object]
 """Is told how many scenarios were met."""
 
-SEED: Final = 1
+STRESS_SEED: Final = 1
 """Of every draw, unless told otherwise: all factors meet the same disasters."""
 LAG_PER_HORIZON: Final = 2
 
 
 def stress(
-    evaluate: Evaluate, panel: Panel, settings: EvidenceSettings, seed: int = SEED, after: After | None = None
-) -> list[Stressed]:
+    evaluate: Evaluate, panel: Panel, settings: EvidenceSettings, seed: int = STRESS_SEED, after: After | None = None
+) -> list[StressResult]:
     """Put factors through historical stretches, synthetic regimes, spoiled data, and worse fills and costs.
 
     Parameters
@@ -73,7 +73,7 @@ def stress(
     """
     rehearsal = Rehearsal(panel, settings, seed)
     parts = [rehearsal.part(values) for values in evaluate(panel)]
-    outcomes: list[list[Outcome]] = [[] for _ in parts]
+    outcomes: list[list[StressOutcome]] = [[] for _ in parts]
     for met, found in enumerate(rehearsal.run(evaluate, parts), 1):
         for place, outcome in enumerate(found):
             outcomes[place].append(outcome)
@@ -83,26 +83,26 @@ def stress(
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CleanFactor:
     """A factor on the clean days: its values sorted, its direction, and what it earns each day."""
 
     values: NDArray[np.float32]
     order: RowOrder
     sign: int
     rank_ic: Series
-    book: Book
+    book: LongShortDays
     net: Series
     clean: dict[str, float]
 
     @property
     def alive(self) -> bool:
         """Tell whether it is beyond noise on the clean days."""
-        return self.clean["t"] >= ALIVE
+        return self.clean["t"] >= MIN_CLEAN_T
 
     @property
     def pays(self) -> bool:
         """Tell whether its book is, before costs, and earns something after them."""
-        return self.alive and self.clean["gross_t"] >= ALIVE and self.clean["net_sharpe"] > 0
+        return self.alive and self.clean["gross_t"] >= MIN_CLEAN_T and self.clean["net_sharpe"] > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class Rehearsal:
 
     panel: Panel
     settings: EvidenceSettings
-    seed: int = SEED
+    seed: int = STRESS_SEED
 
     @cached_property
     def exposures(self) -> Exposures:
@@ -119,9 +119,9 @@ class Rehearsal:
         return measure_exposures(self.panel)
 
     @cached_property
-    def moves(self) -> Moves:
+    def moves(self) -> PanelMoves:
         """Return the true days' moves, taken apart."""
-        return Moves(self.panel, self.exposures)
+        return PanelMoves(self.panel, self.exposures)
 
     @cached_property
     def everywhere(self) -> Rows:
@@ -134,55 +134,55 @@ class Rehearsal:
         return Ruler.of(self.panel, self.exposures, self.settings)
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> LabelOverlap:
         """Return how long labels overlap."""
         horizon = self.settings.horizon_days
-        return Clock(horizon, LAG_PER_HORIZON * horizon)
+        return LabelOverlap(horizon, LAG_PER_HORIZON * horizon)
 
-    def part(self, values: Values) -> Part:
+    def part(self, values: Values) -> CleanFactor:
         """Measure a factor on the clean days."""
         order = order_rows(self._member(values, self.panel))
         daily = self.ruler.rank_ic(order)
-        found = self._against_nothing(daily)
+        found = self._compare_with_zero(daily)
         sign = -1 if found.clean < 0 else 1
         book = self.ruler.book(order, sign)
         net = self._net(book)
-        gross, kept = self._against_nothing(book.gross), net[~np.isnan(net)]
+        gross, kept = self._compare_with_zero(book.gross), net[~np.isnan(net)]
         clean = {
             "rank_ic": sign * found.clean, "t": sign * found.t, "net_sharpe": sharpe(kept), "gross_t": gross.t,
             "break_even_bps": book.break_even(self.settings.costs.borrow_bps_per_year), "days": float(found.days),
         }  # fmt: skip
-        return Part(self._member(values, self.panel), order, sign, sign * daily, book, net, clean)
+        return CleanFactor(self._member(values, self.panel), order, sign, sign * daily, book, net, clean)
 
-    def run(self, evaluate: Evaluate, parts: Sequence[Part]) -> Iterator[list[Outcome]]:
+    def run(self, evaluate: Evaluate, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
         """Yield the outcomes of every scenario, one for each factor."""
         yield from self._history(parts)
         yield from self._regimes(evaluate, parts)
         yield from self._data(evaluate, parts)
         yield from self._fills(parts)
 
-    def _history(self, parts: Sequence[Part]) -> Iterator[list[Outcome]]:
+    def _history(self, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
         """Compare the days of each stretch with all others."""
         last = self.panel.days - self.settings.horizon_days - 1
-        stretches = [*found_stretches(self.panel, self.moves, last), *calendar(self.panel, last)]
+        stretches = [*find_stretches(self.panel, self.moves, last), *calendar(self.panel, last)]
         for stretch in stretches:
             inside = np.zeros(self.panel.days, np.bool_)
             inside[stretch.start : stretch.stop] = True
             days = str(self.panel.dates[stretch.start]), str(self.panel.dates[stretch.stop - 1])
             named = Scenario(stretch.code, "history", stretch.words, *days)
-            yield [self._in_stretch(named, part, inside) for part in parts]
+            yield [self._measure_stretch(named, part, inside) for part in parts]
 
-    def _in_stretch(self, named: Scenario, part: Part, inside: Rows) -> Outcome:
+    def _measure_stretch(self, named: Scenario, part: CleanFactor, inside: Rows) -> StressOutcome:
         clock = self.clock
         known, held = (~np.isnan(series) for series in (part.rank_ic, part.net))
-        ranked = apart(part.rank_ic[known], inside[known], clock)
-        earned = apart(part.net[held], inside[held], clock)
-        gross = self._against_nothing(part.book.gross[~inside]).t
+        ranked = compare_stretch(part.rank_ic[known], inside[known], clock)
+        earned = compare_stretch(part.net[held], inside[held], clock)
+        gross = self._compare_with_zero(part.book.gross[~inside]).t
         there, others = sharpe(part.net[held & inside]), sharpe(part.net[held & ~inside])
-        book = self._of_book(earned, part, gross, others, there)
-        return Outcome(named, ranked.days, self._of_rank_ic(ranked, part), book)
+        book = self._book_reading(earned, part, gross, others, there)
+        return StressOutcome(named, ranked.days, self._rank_ic_reading(ranked, part), book)
 
-    def _regimes(self, evaluate: Evaluate, parts: Sequence[Part]) -> Iterator[list[Outcome]]:
+    def _regimes(self, evaluate: Evaluate, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
         """Compute, label and trade the factors in each market."""
         for regime in regimes(self.moves, self.seed):
             ruler = Ruler.of(regime.panel, self.exposures, self.settings)
@@ -191,35 +191,39 @@ class Rehearsal:
             for part, values in zip(parts, evaluate(regime.panel), strict=True):
                 order = order_rows(self._member(values, regime.panel))
                 after = (part.sign * ruler.rank_ic(order), self._net(ruler.book(order, part.sign), side))
-                found.append(self._paired(scenario(regime.code), part, after, regime.rows))
+                found.append(self._compare_outcome(scenario(regime.code), part, after, regime.rows))
             yield found
 
-    def _data(self, evaluate: Evaluate, parts: Sequence[Part]) -> Iterator[list[Outcome]]:
+    def _data(self, evaluate: Evaluate, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
         """Compute the factors on spoiled data, and measure them on the true market."""
-        for told in spoiled(self.panel, self.seed):
+        for told in spoil_panel(self.panel, self.seed):
             found = []
             for part, values in zip(parts, evaluate(told.panel), strict=True):
                 spread = told.spread(self._member(values, told.panel), self.panel.days)
                 order = order_rows(spread)
-                ranked = paired(part.rank_ic, part.sign * self.ruler.rank_ic(order), self.clock)
+                ranked = compare_same_days(part.rank_ic, part.sign * self.ruler.rank_ic(order), self.clock)
                 named = scenario(told.code)
-                found.append(Outcome(named, ranked.days, self._of_rank_ic(ranked, part), None, *_likeness(part, order)))
+                found.append(
+                    StressOutcome(
+                        named, ranked.days, self._rank_ic_reading(ranked, part), None, *_likeness(part, order)
+                    )
+                )
             yield found
 
-    def _fills(self, parts: Sequence[Part]) -> Iterator[list[Outcome]]:
+    def _fills(self, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
         """Trade the same values later, at another price, or dearer."""
         close = Ruler.at_the_close(self.panel, self.exposures, self.settings)
-        late = [self._traded(part, self.ruler, 1) for part in parts]
-        yield [self._paired(scenario("late_1"), part, after) for part, after in zip(parts, late, strict=True)]
-        yield [self._paired(scenario("late_2"), part, self._traded(part, self.ruler, 2)) for part in parts]
-        yield [self._paired(scenario("next_close"), part, self._traded(part, close, 0)) for part in parts]
+        late = [self._trade_late(part, self.ruler, 1) for part in parts]
+        yield [self._compare_outcome(scenario("late_1"), part, after) for part, after in zip(parts, late, strict=True)]
+        yield [self._compare_outcome(scenario("late_2"), part, self._trade_late(part, self.ruler, 2)) for part in parts]
+        yield [self._compare_outcome(scenario("next_close"), part, self._trade_late(part, close, 0)) for part in parts]
         halves = [(part.net + net) / 2 for part, (_, net) in zip(parts, late, strict=True)]
         side, borrow = self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year
         yield [self._book_only("half_late", part, net) for part, net in zip(parts, halves, strict=True)]
         yield [self._book_only("costs_doubled", part, part.book.net(2 * side, borrow)) for part in parts]
         yield [self._book_only("borrow_doubled", part, part.book.net(side, 2 * borrow)) for part in parts]
 
-    def _traded(self, part: Part, ruler: Ruler, late: int) -> Daily:
+    def _trade_late(self, part: CleanFactor, ruler: Ruler, late: int) -> DailyPair:
         """Return RankIC and net return of each day when the values of some days ago are traded."""
         order = part.order
         if late:
@@ -228,45 +232,49 @@ class Rehearsal:
             order = order_rows(old)
         return part.sign * ruler.rank_ic(order), self._net(ruler.book(order, part.sign))
 
-    def _paired(self, named: Scenario, part: Part, after: Daily, rows: Rows | None = None) -> Outcome:
+    def _compare_outcome(
+        self, named: Scenario, part: CleanFactor, after: DailyPair, rows: Rows | None = None
+    ) -> StressOutcome:
         """Compare RankIC and book with the clean ones on the same days."""
         rows = self.everywhere if rows is None else rows
-        ranked = paired(part.rank_ic[rows], after[0][rows], self.clock)
-        return Outcome(named, ranked.days, self._of_rank_ic(ranked, part), self._books(part, after[1], rows))
+        ranked = compare_same_days(part.rank_ic[rows], after[0][rows], self.clock)
+        return StressOutcome(named, ranked.days, self._rank_ic_reading(ranked, part), self._books(part, after[1], rows))
 
-    def _book_only(self, code: str, part: Part, net: Series) -> Outcome:
+    def _book_only(self, code: str, part: CleanFactor, net: Series) -> StressOutcome:
         """Compare a book with itself, where RankIC is not concerned."""
-        return Outcome(scenario(code), int(part.clean["days"]), None, self._books(part, net, self.everywhere))
+        return StressOutcome(scenario(code), int(part.clean["days"]), None, self._books(part, net, self.everywhere))
 
-    def _books(self, part: Part, net: Series, rows: Rows) -> Reading:
+    def _books(self, part: CleanFactor, net: Series, rows: Rows) -> StressReading:
         """Compare a day's net returns with the clean ones on the same days."""
-        earned = paired(part.net[rows], net[rows], self.clock)
-        gross = self._against_nothing(part.book.gross[rows]).t
+        earned = compare_same_days(part.net[rows], net[rows], self.clock)
+        gross = self._compare_with_zero(part.book.gross[rows]).t
         known = rows & ~np.isnan(part.net)
-        return self._of_book(earned, part, gross, sharpe(part.net[known]), sharpe(np.nan_to_num(net[known])))
+        return self._book_reading(earned, part, gross, sharpe(part.net[known]), sharpe(np.nan_to_num(net[known])))
 
-    def _of_rank_ic(self, found: Difference, part: Part) -> Reading:
-        alive = part.alive and found.counted >= self.clock.least and found.t >= ALIVE
-        return Reading(found.clean, found.stressed, found.error, found.p, alive)
+    def _rank_ic_reading(self, found: MeanDifference, part: CleanFactor) -> StressReading:
+        alive = part.alive and found.counted >= self.clock.least and found.t >= MIN_CLEAN_T
+        return StressReading(found.clean, found.stressed, found.error, found.p, alive)
 
-    def _of_book(self, found: Difference, part: Part, gross: float, clean: float, stressed: float) -> Reading:
+    def _book_reading(
+        self, found: MeanDifference, part: CleanFactor, gross: float, clean: float, stressed: float
+    ) -> StressReading:
         """Return the reading in Sharpe ratios; the error of the difference is put on the clean one's scale."""
-        alive = part.pays and found.counted >= self.clock.least and gross >= ALIVE and clean > 0
+        alive = part.pays and found.counted >= self.clock.least and gross >= MIN_CLEAN_T and clean > 0
         error = found.error * clean / found.clean if found.clean else float("nan")
-        return Reading(clean, stressed, error, found.p, alive)
+        return StressReading(clean, stressed, error, found.p, alive)
 
-    def _net(self, book: Book, side: Series | float | None = None) -> Series:
+    def _net(self, book: LongShortDays, side: Series | float | None = None) -> Series:
         costs = self.settings.costs
         return book.net(costs.bps_per_side if side is None else side, costs.borrow_bps_per_year)
 
-    def _against_nothing(self, series: Series) -> Difference:
-        return paired(series, np.zeros(series.shape), self.clock)
+    def _compare_with_zero(self, series: Series) -> MeanDifference:
+        return compare_same_days(series, np.zeros(series.shape), self.clock)
 
     def _member(self, values: Values, panel: Panel) -> NDArray[np.float32]:
         return np.where(panel.universe, values, np.float32(np.nan)).astype(np.float32, copy=False)
 
 
-def _likeness(part: Part, order: RowOrder) -> tuple[float, float]:
+def _likeness(part: CleanFactor, order: RowOrder) -> tuple[float, float]:
     """Return the mean daily rank correlation with the clean values, and the share of their cells that is left."""
     daily = row_rank_correlation(order, part.order)
     known = daily[~np.isnan(daily)]

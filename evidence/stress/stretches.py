@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...market import Panel
-from .moves import Moves
+from .moves import PanelMoves
 
-__all__ = ["CALENDAR", "Stretch", "calendar", "found_stretches"]
+__all__ = ["CALENDAR", "Stretch", "calendar", "find_stretches"]
 
 Series = NDArray[np.float64]
-YEAR: Final = 252
-QUARTER: Final = 63
-MONTH: Final = 21
-LEAST_DAYS: Final = 10
-INVENTED: Final = "synthetic market"
+TRADING_DAYS_PER_YEAR: Final = 252
+QUARTER_DAYS: Final = 63
+MONTH_DAYS: Final = 21
+MIN_STRETCH_DAYS: Final = 10
+SYNTHETIC_NOTE: Final = "synthetic market"
 """A panel whose notes begin so has no history, and its dates mean nothing."""
 
 CALENDAR: Final = (
@@ -46,7 +46,7 @@ class Stretch:
     stop: int
 
 
-def found_stretches(panel: Panel, moves: Moves, last: int) -> list[Stretch]:
+def find_stretches(panel: Panel, moves: PanelMoves, last: int) -> list[Stretch]:
     """Find the stretches of a panel by its own prices; none looks at any factor.
 
     Parameters
@@ -66,7 +66,7 @@ def found_stretches(panel: Panel, moves: Moves, last: int) -> list[Stretch]:
         the quarter with the least traded value (mean over names of log amount against the name's own mean). A panel with
         less than two quarters has none.
     """
-    if last < 2 * QUARTER:
+    if last < 2 * QUARTER_DAYS:
         return []
     market = moves.market[:last, 0]
     return [
@@ -80,13 +80,13 @@ def found_stretches(panel: Panel, moves: Moves, last: int) -> list[Stretch]:
 
 def calendar(panel: Panel, last: int) -> list[Stretch]:
     """Return the known dates of stress of which the panel has at least ten labelled days; none if it is invented."""
-    if any(note.startswith(INVENTED) for note in panel.notes):
+    if any(note.startswith(SYNTHETIC_NOTE) for note in panel.notes):
         return []
     found = []
     for code, words, first, end in CALENDAR:
         start = int(np.searchsorted(panel.dates, np.datetime64(first, "D"), "left"))
         stop = min(int(np.searchsorted(panel.dates, np.datetime64(end, "D"), "right")), last)
-        if stop - start >= LEAST_DAYS:
+        if stop - start >= MIN_STRETCH_DAYS:
             found.append(Stretch(code, words, start, stop))
     return found
 
@@ -94,37 +94,37 @@ def calendar(panel: Panel, last: int) -> list[Stretch]:
 def _falls(market: Series) -> Iterator[Stretch]:
     """Yield the deepest fall from a peak to a trough at most a year, or a third of the days, later; and the worst month."""
     level = np.concatenate([[0.0], np.cumsum(market)])
-    longest = min(YEAR, len(market) // 3)
+    longest = min(TRADING_DAYS_PER_YEAR, len(market) // 3)
     before = np.concatenate([np.full(longest, -np.inf), level])
     peaks = np.lib.stride_tricks.sliding_window_view(before, longest + 1).max(axis=1)
     trough = int(np.argmin(level - peaks))
     first = max(trough - longest, 0)
     peak = first + int(np.argmax(level[first : trough + 1]))
-    if trough - peak >= LEAST_DAYS:
+    if trough - peak >= MIN_STRETCH_DAYS:
         yield Stretch("worst_drawdown", "worst drawdown", peak, trough)
-    start = int(np.argmin(level[MONTH:] - level[:-MONTH]))
-    yield Stretch("worst_month", "worst month", start, start + MONTH)
+    start = int(np.argmin(level[MONTH_DAYS:] - level[:-MONTH_DAYS]))
+    yield Stretch("worst_month", "worst month", start, start + MONTH_DAYS)
 
 
 def _quarter(code: str, words: str, height: Series) -> Stretch:
     """Return the quarter that begins on the row with the largest figure."""
     start = int(np.argmax(height))
-    return Stretch(code, words, start, start + QUARTER)
+    return Stretch(code, words, start, start + QUARTER_DAYS)
 
 
 def _spreads(market: Series) -> Series:
     """Return the deviation of each quarter's daily moves, by its first row."""
-    return np.asarray(np.lib.stride_tricks.sliding_window_view(market, QUARTER).std(axis=1))
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(market, QUARTER_DAYS).std(axis=1))
 
 
 def _rotation(by_sector: NDArray[np.float64]) -> Iterator[Stretch]:
     if by_sector.shape[1] < 3:
         return
     level = np.vstack([np.zeros((1, by_sector.shape[1])), np.cumsum(by_sector, axis=0)])
-    gains = level[QUARTER:] - level[:-QUARTER]
-    turned = np.abs(gains[QUARTER:] - gains[:-QUARTER]).mean(axis=1)
-    start = int(np.argmax(turned)) + QUARTER
-    yield Stretch("sector_turn", "sharpest turn of sectors", start, start + QUARTER)
+    gains = level[QUARTER_DAYS:] - level[:-QUARTER_DAYS]
+    turned = np.abs(gains[QUARTER_DAYS:] - gains[:-QUARTER_DAYS]).mean(axis=1)
+    start = int(np.argmax(turned)) + QUARTER_DAYS
+    yield Stretch("sector_turn", "sharpest turn of sectors", start, start + QUARTER_DAYS)
 
 
 def _thinnest(panel: Panel, last: int) -> Sequence[Stretch]:
@@ -134,5 +134,5 @@ def _thinnest(panel: Panel, last: int) -> Sequence[Stretch]:
     known = ~np.isnan(logs)
     usual = np.where(known, logs, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     daily = np.where(known, logs - usual, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-    means = np.lib.stride_tricks.sliding_window_view(daily, QUARTER).mean(axis=1)
+    means = np.lib.stride_tricks.sliding_window_view(daily, QUARTER_DAYS).mean(axis=1)
     return [_quarter("thinnest_quarter", "thinnest trading", -means)]

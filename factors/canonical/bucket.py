@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import math
 
-from ..definitions import expanded
+from ..definitions import expand_operator
 from ..language.node import Node
-from .canonical import canonical
+from .canonical import canonical_form
 
-BUCKETS = (1, 2, 3, 5, 10, 20, 40, 60, 120, 250)
+BUCKET_ROWS = (1, 2, 3, 5, 10, 20, 40, 60, 120, 250)
 """The lengths, in rows."""
 
 
-def bucketed(node: Node) -> Node:
-    """Return the canonical form with each window moved to the nearest of `BUCKETS`, by ratio.
+def bucket_windows(node: Node) -> Node:
+    """Return the canonical form with each window moved to the nearest of `BUCKET_ROWS`, by ratio.
 
     A long average (`ema` with a `span`) is moved by its span, and its window in proportion.
     """
-    return canonical(_moved(node))
+    return canonical_form(_move_windows(node))
 
 
-def _moved(node: Node) -> Node:
-    node = expanded(node)
-    args = tuple(map(_moved, node.args))
+def _move_windows(node: Node) -> Node:
+    node = expand_operator(node)
+    args = tuple(map(_move_windows, node.args))
     moved = node.with_args(*args) if args else node
     if not node.window:
         return moved
@@ -36,4 +36,4 @@ def _moved(node: Node) -> Node:
 
 def _nearest(rows: float) -> float:
     """Return the nearest bucket, by ratio."""
-    return float(min(BUCKETS, key=lambda bucket: abs(math.log(bucket / rows))))
+    return float(min(BUCKET_ROWS, key=lambda bucket: abs(math.log(bucket / rows))))

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ..describe.render import render
-from ..language.node import Node, call, number
+from ..language.node import Node, call_node, number_node
 
-ONE = Fraction(1)
-LARGEST = Fraction(10) ** 30
+FRACTION_ONE = Fraction(1)
+MAX_CONSTANT = Fraction(10) ** 30
 
 
 class BadConstant(Exception):
@@ -29,36 +29,36 @@ class Linear:
     terms: dict[Node, Fraction] = field(default_factory=dict)
     constant: Fraction = Fraction(0)
 
-    def plus(self, other: Linear, times: Fraction = ONE) -> Linear:
+    def plus(self, other: Linear, times: Fraction = FRACTION_ONE) -> Linear:
         """Return the sum with a multiple of another."""
         terms = dict(self.terms)
         for body, coefficient in other.terms.items():
-            terms[body] = checked(terms.get(body, Fraction(0)) + times * coefficient)
-        return Linear(terms, checked(self.constant + times * other.constant))
+            terms[body] = check_constant(terms.get(body, Fraction(0)) + times * coefficient)
+        return Linear(terms, check_constant(self.constant + times * other.constant))
 
     def scaled(self, factor: Fraction) -> Linear:
         """Return the sum with everything multiplied."""
         return Linear().plus(self, factor)
 
 
-def checked(value: Fraction) -> Fraction:
+def check_constant(value: Fraction) -> Fraction:
     """Return a constant, refusing one that is out of range."""
-    if abs(value) > LARGEST or 0 < abs(value) < 1 / LARGEST:
+    if abs(value) > MAX_CONSTANT or 0 < abs(value) < 1 / MAX_CONSTANT:
         raise BadConstant("a constant of the formula becomes too large or too small")
     return value
 
 
-def exact(value: float) -> Fraction:
+def to_fraction(value: float) -> Fraction:
     """Return a literal as the decimal fraction that it shows."""
     return Fraction(repr(value))
 
 
-def written(value: Fraction) -> float:
+def round_to_float(value: Fraction) -> float:
     """Return a fraction as a float of 12 significant digits: far finer than the values, and equal sums meet."""
     return float(f"{float(value):.12g}")
 
 
-def ordered(bodies: Iterable[Node]) -> list[Node]:
+def sort_bodies(bodies: Iterable[Node]) -> list[Node]:
     """Return nodes in the canonical order: numbers last, then by their formula."""
     return sorted(bodies, key=lambda body: (body.op == "number", render(body)))
 
@@ -73,10 +73,10 @@ class Product:
     def times(self, other: Product, power: int = 1) -> Product:
         """Return the product with a power of another; nothing cancels, since x / x is NaN where x is 0 or NaN."""
         above, below = (other.above, other.below) if power > 0 else (other.below, other.above)
-        return Product(_joined(self.above, above, abs(power)), _joined(self.below, below, abs(power)))
+        return Product(_add_counts(self.above, above, abs(power)), _add_counts(self.below, below, abs(power)))
 
 
-def _joined(left: Counter[Node], right: Counter[Node], times: int) -> Counter[Node]:
+def _add_counts(left: Counter[Node], right: Counter[Node], times: int) -> Counter[Node]:
     return left + Counter({body: count * times for body, count in right.items()})
 
 
@@ -109,32 +109,32 @@ def _base(factor: Node) -> tuple[Node, int]:
 
 def body_of(product: Product) -> Node:
     """Write a product without its coefficient as a canonical body."""
-    above = _multiplied(product.above)
-    return call("div", above, _multiplied(product.below)) if product.below else above
+    above = _join_factors(product.above)
+    return call_node("div", above, _join_factors(product.below)) if product.below else above
 
 
-def _multiplied(factors: Counter[Node]) -> Node:
-    powers = [base if count == 1 else call("power", base, number(count)) for base, count in factors.items()]
+def _join_factors(factors: Counter[Node]) -> Node:
+    powers = [base if count == 1 else call_node("power", base, number_node(count)) for base, count in factors.items()]
     if not powers:
-        return number(1)
-    return powers[0] if len(powers) == 1 else call("mul", *ordered(powers))
+        return number_node(1)
+    return powers[0] if len(powers) == 1 else call_node("mul", *sort_bodies(powers))
 
 
-def dressed(coefficient: Fraction, body: Node | None) -> Node:
+def apply_coefficient(coefficient: Fraction, body: Node | None) -> Node:
     """Write a multiple of a body as a tree: ``-x``, ``2 * x * y``, ``3 / x``; window times mean as the sum."""
-    value = written(coefficient)
+    value = round_to_float(coefficient)
     if body is None:
-        return number(value)
+        return number_node(value)
     if value == 1:
         return body
     if is_plain(body, "ts_mean") and abs(value) == body.window:
         total = Node("ts_sum", body.args, body.params)
-        return total if value > 0 else call("neg", total)
+        return total if value > 0 else call_node("neg", total)
     if value == -1:
-        return call("neg", body)
+        return call_node("neg", body)
     if body.op == "div":
-        return body.with_args(_times(value, body.args[0]), body.args[1])
-    return _times(value, body)
+        return body.with_args(_multiply_number(value, body.args[0]), body.args[1])
+    return _multiply_number(value, body)
 
 
 def is_plain(node: Node, op: str) -> bool:
@@ -142,26 +142,26 @@ def is_plain(node: Node, op: str) -> bool:
     return node.op == op and len(node.params) == 1
 
 
-def _times(value: float, body: Node) -> Node:
+def _multiply_number(value: float, body: Node) -> Node:
     if body.op == "number":
-        return number(value)
+        return number_node(value)
     factors = body.args if body.op == "mul" else (body,)
-    return call("mul", number(value), *factors)
+    return call_node("mul", number_node(value), *factors)
 
 
-def undressed(node: Node) -> tuple[Fraction, Node | None]:
-    """Take a canonical tree apart into its coefficient and body: the inverse of `dressed`."""
+def split_coefficient(node: Node) -> tuple[Fraction, Node | None]:
+    """Take a canonical tree apart into its coefficient and body: the inverse of `apply_coefficient`."""
     if node.op == "neg":
-        coefficient, body = undressed(node.args[0])
+        coefficient, body = split_coefficient(node.args[0])
         return -coefficient, body
     if is_plain(node, "ts_sum"):
         return Fraction(node.window), Node("ts_mean", node.args, node.params)
     if node.op == "number":
-        return exact(node.value or 0.0), None
+        return to_fraction(node.value or 0.0), None
     if node.op == "mul" and node.args[0].op == "number":
         rest = node.args[1:]
-        return exact(node.args[0].value or 0.0), rest[0] if len(rest) == 1 else node.with_args(*rest)
+        return to_fraction(node.args[0].value or 0.0), rest[0] if len(rest) == 1 else node.with_args(*rest)
     if node.op == "div":
-        coefficient, above = undressed(node.args[0])
-        return coefficient, node.with_args(above or number(1), node.args[1])
-    return ONE, node
+        coefficient, above = split_coefficient(node.args[0])
+        return coefficient, node.with_args(above or number_node(1), node.args[1])
+    return FRACTION_ONE, node

@@ -10,22 +10,22 @@ from ..language.node import walk
 from ..language.parse import parse
 from ..language.types import unit_of
 from ..operators import OPERATORS
-from ..space.sampling import WINDOWS
-from .level import Column, Levels
+from ..space.sampling import SAMPLED_WINDOWS
+from .level import Column, GrammarLevels
 from .production import Vocabulary, productions
 from .unit_class import class_of
-from .weight import Room, tree
+from .weight import LevelRoom, tree_weight
 
 Notation = Literal["ebnf", "lark"]
 FORMS: tuple[Notation, ...] = ("ebnf", "lark")
 DEPTH = 6
-DEEPEST_GRAMMAR = 12
+MAX_GRAMMAR_DEPTH = 12
 
 
 def decoding_grammar(
     fields: Collection[str],
     groups: Collection[str] = (),
-    windows: Collection[int] = WINDOWS,
+    windows: Collection[int] = SAMPLED_WINDOWS,
     *,
     depth: int = DEPTH,
     form: Notation = "ebnf",
@@ -71,7 +71,7 @@ def decoding_grammar(
     )
     chosen = [operator for name, operator in OPERATORS.items() if operators is None or name in operators]
     written = [production for operator in chosen for production in productions(operator, vocabulary)]
-    rules = Levels(columns, written, Room(depth)).grammar()
+    rules = GrammarLevels(columns, written, LevelRoom(depth)).grammar()
     return rules.ebnf() if form == "ebnf" else rules.lark()
 
 
@@ -79,7 +79,7 @@ def _column(name: str, fields: frozenset[str]) -> Column:
     """Return a column with its class; ``adv20`` reads another."""
     root = parse(name, fields=fields).root
     reads = frozenset(node.name for _, node in walk(root) if node.op == "field")
-    return Column(name, class_of(unit_of(root)), reads, tree(root, {}))
+    return Column(name, class_of(unit_of(root)), reads, tree_weight(root, {}))
 
 
 def _check(
@@ -91,8 +91,8 @@ def _check(
         raise FactorError("fields is empty: a formula reads at least one column", hint="Example: fields=('close',)")
     if wrong := [window for window in windows if window != int(window) or window < 1]:
         raise FactorError(f"windows has {wrong[0]}: a window is a whole number of rows, at least 1")
-    if not 1 <= depth <= DEEPEST_GRAMMAR:
-        raise FactorError(f"depth is {depth}: it lies between 1 and {DEEPEST_GRAMMAR}")
+    if not 1 <= depth <= MAX_GRAMMAR_DEPTH:
+        raise FactorError(f"depth is {depth}: it lies between 1 and {MAX_GRAMMAR_DEPTH}")
     if form not in FORMS:
         raise FactorError(f"form is {form!r}: it is one of {', '.join(FORMS)}")
     if unknown := sorted(set(operators or ()) - set(OPERATORS)):

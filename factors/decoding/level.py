@@ -6,32 +6,41 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
-from ..describe.render import ATOM, BOTH, COMPARISON, EITHER, POWER, PRODUCT, SIGNED, SUM
-from ..language.node import Node, group, number
+from ..describe.render import (
+    BIND_ATOM,
+    BIND_BOTH,
+    BIND_COMPARISON,
+    BIND_EITHER,
+    BIND_POWER,
+    BIND_PRODUCT,
+    BIND_SIGNED,
+    BIND_SUM,
+)
+from ..language.node import Node, group_node, number_node
 from ..operators import OPERATORS
-from .notation import ROOT, Alternative, Rules, terminal
-from .production import Part, Production
-from .unit_class import ANY, PANELS
-from .weight import Room, Weight, call_weight
+from .notation import ROOT, Alternative, GrammarRules, terminal
+from .production import Production, ProductionPart
+from .unit_class import ANY_CLASS, PANEL_CLASSES
+from .weight import LevelRoom, Weight, call_weight
 
-SIGNS = {
-    COMPARISON: "comparison", EITHER: "either", BOTH: "both", SUM: "sum", PRODUCT: "product", SIGNED: "signed",
-    POWER: "power",
+SIGN_RULE_NAMES = {
+    BIND_COMPARISON: "comparison", BIND_EITHER: "either", BIND_BOTH: "both", BIND_SUM: "sum", BIND_PRODUCT: "product", BIND_SIGNED: "signed",
+    BIND_POWER: "power",
 }  # fmt: skip
 """What is written with a sign, by how tightly it binds, loosest first."""
-STABLE, FIRM, INSIDE, HEAVY, WIDE = "stable", "firm", "inside", "heavy", "wide_"
+STABLE_FORM, FIRM_FORM, INSIDE_FORM, HEAVY_FORM, WIDE_PREFIX = "stable", "firm", "inside", "heavy", "wide_"
 """Forms of a formula: columns, and calls that cannot be 0 by algebra; these and a sum of different columns, for what
 one divides by; whatever needs parentheses; calls whose coefficients are too large for the level; and, before the name of
 another form, that form with such calls, for operators that let no coefficient out."""
 
 Form = int | str
-"""How tightly a formula must bind at least, or one of the forms above or of `SIGNS`."""
+"""How tightly a formula must bind at least, or one of the forms above or of `SIGN_RULE_NAMES`."""
 Weighted = tuple[Alternative, Weight]
 Symbol = tuple[str, Weight]
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedProduction:
     """A production at a level: the symbols of its parts, the weight of the whole, and the depth of its parts."""
 
     production: Production
@@ -51,40 +60,42 @@ class Column:
 
 
 @dataclass
-class Levels:
+class GrammarLevels:
     """Make the rules that the start needs, each once."""
 
     columns: Sequence[Column]
     productions: Sequence[Production]
-    room: Room
+    room: LevelRoom
     rules: dict[str, list[Alternative]] = field(default_factory=dict)
     symbols: dict[tuple[str, int, Form], Symbol | None] = field(default_factory=dict)
-    fitted: dict[tuple[str, int], list[Fitted]] = field(default_factory=dict)
+    fitted: dict[tuple[str, int], list[FittedProduction]] = field(default_factory=dict)
     sets: dict[tuple[str, ...], str] = field(default_factory=dict)
 
-    def grammar(self) -> Rules:
+    def grammar(self) -> GrammarRules:
         """Return the grammar of the formulas of at most the depth that there is room for."""
-        start = self.symbol(ANY, self.room.depth, COMPARISON)  # the last level has room for all: none are heavy
+        start = self.symbol(
+            ANY_CLASS, self.room.depth, BIND_COMPARISON
+        )  # the last level has room for all: none are heavy
         assert start is not None
-        return Rules({ROOT: [(start[0],)], **self.rules})
+        return GrammarRules({ROOT: [(start[0],)], **self.rules})
 
     def symbol(self, unit: str, level: int, form: Form) -> Symbol | None:
         """Return the symbol of the formulas of a class, level and form with their weight; None where there are none."""
         form = self._settled(unit, level, form)
         key = (unit, level, form)
         if key not in self.symbols:
-            name = f"{unit}_{level}_{'atom' if form == ATOM else form}"
-            if form == self._settled(unit, level, COMPARISON):
+            name = f"{unit}_{level}_{'atom' if form == BIND_ATOM else form}"
+            if form == self._settled(unit, level, BIND_COMPARISON):
                 name = f"{unit}_{level}"
             self.symbols[key] = self._defined(name, list(self._alternatives(unit, level, form)))
         return self.symbols[key]
 
     def _settled(self, unit: str, level: int, form: Form) -> Form:
         """Return the binding that is met first from `form` on, so that equal forms share a rule."""
-        if isinstance(form, str) or unit == ANY:
+        if isinstance(form, str) or unit == ANY_CLASS:
             return form
         bindings = {each.production.binding for each in self._fitted(unit, level)}
-        return min((each for each in bindings if each >= form), default=ATOM)
+        return min((each for each in bindings if each >= form), default=BIND_ATOM)
 
     def _defined(self, name: str, found: list[Weighted]) -> Symbol | None:
         if not found:
@@ -97,29 +108,29 @@ class Levels:
         return name, weight
 
     def _alternatives(self, unit: str, level: int, form: Form) -> Iterator[Weighted]:
-        if unit == ANY:
-            yield from self._these([(each, form) for each in PANELS], level)
+        if unit == ANY_CLASS:
+            yield from self._iter_symbols([(each, form) for each in PANEL_CLASSES], level)
         elif isinstance(form, int):
-            tighter = [(unit, name) for binding, name in SIGNS.items() if binding >= form]
-            yield from self._these(tighter, level)
+            tighter = [(unit, name) for binding, name in SIGN_RULE_NAMES.items() if binding >= form]
+            yield from self._iter_symbols(tighter, level)
             yield from self._atoms(unit, level)
-        elif form.startswith(WIDE):
-            tame = form.removeprefix(WIDE)
-            yield from self._these([(unit, int(tame) if tame.isdigit() else tame), (unit, HEAVY)], level)
-        elif form == HEAVY:
+        elif form.startswith(WIDE_PREFIX):
+            tame = form.removeprefix(WIDE_PREFIX)
+            yield from self._iter_symbols([(unit, int(tame) if tame.isdigit() else tame), (unit, HEAVY_FORM)], level)
+        elif form == HEAVY_FORM:
             yield from self._joined(self._heavy(unit, level))
-        elif form == INSIDE:
-            yield from self._these([(unit, name) for name in SIGNS.values()], level)
-        elif form == FIRM:
-            yield from self._these([(unit, STABLE)], level)
+        elif form == INSIDE_FORM:
+            yield from self._iter_symbols([(unit, name) for name in SIGN_RULE_NAMES.values()], level)
+        elif form == FIRM_FORM:
+            yield from self._iter_symbols([(unit, STABLE_FORM)], level)
             yield from self._gaps(unit, level)
-        elif form == STABLE:
+        elif form == STABLE_FORM:
             yield from self._columns(unit)
             yield from self._calls(unit, level, vanishes=False)
         else:
             yield from self._signs(unit, level, form)
 
-    def _these(self, wanted: Iterable[tuple[str, Form]], level: int) -> Iterator[Weighted]:
+    def _iter_symbols(self, wanted: Iterable[tuple[str, Form]], level: int) -> Iterator[Weighted]:
         """Yield the symbols of classes and forms that have any formula."""
         for unit, form in wanted:
             if symbol := self.symbol(unit, level, form):
@@ -132,9 +143,9 @@ class Levels:
             yield (self._choice(f"{unit}_field", [column.name for column in columns]),), weight
 
     def _atoms(self, unit: str, level: int) -> Iterator[Weighted]:
-        yield from self._these([(unit, STABLE)], level)
+        yield from self._iter_symbols([(unit, STABLE_FORM)], level)
         yield from self._calls(unit, level, vanishes=True)
-        if inside := self.symbol(unit, level, INSIDE):
+        if inside := self.symbol(unit, level, INSIDE_FORM):
             yield (terminal("("), inside[0], terminal(")")), inside[1]
 
     def _calls(self, unit: str, level: int, *, vanishes: bool) -> Iterator[Weighted]:
@@ -142,9 +153,9 @@ class Levels:
         fitted = [each for each in self._fitted(unit, level) if not each.production.binding]
         yield from self._joined(each for each in fitted if each.production.vanishes == vanishes)
 
-    def _joined(self, calls: Iterable[Fitted]) -> Iterator[Weighted]:
+    def _joined(self, calls: Iterable[FittedProduction]) -> Iterator[Weighted]:
         """Yield calls, those with equal parts together."""
-        same: dict[Alternative, list[Fitted]] = {}
+        same: dict[Alternative, list[FittedProduction]] = {}
         for each in calls:
             same.setdefault(each.symbols, []).append(each)
         for symbols, alike in same.items():
@@ -154,9 +165,9 @@ class Levels:
 
     def _signs(self, unit: str, level: int, form: str) -> Iterator[Weighted]:
         """Yield what is written with a sign of one binding, signs with equal sides together."""
-        same: dict[Alternative, list[Fitted]] = {}
+        same: dict[Alternative, list[FittedProduction]] = {}
         for each in self._fitted(unit, level):
-            if SIGNS.get(each.production.binding) == form:
+            if SIGN_RULE_NAMES.get(each.production.binding) == form:
                 same.setdefault(each.symbols, []).append(each)
         for symbols, written in same.items():
             space = "" if len(symbols) == 1 else " "
@@ -167,10 +178,10 @@ class Levels:
     def _gaps(self, unit: str, level: int) -> Iterator[Weighted]:
         """Yield sums of two different columns, or of calls on one of them each: never 0 by algebra."""
         columns = [column for column in self.columns if column.unit == unit]
-        signs = [each for each in self._fitted(unit, level) if _adds(each.production, unit)]
+        signs = [each for each in self._fitted(unit, level) if _is_sum(each.production, unit)]
         for one in columns if signs else ():
             others = [other for other in columns if not one.reads & other.reads]
-            sides = [self._solo(column, level - 1) for column in (one, *others)]
+            sides = [self._single_column(column, level - 1) for column in (one, *others)]
             if not others:
                 continue
             _, weight = sides[0]
@@ -181,12 +192,12 @@ class Levels:
             whole = call_weight(signs[0].production.node, [weight, other[1]])
             yield (terminal("("), sides[0][0], sign, other[0], terminal(")")), whole
 
-    def _solo(self, column: Column, level: int) -> Symbol:
+    def _single_column(self, column: Column, level: int) -> Symbol:
         """Return the symbol of a column, or of a call of its own class on it where there is room."""
         found: list[Weighted] = [((terminal(column.name),), column.weight)]
         same: dict[Alternative, list[Production]] = {}
         for each in self.productions if level > 1 else ():
-            if _keeps(each, column.unit) and self.room.holds(call_weight(each.node, [column.weight]), 2):
+            if _keeps_class(each, column.unit) and self.room.holds(call_weight(each.node, [column.weight]), 2):
                 symbols = tuple(terminal(column.name) if part.unit else self._words(part) for part in each.parts)
                 same.setdefault(symbols, []).append(each)
         for symbols, calls in same.items():
@@ -198,7 +209,7 @@ class Levels:
         assert symbol is not None
         return symbol
 
-    def _fitted(self, unit: str, level: int) -> list[Fitted]:
+    def _fitted(self, unit: str, level: int) -> list[FittedProduction]:
         """Return the productions of a class that have room at a level."""
         key = (unit, level)
         if key not in self.fitted:
@@ -206,14 +217,14 @@ class Levels:
             self.fitted[key] = [fitted for each in own for fitted in self._fits(each, level)]
         return self.fitted[key]
 
-    def _fits(self, production: Production, level: int) -> list[Fitted]:
+    def _fits(self, production: Production, level: int) -> list[FittedProduction]:
         """Return a production with parts as deep as there is room for: all of one depth, or one of them deeper."""
-        tame, wide = (self._even(production, level, name) for name in ("", WIDE))
+        tame, wide = (self._fit_even(production, level, name) for name in ("", WIDE_PREFIX))
         if tame is not None and wide is not None and wide.depth == tame.depth and wide.symbols != tame.symbols:
             return [wide]
-        return self._uneven(production, level) or [each for each in (tame,) if each is not None]
+        return self._fit_uneven(production, level) or [each for each in (tame,) if each is not None]
 
-    def _even(self, production: Production, level: int, prefix: str) -> Fitted | None:
+    def _fit_even(self, production: Production, level: int, prefix: str) -> FittedProduction | None:
         """Return a production with all its parts of the greatest depth that there is room for."""
         for base in range(level - 1, 0, -1):
             made = self._made(production, [base] * len(production.subtrees), prefix)
@@ -221,10 +232,10 @@ class Levels:
                 return made
         return None
 
-    def _uneven(self, production: Production, level: int) -> list[Fitted]:
+    def _fit_uneven(self, production: Production, level: int) -> list[FittedProduction]:
         """Return a production with one part of the level below and the others less deep, where all are too much."""
         count = len(production.subtrees)
-        found: list[Fitted] = []
+        found: list[FittedProduction] = []
         for place in range(count if count > 1 else 0):
             for base in range(level - 1, 0, -1):
                 depths = [base] * place + [level - 1] + [base] * (count - place - 1)
@@ -234,7 +245,7 @@ class Levels:
                     break
         return found
 
-    def _made(self, production: Production, depths: Sequence[int], prefix: str = "") -> Fitted | None:
+    def _made(self, production: Production, depths: Sequence[int], prefix: str = "") -> FittedProduction | None:
         """Return a production with parts of some depths; None where there are none."""
         symbols: list[str] = []
         weights: list[Weight] = []
@@ -248,12 +259,12 @@ class Levels:
                 return None
             symbols.append(found[0])
             weights.append(found[1])
-        return Fitted(production, tuple(symbols), _weight(production, weights), max(depths, default=0))
+        return FittedProduction(production, tuple(symbols), _weight(production, weights), max(depths, default=0))
 
-    def _heavy(self, unit: str, level: int) -> list[Fitted]:
+    def _heavy(self, unit: str, level: int) -> list[FittedProduction]:
         """Return the calls of a class for which there would be room at a level but for their coefficients."""
         own = [each for each in self.productions if each.result == unit and not each.binding and not each.vanishes]
-        found: list[Fitted] = []
+        found: list[FittedProduction] = []
         for production in own if level > 1 else ():
             made = self._made(production, [level - 1] * len(production.subtrees))
             fits = made is not None and self.room.holds(made.weight, level, bits=self.room.depth)
@@ -261,7 +272,7 @@ class Levels:
                 found.append(made)
         return found
 
-    def _words(self, part: Part) -> str:
+    def _words(self, part: ProductionPart) -> str:
         return self._choice("word", part.words)
 
     def _choice(self, name: str, words: Sequence[str]) -> str:
@@ -272,17 +283,17 @@ class Levels:
         if words not in self.sets:
             taken = sum(each.startswith(name) for each in self.sets.values())
             self.sets[words] = f"{name}_{taken + 1}"
-            self.rules[self.sets[words]] = [_spelled(word) for word in words]
+            self.rules[self.sets[words]] = [_word_symbols(word) for word in words]
         return self.sets[words]
 
 
-def _form(production: Production, part: Part, place: int) -> Form:
+def _form(production: Production, part: ProductionPart, place: int) -> Form:
     """Return how tightly a part must bind, as in `grammar.lark`: chains lean left, comparisons and powers do not chain."""
     if part.must_stay:
-        return FIRM
+        return FIRM_FORM
     if not production.binding:
-        return COMPARISON
-    leans_left = place == 0 and len(production.parts) == 2 and production.binding not in (COMPARISON, POWER)
+        return BIND_COMPARISON
+    leans_left = place == 0 and len(production.parts) == 2 and production.binding not in (BIND_COMPARISON, BIND_POWER)
     return production.binding if leans_left else production.binding + 1
 
 
@@ -299,22 +310,22 @@ def _weight(production: Production, weights: list[Weight]) -> Weight:
     return reduce(Weight.join, (call_weight(production.node, args) for args in every))
 
 
-def _spelled(words: str) -> Alternative:
+def _word_symbols(words: str) -> Alternative:
     """Return the symbols of a word, or of several with commas between them."""
     first, *rest = words.split(", ")
     return (terminal(first), *(symbol for word in rest for symbol in (terminal(", "), terminal(word))))
 
 
 def _leaf(word: str) -> Node:
-    return group(word) if word[0].isalpha() or word[0] == "_" else number(float(word))
+    return group_node(word) if word[0].isalpha() or word[0] == "_" else number_node(float(word))
 
 
-def _adds(production: Production, unit: str) -> bool:
+def _is_sum(production: Production, unit: str) -> bool:
     """Tell whether a production is a sum or difference of two formulas of a class."""
-    return production.binding == SUM and [part.unit for part in production.parts] == [unit, unit]
+    return production.binding == BIND_SUM and [part.unit for part in production.parts] == [unit, unit]
 
 
-def _keeps(production: Production, unit: str) -> bool:
+def _keeps_class(production: Production, unit: str) -> bool:
     """Tell whether a production is a call on one formula of a class that returns the class and is no definition."""
     own = [production.parts[place].unit for place in production.places]
     kernel = not production.binding and not OPERATORS[production.node.op].definition

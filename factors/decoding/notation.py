@@ -23,7 +23,7 @@ def is_terminal(symbol: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Rules:
+class GrammarRules:
     """A context-free grammar.
 
     Attributes

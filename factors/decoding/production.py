@@ -7,23 +7,32 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..definitions import written_out
-from ..describe.render import BINDING, POWER, render_number
+from ..definitions import expand_tree
+from ..describe.render import BIND_POWER, BINDING, render_number
 from ..engine.build import Builder
 from ..errors import ParseError
 from ..language.node import Node, walk
 from ..language.signature import Argument, Operator
 from ..language.syntax import Syntax
-from .unit_class import GROUP, Params, Taken, fragile_places, is_refused_alike, is_words, may_vanish, takes
+from .unit_class import (
+    GROUP_CLASS,
+    Params,
+    Taken,
+    fragile_places,
+    is_refused_alike,
+    is_words,
+    may_vanish,
+    operand_classes,
+)
 
-VALUES = (0.1, 0.2, 0.25, 0.5, 0.75, 0.8, 0.9, 1.0, 2.0, 3.0, 5.0, 10.0)
+NUMBER_CHOICES = (0.1, 0.2, 0.25, 0.5, 0.75, 0.8, 0.9, 1.0, 2.0, 3.0, 5.0, 10.0)
 """Numbers to choose from where a call takes one that is no window, within the bounds that it sets."""
-FEW = (0.1, 0.5, 1.0, 2.0, 3.0)
+UNBOUNDED_NUMBERS = (0.1, 0.5, 1.0, 2.0, 3.0)
 """The same for a number without bounds, with both signs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProductionPart:
     """What stands in one place of a call, or on one side of a sign.
 
     Attributes
@@ -65,14 +74,14 @@ class Production:
 
     node: Node
     head: str
-    parts: tuple[Part, ...]
+    parts: tuple[ProductionPart, ...]
     places: tuple[int, ...]
     result: str
     binding: int
     vanishes: bool
 
     @property
-    def subtrees(self) -> tuple[Part, ...]:
+    def subtrees(self) -> tuple[ProductionPart, ...]:
         """Return the parts that are formulas."""
         return tuple(part for part in self.parts if part.unit)
 
@@ -100,7 +109,7 @@ def productions(operator: Operator, vocabulary: Vocabulary) -> Iterator[Producti
     """Yield every way to write an operator; none where it cannot be used with the vocabulary."""
     numbers = [argument for argument in operator.positional if not argument.is_node]
     choices = [_words(argument, vocabulary) for argument in numbers]
-    valid = _valid(operator, tuple(choices))
+    valid = _valid_choices(operator, tuple(choices))
     if not valid or (not vocabulary.groups and any(each.kind == "group" for each in operator.nodes)):
         return
     params = [tuple(zip((each.name for each in numbers), map(float, chosen), strict=True)) for chosen in valid]
@@ -108,7 +117,7 @@ def productions(operator: Operator, vocabulary: Vocabulary) -> Iterator[Producti
     if any(is_refused_alike(operator, each) or _reads_more(operator, each, vocabulary.fields) for each in probes):
         return
     number_parts = _number_parts(valid, choices)
-    for taken, result in takes(operator, params[-1]):
+    for taken, result in operand_classes(operator, params[-1]):
         yield _production(operator, params[-1], probes, number_parts, (taken, result), vocabulary)
 
 
@@ -116,16 +125,16 @@ def _production(
     operator: Operator,
     params: Params,
     probes: tuple[Params, ...],
-    number_parts: list[Part],
+    number_parts: list[ProductionPart],
     typed: tuple[Taken, str],
     vocabulary: Vocabulary,
 ) -> Production:
     taken, result = typed
     fragile = frozenset[int]().union(*(fragile_places(operator, each) for each in probes))
-    binding = BINDING.get(operator.name, POWER) if operator.infix else 0
+    binding = BINDING.get(operator.name, BIND_POWER) if operator.infix else 0
     subtrees = iter(_part(each, place in fragile, vocabulary) for place, each in enumerate(taken))
     numbers = iter(number_parts)
-    parts: list[Part] = []
+    parts: list[ProductionPart] = []
     places: list[int] = []
     for argument in operator.positional:
         if argument.is_node:
@@ -139,10 +148,12 @@ def _production(
     return Production(node, head, tuple(parts), tuple(places), result, binding, vanishes)
 
 
-def _part(taken: str, is_fragile: bool, vocabulary: Vocabulary) -> Part:
+def _part(taken: str, is_fragile: bool, vocabulary: Vocabulary) -> ProductionPart:
     if is_words(taken):
-        return Part(words=tuple(taken.split()))
-    return Part(words=vocabulary.groups) if taken == GROUP else Part(taken, must_stay=is_fragile)
+        return ProductionPart(words=tuple(taken.split()))
+    return (
+        ProductionPart(words=vocabulary.groups) if taken == GROUP_CLASS else ProductionPart(taken, must_stay=is_fragile)
+    )
 
 
 def _words(argument: Argument, vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -152,15 +163,15 @@ def _words(argument: Argument, vocabulary: Vocabulary) -> tuple[str, ...]:
     if argument.kind == "window":
         values: Collection[float] = vocabulary.windows
     elif argument.low == float("-inf"):
-        values = (*(-each for each in reversed(FEW)), *FEW)
+        values = (*(-each for each in reversed(UNBOUNDED_NUMBERS)), *UNBOUNDED_NUMBERS)
     else:
-        values = VALUES
+        values = NUMBER_CHOICES
     fitting = [each for each in values if argument.low <= each <= argument.high]
     return tuple(render_number(each) for each in fitting if not argument.whole or each == int(each))
 
 
 @functools.cache
-def _valid(operator: Operator, choices: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+def _valid_choices(operator: Operator, choices: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
     """Return the numbers of a call that the parser takes together: ``low`` may not exceed ``high``."""
     every = itertools.product(*choices)
     return tuple(chosen for chosen in every if len(chosen) < 2 or _is_read(operator, chosen))
@@ -177,19 +188,19 @@ def _is_read(operator: Operator, chosen: tuple[str, ...]) -> bool:
     return True
 
 
-def _number_parts(valid: tuple[tuple[str, ...], ...], choices: list[tuple[str, ...]]) -> list[Part]:
+def _number_parts(valid: tuple[tuple[str, ...], ...], choices: list[tuple[str, ...]]) -> list[ProductionPart]:
     """Return one part for each number; one part for all where not every combination is valid."""
     count = 1
     for words in choices:
         count *= len(words)
     if len(valid) == count:
-        return [Part(words=words) for words in choices]
-    return [Part(words=tuple(", ".join(chosen) for chosen in valid))]
+        return [ProductionPart(words=words) for words in choices]
+    return [ProductionPart(words=tuple(", ".join(chosen) for chosen in valid))]
 
 
 def _reads_more(operator: Operator, params: Params, fields: tuple[str, ...]) -> bool:
     """Tell whether a defined operator reads a column that may not be read."""
     marks: Mapping[str, str] = {"panel": "field", "condition": "field", "group": "group"}
     args = tuple(Node(marks[each.kind], name="?") for each in operator.nodes)
-    leaves = walk(written_out(Node(operator.name, args, params)))
+    leaves = walk(expand_tree(Node(operator.name, args, params)))
     return any(node.op == "field" and node.name not in (*fields, "?") for _, node in leaves)

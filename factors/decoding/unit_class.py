@@ -9,22 +9,22 @@ import functools
 import itertools
 from collections.abc import Iterator
 
-from ..canonical.canonical import canonical
-from ..canonical.linear import BadConstant, undressed
-from ..definitions import expanded
+from ..canonical.canonical import canonical_form
+from ..canonical.linear import BadConstant, split_coefficient
+from ..definitions import expand_operator
 from ..describe.render import render_number
-from ..language.node import Node, call, field_node, group, number
+from ..language.node import Node, call_node, field_node, group_node, number_node
 from ..language.signature import Operator
-from ..language.types import BOOL, FIELD_UNITS, Unit, UnitMismatch, unit_of
+from ..language.types import BOOL_UNIT, FIELD_UNITS, Unit, UnitMismatch, unit_of
 from ..operators import OPERATORS
 
-PURE, MIXED, CONDITION, GROUP, ANY = "pure", "mixed", "condition", "group", "any"
+PURE_CLASS, MIXED_CLASS, CONDITION_CLASS, GROUP_CLASS, ANY_CLASS = "pure", "mixed", "condition", "group", "any"
 """Dimensionless; of a unit that is not followed further; true or false; a grouping; of whatever unit."""
 
 DIMENSIONS: dict[str, Unit] = {unit.name: unit for unit in FIELD_UNITS.values() if not unit.is_pure}
 """The classes of units that are followed: those of the standard fields."""
-PANELS = (*DIMENSIONS, PURE, MIXED)
-NUMBERS = (-1.0, 0.0, 0.5, 1.0, 2.0)
+PANEL_CLASSES = (*DIMENSIONS, PURE_CLASS, MIXED_CLASS)
+PLAIN_NUMBERS = (-1.0, 0.0, 0.5, 1.0, 2.0)
 """Numbers that may stand beside a formula: ``1 - x``, ``max(x, 0)``, ``-1 * x``."""
 EXPONENTS = (0.5, 2.0, 3.0)
 
@@ -35,11 +35,11 @@ Taken = tuple[str, ...]
 
 def class_of(unit: Unit) -> str:
     """Return the class of a unit."""
-    if unit == BOOL:
-        return CONDITION
+    if unit == BOOL_UNIT:
+        return CONDITION_CLASS
     if unit.is_pure:
-        return PURE
-    return next((name for name, known in DIMENSIONS.items() if known == unit), MIXED)
+        return PURE_CLASS
+    return next((name for name, known in DIMENSIONS.items() if known == unit), MIXED_CLASS)
 
 
 def is_words(taken: str) -> bool:
@@ -48,7 +48,7 @@ def is_words(taken: str) -> bool:
 
 
 @functools.cache
-def takes(operator: Operator, params: Params) -> tuple[tuple[Taken, str], ...]:
+def operand_classes(operator: Operator, params: Params) -> tuple[tuple[Taken, str], ...]:
     """Return what an operator takes, and the class that it returns for it.
 
     Parameters
@@ -69,22 +69,22 @@ def takes(operator: Operator, params: Params) -> tuple[tuple[Taken, str], ...]:
     for chosen in itertools.product(*(_classes(argument.kind) for argument in operator.nodes)):
         if result := _result(operator, params, [_examples(each) for each in chosen]):
             found[chosen] = result
-    found = _loosened(found, len(panels))
+    found = _merge_mixed(found, len(panels))
     for place in panels if len(panels) > 1 else ():
-        found |= _beside_numbers(operator, params, place)
+        found |= _classes_with_number(operator, params, place)
     if len(panels) > 1 and any(argument.kind == "condition" for argument in operator.nodes):
-        found |= _only_numbers(operator, params)
-    return tuple(_merged(found).items())
+        found |= _choice_classes(operator, params)
+    return tuple(_merge_any(found).items())
 
 
-def _beside_numbers(operator: Operator, params: Params, place: int) -> dict[Taken, str]:
+def _classes_with_number(operator: Operator, params: Params, place: int) -> dict[Taken, str]:
     """Return what an operator takes with a number in one place."""
     found: dict[Taken, str] = {}
     kinds = [(" ",) if at == place else _classes(argument.kind) for at, argument in enumerate(operator.nodes)]
     for chosen in itertools.product(*kinds):
         by_result: dict[str, list[str]] = {}
-        for value in EXPONENTS if operator.unit == "power" else NUMBERS:
-            examples = [(number(value),) if is_words(each) else _examples(each) for each in chosen]
+        for value in EXPONENTS if operator.unit == "power" else PLAIN_NUMBERS:
+            examples = [(number_node(value),) if is_words(each) else _examples(each) for each in chosen]
             result = _result(operator, params, examples)
             if result and _is_worth_writing(operator, params, place, value):
                 by_result.setdefault(result, []).append(render_number(value))
@@ -93,33 +93,38 @@ def _beside_numbers(operator: Operator, params: Params, place: int) -> dict[Take
     return found
 
 
-def _only_numbers(operator: Operator, params: Params) -> dict[Taken, str]:
+def _choice_classes(operator: Operator, params: Params) -> dict[Taken, str]:
     """Return what an operator on a condition takes with numbers in all other places: ``where(c, 1, -1)``."""
-    values = tuple(map(number, NUMBERS))
-    words = " " + " ".join(map(render_number, NUMBERS))
+    values = tuple(map(number_node, PLAIN_NUMBERS))
+    words = " " + " ".join(map(render_number, PLAIN_NUMBERS))
     chosen = tuple(words if each.kind == "panel" else _classes(each.kind)[0] for each in operator.nodes)
     result = _result(operator, params, [values if is_words(each) else _examples(each) for each in chosen])
     return {chosen: result} if result else {}
 
 
 def _classes(kind: str) -> tuple[str, ...]:
-    return {"condition": (CONDITION,), "group": (GROUP,)}.get(kind, PANELS)
+    return {"condition": (CONDITION_CLASS,), "group": (GROUP_CLASS,)}.get(kind, PANEL_CLASSES)
 
 
 @functools.cache
 def _examples(name: str) -> tuple[Node, ...]:
     """Return formulas of a class: of each kind of dimensionless unit, and of any unit for what is not followed."""
     fields = {class_of(unit): field_node(field) for field, unit in FIELD_UNITS.items()}
-    if name == GROUP:
-        return (group("sector"),)
-    if name == CONDITION:
-        return (call("lt", fields["price"], field_node("open")),)
+    if name == GROUP_CLASS:
+        return (group_node("sector"),)
+    if name == CONDITION_CLASS:
+        return (call_node("lt", fields["price"], field_node("open")),)
     if name in DIMENSIONS:
         return (fields[name],)
-    pure = (fields[PURE], field_node("own"), call("rank", fields[PURE]), call("sign", fields[PURE]))
-    if name == PURE:
+    pure = (
+        fields[PURE_CLASS],
+        field_node("own"),
+        call_node("rank", fields[PURE_CLASS]),
+        call_node("sign", fields[PURE_CLASS]),
+    )
+    if name == PURE_CLASS:
         return pure
-    odd = (call("mul", *[fields["price"]] * 3), call("div", fields["volume"], fields["price"]))
+    odd = (call_node("mul", *[fields["price"]] * 3), call_node("div", fields["volume"], fields["price"]))
     return (*odd, *(fields[each] for each in DIMENSIONS), pure[0], pure[-1])
 
 
@@ -131,24 +136,24 @@ def _result(operator: Operator, params: Params, examples: list[tuple[Node, ...]]
             results.add(class_of(unit_of(Node(operator.name, args, params))))
         except UnitMismatch:
             return ""
-    if CONDITION in results:
-        return CONDITION if len(results) == 1 else ""
-    return results.pop() if len(results) == 1 else MIXED
+    if CONDITION_CLASS in results:
+        return CONDITION_CLASS if len(results) == 1 else ""
+    return results.pop() if len(results) == 1 else MIXED_CLASS
 
 
 def _is_worth_writing(operator: Operator, params: Params, place: int, value: float) -> bool:
     """Tell whether a number beside a formula is allowed and does something: not ``x / 0``, ``x * 1`` or ``x ** 1``."""
     if not _is_usual(operator, place, value):
         return False
-    args = _with(_distinct(operator), place, number(value))
+    args = _replace_argument(_distinct_examples(operator), place, number_node(value))
     try:
-        own = canonical(Node(operator.name, args, params))
+        own = canonical_form(Node(operator.name, args, params))
         for other in _panels(operator):
             if other != place:
-                canonical(Node(operator.name, _with(args, other, _nothing("x")), params))
+                canonical_form(Node(operator.name, _replace_argument(args, other, _zero_formula("x")), params))
     except BadConstant:
         return False
-    return own not in args and undressed(own)[0] != 0 and undressed(own)[1] is not None
+    return own not in args and split_coefficient(own)[0] != 0 and split_coefficient(own)[1] is not None
 
 
 def _is_usual(operator: Operator, place: int, value: float) -> bool:
@@ -160,26 +165,26 @@ def _is_usual(operator: Operator, place: int, value: float) -> bool:
     return value >= 0 and not (operator.symmetric and not operator.infix and place == 0)
 
 
-def _loosened(found: dict[Taken, str], panels: int) -> dict[Taken, str]:
-    """Write one entry for all that return `MIXED`, where no class is refused: whatever is returned may be called that."""
-    mixed = [taken for taken, result in found.items() if result == MIXED]
-    if len(mixed) < 2 or len(found) < len(PANELS) ** panels:
+def _merge_mixed(found: dict[Taken, str], panels: int) -> dict[Taken, str]:
+    """Write one entry for all that return `MIXED_CLASS`, where no class is refused: whatever is returned may be called that."""
+    mixed = [taken for taken, result in found.items() if result == MIXED_CLASS]
+    if len(mixed) < 2 or len(found) < len(PANEL_CLASSES) ** panels:
         return found
-    kept = {taken: result for taken, result in found.items() if result != MIXED}
-    return kept | {tuple(ANY if each in PANELS else each for each in mixed[0]): MIXED}
+    kept = {taken: result for taken, result in found.items() if result != MIXED_CLASS}
+    return kept | {tuple(ANY_CLASS if each in PANEL_CLASSES else each for each in mixed[0]): MIXED_CLASS}
 
 
-def _merged(found: dict[Taken, str]) -> dict[Taken, str]:
-    """Write one entry with `ANY` for entries that differ in one place only and hold every class there."""
+def _merge_any(found: dict[Taken, str]) -> dict[Taken, str]:
+    """Write one entry with `ANY_CLASS` for entries that differ in one place only and hold every class there."""
     for place in range(max(map(len, found), default=0)):
         by_rest: dict[tuple[Taken, Taken, str], set[str]] = {}
         for taken, result in found.items():
             by_rest.setdefault((taken[:place], taken[place + 1 :], result), set()).add(taken[place])
         for (before, after, result), classes in by_rest.items():
-            if classes >= set(PANELS):
-                for each in PANELS:
+            if classes >= set(PANEL_CLASSES):
+                for each in PANEL_CLASSES:
                     del found[(*before, each, *after)]
-                found[(*before, ANY, *after)] = result
+                found[(*before, ANY_CLASS, *after)] = result
     return found
 
 
@@ -187,24 +192,24 @@ def _panels(operator: Operator) -> list[int]:
     return [place for place, argument in enumerate(operator.nodes) if argument.kind == "panel"]
 
 
-def _distinct(operator: Operator) -> tuple[Node, ...]:
+def _distinct_examples(operator: Operator) -> tuple[Node, ...]:
     """Return an example for each place, different columns for panels."""
-    kinds = {"condition": _examples(CONDITION)[0], "group": _examples(GROUP)[0]}
+    kinds = {"condition": _examples(CONDITION_CLASS)[0], "group": _examples(GROUP_CLASS)[0]}
     return tuple(kinds.get(each.kind, field_node(f"x{place}")) for place, each in enumerate(operator.nodes))
 
 
-def _with(args: tuple[Node, ...] | list[Node], place: int, new: Node) -> tuple[Node, ...]:
+def _replace_argument(args: tuple[Node, ...] | list[Node], place: int, new: Node) -> tuple[Node, ...]:
     return (*args[:place], new, *args[place + 1 :])
 
 
-def _nothing(name: str) -> Node:
+def _zero_formula(name: str) -> Node:
     """Return a formula that is 0 by algebra."""
-    return call("sub", field_node(name), field_node(name))
+    return call_node("sub", field_node(name), field_node(name))
 
 
 def _divides_by_zero(node: Node) -> bool:
     try:
-        canonical(node)
+        canonical_form(node)
     except BadConstant:
         return True
     return False
@@ -213,21 +218,23 @@ def _divides_by_zero(node: Node) -> bool:
 @functools.cache
 def fragile_places(operator: Operator, params: Params) -> frozenset[int]:
     """Return the places in which a formula that is 0 by algebra is refused: what one divides by."""
-    args = _distinct(operator)
+    args = _distinct_examples(operator)
     return frozenset(
         place
         for place in _panels(operator)
-        if _divides_by_zero(Node(operator.name, _with(args, place, _nothing("x")), params))
+        if _divides_by_zero(Node(operator.name, _replace_argument(args, place, _zero_formula("x")), params))
     )
 
 
 @functools.cache
 def may_vanish(operator: Operator, params: Params) -> bool:
     """Tell whether a call can be 0 by algebra, as a difference of its arguments can."""
-    node = Node(operator.name, _distinct(operator), params)
-    if operator.definition and _is_loose(expanded(node)):
+    node = Node(operator.name, _distinct_examples(operator), params)
+    if operator.definition and _is_loose(expand_operator(node)):
         return True
-    return any(_divides_by_zero(call("div", field_node("y"), each)) for each in _alike(operator, params))
+    return any(
+        _divides_by_zero(call_node("div", field_node("y"), each)) for each in _equal_argument_calls(operator, params)
+    )
 
 
 def _is_loose(node: Node) -> bool:
@@ -243,12 +250,12 @@ def _is_loose(node: Node) -> bool:
 @functools.cache
 def is_refused_alike(operator: Operator, params: Params) -> bool:
     """Tell whether an operator divides by zero when its arguments are alike, which a grammar cannot forbid."""
-    return any(_divides_by_zero(node) for node in _alike(operator, params))
+    return any(_divides_by_zero(node) for node in _equal_argument_calls(operator, params))
 
 
-def _alike(operator: Operator, params: Params) -> Iterator[Node]:
+def _equal_argument_calls(operator: Operator, params: Params) -> Iterator[Node]:
     """Yield calls whose panels are equal, or are something that the operator may make of itself."""
-    args, panels = _distinct(operator), _panels(operator)
+    args, panels = _distinct_examples(operator), _panels(operator)
     single = [each for each in OPERATORS.values() if [argument.kind for argument in each.positional] == ["panel"]]
     for inner in (field_node("x"), *(Node(each.name, (field_node("x"),)) for each in single)):
         same = tuple(inner if place in panels else arg for place, arg in enumerate(args))

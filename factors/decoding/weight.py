@@ -7,29 +7,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..canonical.canonical import canonical
-from ..canonical.linear import exact, undressed
-from ..definitions import expanded
+from ..canonical.canonical import canonical_form
+from ..canonical.linear import split_coefficient, to_fraction
+from ..definitions import expand_operator
 from ..describe.render import render_number, render_parameter
-from ..language.node import Node, field_node, group
-from ..language.parse import LARGEST_SIZE
+from ..language.node import Node, field_node, group_node
+from ..language.parse import MAX_NODES
 from ..language.signature import Operator
-from ..language.syntax import DEEPEST, LONGEST
+from ..language.syntax import MAX_FORMULA_CHARS, MAX_FORMULA_DEPTH
 from ..operators import OPERATORS
 
-GROWTH = 3
+CANONICAL_GROWTH = 3
 """The canonical form may turn each node into three: a factor and its product, or an exponent and its power."""
-COEFFICIENT = 23
+COEFFICIENT_CHARS = 23
 """Characters of a coefficient of 12 digits in the canonical form, with its sign, exponent and parentheses."""
-OPERATOR = 80
+OPERATOR_CHARS = 80
 """Characters that are kept for an operator around two arguments of the level below."""
-PUNCTUATION = 3
+PUNCTUATION_CHARS = 3
 """Characters around an operator or an argument: parentheses, commas, spaces, a minus."""
-SLACK = 6
+NUMBER_SLACK_CHARS = 6
 """Characters that a number of a call may take beyond those of its largest value, with its comma."""
-FULL = 6
+FULL_LEVEL = 6
 """The level from which on there is no more room than below."""
-ABOVE, BELOW = 33, 16
+MAX_NUMERATOR_BITS, MAX_DENOMINATOR_BITS = 33, 16
 """Bits that a coefficient may have (see `Weight`). Constants lie between 1e-15 and 1e15, which is 49.8 bits either way,
 and a sum is written with its coefficients over that of its first term: at most ``2 ** (ABOVE + BELOW)``."""
 
@@ -70,7 +70,7 @@ class Weight:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class LevelRoom:
     """How much may stand at each level of a grammar.
 
     A level has twice the room of the one below, so that two arguments of the level below fit, whatever they are; the
@@ -86,34 +86,34 @@ class Room:
 
     def holds(self, weight: Weight, level: int, bits: int = 0) -> bool:
         """Tell whether a formula of a weight may stand at a level, 1 for leaves, with coefficients of level `bits`."""
-        share, bit_share = (2.0 ** min(each - min(self.depth, FULL), 0) for each in (level, bits or level))
+        share, bit_share = (2.0 ** min(each - min(self.depth, FULL_LEVEL), 0) for each in (level, bits or level))
         return (
-            weight.nodes <= min(2**level - 1, LARGEST_SIZE // GROWTH)
-            and weight.levels <= DEEPEST // GROWTH
-            and weight.chars <= (LONGEST + OPERATOR) * share - OPERATOR
-            and weight.above <= (ABOVE + 1) * bit_share - 1
-            and weight.below <= BELOW * bit_share
+            weight.nodes <= min(2**level - 1, MAX_NODES // CANONICAL_GROWTH)
+            and weight.levels <= MAX_FORMULA_DEPTH // CANONICAL_GROWTH
+            and weight.chars <= (MAX_FORMULA_CHARS + OPERATOR_CHARS) * share - OPERATOR_CHARS
+            and weight.above <= (MAX_NUMERATOR_BITS + 1) * bit_share - 1
+            and weight.below <= MAX_DENOMINATOR_BITS * bit_share
         )
 
 
-def leaf(node: Node) -> Weight:
+def leaf_weight(node: Node) -> Weight:
     """Return the weight of a column, a grouping or a number."""
     if node.op != "number":
         return Weight(1, 1, len(node.name))
-    value = abs(exact(node.value or 0.0)) or Fraction(1)
+    value = abs(to_fraction(node.value or 0.0)) or Fraction(1)
     return Weight(
         1, 1, len(render_number(node.value or 0.0)) + 1, math.log2(value.numerator), math.log2(value.denominator)
     )
 
 
-def tree(node: Node, given: Mapping[str, Weight]) -> Weight:
+def tree_weight(node: Node, given: Mapping[str, Weight]) -> Weight:
     """Return the weight of a tree, written out; leaves whose names are in `given` stand for formulas of that weight."""
-    node = expanded(node)
+    node = expand_operator(node)
     if node.op == "field" and node.name in given:
         return given[node.name]
     if node.is_leaf:
-        return leaf(node)
-    args = [tree(arg, given) for arg in node.args]
+        return leaf_weight(node)
+    args = [tree_weight(arg, given) for arg in node.args]
     above, below = _bits(node, args)
     return Weight(
         1 + sum(arg.nodes for arg in args),
@@ -128,7 +128,7 @@ def call_weight(node: Node, args: Sequence[Weight | Node]) -> Weight:
     """Return the weight of an operator's node on other arguments: leaves, or formulas of known weights."""
     given = {f"{place}": arg for place, arg in enumerate(args) if isinstance(arg, Weight)}
     nodes = [arg if isinstance(arg, Node) else field_node(f"{place}") for place, arg in enumerate(args)]
-    return tree(node.with_args(*nodes), given)
+    return tree_weight(node.with_args(*nodes), given)
 
 
 def _overhead(node: Node, args: Sequence[Weight]) -> int:
@@ -136,11 +136,11 @@ def _overhead(node: Node, args: Sequence[Weight]) -> int:
     operator = OPERATORS[node.op]
     numbers = {argument.name: argument for argument in operator.numbers}
     keywords = sum(len(name) + 1 for name, _ in node.params if numbers[name].keyword)
-    words = sum(len(render_parameter(numbers[name], value)) + SLACK for name, value in node.params)
+    words = sum(len(render_parameter(numbers[name], value)) + NUMBER_SLACK_CHARS for name, value in node.params)
     carriers = sum(not arg.holds_back for arg in args)
     if operator.unit == "common" and carriers:
         carriers = len(args)
-    return len(operator.name) + words + keywords + PUNCTUATION * (1 + len(args)) + COEFFICIENT * carriers
+    return len(operator.name) + words + keywords + PUNCTUATION_CHARS * (1 + len(args)) + COEFFICIENT_CHARS * carriers
 
 
 def _bits(node: Node, args: Sequence[Weight]) -> tuple[float, float]:
@@ -151,12 +151,12 @@ def _bits(node: Node, args: Sequence[Weight]) -> tuple[float, float]:
     above, below = _own_bits(node.with_args(*_leaves(operator)))
     for rule, arg in zip(_scaling(operator, node), args, strict=False):
         up, down = (arg.below, arg.above + arg.below) if rule == "inverse" else (arg.above, arg.below)
-        times = rule if isinstance(rule, int) else PASSES.get(rule, 0)
+        times = rule if isinstance(rule, int) else SCALING_POWERS.get(rule, 0)
         above, below = above + times * up, below + times * down
     return above, below
 
 
-PASSES = {"linear": 1, "absolute": 1, "mirror": 1, "inverse": 1, "square": 2}
+SCALING_POWERS = {"linear": 1, "absolute": 1, "mirror": 1, "inverse": 1, "square": 2}
 """How often the factor of an argument comes out of an operator; see `Operator.scaling`."""
 
 
@@ -174,7 +174,11 @@ def _leaves(operator: Operator) -> list[Node]:
     """Return one column for each panel argument."""
     condition = Node("lt", (field_node("open"), field_node("close")))
     return [
-        group("sector") if each.kind == "group" else condition if each.kind == "condition" else field_node(f"x{place}")
+        group_node("sector")
+        if each.kind == "group"
+        else condition
+        if each.kind == "condition"
+        else field_node(f"x{place}")
         for place, each in enumerate(operator.nodes)
     ]
 
@@ -183,5 +187,5 @@ def _own_bits(node: Node) -> tuple[float, float]:
     """Return the bits of the coefficient that an operator makes by itself: a sum is the window times a mean."""
     if OPERATORS[node.op].infix:
         return 0.0, 0.0
-    coefficient = abs(undressed(canonical(node))[0]) or Fraction(1)
+    coefficient = abs(split_coefficient(canonical_form(node))[0]) or Fraction(1)
     return math.log2(coefficient.numerator), math.log2(coefficient.denominator)

@@ -24,7 +24,7 @@ FIELD_WORDS: Mapping[str, str] = MappingProxyType(
         "cap": "market value",
     }
 )
-LONGEST_TOLD = 200
+MAX_EQUIVALENT_CHARS = 200
 UNITS: Mapping[str, str] = MappingProxyType(
     {
         "bool": "a condition",
@@ -52,34 +52,34 @@ def explain(expression: Expression | str) -> str:
     """
     known = parse(expression) if isinstance(expression, str) else expression
     if known.code:
-        return _of_code(known)
-    words = in_words(known.root)
+        return _explain_code(known)
+    words = describe_tree(known.root)
     days = "today only" if known.warmup == 0 else f"{known.warmup + 1} days"
     words = re.sub(r"\b1 days\b", "1 day", words)
-    return f"{words[0].upper()}{words[1:]}. It is {unit_in_words(known.unit)} and needs {days}."
+    return f"{words[0].upper()}{words[1:]}. It is {describe_unit(known.unit)} and needs {days}."
 
 
-def _of_code(expression: Expression) -> str:
+def _explain_code(expression: Expression) -> str:
     """Say of code what it reads, and what it amounts to in the language where that is short."""
     told = render(expression.root)
-    amounts = f" It amounts to {told}." if "py." not in told and len(told) <= LONGEST_TOLD else ""
+    amounts = f" It amounts to {told}." if "py." not in told and len(told) <= MAX_EQUIVALENT_CHARS else ""
     return f"Python code that reads {', '.join(sorted(expression.fields))}.{amounts}"
 
 
-def unit_in_words(unit: str) -> str:
+def describe_unit(unit: str) -> str:
     """Return the name of a unit so that "It is" can stand before it: a ratio, in units of price."""
     return UNITS.get(unit, f"in units of {unit}")
 
 
-def in_words(node: Node) -> str:
+def describe_tree(node: Node) -> str:
     """Return a tree in words, without a capital or a full stop; a last change of sign comes last."""
     if node.op == "neg" and not node.args[0].is_leaf:
-        return f"{in_words(node.args[0])}, times -1"
+        return f"{describe_tree(node.args[0])}, times -1"
     if node.op == "mul" and len(node.args) == 2:
         numbers = [arg for arg in node.args if arg.op == "number"]
         others = [arg for arg in node.args if arg.op != "number"]
         if len(numbers) == 1 and not others[0].is_leaf:
-            return f"{in_words(others[0])}, times {_words(numbers[0])}"
+            return f"{describe_tree(others[0])}, times {_words(numbers[0])}"
     return _words(node)
 
 
@@ -96,11 +96,11 @@ def _words(node: Node) -> str:
         many = place + 1 == len(operator.nodes) and operator.takes_many
         ends = operator.words.endswith(f"{{{argument.name}}}")
         given = node.args[place:] if many else node.args[place : place + 1]
-        values[argument.name] = " and ".join(_inner(arg, last=ends) for arg in given)
+        values[argument.name] = " and ".join(_inner_words(arg, last=ends) for arg in given)
     return operator.words.format(**values) + _keywords(node)
 
 
-def _inner(node: Node, last: bool = False) -> str:
+def _inner_words(node: Node, last: bool = False) -> str:
     """Return the words of an argument, in parentheses where they would run together with what surrounds them."""
     words = _words(node)
     if node.is_leaf:
@@ -113,13 +113,13 @@ def _chain(node: Node) -> str:
     """Return the words of a long sum, product, maximum, minimum or chain of conditions."""
     if node.op in ("max", "min"):
         kind = "largest" if node.op == "max" else "smallest"
-        return f"the {kind} of {', '.join(_inner(arg) for arg in node.args)}"
+        return f"the {kind} of {', '.join(_inner_words(arg) for arg in node.args)}"
     if node.op != "add":
         joint = {"mul": " times ", "and": " and ", "or": " or "}[node.op]
-        return joint.join(_inner(arg) for arg in node.args)
-    words = _inner(node.args[0])
+        return joint.join(_inner_words(arg) for arg in node.args)
+    words = _inner_words(node.args[0])
     for arg in node.args[1:]:
-        words += f" minus {_inner(arg.args[0])}" if arg.op == "neg" else f" plus {_inner(arg)}"
+        words += f" minus {_inner_words(arg.args[0])}" if arg.op == "neg" else f" plus {_inner_words(arg)}"
     return words
 
 

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ..definitions import written_out
-from ..dialects import NAMES, dialect_named, write_foreign
-from ..dialects.registry import OWN
+from ..definitions import expand_tree
+from ..dialects import DIALECT_NAMES, find_dialect, write_foreign
+from ..dialects.registry import OWN_DIALECT
 from ..errors import ParseError
 from ..language.expression import Expression
-from ..language.fields import GROUPS
+from ..language.fields import STANDARD_GROUPS
 from ..language.node import Node, walk
 from ..language.parse import parse
 from ..language.types import FIELD_UNITS
 from ..operators import OPERATORS
-from .explain import FIELD_WORDS, explain, operators_used, unit_in_words
+from .explain import FIELD_WORDS, describe_unit, explain, operators_used
 from .render import render
 
 Facts = dict[str, Any]
-Names = Collection[str] | None
+OptionalNames = Collection[str] | None
 
-UNREAD: Mapping[str, None] = dict.fromkeys(("canonical", "id", "type", "interval", "warmup", "size"))
+UNREAD_FACTS: Mapping[str, None] = dict.fromkeys(("canonical", "id", "type", "interval", "warmup", "size"))
 
 
-def checked(text: str, *, fields: Names = None, groups: Names = None, dialect: str = OWN) -> Facts:
+def check_formula(
+    text: str, *, fields: OptionalNames = None, groups: OptionalNames = None, dialect: str = OWN_DIALECT
+) -> Facts:
     """Read a formula and return what it is, or everything that is wrong with it.
 
     Parameters
@@ -45,19 +47,19 @@ def checked(text: str, *, fields: Names = None, groups: Names = None, dialect: s
     ParseError
         Where there is no such dialect; a formula that is refused is an answer.
     """
-    known_dialect(dialect)
+    require_dialect(dialect)
     found: Facts = {"ok": True, "text": text, "dialect": dialect}
     try:
-        return found | facts_of(parse(text, fields=fields, groups=groups, dialect=dialect))
+        return found | formula_facts(parse(text, fields=fields, groups=groups, dialect=dialect))
     except ParseError as error:
         errors = [mistake.lesson() for mistake in error.mistakes]
-        if dialect == OWN and error.stage == "parse" and (elsewhere := _readable(text, fields, groups)):
+        if dialect == OWN_DIALECT and error.stage == "parse" and (elsewhere := _suggest_dialects(text, fields, groups)):
             errors[0]["hint"] = f"{error.hint} {elsewhere}".strip()
-        return found | {"ok": False, **UNREAD, "errors": errors, "warnings": []}
+        return found | {"ok": False, **UNREAD_FACTS, "errors": errors, "warnings": []}
 
 
-def facts_of(expression: Expression) -> Facts:
-    """Return what a formula is that was read; see `checked`. Of code also what it ``amounts_to`` in the language."""
+def formula_facts(expression: Expression) -> Facts:
+    """Return what a formula is that was read; see `check_formula`. Of code also what it ``amounts_to`` in the language."""
     amounts = {"amounts_to": render(expression.root)} if expression.code else {}
     return {
         "canonical": expression.canonical_text,
@@ -72,31 +74,33 @@ def facts_of(expression: Expression) -> Facts:
     }
 
 
-def explained(expression: Expression) -> Facts:
+def explain_formula(expression: Expression) -> Facts:
     """Return a formula in plain words, with its unit, days, fields, operators and cost.
 
     Returns
     -------
     dict
-        What `facts_of` has, and ``text``, ``alphaloom`` (the formula in our language, as written), ``explained``,
-        ``unit`` (in words), ``depth``, ``constants``, ``fields``, ``operators`` (of both name and meaning) and ``cost``.
+        What `formula_facts` has, and ``text``, ``alphaloom`` (the formula in our language, as written), ``explain_formula``,
+        ``unit`` (in words), ``depth``, ``constants``, ``fields``, ``operators`` (of both name and meaning) and ``estimate_cost``.
     """
     return {
         "ok": True,
         "text": expression.text,
         "alphaloom": render(expression.root),
         "explained": explain(expression),
-        **facts_of(expression),
-        "unit": unit_in_words(expression.unit),
+        **formula_facts(expression),
+        "unit": describe_unit(expression.unit),
         "depth": expression.depth,
         "constants": expression.constants,
         "fields": [_field(name) for name in sorted(expression.fields)],
         "operators": [_operator(name) for name in operators_used(expression.root) if name in OPERATORS],
-        "cost": cost(expression),
+        "cost": estimate_cost(expression),
     }
 
 
-def translated(text: str, source: str, target: str, *, fields: Names = None, groups: Names = None) -> Facts:
+def translate_formula(
+    text: str, source: str, target: str, *, fields: OptionalNames = None, groups: OptionalNames = None
+) -> Facts:
     """Carry a formula from one language to another and return it with notes on what differs, or why it cannot be.
 
     Returns
@@ -109,14 +113,14 @@ def translated(text: str, source: str, target: str, *, fields: Names = None, gro
     ParseError
         Where there is no such dialect; a formula that is refused is an answer.
     """
-    known_dialect(source)
-    known_dialect(target)
+    require_dialect(source)
+    require_dialect(target)
     found: Facts = {"ok": True, "text": text, "from": source, "to": target}
     try:
         known = parse(text, fields=fields, groups=groups, dialect=source)
-        if target == OWN:
+        if target == OWN_DIALECT:
             text = render(known.root)
-            notes = [*known.warnings, *_unreadable(text, fields, groups, source)]
+            notes = [*known.warnings, *_describe_unreadable(text, fields, groups, source)]
             return found | {"translation": text, "notes": notes, "errors": []}
         written = write_foreign(known.root, target)
     except ParseError as error:
@@ -126,7 +130,7 @@ def translated(text: str, source: str, target: str, *, fields: Names = None, gro
     return found | {"translation": written.text, "notes": notes, "errors": []}
 
 
-def cost(expression: Expression) -> Facts:
+def estimate_cost(expression: Expression) -> Facts:
     """Estimate what a formula takes to compute, every distinct subtree once.
 
     Returns
@@ -135,7 +139,7 @@ def cost(expression: Expression) -> Facts:
         ``ns_per_cell`` and ``ms_per_million_cells`` of one core, and ``estimate``, always true: the sum of what each
         operator takes at a window of 20, in a large panel, with nothing in the cache.
     """
-    steps = {node for _, node in walk(written_out(expression.canonical)) if not node.is_leaf}
+    steps = {node for _, node in walk(expand_tree(expression.canonical)) if not node.is_leaf}
     each = round(sum(map(_cost, steps)), 1)
     return {"ns_per_cell": each, "ms_per_million_cells": each, "estimate": True}
 
@@ -147,21 +151,21 @@ def _cost(node: Node) -> float:
     return operator.compute.cost * pairs if operator.compute else 0.0
 
 
-def known_dialect(name: str) -> None:
+def require_dialect(name: str) -> None:
     """Refuse the name of a dialect that there is not; ParseError lists those that there are."""
-    if name != OWN:
-        dialect_named(name)
+    if name != OWN_DIALECT:
+        find_dialect(name)
 
 
-def _readable(text: str, fields: Names, groups: Names) -> str:
+def _suggest_dialects(text: str, fields: OptionalNames, groups: OptionalNames) -> str:
     """Say in which other languages a text can be read, if in any."""
-    found = [name for name in NAMES if name != OWN and _reads(text, fields, groups, name)]
+    found = [name for name in DIALECT_NAMES if name != OWN_DIALECT and _is_readable(text, fields, groups, name)]
     if not found:
         return ""
     return f"It can be read as {' or '.join(found)}: check it as that dialect."
 
 
-def _unreadable(text: str, fields: Names, groups: Names, source: str) -> list[str]:
+def _describe_unreadable(text: str, fields: OptionalNames, groups: OptionalNames, source: str) -> list[str]:
     """Say that our language refuses what it translated: units of a foreign formula may disagree, ours may not."""
     try:
         parse(text, fields=fields, groups=groups)
@@ -172,7 +176,7 @@ def _unreadable(text: str, fields: Names, groups: Names, source: str) -> list[st
     return []
 
 
-def _reads(text: str, fields: Names, groups: Names, dialect: str) -> bool:
+def _is_readable(text: str, fields: OptionalNames, groups: OptionalNames, dialect: str) -> bool:
     try:
         parse(text, fields=fields, groups=groups, dialect=dialect)
     except ParseError:
@@ -181,10 +185,10 @@ def _reads(text: str, fields: Names, groups: Names, dialect: str) -> bool:
 
 
 def _field(name: str) -> Facts:
-    if name in GROUPS:
+    if name in STANDARD_GROUPS:
         return {"name": name, "meaning": f"the {name} of each name", "unit": "a grouping"}
     unit = FIELD_UNITS[name].name if name in FIELD_UNITS else "ratio"
-    return {"name": name, "meaning": FIELD_WORDS.get(name, name), "unit": unit_in_words(unit)}
+    return {"name": name, "meaning": FIELD_WORDS.get(name, name), "unit": describe_unit(unit)}
 
 
 def _operator(name: str) -> Facts:

@@ -11,11 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ..dialects import NAMES, dialect_named
-from ..dialects.registry import OWN
+from ..dialects import DIALECT_NAMES, find_dialect
+from ..dialects.registry import OWN_DIALECT
 from ..dialects.rule import ARROWS
-from ..errors import UnknownOperator, nearest
-from ..language.fields import FIELDS
+from ..errors import UnknownOperator, nearest_name
+from ..language.fields import STANDARD_FIELDS
 from ..language.signature import NAN_NOTES, Argument, Operator
 from ..language.types import FIELD_UNITS
 from ..operators import OPERATORS
@@ -23,7 +23,7 @@ from .render import render_number
 
 Facts = dict[str, Any]
 
-PAGE = Path(__file__).with_name("OPERATORS.md")
+OPERATORS_PAGE = Path(__file__).with_name("OPERATORS.md")
 
 FIELD_MEANINGS: Mapping[str, str] = MappingProxyType(
     {
@@ -63,7 +63,7 @@ UNIT_WORDS: Mapping[str, str] = MappingProxyType(
 """What comes of the units of the arguments, by the name of the rule in `types.RULES`."""
 
 
-def operator_named(name: str) -> Operator:
+def find_operator(name: str) -> Operator:
     """Return an operator by its name or its symbol.
 
     Raises
@@ -74,14 +74,14 @@ def operator_named(name: str) -> Operator:
     symbols = {operator.infix: operator for operator in OPERATORS.values() if operator.infix}
     found = OPERATORS.get(name) or symbols.get(name) or OPERATORS.get(name.lower())
     if found is None:
-        guess = nearest(name, OPERATORS)
+        guess = nearest_name(name, OPERATORS)
         meant = f"Did you mean {guess}? " if guess else ""
         message = f"there is no operator '{name}'"
         raise UnknownOperator(message, field="NAME", got=name, hint=f"{meant}Without a name, all of them are listed.")
     return found
 
 
-def described(operator: Operator) -> Facts:
+def operator_facts(operator: Operator) -> Facts:
     """Return everything that is known of an operator.
 
     Returns
@@ -89,10 +89,10 @@ def described(operator: Operator) -> Facts:
     dict
         ``name``, ``family``, ``signature``, ``symbol``, ``meaning``, ``arguments`` (each with ``name``, ``takes`` and
         ``default``), ``nan``, ``unit``, ``example``, ``definition``, ``ns_per_cell`` (an estimate, at a window of 20;
-        None where it is defined by others) and ``elsewhere`` (how other languages write it).
+        None where it is defined by others) and ``foreign_spellings`` (how other languages write it).
     """
     return {
-        **listed(operator),
+        **summarise_operator(operator),
         "family": operator.family,
         "symbol": operator.infix,
         "arguments": [_argument(argument) for argument in operator.arguments],
@@ -101,7 +101,7 @@ def described(operator: Operator) -> Facts:
         "example": operator.example,
         "definition": operator.definition,
         "ns_per_cell": operator.compute.cost if operator.compute else None,
-        "elsewhere": elsewhere(operator),
+        "elsewhere": foreign_spellings(operator),
     }
 
 
@@ -112,7 +112,7 @@ def _unit_words(operator: Operator) -> str:
     return re.sub(r"\bx\b", first, UNIT_WORDS[operator.unit])
 
 
-def listed(operator: Operator) -> Facts:
+def summarise_operator(operator: Operator) -> Facts:
     """Return the name, signature and meaning of an operator."""
     return {"name": operator.name, "signature": operator.signature, "meaning": operator.summary}
 
@@ -125,13 +125,13 @@ def families() -> dict[str, list[Operator]]:
     return found
 
 
-def elsewhere(operator: Operator) -> list[Facts]:
+def foreign_spellings(operator: Operator) -> list[Facts]:
     """Return how other languages write an operator: the language, its way, ours, and what differs."""
-    return [found for name in NAMES if name != OWN for found in _spellings(name, operator.name)]
+    return [found for name in DIALECT_NAMES if name != OWN_DIALECT for found in _spellings(name, operator.name)]
 
 
 def _spellings(dialect: str, operator: str) -> Iterable[Facts]:
-    for line in dialect_named(dialect).rules.splitlines():
+    for line in find_dialect(dialect).rules.splitlines():
         bare, _, note = line.partition(" # ")
         parts = re.split(rf"\s(?:{'|'.join(map(re.escape, ARROWS))})\s", bare.strip())
         if len(parts) == 2 and not bare.startswith("#") and _is_call_of(operator, parts[1]):
@@ -152,10 +152,10 @@ def _is_call_of(operator: str, text: str) -> bool:
 
 def _argument(argument: Argument) -> Facts:
     known = argument.text.partition("=")[2] or None
-    return {"name": argument.name, "takes": _takes(argument), "default": known}
+    return {"name": argument.name, "takes": _describe_argument(argument), "default": known}
 
 
-def _takes(argument: Argument) -> str:
+def _describe_argument(argument: Argument) -> str:
     """Say what may stand in the place of an argument."""
     fixed = {"panel": "an expression", "condition": "a condition", "group": "a grouping, such as sector"}
     if argument.kind in fixed:
@@ -174,7 +174,7 @@ def page() -> str:
 
 
 def _opening() -> str:
-    fields = "\n".join(f"| `{name}` | {FIELD_MEANINGS[name]} | {FIELD_UNITS[name].name} |" for name in FIELDS)
+    fields = "\n".join(f"| `{name}` | {FIELD_MEANINGS[name]} | {FIELD_UNITS[name].name} |" for name in STANDARD_FIELDS)
     return f"""# The operators of the factor language
 
 Written by `make operators` from the declarations in `operators/`; changes belong there.
@@ -199,7 +199,7 @@ def _chapter(family: str, operators: list[Operator]) -> str:
 
 
 def _paragraph(operator: Operator) -> str:
-    known = described(operator)
+    known = operator_facts(operator)
     written = f"`{operator.signature}`" + (f", written `{operator.infix}`" if operator.infix else "")
     facts = [
         ("unit", known["unit"]),
@@ -208,24 +208,24 @@ def _paragraph(operator: Operator) -> str:
         ("example", f"`{operator.example}`"),
         (
             "elsewhere",
-            "; ".join(dict.fromkeys(map(_elsewhere, known["elsewhere"]))),
+            "; ".join(dict.fromkeys(map(_render_spelling, known["elsewhere"]))),
         ),
     ]
     lines = [f"- {name}: {fact}" for name, fact in facts if fact]
     return "\n".join([f"### {operator.name}", "", f"{written}. {operator.summary}", "", *lines])
 
 
-def _elsewhere(each: Facts) -> str:
+def _render_spelling(each: Facts) -> str:
     """Say how another language writes an operator, and what that is here unless it is the same call."""
     arguments = each["meaning"].partition("(")[2]
     same = re.fullmatch(r"(?:[a-z][0-9]?(?:, )?)+\)", arguments)
     return f"{each['dialect']} `{each['written']}`" + ("" if same else f" (`{each['meaning']}`)")
 
 
-def write() -> None:
+def write_page() -> None:
     """Write the page."""
-    PAGE.write_text(page(), encoding="utf-8")
+    OPERATORS_PAGE.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write()
+    write_page()

@@ -11,20 +11,20 @@ from ..language.signature import Argument
 from ..language.syntax import Syntax
 from ..operators import OPERATORS
 
-COMPARISON, EITHER, BOTH, SUM, PRODUCT, SIGNED, POWER, ATOM = range(3, 11)
+BIND_COMPARISON, BIND_EITHER, BIND_BOTH, BIND_SUM, BIND_PRODUCT, BIND_SIGNED, BIND_POWER, BIND_ATOM = range(3, 11)
 """How tightly each kind of formula binds, loosest first, as in Python."""
 
 BINDING: Mapping[str, int] = MappingProxyType(
     {
-        **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), COMPARISON),
-        "or": EITHER,
-        "and": BOTH,
-        "add": SUM,
-        "sub": SUM,
-        "mul": PRODUCT,
-        "div": PRODUCT,
-        "neg": SIGNED,
-        "not": SIGNED,
+        **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), BIND_COMPARISON),
+        "or": BIND_EITHER,
+        "and": BIND_BOTH,
+        "add": BIND_SUM,
+        "sub": BIND_SUM,
+        "mul": BIND_PRODUCT,
+        "div": BIND_PRODUCT,
+        "neg": BIND_SIGNED,
+        "not": BIND_SIGNED,
     }
 )
 
@@ -52,14 +52,14 @@ def as_syntax(node: Node) -> Syntax:
         return Syntax("name", node.name, 0, 0)
     given = dict(node.params)
     said = [
-        Syntax("keyword", argument.name, 0, 0, (_spelled(argument, given[argument.name]),))
+        Syntax("keyword", argument.name, 0, 0, (_number_syntax(argument, given[argument.name]),))
         for argument in OPERATORS[node.op].numbers
         if argument.name in given
     ]
     return Syntax("call", node.op, 0, 0, (*map(as_syntax, node.args), *said))
 
 
-def _spelled(argument: Argument, value: float) -> Syntax:
+def _number_syntax(argument: Argument, value: float) -> Syntax:
     return Syntax("name" if argument.choices else "number", render_parameter(argument, value), 0, 0)
 
 
@@ -67,24 +67,24 @@ def _spelled(argument: Argument, value: float) -> Syntax:
 def _render(node: Node) -> tuple[str, int]:
     """Return the formula and how tightly it binds; sorting asks for the same subtrees again and again."""
     if node.op in ("field", "group"):
-        return node.name, ATOM
+        return node.name, BIND_ATOM
     if node.op == "number":
         value = node.value or 0.0
-        return render_number(value), ATOM if value >= 0 else SIGNED
+        return render_number(value), BIND_ATOM if value >= 0 else BIND_SIGNED
     if node.op not in OPERATORS:  # a step of Python code that the language does not have
-        return f"{node.op}({', '.join(map(render, node.args))})", ATOM
-    binding = BINDING.get(node.op, ATOM)
-    if binding == ATOM:
-        return f"{node.op}({', '.join(_arguments(node))})", ATOM
+        return f"{node.op}({', '.join(map(render, node.args))})", BIND_ATOM
+    binding = BINDING.get(node.op, BIND_ATOM)
+    if binding == BIND_ATOM:
+        return f"{node.op}({', '.join(_arguments(node))})", BIND_ATOM
     symbol = OPERATORS[node.op].infix
-    if binding == SIGNED:
-        return f"{symbol}{_inside(node.args[0], SIGNED)}", SIGNED
+    if binding == BIND_SIGNED:
+        return f"{symbol}{_parenthesise_looser(node.args[0], BIND_SIGNED)}", BIND_SIGNED
     return (
         _chain(node, symbol, binding) if node.op in ("add", "and", "or", "mul") else _pair(node, symbol, binding)
     ), binding
 
 
-def _inside(node: Node, binding: int) -> str:
+def _parenthesise_looser(node: Node, binding: int) -> str:
     """Return the formula of an argument, in parentheses where it binds less tightly than asked."""
     text, own = _render(node)
     return text if own >= binding else f"({text})"
@@ -92,27 +92,27 @@ def _inside(node: Node, binding: int) -> str:
 
 def _pair(node: Node, symbol: str, binding: int) -> str:
     left, right = node.args
-    looser = binding if binding != COMPARISON else binding + 1
-    return f"{_inside(left, looser)} {symbol} {_inside(right, binding + 1)}"
+    looser = binding if binding != BIND_COMPARISON else binding + 1
+    return f"{_parenthesise_looser(left, looser)} {symbol} {_parenthesise_looser(right, binding + 1)}"
 
 
 def _chain(node: Node, symbol: str, binding: int) -> str:
     """Join two or more arguments; a negative one of a sum is subtracted."""
-    text = _inside(node.args[0], binding)
+    text = _parenthesise_looser(node.args[0], binding)
     for arg in node.args[1:]:
-        positive = _negated(arg) if node.op == "add" else None
+        positive = _strip_minus(arg) if node.op == "add" else None
         sign, shown = (symbol, arg) if positive is None else ("-", positive)
-        text += f" {sign} {_inside(shown, binding + 1)}"
+        text += f" {sign} {_parenthesise_looser(shown, binding + 1)}"
     return text
 
 
-def _negated(node: Node) -> Node | None:
+def _strip_minus(node: Node) -> Node | None:
     """Return the node without its leading minus, or None where it has none."""
     if node.op == "neg":
         return node.args[0]
     if node.op == "number" and (node.value or 0.0) < 0:
         return Node("number", value=-(node.value or 0.0))
-    if node.op in ("mul", "div") and (rest := _negated(node.args[0])) is not None:
+    if node.op in ("mul", "div") and (rest := _strip_minus(node.args[0])) is not None:
         return node.with_args(rest, *node.args[1:])
     return None
 

@@ -10,8 +10,8 @@ from .words import stems
 
 __all__ = ["relevance"]
 
-K1 = 1.2
-B = 0.75
+BM25_K1 = 1.2
+BM25_B = 0.75
 
 
 def relevance(query: str, texts: Sequence[str]) -> list[float]:
@@ -55,9 +55,9 @@ def _weights(query: str, documents: Sequence[Counter[str]]) -> dict[str, float]:
 
 def _score(document: Counter[str], length: float, weights: dict[str, float]) -> float:
     """Return one text's score; `length` is its own over the mean."""
-    damp = K1 * (1.0 - B + B * length)
+    damp = BM25_K1 * (1.0 - BM25_B + BM25_B * length)
     return sum(
-        weight * document[stem] * (K1 + 1.0) / (document[stem] + damp)
+        weight * document[stem] * (BM25_K1 + 1.0) / (document[stem] + damp)
         for stem, weight in weights.items()
         if stem in document
     )

@@ -10,15 +10,15 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["likeness", "mentioned", "mentions", "numbered", "stems", "visible"]
+__all__ = ["find_mention", "mentions", "natural_sort_key", "replace_invisible", "stem_overlap", "stems"]
 
-WORD = re.compile(r"[a-z0-9]+")
-DIGITS = re.compile(r"([0-9]+)")
-SUFFIXES = ("edly", "ing", "ity", "ed", "ly", "al", "e")
-SHORTEST = 3
-LONGEST = 7
+STEM_WORD_PATTERN = re.compile(r"[a-z0-9]+")
+DIGITS_PATTERN = re.compile(r"([0-9]+)")
+STEM_SUFFIXES = ("edly", "ing", "ity", "ed", "ly", "al", "e")
+MIN_STEM_LETTERS = 3
+MAX_STEM_LETTERS = 7
 """Letters that a suffix must leave, and that a stem has at most."""
-STOP = frozenset(
+STOP_WORDS = frozenset(
     [
         "a",
         "about",
@@ -142,16 +142,16 @@ STOP = frozenset(
 """Words that say nothing of a mechanism."""
 
 
-HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
+HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
 """Unicode's kinds of characters that nobody sees: control, format, unassigned, private, half of a pair."""
 
 
-def visible(text: str, instead: str = " ") -> str:
+def replace_invisible(text: str, instead: str = " ") -> str:
     """Return a text in which each character that nobody sees is another one; line breaks and tabs stay.
 
     Among them are the codes that steer a terminal, that turn the direction of writing, and that have no width.
     """
-    return "".join(instead if unicodedata.category(c) in HIDDEN and c not in "\n\t" else c for c in text)
+    return "".join(instead if unicodedata.category(c) in HIDDEN_CATEGORIES and c not in "\n\t" else c for c in text)
 
 
 @lru_cache(maxsize=65_536)
@@ -161,14 +161,16 @@ def stems(text: str) -> tuple[str, ...]:
     A stem is a word in lower case without a plural's s and its last common ending, seven letters at most: volatile and volatility, price
     and prices meet. It is a rule of thumb for English, not a dictionary.
     """
-    return tuple(_stem(word) for word in WORD.findall(text.lower()) if word not in STOP)
+    return tuple(_stem(word) for word in STEM_WORD_PATTERN.findall(text.lower()) if word not in STOP_WORDS)
 
 
 def _stem(word: str) -> str:
-    if len(word) > SHORTEST and word.endswith("s") and not word.endswith("ss"):
+    if len(word) > MIN_STEM_LETTERS and word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
-    ending = next((each for each in SUFFIXES if word.endswith(each) and len(word) - len(each) >= SHORTEST), "")
-    return word.removesuffix(ending)[:LONGEST]
+    ending = next(
+        (each for each in STEM_SUFFIXES if word.endswith(each) and len(word) - len(each) >= MIN_STEM_LETTERS), ""
+    )
+    return word.removesuffix(ending)[:MAX_STEM_LETTERS]
 
 
 def mentions(text: str, what: str) -> bool:
@@ -178,13 +180,13 @@ def mentions(text: str, what: str) -> bool:
     return bool(wanted) and any(said[at : at + size] == wanted for at in range(len(said) - size + 1))
 
 
-def mentioned(texts: Iterable[str], entries: Iterable[str]) -> str:
+def find_mention(texts: Iterable[str], entries: Iterable[str]) -> str:
     """Return the first of some words or phrases that any of the texts mentions, empty where there is none."""
     said = tuple(texts)
     return next((entry for entry in entries if any(mentions(text, entry) for text in said)), "")
 
 
-def likeness(one: str, other: str) -> float:
+def stem_overlap(one: str, other: str) -> float:
     """Return the share of stems that two texts have in common, of all that either has: 1 for the same words, 0 for none.
 
     Source: the Jaccard index. Two texts without a stem are alike.
@@ -194,7 +196,7 @@ def likeness(one: str, other: str) -> float:
     return len(mine & theirs) / len(both) if both else 1.0
 
 
-def numbered(key: str) -> tuple[tuple[str, int], ...]:
+def natural_sort_key(key: str) -> tuple[tuple[str, int], ...]:
     """Return what sorts keys by the numbers in them: `r9/h02` before `r10/h01`."""
-    parts = [*DIGITS.split(key), ""]
+    parts = [*DIGITS_PATTERN.split(key), ""]
     return tuple((text, int(digits or 0)) for text, digits in zip(parts[::2], parts[1::2], strict=True))

@@ -11,21 +11,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .dialect import Dialect
-from .registry import NAMES, dialect_named
+from .registry import DIALECT_NAMES, find_dialect
 
 if TYPE_CHECKING:
     from .exporter import write_foreign
     from .importer import read_foreign
     from .translation import translate
 
-LATER = {"read_foreign": "importer", "translate": "translation", "write_foreign": "exporter"}
+LAZY_DIALECT_NAMES = {"read_foreign": "importer", "translate": "translation", "write_foreign": "exporter"}
 """Names that are imported when they are first used: lark is slow to load."""
 
-__all__ = ["NAMES", "Dialect", "dialect_named", "read_foreign", "translate", "write_foreign"]
+__all__ = ["DIALECT_NAMES", "Dialect", "find_dialect", "read_foreign", "translate", "write_foreign"]
 
 
 def __getattr__(name: str) -> Any:
     """Import what reads formulas when it is first used."""
-    if name in LATER:
-        return getattr(import_module(f".{LATER[name]}", __name__), name)
+    if name in LAZY_DIALECT_NAMES:
+        return getattr(import_module(f".{LAZY_DIALECT_NAMES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -25,7 +25,7 @@ from types import MappingProxyType
 
 from .dialect import C_LIKE, Dialect
 
-RULES = """
+ALPHAAGENT_RULES = """
 ABS(x) -> abs(x)
 SIGN(x) -> sign(x)
 EXP(x) -> exp(x)
@@ -148,7 +148,7 @@ DIALECT = Dialect(
     name="alphaagent",
     title="AlphaAgent",
     grammar="alphaagent.lark",
-    rules=RULES,
+    rules=ALPHAAGENT_RULES,
     symbols=C_LIKE,
     sign="$",
     sign_optional=True,

@@ -21,15 +21,17 @@ from __future__ import annotations
 
 from .dialect import Dialect
 
-INFINITE = "a division by zero is infinite in AlphaGen and missing here"
-ZERO = "the logarithm of 0 is infinite in AlphaGen and missing here"
-GAPS = "a window with a gap has a rank in AlphaGen and none here"
-OLDEST = "a gap on the oldest day of the window, whose weight is 0, makes AlphaGen's value missing, and not this one"
-FLAT = (
+ALPHAGEN_INFINITE_NOTE = "a division by zero is infinite in AlphaGen and missing here"
+LOG_OF_ZERO_NOTE = "the logarithm of 0 is infinite in AlphaGen and missing here"
+GAP_RANK_NOTE = "a window with a gap has a rank in AlphaGen and none here"
+OLDEST_GAP_NOTE = (
+    "a gap on the oldest day of the window, whose weight is 0, makes AlphaGen's value missing, and not this one"
+)
+ALPHAGEN_FLAT_NOTE = (
     "where one side hardly moves (squared deviations below 1e-6) AlphaGen gives the sum of products; "
     "here it is a true correlation, or missing"
 )
-WEIGHTLESS = "Over one day all its weights are 0, and every value is missing. Give it more days."
+WEIGHTLESS_NOTE = "Over one day all its weights are 0, and every value is missing. Give it more days."
 
 MOMENTS = """
 {0}Skew(x, d) {1} ts_skew(x, d) * (d - 2) / (d * (d - 1)) ** 0.5
@@ -46,24 +48,26 @@ WINDOWED = f"""
 {{0}}Med(x, e) {{1}} ts_quantile(x, e, 0.5 - 0.5 / (e - 1))
 {{0}}Med(x, d) {{1}} ts_median(x, d)
 {{0}}Mad(x, d) {{1}} ts_mad(x, d)
-{{0}}Rank(x, d) {{1}} ts_rank(-x, d) # {GAPS}
+{{0}}Rank(x, d) {{1}} ts_rank(-x, d) # {GAP_RANK_NOTE}
 {{0}}Delta(x, d) {{1}} delta(x, d)
-{{0}}WMA(x, 1) !! {WEIGHTLESS}
-{{0}}WMA(x, d) {{1}} decay_linear(x, d - 1) # {OLDEST}
-{{0}}EMA(x, 1) !! {WEIGHTLESS}
+{{0}}WMA(x, 1) !! {WEIGHTLESS_NOTE}
+{{0}}WMA(x, d) {{1}} decay_linear(x, d - 1) # {OLDEST_GAP_NOTE}
+{{0}}EMA(x, 1) !! {WEIGHTLESS_NOTE}
 {{0}}EMA(x, d) {{1}} ema(x, d)
 {{0}}Cov(x, y, d) {{1}} ts_cov(x, y, d)
-{{0}}Corr(x, y, d) {{1}} ts_corr(x, y, d) # {FLAT}
+{{0}}Corr(x, y, d) {{1}} ts_corr(x, y, d) # {ALPHAGEN_FLAT_NOTE}
 """
-FIELDS = ("open", "high", "low", "close", "volume", "vwap")
-NAMED = "\n".join(f"{name} >> {field}" for field in FIELDS for name in (field, f"FeatureType.{field.upper()}"))
-PYTHON = "open_ >> open"
+ALPHAGEN_FIELDS = ("open", "high", "low", "close", "volume", "vwap")
+ALPHAGEN_FIELD_RULES = "\n".join(
+    f"{name} >> {field}" for field in ALPHAGEN_FIELDS for name in (field, f"FeatureType.{field.upper()}")
+)
+PYTHON_OPEN_RULE = "open_ >> open"
 """What Python scripts with AlphaGen call the field, since `open` is a function there."""
 
-RULES = f"""
+ALPHAGEN_RULES = f"""
 # Leaves
-{NAMED}
-{PYTHON}
+{ALPHAGEN_FIELD_RULES}
+{PYTHON_OPEN_RULE}
 Feature(x) >> x
 
 # Arithmetic
@@ -73,17 +77,17 @@ Mul(Sign(x), Pow(Abs(x), y)) -> signed_power(x, y)
 Mul(x, y) -> x * y
 Mul(-1, x) << -x
 Div(x, n) -> x / n
-Div(x, y) -> x / y # {INFINITE}
+Div(x, y) -> x / y # {ALPHAGEN_INFINITE_NOTE}
 Div(x, y) << where(holds(abs(y) > 0), x / y, 0) # a ratio that is 0 where its divisor is 0 or missing is infinite or missing in AlphaGen
 x / n >> x / n
-x / y >> x / y # {INFINITE}
+x / y >> x / y # {ALPHAGEN_INFINITE_NOTE}
 Pow(x, 2) -> x ** 2
 Pow(x, 3) -> x ** 3
 Pow(x, 0.5) -> x ** 0.5
 Pow(x, y) -> x ** y # 0 to a negative power is infinite in AlphaGen and missing here
 Abs(x) -> abs(x)
 Sign(x) -> sign(x)
-Log(x) -> log(x) # {ZERO}
+Log(x) -> log(x) # {LOG_OF_ZERO_NOTE}
 Greater(x, y) -> max(x, y)
 Less(x, y) -> min(x, y)
 Pow(x, 0.5) << sqrt(x)
@@ -96,32 +100,32 @@ CSRank(x) -> rank(x, ties=first, scaled=zero)
 # Windows
 Ref(x, b) -> delay(x, b)
 Div(Sub(Med(x, e), Med(Mul(-1, x), e)), 2) << ts_median(x, e) # the mean of both middle values
-Sub(Div(x, Ref(x, d)), 1) << ts_returns(x, d) # {INFINITE}
+Sub(Div(x, Ref(x, d)), 1) << ts_returns(x, d) # {ALPHAGEN_INFINITE_NOTE}
 {WINDOWED.format("", "->")}
-Rank(Mul(-1, x), d) << ts_rank(x, d) # {GAPS}
-Div(Sub(x, Mean(x, d)), Std(x, d)) << ts_zscore(x, d) # {INFINITE}
+Rank(Mul(-1, x), d) << ts_rank(x, d) # {GAP_RANK_NOTE}
+Div(Sub(x, Mean(x, d)), Std(x, d)) << ts_zscore(x, d) # {ALPHAGEN_INFINITE_NOTE}
 
 # AlphaForge
 {WINDOWED.format("Ts", ">>")}
 Rank(x) >> rank(x, ties=first, scaled=zero)
 GetGreater(x, y) >> max(x, y)
 GetLess(x, y) >> min(x, y)
-Inv(x) >> 1 / x # {INFINITE}
+Inv(x) >> 1 / x # {ALPHAGEN_INFINITE_NOTE}
 SLog1p(x) >> slog1p(x)
 Mul(Sign(x), Log(Add(1, Abs(x)))) << slog1p(x) # written with its sign apart
-TsIr(x, d) >> ts_mean(x, d) / ts_std(x, d) # {INFINITE}
+TsIr(x, d) >> ts_mean(x, d) / ts_std(x, d) # {ALPHAGEN_INFINITE_NOTE}
 TsMinMaxDiff(x, d) >> ts_max(x, d) - ts_min(x, d)
 TsMaxDiff(x, d) >> x - ts_max(x, d)
 TsMinDiff(x, d) >> x - ts_min(x, d)
-TsDiv(x, d) >> x / ts_mean(x, d) # {INFINITE}
-TsPctChange(x, d) >> ts_returns(x, d - 1) # {INFINITE}
+TsDiv(x, d) >> x / ts_mean(x, d) # {ALPHAGEN_INFINITE_NOTE}
+TsPctChange(x, d) >> ts_returns(x, d - 1) # {ALPHAGEN_INFINITE_NOTE}
 """
 
 DIALECT = Dialect(
     name="alphagen",
     title="AlphaGen",
     grammar="alphagen.lark",
-    rules=RULES,
+    rules=ALPHAGEN_RULES,
     symbols={},
     sign="$",
     example="Add(CSRank($volume), Mean($close, 20d))",

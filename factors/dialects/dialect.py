@@ -17,33 +17,44 @@ class Symbol(NamedTuple):
     binding: int
 
 
-CHOICE, EITHER, BOTH, EQUALITY, COMPARISON, SUM, PRODUCT, SIGNED, POWER, ATOM = range(10)
+(
+    PREC_CHOICE,
+    PREC_EITHER,
+    PREC_BOTH,
+    PREC_EQUALITY,
+    PREC_COMPARISON,
+    PREC_SUM,
+    PREC_PRODUCT,
+    PREC_SIGNED,
+    PREC_POWER,
+    PREC_ATOM,
+) = range(10)
 
-ARITHMETIC: Mapping[str, Symbol] = MappingProxyType(
+ARITHMETIC_SYMBOLS: Mapping[str, Symbol] = MappingProxyType(
     {
-        "add": Symbol("+", SUM),
-        "sub": Symbol("-", SUM),
-        "mul": Symbol("*", PRODUCT),
-        "div": Symbol("/", PRODUCT),
-        "neg": Symbol("-", SIGNED),
+        "add": Symbol("+", PREC_SUM),
+        "sub": Symbol("-", PREC_SUM),
+        "mul": Symbol("*", PREC_PRODUCT),
+        "div": Symbol("/", PREC_PRODUCT),
+        "neg": Symbol("-", PREC_SIGNED),
     }
 )
 """The signs that all dialects share."""
 
 COMPARISONS: Mapping[str, Symbol] = MappingProxyType(
     {
-        name: Symbol(text, COMPARISON)
+        name: Symbol(text, PREC_COMPARISON)
         for name, text in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items()
     }
 )
 
 C_LIKE: Mapping[str, Symbol] = MappingProxyType(
     {
-        **ARITHMETIC,
+        **ARITHMETIC_SYMBOLS,
         **COMPARISONS,
-        "where": Symbol("?", CHOICE),
-        "or": Symbol("||", EITHER),
-        "and": Symbol("&&", BOTH),
+        "where": Symbol("?", PREC_CHOICE),
+        "or": Symbol("||", PREC_EITHER),
+        "and": Symbol("&&", PREC_BOTH),
     }
 )
 """The signs of dialects that write choices as ``c ? x : y``, and whose ``&&`` and ``||`` bind looser than comparisons."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..definitions import expanded
+from ..definitions import expand_operator
 from ..describe.render import render, render_number
 from ..errors import ParseError
 from ..language.node import Node
@@ -17,22 +17,31 @@ from ..language.signature import Argument
 from ..language.syntax import Syntax
 from ..operators import OPERATORS, parameters
 from .dialect import Dialect
-from .registry import dialect_named
-from .rule import EXPRESSIONS, WINDOWS, Rule, computed, is_computed, kind_of, rounded, variables
-from .spelling import spelled
+from .registry import find_dialect
+from .rule import (
+    EXPRESSION_LETTERS,
+    WINDOW_LETTERS,
+    RewriteRule,
+    compute_number,
+    is_computed,
+    kind_of,
+    round_noise,
+    variables,
+)
+from .spelling import spell_formula
 from .surface import rules_of
 
-EDGES = frozenset({"min_periods"})
+EDGE_KEYWORDS = frozenset({"min_periods"})
 """Keywords that only matter in the first rows and around gaps: where a dialect cannot say them, a note does."""
 
 
-MANY = 50
+MIN_PIECES_READ_BACK = 50
 """Pieces from which a formula is read back to see whether it can be: the limit is on its nodes, which are at most four each."""
 
 EXTREMES: Mapping[str, Callable[[Iterable[float]], float]] = MappingProxyType({"max": max, "min": min})
 
 
-class Exported(NamedTuple):
+class ForeignFormula(NamedTuple):
     """A formula in a dialect, and what a reader should know."""
 
     text: str
@@ -49,7 +58,7 @@ class _Match:
     edges: list[tuple[str, Syntax | float, float]] = field(default_factory=list)
 
 
-def write_foreign(root: Node, dialect: str) -> Exported:
+def write_foreign(root: Node, dialect: str) -> ForeignFormula:
     """Write a tree in a dialect.
 
     Parameters
@@ -69,23 +78,23 @@ def write_foreign(root: Node, dialect: str) -> Exported:
     ParseError
         Where the dialect cannot say it; the stage is ``dialect``.
     """
-    foreign = dialect_named(dialect)
+    foreign = find_dialect(dialect)
     exporter = _Exporter(foreign)
     written = exporter.convert(root)
-    text = spelled(written, foreign)
-    notes = [*exporter.notes, *_unreadable(text, dialect, _pieces(written))]
-    return Exported(text, tuple(dict.fromkeys(notes)))
+    text = spell_formula(written, foreign)
+    notes = [*exporter.notes, *_note_if_unreadable(text, dialect, _pieces(written))]
+    return ForeignFormula(text, tuple(dict.fromkeys(notes)))
 
 
 def _pieces(piece: Syntax) -> int:
     return 1 + sum(map(_pieces, piece.args))
 
 
-def _unreadable(text: str, dialect: str, pieces: int) -> list[str]:
+def _note_if_unreadable(text: str, dialect: str, pieces: int) -> list[str]:
     """Return a note where operators that had to be written out made a formula too large to be read back here."""
     from ..language.parse import parse  # which reads dialects
 
-    if pieces < MANY:
+    if pieces < MIN_PIECES_READ_BACK:
         return []
     try:
         parse(text, dialect=dialect)
@@ -95,9 +104,9 @@ def _unreadable(text: str, dialect: str, pieces: int) -> list[str]:
 
 
 @functools.cache
-def _by_operator(dialect: str) -> Mapping[str, tuple[Rule, ...]]:
+def _by_operator(dialect: str) -> Mapping[str, tuple[RewriteRule, ...]]:
     """Return the rules that export, by our operator, the most specific first."""
-    found: dict[str, list[Rule]] = {}
+    found: dict[str, list[RewriteRule]] = {}
     for rule in rules_of(dialect):
         if rule.exports:
             found.setdefault(rule.own.text, []).append(rule)
@@ -112,7 +121,7 @@ def _weight(piece: Syntax) -> int:
         return 1
     if piece.kind == "name":
         kind = kind_of(piece.text)
-        return 3 if not kind else 0 if kind in EXPRESSIONS else 1
+        return 3 if not kind else 0 if kind in EXPRESSION_LETTERS else 1
     return (2 if piece.kind == "number" else 3) + sum(map(_weight, piece.args))
 
 
@@ -133,7 +142,7 @@ class _Exporter:
         for exact in (True, False):
             for rule in rules:
                 match = _Match()
-                if _matches(rule.own, node, match) and _settles(match) and not (exact and match.edges):
+                if _matches(rule.own, node, match) and _check_computed(match) and not (exact and match.edges):
                     return self._written(rule, match, node)
         if node.op == "field":
             return _word(self.dialect.field_written(node.name))
@@ -147,7 +156,7 @@ class _Exporter:
             return Syntax("call", node.op, 0, 0, tuple(map(self.convert, node.args)), infix=True)
         operator = OPERATORS[node.op]
         if operator.definition:
-            return self.convert(expanded(node))
+            return self.convert(expand_operator(node))
         if len(node.args) > len(operator.nodes):
             return self.convert(node.with_args(node.with_args(*node.args[:-1]), node.args[-1]))
         raise ParseError(
@@ -160,10 +169,10 @@ class _Exporter:
         return sorted({rule.foreign.text for rule in rules_of(self.dialect.name)
                        if rule.exports and rule.foreign.kind == "call" and not rule.foreign.infix})  # fmt: skip
 
-    def _written(self, rule: Rule, match: _Match, node: Node) -> Syntax:
+    def _written(self, rule: RewriteRule, match: _Match, node: Node) -> Syntax:
         self.notes += [rule.note] if rule.note else []
         for name, theirs, ours in match.edges:
-            need = computed(theirs, match.numbers) if isinstance(theirs, Syntax) else theirs
+            need = compute_number(theirs, match.numbers) if isinstance(theirs, Syntax) else theirs
             self.notes.append(
                 f"{'what it stands for' if OPERATORS[node.op].infix else node.op} here has {name} {render_number(ours)}; "
                 f"{rule.foreign.text} of {self.dialect.title} has {render_number(need)}: gaps and first rows differ"
@@ -193,7 +202,7 @@ def _matches(pattern: Syntax, node: Node, match: _Match) -> bool:
     if is_computed(pattern):
         return _matches_number(pattern, node.value, match) if node.op == "number" else False
     if pattern.kind == "name" and (kind := kind_of(pattern.text)):
-        if kind not in EXPRESSIONS and kind != "g":
+        if kind not in EXPRESSION_LETTERS and kind != "g":
             return node.op == "number" and _matches_number(pattern, node.value, match)
         fits = (node.op == "group") == (kind == "g")
         return fits and match.nodes.setdefault(pattern.text, node) == node
@@ -225,7 +234,7 @@ def _matches_numeral(
 ) -> bool:
     """Compare a number of a call with what the rule asks for, which is its default where nothing is said."""
     value, pattern = values[argument.name], asked.get(argument.name)
-    if argument.name in EDGES:
+    if argument.name in EDGE_KEYWORDS:
         theirs = pattern if pattern is not None else values.get("window", 1.0)
         match.edges.append((argument.name, theirs, value))
         return True
@@ -241,7 +250,7 @@ def _matches_number(pattern: Syntax, value: float | None, match: _Match) -> bool
     if value is None:
         return False
     if pattern.kind == "name" and (kind := kind_of(pattern.text)):
-        if kind in WINDOWS and (value != int(value) or (kind == "e" and value % 2)):
+        if kind in WINDOW_LETTERS and (value != int(value) or (kind == "e" and value % 2)):
             return False
         return match.numbers.setdefault(pattern.text, value) == value
     match.pending.append((pattern, value))
@@ -256,22 +265,22 @@ def _solve(pattern: Syntax, value: float, numbers: dict[str, float]) -> None:
     name = unknown.pop()
     with contextlib.suppress(ZeroDivisionError, OverflowError):
         for power in (1, -1):
-            first, second = (computed(pattern, numbers | {name: each**power}) for each in (1.0, 2.0))
-            found = rounded((1 + (value - first) / (second - first)) ** power)
-            if computed(pattern, numbers | {name: found}) == value:
+            first, second = (compute_number(pattern, numbers | {name: each**power}) for each in (1.0, 2.0))
+            found = round_noise((1 + (value - first) / (second - first)) ** power)
+            if compute_number(pattern, numbers | {name: found}) == value:
                 numbers[name] = found
                 return
 
 
-def _settles(match: _Match) -> bool:
+def _check_computed(match: _Match) -> bool:
     """Compare the numbers that a rule computes, now that its variables are known, and keep the edges that differ."""
     for pattern, value in match.pending:
         _solve(pattern, value, match.numbers)
     try:
-        agree = all(computed(pattern, match.numbers) == value for pattern, value in match.pending)
+        agree = all(compute_number(pattern, match.numbers) == value for pattern, value in match.pending)
         match.edges = [
             (name, theirs, ours) for name, theirs, ours in match.edges
-            if (computed(theirs, match.numbers) if isinstance(theirs, Syntax) else theirs) != ours
+            if (compute_number(theirs, match.numbers) if isinstance(theirs, Syntax) else theirs) != ours
         ]  # fmt: skip
     except (KeyError, ZeroDivisionError, OverflowError):
         return False

@@ -10,33 +10,33 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ..describe.render import render_number
-from ..errors import ParseError, nearest
-from ..language.syntax import Syntax, read
+from ..errors import ParseError, nearest_name
+from ..language.syntax import Syntax, read_syntax
 from ..operators import OPERATORS
 from .dialect import Dialect
 from .example import example_of
-from .registry import dialect_named
-from .rule import EXPRESSIONS, NUMBERS, WINDOWS, Rule, computed, is_computed, kind_of
+from .registry import find_dialect
+from .rule import EXPRESSION_LETTERS, NUMBER_LETTERS, WINDOW_LETTERS, RewriteRule, compute_number, is_computed, kind_of
 from .surface import read_surface, rules_of
 
-Bound = dict[str, Syntax]
+RuleBindings = dict[str, Syntax]
 """What stands where the variables of a rule are."""
 
-LARGEST = 1000
+MAX_REWRITTEN_PIECES = 1000
 """How many pieces a rewritten formula may have: rules that use an argument twice multiply."""
-LARGEST_WINDOW = 1e6
-TRUTHS = frozenset(name for name, operator in OPERATORS.items() if operator.unit in ("comparison", "logic"))
+MAX_FOREIGN_WINDOW = 1e6
+TRUTH_OPERATORS = frozenset(name for name, operator in OPERATORS.items() if operator.unit in ("comparison", "logic"))
 """Our operators that are true or false."""
 
 
-class Imported(NamedTuple):
+class ImportedFormula(NamedTuple):
     """A foreign formula in our syntax, with the places of the foreign text, and what a reader should know."""
 
     syntax: Syntax
     notes: tuple[str, ...]
 
 
-def read_foreign(text: str, dialect: str, *, fields: Collection[str], groups: Collection[str]) -> Imported:
+def read_foreign(text: str, dialect: str, *, fields: Collection[str], groups: Collection[str]) -> ImportedFormula:
     """Read a foreign formula into our syntax.
 
     Parameters
@@ -58,17 +58,17 @@ def read_foreign(text: str, dialect: str, *, fields: Collection[str], groups: Co
     ParseError
         With the place in the foreign text.
     """
-    foreign = dialect_named(dialect)
+    foreign = find_dialect(dialect)
     importer = _Importer(text, foreign, frozenset(fields), frozenset(groups))
     syntax = importer.whole(read_surface(text, foreign))
-    return Imported(syntax, tuple(dict.fromkeys(importer.notes)))
+    return ImportedFormula(syntax, tuple(dict.fromkeys(importer.notes)))
 
 
 @functools.cache
-def _by_name(dialect: str) -> Mapping[str, tuple[Rule, ...]]:
+def _by_name(dialect: str) -> Mapping[str, tuple[RewriteRule, ...]]:
     """Return the rules that import, by what they start with; signs are told from words of the same name."""
-    known = dialect_named(dialect)
-    found: dict[str, list[Rule]] = {}
+    known = find_dialect(dialect)
+    found: dict[str, list[RewriteRule]] = {}
     for rule in rules_of(dialect):
         if rule.imports:
             head = f"family {rule.family}" if rule.family else _head(rule.foreign, known)
@@ -93,7 +93,7 @@ class _Importer:
     errors: list[ParseError] = field(default_factory=list)
 
     @property
-    def rules(self) -> Mapping[str, tuple[Rule, ...]]:
+    def rules(self) -> Mapping[str, tuple[RewriteRule, ...]]:
         return _by_name(self.dialect.name)
 
     def refuse(self, message: str, piece: Syntax, hint: str = "", stage: str = "parse") -> ParseError:
@@ -126,7 +126,7 @@ class _Importer:
             return self._sign(piece, rules)
         raise self._diagnosis(piece, rules)
 
-    def _sign(self, piece: Syntax, rules: tuple[Rule, ...]) -> Syntax:
+    def _sign(self, piece: Syntax, rules: tuple[RewriteRule, ...]) -> Syntax:
         """Keep a sign that means the same; a long chain with rules for two is taken from the left."""
         if rules and len(piece.args) > 2:
             first = replace(piece, args=piece.args[:-1], end=piece.args[-2].end)
@@ -142,9 +142,9 @@ class _Importer:
         except ParseError as error:
             self.errors.append(error)
             return piece
-        if kind != "c" or own.text in TRUTHS:
+        if kind != "c" or own.text in TRUTH_OPERATORS:
             return own
-        return _filled(read(self.dialect.truth), {"x": own}, {}, piece)
+        return _fill_rule(read_syntax(self.dialect.truth), {"x": own}, {}, piece)
 
     def _name(self, piece: Syntax) -> Syntax:
         for rule in self.rules.get(self.dialect.folded(piece.text), ()):
@@ -172,7 +172,7 @@ class _Importer:
         if piece.text.lower() in {name.lower() for name in self.rules}:
             raise self.refuse(f"{piece.text} is an operator, not a field", piece, self._lesson(piece.text))
         known = {self.dialect.field_written(name) for name in self.fields}
-        guess = nearest(piece.text, known) or nearest(f"{sign}{bare}", known)
+        guess = nearest_name(piece.text, known) or nearest_name(f"{sign}{bare}", known)
         listed = f"Fields: {', '.join(sorted(known))}." if len(known) <= 20 else ""
         meant = f"Did you mean {guess}?" if guess else ""
         raise self.refuse(f"unknown field '{piece.text}'", piece, f"{meant} {listed}".strip())
@@ -187,7 +187,7 @@ class _Importer:
         written = dict.fromkeys(rule.signature for rule in general)
         return f"Write {' or '.join(written)}: {example_of(general[0], self.dialect)}"
 
-    def _bound(self, pattern: Syntax, piece: Syntax) -> Bound | None:
+    def _bound(self, pattern: Syntax, piece: Syntax) -> RuleBindings | None:
         """Return what stands where the variables of a pattern are, or None where it does not fit."""
         if pattern.kind == "name" and (kind := kind_of(pattern.text)):
             return {pattern.text: piece} if self._fits(kind, piece) else None
@@ -198,26 +198,26 @@ class _Importer:
             return None
         if self.dialect.folded(pattern.text) != self.dialect.folded(piece.text):
             return None
-        found: Bound = {}
+        found: RuleBindings = {}
         for below, arg in zip(pattern.args, piece.args, strict=True):
             more = self._bound(below, arg)
-            if more is None or any(_differ(found.get(name), each) for name, each in more.items()):
+            if more is None or any(_is_conflict(found.get(name), each) for name, each in more.items()):
                 return None
             found |= more
         return found
 
     def _fits(self, kind: str, piece: Syntax) -> bool:
-        if kind in EXPRESSIONS:
+        if kind in EXPRESSION_LETTERS:
             return piece.kind in ("name", "call", "number")
         if kind == "g":
             return piece.kind == "name"
         if piece.kind != "number":
             return False
         value = float(piece.text)
-        whole = math.floor(max(-LARGEST_WINDOW, min(value, LARGEST_WINDOW)))
-        return kind in NUMBERS or ((kind != "b") <= whole and not (kind == "e" and whole % 2))
+        whole = math.floor(max(-MAX_FOREIGN_WINDOW, min(value, MAX_FOREIGN_WINDOW)))
+        return kind in NUMBER_LETTERS or ((kind != "b") <= whole and not (kind == "e" and whole % 2))
 
-    def _written(self, rule: Rule, bound: Bound, piece: Syntax) -> Syntax:
+    def _written(self, rule: RewriteRule, bound: RuleBindings, piece: Syntax) -> Syntax:
         """Return the own side of a rule with its variables filled in."""
         if rule.refusal:
             raise self.refuse(
@@ -226,12 +226,14 @@ class _Importer:
         if rule.note:
             self.notes.append(rule.note)
         numbers = {name: self._number(name, each, piece) for name, each in bound.items() if kind_of(name) in
-                   (*WINDOWS, *NUMBERS)}  # fmt: skip
+                   (*WINDOW_LETTERS, *NUMBER_LETTERS)}  # fmt: skip
         known = {name: self._group(each) for name, each in bound.items() if kind_of(name) == "g"}
-        known |= {name: self._kept(each, kind_of(name)) for name, each in bound.items() if kind_of(name) in EXPRESSIONS}
-        written = _filled(rule.own, known, numbers, piece)
-        if self._size(written) > LARGEST:
-            raise self.refuse(f"written in our language, the formula has more than {LARGEST} parts", piece)
+        known |= {
+            name: self._kept(each, kind_of(name)) for name, each in bound.items() if kind_of(name) in EXPRESSION_LETTERS
+        }
+        written = _fill_rule(rule.own, known, numbers, piece)
+        if self._size(written) > MAX_REWRITTEN_PIECES:
+            raise self.refuse(f"written in our language, the formula has more than {MAX_REWRITTEN_PIECES} parts", piece)
         return written
 
     def _size(self, piece: Syntax) -> int:
@@ -242,9 +244,9 @@ class _Importer:
 
     def _number(self, name: str, piece: Syntax, call: Syntax) -> float:
         value = float(piece.text)
-        if kind_of(name) not in WINDOWS or value == math.floor(min(value, LARGEST_WINDOW)):
+        if kind_of(name) not in WINDOW_LETTERS or value == math.floor(min(value, MAX_FOREIGN_WINDOW)):
             return value
-        whole = math.floor(min(value, LARGEST_WINDOW))
+        whole = math.floor(min(value, MAX_FOREIGN_WINDOW))
         self.notes.append(f"the window {piece.text} of {call.text} was floored to {whole}")
         return float(whole)
 
@@ -258,11 +260,11 @@ class _Importer:
             self.notes.append(f"no grouping '{asked}' was named: '{other}' stands in for it")
             return replace(piece, text=other)
         known = {self.dialect.group_sign + name for name in (*self.groups, *self.dialect.stand_ins)}
-        guess = nearest(piece.text, known)
+        guess = nearest_name(piece.text, known)
         meant = f"Did you mean {guess}? " if guess else ""
         raise self.refuse(f"unknown grouping '{piece.text}'", piece, f"{meant}Groupings: {', '.join(sorted(known))}.")
 
-    def _diagnosis(self, piece: Syntax, rules: tuple[Rule, ...]) -> ParseError:
+    def _diagnosis(self, piece: Syntax, rules: tuple[RewriteRule, ...]) -> ParseError:
         """Say why no rule fits a call."""
         name = self.dialect.folded(piece.text)
         reason = {self.dialect.folded(each): why for each, why in self.dialect.refused.items()}.get(name)
@@ -286,16 +288,16 @@ class _Importer:
     def _misfit(self, pattern: Syntax, arg: Syntax, call: Syntax, lesson: str) -> ParseError:
         """Say what is wrong with one argument; a negative window reads the future."""
         kind = kind_of(pattern.text)
-        if kind in WINDOWS and arg.kind == "number" and float(arg.text) < 0:
+        if kind in WINDOW_LETTERS and arg.kind == "number" and float(arg.text) < 0:
             days = arg.text[1:]
             return self.refuse(
                 f"{call.text} with {arg.text} would read {days} day{'' if days == '1' else 's'} into the future",
                 arg, "Windows count back: they are positive.", "causal",
             )  # fmt: skip
-        if kind in WINDOWS:
+        if kind in WINDOW_LETTERS:
             least = "of 0 or more" if kind == "b" else "of at least 1"
             return self.refuse(f"{pattern.text} of {call.text} must be a literal number of days {least}", arg, lesson)
-        if kind in NUMBERS:
+        if kind in NUMBER_LETTERS:
             return self.refuse(f"{pattern.text} of {call.text} must be a literal number", arg, lesson)
         if kind == "g":
             return self.refuse(f"{call.text} needs a grouping here", arg, lesson)
@@ -306,33 +308,33 @@ class _Importer:
             return self.refuse(f"{piece.text} is a field and takes no arguments", piece)
         known = {rule.foreign.text for rules in self.rules.values() for rule in rules if rule.foreign.kind == "call"
                  and not rule.foreign.infix}  # fmt: skip
-        guess = nearest(piece.text, known)
+        guess = nearest_name(piece.text, known)
         hint = f"Did you mean {guess}? {self._lesson(guess)}" if guess else ""
         return self.refuse(f"unknown operator '{piece.text}'", piece, hint)
 
 
-def _differ(one: Syntax | None, other: Syntax) -> bool:
+def _is_conflict(one: Syntax | None, other: Syntax) -> bool:
     """Tell whether one variable would stand for two things."""
-    return one is not None and _bare(one) != _bare(other)
+    return one is not None and _without_place(one) != _without_place(other)
 
 
-def _bare(piece: Syntax) -> Syntax:
+def _without_place(piece: Syntax) -> Syntax:
     """Return a piece without its place."""
-    return replace(piece, at=0, end=0, args=tuple(map(_bare, piece.args)))
+    return replace(piece, at=0, end=0, args=tuple(map(_without_place, piece.args)))
 
 
-def _filled(own: Syntax, known: Mapping[str, Syntax], numbers: dict[str, float], piece: Syntax) -> Syntax:
+def _fill_rule(own: Syntax, known: Mapping[str, Syntax], numbers: dict[str, float], piece: Syntax) -> Syntax:
     if own.kind == "name" and own.text in known:
         return known[own.text]
     if (own.kind == "name" and own.text in numbers) or is_computed(own):
         return Syntax("number", _number_text(own, numbers), piece.at, piece.end)
-    args = tuple(_filled(arg, known, numbers, piece) for arg in own.args)
+    args = tuple(_fill_rule(arg, known, numbers, piece) for arg in own.args)
     return replace(own, at=piece.at, end=piece.end, args=args)
 
 
 def _number_text(own: Syntax, numbers: dict[str, float]) -> str:
     try:
-        value = computed(own, numbers)
+        value = compute_number(own, numbers)
     except (ZeroDivisionError, OverflowError):
         return "0"
     return render_number(value) if math.isfinite(value) else "0"

@@ -21,36 +21,40 @@ Names such as `CSRank` are not Qlib's own: others register them as custom operat
 
 from __future__ import annotations
 
-from .dialect import ARITHMETIC, COMPARISONS, POWER, Dialect, Symbol
+from .dialect import ARITHMETIC_SYMBOLS, COMPARISONS, PREC_POWER, Dialect, Symbol
 
-INFINITE = "a division by zero is infinite in Qlib and missing here"
-FALSE = "a comparison with a missing value is false in Qlib and missing here"
-PLACE = "around a gap in the window Qlib gives the place of the gap, here it is that of the best value"
-FLAT = "Qlib takes a standard deviation below 2e-5 for zero, whatever the unit; here the test is relative to the level"
-EQUAL = "where all values of a window are equal, Qlib gives a number and here it is missing"
-ENDLESS = "Qlib's EMA never ends; this one ends at 8 times the span, which shows after a gap longer than the span"
+QLIB_INFINITE_NOTE = "a division by zero is infinite in Qlib and missing here"
+QLIB_FALSE_NOTE = "a comparison with a missing value is false in Qlib and missing here"
+GAP_PLACE_NOTE = "around a gap in the window Qlib gives the place of the gap, here it is that of the best value"
+QLIB_FLAT_NOTE = (
+    "Qlib takes a standard deviation below 2e-5 for zero, whatever the unit; here the test is relative to the level"
+)
+EQUAL_WINDOW_NOTE = "where all values of a window are equal, Qlib gives a number and here it is missing"
+QLIB_EMA_NOTE = "Qlib's EMA never ends; this one ends at 8 times the span, which shows after a gap longer than the span"
 EXTENSION = "Qlib itself compares no names: register this one as a custom operator"
 
-SIGNS = {"Gt": ">", "Ge": ">=", "Lt": "<", "Le": "<=", "Eq": "=="}
+QLIB_SIGNS = {"Gt": ">", "Ge": ">=", "Lt": "<", "Le": "<=", "Eq": "=="}
 
 CONDITIONS = {
-    **{f"x {sign} y": f"holds(x {sign} y)" for sign in SIGNS.values()},
+    **{f"x {sign} y": f"holds(x {sign} y)" for sign in QLIB_SIGNS.values()},
     "x != y": "~holds(x == y)",
 }
-CALLED = {f"{name}(x, y)": f"holds(x {sign} y)" for name, sign in SIGNS.items()} | {"Ne(x, y)": "~holds(x == y)"}
-JOINED = {"And(x, y)": "x & y", "Or(x, y)": "x | y", "Not(x)": "~x"}
+CALL_CONDITIONS = {f"{name}(x, y)": f"holds(x {sign} y)" for name, sign in QLIB_SIGNS.items()} | {
+    "Ne(x, y)": "~holds(x == y)"
+}
+LOGIC_CONDITIONS = {"And(x, y)": "x & y", "Or(x, y)": "x | y", "Not(x)": "~x"}
 
 CHOICES = "\n".join(
-    [f"If({theirs}, x1, y1) -> where({ours}, x1, y1)" for theirs, ours in (CONDITIONS | JOINED).items()]
-    + [f"If({theirs}, x1, y1) >> where({ours}, x1, y1)" for theirs, ours in CALLED.items()]
+    [f"If({theirs}, x1, y1) -> where({ours}, x1, y1)" for theirs, ours in (CONDITIONS | LOGIC_CONDITIONS).items()]
+    + [f"If({theirs}, x1, y1) >> where({ours}, x1, y1)" for theirs, ours in CALL_CONDITIONS.items()]
     + [f"If({each}, x1, y1) >> where({each}, x1, y1)" for each in ("x & y", "x | y", "~x")]
 )
-TRUTHS = "\n".join(
-    [f"{theirs} -> {ours}" for theirs, ours in (CONDITIONS | JOINED).items()]
-    + [f"{theirs} >> {ours}" for theirs, ours in CALLED.items()]
-    + [f"x {sign} y << x {sign} y # {FALSE}" for sign in (*SIGNS.values(), "!=")]
+TRUTH_RULES = "\n".join(
+    [f"{theirs} -> {ours}" for theirs, ours in (CONDITIONS | LOGIC_CONDITIONS).items()]
+    + [f"{theirs} >> {ours}" for theirs, ours in CALL_CONDITIONS.items()]
+    + [f"x {sign} y << x {sign} y # {QLIB_FALSE_NOTE}" for sign in (*QLIB_SIGNS.values(), "!=")]
 )
-NAMED = "\n".join(
+QLIB_FIELD_RULES = "\n".join(
     f"Feature({mark}{field}{mark}) >> {field}"
     for field in ("open", "high", "low", "close", "volume", "vwap", "amount")
     for mark in "'\""
@@ -59,7 +63,7 @@ NAMED = "\n".join(
 ALL_ROWS = (
     "A window of 0 is every row since the first one, which depends on where the data begin. Write a number of days."
 )
-FROM_THE_FIRST = "\n".join(
+ALL_ROWS_RULES = "\n".join(
     f"{name}(x, 0) !! {ALL_ROWS}"
     for name in (
         "Ref", "Delta", "Mean", "Sum", "Std", "Var", "Skew", "Kurt", "Max", "Min", "IdxMax", "IdxMin", "Med", "Mad",
@@ -67,11 +71,11 @@ FROM_THE_FIRST = "\n".join(
     )
 )  # fmt: skip
 
-RULES = f"""
+QLIB_RULES = f"""
 # Fields
 $change -> returns # $change of Qlib's data counts from the last close there was; returns here need yesterday's
 $money >> amount
-{NAMED}
+{QLIB_FIELD_RULES}
 
 # Arithmetic
 Add(x, y) >> x + y
@@ -80,8 +84,8 @@ Mul(x, y) >> x * y
 -1 * x << -x
 x / n -> x / n
 Div(x, n) >> x / n
-x / y -> x / y # {INFINITE}
-Div(x, y) >> x / y # {INFINITE}
+x / y -> x / y # {QLIB_INFINITE_NOTE}
+Div(x, y) >> x / y # {QLIB_INFINITE_NOTE}
 Power(x, 2) >> x ** 2
 Power(x, 3) >> x ** 3
 Power(x, 0.5) >> x ** 0.5
@@ -101,29 +105,29 @@ If(c, x, y) -> where(~holds(~c), x, y)
 If(c, x, y) << where(c, x, y) # where the condition is missing, Qlib takes a branch, and here the choice is missing
 x != x -> is_missing(x)
 x == x >> ~is_missing(x)
-{TRUTHS}
+{TRUTH_RULES}
 
 # Windows
-{FROM_THE_FIRST}
+{ALL_ROWS_RULES}
 Quantile(x, 0, q) !! {ALL_ROWS}
 Corr(x, y, 0) !! {ALL_ROWS}
 Cov(x, y, 0) !! {ALL_ROWS}
 Ref(x, d) -> delay(x, d)
 Delta(x, d) -> delta(x, d)
-x / Ref(x, d) - 1 << ts_returns(x, d) # {INFINITE}
-x / Max(x, d) - 1 << ts_drawdown(x, d, min_periods=1) # {INFINITE}
+x / Ref(x, d) - 1 << ts_returns(x, d) # {QLIB_INFINITE_NOTE}
+x / Max(x, d) - 1 << ts_drawdown(x, d, min_periods=1) # {QLIB_INFINITE_NOTE}
 Mean(x, d) -> ts_mean(x, d, min_periods=1)
 Sum(x, d) -> ts_sum(x, d, min_periods=1)
 Std(x, d) -> ts_std(x, d, min_periods=1)
 Var(x, d) -> ts_var(x, d, min_periods=1)
-Skew(x, d) -> ts_skew(x, d, min_periods=1) # {EQUAL}
-Kurt(x, d) -> ts_kurt(x, d, min_periods=1) # {EQUAL}
+Skew(x, d) -> ts_skew(x, d, min_periods=1) # {EQUAL_WINDOW_NOTE}
+Kurt(x, d) -> ts_kurt(x, d, min_periods=1) # {EQUAL_WINDOW_NOTE}
 Max(x, d) -> ts_max(x, d, min_periods=1)
 Min(x, d) -> ts_min(x, d, min_periods=1)
-IdxMax(x, d) -> ts_argmax(x, d, min_periods=1, counted=position) # {PLACE}
-IdxMin(x, d) -> ts_argmin(x, d, min_periods=1, counted=position) # {PLACE}
-d - IdxMax(x, d) << ts_argmax(x, d) # the first rows differ, and {PLACE}
-d - IdxMin(x, d) << ts_argmin(x, d) # the first rows differ, and {PLACE}
+IdxMax(x, d) -> ts_argmax(x, d, min_periods=1, counted=position) # {GAP_PLACE_NOTE}
+IdxMin(x, d) -> ts_argmin(x, d, min_periods=1, counted=position) # {GAP_PLACE_NOTE}
+d - IdxMax(x, d) << ts_argmax(x, d) # the first rows differ, and {GAP_PLACE_NOTE}
+d - IdxMin(x, d) << ts_argmin(x, d) # the first rows differ, and {GAP_PLACE_NOTE}
 Med(x, d) -> ts_median(x, d, min_periods=1)
 Mad(x, d) -> ts_mad(x, d, min_periods=1)
 Quantile(x, d, q) -> ts_quantile(x, d, q, min_periods=1)
@@ -132,14 +136,14 @@ Count(x, d) -> ts_count(~is_missing(x), d, min_periods=1)
 Sum(c, d) << ts_count(c, d, min_periods=1) # a count is written as a sum of truth values
 Slope(x, d) -> ts_slope(x, d, min_periods=1)
 Resi(x, d) -> ts_residual(x, d, min_periods=1)
-Rsquare(x, d) -> ts_rsquare(x, d, min_periods=1) # {FLAT}
-(x - Mean(x, d)) / Std(x, d) << ts_zscore(x, d, min_periods=1) # {INFINITE}
+Rsquare(x, d) -> ts_rsquare(x, d, min_periods=1) # {QLIB_FLAT_NOTE}
+(x - Mean(x, d)) / Std(x, d) << ts_zscore(x, d, min_periods=1) # {QLIB_INFINITE_NOTE}
 WMA(x, d) -> decay_linear(x, d) / d # Qlib has a value in the first rows and around gaps, where this is missing
 WMA(x, d) * d << decay_linear(x, d) # Qlib has a value in the first rows and around gaps, where this is missing
 EMA(x, 1) >> x # on a missing day Qlib repeats the value before it
-EMA(x, d) -> ema(x, 8 * d, min_periods=1, span=d) # {ENDLESS}
-EMA(x, n) >> ema(x, 16 / n - 8, min_periods=1, span=2 / n - 1) # {ENDLESS}
-Corr(x, y, d) -> ts_corr(x, y, d, min_periods=1) # {FLAT}
+EMA(x, d) -> ema(x, 8 * d, min_periods=1, span=d) # {QLIB_EMA_NOTE}
+EMA(x, n) >> ema(x, 16 / n - 8, min_periods=1, span=2 / n - 1) # {QLIB_EMA_NOTE}
+Corr(x, y, d) -> ts_corr(x, y, d, min_periods=1) # {QLIB_FLAT_NOTE}
 Cov(x, y, d) -> ts_cov(x, y, d, min_periods=1)
 Cov(y, x, d) / Var(x, d) << ts_beta(y, x, d, min_periods=1) # gaps of one that the other does not have differ
 
@@ -166,26 +170,28 @@ Tanh(x) >> tanh(x)
 Tanh(x) << tanh(x) # {EXTENSION}
 Clip(x, n, m) >> clip(x, n, m)
 Square(x) >> x ** 2
-Reciprocal(x) >> 1 / x # {INFINITE}
+Reciprocal(x) >> 1 / x # {QLIB_INFINITE_NOTE}
 """
 
-ANOTHER = "It reads another instrument, and a formula here reads each name by itself. Add what it reads as a column."
+OTHER_INSTRUMENT_NOTE = (
+    "It reads another instrument, and a formula here reads each name by itself. Add what it reads as a column."
+)
 PERIODS = "It reads statements by reporting period. Add the figure to the panel, as known each day, as a column."
 
 DIALECT = Dialect(
     name="qlib",
     title="Qlib",
     grammar="qlib.lark",
-    rules=RULES,
+    rules=QLIB_RULES,
     symbols={
-        **{name: ARITHMETIC[name] for name in ("add", "sub", "mul", "div")},
+        **{name: ARITHMETIC_SYMBOLS[name] for name in ("add", "sub", "mul", "div")},
         **COMPARISONS,
-        "power": Symbol("**", POWER),
+        "power": Symbol("**", PREC_POWER),
     },
     sign="$",
     refused={
-        "Mask": ANOTHER,
-        "ChangeInstrument": ANOTHER,
+        "Mask": OTHER_INSTRUMENT_NOTE,
+        "ChangeInstrument": OTHER_INSTRUMENT_NOTE,
         "P": PERIODS,
         "PRef": PERIODS,
         "PFeature": PERIODS,

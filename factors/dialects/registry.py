@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 from importlib import import_module
 
-from ..errors import ParseError, nearest
+from ..errors import ParseError, nearest_name
 from .dialect import Dialect
 
-OWN = "alphaloom"
-NAMES: tuple[str, ...] = ("alphaagent", "alphagen", OWN, "factorminer", "qlib", "worldquant")
+OWN_DIALECT = "alphaloom"
+DIALECT_NAMES: tuple[str, ...] = ("alphaagent", "alphagen", OWN_DIALECT, "factorminer", "qlib", "worldquant")
 """The languages that formulas can be read from and written to."""
-SAME = {
+DIALECT_ALIASES = {
     "quantaalpha": "alphaagent",
     "alpha101": "worldquant",
     "alpha158": "qlib",
@@ -22,7 +22,7 @@ SAME = {
 
 
 @functools.cache
-def dialect_named(name: str) -> Dialect:
+def find_dialect(name: str) -> Dialect:
     """Return a foreign dialect.
 
     Raises
@@ -30,10 +30,12 @@ def dialect_named(name: str) -> Dialect:
     ParseError
         Where there is none of that name.
     """
-    name = SAME.get(name.lower(), name.lower())
-    if name not in NAMES or name == OWN:
-        guess = nearest(name, NAMES)
+    name = DIALECT_ALIASES.get(name.lower(), name.lower())
+    if name not in DIALECT_NAMES or name == OWN_DIALECT:
+        guess = nearest_name(name, DIALECT_NAMES)
         meant = f"Did you mean {guess}? " if guess else ""
-        raise ParseError(f"unknown dialect '{name}'", stage="dialect", hint=f"{meant}Dialects: {', '.join(NAMES)}.")
+        raise ParseError(
+            f"unknown dialect '{name}'", stage="dialect", hint=f"{meant}Dialects: {', '.join(DIALECT_NAMES)}."
+        )
     found: Dialect = import_module(f".{name}", __package__).DIALECT
     return found

@@ -30,14 +30,14 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from ..language.syntax import Syntax, read
+from ..language.syntax import Syntax, read_syntax
 
 ARROWS = ("->", ">>", "<<", "!!")
-VARIABLE = re.compile(r"([xyzcdbenmqkag])[0-9]?")
+VARIABLE_PATTERN = re.compile(r"([xyzcdbenmqkag])[0-9]?")
 FAMILY = re.compile(r"([A-Za-z_$]+)\{([dn])\}")
-EXPRESSIONS, WINDOWS, NUMBERS = "xyzc", "dbe", "nmqka"
+EXPRESSION_LETTERS, WINDOW_LETTERS, NUMBER_LETTERS = "xyzc", "dbe", "nmqka"
 
-ARITHMETIC: dict[str, Callable[..., float]] = {
+RULE_ARITHMETIC: dict[str, Callable[..., float]] = {
     "add": lambda *terms: sum(terms),
     "sub": lambda x, y: x - y,
     "mul": lambda x, y: x * y,
@@ -47,7 +47,7 @@ ARITHMETIC: dict[str, Callable[..., float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RewriteRule:
     """One rewrite rule.
 
     Attributes
@@ -80,11 +80,11 @@ class Rule:
 
 def kind_of(word: str) -> str:
     """Return the letter of a variable, which is its kind, or an empty string for any other word."""
-    found = VARIABLE.fullmatch(word)
+    found = VARIABLE_PATTERN.fullmatch(word)
     return found[1] if found else ""
 
 
-def read_rules(text: str, read_foreign: Callable[[str], Syntax]) -> Iterator[Rule]:
+def read_rules(text: str, read_foreign: Callable[[str], Syntax]) -> Iterator[RewriteRule]:
     """Read a table of rules; the dialect's own reader is passed in."""
     for line in text.splitlines():
         bare, _, note = line.partition(" # ")
@@ -94,15 +94,15 @@ def read_rules(text: str, read_foreign: Callable[[str], Syntax]) -> Iterator[Rul
         family = FAMILY.fullmatch(left)
         foreign = Syntax("name", family[2], 0, 0) if family else read_foreign(left)
         if arrow == "!!":
-            yield Rule(foreign, foreign, exports=False, refusal=right)
+            yield RewriteRule(foreign, foreign, exports=False, refusal=right)
             continue
-        whole = Rule(
-            foreign, read(right), note.strip(), arrow != "<<", arrow != ">>", family=family[1] if family else ""
+        whole = RewriteRule(
+            foreign, read_syntax(right), note.strip(), arrow != "<<", arrow != ">>", family=family[1] if family else ""
         )
-        yield from _with_defaults(whole)
+        yield from _expand_defaults(whole)
 
 
-def _with_defaults(rule: Rule) -> Iterator[Rule]:
+def _expand_defaults(rule: RewriteRule) -> Iterator[RewriteRule]:
     """Yield a rule with all its arguments, and, to import, with fewer of those that have a default."""
     optional = {arg.text: arg.args[0] for arg in rule.foreign.args if arg.kind == "keyword"}
     bare = [replace(arg, kind="name", args=()) if arg.text in optional else arg for arg in rule.foreign.args]
@@ -110,7 +110,9 @@ def _with_defaults(rule: Rule) -> Iterator[Rule]:
     for count in range(len(optional) if rule.imports else 0):
         left_out = dict(list(optional.items())[count:])
         fewer = tuple(arg for arg in bare if arg.text not in left_out)
-        told = rule.exports and not any(kind_of(name) in WINDOWS for name in left_out)  # a window is always written
+        told = rule.exports and not any(
+            kind_of(name) in WINDOW_LETTERS for name in left_out
+        )  # a window is always written
         own = _put(rule.own, left_out)
         yield replace(rule, foreign=replace(rule.foreign, args=fewer), own=own, exports=told)
 
@@ -124,16 +126,16 @@ def _put(piece: Syntax, values: dict[str, Syntax]) -> Syntax:
 
 def is_computed(piece: Syntax) -> bool:
     """Tell whether a piece of a rule is arithmetic on literal numbers alone."""
-    return piece.kind == "call" and piece.text in ARITHMETIC and piece.infix and all(map(_is_number, piece.args))
+    return piece.kind == "call" and piece.text in RULE_ARITHMETIC and piece.infix and all(map(_is_number, piece.args))
 
 
 def _is_number(piece: Syntax) -> bool:
     if piece.kind == "name":
-        return kind_of(piece.text) in (*WINDOWS, *NUMBERS)
+        return kind_of(piece.text) in (*WINDOW_LETTERS, *NUMBER_LETTERS)
     return piece.kind == "number" or is_computed(piece)
 
 
-def computed(piece: Syntax, numbers: dict[str, float]) -> float:
+def compute_number(piece: Syntax, numbers: dict[str, float]) -> float:
     """Return the number of a piece, given those of its variables; KeyError where one is not known.
 
     Floating-point noise is rounded away, so that 3 * 0.1 is 0.3.
@@ -142,10 +144,10 @@ def computed(piece: Syntax, numbers: dict[str, float]) -> float:
         return float(piece.text)
     if piece.kind == "name":
         return numbers[piece.text]
-    return rounded(ARITHMETIC[piece.text](*(computed(arg, numbers) for arg in piece.args)))
+    return round_noise(RULE_ARITHMETIC[piece.text](*(compute_number(arg, numbers) for arg in piece.args)))
 
 
-def rounded(value: float) -> float:
+def round_noise(value: float) -> float:
     """Take floating-point noise off a number."""
     return float(f"{value:.12g}")
 

@@ -16,31 +16,33 @@ from lark.load_grammar import FromPackageLoader
 
 from .. import language
 from ..errors import ParseError
-from ..language.reader import Branch, TreeReader, taught
-from ..language.syntax import DEEPEST, LONGEST, Syntax, refuse_deep_brackets, too_deep
+from ..language.reader import Branch, TreeReader, explain_syntax_error
+from ..language.syntax import MAX_FORMULA_CHARS, MAX_FORMULA_DEPTH, Syntax, depth_error, refuse_deep_brackets
 from .dialect import Dialect
-from .rule import Rule, read_rules
+from .rule import RewriteRule, read_rules
 
 
 def read_surface(text: str, dialect: Dialect) -> Syntax:
     """Read a foreign formula; ParseError where its form is wrong."""
     if not text.strip():
         raise ParseError("the formula is empty", hint=f"Example: {dialect.example}")
-    if len(text) > LONGEST:
-        raise ParseError(f"the formula has {len(text)} characters; {LONGEST} are allowed", text=text, at=LONGEST)
+    if len(text) > MAX_FORMULA_CHARS:
+        raise ParseError(
+            f"the formula has {len(text)} characters; {MAX_FORMULA_CHARS} are allowed", text=text, at=MAX_FORMULA_CHARS
+        )
     refuse_deep_brackets(text)
     try:
         tree: Branch = _grammar(dialect.grammar).parse(text)
     except UnexpectedInput as unexpected:
-        known = taught(unexpected, text)
-        hint = f"{_about_form(known.hint)}A formula of {dialect.title}: {dialect.example}"
+        known = explain_syntax_error(unexpected, text)
+        hint = f"{_form_hint(known.hint)}A formula of {dialect.title}: {dialect.example}"
         raise ParseError(known.message, at=known.at, text=text, hint=hint) from None
     for branch in tree.iter_subtrees():
         branch.data = str(branch.data).removeprefix("grammar__")
     return _SurfaceReader(text).read(tree.children[0], 1)
 
 
-def _about_form(hint: str) -> str:
+def _form_hint(hint: str) -> str:
     """Return what a hint says of brackets and commas; its examples are in our own language."""
     return f"{hint} " if any(words in hint for words in ("Take", "still open", "Write a plain")) else ""
 
@@ -58,8 +60,8 @@ class _SurfaceReader(TreeReader):
     def read(self, branch: Branch | Token, level: int) -> Syntax:
         assert isinstance(branch, Tree)
         at, end = int(branch.meta.start_pos), int(branch.meta.end_pos)
-        if level > DEEPEST:
-            raise too_deep(self.text, at)
+        if level > MAX_FORMULA_DEPTH:
+            raise depth_error(self.text, at)
         if branch.data == "days":
             return Syntax("number", str(branch.children[0]).rstrip("dD"), at, end)
         if branch.data == "choice":
@@ -69,9 +71,9 @@ class _SurfaceReader(TreeReader):
 
 
 @functools.cache
-def rules_of(name: str) -> tuple[Rule, ...]:
+def rules_of(name: str) -> tuple[RewriteRule, ...]:
     """Return the rules of a dialect, read once."""
-    from .registry import dialect_named  # the registry imports dialects, which need nothing of this module
+    from .registry import find_dialect  # the registry imports dialects, which need nothing of this module
 
-    dialect = dialect_named(name)
+    dialect = find_dialect(name)
     return tuple(read_rules(dialect.rules, lambda text: read_surface(text, dialect)))

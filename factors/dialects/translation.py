@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..describe.render import render
 from ..language.parse import parse
 from .exporter import write_foreign
-from .registry import OWN
+from .registry import OWN_DIALECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def translate(text: str, source: str, target: str) -> Translation:
         Where the formula cannot be read, or the target cannot say it; the stage is then ``dialect``.
     """
     known = parse(text, dialect=source)
-    if target == OWN:
+    if target == OWN_DIALECT:
         return Translation(render(known.root), known.warnings)
     written = write_foreign(known.root, target)
     return Translation(written.text, tuple(dict.fromkeys((*known.warnings, *written.notes))))

@@ -25,9 +25,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from .dialect import C_LIKE, POWER, SIGNED, Dialect, Symbol
+from .dialect import C_LIKE, PREC_POWER, PREC_SIGNED, Dialect, Symbol
 
-RULES = """
+WORLDQUANT_RULES = """
 rank(x) -> rank(x)
 delay(x, b) -> delay(x, b)
 correlation(x, y, d) -> ts_corr(x, y, d)
@@ -82,8 +82,8 @@ DIALECT = Dialect(
     name="worldquant",
     title="WorldQuant 101",
     grammar="worldquant.lark",
-    rules=RULES,
-    symbols=MappingProxyType({**C_LIKE, "not": Symbol("!", SIGNED), "power": Symbol("^", POWER)}),
+    rules=WORLDQUANT_RULES,
+    symbols=MappingProxyType({**C_LIKE, "not": Symbol("!", PREC_SIGNED), "power": Symbol("^", PREC_POWER)}),
     any_case=True,
     group_sign="IndClass.",
     stand_ins=MappingProxyType({"subindustry": "industry"}),

@@ -11,11 +11,11 @@ import numpy as np
 from ..kernels.cells import Array
 from ..language.node import Node
 
-FREE_AT_MOST = 24
+MAX_FREE_ARRAYS = 24
 SLAB_BYTES = 1 << 25
 
 
-class Pool:
+class BufferPool:
     """Free arrays of one size, so that stored values do not pay for fresh memory."""
 
     def __init__(self, size: int) -> None:
@@ -26,12 +26,12 @@ class Pool:
         """Return an array with anything in it; fresh ones are cut from a slab, whose pages cost less to touch."""
         if not self._free:
             count = max(1, SLAB_BYTES // max(4 * self._size, 1))
-            self._free += list(np.empty((min(count, FREE_AT_MOST), self._size), np.float32))
+            self._free += list(np.empty((min(count, MAX_FREE_ARRAYS), self._size), np.float32))
         return self._free.pop()
 
     def give(self, array: Array) -> None:
         """Take back an array that nobody reads any more."""
-        if len(self._free) < FREE_AT_MOST:
+        if len(self._free) < MAX_FREE_ARRAYS:
             self._free.append(array)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..describe.render import render_number
-from ..errors import ParseError, nearest
-from ..language.node import Node, Path, call, field_node, group, number
+from ..errors import ParseError, nearest_name
+from ..language.node import Node, Path, call_node, field_node, group_node, number_node
 from ..language.signature import Argument, Operator
 from ..language.syntax import Syntax
 from ..operators import OPERATORS
@@ -16,7 +16,7 @@ from ..operators import OPERATORS
 LARGEST_NUMBER = 1e15
 ADV = re.compile(r"adv([1-9][0-9]{0,3})")
 """Average daily dollar volume over some days, as in the WorldQuant paper: a name for ``ts_mean(amount, n)``."""
-UNREADABLE = field_node("?")
+UNREADABLE_NODE = field_node("?")
 SYNONYMS = {
     "correlation": "ts_corr", "corr": "ts_corr", "cov": "ts_cov", "covariance": "ts_cov", "ref": "delay", "lag": "delay",
     "shift": "delay", "mean": "ts_mean", "ma": "ts_mean", "std": "ts_std",
@@ -29,7 +29,7 @@ SYNONYMS = {
 """What other languages call our operators and fields, to name the nearest when one is unknown."""
 
 
-def in_range(value: float) -> bool:
+def is_in_range(value: float) -> bool:
     """Tell whether a number may stand in a formula."""
     return value == 0 or 1 / LARGEST_NUMBER <= abs(value) <= LARGEST_NUMBER
 
@@ -44,7 +44,7 @@ class Builder:
     places: dict[Path, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     errors: list[ParseError] = field(default_factory=list)
-    root: Node = UNREADABLE
+    root: Node = UNREADABLE_NODE
 
     def whole(self, piece: Syntax) -> Node:
         """Return the tree of a formula; ParseError, with all other mistakes in it, where there are any."""
@@ -61,7 +61,7 @@ class Builder:
             return self.build(piece, path)
         except ParseError as error:
             self.errors.append(error)
-            return UNREADABLE
+            return UNREADABLE_NODE
 
     def refuse(self, message: str, piece: Syntax, hint: str = "", stage: str = "parse") -> ParseError:
         """Make the error that points at a piece."""
@@ -71,7 +71,7 @@ class Builder:
         """Return the node of a piece of syntax."""
         self.places[path] = piece.at
         if piece.kind == "number":
-            return number(self._number(piece))
+            return number_node(self._number(piece))
         if piece.kind == "name":
             return self._field(piece)
         return self._call(piece, path)
@@ -79,7 +79,7 @@ class Builder:
     def _number(self, piece: Syntax) -> float:
         value = float(piece.text)
         vanishes = value == 0 and any(digit in "123456789" for digit in piece.text.lower().partition("e")[0])
-        if vanishes or not in_range(value):
+        if vanishes or not is_in_range(value):
             raise self.refuse(f"{piece.text} is out of range", piece, "Numbers lie between 1e-15 and 1e15.")
         return value
 
@@ -87,7 +87,7 @@ class Builder:
         if piece.text in self.fields:
             return field_node(piece.text)
         if (days := ADV.fullmatch(piece.text)) and "amount" in self.fields:
-            return call("ts_mean", field_node("amount"), window=float(days[1]))
+            return call_node("ts_mean", field_node("amount"), window=float(days[1]))
         if piece.text in OPERATORS:
             operator = OPERATORS[piece.text]
             raise self.refuse(f"{piece.text} is an operator, not a field", piece, _lesson(operator))
@@ -95,12 +95,12 @@ class Builder:
             raise self.refuse(
                 f"{piece.text} is a grouping, not a field", piece, "It goes last: group_demean(returns, sector)."
             )
-        raise self.refuse(f"unknown field '{piece.text}'", piece, self._meant(piece.text, self.fields, "Fields"))
+        raise self.refuse(f"unknown field '{piece.text}'", piece, self._suggest_name(piece.text, self.fields, "Fields"))
 
-    def _meant(self, name: str, known: Collection[str], title: str) -> str:
+    def _suggest_name(self, name: str, known: Collection[str], title: str) -> str:
         low = name.lower()
         guess = SYNONYMS.get(low, "") if f"ts_{low}" not in known else f"ts_{low}"
-        guess = guess if guess in known else nearest(name, known)
+        guess = guess if guess in known else nearest_name(name, known)
         meant = [f"Did you mean {guess}?"] if guess else []
         if known is OPERATORS:
             return " ".join(
@@ -118,7 +118,7 @@ class Builder:
                     f"For an earlier day: delay({piece.text}, 1).",
                 )
             raise self.refuse(
-                f"unknown operator '{piece.text}'", piece, self._meant(piece.text, OPERATORS, "Operators")
+                f"unknown operator '{piece.text}'", piece, self._suggest_name(piece.text, OPERATORS, "Operators")
             )
         given = [arg for arg in piece.args if arg.kind != "keyword"]
         named = self._named(piece, operator)
@@ -145,7 +145,7 @@ class Builder:
                     raise self.refuse("arguments by name come last", arg, _lesson(operator))
                 continue
             if arg.text not in known:
-                guess = nearest(arg.text, known)
+                guess = nearest_name(arg.text, known)
                 meant = f"Did you mean {guess}? " if guess else ""
                 raise self.refuse(f"{operator.name} has no keyword '{arg.text}'", arg, meant + _lesson(operator))
             if arg.text in found:
@@ -171,9 +171,9 @@ class Builder:
             return self._kept(piece, path)
         self.places[path] = piece.at
         if piece.kind != "name" or piece.text not in self.groups:
-            hint = f"{self._meant(piece.text, self.groups, 'Groupings')} {_lesson(operator)}"
+            hint = f"{self._suggest_name(piece.text, self.groups, 'Groupings')} {_lesson(operator)}"
             raise self.refuse(f"{operator.name} needs a grouping here, not '{piece.text}'", piece, hint)
-        return group(piece.text)
+        return group_node(piece.text)
 
     def _numbers(self, operator: Operator, pieces: dict[str, Syntax]) -> tuple[tuple[str, float], ...]:
         """Return the numbers of a call in the order of the signature, without those equal to their default."""
@@ -196,7 +196,7 @@ class Builder:
     def _word(self, argument: Argument, piece: Syntax, operator: Operator) -> float:
         """Return the position of a chosen word."""
         if piece.kind != "name" or piece.text not in argument.choices:
-            meant = nearest(piece.text, argument.choices)
+            meant = nearest_name(piece.text, argument.choices)
             hint = f"It is one of {', '.join(argument.choices)}. {_lesson(operator)}"
             hint = (f"Did you mean {meant}? " if meant else "") + hint
             raise self.refuse(f"{argument.name} of {operator.name} cannot be '{piece.text}'", piece, hint)

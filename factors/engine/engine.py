@@ -15,20 +15,20 @@ import numpy as np
 
 from ..errors import NotAFormula
 from ..kernels.cells import Array
-from ..language.fields import FIELDS, GROUPS
+from ..language.fields import STANDARD_FIELDS, STANDARD_GROUPS
 from ..language.node import Node
 from ..language.parse import parse
-from .buffers import Pool, Scratch, SubtreeCache
+from .buffers import BufferPool, Scratch, SubtreeCache
 from .plan import lay_out
-from .run import Run
-from .store import Store
+from .run import PlanRun
+from .store import LeafStore
 from .workers import Workers, usable_cores
 
 if TYPE_CHECKING:
     from ...market.panel import Panel
     from ..language.expression import Expression
 
-STREAMED = 16
+EXPRESSIONS_PER_STREAM = 16
 """Expressions that a stream computes together: enough to share subtrees, few enough to hold."""
 
 
@@ -48,8 +48,8 @@ class Engine:
     def __init__(self, panel: Panel, *, cache_bytes: int = 256 << 20, threads: int | None = None) -> None:
         self.panel = panel
         self._workers = Workers(min(2, usable_cores()) if threads is None else threads)
-        self._store = Store(panel, self._workers.threads)
-        self._pool = Pool(panel.universe.size)
+        self._store = LeafStore(panel, self._workers.threads)
+        self._pool = BufferPool(panel.universe.size)
         self._scratch = Scratch()
         self._cache = SubtreeCache(cache_bytes)
         self._keeps = cache_bytes > 0
@@ -92,11 +92,13 @@ class Engine:
         results = self._room(len(trees), out)
         with self._lock:
             plan = lay_out(trees, self._cache.__contains__, keeps=self._keeps)
-            run = Run(plan, self._store, self._pool, self._scratch, self._cache, self._workers)
+            run = PlanRun(plan, self._store, self._pool, self._scratch, self._cache, self._workers)
             run.fill(results)
         return results
 
-    def stream(self, expressions: Iterable[Expression | str], *, together: int = STREAMED) -> Iterator[Array]:
+    def stream(
+        self, expressions: Iterable[Expression | str], *, together: int = EXPRESSIONS_PER_STREAM
+    ) -> Iterator[Array]:
         """Compute any number of expressions, a few at a time, in order.
 
         Memory stays bounded whatever their number: the results of one group, what is shared within it, and the cache.
@@ -152,7 +154,9 @@ class Engine:
 
     def _parsed(self, expression: Expression | str) -> Expression:
         if isinstance(expression, str):
-            expression = parse(expression, fields={*FIELDS, *self.panel.fields}, groups={*GROUPS, *self.panel.groups})
+            expression = parse(
+                expression, fields={*STANDARD_FIELDS, *self.panel.fields}, groups={*STANDARD_GROUPS, *self.panel.groups}
+            )
         if expression.code:  # its tree is for comparing, and would compute something else
             raise NotAFormula(
                 "The engine computes formulas; Python code is run by the sandbox alone.", field="expression",

@@ -12,24 +12,24 @@ import math
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from ..definitions import expanded
-from ..language.node import Node, call, number
+from ..definitions import expand_operator
+from ..language.node import Node, call_node, number_node
 from ..operators import OPERATORS
 
-HALF, TWO = number(0.5), number(2)
+HALF_NODE, TWO_NODE = number_node(0.5), number_node(2)
 LARGEST_POWER = 16
 """Exponent up to which a power is a product; as in the canonical form."""
 
 
 @functools.lru_cache(maxsize=4096)
-def lowered(node: Node) -> Node:
+def lower_tree(node: Node) -> Node:
     """Return the tree as the engine computes it; equal subtrees of different trees stay equal."""
-    node = expanded(node)
+    node = expand_operator(node)
     if node.is_leaf:
         return node
-    if node.op in ("mul", "div", "power") and (ratio := _in_turn(list(_factors(node, 1)))):
+    if node.op in ("mul", "div", "power") and (ratio := _multiply_in_turn(list(_factors(node, 1)))):
         return ratio
-    args = tuple(lowered(arg) for arg in node.args)
+    args = tuple(lower_tree(arg) for arg in node.args)
     if len(args) > 2 and OPERATORS[node.op].many and OPERATORS[node.op].family in ("elementwise", "logic"):
         chain = args[0]
         for arg in args[1:]:
@@ -40,26 +40,26 @@ def lowered(node: Node) -> Node:
 
 def _factors(node: Node, power: int) -> Iterator[tuple[Node, int]]:
     """Yield the factors of a product with their exponents; what is a ratio or a negative power below the line is one."""
-    node = expanded(node)
+    node = expand_operator(node)
     if node.op == "mul":
         for arg in node.args:
             yield from _factors(arg, power)
     elif node.op == "div" and power > 0:
         yield from _factors(node.args[0], power)
         yield from _factors(node.args[1], -power)
-    elif node.op == "power" and (whole := _whole(node.args[1])):
+    elif node.op == "power" and (whole := _whole_exponent(node.args[1])):
         yield from _factors(node.args[0], power * whole)
     else:
         yield node, power
 
 
-def _whole(exponent: Node) -> int:
+def _whole_exponent(exponent: Node) -> int:
     """Return a small whole number above 1, 0 for any other exponent."""
     value = exponent.value or 0.0
     return int(value) if exponent.op == "number" and value == int(value) and 2 <= value <= LARGEST_POWER else 0
 
 
-def _in_turn(factors: list[tuple[Node, int]]) -> Node | None:
+def _multiply_in_turn(factors: list[tuple[Node, int]]) -> Node | None:
     """Multiply and divide in turn, constants first; None where the tree as it stands is as safe."""
     powers = [abs(power) for _, power in factors]
     constants = any(node.op == "number" for node, _ in factors)
@@ -73,15 +73,15 @@ def _in_turn(factors: list[tuple[Node, int]]) -> Node | None:
     if whole > 1 and len(above) + len(under) == 1:
         return None
     while len(above) > 1 and above[0].op == "number":
-        above[:2] = [Node("mul", (lowered(above[0]), lowered(above[1])))]
+        above[:2] = [Node("mul", (lower_tree(above[0]), lower_tree(above[1])))]
     chain = None
     for over, low in zip_longest(above, under):
         if over is not None:
-            chain = lowered(over) if chain is None else Node("mul", (chain, lowered(over)))
+            chain = lower_tree(over) if chain is None else Node("mul", (chain, lower_tree(over)))
         if low is not None:
-            chain = Node("div", (chain or number(1), lowered(low)))
+            chain = Node("div", (chain or number_node(1), lower_tree(low)))
     assert chain is not None
-    return chain if whole == 1 else _step(call("power", chain, number(whole)))
+    return chain if whole == 1 else _step(call_node("power", chain, number_node(whole)))
 
 
 def _step(node: Node) -> Node:
@@ -90,10 +90,14 @@ def _step(node: Node) -> Node:
         return Node("sub", (node.args[0], node.args[1].args[0]))
     if node.op == "add" and node.args[0].op == "neg":
         return Node("sub", (node.args[1], node.args[0].args[0]))
-    if node.op in ("power", "signed_power") and node.args[1] in (HALF, TWO):
-        base, squared = node.args[0], node.args[1] == TWO
+    if node.op in ("power", "signed_power") and node.args[1] in (HALF_NODE, TWO_NODE):
+        base, squared = node.args[0], node.args[1] == TWO_NODE
         if node.op == "power":
-            return call("mul", base, base) if squared else call("sqrt", base)
-        size = call("abs", base)
-        return call("mul", base, size) if squared else call("mul", call("sign", base), call("sqrt", size))
+            return call_node("mul", base, base) if squared else call_node("sqrt", base)
+        size = call_node("abs", base)
+        return (
+            call_node("mul", base, size)
+            if squared
+            else call_node("mul", call_node("sign", base), call_node("sqrt", size))
+        )
     return node

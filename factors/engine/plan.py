@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..definitions import expanded
+from ..definitions import expand_operator
 from ..language.node import Node
 from ..language.signature import Compute
 from ..operators import OPERATORS
-from .lower import lowered
+from .lower import lower_tree
 
-WORTH_KEEPING = 2.0
+MIN_KEPT_COST_NS = 2.0
 """Nanoseconds a cell from which on an operator's values are kept for later batches: cheaper ones are computed again."""
-CHEAP = 0.8
+MAX_CHEAP_COST_NS = 0.8
 """Nanoseconds a cell up to which a whole subtree is computed again by a later stage: storing and reading it costs as much."""
 
 
 @dataclass(frozen=True)
-class Columns:
+class TileSteps:
     """Steps on a tile.
 
     Attributes
@@ -39,18 +39,18 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Across:
+class RowStep:
     """One step on whole rows, and the places of its values among the results."""
 
     step: Node
     results: list[int]
 
 
-Stage = Columns | Across
+Stage = TileSteps | RowStep
 
 
 @dataclass(frozen=True)
-class Plan:
+class EvaluationPlan:
     """What a batch takes.
 
     Attributes
@@ -74,33 +74,33 @@ class Plan:
     done_with: dict[int, list[Node]]
 
 
-def how(node: Node) -> Compute:
+def step_compute(node: Node) -> Compute:
     """Return how a step is computed."""
     compute = OPERATORS[node.op].compute
     assert compute is not None, f"{node.op} has neither a kernel nor a definition"
     return compute
 
 
-def cost(node: Node) -> float:
+def subtree_cost(node: Node) -> float:
     """Return about what a subtree takes to compute, in nanoseconds a cell."""
-    node = expanded(node)
-    return 0.0 if node.is_leaf else how(node).cost + sum(cost(arg) for arg in node.args)
+    node = expand_operator(node)
+    return 0.0 if node.is_leaf else step_compute(node).cost + sum(subtree_cost(arg) for arg in node.args)
 
 
-def lay_out(trees: Sequence[Node], at_hand: Callable[[Node], bool], *, keeps: bool = False) -> Plan:
+def lay_out(trees: Sequence[Node], at_hand: Callable[[Node], bool], *, keeps: bool = False) -> EvaluationPlan:
     """Order the distinct subtrees of a batch; what is below a node that is at hand is left out.
 
     With `keeps` the values of dear steps are stored, so that the cache may have them.
     """
-    roots = [lowered(tree) for tree in trees]
-    walked = _Walk(at_hand)
+    roots = [lower_tree(tree) for tree in trees]
+    walked = _SubtreeWalk(at_hand)
     for root in roots:
         walked.visit(root)
-    stages = _with_cheap_ones_again(list(_stages(walked, roots)))
-    return _stored(walked, stages, keeps)
+    stages = _repeat_cheap_steps(list(_stages(walked, roots)))
+    return _plan_lifetimes(walked, stages, keeps)
 
 
-class _Walk:
+class _SubtreeWalk:
     """The distinct subtrees of a batch, arguments before what reads them."""
 
     def __init__(self, at_hand: Callable[[Node], bool]) -> None:
@@ -125,19 +125,19 @@ class _Walk:
             self.steps.append(node)
 
 
-def _stages(walked: _Walk, roots: Sequence[Node]) -> Iterator[Stage]:
+def _stages(walked: _SubtreeWalk, roots: Sequence[Node]) -> Iterator[Stage]:
     """Yield the stages: a run of steps on tiles ends where one needs whole rows."""
     places: dict[Node, list[int]] = {}
     for place, root in enumerate(roots):
         places.setdefault(root, []).append(place)
     at_once = {node: places[node] for node in (*walked.leaves, *walked.known) if node in places}
-    stage = Columns([], at_once)
+    stage = TileSteps([], at_once)
     for node in walked.steps:
-        if how(node).across:
+        if step_compute(node).across:
             if stage.steps or stage.results:
                 yield stage
-            yield Across(node, places.get(node, []))
-            stage = Columns([])
+            yield RowStep(node, places.get(node, []))
+            stage = TileSteps([])
             continue
         stage.steps.append(node)
         if node in places:
@@ -146,47 +146,47 @@ def _stages(walked: _Walk, roots: Sequence[Node]) -> Iterator[Stage]:
         yield stage
 
 
-def _with_cheap_ones_again(stages: list[Stage]) -> list[Stage]:
+def _repeat_cheap_steps(stages: list[Stage]) -> list[Stage]:
     """Let each stage on tiles compute again what is cheap and was computed by an earlier one."""
     made: set[Node] = set()
     for stage in stages:
-        if isinstance(stage, Across):
+        if isinstance(stage, RowStep):
             made.add(stage.step)
             continue
         steps: dict[Node, None] = {}
         for node in stage.steps:
-            _again(node.args, made, steps)
+            _add_cheap_arguments(node.args, made, steps)
             steps[node] = None
         made.update(stage.steps)
         stage.steps[:] = steps
     return stages
 
 
-def _again(args: Sequence[Node], made: set[Node], steps: dict[Node, None]) -> None:
+def _add_cheap_arguments(args: Sequence[Node], made: set[Node], steps: dict[Node, None]) -> None:
     """Put down those arguments of a step that an earlier stage made and that are cheap to make again."""
     for arg in args:
-        if arg in made and arg not in steps and not how(arg).across and cost(arg) <= CHEAP:
-            _again(arg.args, made, steps)
+        if arg in made and arg not in steps and not step_compute(arg).across and subtree_cost(arg) <= MAX_CHEAP_COST_NS:
+            _add_cheap_arguments(arg.args, made, steps)
             steps[arg] = None
 
 
-def _stored(walked: _Walk, stages: list[Stage], keeps: bool) -> Plan:
+def _plan_lifetimes(walked: _SubtreeWalk, stages: list[Stage], keeps: bool) -> EvaluationPlan:
     """Find which values outlive their stage, and until when; a value made twice has two lives."""
     made: dict[Node, int] = dict.fromkeys(walked.known, -1)
     last: dict[tuple[Node, int], int] = {}
     for at, stage in enumerate(stages):
-        steps = stage.steps if isinstance(stage, Columns) else [stage.step]
-        results = stage.results if isinstance(stage, Columns) else {}
+        steps = stage.steps if isinstance(stage, TileSteps) else [stage.step]
+        results = stage.results if isinstance(stage, TileSteps) else {}
         made.update(dict.fromkeys(steps, at))
         read = [*(arg for node in steps for arg in node.args), *results]
         last.update({(node, made[node]): at for node in read if node in made and made[node] != at})
         if keeps:
             for node in steps:
-                if how(node).cost >= WORTH_KEEPING:
+                if step_compute(node).cost >= MIN_KEPT_COST_NS:
                     last.setdefault((node, at), at)
     stored: dict[int, set[Node]] = {}
     done_with: dict[int, list[Node]] = {}
     for (node, born), at in last.items():
         stored.setdefault(born, set()).add(node)
         done_with.setdefault(at, []).append(node)
-    return Plan(stages, stored, walked.known, walked.leaves, done_with)
+    return EvaluationPlan(stages, stored, walked.known, walked.leaves, done_with)

@@ -49,7 +49,7 @@ def order_rows(values: NDArray[np.floating]) -> RowOrder:
     RowOrder
         The exact order; equal values are tied, and so are 0.0 and -0.0.
     """
-    values = _at_the_door(values)
+    values = _prepare_array(values)
     days, names = values.shape
     order = RowOrder(np.empty((days, names), np.int32), np.empty((days, names), np.bool_), np.empty(days, np.int64))
     settle(order.columns, order.tied, order.counts, values)
@@ -109,7 +109,7 @@ def row_rank_correlation(
     return out
 
 
-def _at_the_door(values: NDArray[np.floating]) -> NDArray[np.floating]:
+def _prepare_array(values: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return values as the kernels take them: two axes, float32 or float64, contiguous, writeable."""
     values = np.asarray(values)
     if values.ndim != 2:

@@ -13,23 +13,29 @@ from ..kernels.cells import Array, Members
 from ..kernels.moves import Flat, emit, gather, scatter
 from ..language.node import Node
 from ..operators import OPERATORS, parameters
-from .buffers import Pool, Scratch, SubtreeCache
-from .plan import Across, Columns, Plan, cost, how
-from .store import Store
-from .tiles import TOGETHER, Layout
+from .buffers import BufferPool, Scratch, SubtreeCache
+from .plan import EvaluationPlan, RowStep, TileSteps, step_compute, subtree_cost
+from .store import LeafStore
+from .tiles import ROWS_TOGETHER, Layout
 from .workers import Workers
 
-SMALL = 1 << 16
+MIN_THREADED_CELLS = 1 << 16
 """Cells below which a second thread costs more than it saves."""
-ROWS = 64
+ROWS_PER_BLOCK = 64
 """Rows that an operator across names takes at a time, so that they stay in the cache."""
 
 
-class Run:
+class PlanRun:
     """One pass over a plan: which stored values are alive, and what becomes of them after their last use."""
 
     def __init__(
-        self, plan: Plan, store: Store, pool: Pool, scratch: Scratch, cache: SubtreeCache, workers: Workers
+        self,
+        plan: EvaluationPlan,
+        store: LeafStore,
+        pool: BufferPool,
+        scratch: Scratch,
+        cache: SubtreeCache,
+        workers: Workers,
     ) -> None:
         self._plan = plan
         self._store = store
@@ -39,7 +45,7 @@ class Run:
         self._workers = workers
         self._alive: dict[Node, Flat] = {}
         self._results: list[Array] = []
-        self._alone = store.member.size < SMALL
+        self._alone = store.member.size < MIN_THREADED_CELLS
 
     def fill(self, results: list[Array]) -> None:
         """Run the stages; each result is written as soon as its tile is there."""
@@ -47,7 +53,7 @@ class Run:
         self._results = results
         for at, stage in enumerate(self._plan.stages):
             stored = self._plan.stored.get(at, set())
-            if isinstance(stage, Columns):
+            if isinstance(stage, TileSteps):
                 _OnTiles(self, stage, stored).run()
             else:
                 _OnRows(self, stage, stored).run()
@@ -62,7 +68,7 @@ class Run:
             elif node.op == "field":
                 self._alive[node] = self._store.flat(node)
         for node in self._plan.known:
-            flat = self._cache.get(node, cost(node))
+            flat = self._cache.get(node, subtree_cost(node))
             assert flat is not None, "a plan is run before the cache can change"
             self._alive[node] = flat
 
@@ -76,7 +82,7 @@ class Run:
         flat = self._alive.pop(node)
         if node in self._cache:
             return
-        for gone, freed in self._cache.offer(node, flat, cost(node)):
+        for gone, freed in self._cache.offer(node, flat, subtree_cost(node)):
             if gone not in self._alive:
                 self._pool.give(freed)
 
@@ -94,7 +100,7 @@ class _OnTiles:
     stored value, a column, or a number.
     """
 
-    def __init__(self, run: Run, stage: Columns, stored: set[Node]) -> None:
+    def __init__(self, run: PlanRun, stage: TileSteps, stored: set[Node]) -> None:
         self._run = run
         self._stored = stored
         self._layout: Layout = run._store.layout
@@ -105,7 +111,7 @@ class _OnTiles:
         self._calls: list[Callable[[_Views, int], None]] = []
         self._compile(stage)
 
-    def _compile(self, stage: Columns) -> None:
+    def _compile(self, stage: TileSteps) -> None:
         """Choose a slot for each value, used again after its last reader."""
         last: dict[Node, int] = {}
         for at, node in enumerate(stage.steps):
@@ -114,7 +120,7 @@ class _OnTiles:
             if node not in stage.steps:
                 self._emit(node, stage.results[node])
         for at, node in enumerate(stage.steps):
-            reads = [self._slot(arg, how(node).by_rows) for arg in node.args]
+            reads = [self._slot(arg, step_compute(node).by_rows) for arg in node.args]
             self._slots[node] = out = self._out(node)
             self._calls.append(_call(node, out, reads))
             if node in stage.results:
@@ -146,7 +152,7 @@ class _OnTiles:
         """Put down that a value is a result."""
         slot, member = self._slot(node, single_row=False), self._run._store.member
         for place in places:
-            self._calls.append(partial(_emitted, self._run._results[place], slot, member))
+            self._calls.append(partial(_emit_slot, self._run._results[place], slot, member))
 
     def run(self) -> None:
         """Take every tile through the calls."""
@@ -158,7 +164,7 @@ class _OnTiles:
             spare = scratch.take(thread, self._temporary, layout.days * layout.width)
             arrays = [each[:size].reshape(layout.days, hi - lo) for each in spare]
             arrays += [self._bound_tile(node, tile) for node in reversed(self._bound)]
-            views = _Views(arrays, [_joined(array, TOGETHER) for array in arrays])
+            views = _Views(arrays, [_merge_rows(array, ROWS_TOGETHER) for array in arrays])
             for call in self._calls:
                 call(views, lo)
 
@@ -168,7 +174,7 @@ class _OnTiles:
         """Return a tile's part of a stored value, of a column, or of a number."""
         lo, hi = self._layout.columns(tile)
         if node.op == "number":
-            return self._run._store.number(node)[:, : (hi - lo) * (TOGETHER if self._layout.days > 1 else 1)]
+            return self._run._store.number(node)[:, : (hi - lo) * (ROWS_TOGETHER if self._layout.days > 1 else 1)]
         if node.op == "panel":
             return np.repeat(self._run._store.number(node.args[0])[:, : hi - lo], self._layout.days, axis=0)
         return self._layout.tile(self._run._alive[node], tile)
@@ -176,13 +182,13 @@ class _OnTiles:
 
 @dataclass(frozen=True, slots=True)
 class _Views:
-    """The slots of one tile, as they are, and with some rows taken for one: see `_joined`."""
+    """The slots of one tile, as they are, and with some rows taken for one: see `_merge_rows`."""
 
     tiles: list[Array]
     joined: list[tuple[Array, Array]]
 
 
-def _joined(tile: Array, together: int) -> tuple[Array, Array]:
+def _merge_rows(tile: Array, together: int) -> tuple[Array, Array]:
     """Return a tile with some rows taken for one, and the rows that are left over.
 
     What looks at one cell at a time does not care where a row ends, and long rows cost less than many short ones. A
@@ -195,14 +201,14 @@ def _joined(tile: Array, together: int) -> tuple[Array, Array]:
     return tile[:whole].reshape(whole // together, names * together), tile[whole:]
 
 
-def _emitted(out: Array, slot: int, member: Members, views: _Views, first: int) -> None:
+def _emit_slot(out: Array, slot: int, member: Members, views: _Views, first: int) -> None:
     """Write a slot to its columns of a result."""
     emit(out, views.tiles[slot], member, 0, first)
 
 
 def _call(node: Node, out: int, reads: list[int]) -> Callable[[_Views, int], None]:
     """Bind a kernel to its slots and numbers; slots below 0 count from the end of the list."""
-    compute = how(node)
+    compute = step_compute(node)
     sweep, rest = compute.sweep, (*numbers(node), *compute.fixed)
     order = reads[::-1] if compute.swapped else reads
 
@@ -221,7 +227,7 @@ def _call(node: Node, out: int, reads: list[int]) -> Callable[[_Views, int], Non
 class _OnRows:
     """One step across the names, on a few whole rows at a time."""
 
-    def __init__(self, run: Run, stage: Across, stored: set[Node]) -> None:
+    def __init__(self, run: PlanRun, stage: RowStep, stored: set[Node]) -> None:
         self._run = run
         self._stage = stage
         self._layout: Layout = run._store.layout
@@ -234,18 +240,18 @@ class _OnRows:
         scratch = self._run._scratch
 
         def one(thread: int, part: int) -> None:
-            first = part * ROWS
-            rows = min(ROWS, layout.days - first)
-            spare = scratch.take(thread, 1 + len(panels), ROWS * layout.names)
+            first = part * ROWS_PER_BLOCK
+            rows = min(ROWS_PER_BLOCK, layout.days - first)
+            spare = scratch.take(thread, 1 + len(panels), ROWS_PER_BLOCK * layout.names)
             out, *blocks = [each[: rows * layout.names].reshape(rows, layout.names) for each in spare]
             self._fill(out, dict(zip(panels, blocks, strict=True)), first)
 
-        self._run._workers.share(-(-layout.days // ROWS), one, alone=self._run._alone)
+        self._run._workers.share(-(-layout.days // ROWS_PER_BLOCK), one, alone=self._run._alone)
 
     def _fill(self, out: Array, blocks: dict[Node, Array], first: int) -> None:
         """Collect some rows, compute them, and put them where they are wanted."""
         node, layout, store = self._stage.step, self._layout, self._run._store
-        compute, rows = how(node), out.shape[0]
+        compute, rows = step_compute(node), out.shape[0]
         for arg, block in blocks.items():
             gather(block, self._run._alive[arg], first, layout.days, layout.width)
         arrays: list[Any] = [self._argument(arg, blocks, rows) for arg in node.args]

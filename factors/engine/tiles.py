@@ -16,10 +16,10 @@ from ..kernels.cells import Array
 
 TILE_BYTES = 3 << 20
 """Small enough for some tiles to share the third cache, wide enough for the loop over the columns to pay."""
-LANES = 16
-TOGETHER = 16
+TILE_LANES = 16
+ROWS_TOGETHER = 16
 """Rows of a tile that an operator on single cells takes for one."""
-NARROWEST = 64
+MIN_TILE_COLUMNS = 64
 """Columns below which the loop over the days costs more than the cells."""
 
 Flat = NDArray[np.float32]
@@ -45,11 +45,11 @@ class Layout:
     @classmethod
     def of(cls, days: int, names: int, threads: int) -> Layout:
         """Choose tiles of about the cache's size, as many for one thread as for another."""
-        wanted = max(TILE_BYTES // (4 * max(days, 1)), NARROWEST)
+        wanted = max(TILE_BYTES // (4 * max(days, 1)), MIN_TILE_COLUMNS)
         count = max(1, round(names / wanted))
         count = -(-count // threads) * threads
         each = -(-names // count)
-        return cls(days, names, max(LANES, -(-each // LANES) * LANES))
+        return cls(days, names, max(TILE_LANES, -(-each // TILE_LANES) * TILE_LANES))
 
     @property
     def count(self) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..kernels.kernel_cache import folder, processor
-from ..language.node import Node, call, field_node, group
+from ..language.node import Node, call_node, field_node, group_node
 from ..language.signature import Argument
 from ..operators import OPERATORS
 from .engine import Engine
@@ -36,7 +36,7 @@ def warm_up(progress: Callable[[str], None] | None = None) -> None:
         Called with a line after each step: ``compiled 12 of 63``. Not called where all is there already.
     """
     complete = Path(folder()) / "complete.txt"
-    if _noted(complete):
+    if _is_complete(complete):
         return
     steps = list(_steps())
     second = _second_process() if usable_cores() > 1 else None
@@ -52,10 +52,10 @@ def warm_up(progress: Callable[[str], None] | None = None) -> None:
             second.kill()
             second.wait()
     with contextlib.suppress(OSError):
-        _note(complete)
+        _mark_complete(complete)
 
 
-def _noted(complete: Path) -> bool:
+def _is_complete(complete: Path) -> bool:
     """Tell whether every kernel has been compiled for this processor, numba and Python."""
     try:
         return processor() in complete.read_text(encoding="utf-8").splitlines()
@@ -63,7 +63,7 @@ def _noted(complete: Path) -> bool:
         return False
 
 
-def _note(complete: Path) -> None:
+def _mark_complete(complete: Path) -> None:
     """Put down that every kernel has been compiled; only where machine code was kept."""
     if complete.parent.is_dir():
         with complete.open("a", encoding="utf-8") as lines:
@@ -98,8 +98,8 @@ def _steps() -> Iterator[Callable[[], object]]:
 def _example(name: str) -> Node:
     """Make a step of an operator from a column and the lowest numbers that it allows."""
     operator = OPERATORS[name]
-    args = [group("group") if argument.kind == "group" else field_node("close") for argument in operator.nodes]
-    return call(name, *args, params={argument.name: _number(argument) for argument in operator.numbers})
+    args = [group_node("group") if argument.kind == "group" else field_node("close") for argument in operator.nodes]
+    return call_node(name, *args, params={argument.name: _number(argument) for argument in operator.numbers})
 
 
 def _number(argument: Argument) -> float:

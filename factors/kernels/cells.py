@@ -19,10 +19,10 @@ Places = NDArray[np.int64]
 Codes = NDArray[np.int16]
 
 NAN = np.float32(np.nan)
-ZERO = np.float32(0.0)
-ONE = np.float32(1.0)
-LARGEST = np.float32(np.finfo(np.float32).max)
-TINY = float(np.finfo(np.float32).eps)
+FLOAT32_ZERO = np.float32(0.0)
+FLOAT32_ONE = np.float32(1.0)
+FLOAT32_MAX = np.float32(np.finfo(np.float32).max)
+FLOAT32_EPSILON = float(np.finfo(np.float32).eps)
 """A window whose standard deviation is below this share of its mean is constant: float32 cannot tell it from one."""
 
 
@@ -37,7 +37,7 @@ def row(values: Array, day: int) -> Array:
 def finite(value: float | np.float32) -> np.float32:
     """Return the value as float32, NaN where it is infinite, too large, or missing."""
     narrow = np.float32(value)
-    return narrow if abs(narrow) <= LARGEST else NAN
+    return narrow if abs(narrow) <= FLOAT32_MAX else NAN
 
 
 @kernel
@@ -49,7 +49,7 @@ def group_count(codes: Codes) -> int:
 @kernel
 def is_constant(squares: float, mean: float, count: float) -> bool:
     """Tell whether a sum of squared deviations is rounding noise around its mean."""
-    return squares <= count * (mean * TINY) ** 2
+    return squares <= count * (mean * FLOAT32_EPSILON) ** 2
 
 
 @kernel

@@ -17,7 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "operators")
 _COMPILING = threading.RLock()
-UNREADABLE = (
+CACHE_READ_ERRORS = (
     pickle.UnpicklingError,
     EOFError,
     ValueError,
@@ -104,7 +104,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     theirs, config.CACHE_DIR = config.CACHE_DIR, folder()
     try:
         compiled.enable_caching()
-        _forgive_the_disk(compiled)
+        _tolerate_disk_errors(compiled)
     except RuntimeError:  # nowhere to write: compile anew in each process
         pass
     finally:
@@ -112,7 +112,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     return cast(Callable[..., Any], compiled)
 
 
-def _forgive_the_disk(compiled: Any) -> None:
+def _tolerate_disk_errors(compiled: Any) -> None:
     """Let a kernel run although its machine code could not be kept, or what was kept can no longer be read.
 
     A full disk loses what is written last, and a machine that goes down may leave files that are cut off.
@@ -123,14 +123,14 @@ def _forgive_the_disk(compiled: Any) -> None:
     def load_if_possible(*overload: Any) -> Any:
         try:
             return load(*overload)
-        except UNREADABLE:
+        except CACHE_READ_ERRORS:
             return None
 
     def save_if_possible(*overload: Any) -> None:
         with contextlib.suppress(OSError):
             try:
                 save(*overload)
-            except UNREADABLE:
+            except CACHE_READ_ERRORS:
                 cache.flush()
                 save(*overload)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import ZERO, Array, Codes, Members, finite
+from .cells import FLOAT32_ZERO, Array, Codes, Members, finite
 from .kernel_cache import kernel
 
 Words = NDArray[np.uint64]
@@ -18,33 +18,33 @@ Keys = NDArray[np.uint32]
 Counts = NDArray[np.uint32]
 Columns = NDArray[np.int32]
 Ties = NDArray[np.bool_]
-Room = tuple[Words, Words, Keys, Ties, Counts]
+SortBuffers = tuple[Words, Words, Keys, Ties, Counts]
 
-SIGN = np.uint32(0x80000000)
-ONE = np.uint32(1)
+SIGN_BIT = np.uint32(0x80000000)
+UINT32_ONE = np.uint32(1)
 HALF_WORD = np.uint64(32)
 LOW_HALF = np.uint64(0xFFFFFFFF)
-ALIKE = np.uint64(0)
+NO_DIFFERENCE = np.uint64(0)
 DISTANCE_BITS = 32
-LONG_RUN = 24
+MIN_MERGE_RUN = 24
 """Values above which a run is sorted by numba's merge sort, not by insertion."""
-DIGIT = 11
+MAX_DIGIT_BITS = 11
 """Bits of the largest digit of the radix sort; short rows take smaller ones, whose tables are cheaper to clear."""
-PATIENCE = 6
+INSERTIONS_PER_WORD = 6
 """Steps of insertion a word after which the lower digits are sorted instead."""
 
 
 @kernel
 def _ordered(bits: np.uint32) -> np.uint32:
     """Turn the bits of a float32 into a number of the same order."""
-    return ~bits if bits & SIGN else bits | SIGN
+    return ~bits if bits & SIGN_BIT else bits | SIGN_BIT
 
 
 @kernel
 def digit_bits(names: int) -> int:
     """Return how many bits a digit takes for rows of some length."""
     bits = 6
-    while bits < DIGIT and (1 << bits) < names:
+    while bits < MAX_DIGIT_BITS and (1 << bits) < names:
         bits += 1
     return bits
 
@@ -58,7 +58,7 @@ def _distances(keys: Keys, present: Ties, row: NDArray[np.floating], member: Mem
     line = keys.view(np.float32)
     low, high, count = np.uint32(0xFFFFFFFF), np.uint32(0), 0
     for j in range(row.size):
-        line[j] = np.float32(row[j]) + ZERO  # minus zero becomes zero
+        line[j] = np.float32(row[j]) + FLOAT32_ZERO  # minus zero becomes zero
         present[j] = member[j] & (row[j] == row[j])
     for j in range(row.size):
         number = _ordered(keys[j])
@@ -93,19 +93,19 @@ def _by_digits(words: Words, spare: Words, keys: Keys, shift: int, bits: int, on
     one[:] = 0
     two[:] = 0
     for j in range(keys.size):
-        one[(keys[j] >> first) & mask] += ONE
-        two[(keys[j] >> second) & mask] += ONE
+        one[(keys[j] >> first) & mask] += UINT32_ONE
+        two[(keys[j] >> second) & mask] += UINT32_ONE
     _starts(one, two)
     for j in range(keys.size):
         digit = (keys[j] >> first) & mask
         to = one[digit]  # unsigned: a sign would be tested for, which costs a fifth of the pass
         spare[to] = (np.uint64(keys[j]) << HALF_WORD) | np.uint64(j)
-        one[digit] = to + ONE
+        one[digit] = to + UINT32_ONE
     for at in range(keys.size):
         digit = np.uint32(spare[at] >> wide) & mask
         to = two[digit]
         words[to] = spare[at]
-        two[digit] = to + ONE
+        two[digit] = to + UINT32_ONE
 
 
 @kernel
@@ -120,23 +120,23 @@ def _again(words: Words, spare: Words, shift: int, bits: int, one: Counts, two: 
     one[:] = 0
     two[:] = 0
     for word in words:
-        one[(word >> first) & mask] += ONE
-        two[(word >> second) & upper] += ONE
+        one[(word >> first) & mask] += UINT32_ONE
+        two[(word >> second) & upper] += UINT32_ONE
     _starts(one, two)
     for word in words:
         digit = (word >> first) & mask
         spare[one[digit]] = word
-        one[digit] += ONE
+        one[digit] += UINT32_ONE
     for word in spare:
         digit = (word >> second) & upper
         words[two[digit]] = word
-        two[digit] += ONE
+        two[digit] += UINT32_ONE
 
 
 @kernel
 def _insert(words: Words) -> bool:
     """Put nearly ordered words in order; give up after a while, with all words still there."""
-    patience = PATIENCE * words.size
+    patience = INSERTIONS_PER_WORD * words.size
     for at in range(1, words.size):
         word, to = words[at], at
         if words[at - 1] <= word:
@@ -152,7 +152,7 @@ def _insert(words: Words) -> bool:
 
 
 @kernel
-def sort_row(room: Room, row: NDArray[np.floating], member: Members) -> int:
+def sort_row(room: SortBuffers, row: NDArray[np.floating], member: Members) -> int:
     """Sort the members of a row that are present; return how many words of ``room[0]`` are theirs."""
     words, spare, keys, present, tables = room
     count, above = _distances(keys, present, row, member)
@@ -173,27 +173,27 @@ def sort_row(room: Room, row: NDArray[np.floating], member: Members) -> int:
 
 
 @kernel
-def make_room(names: int) -> Room:
+def make_room(names: int) -> SortBuffers:
     """Return what sorting the rows of a panel takes: words, spare ones, numbers, what is present, and tables."""
     words, spare = np.empty(names, np.uint64), np.empty(names, np.uint64)
     tables = np.empty((2, 1 << digit_bits(names)), np.uint32)
     return words, spare, np.empty(names, np.uint32), np.empty(names, np.bool_), tables
 
 
-AVERAGE, MIN, MAX, FIRST = 0, 1, 2, 3
-PERCENT, FROM_ZERO, UNIT, COUNT = 0, 1, 2, 3
+TIES_AVERAGE, TIES_MIN, TIES_MAX, TIES_FIRST = 0, 1, 2, 3
+SCALED_PERCENT, SCALED_FROM_ZERO, SCALED_UNIT, SCALED_COUNT = 0, 1, 2, 3
 
 
 @kernel
 def lowest(scaled: int) -> float:
     """Return twice what is taken off a place: shares are r / n, (r - 1) / n, (r - 1) / (n - 1), or r alone."""
-    return 2.0 if (scaled == FROM_ZERO) | (scaled == UNIT) else 0.0
+    return 2.0 if (scaled == SCALED_FROM_ZERO) | (scaled == SCALED_UNIT) else 0.0
 
 
 @kernel
 def among(count: float, scaled: int) -> float:
     """Return what a place is divided by."""
-    return 1.0 if scaled == COUNT else count - 1.0 if scaled == UNIT else count
+    return 1.0 if scaled == SCALED_COUNT else count - 1.0 if scaled == SCALED_UNIT else count
 
 
 @kernel
@@ -202,7 +202,7 @@ def _run_starts(starts: Keys, words: Words, count: int) -> bool:
     start, tied = np.uint32(0), False
     starts[0] = start
     for at in range(1, count):
-        alike = (words[at] ^ words[at - 1]) >> HALF_WORD == ALIKE
+        alike = (words[at] ^ words[at - 1]) >> HALF_WORD == NO_DIFFERENCE
         start = start if alike else np.uint32(at)
         tied |= alike
         starts[at] = start
@@ -215,11 +215,11 @@ def place(o: Array, words: Words, starts: Keys, count: int, ties: int, scaled: i
     if count == 0:
         return
     off, factor = lowest(scaled), 0.5 / among(float(count), scaled)
-    if (ties == FIRST) | (not _run_starts(starts, words, count)):
+    if (ties == TIES_FIRST) | (not _run_starts(starts, words, count)):
         for at in range(count):
             o[words[at] & LOW_HALF] = finite((2.0 * (at + 1) - off) * factor)
         return
-    end, weight_start, weight_end = count, 0 if ties == MAX else 1, 0 if ties == MIN else 1
+    end, weight_start, weight_end = count, 0 if ties == TIES_MAX else 1, 0 if ties == TIES_MIN else 1
     twice = 2 if weight_start + weight_end == 1 else 1
     for at in range(count - 1, -1, -1):
         last = (at + 1 == count) | (starts[min(at + 1, count - 1)] == at + 1)
@@ -262,7 +262,7 @@ def split(words: Words, spare: Words, count: int, codes: Codes, starts: NDArray[
 @kernel
 def _sort_run(run: Columns, row: NDArray[np.floating]) -> None:
     """Sort columns by the values that they point at."""
-    if run.size > LONG_RUN:
+    if run.size > MIN_MERGE_RUN:
         run[:] = run[np.argsort(row[run], kind="mergesort")]
         return
     for at in range(1, run.size):

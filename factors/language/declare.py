@@ -12,7 +12,7 @@ from typing import Any, TypedDict, Unpack
 from .signature import Argument, Compute, Operator, Prose
 
 WINDOW = Argument("window", "window", low=1, high=10_000, whole=True)
-BACK = Argument("window", "window", low=0, high=10_000, whole=True)
+LOOKBACK_ARGUMENT = Argument("window", "window", low=0, high=10_000, whole=True)
 """The window of what looks a fixed number of rows back; 0 is today."""
 MIN_PERIODS = Argument("min_periods", "number", keyword=True, low=1, high=10_000, whole=True)
 DDOF = Argument("ddof", "number", default=1.0, keyword=True, low=0, high=1, whole=True)
@@ -22,7 +22,7 @@ LINEAR, ABSOLUTE, ODD, EVEN, ORDER, MIRROR, SQUARE = (
 )
 """What a constant factor of the only argument does; see `Operator.scaling`."""
 
-MANY = 200
+MAX_TERMS = 200
 """How many terms a sum, product or chain may have: as many as a formula may have nodes."""
 
 

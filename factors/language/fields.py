@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FIELDS: tuple[str, ...] = (
+STANDARD_FIELDS: tuple[str, ...] = (
     "open", "high", "low", "close", "close_raw", "vwap", "volume", "returns", "amount", "cap",
 )  # fmt: skip
-GROUPS: tuple[str, ...] = ("sector", "industry")
+STANDARD_GROUPS: tuple[str, ...] = ("sector", "industry")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ..definitions import expanded
+from ..definitions import expand_operator
 from ..operators import OPERATORS
 from .node import Node
 
@@ -34,7 +34,7 @@ class Interval:
 FIELD_INTERVALS: Mapping[str, Interval] = MappingProxyType({"returns": Interval(-1, 0)})
 """Fields that read more than today: the return needs yesterday's close."""
 
-RULES: Mapping[str, Callable[[Interval, int], Interval]] = MappingProxyType(
+INTERVAL_RULES: Mapping[str, Callable[[Interval, int], Interval]] = MappingProxyType(
     {
         "now": lambda read, _: read,
         "window": lambda read, window: read.shifted(1 - window, 0),
@@ -48,10 +48,10 @@ RULES: Mapping[str, Callable[[Interval, int], Interval]] = MappingProxyType(
 @functools.lru_cache(maxsize=4096)
 def days_read(node: Node) -> Interval:
     """Return the interval of days that an expression reads, today being 0."""
-    node = expanded(node)
+    node = expand_operator(node)
     if node.op == "field":
         return FIELD_INTERVALS.get(node.name, Interval())
     read = [days_read(arg) for arg in node.args if arg.op not in ("number", "group")]
     joined = Interval(min((each.lo for each in read), default=0), max((each.hi for each in read), default=0))
     operator = OPERATORS.get(node.op)
-    return RULES[operator.interval](joined, node.window) if operator else joined
+    return INTERVAL_RULES[operator.interval](joined, node.window) if operator else joined

@@ -17,7 +17,7 @@ class Node:
     Attributes
     ----------
     op : str
-        Name of the operator, or ``field``, ``number``, ``group`` for a leaf.
+        Name of the operator, or ``field``, ``number_node``, ``group_node`` for a leaf.
     args : tuple of Node
         The panel and group arguments in the order of the operator's signature. In a canonical tree ``add``, ``mul``,
         ``and``, ``or``, ``max`` and ``min`` may have more than two.
@@ -25,9 +25,9 @@ class Node:
         Numbers that steer the operator (``window``, ``min_periods``, ``ddof``, ...), in the order of its signature;
         a keyword equal to its default is left out.
     value : float or None
-        The number, for ``number``.
+        The number, for ``number_node``.
     name : str
-        The column or grouping, for ``field`` and ``group``.
+        The column or grouping, for ``field`` and ``group_node``.
     """
 
     op: str
@@ -88,18 +88,18 @@ def field_node(name: str) -> Node:
     return Node("field", name=name)
 
 
-def number(value: float) -> Node:
+def number_node(value: float) -> Node:
     """Make the leaf of a number; -0.0 becomes 0.0."""
     return Node("number", value=float(value) + 0.0)
 
 
-def group(name: str) -> Node:
+def group_node(name: str) -> Node:
     """Make the leaf that names a grouping."""
     return Node("group", name=name)
 
 
-def call(op: str, *args: Node, params: Mapping[str, float] | None = None, **named: float) -> Node:
-    """Make an operator node from its arguments and its numbers: ``call("ts_mean", x, window=20)``."""
+def call_node(op: str, *args: Node, params: Mapping[str, float] | None = None, **named: float) -> Node:
+    """Make an operator node from its arguments and its numbers: ``call_node("ts_mean", x, window=20)``."""
     numbers = {**(params or {}), **named}
     return Node(op, args, tuple((name, float(value)) for name, value in numbers.items()))
 
@@ -115,18 +115,18 @@ def walk(node: Node, path: Path = ()) -> Iterator[tuple[Path, Node]]:
         yield from walk(arg, (*path, position))
 
 
-def at(node: Node, path: Path) -> Node:
+def node_at(node: Node, path: Path) -> Node:
     """Return the node at a path; IndexError where there is none."""
     for position in path:
         node = node.args[position]
     return node
 
 
-def replace(node: Node, path: Path, new: Node) -> Node:
+def replace_node(node: Node, path: Path, new: Node) -> Node:
     """Return the tree with the node at a path replaced; the rest is shared, not copied."""
     if not path:
         return new
     head, rest = path[0], path[1:]
     args = list(node.args)
-    args[head] = replace(args[head], rest, new)
+    args[head] = replace_node(args[head], rest, new)
     return node.with_args(*args)

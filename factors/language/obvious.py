@@ -12,18 +12,18 @@ Values = NDArray[np.float64]
 EPSILON = float(np.finfo(np.float32).eps)
 
 
-def present(window: Values) -> Values:
+def known_values(window: Values) -> Values:
     """Return the values that are there."""
     return window[~np.isnan(window)]
 
 
-def both(x: Values, y: Values) -> tuple[Values, Values]:
+def both_known(x: Values, y: Values) -> tuple[Values, Values]:
     """Return the rows where both are there."""
     there = ~np.isnan(x) & ~np.isnan(y)
     return x[there], y[there]
 
 
-def constant(values: Values) -> bool:
+def is_flat(values: Values) -> bool:
     """Tell whether values differ by no more than float32 can show."""
     mean = values.mean()
     return bool(((values - mean) ** 2).sum() <= len(values) * (mean * EPSILON) ** 2)
@@ -36,7 +36,7 @@ def variance(values: Values, ddof: float) -> float:
 
 def score(now: float, values: Values, ddof: float) -> float:
     """Return how many standard deviations a value is from the mean."""
-    if len(values) <= ddof or constant(values):
+    if len(values) <= ddof or is_flat(values):
         return math.nan
     return float((now - values.mean()) / math.sqrt(variance(values, ddof)))
 
@@ -55,22 +55,22 @@ def places(values: Values, ties: float, scaled: float) -> Values:
 
 def line(y: Values, x: Values) -> tuple[float, float]:
     """Return slope and level of the least-squares line of y on x, over the rows where both are there."""
-    y, x = both(y, x)
-    if constant(x):
+    y, x = both_known(y, x)
+    if is_flat(x):
         return math.nan, math.nan
     slope = ((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum()
     return float(slope), float(y.mean() - slope * x.mean())
 
 
-def clock(window: Values) -> Values:
+def row_numbers(window: Values) -> Values:
     """Return the number of each row."""
     return np.arange(len(window)).astype(float) + 1000.0
 
 
 def correlation(x: Values, y: Values) -> float:
     """Return Pearson's correlation over the rows where both are there; NaN where one is constant."""
-    x, y = both(x, y)
-    if constant(x) or constant(y):
+    x, y = both_known(x, y)
+    if is_flat(x) or is_flat(y):
         return math.nan
     a, b = x - x.mean(), y - y.mean()
     return float(np.clip((a * b).sum() / (math.sqrt((a**2).sum()) * math.sqrt((b**2).sum())), -1, 1))
@@ -78,11 +78,11 @@ def correlation(x: Values, y: Values) -> float:
 
 def covariance(x: Values, y: Values, ddof: float) -> float:
     """Return the covariance over the rows where both are there."""
-    x, y = both(x, y)
+    x, y = both_known(x, y)
     return float(((x - x.mean()) * (y - y.mean())).sum() / (len(x) - ddof)) if len(x) > ddof else math.nan
 
 
-def weighted(window: Values, weight: Callable[[int], float]) -> float:
+def weighted_mean(window: Values, weight: Callable[[int], float]) -> float:
     """Return the mean with weights by age, 0 for the newest row, over the values that are there."""
     weights = np.array([weight(age) for age in range(len(window))])[::-1]
     there = ~np.isnan(window)

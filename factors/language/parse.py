@@ -6,22 +6,22 @@ import functools
 import hashlib
 from collections.abc import Collection
 
-from ..canonical.canonical import canonical, core, unsigned
+from ..canonical.canonical import canonical_form, core, strip_sign
 from ..canonical.linear import BadConstant
-from ..definitions import written_out, written_size
+from ..definitions import expand_tree, expanded_size
 from ..describe.render import as_syntax, render
-from ..engine.build import Builder, in_range
+from ..engine.build import Builder, is_in_range
 from ..errors import ParseError
 from ..python import is_python, read_python
 from .expression import Expression
-from .fields import FIELDS, GROUPS
+from .fields import STANDARD_FIELDS, STANDARD_GROUPS
 from .interval import days_read
 from .node import Node, Path, walk
-from .syntax import DEEPEST, LONGEST, Syntax, read, too_deep
-from .types import Mismatch, judged
+from .syntax import MAX_FORMULA_CHARS, MAX_FORMULA_DEPTH, Syntax, depth_error, read_syntax
+from .types import Mismatch, judge_units
 
-LARGEST_SIZE = 200
-CONSTANTS = "Constants are worked out when a formula is read: they must be numbers between 1e-15 and 1e15."
+MAX_NODES = 200
+CONSTANTS_HINT = "Constants are worked out when a formula is read: they must be numbers between 1e-15 and 1e15."
 
 
 def parse(
@@ -57,8 +57,8 @@ def parse(
     """
     return _parse(
         text,
-        frozenset(FIELDS if fields is None else fields),
-        frozenset(GROUPS if groups is None else groups),
+        frozenset(STANDARD_FIELDS if fields is None else fields),
+        frozenset(STANDARD_GROUPS if groups is None else groups),
         dialect,
     )
 
@@ -74,9 +74,9 @@ def express(node: Node, *, fields: Collection[str] | None = None, groups: Collec
     ParseError
         As `parse`; its place is not known.
     """
-    known = frozenset(FIELDS if fields is None else fields)
-    builder = Builder(render(node), known, frozenset(GROUPS if groups is None else groups))
-    return _proven(builder, builder.whole(as_syntax(node)), forgiving=False)
+    known = frozenset(STANDARD_FIELDS if fields is None else fields)
+    builder = Builder(render(node), known, frozenset(STANDARD_GROUPS if groups is None else groups))
+    return _prove_expression(builder, builder.whole(as_syntax(node)), forgiving=False)
 
 
 @functools.lru_cache(maxsize=2048)
@@ -85,27 +85,29 @@ def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: s
         return read_python(text, fields, groups)
     builder = Builder(text, fields, groups)
     own = dialect == "alphaloom"
-    root = _built(builder, read(text) if own else _imported(builder, dialect), dialect)
-    return _proven(builder, root, forgiving=not own)
+    root = _build_tree(builder, read_syntax(text) if own else _import_foreign(builder, dialect), dialect)
+    return _prove_expression(builder, root, forgiving=not own)
 
 
-def _proven(builder: Builder, root: Node, *, forgiving: bool) -> Expression:
+def _prove_expression(builder: Builder, root: Node, *, forgiving: bool) -> Expression:
     """Return the expression of a tree: its size, units and days are checked, and its canonical form is found."""
     text = builder.text
     _refuse_large(root, text)
     _refuse_explosion(root, text)
-    unit = _typed(builder, root, forgiving=forgiving)
+    unit = _check_units(builder, root, forgiving=forgiving)
     lookback = days_read(root)
     if lookback.hi > 0:
         raise ParseError(
             "the formula reads the future", text=text, stage="causal", hint="Windows count back: delay(x, 1)."
         )
     reads = _read_names(builder, root)
-    plain = _canonical(builder, root)
+    plain = _find_canonical(builder, root)
     _refuse_large(plain, text)
     canonical_text = render(plain)
-    if len(canonical_text) > LONGEST:
-        said = f"the formula has {len(canonical_text)} characters in its canonical form; {LONGEST} are allowed"
+    if len(canonical_text) > MAX_FORMULA_CHARS:
+        said = (
+            f"the formula has {len(canonical_text)} characters in its canonical form; {MAX_FORMULA_CHARS} are allowed"
+        )
         raise ParseError(said, text=text, hint="Shorten it: what repeats a long part is written out each time.")
     return Expression(
         text=text,
@@ -113,7 +115,7 @@ def _proven(builder: Builder, root: Node, *, forgiving: bool) -> Expression:
         canonical=plain,
         canonical_text=canonical_text,
         id="f" + hashlib.sha256(canonical_text.encode()).hexdigest()[:16],
-        unsigned=unsigned(plain),
+        unsigned=strip_sign(plain),
         core=core(plain),
         lookback=lookback,
         warmup=-lookback.lo,
@@ -126,18 +128,18 @@ def _proven(builder: Builder, root: Node, *, forgiving: bool) -> Expression:
     )
 
 
-def _built(builder: Builder, syntax: Syntax, dialect: str) -> Node:
+def _build_tree(builder: Builder, syntax: Syntax, dialect: str) -> Node:
     """Return the tree; where it has mistakes, its units are judged all the same, so that all are told at once."""
     try:
         return builder.whole(syntax)
     except ParseError as error:
         if dialect == "alphaloom":
-            units = (_unit_error(builder, each) for each in judged(builder.root).mismatches)
+            units = (_unit_error(builder, each) for each in judge_units(builder.root).mismatches)
             error.others = tuple(sorted((*error.others, *units), key=lambda each: each.at))
         raise
 
 
-def _imported(builder: Builder, dialect: str) -> Syntax:
+def _import_foreign(builder: Builder, dialect: str) -> Syntax:
     """Read a formula of another language into our syntax; what differs is a warning."""
     from ..dialects import read_foreign  # most formulas are our own
 
@@ -148,7 +150,7 @@ def _imported(builder: Builder, dialect: str) -> Syntax:
 
 def _read_names(builder: Builder, root: Node) -> frozenset[str]:
     """Return the columns and groupings that are read, those of definitions too."""
-    leaves = [node for _, node in walk(written_out(root))]
+    leaves = [node for _, node in walk(expand_tree(root))]
     columns = {node.name for node in leaves if node.op == "field"}
     if not columns:
         hint = f"Fields: {', '.join(sorted(builder.fields))}"
@@ -161,7 +163,7 @@ def _read_names(builder: Builder, root: Node) -> frozenset[str]:
 def _field_of_definition(builder: Builder, root: Node, field: str) -> ParseError:
     """Return the error that points at the operator whose definition reads a column that is not there."""
     readers = [
-        (path, node) for path, node in walk(root) if any(leaf.name == field for _, leaf in walk(written_out(node)))
+        (path, node) for path, node in walk(root) if any(leaf.name == field for _, leaf in walk(expand_tree(node)))
     ]
     path, node = max(readers, key=lambda each: len(each[0]))
     return ParseError(
@@ -171,28 +173,28 @@ def _field_of_definition(builder: Builder, root: Node, field: str) -> ParseError
 
 
 def _refuse_large(root: Node, text: str) -> None:
-    if root.depth > DEEPEST:
-        raise too_deep(text, 0)
-    if root.size > LARGEST_SIZE:
+    if root.depth > MAX_FORMULA_DEPTH:
+        raise depth_error(text, 0)
+    if root.size > MAX_NODES:
         raise ParseError(
-            f"the formula has {root.size} nodes; {LARGEST_SIZE} are allowed", text=text,
+            f"the formula has {root.size} nodes; {MAX_NODES} are allowed", text=text,
             hint="Test its parts as factors of their own.",
         )  # fmt: skip
 
 
 def _refuse_explosion(root: Node, text: str) -> None:
     """Refuse a formula that becomes too large when its definitions are written out, before that is done."""
-    size = written_size(root)
-    if size > LARGEST_SIZE:
+    size = expanded_size(root)
+    if size > MAX_NODES:
         raise ParseError(
-            f"the formula has {size} nodes when its operators are written out; {LARGEST_SIZE} are allowed", text=text,
+            f"the formula has {size} nodes when its operators are written out; {MAX_NODES} are allowed", text=text,
             hint="Operators that stand for a formula grow fast inside each other: `alphaloom factor operators NAME` shows it.",
         )  # fmt: skip
 
 
-def _typed(builder: Builder, root: Node, *, forgiving: bool) -> str:
+def _check_units(builder: Builder, root: Node, *, forgiving: bool) -> str:
     """Return the unit of a tree; units that disagree are refused, or are warnings of a formula from elsewhere."""
-    found = judged(root)
+    found = judge_units(root)
     refused = [each for each in found.mismatches if each.firm or not forgiving]
     if refused:
         error, *others = sorted((_unit_error(builder, each) for each in refused), key=lambda error: error.at)
@@ -208,16 +210,19 @@ def _unit_error(builder: Builder, mismatch: Mismatch) -> ParseError:
     return ParseError(mismatch.message, at=place, text=builder.text, stage="types", hint=mismatch.hint)
 
 
-def _canonical(builder: Builder, root: Node) -> Node:
+def _find_canonical(builder: Builder, root: Node) -> Node:
     try:
-        plain = canonical(root)
+        plain = canonical_form(root)
     except BadConstant as refusal:
         place = builder.places.get(_bad_constant(root), 0)
-        raise ParseError(str(refusal), at=place, text=builder.text, stage="types", hint=CONSTANTS) from None
+        raise ParseError(str(refusal), at=place, text=builder.text, stage="types", hint=CONSTANTS_HINT) from None
     for _, node in walk(plain):
-        if node.op == "number" and not in_range(node.value or 0.0):
+        if node.op == "number" and not is_in_range(node.value or 0.0):
             raise ParseError(
-                f"a constant of the formula becomes {node.value:g}", text=builder.text, stage="types", hint=CONSTANTS
+                f"a constant of the formula becomes {node.value:g}",
+                text=builder.text,
+                stage="types",
+                hint=CONSTANTS_HINT,
             )
     return plain
 
@@ -227,7 +232,7 @@ def _bad_constant(root: Node) -> Path:
     found: Path = ()
     for path, node in walk(root):
         try:
-            canonical(node)
+            canonical_form(node)
         except BadConstant:
             found = max(found, path, key=len)
     return found

@@ -13,7 +13,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from ..errors import ParseError
 from ..operators import OPERATORS
-from .syntax import DEEPEST, Syntax, too_deep
+from .syntax import MAX_FORMULA_DEPTH, Syntax, depth_error
 
 Branch = Tree[Token]
 Infix = Mapping[str, str]
@@ -25,25 +25,25 @@ SYMBOLS: Infix = MappingProxyType(
     }
 )  # fmt: skip
 JOINERS: Infix = MappingProxyType({"disjunction": "or", "either": "or", "conjunction": "and", "both": "and"})
-CHOICE = "A choice is written where(condition, x, y): where(close > open, volume, 0)."
-EARLIER = "Use parentheses, and delay(x, d) for earlier days: delay(close, 1)."
-QUOTES = "Names are written without quotes: group_rank(returns, sector)."
-FOREIGN: Mapping[str, str] = MappingProxyType(
+CHOICE_HINT = "A choice is written where(condition, x, y): where(close > open, volume, 0)."
+EARLIER_HINT = "Use parentheses, and delay(x, d) for earlier days: delay(close, 1)."
+QUOTES_HINT = "Names are written without quotes: group_rank(returns, sector)."
+FOREIGN_SIGN_HINTS: Mapping[str, str] = MappingProxyType(
     {
         "^": "A power is written x ** 2.",
-        "?": CHOICE,
-        ":": CHOICE,
+        "?": CHOICE_HINT,
+        ":": CHOICE_HINT,
         "!": "Write ~x for not, and != for different: ~(close > open).",
         "$": "Fields are written without $: close.",
         "%": "There is no remainder operator.",
-        "[": EARLIER,
-        "]": EARLIER,
+        "[": EARLIER_HINT,
+        "]": EARLIER_HINT,
         ".": "Write a call, not a method: delay(close, 1) for close.shift(1).",
         ";": "Write one formula, without a semicolon.",
         "#": "Leave the comment away: a formula is one expression.",
         "{": "Use parentheses: rank(close - open).",
         "}": "Use parentheses: rank(close - open).",
-        **dict.fromkeys("\"'`\u2018\u2019\u201c\u201d", QUOTES),
+        **dict.fromkeys("\"'`\u2018\u2019\u201c\u201d", QUOTES_HINT),
         **dict.fromkeys("\u2212\u2013\u2014", "Write a plain minus: -returns."),
         **dict.fromkeys("\u00d7\u00b7", "Write *: close * volume."),
         "\u00f7": "Write /: close / open.",
@@ -54,7 +54,9 @@ FOREIGN: Mapping[str, str] = MappingProxyType(
     }
 )
 """Signs of other languages, and what to write here."""
-ALLOWED = "A formula has names, numbers, + - * / ** < > == & | ~, commas and parentheses: rank(ts_mean(returns, 20))."
+ALLOWED_HINT = (
+    "A formula has names, numbers, + - * / ** < > == & | ~, commas and parentheses: rank(ts_mean(returns, 20))."
+)
 
 
 def read_tree(text: str) -> Syntax:
@@ -62,7 +64,7 @@ def read_tree(text: str) -> Syntax:
     try:
         tree: Branch = _grammar().parse(text)
     except UnexpectedInput as unexpected:
-        raise taught(unexpected, text) from None
+        raise explain_syntax_error(unexpected, text) from None
     return TreeReader(text).read(tree.children[0], 1)
 
 
@@ -86,8 +88,8 @@ class TreeReader:
         """Return the syntax of a branch that stands on some level below the root."""
         assert isinstance(branch, Tree)
         at, end = int(branch.meta.start_pos), int(branch.meta.end_pos)
-        if level > DEEPEST:
-            raise too_deep(self.text, at)
+        if level > MAX_FORMULA_DEPTH:
+            raise depth_error(self.text, at)
         if branch.data in ("number", "name"):
             return Syntax(str(branch.data), str(branch.children[0]), at, end)
         if branch.data in ("call", "keyword"):
@@ -124,7 +126,7 @@ class TreeReader:
         left = self.read(first, level + 1)
         for op, branch in pairs:
             right = self.read(branch, level + 1)
-            left = _joined(left, op, right, chained=len(pairs) > 1)
+            left = _join_infix(left, op, right, chained=len(pairs) > 1)
         return left
 
     def _refuse_chained(self, second: Branch | Token) -> None:
@@ -136,7 +138,7 @@ class TreeReader:
         )  # fmt: skip
 
 
-def _joined(left: Syntax, op: str, right: Syntax, chained: bool) -> Syntax:
+def _join_infix(left: Syntax, op: str, right: Syntax, chained: bool) -> Syntax:
     if op == "sub" and chained:
         op, right = "add", Syntax("call", "neg", right.at, right.end, (right,), infix=True)
     together = chained and left.infix and left.text == op and op in ("add", "mul", "and", "or") and left.open_chain
@@ -144,38 +146,38 @@ def _joined(left: Syntax, op: str, right: Syntax, chained: bool) -> Syntax:
     return Syntax("call", op, left.at, right.end, args, infix=True, open_chain=chained)
 
 
-def taught(unexpected: UnexpectedInput, text: str) -> ParseError:
+def explain_syntax_error(unexpected: UnexpectedInput, text: str) -> ParseError:
     """Say in our words what the parser stumbled over."""
     at = unexpected.pos_in_stream or 0
     if isinstance(unexpected, UnexpectedCharacters):
-        hint = FOREIGN.get(text[at], ALLOWED)
+        hint = FOREIGN_SIGN_HINTS.get(text[at], ALLOWED_HINT)
         return ParseError(f"'{text[at]}' is not part of the language", at=at, text=text, hint=hint)
     assert isinstance(unexpected, UnexpectedToken)
     token = unexpected.token
     wants_value = "NAME" in unexpected.accepts | unexpected.expected
     if token.type == "$END":
-        return _ended_early(text, wants_value)
+        return _early_end_error(text, wants_value)
     before = text[:at].rstrip()
     if text[at] == "=":
-        return _single_equals(text, at)
+        return _equals_error(text, at)
     if token.type == "RPAR" and before.count("(") <= before.count(")"):
         return ParseError("this ')' closes nothing", at=at, text=text, hint="Take it away, or open one before it.")
     if wants_value:
-        return _no_value(text, at, before, str(token))
+        return _missing_value_error(text, at, before, str(token))
     if token.type == "COMMA":
         hint = "Write one formula; the arguments of a call stand in its parentheses: max(close, open)."
         return ParseError("a comma stands outside of any call", at=at, text=text, hint=hint)
-    return _no_operator(text, at, before, str(token))
+    return _missing_operator_error(text, at, before, str(token))
 
 
-def _single_equals(text: str, at: int) -> ParseError:
+def _equals_error(text: str, at: int) -> ParseError:
     """Say what a lone = should be; ``> =`` was meant as one sign."""
     apart = re.search(r"[<>!=]\s+$", text[:at])
     hint = f"The sign {apart[0][0]}= has no space in it." if apart else "Two values are compared by ==: close == high."
     return ParseError("'=' only names a keyword of a call", at=at, text=text, hint=hint)
 
 
-def _no_value(text: str, at: int, before: str, token: str) -> ParseError:
+def _missing_value_error(text: str, at: int, before: str, token: str) -> ParseError:
     """Say where a value is missing."""
     last = _last_word(before)
     if token == last and token in ("&", "|"):
@@ -186,7 +188,7 @@ def _no_value(text: str, at: int, before: str, token: str) -> ParseError:
     return ParseError(f"a value is missing{after}, before '{token}'", at=at, text=text, hint=hint)
 
 
-def _no_operator(text: str, at: int, before: str, token: str) -> ParseError:
+def _missing_operator_error(text: str, at: int, before: str, token: str) -> ParseError:
     """Say that two values stand side by side, and what may be missing between them."""
     last = _last_word(before)
     message = f"an operator is missing between '{last}' and '{token}'"
@@ -202,20 +204,20 @@ def _no_operator(text: str, at: int, before: str, token: str) -> ParseError:
     return ParseError(message, at=at, text=text, hint=hint)
 
 
-def _ended_early(text: str, wants_value: bool) -> ParseError:
+def _early_end_error(text: str, wants_value: bool) -> ParseError:
     end, last = len(text.rstrip()), _last_word(text)
     if wants_value:
         message = f"the formula ends after '{last}', where a value is missing"
         return ParseError(message, at=end, text=text, hint=f"Example: {_example(text)}")
-    opened = _unclosed(text)
+    opened = _open_brackets(text)
     if not opened:
         return ParseError(f"the formula ends too early, after '{last}'", at=end, text=text)
     marks = "a closing ')' is" if len(opened) == 1 else f"{len(opened)} closing ')' are"
-    hint = f"'{_called(text, opened[-1])}(' at column {opened[-1] + 1} is still open."
+    hint = f"'{_name_before(text, opened[-1])}(' at column {opened[-1] + 1} is still open."
     return ParseError(f"{marks} missing at the end", at=end, text=text, hint=hint)
 
 
-def _unclosed(text: str) -> list[int]:
+def _open_brackets(text: str) -> list[int]:
     """Return the places of the brackets that are still open."""
     opened: list[int] = []
     for at, mark in enumerate(text):
@@ -226,7 +228,7 @@ def _unclosed(text: str) -> list[int]:
     return opened
 
 
-def _called(text: str, bracket: int) -> str:
+def _name_before(text: str, bracket: int) -> str:
     """Return the name before a bracket; empty where it only groups."""
     found = re.search(r"[A-Za-z_][A-Za-z0-9_]*$", text[:bracket])
     return found[0] if found else ""
@@ -234,9 +236,9 @@ def _called(text: str, bracket: int) -> str:
 
 def _example(before: str) -> str:
     """Return a formula that uses well what stands last: a sign, or the call that is still open."""
-    word, opened = _last_word(before), _unclosed(before)
+    word, opened = _last_word(before), _open_brackets(before)
     if word in ("(", ",") and opened:
-        word = _called(before, opened[-1])
+        word = _name_before(before, opened[-1])
     found = (operator.example for name, operator in OPERATORS.items() if word and word in (name, operator.infix))
     return next(found, "rank(ts_mean(returns, 20))")
 

@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ...market import Nulling, Panel, PanelSource, SyntheticConfig, load_panel, nulled, read_panel
+from ...market import Nulling, Panel, PanelSource, SyntheticConfig, load_panel, make_null_panel, read_panel
 from ...market.actions import Actions, read_actions
 from ..space.planted import PlantSettings, planted_market
-from .fields import FIELDS, GROUPS
+from .fields import STANDARD_FIELDS, STANDARD_GROUPS
 
-Label = Annotated[str, Field(pattern=r"^(confidential|jurisdiction:[A-Z]{2})$")]
+FieldSensitivity = Annotated[str, Field(pattern=r"^(confidential|jurisdiction:[A-Z]{2})$")]
 """Says who may see a field: callers with the scope data:LABEL."""
 
 
@@ -31,7 +31,7 @@ class MarketSettings(BaseModel):
     volumes: Literal["", "quoted", "adjusted"] = Field(
         default="", description="the panel's: as traded that day, or in shares of its last day"
     )
-    labels: dict[str, tuple[Label, ...]] = Field(
+    labels: dict[str, tuple[FieldSensitivity, ...]] = Field(
         default={}, description="who may see a field, e.g. {cap: [confidential]}"
     )
     derive: dict[str, str] = Field(default={}, description="fields to compute, e.g. {vwap: typical}")
@@ -40,7 +40,7 @@ class MarketSettings(BaseModel):
     plants: PlantSettings = PlantSettings()
 
     @model_validator(mode="after")
-    def _volumes_are_declared(self) -> MarketSettings:
+    def _require_volumes(self) -> MarketSettings:
         if self.actions is not None and not self.volumes:
             raise ValueError(
                 "volumes: with actions say what the panel's volumes are, quoted (as traded that day) or adjusted (in shares "
@@ -66,7 +66,7 @@ class MarketSettings(BaseModel):
     @property
     def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
         """Return the fields and groupings of the synthetic market; those of a file are known when it has been read."""
-        return (FIELDS, GROUPS) if self.panel is None else None
+        return (STANDARD_FIELDS, STANDARD_GROUPS) if self.panel is None else None
 
     def read_actions(self) -> Actions | None:
         """Read the file of splits and dividends, where one is named."""
@@ -83,7 +83,7 @@ class MarketSettings(BaseModel):
         if self.panel is not None:
             source = PanelSource(self.panel, self.sectors, self.as_of, self.derive, self.name)
             if self.nulled is not None:
-                panel, name = nulled(read_panel(source), seed, self.nulled), f"{source.name}-null-{seed}"
+                panel, name = make_null_panel(read_panel(source), seed, self.nulled), f"{source.name}-null-{seed}"
             else:
                 panel, name = load_panel(source), source.name
             return replace(panel, volumes=self.volumes), name

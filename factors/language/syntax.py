@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ..errors import ParseError
 
-LONGEST = 2000
-DEEPEST = 60
+MAX_FORMULA_CHARS = 2000
+MAX_FORMULA_DEPTH = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,16 @@ class Syntax:
     open_chain: bool = False
 
 
-def read(text: str) -> Syntax:
+def read_syntax(text: str) -> Syntax:
     """Read a formula into its syntax tree; ParseError where its form is wrong."""
     from .reader import read_tree  # lark is slow to load, and needed by those who parse only
 
     if not text.strip():
         raise ParseError("the formula is empty", hint="Example: rank(ts_mean(returns, 20))")
-    if len(text) > LONGEST:
-        raise ParseError(f"the formula has {len(text)} characters; {LONGEST} are allowed", text=text, at=LONGEST)
+    if len(text) > MAX_FORMULA_CHARS:
+        raise ParseError(
+            f"the formula has {len(text)} characters; {MAX_FORMULA_CHARS} are allowed", text=text, at=MAX_FORMULA_CHARS
+        )
     refuse_deep_brackets(text)
     return read_tree(text)
 
@@ -45,10 +47,10 @@ def refuse_deep_brackets(text: str) -> None:
     depth = 0
     for at, mark in enumerate(text):
         depth += (mark == "(") - (mark == ")")
-        if depth > DEEPEST:
-            raise too_deep(text, at)
+        if depth > MAX_FORMULA_DEPTH:
+            raise depth_error(text, at)
 
 
-def too_deep(text: str, at: int) -> ParseError:
+def depth_error(text: str, at: int) -> ParseError:
     """Make the error of a formula that is nested too deeply."""
-    return ParseError(f"the formula is nested more than {DEEPEST} levels deep", text=text, at=at)
+    return ParseError(f"the formula is nested more than {MAX_FORMULA_DEPTH} levels deep", text=text, at=at)

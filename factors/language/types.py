@@ -1,7 +1,7 @@
 """Type a formula by units, so that a price is never added to a volume.
 
 A unit is price to some power times volume to some power, or a dimensionless kind. Fields carry units, each operator
-names a rule of `RULES`, and a rule refuses what cannot be, saying how to mend it.
+names a rule of `UNIT_RULES`, and a rule refuses what cannot be, saying how to mend it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 
-from ..definitions import expanded
+from ..definitions import expand_operator
 from ..describe.render import render
-from ..engine.build import UNREADABLE
+from ..engine.build import UNREADABLE_NODE
 from ..operators import OPERATORS
 from .node import Node, Path
 from .signature import Operator
 
 Exponent = Fraction
-NONE = Fraction(0)
+NO_EXPONENT = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class Unit:
     Kinds are ``return``, ``ratio``, ``rank``, ``bool``, ``number`` and ``group``; all but the last mix freely.
     """
 
-    price: Exponent = NONE
-    volume: Exponent = NONE
+    price: Exponent = NO_EXPONENT
+    volume: Exponent = NO_EXPONENT
     kind: str = ""
 
     @property
     def is_pure(self) -> bool:
         """Tell whether the unit is dimensionless."""
-        return self.price == NONE and self.volume == NONE
+        return self.price == NO_EXPONENT and self.volume == NO_EXPONENT
 
     @property
     def name(self) -> str:
@@ -45,17 +45,17 @@ class Unit:
         if self.is_pure:
             return self.kind
         if self.price == self.volume:
-            return _power("money", self.price)
-        return "*".join(_power(name, to) for name, to in (("price", self.price), ("volume", self.volume)) if to)
+            return _format_power("money", self.price)
+        return "*".join(_format_power(name, to) for name, to in (("price", self.price), ("volume", self.volume)) if to)
 
     def times(self, other: Unit, sign: int = 1) -> Unit:
         """Return the unit of a product, or of a ratio for `sign` -1."""
         price, volume = self.price + sign * other.price, self.volume + sign * other.volume
-        return Unit(price, volume, "ratio" if price == volume == NONE else "")
+        return Unit(price, volume, "ratio" if price == volume == NO_EXPONENT else "")
 
     def to(self, exponent: Exponent) -> Unit:
         """Return the unit of a power."""
-        return RATIO if self.is_pure else Unit(self.price * exponent, self.volume * exponent)
+        return RATIO_UNIT if self.is_pure else Unit(self.price * exponent, self.volume * exponent)
 
 
 class UnitMismatch(Exception):
@@ -70,38 +70,38 @@ class UnitMismatch(Exception):
         self.path: Path = ()
 
 
-def _power(name: str, to: Exponent) -> str:
+def _format_power(name: str, to: Exponent) -> str:
     return name if to == 1 else f"{name}^{float(to):g}"
 
 
-PRICE, VOLUME, MONEY = Unit(Fraction(1)), Unit(NONE, Fraction(1)), Unit(Fraction(1), Fraction(1))
-RETURN, RATIO, RANK, BOOL, NUMBER, GROUP = (
+PRICE_UNIT, VOLUME_UNIT, MONEY_UNIT = Unit(Fraction(1)), Unit(NO_EXPONENT, Fraction(1)), Unit(Fraction(1), Fraction(1))
+RETURN_UNIT, RATIO_UNIT, RANK_UNIT, BOOL_UNIT, NUMBER_UNIT, GROUP_UNIT = (
     Unit(kind=kind) for kind in ("return", "ratio", "rank", "bool", "number", "group")
 )
 
 FIELD_UNITS: Mapping[str, Unit] = MappingProxyType(
     {
-        "open": PRICE,
-        "high": PRICE,
-        "low": PRICE,
-        "close": PRICE,
-        "close_raw": PRICE,
-        "vwap": PRICE,
-        "volume": VOLUME,
-        "returns": RETURN,
-        "amount": MONEY,
-        "cap": MONEY,
+        "open": PRICE_UNIT,
+        "high": PRICE_UNIT,
+        "low": PRICE_UNIT,
+        "close": PRICE_UNIT,
+        "close_raw": PRICE_UNIT,
+        "vwap": PRICE_UNIT,
+        "volume": VOLUME_UNIT,
+        "returns": RETURN_UNIT,
+        "amount": MONEY_UNIT,
+        "cap": MONEY_UNIT,
     }
 )
 """The standard fields; any other column of a panel is a ratio."""
 
 Units = tuple[Unit, ...]
-Rule = Callable[[Node, Units], Unit]
+UnitRule = Callable[[Node, Units], Unit]
 
-MEND = "Make it dimensionless first: rank({x}), zscore({x}), or a ratio such as {x} / ts_mean({x}, 20)."
+MEND_HINT = "Make it dimensionless first: rank({x}), zscore({x}), or a ratio such as {x} / ts_mean({x}, 20)."
 
 
-def _shown(node: Node) -> str:
+def _shorten_formula(node: Node) -> str:
     text = render(node)
     return text if len(text) <= 40 else f"{node.op}(...)"
 
@@ -110,11 +110,11 @@ def _is_zero(node: Node) -> bool:
     return node.op == "number" and node.value == 0
 
 
-def _agree(node: Node, units: Units, first: int = 0) -> Unit:
+def _common_unit(node: Node, units: Units, first: int = 0) -> Unit:
     """Return the unit that the arguments from `first` on share; a literal 0 has any unit."""
     places = [place for place in range(first, len(units)) if not _is_zero(node.args[place])]
     if not places:
-        return NUMBER
+        return NUMBER_UNIT
     known = units[places[0]]
     for place in places[1:]:
         if (known.price, known.volume) != (units[place].price, units[place].volume):
@@ -130,104 +130,104 @@ VERBS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def _described(node: Node, unit: Unit) -> str:
+def _describe_part(node: Node, unit: Unit) -> str:
     """Return a part of a formula with its unit, in words."""
     if unit.kind:
         kind = {"number": "a plain number", "bool": "a condition"}.get(unit.kind, f"a {unit.kind}")
-        return f"{_shown(node)} is {kind}"
-    return f"{_shown(node)} is in units of {unit.name}"
+        return f"{_shorten_formula(node)} is {kind}"
+    return f"{_shorten_formula(node)} is in units of {unit.name}"
 
 
 def _disagreement(node: Node, units: Units, left: int, right: int) -> UnitMismatch:
     a, b = node.args[left], node.args[right]
     verb = VERBS.get(node.op, "compared")
-    message = f"{_described(a, units[left])} and {_described(b, units[right])}: they cannot be {verb}"
+    message = f"{_describe_part(a, units[left])} and {_describe_part(b, units[right])}: they cannot be {verb}"
     mended = a if not units[left].is_pure else b
-    return UnitMismatch(message, MEND.format(x=_shown(mended)), right)
+    return UnitMismatch(message, MEND_HINT.format(x=_shorten_formula(mended)), right)
 
 
-def _common(node: Node, units: Units) -> Unit:
-    unit = _agree(node, units)
-    return RATIO if unit.kind == "bool" or (unit.kind == "rank" and node.op in ("add", "sub")) else unit
+def _common_rule(node: Node, units: Units) -> Unit:
+    unit = _common_unit(node, units)
+    return RATIO_UNIT if unit.kind == "bool" or (unit.kind == "rank" and node.op in ("add", "sub")) else unit
 
 
-def _same(node: Node, units: Units) -> Unit:
+def _same_rule(node: Node, units: Units) -> Unit:
     """Keep the unit; what is computed from truth values is a ratio, except the truth of an earlier day."""
-    return RATIO if units[0].kind == "bool" and node.op != "delay" else units[0]
+    return RATIO_UNIT if units[0].kind == "bool" and node.op != "delay" else units[0]
 
 
-def _product(_: Node, units: Units) -> Unit:
+def _product_rule(_: Node, units: Units) -> Unit:
     total = units[0]
     for unit in units[1:]:
         both = total.times(unit)
         kept = unit if total.kind in ("number", "bool") else total if unit.kind in ("number", "bool") else both
         total = kept if both.is_pure else both
-    return RATIO if total.kind == "bool" and len(units) > 1 else total
+    return RATIO_UNIT if total.kind == "bool" and len(units) > 1 else total
 
 
-def _quotient(_: Node, units: Units) -> Unit:
+def _quotient_rule(_: Node, units: Units) -> Unit:
     x, y = units
     return x if y.kind == "number" and x.kind != "bool" else x.times(y, -1)
 
 
-def _raised(node: Node, units: Units) -> Unit:
+def _power_rule(node: Node, units: Units) -> Unit:
     """Type a power: a number may raise anything; nothing else may be an exponent of a dimension."""
     base, exponent = units
     if not exponent.is_pure:
         raise UnitMismatch(
-            f"the exponent {_shown(node.args[1])} is in units of {exponent.name}", MEND.format(x="it"), 1
+            f"the exponent {_shorten_formula(node.args[1])} is in units of {exponent.name}", MEND_HINT.format(x="it"), 1
         )
     if base.is_pure:
-        return RATIO
+        return RATIO_UNIT
     raised = node.args[1]
     if raised.op != "number" or raised.value is None:
         raise UnitMismatch(
-            f"{_shown(node.args[0])} is in units of {base.name}: only a literal number can be its exponent",
-            MEND.format(x=_shown(node.args[0])),
+            f"{_shorten_formula(node.args[0])} is in units of {base.name}: only a literal number can be its exponent",
+            MEND_HINT.format(x=_shorten_formula(node.args[0])),
         )
     return base.to(Fraction(repr(raised.value)))
 
 
-def _pure(node: Node, units: Units) -> Unit:
+def _pure_rule(node: Node, units: Units) -> Unit:
     if not units[0].is_pure:
         raise UnitMismatch(
-            f"{node.op} needs a dimensionless argument; {_described(node.args[0], units[0])}",
-            MEND.format(x=_shown(node.args[0])),
+            f"{node.op} needs a dimensionless argument; {_describe_part(node.args[0], units[0])}",
+            MEND_HINT.format(x=_shorten_formula(node.args[0])),
         )
-    return RATIO
+    return RATIO_UNIT
 
 
-def _comparison(node: Node, units: Units) -> Unit:
-    _agree(node, units)
-    return BOOL
+def _comparison_rule(node: Node, units: Units) -> Unit:
+    _common_unit(node, units)
+    return BOOL_UNIT
 
 
-def _choice(node: Node, units: Units) -> Unit:
-    return _agree(node, units, first=1)
+def _choice_rule(node: Node, units: Units) -> Unit:
+    return _common_unit(node, units, first=1)
 
 
-def _always(unit: Unit) -> Rule:
+def _constant_rule(unit: Unit) -> UnitRule:
     return lambda _node, _units: unit
 
 
-RULES: Mapping[str, Rule] = MappingProxyType(
+UNIT_RULES: Mapping[str, UnitRule] = MappingProxyType(
     {
-        "same": _same,
-        "common": _common,
-        "product": _product,
-        "quotient": _quotient,
-        "quotient_self": _always(RATIO),
-        "power": _raised,
+        "same": _same_rule,
+        "common": _common_rule,
+        "product": _product_rule,
+        "quotient": _quotient_rule,
+        "quotient_self": _constant_rule(RATIO_UNIT),
+        "power": _power_rule,
         "root": lambda _, units: units[0].to(Fraction(1, 2)),
         "square": lambda _, units: units[0].to(Fraction(2)),
-        "pure": _pure,
-        "comparison": _comparison,
-        "logic": _always(BOOL),
-        "choice": _choice,
-        "number": _always(NUMBER),
-        "ratio": _always(RATIO),
-        "return": _always(RETURN),
-        "rank": _always(RANK),
+        "pure": _pure_rule,
+        "comparison": _comparison_rule,
+        "logic": _constant_rule(BOOL_UNIT),
+        "choice": _choice_rule,
+        "number": _constant_rule(NUMBER_UNIT),
+        "ratio": _constant_rule(RATIO_UNIT),
+        "return": _constant_rule(RETURN_UNIT),
+        "rank": _constant_rule(RANK_UNIT),
     }
 )
 """What each operator does to units, by the name in `Operator.unit`."""
@@ -248,7 +248,7 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class UnitJudgement:
     """The unit of a formula and all its mismatches.
 
     `sure` is False where the unit is a guess after a mismatch: what does not agree with a guess is not told.
@@ -259,7 +259,7 @@ class Judgement:
     sure: bool = True
 
 
-SETTLED = frozenset({"comparison", "logic", "number", "pure", "quotient_self", "rank", "ratio", "return"})
+SETTLED_UNIT_RULES = frozenset({"comparison", "logic", "number", "pure", "quotient_self", "rank", "ratio", "return"})
 """Rules whose result does not hang on the units of the arguments."""
 
 
@@ -271,7 +271,7 @@ def unit_of(node: Node) -> Unit:
     UnitMismatch
         Where units do not agree, a truth value is missing, or an operator is given a constant; `path` says where.
     """
-    found = judged(node)
+    found = judge_units(node)
     if found.mismatches:
         raise _refusal(found.mismatches[0])
     return found.unit
@@ -284,96 +284,98 @@ def _refusal(mismatch: Mismatch) -> UnitMismatch:
 
 
 @functools.lru_cache(maxsize=4096)
-def judged(node: Node) -> Judgement:
+def judge_units(node: Node) -> UnitJudgement:
     """Return the unit of a formula with every mismatch in it, arguments first.
 
     Each subtree is judged once: a nest of definitions names its arguments more often than there are atoms.
     """
     if node.is_leaf:
-        return Judgement(_unit_of_leaf(node), sure=node != UNREADABLE)
-    parts = [judged(arg) for arg in node.args]
+        return UnitJudgement(_unit_of_leaf(node), sure=node != UNREADABLE_NODE)
+    parts = [judge_units(arg) for arg in node.args]
     units = tuple(part.unit for part in parts)
     told = tuple(each.below(place) for place, part in enumerate(parts) for each in part.mismatches)
     operator = OPERATORS[node.op]
-    if misfits := tuple(_misfits(node, units)):
-        return _guessed(operator, (*told, *map(_placed, misfits)))
+    if misfits := tuple(_iter_misfits(node, units)):
+        return _guess_judgement(operator, (*told, *map(_to_mismatch, misfits)))
     if operator.definition:
-        return _judged_definition(node, told)
+        return _judge_definition(node, told)
     if not all(part.sure for part in parts):
-        return _guessed(operator, (*told, *_among_sure(node, parts)))
+        return _guess_judgement(operator, (*told, *_sure_mismatches(node, parts)))
     try:
-        return Judgement(RULES[operator.unit](node, units), told)
+        return UnitJudgement(UNIT_RULES[operator.unit](node, units), told)
     except UnitMismatch as refusal:
-        return _guessed(operator, (*told, _placed(refusal)))
+        return _guess_judgement(operator, (*told, _to_mismatch(refusal)))
 
 
 def _unit_of_leaf(node: Node) -> Unit:
     if node.op == "field":
-        return FIELD_UNITS.get(node.name, RATIO)
-    return NUMBER if node.op == "number" else GROUP
+        return FIELD_UNITS.get(node.name, RATIO_UNIT)
+    return NUMBER_UNIT if node.op == "number" else GROUP_UNIT
 
 
-def _placed(refusal: UnitMismatch) -> Mismatch:
+def _to_mismatch(refusal: UnitMismatch) -> Mismatch:
     """Return what a rule refused as a mismatch at its argument."""
     return Mismatch(refusal.message, refusal.hint, (refusal.position,), refusal.firm)
 
 
-def _among_sure(node: Node, parts: Sequence[Judgement]) -> Iterator[Mismatch]:
+def _sure_mismatches(node: Node, parts: Sequence[UnitJudgement]) -> Iterator[Mismatch]:
     """Yield what does not agree among those arguments of a sum or the like whose units are no guess."""
     places = [place for place, part in enumerate(parts) if part.sure]
     if not OPERATORS[node.op].many or len(places) < 2:
         return
     fewer = node.with_args(*(node.args[place] for place in places))
     try:
-        RULES[OPERATORS[node.op].unit](fewer, tuple(parts[place].unit for place in places))
+        UNIT_RULES[OPERATORS[node.op].unit](fewer, tuple(parts[place].unit for place in places))
     except UnitMismatch as refusal:
-        mismatch = _placed(refusal)
+        mismatch = _to_mismatch(refusal)
         yield replace(mismatch, path=(places[mismatch.path[0]], *mismatch.path[1:]))
 
 
-def _guessed(operator: Operator, mismatches: tuple[Mismatch, ...]) -> Judgement:
+def _guess_judgement(operator: Operator, mismatches: tuple[Mismatch, ...]) -> UnitJudgement:
     """Guess the unit of a step that was refused, so that the rest can be judged."""
-    return Judgement(BOOL if operator.unit == "comparison" else RATIO, mismatches, operator.unit in SETTLED)
+    return UnitJudgement(
+        BOOL_UNIT if operator.unit == "comparison" else RATIO_UNIT, mismatches, operator.unit in SETTLED_UNIT_RULES
+    )
 
 
-def _judged_definition(node: Node, told: tuple[Mismatch, ...]) -> Judgement:
+def _judge_definition(node: Node, told: tuple[Mismatch, ...]) -> UnitJudgement:
     """Judge what a defined operator stands for; a mismatch that its arguments do not have points at the operator."""
-    inner = judged(expanded(node))
+    inner = judge_units(expand_operator(node))
     if inner.mismatches and not told:
         first = inner.mismatches[0]
         told = (replace(first, message=f"{node.op}: {first.message}", path=()),)
-    return Judgement(inner.unit, told, inner.sure)
+    return UnitJudgement(inner.unit, told, inner.sure)
 
 
-def _misfits(node: Node, units: Units) -> Iterator[UnitMismatch]:
+def _iter_misfits(node: Node, units: Units) -> Iterator[UnitMismatch]:
     """Yield conditions that are not true or false, and constants that are given to operators over days or names."""
     operator = OPERATORS[node.op]
     kinds = [argument.kind for argument in operator.nodes]
     for place, (arg, unit) in enumerate(zip(node.args, units, strict=True)):
         kind = kinds[min(place, len(kinds) - 1)]
         if kind == "condition" and unit.kind != "bool":
-            yield UnitMismatch(*_no_condition(node, arg, unit), place, firm=True)
+            yield UnitMismatch(*_condition_error(node, arg, unit), place, firm=True)
         elif kind != "group" and _needs_field(operator.family, kind) and not _reads_field(arg):
             yield UnitMismatch(
-                f"{node.op} needs something that changes; {_shown(arg)} is a constant", f"Example: {operator.example}",
+                f"{node.op} needs something that changes; {_shorten_formula(arg)} is a constant", f"Example: {operator.example}",
                 place, firm=True,
             )  # fmt: skip
     if operator.unit == "comparison" and not _reads_field(node):
-        yield UnitMismatch(f"{_shown(node)} compares constants", f"Example: {operator.example}", firm=True)
+        yield UnitMismatch(f"{_shorten_formula(node)} compares constants", f"Example: {operator.example}", firm=True)
 
 
 def _needs_field(family: str, kind: str) -> bool:
     return kind == "condition" or family in ("time series", "cross-section")
 
 
-def _no_condition(node: Node, arg: Node, unit: Unit) -> tuple[str, str]:
+def _condition_error(node: Node, arg: Node, unit: Unit) -> tuple[str, str]:
     symbol = {"and": "&", "or": "|", "not": "~"}.get(node.op, "")
-    hint = f"Write a comparison, such as {_shown(arg)} > 0."
+    hint = f"Write a comparison, such as {_shorten_formula(arg)} > 0."
     if symbol in ("&", "|"):
         hint += f" Put parentheses around comparisons: (close > open) {symbol} (volume > delay(volume, 1))."
-    return f"{symbol or node.op} needs a condition that is true or false; {_described(arg, unit)}", hint
+    return f"{symbol or node.op} needs a condition that is true or false; {_describe_part(arg, unit)}", hint
 
 
 @functools.lru_cache(maxsize=4096)
 def _reads_field(node: Node) -> bool:
-    return node.op == "field" or any(map(_reads_field, expanded(node).args))
+    return node.op == "field" or any(map(_reads_field, expand_operator(node).args))

@@ -17,38 +17,38 @@ from ..language.node import Node
 from ..language.signature import NAN_NOTES, Argument, Operator
 
 
-def _declared() -> Iterator[Operator]:
+def _iter_operators() -> Iterator[Operator]:
     """Yield the operators of every file."""
     for module in walk_packages(__path__, f"{__name__}."):
-        yield from (value for value in vars(import_module(module.name)).values() if _is_one(value))
+        yield from (value for value in vars(import_module(module.name)).values() if _is_operator(value))
 
 
-def _is_one(value: object) -> bool:
+def _is_operator(value: object) -> bool:
     return isinstance(value, Operator)
 
 
 def _table() -> Mapping[str, Operator]:
     """Return the operators by family, then by name."""
     families = list(NAN_NOTES)
-    found = sorted(_declared(), key=lambda each: (families.index(each.family), each.name))
+    found = sorted(_iter_operators(), key=lambda each: (families.index(each.family), each.name))
     twice = {one.name for one, other in pairwise(found) if one.name == other.name and one != other}
     if twice:
         raise ValueError(f"two files of `factors/operators` declare {', '.join(sorted(twice))}")
-    return MappingProxyType(Table({operator.name: operator for operator in found}))
+    return MappingProxyType(OperatorTable({operator.name: operator for operator in found}))
 
 
-class Table(dict[str, Operator]):
+class OperatorTable(dict[str, Operator]):
     """The operators by name; a step of Python code (`py.NAME`) that is asked for has no rule of its own, and is not listed."""
 
     def __missing__(self, name: str) -> Operator:
         """Return an operator of whose arguments nothing is known but their order."""
         if not name.startswith("py."):
             raise KeyError(name)
-        arguments = tuple(Argument(f"x{place}") for place in range(MOST_ARGUMENTS))
+        arguments = tuple(Argument(f"x{place}") for place in range(MAX_ARGUMENTS))
         return Operator(name, "python", arguments, "a step of Python code", "", "", "")
 
 
-MOST_ARGUMENTS = 64
+MAX_ARGUMENTS = 64
 OPERATORS: Mapping[str, Operator] = _table()
 
 

@@ -8,12 +8,12 @@ found to be the formula that it is. The tree is for comparing and for the price 
 from __future__ import annotations
 
 from .lint import Remark, lint
-from .read import MEMBERS, read_python
-from .source import LONGEST_CODE, is_python
+from .read import UNIVERSE_COLUMN, read_python
+from .source import MAX_CODE_CHARS, is_python
 
 __all__ = [
-    "LONGEST_CODE",
-    "MEMBERS",
+    "MAX_CODE_CHARS",
+    "UNIVERSE_COLUMN",
     "Remark",
     "is_python",
     "lint",

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-from ..language.node import Node, number
-from .values import Across, Call, Flipped, Literal, Spans, Value
+from ..language.node import Node, number_node
+from .values import Call, DayRow, FlippedFrame, Literal, Spans, Value
 
 __all__ = ["Make", "attribute", "method"]
 
-LONGEST_WINDOW = 5000
+MAX_WINDOW_DAYS = 5000
 
 
 class Make(Protocol):
@@ -30,9 +30,9 @@ class Make(Protocol):
         """Return an operator on some values."""
 
 
-Rule = Callable[[Call, Make], Value | None]
+IdiomRule = Callable[[Call, Make], Value | None]
 
-SAME = frozenset(
+CONTAINER_STEPS = frozenset(
     {"array", "asarray", "ascontiguousarray", "astype", "convert_dtypes", "copy", "DataFrame", "droplevel", "dropna",
      "float", "float64", "infer_objects", "int", "nan_to_num_", "reindex", "reindex_like", "rename", "rename_axis",
      "replace", "reset_index", "Series", "set_axis", "set_flags", "sort_index", "squeeze", "to_frame", "to_numpy",
@@ -40,7 +40,7 @@ SAME = frozenset(
 )  # fmt: skip
 """Steps that change the container of a value and hardly the value."""
 
-EACH: Mapping[str, str] = MappingProxyType(
+CELL_FUNCTIONS: Mapping[str, str] = MappingProxyType(
     {
         **{name: name for name in ("abs", "log", "exp", "sqrt", "sign", "tanh", "arctan", "floor", "ceil", "square")},
         "absolute": "abs", "fabs": "abs", "negative": "neg", "neg": "neg", "isna": "is_missing", "isnull": "is_missing",
@@ -49,7 +49,7 @@ EACH: Mapping[str, str] = MappingProxyType(
 )  # fmt: skip
 """Functions of single cells."""
 
-PAIRS: Mapping[str, str] = MappingProxyType(
+PAIR_FUNCTIONS: Mapping[str, str] = MappingProxyType(
     {
         **{name: name for name in ("add", "sub", "mul", "div", "gt", "lt", "ge", "le", "eq", "ne")},
         "subtract": "sub", "multiply": "mul", "divide": "div", "truediv": "div", "true_divide": "div", "pow": "power",
@@ -58,9 +58,11 @@ PAIRS: Mapping[str, str] = MappingProxyType(
         "equal": "eq", "not_equal": "ne", "logical_and": "and", "logical_or": "or", "combine_first": "coalesce",
     }
 )  # fmt: skip
-SWAPPED: Mapping[str, str] = MappingProxyType({"rsub": "sub", "rdiv": "div", "rtruediv": "div", "rpow": "power"})
+SWAPPED_FUNCTIONS: Mapping[str, str] = MappingProxyType(
+    {"rsub": "sub", "rdiv": "div", "rtruediv": "div", "rpow": "power"}
+)
 
-ACROSS: Mapping[str, str] = MappingProxyType(
+DAY_REDUCTIONS: Mapping[str, str] = MappingProxyType(
     {
         "mean": "mean_across", "nanmean": "mean_across", "sum": "sum_across", "nansum": "sum_across",
         "std": "std_across", "nanstd": "std_across", "median": "median_across", "nanmedian": "median_across",
@@ -86,17 +88,21 @@ def method(given: Call, make: Make) -> Value | None:
     """Return what a method, or a function of numpy on its first argument, gives; None where the language has no such step."""
     owner = given.owner
     if isinstance(owner, Spans):
-        return _of_spans(given, owner, make)
-    if isinstance(owner, Flipped):
-        return _of_flipped(given, owner, make)
-    if given.name in SAME:
+        return _reduce_windows(given, owner, make)
+    if isinstance(owner, FlippedFrame):
+        return _read_flipped(given, owner, make)
+    if given.name in CONTAINER_STEPS:
         return owner
-    found = RULES.get(given.name)
+    found = IDIOM_RULES.get(given.name)
     if found is not None:
         return found(given, make)
-    if given.name in EACH:
-        return make.make(EACH[given.name], owner)
-    return _pair(given, make) if given.name in PAIRS or given.name in SWAPPED else _reduced(given, make)
+    if given.name in CELL_FUNCTIONS:
+        return make.make(CELL_FUNCTIONS[given.name], owner)
+    return (
+        _pair(given, make)
+        if given.name in PAIR_FUNCTIONS or given.name in SWAPPED_FUNCTIONS
+        else _reduce_day(given, make)
+    )
 
 
 def attribute(owner: Value, name: str, make: Make) -> Value | None:
@@ -104,7 +110,7 @@ def attribute(owner: Value, name: str, make: Make) -> Value | None:
     if name in ("values", "array", "real"):
         return owner
     if name == "T":
-        return owner.x if isinstance(owner, Flipped) else Flipped(make.node(owner))
+        return owner.x if isinstance(owner, FlippedFrame) else FlippedFrame(make.node(owner))
     return None
 
 
@@ -112,24 +118,24 @@ def _pair(given: Call, make: Make) -> Value | None:
     other = given.given("other", 0)
     if other is None:
         return None
-    if given.name in SWAPPED:
-        return make.make(SWAPPED[given.name], other, given.owner)
-    return make.make(PAIRS[given.name], given.owner, other)
+    if given.name in SWAPPED_FUNCTIONS:
+        return make.make(SWAPPED_FUNCTIONS[given.name], other, given.owner)
+    return make.make(PAIR_FUNCTIONS[given.name], given.owner, other)
 
 
-def _reduced(given: Call, make: Make) -> Value | None:
+def _reduce_day(given: Call, make: Make) -> Value | None:
     """Reduce over the names of a day; over all days it is a step that the language does not have."""
-    if given.is_across and given.name in ACROSS:
-        return make.make(ACROSS[given.name], given.owner)
-    if given.name in (*ACROSS, "min", "max", "var", "prod", "quantile"):
+    if given.is_across and given.name in DAY_REDUCTIONS:
+        return make.make(DAY_REDUCTIONS[given.name], given.owner)
+    if given.name in (*DAY_REDUCTIONS, "min", "max", "var", "prod", "quantile"):
         return make.make(f"py.{given.name}_{'across' if given.is_across else 'all'}", given.owner, *given.args)
     return None
 
 
-def _windowed(op: str, given: Call, make: Make, name: str, default: float | None = None) -> Value | None:
+def _read_windowed(op: str, given: Call, make: Make, name: str, default: float | None = None) -> Value | None:
     """Return an operator that looks back by a known number of days."""
     days = given.number(name, 0, default)
-    if days is None or given.is_across or days != int(days) or abs(days) > LONGEST_WINDOW:
+    if days is None or given.is_across or days != int(days) or abs(days) > MAX_WINDOW_DAYS:
         return None
     if days < 0:
         return make.make("py.lead", given.owner, Literal(-days))
@@ -146,7 +152,7 @@ def _rank(given: Call, make: Make) -> Value:
 
 def _rolling(given: Call, make: Make) -> Value | None:
     days = given.number("window", 0)
-    known = days is not None and days == int(days) and 0 < days <= LONGEST_WINDOW
+    known = days is not None and days == int(days) and 0 < days <= MAX_WINDOW_DAYS
     centred = given.named.get("center")
     if not known or (isinstance(centred, Literal) and centred.value):
         return None
@@ -163,7 +169,7 @@ def _ewm(given: Call, make: Make) -> Value | None:
         alpha = 1.0 - math.exp(-math.log(2.0) / half)
     if alpha is not None and 0 < alpha <= 1:
         span = 2.0 / alpha - 1.0
-    if span is None or not 1 <= span <= LONGEST_WINDOW:
+    if span is None or not 1 <= span <= MAX_WINDOW_DAYS:
         return None
     return Spans("ewm", make.node(given.owner), round(span))
 
@@ -181,20 +187,20 @@ def _where(given: Call, make: Make) -> Value:
     """Read ``x.where(condition, other)``; one that only takes infinities or gaps out says nothing."""
     condition = given.given("cond", 0) or Literal(True)
     other = given.given("other", 1)
-    if other is None and _tells_gaps(make.node(condition)):
+    if other is None and _is_about_gaps(make.node(condition)):
         return given.owner
     kept: tuple[Value, Value] = (given.owner, Literal(math.nan) if other is None else other)
     return make.make("where", condition, *(kept if given.name == "where" else kept[::-1]))
 
 
-def _tells_gaps(condition: Node) -> bool:
+def _is_about_gaps(condition: Node) -> bool:
     """Tell whether a condition is about gaps and infinities alone, or about what is not zero, which ratios need."""
     if condition.op == "not":
-        return _tells_gaps(condition.args[0])
+        return _is_about_gaps(condition.args[0])
     if condition.op in ("and", "or"):
-        return all(map(_tells_gaps, condition.args))
+        return all(map(_is_about_gaps, condition.args))
     return condition.op in ("is_missing", "py.isfinite", "py.isinf") or (
-        condition.op in ("ne", "eq") and number(0) in condition.args
+        condition.op in ("ne", "eq") and number_node(0) in condition.args
     )
 
 
@@ -207,11 +213,11 @@ def _log1p(given: Call, make: Make) -> Value:
     return make.make("log", make.make("add", given.owner, Literal(1)))
 
 
-def _filled(given: Call, make: Make) -> Value:
+def _read_nan_to_num(given: Call, make: Make) -> Value:
     return make.make("where", make.make("is_missing", given.owner), Literal(0), given.owner)
 
 
-def _present(given: Call, make: Make) -> Value:
+def _read_notna(given: Call, make: Make) -> Value:
     return make.make("not", make.make("is_missing", given.owner))
 
 
@@ -222,11 +228,11 @@ def _between(given: Call, make: Make) -> Value | None:
     return make.make("and", low, high)
 
 
-RULES: Mapping[str, Rule] = MappingProxyType(
+IDIOM_RULES: Mapping[str, IdiomRule] = MappingProxyType(
     {
-        "shift": lambda given, make: _windowed("delay", given, make, "periods", 1),
-        "diff": lambda given, make: _windowed("delta", given, make, "periods", 1),
-        "pct_change": lambda given, make: _windowed("ts_returns", given, make, "periods", 1),
+        "shift": lambda given, make: _read_windowed("delay", given, make, "periods", 1),
+        "diff": lambda given, make: _read_windowed("delta", given, make, "periods", 1),
+        "pct_change": lambda given, make: _read_windowed("ts_returns", given, make, "periods", 1),
         "rank": _rank,
         "rankdata": _rank,
         "rolling": _rolling,
@@ -236,10 +242,10 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "where": _where,
         "mask": _where,
         "fillna": _fill,
-        "nan_to_num": _filled,
+        "nan_to_num": _read_nan_to_num,
         "log1p": _log1p,
-        "notna": _present,
-        "notnull": _present,
+        "notna": _read_notna,
+        "notnull": _read_notna,
         "between": _between,
     }
 )
@@ -248,7 +254,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 # Windows.
 
 
-def _of_spans(given: Call, spans: Spans, make: Make) -> Value | None:
+def _reduce_windows(given: Call, spans: Spans, make: Make) -> Value | None:
     """Reduce each window to a number."""
     if spans.kind == "ranked":
         return None
@@ -268,13 +274,13 @@ def _of_spans(given: Call, spans: Spans, make: Make) -> Value | None:
     return make.make(op, spans.x, window=spans.window)
 
 
-def _of_flipped(given: Call, owner: Flipped, make: Make) -> Value | None:
+def _read_flipped(given: Call, owner: FlippedFrame, make: Make) -> Value | None:
     """Take a step on a frame that lies on its side: over its rows is over the names of a day."""
     axis = given.named.get("axis")
     sideways = isinstance(axis, Literal) and axis.value in (1, "columns")
     named = {name: value for name, value in given.named.items() if name != "axis"}
-    turned: Value = owner.x if sideways else Across(owner.x)
+    turned: Value = owner.x if sideways else DayRow(owner.x)
     found = method(Call(given.name, turned, given.args, named), make)
     if found is None:
         return None
-    return Flipped(make.node(found))
+    return FlippedFrame(make.node(found))

@@ -8,18 +8,26 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from ..language.node import Node
-from .normal import EXACT
-from .values import Listed, Literal, Spans, Value, Vector, Weighted
+from .normal import EXACT_STEPS
+from .values import KnownList, Literal, Spans, Value, Vector, WeightedWindows
 
-__all__ = ["CONSTANTS", "dotted", "of_known", "of_vector", "unrolled", "weighed", "worked_out"]
+__all__ = [
+    "NUMPY_CONSTANTS",
+    "combine_vectors",
+    "fold_call",
+    "fold_operation",
+    "reduce_vector",
+    "sum_weighted_window",
+    "unroll_list",
+]
 
-LONGEST_UNROLLED = 24
-LONGEST_VECTOR = 512
-LARGEST = 1e15
-LONGEST_TEXT = 200
-MOST_POWER = 64.0
+MAX_UNROLLED_ITEMS = 24
+MAX_VECTOR_ITEMS = 512
+MAX_KNOWN_NUMBER = 1e15
+MAX_KNOWN_TEXT_CHARS = 200
+MAX_EXPONENT = 64.0
 
-CONSTANTS: Mapping[str, Value] = MappingProxyType(
+NUMPY_CONSTANTS: Mapping[str, Value] = MappingProxyType(
     {
         "nan": Literal(math.nan), "NaN": Literal(math.nan), "inf": Literal(math.inf), "pi": Literal(math.pi),
         "e": Literal(math.e), "NA": Literal(None), "newaxis": Literal(None),
@@ -27,22 +35,22 @@ CONSTANTS: Mapping[str, Value] = MappingProxyType(
 )  # fmt: skip
 
 Number = int | float
-ARITHMETIC: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = MappingProxyType(
+PYTHON_ARITHMETIC: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = MappingProxyType(
     {
-        **EXACT,
-        ast.Pow: lambda x, y: float(x) ** y if abs(y) <= MOST_POWER else math.inf,
+        **EXACT_STEPS,
+        ast.Pow: lambda x, y: float(x) ** y if abs(y) <= MAX_EXPONENT else math.inf,
     }
 )  # fmt: skip
 
 
-def worked_out(op: ast.operator, left: object, right: object) -> Literal | None:
+def fold_operation(op: ast.operator, left: object, right: object) -> Literal | None:
     """Return arithmetic on two known values; None where it cannot be worked out."""
     if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Add):
-        return Literal((left + right)[:LONGEST_TEXT])
-    step = ARITHMETIC.get(type(op))
+        return Literal((left + right)[:MAX_KNOWN_TEXT_CHARS])
+    step = PYTHON_ARITHMETIC.get(type(op))
     if step is None or not isinstance(left, int | float) or not isinstance(right, int | float):
         return None
-    if max(abs(left), abs(right)) > LARGEST:
+    if max(abs(left), abs(right)) > MAX_KNOWN_NUMBER:
         return None
     try:
         value = step(left, right)
@@ -51,12 +59,12 @@ def worked_out(op: ast.operator, left: object, right: object) -> Literal | None:
     return Literal(value) if isinstance(value, int | float) else None
 
 
-def weighed(op: ast.operator, left: Value, right: Value) -> Value | None:
+def combine_vectors(op: ast.operator, left: Value, right: Value) -> Value | None:
     """Return arithmetic on known arrays: with a number or one another, or the weights of a window."""
     if isinstance(left, Spans) and isinstance(right, Vector) and isinstance(op, ast.Mult):
-        return Weighted(left, right)
+        return WeightedWindows(left, right)
     if isinstance(left, Vector) and isinstance(right, Spans) and isinstance(op, ast.Mult):
-        return Weighted(right, left)
+        return WeightedWindows(right, left)
     numbers = [_numbers_of(each) for each in (left, right)]
     if Vector not in (type(left), type(right)) or None in numbers:
         return None
@@ -65,7 +73,7 @@ def weighed(op: ast.operator, left: Value, right: Value) -> Value | None:
     if not {len(one), len(other)} <= {1, count}:
         return None
     pairs = [(one[at % len(one)], other[at % len(other)]) for at in range(count)]
-    found = [worked_out(op, x, y) for x, y in pairs]
+    found = [fold_operation(op, x, y) for x, y in pairs]
     return Vector(tuple(float(str(each.value)) for each in found if each)) if all(found) else None
 
 
@@ -77,7 +85,7 @@ def _numbers_of(value: Value) -> tuple[float, ...] | None:
     return (float(known),) if isinstance(known, int | float) else None
 
 
-def dotted(weighted: Weighted, make: Callable[..., Node]) -> Node | None:
+def sum_weighted_window(weighted: WeightedWindows, make: Callable[..., Node]) -> Node | None:
     """Return the sum of a weighted window: weights that rise evenly from the oldest fade linearly, equal ones are a mean."""
     weights, spans = weighted.weights.numbers, weighted.spans
     first, total = weights[0] if weights else 0.0, sum(weights)
@@ -90,7 +98,7 @@ def dotted(weighted: Weighted, make: Callable[..., Node]) -> Node | None:
     return None
 
 
-def of_vector(name: str, vector: Vector) -> Value | None:
+def reduce_vector(name: str, vector: Vector) -> Value | None:
     """Return a method of a known array that gives a number."""
     numbers = vector.numbers
     if name in ("sum", "mean") and numbers:
@@ -100,12 +108,12 @@ def of_vector(name: str, vector: Vector) -> Value | None:
 
 def _vector(name: str, args: Sequence[Value]) -> Value | None:
     """Return an array that a function of numpy makes of known numbers."""
-    items = unrolled(args[0]) if args else None
+    items = unroll_list(args[0]) if args else None
     if name in ("array", "asarray") and items:
         known = [each.value for each in items if isinstance(each, Literal) and isinstance(each.value, int | float)]
         return Vector(tuple(map(float, known))) if len(known) == len(items) else None
     numbers = [each.value for each in args if isinstance(each, Literal) and isinstance(each.value, int | float)]
-    if len(numbers) != len(args) or not numbers or max(map(abs, numbers)) > LONGEST_VECTOR:
+    if len(numbers) != len(args) or not numbers or max(map(abs, numbers)) > MAX_VECTOR_ITEMS:
         return None
     if name == "ones":
         return Vector((1.0,) * int(numbers[0]))
@@ -115,14 +123,14 @@ def _vector(name: str, args: Sequence[Value]) -> Value | None:
     return Vector(tuple(map(float, found))) if len(found) else None
 
 
-def unrolled(value: Value) -> Sequence[Value] | None:
+def unroll_list(value: Value) -> Sequence[Value] | None:
     """Return the members of a list that is known and short; None for any other value."""
-    if isinstance(value, Listed) and len(value.items) <= LONGEST_UNROLLED:
+    if isinstance(value, KnownList) and len(value.items) <= MAX_UNROLLED_ITEMS:
         return value.items
     return None
 
 
-def of_known(name: str, args: Sequence[Value], make: Callable[..., Node]) -> Value | None:
+def fold_call(name: str, args: Sequence[Value], make: Callable[..., Node]) -> Value | None:
     """Return what a function of Python itself gives for arguments that are known; None where they are not."""
     if name == "range":
         return _range(args)
@@ -130,19 +138,19 @@ def of_known(name: str, args: Sequence[Value], make: Callable[..., Node]) -> Val
         return vector
     if name in ("max", "min", "maximum", "minimum") and len(args) > 1:
         return _extreme(name[:3], args, make)
-    items = unrolled(args[0]) if args else None
+    items = unroll_list(args[0]) if args else None
     if items is None:
-        return _of_number(name, args)
+        return _fold_number(name, args)
     if name == "sum" and items and len(args) == 1:
         return items[0] if len(items) == 1 else make("add", *items)
     if name == "enumerate":
-        return Listed(tuple(Listed((Literal(at), each)) for at, each in enumerate(items)))
-    if name == "zip" and all(unrolled(each) is not None for each in args):
-        rows = zip(*(unrolled(each) or () for each in args), strict=False)
-        return Listed(tuple(Listed(tuple(row)) for row in rows))
+        return KnownList(tuple(KnownList((Literal(at), each)) for at, each in enumerate(items)))
+    if name == "zip" and all(unroll_list(each) is not None for each in args):
+        rows = zip(*(unroll_list(each) or () for each in args), strict=False)
+        return KnownList(tuple(KnownList(tuple(row)) for row in rows))
     if name == "len":
         return Literal(len(items))
-    return Listed(tuple(items)) if name in ("list", "tuple", "set", "iter") else None
+    return KnownList(tuple(items)) if name in ("list", "tuple", "set", "iter") else None
 
 
 def _range(args: Sequence[Value]) -> Value | None:
@@ -150,7 +158,7 @@ def _range(args: Sequence[Value]) -> Value | None:
     if len(numbers) != len(args) or not 1 <= len(numbers) <= 3 or (len(numbers) == 3 and numbers[2] == 0):
         return None
     found = range(*numbers)
-    return Listed(tuple(map(Literal, found))) if len(found) <= LONGEST_UNROLLED else None
+    return KnownList(tuple(map(Literal, found))) if len(found) <= MAX_UNROLLED_ITEMS else None
 
 
 def _extreme(op: str, args: Sequence[Value], make: Callable[..., Node]) -> Value:
@@ -160,18 +168,18 @@ def _extreme(op: str, args: Sequence[Value], make: Callable[..., Node]) -> Value
     return make(op, *args)
 
 
-def _of_number(name: str, args: Sequence[Value]) -> Value | None:
+def _fold_number(name: str, args: Sequence[Value]) -> Value | None:
     """Return a function of one known number."""
     value = args[0].value if len(args) == 1 and isinstance(args[0], Literal) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or name not in NUMBERS:
+    if isinstance(value, bool) or not isinstance(value, int | float) or name not in NUMBER_FUNCTIONS:
         return None
     try:
-        return Literal(NUMBERS[name](value))
+        return Literal(NUMBER_FUNCTIONS[name](value))
     except (ArithmeticError, ValueError):
         return None
 
 
-NUMBERS: Mapping[str, Callable[[Number], Number]] = MappingProxyType(
+NUMBER_FUNCTIONS: Mapping[str, Callable[[Number], Number]] = MappingProxyType(
     {
         "int": int, "float": float, "abs": abs, "round": round, "sqrt": math.sqrt, "log": math.log, "exp": math.exp,
         "float64": float, "floor": math.floor, "ceil": math.ceil,

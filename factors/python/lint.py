@@ -14,12 +14,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .spelling import Spelling, constant, keyword, negative
+from .spelling import Spelling, constant, is_negative, keyword
 
 __all__ = ["Remark", "lint"]
 
 ENTRY = "factor"
-MODULES = frozenset(
+ALLOWED_MODULES = frozenset(
     [
         "__future__",
         "bisect",
@@ -41,7 +41,7 @@ MODULES = frozenset(
         "warnings",
     ]
 )
-BUILTINS = frozenset(
+REFUSED_BUILTINS = frozenset(
     [
         "__import__",
         "breakpoint",
@@ -61,11 +61,11 @@ BUILTINS = frozenset(
         "vars",
     ]
 )
-DUNDERS = frozenset({"__doc__", "__init__", "__name__", "__post_init__"})
+ALLOWED_DUNDERS = frozenset({"__doc__", "__init__", "__name__", "__post_init__"})
 FRAMES = frozenset(
     ["ag_frame", "cr_frame", "f_back", "f_builtins", "f_globals", "f_locals", "gi_frame", "tb_frame", "tb_next"]
 )
-TO_FILES = frozenset(
+FILE_METHODS = frozenset(
     [
         "to_clipboard",
         "to_csv",
@@ -85,7 +85,7 @@ TO_FILES = frozenset(
         "tofile",
     ]
 )
-FILES = frozenset(
+FILE_FUNCTIONS = frozenset(
     [
         "numpy.DataSource",
         "numpy.ctypeslib",
@@ -111,8 +111,8 @@ FILES = frozenset(
 )
 CLOCKS = frozenset({"now", "today", "utcnow"})
 GENERATORS = frozenset({"Generator", "PCG64", "Philox", "RandomState", "SeedSequence", "default_rng", "seed"})
-SEEDED = frozenset({"RandomState", "SeedSequence", "default_rng", "seed"})
-BACKWARDS = frozenset({"backfill", "bfill", "forward", "nearest"})
+SEEDED_NAMES = frozenset({"RandomState", "SeedSequence", "default_rng", "seed"})
+FUTURE_FILLS = frozenset({"backfill", "bfill", "forward", "nearest"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +158,13 @@ def lint(code: str, fields: Collection[str] | None = None) -> tuple[Remark, ...]
     except (RecursionError, MemoryError) as error:
         return (Remark(0, "syntax", f"cannot be read: {type(error).__name__}", "Write it shorter and plainer."),)
     spelling = Spelling(tree)
-    found = {*_entry(tree), *_reading(tree, spelling)}
+    found = {*_check_entry(tree), *_check_nodes(tree, spelling)}
     if fields is not None:
-        found |= {*_columns(tree, fields)}
+        found |= {*_check_columns(tree, fields)}
     return tuple(sorted(found, key=lambda remark: (remark.line, remark.rule, remark.message)))
 
 
-def _entry(tree: ast.Module) -> Iterator[Remark]:
+def _check_entry(tree: ast.Module) -> Iterator[Remark]:
     """Find out whether there is a `factor(panel)` that returns something."""
     hint = "Write: def factor(panel): ... return a DataFrame of dates x symbols."
     named = [
@@ -188,97 +188,103 @@ def _entry(tree: ast.Module) -> Iterator[Remark]:
         yield Remark(function.lineno, "entry", "factor returns nothing", hint)
 
 
-def _reading(tree: ast.Module, spelling: Spelling) -> Iterator[Remark]:
+def _check_nodes(tree: ast.Module, spelling: Spelling) -> Iterator[Remark]:
     """Read every name, attribute and call."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            yield from _imported(node)
+            yield from _check_import(node)
         elif isinstance(node, ast.Name):
-            yield from _name(node, spelling)
+            yield from _check_name(node, spelling)
         elif isinstance(node, ast.Attribute):
-            yield from _attribute(node, spelling)
+            yield from _check_attribute(node, spelling)
         elif isinstance(node, ast.Call):
-            yield from _call(node, spelling)
+            yield from _check_call(node, spelling)
 
 
-def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[Remark]:
+def _check_import(node: ast.Import | ast.ImportFrom) -> Iterator[Remark]:
     whole = [node.module or "."] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
     for name in whole:
-        if name.partition(".")[0] not in MODULES or (isinstance(node, ast.ImportFrom) and node.level):
+        if name.partition(".")[0] not in ALLOWED_MODULES or (isinstance(node, ast.ImportFrom) and node.level):
             message = f"{name} cannot be imported"
             yield Remark(
                 node.lineno, "import", message, "Use numpy (np), pandas (pd) and math; np and pd are there already."
             )
     if isinstance(node, ast.ImportFrom):
         for alias in node.names:
-            yield from _dotted(f"{node.module}.{alias.name}", alias.name, node.lineno)
+            yield from _check_dotted_name(f"{node.module}.{alias.name}", alias.name, node.lineno)
 
 
-def _name(node: ast.Name, spelling: Spelling) -> Iterator[Remark]:
+def _check_name(node: ast.Name, spelling: Spelling) -> Iterator[Remark]:
     name = node.id
-    private = name.startswith("__") and name.endswith("__") and name not in DUNDERS
-    if (name in BUILTINS and name not in spelling.stored) or private:
+    private = name.startswith("__") and name.endswith("__") and name not in ALLOWED_DUNDERS
+    if (name in REFUSED_BUILTINS and name not in spelling.stored) or private:
         yield Remark(
             node.lineno, "name", f"{name} is not for factors", "Say what you mean with numpy and pandas directly."
         )
 
 
-def _attribute(node: ast.Attribute, spelling: Spelling) -> Iterator[Remark]:
+def _check_attribute(node: ast.Attribute, spelling: Spelling) -> Iterator[Remark]:
     attr = node.attr
-    if (attr.startswith("__") and attr not in DUNDERS) or attr in FRAMES or attr == "ctypes":
+    if (attr.startswith("__") and attr not in ALLOWED_DUNDERS) or attr in FRAMES or attr == "ctypes":
         yield Remark(
             node.lineno, "attribute", f".{attr} is not for factors", "Use what numpy and pandas offer by name."
         )
-    yield from _dotted(spelling.of(node), attr, node.lineno)
+    yield from _check_dotted_name(spelling.of(node), attr, node.lineno)
 
 
-def _dotted(path: str, last: str, line: int) -> Iterator[Remark]:
+def _check_dotted_name(path: str, last: str, line: int) -> Iterator[Remark]:
     """Tell what is wrong with a name of numpy or pandas, however it was come by."""
     known = path.partition(".")[0] in {"numpy", "pandas"}
-    if path in FILES or last in TO_FILES or (known and last.startswith("read_")):
+    if path in FILE_FUNCTIONS or last in FILE_METHODS or (known and last.startswith("read_")):
         yield Remark(line, "file", f"{last} reads or writes files", "A factor has the panel and nothing else.")
     if last in CLOCKS:
         yield Remark(line, "clock", f"{last} reads the clock", "Use the dates of the panel: panel['close'].index.")
 
 
-def _call(node: ast.Call, spelling: Spelling) -> Iterator[Remark]:
+def _check_call(node: ast.Call, spelling: Spelling) -> Iterator[Remark]:
     if not isinstance(node.func, ast.Attribute | ast.Name):
         return
     path = spelling.of(node.func)
     last = path.rpartition(".")[2]
-    yield from _clock_word(node, last)
-    yield from _chance(node, path, last, spelling)
+    yield from _check_clock(node, last)
+    yield from _check_randomness(node, path, last, spelling)
     if isinstance(node.func, ast.Attribute):
-        yield from _text_code(node, path, last)
-        yield from _future(node, path, last)
+        yield from _check_text_code(node, path, last)
+        yield from _check_future(node, path, last)
 
 
-def _clock_word(node: ast.Call, last: str) -> Iterator[Remark]:
+def _check_clock(node: ast.Call, last: str) -> Iterator[Remark]:
     if last in {"Timestamp", "to_datetime", "datetime64", "DatetimeIndex"}:
         words = {constant(argument) for argument in node.args}
         if words & {"now", "today"}:
             yield Remark(node.lineno, "clock", f"{last} of today reads the clock", "Use the dates of the panel.")
 
 
-def _chance(node: ast.Call, path: str, last: str, spelling: Spelling) -> Iterator[Remark]:
+def _check_randomness(node: ast.Call, path: str, last: str, spelling: Spelling) -> Iterator[Remark]:
     hint = "Give a seed: np.random.default_rng(0)."
     bare = not node.args and not node.keywords
     empty = bare or (len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and node.args[0].value is None)
     if path.startswith("numpy.random."):
-        if last in SEEDED and empty:
+        if last in SEEDED_NAMES and empty:
             yield Remark(node.lineno, "chance", f"{last} without a seed differs at every call", hint)
         if last not in GENERATORS and not spelling.seeds:
             yield Remark(node.lineno, "chance", f"np.random.{last} has no seed", hint)
-    elif last == "sample" and "." in path and bare is False and keyword(node, "random_state") is None and _draws(node):
+    elif (
+        last == "sample"
+        and "." in path
+        and bare is False
+        and keyword(node, "random_state") is None
+        and _is_frame_sample(node)
+    ):
         yield Remark(node.lineno, "chance", "sample has no seed", "Give random_state=0.")
 
 
-def _draws(node: ast.Call) -> bool:
+def _is_frame_sample(node: ast.Call) -> bool:
     """Tell a frame's `sample` by its keywords."""
     return any(word.arg in {"n", "frac", "replace", "weights", "axis"} for word in node.keywords)
 
 
-def _text_code(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
+def _check_text_code(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
     if last not in {"eval", "query"} or path.startswith("numpy."):
         return
     text = constant(node.args[0]) if node.args else constant(keyword(node, "expr"))
@@ -286,19 +292,19 @@ def _text_code(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
         yield Remark(node.lineno, "name", f"{last} runs text as code", "Write the condition with pandas operators.")
 
 
-def _future(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
+def _check_future(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
     """Tell what certainly reads later rows; where names are compared (axis=1) it does not."""
     if constant(keyword(node, "axis")) in {1, "columns"}:
         return
     backwards = {constant(keyword(node, word)) for word in ("method", "direction", "limit_direction")}
     steps = node.args[0] if node.args else keyword(node, "periods")
     said = ""
-    if last in {"shift", "pct_change", "diff"} and not path.startswith("numpy.") and negative(steps):
+    if last in {"shift", "pct_change", "diff"} and not path.startswith("numpy.") and is_negative(steps):
         said = f"{last}({ast.unparse(steps)})" if steps is not None else last
     elif last in {"bfill", "backfill"}:
         said = last
-    elif last in {"fillna", "reindex", "merge_asof", "interpolate", "get_indexer", "asof"} and backwards & BACKWARDS:
-        said = f"{last}({', '.join(sorted(str(word) for word in backwards & BACKWARDS))})"
+    elif last in {"fillna", "reindex", "merge_asof", "interpolate", "get_indexer", "asof"} and backwards & FUTURE_FILLS:
+        said = f"{last}({', '.join(sorted(str(word) for word in backwards & FUTURE_FILLS))})"
     elif last == "interpolate" and not backwards & {"pad", "ffill"} and not path.startswith("numpy."):
         said = last
     elif last == "rolling" and constant(keyword(node, "center")) is True:
@@ -310,7 +316,7 @@ def _future(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
         yield Remark(node.lineno, "future", f"{said} reads later days", hint)
 
 
-def _columns(tree: ast.Module, fields: Collection[str]) -> Iterator[Remark]:
+def _check_columns(tree: ast.Module, fields: Collection[str]) -> Iterator[Remark]:
     """Name columns that the panel has not, unless the code asks first whether it has them."""
     functions = [
         node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == ENTRY and node.args.args

@@ -7,17 +7,30 @@ import hashlib
 import math
 import re
 
-from ..language.node import Node, call, field_node, group, number
-from .values import Across, Flipped, Listed, Literal, Method, Named, Place, Routine, Spans, Value, Vector, Weighted
+from ..language.node import Node, call_node, field_node, group_node, number_node
+from .values import (
+    CellSelection,
+    DayRow,
+    FlippedFrame,
+    KnownList,
+    Literal,
+    Method,
+    NamedObject,
+    Routine,
+    Spans,
+    Value,
+    Vector,
+    WeightedWindows,
+)
 
-__all__ = ["Nodes", "TooMuch", "hash_of", "hole", "in_one_word", "word"]
+__all__ = ["CodeTooLong", "Nodes", "fold_idiom", "hash_of", "loop_placeholder", "word"]
 
-LARGEST_TREE, DEEPEST_TREE = 400, 30
-MOST_STEPS = 20_000
-UNKNOWN = group("unknown")
+MAX_TREE_NODES, MAX_TREE_DEPTH = 400, 30
+MAX_READ_STEPS = 20_000
+UNKNOWN_NODE = group_node("unknown")
 
 
-class TooMuch(Exception):
+class CodeTooLong(Exception):
     """The code takes more steps to follow than are allowed."""
 
 
@@ -44,9 +57,9 @@ class Nodes:
             return value
         if isinstance(value, Literal):
             return _leaf(value.value)
-        if isinstance(value, Listed):
-            return self.make("py.list", *value.items) if value.items else group("empty")
-        if isinstance(value, Across | Flipped):
+        if isinstance(value, KnownList):
+            return self.make("py.list", *value.items) if value.items else group_node("empty")
+        if isinstance(value, DayRow | FlippedFrame):
             return value.x
         if isinstance(value, Spans):
             return self.make(f"py.{value.kind}", value.x, Literal(value.window))
@@ -55,33 +68,33 @@ class Nodes:
     def _other(self, value: Value) -> Node:
         """Draw what is no value of cells: a method that is not called, a function, the panel itself."""
         if isinstance(value, Vector):
-            return group(word(repr(value.numbers)))
-        if isinstance(value, Weighted):
+            return group_node(word(repr(value.numbers)))
+        if isinstance(value, WeightedWindows):
             return self.make("py.weighted", value.spans.x, Literal(value.spans.window), value.weights)
         if isinstance(value, Method):
             return self.make(f"py.{word(value.name)}", value.owner)
-        if isinstance(value, Place):
+        if isinstance(value, CellSelection):
             return self.node(value.owner)
-        if isinstance(value, Named):
-            return group(word(value.name))
+        if isinstance(value, NamedObject):
+            return group_node(word(value.name))
         if isinstance(value, Routine):
-            return group(f"function-{hash_of(*value.body)}")
+            return group_node(f"function-{hash_of(*value.body)}")
         self.reads_all = True
         return field_node("panel")
 
     def make(self, op: str, *args: Value, **params: float) -> Node:
         """Return an operator on some values, what is too large in them drawn as a hash."""
-        nodes = [self.node(arg) for arg in args] or [UNKNOWN]
+        nodes = [self.node(arg) for arg in args] or [UNKNOWN_NODE]
         while (at := self._too_large(nodes)) is not None:
             nodes[at] = field_node(f"code-{self._size(nodes[at])[2].hex()}")
         made = Node(op, tuple(nodes), tuple((name, float(value)) for name, value in params.items()))
-        return in_one_word(made)
+        return fold_idiom(made)
 
     def _too_large(self, nodes: list[Node]) -> int | None:
         """Return the place of an argument that is too deep, or of the largest where all are too large together."""
         sizes = [self._size(each) for each in nodes]
-        deep = next((place for place, size in enumerate(sizes) if size[1] >= DEEPEST_TREE), None)
-        if deep is not None or sum(size[0] for size in sizes) < LARGEST_TREE:
+        deep = next((place for place, size in enumerate(sizes) if size[1] >= MAX_TREE_DEPTH), None)
+        if deep is not None or sum(size[0] for size in sizes) < MAX_TREE_NODES:
             return deep
         largest = max(range(len(nodes)), key=lambda place: sizes[place][0])
         return largest if sizes[largest][0] > 1 else None
@@ -99,25 +112,25 @@ class Nodes:
 
     def _step(self) -> None:
         self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise TooMuch
+        if self._steps > MAX_READ_STEPS:
+            raise CodeTooLong
 
 
-def in_one_word(node: Node) -> Node:
+def fold_idiom(node: Node) -> Node:
     """Return what pandas needs several steps for as the operator that it is: a scale, a signed power."""
     first = node.args[0]
-    if node.op == "div" and node.args[1] == call("sum_across", call("abs", first)):
-        return call("scale", first)
+    if node.op == "div" and node.args[1] == call_node("sum_across", call_node("abs", first)):
+        return call_node("scale", first)
     if node.op == "mul":
         for one, other in (node.args[:2], node.args[:2][::-1]):
-            if other.op == "power" and one.op == "sign" and other.args[0] == call("abs", one.args[0]):
-                return call("signed_power", one.args[0], other.args[1])
+            if other.op == "power" and one.op == "sign" and other.args[0] == call_node("abs", one.args[0]):
+                return call_node("signed_power", one.args[0], other.args[1])
     return node
 
 
-def hole(name: str) -> Node:
+def loop_placeholder(name: str) -> Node:
     """Return a leaf for what changes from turn to turn."""
-    return group(f"each-{name}")
+    return group_node(f"each-{name}")
 
 
 def word(text: str) -> str:
@@ -135,10 +148,10 @@ def hash_of(*pieces: ast.AST) -> str:
 def _leaf(value: object) -> Node:
     """Return a known value as a leaf; what is no number is told as a name."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return group(word(value if isinstance(value, str) else repr(value)))
+        return group_node(word(value if isinstance(value, str) else repr(value)))
     if math.isnan(value) or abs(value) > LARGEST_NUMBER or 0 < abs(value) < 1 / LARGEST_NUMBER:
-        return group("nan" if math.isnan(value) else "huge" if abs(value) > 1 else "tiny")
-    return number(float(value))
+        return group_node("nan" if math.isnan(value) else "huge" if abs(value) > 1 else "tiny")
+    return number_node(float(value))
 
 
 LARGEST_NUMBER = 1e15

@@ -15,33 +15,33 @@ import operator
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from .source import FACTOR
+from .source import FACTOR_FUNCTION
 
-__all__ = ["EXACT", "fingerprint", "normalised", "written"]
+__all__ = ["EXACT_STEPS", "fingerprint_code", "normalise_code", "serialise_tree"]
 
-LOOKS_AT_NAMES = frozenset({"eval", "exec", "globals", "locals", "vars", "dir", "getattr", "setattr", "__import__"})
+NAME_LOOKUPS = frozenset({"eval", "exec", "globals", "locals", "vars", "dir", "getattr", "setattr", "__import__"})
 """What finds a variable by its name: code that has one keeps its names."""
-LARGEST = 10**12
-MOST_PASSES = 8
+MAX_FOLDED_NUMBER = 10**12
+MAX_PASSES = 8
 
 
-def normalised(tree: ast.Module) -> ast.Module:
+def normalise_code(tree: ast.Module) -> ast.Module:
     """Return the tree in normal form; it may be unparsed and read again, and has the same normal form then."""
     plain, before = copy.deepcopy(tree), ""
-    for _ in range(MOST_PASSES):  # what one pass drops or moves may leave something to the next
-        plain = _passed(plain)
-        now = written(plain)
+    for _ in range(MAX_PASSES):  # what one pass drops or moves may leave something to the next
+        plain = _normalise_once(plain)
+        now = serialise_tree(plain)
         if now == before:
             break
         before = now
     return plain
 
 
-def _passed(tree: ast.Module) -> ast.Module:
-    plain = _Unread.dropped(_Stripped().visit(tree))
-    if not any(isinstance(each, ast.ClassDef) for each in ast.walk(plain)) and not _names_read(plain) & LOOKS_AT_NAMES:
+def _normalise_once(tree: ast.Module) -> ast.Module:
+    plain = _UnreadDropper.dropped(_CodeStripper().visit(tree))
+    if not any(isinstance(each, ast.ClassDef) for each in ast.walk(plain)) and not _names_read(plain) & NAME_LOOKUPS:
         _rename(plain)
-    found: ast.Module = ast.fix_missing_locations(_Sorted().visit(plain))
+    found: ast.Module = ast.fix_missing_locations(_CodeSorter().visit(plain))
     return found
 
 
@@ -50,27 +50,29 @@ def _names_read(tree: ast.AST) -> frozenset[str]:
     return frozenset(each.id for each in names if isinstance(each.ctx, ast.Load))
 
 
-def fingerprint(tree: ast.Module) -> str:
+def fingerprint_code(tree: ast.Module) -> str:
     """Return the SHA-256 of a normal form, in hexadecimal: equal in every version of Python."""
-    return hashlib.sha256(f"python factor 1\n{written(tree)}".encode()).hexdigest()
+    return hashlib.sha256(f"python factor 1\n{serialise_tree(tree)}".encode()).hexdigest()
 
 
-SILENT = frozenset({"ctx", "kind", "type_comment", "type_ignores", "type_params", "returns", "annotation"})
+SILENT_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_ignores", "type_params", "returns", "annotation"})
 
 
-def written(node: object) -> str:
+def serialise_tree(node: object) -> str:
     """Write a tree with every name and constant in it, whatever the version of Python prints."""
     if isinstance(node, ast.AST):
-        inner = [f"{name}={written(value)}" for name, value in ast.iter_fields(node) if name not in SILENT]
+        inner = [
+            f"{name}={serialise_tree(value)}" for name, value in ast.iter_fields(node) if name not in SILENT_FIELDS
+        ]
         return f"{type(node).__name__}({','.join(inner)})"
     if isinstance(node, list):
-        return f"[{','.join(map(written, node))}]"
+        return f"[{','.join(map(serialise_tree, node))}]"
     return f"{type(node).__name__}:{node!r}"
 
 
 # What says nothing.
 
-EXACT: Mapping[type[ast.operator], Callable[[float, float], float]] = MappingProxyType(
+EXACT_STEPS: Mapping[type[ast.operator], Callable[[float, float], float]] = MappingProxyType(
     {
         ast.Add: operator.add,
         ast.Sub: operator.sub,
@@ -83,7 +85,7 @@ EXACT: Mapping[type[ast.operator], Callable[[float, float], float]] = MappingPro
 """Steps on numbers that give what the code itself would have worked out, to the last bit and in its kind."""
 
 
-class _Stripped(ast.NodeTransformer):
+class _CodeStripper(ast.NodeTransformer):
     """Drops docstrings, annotations, bare constants and what cannot run, and works numbers out."""
 
     def visit(self, node: ast.AST) -> ast.AST:
@@ -119,8 +121,8 @@ class _Stripped(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        left, right, step = _number(node.left), _number(node.right), EXACT.get(type(node.op))
-        if left is None or right is None or step is None or max(abs(left), abs(right)) > LARGEST:
+        left, right, step = _number(node.left), _number(node.right), EXACT_STEPS.get(type(node.op))
+        if left is None or right is None or step is None or max(abs(left), abs(right)) > MAX_FOLDED_NUMBER:
             return node
         try:
             return _literal(step(left, right))
@@ -159,7 +161,7 @@ def _block(statements: list[ast.stmt], *, may_be_empty: bool) -> list[ast.stmt]:
     for each in statements:
         if isinstance(each, ast.Pass) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)):
             continue
-        if isinstance(each, ast.Import) and all((one.name, one.asname) in GIVEN for one in each.names):
+        if isinstance(each, ast.Import) and all((one.name, one.asname) in GIVEN_IMPORTS for one in each.names):
             continue
         kept.append(each)
         if isinstance(each, ast.Return | ast.Raise | ast.Break | ast.Continue):
@@ -167,11 +169,11 @@ def _block(statements: list[ast.stmt], *, may_be_empty: bool) -> list[ast.stmt]:
     return kept if kept or may_be_empty else [ast.Pass()]
 
 
-GIVEN = frozenset({("numpy", "np"), ("pandas", "pd")})
+GIVEN_IMPORTS = frozenset({("numpy", "np"), ("pandas", "pd")})
 """Imports of what is in scope already."""
 
 
-class _Unread(ast.NodeTransformer):
+class _UnreadDropper(ast.NodeTransformer):
     """Drops assignments of harmless values to names that nothing reads, and functions that nothing calls."""
 
     def __init__(self, read: frozenset[str]) -> None:
@@ -180,9 +182,9 @@ class _Unread(ast.NodeTransformer):
     @classmethod
     def dropped(cls, tree: ast.AST) -> ast.AST:
         read = _names_read(tree)
-        if read & LOOKS_AT_NAMES:
+        if read & NAME_LOOKUPS:
             return tree
-        found: ast.Module = cls(frozenset(read | {FACTOR})).visit(tree)
+        found: ast.Module = cls(frozenset(read | {FACTOR_FUNCTION})).visit(tree)
         return found
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
@@ -213,7 +215,7 @@ def _is_harmless(node: ast.expr) -> bool:
 
 def _rename(tree: ast.AST) -> None:
     """Give numbers to arguments, variables and functions, in the order in which the code binds them."""
-    names = _numbered(tree)
+    names = _number_names(tree)
     for each in ast.walk(tree):
         if isinstance(each, ast.Name):
             each.id = names.get(each.id, each.id)
@@ -223,19 +225,19 @@ def _rename(tree: ast.AST) -> None:
             each.name = names.get(each.name, each.name)
 
 
-def _numbered(tree: ast.AST) -> dict[str, str]:
+def _number_names(tree: ast.AST) -> dict[str, str]:
     """Return a number for each name that may have another; nothing where the code knows a name that would be one of ours."""
-    pieces = _in_order(tree)
+    pieces = _walk_in_order(tree)
     keywords = {each.arg for each in pieces if isinstance(each, ast.keyword)}
     arguments = {each.arg for each in pieces if isinstance(each, ast.arg)}
-    kept = {FACTOR, *(keywords & arguments), *(name for each in pieces for name in _fixed(each))}
-    bound = dict.fromkeys(name for each in pieces for name in _bound(each) if name not in kept)
+    kept = {FACTOR_FUNCTION, *(keywords & arguments), *(name for each in pieces for name in _fixed_names(each))}
+    bound = dict.fromkeys(name for each in pieces for name in _bound_names(each) if name not in kept)
     names = {name: f"v{number}" for number, name in enumerate(bound)}
     others = {each.id for each in pieces if isinstance(each, ast.Name)} | kept | {str(each) for each in keywords}
     return {} if (others - {*names}) & {*names.values()} else names
 
 
-def _fixed(node: ast.AST) -> list[str]:
+def _fixed_names(node: ast.AST) -> list[str]:
     """Return the names that a piece binds or reads as text, which must stay."""
     if isinstance(node, ast.Global | ast.Nonlocal):
         return node.names
@@ -246,7 +248,7 @@ def _fixed(node: ast.AST) -> list[str]:
     return [name for name in names if name] if matched else []
 
 
-def _in_order(node: ast.AST) -> list[ast.AST]:
+def _walk_in_order(node: ast.AST) -> list[ast.AST]:
     """Return every piece in the order of the text."""
     found, left = [], [node]
     while left:
@@ -256,7 +258,7 @@ def _in_order(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def _bound(node: ast.AST) -> list[str]:
+def _bound_names(node: ast.AST) -> list[str]:
     """Return the names that a piece binds."""
     if isinstance(node, ast.arg):
         return [node.arg]
@@ -268,19 +270,19 @@ def _bound(node: ast.AST) -> list[str]:
 # Order.
 
 
-class _Sorted(ast.NodeTransformer):
+class _CodeSorter(ast.NodeTransformer):
     """Sorts what may be exchanged: both sides of a sum or product of frames, of `&` and `|`, and keyword arguments."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         free = isinstance(node.op, ast.Mult | ast.Add) and (_is_numeric(node.left) or _is_numeric(node.right))
-        if free and written(node.right) < written(node.left):
+        if free and serialise_tree(node.right) < serialise_tree(node.left):
             node.left, node.right = node.right, node.left
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
-        turned = TURNED.get(type(node.ops[0])) if len(node.ops) == 1 else None
+        turned = TURNED_COMPARISONS.get(type(node.ops[0])) if len(node.ops) == 1 else None
         if turned is None:
             return node
         return ast.copy_location(ast.Compare(node.comparators[0], [turned()], [node.left]), node)
@@ -292,7 +294,7 @@ class _Sorted(ast.NodeTransformer):
         return node
 
 
-TURNED: Mapping[type[ast.cmpop], type[ast.cmpop]] = MappingProxyType({ast.Gt: ast.Lt, ast.GtE: ast.LtE})
+TURNED_COMPARISONS: Mapping[type[ast.cmpop], type[ast.cmpop]] = MappingProxyType({ast.Gt: ast.Lt, ast.GtE: ast.LtE})
 
 
 def _is_numeric(node: ast.expr) -> bool:
@@ -305,10 +307,10 @@ def _is_numeric(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.USub)
     called = node.func if isinstance(node, ast.Call) else None
-    return isinstance(called, ast.Attribute) and called.attr in OF_FRAMES
+    return isinstance(called, ast.Attribute) and called.attr in FRAME_METHODS
 
 
-OF_FRAMES = frozenset(
+FRAME_METHODS = frozenset(
     {"abs", "rank", "shift", "diff", "pct_change", "rolling", "mean", "std", "var", "sum", "median", "log", "exp",
      "fillna", "ffill", "clip", "where", "mask", "div", "sub", "add", "mul", "corr", "cov", "sqrt", "tanh", "sign"}
 )  # fmt: skip

@@ -5,24 +5,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from ..canonical.canonical import canonical, core, unsigned
+from ..canonical.canonical import canonical_form, core, strip_sign
 from ..canonical.linear import BadConstant
-from ..errors import ParseError, nearest
+from ..errors import ParseError, nearest_name
 from ..language.expression import Expression
 from ..language.interval import Interval, days_read
 from ..language.node import Node
 from .meaning import Meaning
-from .normal import fingerprint, normalised
-from .source import CONTRACT, STAGE, parsed
+from .normal import fingerprint_code, normalise_code
+from .source import CONTRACT, STAGE, parse_code
 
-__all__ = ["MEMBERS", "read_python"]
+__all__ = ["UNIVERSE_COLUMN", "read_python"]
 
-MEMBERS = "universe"
+UNIVERSE_COLUMN = "universe"
 """What a factor may read beside the columns: 1 where a name belongs to the universe of the day, 0 where it does not."""
-LONGEST_LOOK = 2000
-FREE = frozenset({0, 1, -1})
+MAX_LOOKBACK_DAYS = 2000
+FREE_NUMBERS = frozenset({0, 1, -1})
 """Numbers that nobody chose: places, signs, shares of one."""
-NOT_CHOSEN = frozenset({"axis", "min_periods", "ddof", "raw", "pct"})
+UNCHOSEN_KEYWORDS = frozenset({"axis", "min_periods", "ddof", "raw", "pct"})
 
 
 def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> Expression:
@@ -47,32 +47,32 @@ def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> 
     ParseError
         With the stage ``python``: it is no such code, or names a column that is not there.
     """
-    tree = parsed(text)
+    tree = parse_code(text)
     meaning = Meaning(tree)
     meaning.root()
-    reads = _reads(meaning, text, fields, groups)
-    plain = normalised(tree)
+    reads = _columns_read(meaning, text, fields, groups)
+    plain = normalise_code(tree)
     root = Meaning(plain).root()
-    whole = _canonical(root)
-    distinct, days = _distinct(root), _days(root, plain)
+    whole = _canonical_or_same(root)
+    distinct, days = _distinct_steps(root), _days(root, plain)
     return Expression(
         text=text,
         root=root,
         canonical=whole,
         canonical_text=ast.unparse(plain),
-        id="f" + fingerprint(plain)[:16],
-        unsigned=unsigned(whole),
+        id="f" + fingerprint_code(plain)[:16],
+        unsigned=strip_sign(whole),
         core=core(whole),
         lookback=Interval(-days, 0),
         warmup=days,
         unit="python",
         size=len(distinct),
         depth=root.depth,
-        constants=_chosen(plain),
+        constants=_count_chosen(plain),
         fields=frozenset(reads),
-        warnings=_remarks(text, {*fields, *groups, MEMBERS}),
+        warnings=_remarks(text, {*fields, *groups, UNIVERSE_COLUMN}),
         code=text,
-        reads_members=meaning.reads_all or MEMBERS in meaning.fields,
+        reads_members=meaning.reads_all or UNIVERSE_COLUMN in meaning.fields,
     )
 
 
@@ -83,12 +83,12 @@ def _remarks(text: str, columns: Collection[str]) -> tuple[str, ...]:
     return tuple(f"line {each.line}: {each.message}. {each.hint}" for each in lint(text, columns))
 
 
-def _reads(meaning: Meaning, text: str, fields: Collection[str], groups: Collection[str]) -> set[str]:
+def _columns_read(meaning: Meaning, text: str, fields: Collection[str], groups: Collection[str]) -> set[str]:
     """Return the columns that the code can read."""
     there = {*fields, *groups}
-    lacking = sorted(meaning.fields - there - {MEMBERS})
+    lacking = sorted(meaning.fields - there - {UNIVERSE_COLUMN})
     if lacking:
-        close = nearest(lacking[0], there)
+        close = nearest_name(lacking[0], there)
         hint = f"Did you mean {close}? " if close else ""
         listed = ", ".join(sorted(there))
         place = max(text.find(lacking[0]), 0)
@@ -96,21 +96,21 @@ def _reads(meaning: Meaning, text: str, fields: Collection[str], groups: Collect
             f"the panel has no column {lacking[0]!r}", at=place, text=text, stage=STAGE,
             hint=f"{hint}Columns: {listed}.",
         )  # fmt: skip
-    found = set(fields) if meaning.reads_all else meaning.fields - {MEMBERS}
+    found = set(fields) if meaning.reads_all else meaning.fields - {UNIVERSE_COLUMN}
     if not found - {*groups}:
         raise ParseError("the code reads no column of the panel", text=text, stage=STAGE, hint=CONTRACT)
     return found
 
 
-def _canonical(root: Node) -> Node:
+def _canonical_or_same(root: Node) -> Node:
     """Return the canonical form; where constants cannot be worked out, the tree as it is."""
     try:
-        return canonical(root)
+        return canonical_form(root)
     except BadConstant:
         return root
 
 
-def _distinct(root: Node) -> set[Node]:
+def _distinct_steps(root: Node) -> set[Node]:
     """Return the steps of a tree, each once: code gives a name to what it uses twice."""
     found: set[Node] = set()
     left = [root]
@@ -127,19 +127,19 @@ def _numbers(tree: ast.AST) -> Iterator[float]:
     for name, value in ast.iter_fields(tree):
         children = value if isinstance(value, list) else [value]
         for each in children:
-            if isinstance(each, ast.keyword) and each.arg in NOT_CHOSEN:
+            if isinstance(each, ast.keyword) and each.arg in UNCHOSEN_KEYWORDS:
                 continue
-            if isinstance(each, ast.Constant) and type(each.value) in (int, float) and each.value not in FREE:
+            if isinstance(each, ast.Constant) and type(each.value) in (int, float) and each.value not in FREE_NUMBERS:
                 yield float(each.value)  # type: ignore[arg-type]  # it is one of the two
             elif isinstance(each, ast.AST) and name != "annotation":
                 yield from _numbers(each)
 
 
-def _chosen(tree: ast.AST) -> int:
+def _count_chosen(tree: ast.AST) -> int:
     return sum(1 for _ in _numbers(tree))
 
 
 def _days(root: Node, tree: ast.AST) -> int:
     """Guess how many days the code looks back: by the operators that it amounts to, and by the whole numbers in it."""
-    whole = [int(value) for value in _numbers(tree) if value == int(value) and 0 < value <= LONGEST_LOOK]
+    whole = [int(value) for value in _numbers(tree) if value == int(value) and 0 < value <= MAX_LOOKBACK_DAYS]
     return max(-days_read(root).lo, max(whole, default=0))

@@ -8,27 +8,27 @@ from collections.abc import Iterator
 
 from ..errors import ParseError
 
-__all__ = ["FACTOR", "LONGEST_CODE", "STAGE", "is_python", "parsed"]
+__all__ = ["FACTOR_FUNCTION", "MAX_CODE_CHARS", "STAGE", "is_python", "parse_code"]
 
-FACTOR = "factor"
+FACTOR_FUNCTION = "factor"
 STAGE = "python"
-LONGEST_CODE = 8000
+MAX_CODE_CHARS = 8000
 """Characters of a factor's source."""
-DEEPEST_CODE = 60
-MOST_PIECES = 4000
-LARGEST = 1e308
-SHOWN = 40
+MAX_CODE_DEPTH = 60
+MAX_CODE_PIECES = 4000
+MAX_DOUBLE = 1e308
+NUMBER_CHARS_SHOWN = 40
 """Characters of a number that are repeated to its author."""
-CODE = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class|import|from|@)[ \t]*[\w.]", re.MULTILINE)
+CODE_LINE_PATTERN = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class|import|from|@)[ \t]*[\w.]", re.MULTILINE)
 CONTRACT = 'Write: def factor(panel): return panel["close"].pct_change(5).rank(axis=1, pct=True)'
 
 
 def is_python(text: str) -> bool:
     """Tell whether a text is Python code and not a formula: a line of it defines or imports something."""
-    return CODE.search(text) is not None
+    return CODE_LINE_PATTERN.search(text) is not None
 
 
-def parsed(text: str) -> ast.Module:
+def parse_code(text: str) -> ast.Module:
     """Return the syntax tree of a Python factor.
 
     Raises
@@ -36,12 +36,12 @@ def parsed(text: str) -> ast.Module:
     ParseError
         It is too long, is no Python, is nested too deeply, or defines no `factor` of one argument.
     """
-    if len(text) > LONGEST_CODE:
-        raise _refused(f"the code has {len(text)} characters; {LONGEST_CODE} are allowed", text, LONGEST_CODE)
+    if len(text) > MAX_CODE_CHARS:
+        raise _code_error(f"the code has {len(text)} characters; {MAX_CODE_CHARS} are allowed", text, MAX_CODE_CHARS)
     tree = _read(text)
     _refuse_large(tree, text)
     _refuse_numbers(tree, text)
-    _refuse_other(tree, text)
+    _refuse_wrong_signature(tree, text)
     return tree
 
 
@@ -51,12 +51,12 @@ def _read(text: str) -> ast.Module:
     except SyntaxError as error:
         place = _column(text, error.lineno or 1, error.offset or 1)
         if "integer string conversion" in error.msg:
-            raise _out_of_range(error.lineno or 1, "a number of thousands of digits", text, place) from None
-        raise _refused(f"line {error.lineno or 1}: {error.msg}", text, place) from None
+            raise _range_error(error.lineno or 1, "a number of thousands of digits", text, place) from None
+        raise _code_error(f"line {error.lineno or 1}: {error.msg}", text, place) from None
     except ValueError as error:  # a NUL before Python 3.11.4; half of a surrogate pair
-        raise _refused(f"line 1: {error}", text) from None
+        raise _code_error(f"line 1: {error}", text) from None
     except (MemoryError, RecursionError):
-        raise _refused("the code cannot be read: it is nested too deeply", text) from None
+        raise _code_error("the code cannot be read: it is nested too deeply", text) from None
 
 
 def _column(text: str, line: int, column: int) -> int:
@@ -72,9 +72,9 @@ def _refuse_large(tree: ast.Module, text: str) -> None:
     while left:
         node, depth = left.pop()
         count += 1
-        if depth > DEEPEST_CODE or count > MOST_PIECES:
+        if depth > MAX_CODE_DEPTH or count > MAX_CODE_PIECES:
             hint = "Test its parts as factors of their own."
-            raise _refused("the code is too large, or nested too deeply", text, hint=hint)
+            raise _code_error("the code is too large, or nested too deeply", text, hint=hint)
         left += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
 
 
@@ -85,31 +85,31 @@ def _refuse_numbers(tree: ast.Module, text: str) -> None:
         if not isinstance(value, int | float | complex) or not isinstance(node, ast.Constant):
             continue
         parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
-        if any(abs(part) > LARGEST for part in parts):
-            shown = (ast.get_source_segment(text, node) or "a number")[:SHOWN]
-            raise _out_of_range(node.lineno, shown, text, _column(text, node.lineno, node.col_offset + 1))
+        if any(abs(part) > MAX_DOUBLE for part in parts):
+            shown = (ast.get_source_segment(text, node) or "a number")[:NUMBER_CHARS_SHOWN]
+            raise _range_error(node.lineno, shown, text, _column(text, node.lineno, node.col_offset + 1))
 
 
-def _out_of_range(line: int, shown: str, text: str, place: int) -> ParseError:
-    return _refused(f"line {line}: {shown} is out of range", text, place, "Numbers lie between -1e308 and 1e308.")
+def _range_error(line: int, shown: str, text: str, place: int) -> ParseError:
+    return _code_error(f"line {line}: {shown} is out of range", text, place, "Numbers lie between -1e308 and 1e308.")
 
 
-def _refuse_other(tree: ast.Module, text: str) -> None:
+def _refuse_wrong_signature(tree: ast.Module, text: str) -> None:
     found = list(_factors(tree))
     if len(found) != 1:
         said = "there is no function factor" if not found else "factor is defined more than once"
-        raise _refused(said, text, hint=CONTRACT)
+        raise _code_error(said, text, hint=CONTRACT)
     one = found[0].args
     takes = [*one.posonlyargs, *one.args]
     if len(takes) != 1 or one.kwonlyargs or one.vararg or one.kwarg or isinstance(found[0], ast.AsyncFunctionDef):
-        raise _refused("factor takes exactly one argument, the panel", text, hint=CONTRACT)
+        raise _code_error("factor takes exactly one argument, the panel", text, hint=CONTRACT)
 
 
 def _factors(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     for each in tree.body:
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == FACTOR:
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == FACTOR_FUNCTION:
             yield each
 
 
-def _refused(message: str, text: str, at: int = 0, hint: str = CONTRACT) -> ParseError:
+def _code_error(message: str, text: str, at: int = 0, hint: str = CONTRACT) -> ParseError:
     return ParseError(message, at=at, text=text, stage=STAGE, hint=hint)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-__all__ = ["Spelling", "constant", "keyword", "negative"]
+__all__ = ["Spelling", "constant", "is_negative", "keyword"]
 
-GIVEN = {"np": "numpy", "pd": "pandas"}
+SHORT_MODULE_NAMES = {"np": "numpy", "pd": "pandas"}
 
 
 class Spelling:
@@ -22,8 +22,8 @@ class Spelling:
     """
 
     def __init__(self, tree: ast.AST) -> None:
-        self._names = dict(GIVEN)
-        self.stored = frozenset(_stored(tree))
+        self._names = dict(SHORT_MODULE_NAMES)
+        self.stored = frozenset(_stored_names(tree))
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 self._names |= {alias.asname: alias.name for alias in node.names if alias.asname}
@@ -50,7 +50,7 @@ class Spelling:
         return "?"
 
 
-def _stored(tree: ast.AST) -> Iterator[str]:
+def _stored_names(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
@@ -70,7 +70,7 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((word.value for word in call.keywords if word.arg == name), None)
 
 
-def negative(node: ast.AST | None) -> bool:
+def is_negative(node: ast.AST | None) -> bool:
     """Tell whether an expression is written as a negative number."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = constant(node.operand)

@@ -10,8 +10,20 @@ from typing import TypeAlias
 from ..language.node import Node
 
 __all__ = [
-    "Across", "Call", "Flipped", "Listed", "Literal", "Method", "Named", "Place", "Routine", "Spans", "Value", "Vector",
-    "Weighted", "Whole",
+    "Call",
+    "CellSelection",
+    "DayRow",
+    "FlippedFrame",
+    "KnownList",
+    "Literal",
+    "Method",
+    "NamedObject",
+    "Routine",
+    "Spans",
+    "Value",
+    "Vector",
+    "WeightedWindows",
+    "WholePanel",
 ]  # fmt: skip
 
 
@@ -23,7 +35,7 @@ class Literal:
 
 
 @dataclass(frozen=True)
-class Listed:
+class KnownList:
     """A list, tuple or set whose members are known."""
 
     items: tuple[Value, ...]
@@ -37,26 +49,26 @@ class Vector:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedObject:
     """A function or module of numpy, pandas or Python itself: ``np.log``, ``abs``."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholePanel:
     """The panel."""
 
 
 @dataclass(frozen=True)
-class Across:
+class DayRow:
     """One day's row of names, inside ``apply(..., axis=1)``."""
 
     x: Node
 
 
 @dataclass(frozen=True)
-class Flipped:
+class FlippedFrame:
     """A frame with names down and days across."""
 
     x: Node
@@ -80,7 +92,7 @@ class Spans:
 
 
 @dataclass(frozen=True)
-class Weighted:
+class WeightedWindows:
     """The windows of a frame, each value of a window times a known weight."""
 
     spans: Spans
@@ -96,7 +108,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Place:
+class CellSelection:
     """What stands between a frame and the cells that are picked: ``x.iloc``, ``x.loc``, ``x.at``."""
 
     owner: Value
@@ -112,7 +124,7 @@ class Routine:
 
 
 Value: TypeAlias = (
-    Node | Literal | Listed | Vector | Named | Whole | Across | Flipped | Spans | Weighted | Method | Place | Routine
+    Node | Literal | KnownList | Vector | NamedObject | WholePanel | DayRow | FlippedFrame | Spans | WeightedWindows | Method | CellSelection | Routine
 )  # fmt: skip
 
 
@@ -144,4 +156,4 @@ class Call:
         """Tell whether it works across names: ``axis=1``, or on one day's row."""
         axis = self.named.get("axis")
         said = axis.value if isinstance(axis, Literal) else None
-        return said in (1, "columns") or isinstance(self.owner, Across)
+        return said in (1, "columns") or isinstance(self.owner, DayRow)

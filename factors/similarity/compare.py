@@ -10,10 +10,10 @@ from typing import NamedTuple, Self
 from ..describe.render import render
 from ..language.expression import Expression
 from .signature import Outline, outline, subtrees
-from .tolerance import Numbers, code, near
+from .tolerance import Numbers, code, is_near
 
 
-class Known(NamedTuple):
+class KnownFormula(NamedTuple):
     """A formula that is already somebody's: in the library, in print, or earlier in the same batch.
 
     Attributes
@@ -51,7 +51,7 @@ class Known(NamedTuple):
 
     def holds(self, part: Outline) -> bool:
         """Tell whether a subtree stands in it, with numbers that are near: text by text, whatever hashes say."""
-        return any(near(part.codes, tuple(map(code, numbers))) for numbers in self.spans(part))
+        return any(is_near(part.codes, tuple(map(code, numbers))) for numbers in self.spans(part))
 
 
 class Likeness(NamedTuple):
@@ -67,7 +67,7 @@ class Likeness(NamedTuple):
         The shared subtree, as the first formula has it.
     """
 
-    known: Known
+    known: KnownFormula
     ratio: float
     part: Outline | None
 
@@ -81,7 +81,7 @@ class Likeness(NamedTuple):
         """Return the numbers that stand in the known formula in place of those of `shared`: equal ones first."""
         if self.part is None:
             return ()
-        spans = [span for span in self.known.spans(self.part) if near(self.part.codes, tuple(map(code, span)))]
+        spans = [span for span in self.known.spans(self.part) if is_near(self.part.codes, tuple(map(code, span)))]
         return next((span for span in spans if span == self.part.numbers), spans[0])
 
     @property
@@ -90,7 +90,7 @@ class Likeness(NamedTuple):
         return self.part is None or self.theirs == self.part.numbers
 
 
-def compare(expression: Expression, known: Known) -> Likeness:
+def compare(expression: Expression, known: KnownFormula) -> Likeness:
     """Return the likeness of two formulas: ``2 s / (a + b)`` for sizes a and b and the largest common subtree s.
 
     Sign, factor and the last steps that keep the order of names (rank, zscore, log, ...) are set aside, and numbers need
@@ -103,26 +103,26 @@ def compare(expression: Expression, known: Known) -> Likeness:
     return Likeness(known, 0.0, None)
 
 
-def best(found: Iterable[Likeness], top: int) -> list[Likeness]:
+def rank_likeness(found: Iterable[Likeness], top: int) -> list[Likeness]:
     """Return the most alike, most alike first, ties by name."""
     return sorted(found, key=lambda one: (-one.ratio, one.known.name))[:top]
 
 
-def packed(known: Known) -> bytes:
+def pack_formula(known: KnownFormula) -> bytes:
     """Write a known formula as bytes: four texts that end with a zero byte, then the numbers."""
     texts = [each.replace("\0", "") for each in (known.name, known.where, known.text, known.outline)]
     return "\0".join([*texts, ""]).encode() + array("d", known.numbers).tobytes()
 
 
-def unpacked(raw: bytes, size: int) -> Known:
-    """Read what `packed` wrote."""
+def unpack_formula(raw: bytes, size: int) -> KnownFormula:
+    """Read what `pack_formula` wrote."""
     name, where, text, drawn, numbers = raw.split(b"\0", 4)
     values = unpack(f"{len(numbers) // 8}d", numbers)
-    return Known(name.decode(), where.decode(), text.decode(), drawn.decode(), values, size)
+    return KnownFormula(name.decode(), where.decode(), text.decode(), drawn.decode(), values, size)
 
 
 def raw_holds(raw: bytes, part: Outline) -> bool:
-    """Tell of packed bytes whether a subtree stands in the formula, without unpacking the rest; see `Known.holds`."""
+    """Tell of packed bytes whether a subtree stands in the formula, without unpacking the rest; see `KnownFormula.holds`."""
     drawn, numbers = raw.split(b"\0", 4)[3:]
     text = part.text.encode()
     place = drawn.find(text)
@@ -130,7 +130,7 @@ def raw_holds(raw: bytes, part: Outline) -> bool:
         return place >= 0
     while place >= 0:
         first = drawn.count(b"#", 0, place)
-        if near(part.codes, tuple(map(code, unpack_from(f"{len(part.codes)}d", numbers, 8 * first)))):
+        if is_near(part.codes, tuple(map(code, unpack_from(f"{len(part.codes)}d", numbers, 8 * first)))):
             return True
         place = drawn.find(text, place + 1)
     return False

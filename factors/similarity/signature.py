@@ -19,18 +19,18 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..canonical.canonical import SCALING, WRAPPERS, core
-from ..canonical.linear import undressed
-from ..language.node import Node, call, number
+from ..canonical.canonical import DAY_WRAPPERS, SCALING, core
+from ..canonical.linear import split_coefficient
+from ..language.node import Node, call_node, number_node
 from ..operators import OPERATORS
-from .rewrites import respelled
-from .signs import negated, without_power
-from .tolerance import LARGEST, Codes, Numbers, code
+from .rewrites import rewrite_tree
+from .signs import negate_tree, strip_power
+from .tolerance import MAX_CODED_NUMBER, NumberCodes, Numbers, code
 
-ZERO, CONSTANT, FAINT = 1e-9, 1e-3, 1e-2
+NEGLIGIBLE_TERM, NEGLIGIBLE_CONSTANT, NEGLIGIBLE_BOUNDED = 1e-9, 1e-3, 1e-2
 """Beside the largest term, a term is negligible below the first, an added constant below the second, and what is bounded
 beside what is bounded, as ranks are, below the third."""
-BOUNDED = frozenset({"group_rank", "minmax", "rank", "rank_gauss", "ts_corr", "ts_rank", "ts_zscore", "zscore"})
+BOUNDED_STEPS = frozenset({"group_rank", "minmax", "rank", "rank_gauss", "ts_corr", "ts_rank", "ts_zscore", "zscore"})
 
 
 class Outline(NamedTuple):
@@ -56,7 +56,7 @@ class Outline(NamedTuple):
 
     text: str
     numbers: Numbers
-    codes: Codes
+    codes: NumberCodes
     size: int
     digest: bytes
     parts: tuple[Outline, ...]
@@ -68,124 +68,124 @@ class Outline(NamedTuple):
         return bool(self.parts) or self.text[0] == "."
 
 
-Drawn = tuple[float, Outline]
+WeightedOutline = tuple[float, Outline]
 """A constant factor and the outline that it multiplies."""
 
 
 @functools.lru_cache(maxsize=4096)
 def outline(tree: Node) -> Outline:
     """Return the outline of a canonical tree, its sign and its last monotone steps set aside."""
-    return _drawn(_order(respelled(core(tree)), LAST)[1])[1]
+    return _draw_tree(_strip_order_steps(rewrite_tree(core(tree)), ORDER_STEPS)[1])[1]
 
 
 def subtrees(whole: Outline) -> list[Outline]:
     """Return the distinct subtrees that read a field, the largest first."""
-    found: dict[tuple[str, Codes], Outline] = {}
+    found: dict[tuple[str, NumberCodes], Outline] = {}
     left = [whole]
     while left:
         each = left.pop()
         left += each.parts
         if each.names_a_field:
             found[each.text, each.codes] = each
-    return sorted(found.values(), key=_largest_first)
+    return sorted(found.values(), key=_size_key)
 
 
-def _largest_first(each: Outline) -> int:
+def _size_key(each: Outline) -> int:
     return -each.size
 
 
 MONOTONE = frozenset({"arctan", "exp", "log", "sigmoid", "slog1p", "sqrt", "tanh"})
 """Steps on single cells that keep their order; a logarithm or root of what is below zero aside."""
-LAST = WRAPPERS | MONOTONE | {"minmax", "rank_gauss", "winsorize", "winsorize_mad"}
+ORDER_STEPS = DAY_WRAPPERS | MONOTONE | {"minmax", "rank_gauss", "winsorize", "winsorize_mad"}
 """Steps that keep the order of the names of a day, or nearly."""
-UNDER: Mapping[str, frozenset[str]] = MappingProxyType(
+IGNORED_UNDER: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        **dict.fromkeys(("rank", "rank_gauss", "group_rank"), LAST),
+        **dict.fromkeys(("rank", "rank_gauss", "group_rank"), ORDER_STEPS),
         **dict.fromkeys(("ts_rank", "ts_argmax", "ts_argmin"), MONOTONE),
     }
 )
 """For an operator, the steps right under it that make no difference to it."""
 
 
-def _order(tree: Node, steps: frozenset[str]) -> tuple[bool, Node]:
+def _strip_order_steps(tree: Node, steps: frozenset[str]) -> tuple[bool, Node]:
     """Return a tree that orders as a given one does, without the steps that keep order, and whether it orders in reverse.
 
     Of a ratio and its inverse one is chosen; they order in reverse where both parts are positive.
     """
     reverse = False
     while True:
-        factor, body = undressed(tree)
+        factor, body = split_coefficient(tree)
         if body is None:
             return False, tree
         reverse, tree = reverse ^ (factor < 0), body
-        bare = _without_step(tree, steps)
+        bare = _strip_step(tree, steps)
         if bare is None:
             break
         tree = bare
-    if tree.op == "div" and _turned(tree):
-        return not reverse, call("div", *tree.args[::-1])
+    if tree.op == "div" and _is_inverse_chosen(tree):
+        return not reverse, call_node("div", *tree.args[::-1])
     return reverse, tree
 
 
-def _without_step(tree: Node, steps: frozenset[str]) -> Node | None:
+def _strip_step(tree: Node, steps: frozenset[str]) -> Node | None:
     """Take one step off that keeps order, or None where the last one does not."""
     first = tree.args[0] if tree.args else tree
-    if bare := first if tree.op in steps else without_power(tree):
+    if bare := first if tree.op in steps else strip_power(tree):
         return bare
     if tree.op == "add" and tree.args[-1].op == "number":
         return first if len(tree.args) == 2 else tree.with_args(*tree.args[:-1])
     if tree.op == "ts_returns":
-        return call("div", first, call("delay", first, window=tree.window))
+        return call_node("div", first, call_node("delay", first, window=tree.window))
     if tree.op == "div" and first.op == "add" and len(first.args) == 2:
-        rest = [arg for arg in first.args if arg not in (tree.args[1], negated(tree.args[1]))]
-        return call("div", rest[0], tree.args[1]) if len(rest) == 1 else None
+        rest = [arg for arg in first.args if arg not in (tree.args[1], negate_tree(tree.args[1]))]
+        return call_node("div", rest[0], tree.args[1]) if len(rest) == 1 else None
     return None
 
 
-def _turned(ratio: Node) -> bool:
+def _is_inverse_chosen(ratio: Node) -> bool:
     """Tell whether the inverse of a ratio is the one that is chosen."""
     above, below = ratio.args
-    return "number" not in (above.op, below.op) and _drawn(above)[1].digest > _drawn(below)[1].digest
+    return "number" not in (above.op, below.op) and _draw_tree(above)[1].digest > _draw_tree(below)[1].digest
 
 
 @functools.lru_cache(maxsize=4096)
-def _drawn(node: Node) -> Drawn:
+def _draw_tree(node: Node) -> WeightedOutline:
     """Return the outline of a tree and the factor before it."""
     return DRAWING.get(node.op, _call)(node)
 
 
-def _leaf(node: Node) -> Drawn:
+def _leaf(node: Node) -> WeightedOutline:
     text = f".{node.name};" if node.op == "field" else f":{node.name};"
-    return 1.0, Outline(text, (), (), 1, _hashed(text, ()), (), node)
+    return 1.0, Outline(text, (), (), 1, _hash_outline(text, ()), (), node)
 
 
-def _number(node: Node) -> Drawn:
-    return node.value or 0.0, UNIT
+def _number(node: Node) -> WeightedOutline:
+    return node.value or 0.0, UNIT_OUTLINE
 
 
-def _negative(node: Node) -> Drawn:
-    factor, whole = _drawn(node.args[0])
+def _negative(node: Node) -> WeightedOutline:
+    factor, whole = _draw_tree(node.args[0])
     return -factor, whole
 
 
-def _hashed(head: str, parts: tuple[Outline, ...]) -> bytes:
+def _hash_outline(head: str, parts: tuple[Outline, ...]) -> bytes:
     return blake2b(head.encode() + b"".join([part.digest for part in parts]), digest_size=8).digest()
 
 
-UNIT = Outline("=1;", (), (), 1, _hashed("=1;", ()), (), number(1))
+UNIT_OUTLINE = Outline("=1;", (), (), 1, _hash_outline("=1;", ()), (), number_node(1))
 """A constant: what it amounts to is the factor before it."""
 
 
-def _bounded(value: float) -> float:
+def _clamp_factor(value: float) -> float:
     """Hold a factor within what a formula may have: what lies beyond comes from powers of powers."""
-    return math.copysign(min(max(abs(value), 1.0 / LARGEST), LARGEST), value)
+    return math.copysign(min(max(abs(value), 1.0 / MAX_CODED_NUMBER), MAX_CODED_NUMBER), value)
 
 
 Slot = float | str
 """What stands before an argument: a weight, or a sign without a number."""
 
 
-def _written(node: Node, op: str, numbers: Numbers, parts: list[Outline], slots: list[Slot]) -> Outline:
+def _write_outline(node: Node, op: str, numbers: Numbers, parts: list[Outline], slots: list[Slot]) -> Outline:
     """Write an operator with its numbers, and each argument behind its slot."""
     text, values, codes = [f"({op}", "#" * len(numbers)], [*numbers], [code(value) for value in numbers]
     marks = []
@@ -202,19 +202,19 @@ def _written(node: Node, op: str, numbers: Numbers, parts: list[Outline], slots:
     inner = tuple(parts)
     head = f"({op}{'#' * len(numbers)} {' '.join(marks)}"
     size = 1 + sum([part.size for part in parts])
-    return Outline("".join(text), tuple(values), tuple(codes), size, _hashed(head, inner), inner, node)
+    return Outline("".join(text), tuple(values), tuple(codes), size, _hash_outline(head, inner), inner, node)
 
 
-def _place(drawn: Drawn) -> tuple[bool, bytes, Codes, str, float]:
+def _place(drawn: WeightedOutline) -> tuple[bool, bytes, NumberCodes, str, float]:
     """Return by what arguments are ordered: constants last, then by outline, and only then by numbers."""
     factor, whole = drawn
-    return whole is UNIT, whole.digest, whole.codes, whole.text, factor
+    return whole is UNIT_OUTLINE, whole.digest, whole.codes, whole.text, factor
 
 
 # Sums, products and powers.
 
 
-def _terms(node: Node, factor: float) -> Iterator[Drawn]:
+def _terms(node: Node, factor: float) -> Iterator[WeightedOutline]:
     """Yield the terms of a sum, sums within it taken apart."""
     if node.op == "add":
         for arg in node.args:
@@ -225,130 +225,138 @@ def _terms(node: Node, factor: float) -> Iterator[Drawn]:
     elif node.op == "neg":
         yield from _terms(node.args[0], -factor)
     else:
-        own, whole = _drawn(node)
+        own, whole = _draw_tree(node)
         yield factor * own, whole
 
 
-def _sum(node: Node) -> Drawn:
+def _sum(node: Node) -> WeightedOutline:
     """Draw a sum: weights are told beside that of the first term, what is negligible beside it is left out."""
     terms = sorted(_terms(node, 1.0), key=_place)
-    most = max((abs(own) for own, part in terms if part is not UNIT), default=0.0)
-    firm = all(_bounded_within(part.node) for own, part in terms if abs(own) == most and part is not UNIT)
-    kept = [(own, part) for own, part in terms if abs(own) > most * _least(part, firm)]
+    most = max((abs(own) for own, part in terms if part is not UNIT_OUTLINE), default=0.0)
+    firm = all(_is_bounded(part.node) for own, part in terms if abs(own) == most and part is not UNIT_OUTLINE)
+    kept = [(own, part) for own, part in terms if abs(own) > most * _negligible_share(part, firm)]
     if len(kept) < 2:
         return kept[0] if kept else (0.0, terms[0][1])
     pivot = kept[0][0]
     slots: list[Slot] = ["", *(own / pivot for own, _ in kept[1:])]
-    return pivot, _written(node, "add", (), [part for _, part in kept], slots)
+    return pivot, _write_outline(node, "add", (), [part for _, part in kept], slots)
 
 
-def _least(part: Outline, firm: bool) -> float:
+def _negligible_share(part: Outline, firm: bool) -> float:
     """Return below which share of the largest term one is negligible; `firm` says that the largest is bounded."""
-    return CONSTANT if part is UNIT else FAINT if firm and _bounded_within(part.node) else ZERO
+    return (
+        NEGLIGIBLE_CONSTANT
+        if part is UNIT_OUTLINE
+        else NEGLIGIBLE_BOUNDED
+        if firm and _is_bounded(part.node)
+        else NEGLIGIBLE_TERM
+    )
 
 
-def _bounded_within(node: Node) -> bool:
+def _is_bounded(node: Node) -> bool:
     """Tell whether values stay within a few units: ranks, scores, correlations, and their products."""
-    return node.op in BOUNDED or (node.op in ("mul", "neg") and all(map(_bounded_within, node.args)))
+    return node.op in BOUNDED_STEPS or (node.op in ("mul", "neg") and all(map(_is_bounded, node.args)))
 
 
-def _factors(node: Node, above: bool = True) -> Iterator[tuple[bool, Drawn]]:
+def _factors(node: Node, above: bool = True) -> Iterator[tuple[bool, WeightedOutline]]:
     """Yield the factors of a product or ratio, each with whether it stands above the line."""
     if node.op in ("mul", "div"):
         for place, arg in enumerate(node.args):
             yield from _factors(arg, above ^ (node.op == "div" and place == 1))
     elif node.op == "neg":
-        yield above, (-1.0, UNIT)
+        yield above, (-1.0, UNIT_OUTLINE)
         yield from _factors(node.args[0], above)
     else:
-        yield above, _drawn(node)
+        yield above, _draw_tree(node)
 
 
-def _product(node: Node) -> Drawn:
+def _product(node: Node) -> WeightedOutline:
     """Draw a product or ratio: all that stands above the line over all that stands below it."""
     total = 1.0
-    sides: tuple[list[Drawn], list[Drawn]] = ([], [])
+    sides: tuple[list[WeightedOutline], list[WeightedOutline]] = ([], [])
     for above, drawn in _factors(node):
-        total = _bounded(total * drawn[0] if above else total / (drawn[0] or 1.0))
-        if drawn[1] is not UNIT:
+        total = _clamp_factor(total * drawn[0] if above else total / (drawn[0] or 1.0))
+        if drawn[1] is not UNIT_OUTLINE:
             sides[not above].append(drawn)
-    upper, lower = (_multiplied(side) for side in sides)
-    if lower is UNIT:
+    upper, lower = (_draw_factors(side) for side in sides)
+    if lower is UNIT_OUTLINE:
         return total, upper
-    return total, _written(call("div", upper.node, lower.node), "div", (), [upper, lower], ["", ""])
+    return total, _write_outline(call_node("div", upper.node, lower.node), "div", (), [upper, lower], ["", ""])
 
 
-def _multiplied(drawn: list[Drawn]) -> Outline:
+def _draw_factors(drawn: list[WeightedOutline]) -> Outline:
     parts = [part for _, part in sorted(drawn, key=_place)]
     if len(parts) < 2:
-        return parts[0] if parts else UNIT
-    return _written(call("mul", *(part.node for part in parts)), "mul", (), parts, [""] * len(parts))
+        return parts[0] if parts else UNIT_OUTLINE
+    return _write_outline(call_node("mul", *(part.node for part in parts)), "mul", (), parts, [""] * len(parts))
 
 
-def _power(node: Node) -> Drawn:
+def _power(node: Node) -> WeightedOutline:
     """Draw a power: one by a whole number is an operator of its own, since 2 and 3 are not near."""
     exponent = node.args[1].value if node.args[1].op == "number" else None
-    factor, base = _drawn(node.args[0])
+    factor, base = _draw_tree(node.args[0])
     if exponent is None or exponent != int(exponent):
         return _call(node)
-    return _bounded(factor) ** int(exponent) if factor else 0.0, _written(
+    return _clamp_factor(factor) ** int(exponent) if factor else 0.0, _write_outline(
         node, f"{node.op}{int(exponent)}", (), [base], [""]
     )
 
 
-def _total(node: Node) -> Drawn:
+def _draw_rolling_sum(node: Node) -> WeightedOutline:
     """Draw a rolling sum as its length times the mean."""
-    factor, whole = _drawn(Node("ts_mean", node.args, node.params))
+    factor, whole = _draw_tree(Node("ts_mean", node.args, node.params))
     return factor * node.window, whole
 
 
 # Choices and comparisons.
 
 
-def _extreme(node: Node) -> Drawn:
+def _extreme(node: Node) -> WeightedOutline:
     """Draw a maximum or minimum with its first argument made 1 times something."""
-    drawn = sorted(map(_drawn, node.args), key=_place)
+    drawn = sorted(map(_draw_tree, node.args), key=_place)
     pivot = drawn[0][0] or 1.0
     op = node.op if pivot > 0 else OPERATORS[node.op].mirror
     slots: list[Slot] = ["", *(factor / pivot for factor, _ in drawn[1:])]
-    return pivot, _written(node, op, (), [part for _, part in drawn], slots)
+    return pivot, _write_outline(node, op, (), [part for _, part in drawn], slots)
 
 
-SWAPPED: Mapping[str, str] = MappingProxyType({"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"})
+MIRRORED_COMPARISONS: Mapping[str, str] = MappingProxyType(
+    {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+)
 
 
-def _comparison(node: Node) -> Drawn:
+def _comparison(node: Node) -> WeightedOutline:
     """Draw a comparison as the sign of a difference: ``x > y`` is ``x - y > 0``."""
-    factor, difference = _drawn(call("sub", *node.args))
-    op = node.op if factor >= 0 else SWAPPED[node.op]
-    return 1.0, _written(node, op, (), [difference], [""])
+    factor, difference = _draw_tree(call_node("sub", *node.args))
+    op = node.op if factor >= 0 else MIRRORED_COMPARISONS[node.op]
+    return 1.0, _write_outline(node, op, (), [difference], [""])
 
 
-def _choice(node: Node) -> Drawn:
+def _choice(node: Node) -> WeightedOutline:
     """Draw a choice: the factors of both branches are told beside the first one that is not 0."""
-    _, condition = _drawn(node.args[0])
-    drawn = [_drawn(arg) for arg in node.args[1:]]
+    _, condition = _draw_tree(node.args[0])
+    drawn = [_draw_tree(arg) for arg in node.args[1:]]
     pivot = next((factor for factor, _ in drawn if factor), 1.0)
     slots: list[Slot] = ["", *(factor / pivot for factor, _ in drawn)]
-    return pivot, _written(node, "where", (), [condition, *(part for _, part in drawn)], slots)
+    return pivot, _write_outline(node, "where", (), [condition, *(part for _, part in drawn)], slots)
 
 
 # Everything else.
 
 
-def _call(node: Node) -> Drawn:
+def _call(node: Node) -> WeightedOutline:
     """Draw an operator: constant factors move outwards as far as it lets them, and else stand before their argument."""
-    args = _bare(node)
+    args = _relevant_arguments(node)
     operator, (numbers, kinds, sorted_from) = OPERATORS[node.op], _shape(node.op)
     rules = operator.scaling or ("none",)
     total, op = 1.0, node.op
     found: list[tuple[float, Outline, Slot]] = []
     for place, arg in enumerate(args):
-        factor, part = _drawn(arg)
+        factor, part = _draw_tree(arg)
         rule = rules[place] if place < len(rules) else "none"
         if kinds[min(place, len(kinds) - 1)] != "panel":
             found.append((factor, part, ""))
-        elif part is UNIT or not factor or rule == "none":
+        elif part is UNIT_OUTLINE or not factor or rule == "none":
             found.append((factor, part, factor))
         elif factor == 1.0:  # mostly: there is nothing to move
             found.append((1.0, part, ""))
@@ -362,15 +370,15 @@ def _call(node: Node) -> Drawn:
     head, tail = found[:sorted_from], found[sorted_from:]
     found = [*head, *sorted(tail, key=lambda each: (_place(each[:2]), str(each[2])))] if len(tail) > 1 else found
     values = tuple([node.param(name, node.window if default is None else default) for name, default in numbers])
-    return total, _written(node, op, values, [part for _, part, _ in found], [slot for _, _, slot in found])
+    return total, _write_outline(node, op, values, [part for _, part, _ in found], [slot for _, _, slot in found])
 
 
-def _bare(node: Node) -> tuple[Node, ...]:
+def _relevant_arguments(node: Node) -> tuple[Node, ...]:
     """Return the arguments without the steps that make no difference to the operator."""
-    if node.op not in UNDER:
+    if node.op not in IGNORED_UNDER:
         return node.args
-    reverse, first = _order(node.args[0], UNDER[node.op])
-    return (call("neg", first) if reverse else first, *node.args[1:])
+    reverse, first = _strip_order_steps(node.args[0], IGNORED_UNDER[node.op])
+    return (call_node("neg", first) if reverse else first, *node.args[1:])
 
 
 @functools.cache
@@ -384,17 +392,17 @@ def _shape(op: str) -> tuple[tuple[tuple[str, float | None], ...], tuple[str, ..
     return kept, kinds, 1 if operator.takes_many else len(kinds)
 
 
-DRAWING: Mapping[str, Callable[[Node], Drawn]] = MappingProxyType(
+DRAWING: Mapping[str, Callable[[Node], WeightedOutline]] = MappingProxyType(
     {
         **dict.fromkeys(("add", "sub"), _sum),
         **dict.fromkeys(("div", "mul"), _product),
         **dict.fromkeys(("field", "group"), _leaf),
         **dict.fromkeys(("max", "min"), _extreme),
-        **dict.fromkeys(SWAPPED, _comparison),
+        **dict.fromkeys(MIRRORED_COMPARISONS, _comparison),
         "neg": _negative,
         "number": _number,
         "power": _power,
-        "ts_sum": _total,
+        "ts_sum": _draw_rolling_sum,
         "where": _choice,
     }
 )

@@ -12,25 +12,25 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ..language.node import Node, call, number
+from ..language.node import Node, call_node, number_node
 
 POSITIVE: Final = frozenset({"amount", "cap", "close", "close_raw", "high", "low", "open", "volume", "vwap"})
 """Columns that are nowhere below 0."""
-BETWEEN: Final = frozenset({"open", "close", "vwap"})
+INNER_PRICES: Final = frozenset({"open", "close", "vwap"})
 """Prices that lie between the low and the high of their day."""
-ABOVE, NOT_BELOW, UNKNOWN = 2, 1, 0
+SIGN_ABOVE, SIGN_NOT_BELOW, SIGN_UNKNOWN = 2, 1, 0
 """Above 0 nearly everywhere; never below 0; either. The opposites are negative."""
-SHARES: Final = frozenset({"rank", "ts_rank", "group_rank", "sigmoid"})
+SHARE_STEPS: Final = frozenset({"rank", "ts_rank", "group_rank", "sigmoid"})
 """Steps whose values lie between 0 and 1."""
-SIZES: Final = frozenset({"abs", "is_missing", "holds", "ts_count", "ts_argmax", "ts_argmin", "ts_days_since", "ts_rsquare",
+NONNEGATIVE_STEPS: Final = frozenset({"abs", "is_missing", "holds", "ts_count", "ts_argmax", "ts_argmin", "ts_days_since", "ts_rsquare",
                           "ts_drawdown", "count_across", "group_count", "quantile_bucket", "and", "or", "not", "minmax",
                           "eq", "ne", "lt", "le", "gt", "ge"})  # fmt: skip
 """Steps whose values are not below 0."""
-SPREADS: Final = frozenset(
-    {"exp", "ts_std", "ts_var", "ts_mad", "std_across", "group_std", "atr", "true_range", *SHARES}
+POSITIVE_STEPS: Final = frozenset(
+    {"exp", "ts_std", "ts_var", "ts_mad", "std_across", "group_std", "atr", "true_range", *SHARE_STEPS}
 )
 """Steps whose values are above 0 nearly everywhere."""
-KEEPING: Final = frozenset({"decay_linear", "delay", "ema", "group_mean", "group_sum", "mean_across", "median_across", "scale",
+SIGN_KEEPING_STEPS: Final = frozenset({"decay_linear", "delay", "ema", "group_mean", "group_sum", "mean_across", "median_across", "scale",
                             "sma", "sqrt", "sum_across", "ts_last", "ts_max", "ts_mean", "ts_median", "ts_min",
                             "ts_quantile", "ts_sum", "wilder", "winsorize", "wma", "arctan", "tanh", "sign", "slog1p",
                             "signed_power", "ceil"})  # fmt: skip
@@ -41,15 +41,21 @@ KEEPING: Final = frozenset({"decay_linear", "delay", "ema", "group_mean", "group
 def sign_of(node: Node) -> int:
     """Return what is known of the sign of a formula's values: ABOVE, NOT_BELOW, UNKNOWN, or one of their opposites."""
     if node.op == "field":
-        return ABOVE if node.name in POSITIVE else UNKNOWN
+        return SIGN_ABOVE if node.name in POSITIVE else SIGN_UNKNOWN
     if node.op == "number":
         value = node.value or 0.0
-        return ABOVE if value > 0 else -ABOVE if value < 0 else NOT_BELOW
-    if node.op in SPREADS:
-        return ABOVE
-    if node.op in SIZES:
-        return NOT_BELOW
-    return sign_of(node.args[0]) if node.op in KEEPING else RULES[node.op](node) if node.op in RULES else UNKNOWN
+        return SIGN_ABOVE if value > 0 else -SIGN_ABOVE if value < 0 else SIGN_NOT_BELOW
+    if node.op in POSITIVE_STEPS:
+        return SIGN_ABOVE
+    if node.op in NONNEGATIVE_STEPS:
+        return SIGN_NOT_BELOW
+    return (
+        sign_of(node.args[0])
+        if node.op in SIGN_KEEPING_STEPS
+        else SIGN_RULES[node.op](node)
+        if node.op in SIGN_RULES
+        else SIGN_UNKNOWN
+    )
 
 
 def truth(condition: Node) -> bool | None:
@@ -59,30 +65,30 @@ def truth(condition: Node) -> bool | None:
         inner = truth(args[0])
         return None if inner is None else not inner
     if op in ("and", "or"):
-        return _joined(op, [truth(arg) for arg in args])
+        return _combine_truths(op, [truth(arg) for arg in args])
     if op == "is_missing":
         return False if args[0].op == "field" and args[0].name in POSITIVE else None
     if op in ("eq", "ne"):
         return op == "eq" if args[0] == args[1] else None
     if op in ("gt", "ge"):
-        return truth(call({"gt": "lt", "ge": "le"}[op], *args[::-1]))
-    return _ordered(op, *args) if op in ("lt", "le") else None
+        return truth(call_node({"gt": "lt", "ge": "le"}[op], *args[::-1]))
+    return _compare_sides(op, *args) if op in ("lt", "le") else None
 
 
-def _joined(op: str, found: list[bool | None]) -> bool | None:
+def _combine_truths(op: str, found: list[bool | None]) -> bool | None:
     decides = op == "or"
     return decides if decides in found else None if None in found else not decides
 
 
-def _ordered(op: str, less: Node, more: Node) -> bool | None:
+def _compare_sides(op: str, less: Node, more: Node) -> bool | None:
     """Tell whether one formula is below another everywhere, or nowhere."""
     if less == more:
         return op == "le"
     sign = difference(more, less)
-    strict = ABOVE if op == "lt" else NOT_BELOW
+    strict = SIGN_ABOVE if op == "lt" else SIGN_NOT_BELOW
     if sign >= strict:
         return True
-    return False if sign <= (-NOT_BELOW if op == "lt" else -ABOVE) else None
+    return False if sign <= (-SIGN_NOT_BELOW if op == "lt" else -SIGN_ABOVE) else None
 
 
 def difference(more: Node, less: Node) -> int:
@@ -90,71 +96,77 @@ def difference(more: Node, less: Node) -> int:
     for one, other, turned in ((more, less, 1), (less, more, -1)):
         if one.op == "number" and not one.value:
             return -turned * sign_of(other)
-    return _sum(call("add", more, less.args[0] if less.op == "neg" else call("neg", less)))
+    return _sum(call_node("add", more, less.args[0] if less.op == "neg" else call_node("neg", less)))
 
 
-def negated(node: Node) -> Node:
+def negate_tree(node: Node) -> Node:
     """Return the opposite of a tree."""
-    return node.args[0] if node.op == "neg" else call("neg", node)
+    return node.args[0] if node.op == "neg" else call_node("neg", node)
 
 
-def sized(node: Node) -> Node:
+def simplify_abs(node: Node) -> Node:
     """Drop the size of what is not below 0, and of what is not above it."""
     sign = sign_of(node.args[0])
-    return node.args[0] if sign > 0 else negated(node.args[0]) if sign < 0 else node
+    return node.args[0] if sign > 0 else negate_tree(node.args[0]) if sign < 0 else node
 
 
-def signum(node: Node) -> Node:
+def simplify_sign(node: Node) -> Node:
     """Write the sign of what is above 0, or below it, as the number that it is."""
     sign = sign_of(node.args[0])
-    return number(math.copysign(1, sign)) if abs(sign) == ABOVE else node
+    return number_node(math.copysign(1, sign)) if abs(sign) == SIGN_ABOVE else node
 
 
-def raised(node: Node) -> Node:
+def simplify_power(node: Node) -> Node:
     """Write a power of a power of what is not below 0 as one; drop a power of 1."""
     base, exponent = node.args
     if exponent.op != "number" or not exponent.value:
         return node
     if base.op == "power" and base.args[1].op == "number" and sign_of(base.args[0]) > 0:
-        return raised(call("power", base.args[0], number(exponent.value * (base.args[1].value or 0.0))))
+        return simplify_power(
+            call_node("power", base.args[0], number_node(exponent.value * (base.args[1].value or 0.0)))
+        )
     if base.op == "sqrt":
-        return raised(call("power", base.args[0], number(exponent.value / 2)))
+        return simplify_power(call_node("power", base.args[0], number_node(exponent.value / 2)))
     return base if exponent.value == 1 else node
 
 
-def signed_power(node: Node) -> Node:
+def simplify_signed_power(node: Node) -> Node:
     """Write a signed power of what is not below 0 as a plain one; drop a power of 1."""
-    if node.args[1] == number(1):
+    if node.args[1] == number_node(1):
         return node.args[0]
-    return raised(call("power", *node.args)) if sign_of(node.args[0]) > 0 else node
+    return simplify_power(call_node("power", *node.args)) if sign_of(node.args[0]) > 0 else node
 
 
-def without_power(tree: Node) -> Node | None:
+def strip_power(tree: Node) -> Node | None:
     """Take off a power that keeps the order of what is not below 0, or turns it: ``x ** 2``, ``1 / x``; odd ones of anything."""
     if tree.op == "signed_power":
         return tree.args[0] if (tree.args[1].value or 0.0) > 0 else None
     if tree.op == "div":
-        return _without_ratio(*tree.args)
+        return _strip_ratio(*tree.args)
     exponent = tree.args[1].value if tree.op == "power" and tree.args[1].op == "number" else None
     if not exponent or not (sign_of(tree.args[0]) > 0 or exponent % 2 == 1):
         return None
-    return tree.args[0] if exponent > 0 else negated(tree.args[0])
+    return tree.args[0] if exponent > 0 else negate_tree(tree.args[0])
 
 
-def _without_ratio(above: Node, below: Node) -> Node | None:
+def _strip_ratio(above: Node, below: Node) -> Node | None:
     """Return the divisor of a number in reverse, and a ratio of equal powers as that of their bases."""
     if above.op == "number":
-        return negated(below) if sign_of(below) > 0 and (above.value or 0.0) > 0 else None
+        return negate_tree(below) if sign_of(below) > 0 and (above.value or 0.0) > 0 else None
     if above.op == below.op == "power" and above.args[1] == below.args[1]:
-        return without_power(call("power", call("div", above.args[0], below.args[0]), above.args[1]))
+        return strip_power(call_node("power", call_node("div", above.args[0], below.args[0]), above.args[1]))
     return None
 
 
-def _of_prices(more: str, less: str) -> int:
+def _price_difference_sign(more: str, less: str) -> int:
     """Return the sign of one price of a day less another."""
     if (more, less) == ("high", "low"):
-        return ABOVE
-    return NOT_BELOW if (more == "high" and less in BETWEEN) or (more in BETWEEN and less == "low") else UNKNOWN
+        return SIGN_ABOVE
+    return (
+        SIGN_NOT_BELOW
+        if (more == "high" and less in INNER_PRICES) or (more in INNER_PRICES and less == "low")
+        else SIGN_UNKNOWN
+    )
 
 
 def _sum(node: Node) -> int:
@@ -162,21 +174,21 @@ def _sum(node: Node) -> int:
         for one, other in (node.args, node.args[::-1]):
             if other.op == "neg" and one.op == other.args[0].op == "field":
                 names = one.name, other.args[0].name
-                return _of_prices(*names) - _of_prices(*names[::-1])
-            if other.op == "number" and (shifted := _shifted(one, other.value or 0.0)):
+                return _price_difference_sign(*names) - _price_difference_sign(*names[::-1])
+            if other.op == "number" and (shifted := _shifted_share_sign(one, other.value or 0.0)):
                 return shifted
     signs = [sign_of(arg) for arg in node.args]
-    return max(signs, key=abs) if all(sign > 0 for sign in signs) or all(sign < 0 for sign in signs) else UNKNOWN
+    return max(signs, key=abs) if all(sign > 0 for sign in signs) or all(sign < 0 for sign in signs) else SIGN_UNKNOWN
 
 
-def _shifted(node: Node, by: float) -> int:
+def _shifted_share_sign(node: Node, by: float) -> int:
     """Return the sign of a share, or of its opposite, plus a number."""
     minus = node.op == "neg"
-    if (node.args[0] if minus else node).op not in SHARES:
-        return UNKNOWN
+    if (node.args[0] if minus else node).op not in SHARE_STEPS:
+        return SIGN_UNKNOWN
     if minus:
-        return NOT_BELOW if by >= 1 else UNKNOWN
-    return -NOT_BELOW if by <= -1 else UNKNOWN
+        return SIGN_NOT_BELOW if by >= 1 else SIGN_UNKNOWN
+    return -SIGN_NOT_BELOW if by <= -1 else SIGN_UNKNOWN
 
 
 def _product(node: Node) -> int:
@@ -189,17 +201,17 @@ def _power(node: Node) -> int:
     base, exponent = sign_of(node.args[0]), node.args[1].value if node.args[1].op == "number" else None
     if base > 0:
         return base
-    return NOT_BELOW if exponent is not None and exponent % 2 == 0 else UNKNOWN
+    return SIGN_NOT_BELOW if exponent is not None and exponent % 2 == 0 else SIGN_UNKNOWN
 
 
-def _largest(node: Node) -> int:
+def _maximum_sign(node: Node) -> int:
     signs = [sign_of(arg) for arg in node.args]
-    return max(signs) if max(signs) > 0 or max(signs) < 0 else UNKNOWN
+    return max(signs) if max(signs) > 0 or max(signs) < 0 else SIGN_UNKNOWN
 
 
-def _smallest(node: Node) -> int:
+def _minimum_sign(node: Node) -> int:
     signs = [sign_of(arg) for arg in node.args]
-    return min(signs) if min(signs) != 0 else UNKNOWN
+    return min(signs) if min(signs) != 0 else SIGN_UNKNOWN
 
 
 def _branches(node: Node) -> int:
@@ -207,16 +219,16 @@ def _branches(node: Node) -> int:
     return 0 if one * other <= 0 else min(one, other, key=abs)
 
 
-RULES: Mapping[str, Callable[[Node], int]] = MappingProxyType(
+SIGN_RULES: Mapping[str, Callable[[Node], int]] = MappingProxyType(
     {
         "add": _sum,
         "div": _product,
-        "max": _largest,
-        "min": _smallest,
+        "max": _maximum_sign,
+        "min": _minimum_sign,
         "mul": _product,
         "neg": lambda node: -sign_of(node.args[0]),
         "power": _power,
-        "ts_product": lambda node: max(sign_of(node.args[0]), UNKNOWN),
+        "ts_product": lambda node: max(sign_of(node.args[0]), SIGN_UNKNOWN),
         "where": _branches,
     }
 )

@@ -25,11 +25,11 @@ from .sampling import Grammar, sample
 
 TRIAL_DAYS, TRIAL_NAMES = 400, 120
 """Size of the small market on which a candidate is tried."""
-STREAM = 0x9147
+PLANT_STREAM = 0x9147
 """Keeps the draw apart from others with the same seed."""
-CLOSEST = 0.5
-COVERAGE, SPREAD, PERSISTENCE, CONSISTENCY = 0.7, 0.5, 0.4, 0.8
-MOST_CANDIDATES = 5_000
+MAX_PLANT_CORRELATION = 0.5
+MIN_COVERAGE, MIN_DISTINCT_SHARE, MIN_PERSISTENCE, MIN_CONSISTENCY = 0.7, 0.5, 0.4, 0.8
+MAX_PLANT_CANDIDATES = 5_000
 
 TEXTBOOK = (
     "ts_std(returns, 20)", "ts_std(returns, 60)", "log(cap)", "log(close)", "log(amount)", "ts_mean(amount, 20) / cap",
@@ -51,7 +51,7 @@ GRAMMAR = Grammar(
 """What plants are made of."""
 
 
-SHAPES = frozenset({"ts_argmax", "ts_argmin", "ts_kurt", "ts_rsquare", "ts_skew"})
+SHAPE_OPERATORS = frozenset({"ts_argmax", "ts_argmin", "ts_kurt", "ts_rsquare", "ts_skew"})
 """Statistics of which a plant holds one at most: one inside the other means nothing."""
 
 
@@ -69,7 +69,7 @@ class PlantSettings(BaseModel):
     dying: float = Field(default=0.2, ge=0, le=1, description="share of them that stop within the span")
 
     @model_validator(mode="after")
-    def _in_order(self) -> PlantSettings:
+    def _check_bounds(self) -> PlantSettings:
         low, high = self.rank_ic
         if not 0 < low <= high <= 0.08:
             raise ValueError("rank_ic must be a lower and an upper bound, above 0 and at most 0.08")
@@ -133,13 +133,13 @@ def draw_plants(
         If too few candidates pass; `exclude` is then too long.
     """
     asked = settings or PlantSettings()
-    rng = np.random.default_rng([seed, STREAM])
+    rng = np.random.default_rng([seed, PLANT_STREAM])
     fates = _fates(rng, asked)
     if not fates:
         return ()
-    trial = _Trial(seed, exclude)
+    trial = _TrialMarket(seed, exclude)
     found: list[Plant] = []
-    for expression in plausible(rng, asked.nodes):
+    for expression in draw_plausible(rng, asked.nodes):
         plant = _plant(expression, rng, asked, fates[len(found)])
         if trial.passes(expression, plant):
             found.append(plant)
@@ -149,7 +149,7 @@ def draw_plants(
 
 
 @dataclass(frozen=True)
-class Signal:
+class PlantedSignal:
     """Computes a formula on a panel."""
 
     text: str
@@ -174,17 +174,17 @@ def _plant(expression: Expression, rng: np.random.Generator, settings: PlantSett
     text = expression.canonical_text
     return Plant(
         text=text,
-        signal=Signal(text),
+        signal=PlantedSignal(text),
         rank_ic=rank_ic,
         end=end if fate == "dies" else 1.0,
         half_life_days=half_life if fate == "fades" else None,
     )
 
 
-def plausible(rng: np.random.Generator, nodes: tuple[int, int] = (4, 10)) -> Iterator[Expression]:
+def draw_plausible(rng: np.random.Generator, nodes: tuple[int, int] = (4, 10)) -> Iterator[Expression]:
     """Draw formulas as plants are drawn, before any is tried: they compare names by something that looks back in time."""
     small, large = nodes
-    for _ in range(MOST_CANDIDATES):
+    for _ in range(MAX_PLANT_CANDIDATES):
         inner = sample(rng, max_size=large - 1, grammar=GRAMMAR)
         wrapper = "rank" if rng.random() < 0.7 else "zscore"
         compares = inner.canonical.op in ("rank", "zscore")
@@ -199,17 +199,17 @@ def plausible(rng: np.random.Generator, nodes: tuple[int, int] = (4, 10)) -> Ite
 def _is_plain(node: Node) -> bool:
     """Tell whether a formula looks like one that somebody would think of: it looks back, once or twice in a row."""
     operators = [OPERATORS[each.op] for _, each in walk(node) if not each.is_leaf]
-    shapes = sum(operator.name in SHAPES for operator in operators)
-    return len(operators) >= 2 and shapes <= 1 and 1 <= _looks_back(node) <= 2
+    shapes = sum(operator.name in SHAPE_OPERATORS for operator in operators)
+    return len(operators) >= 2 and shapes <= 1 and 1 <= _lookback_depth(node) <= 2
 
 
-def _looks_back(node: Node) -> int:
+def _lookback_depth(node: Node) -> int:
     """Return how many time series operators stand inside each other."""
     own = not node.is_leaf and OPERATORS[node.op].family == "time series"
-    return own + max((_looks_back(arg) for arg in node.args), default=0)
+    return own + max((_lookback_depth(arg) for arg in node.args), default=0)
 
 
-class _Trial:
+class _TrialMarket:
     """A small market without alphas, on which candidates are looked at and compared."""
 
     def __init__(self, seed: int, exclude: Collection[Expression | str]) -> None:
@@ -222,24 +222,24 @@ class _Trial:
         """Tell whether a candidate is a fair puzzle; one that is joins what later ones are compared with."""
         values = self.engine.evaluate([expression])[0]
         order = order_rows(values)
-        fair = self._spreads(values, expression.warmup) and self._is_new(order)
-        if fair and _persistence(values) >= PERSISTENCE and self._survives(plant):
+        fair = self._has_spread(values, expression.warmup) and self._is_new(order)
+        if fair and _persistence(values) >= MIN_PERSISTENCE and self._survives(plant):
             self.known.append(order)
             return True
         return False
 
-    def _spreads(self, values: NDArray[np.float32], warmup: int) -> bool:
+    def _has_spread(self, values: NDArray[np.float32], warmup: int) -> bool:
         """Tell whether most names have a value, and most values of a day differ."""
         after = values[warmup + 40 :: 20]
         present = np.isfinite(after)
-        if present.sum() < COVERAGE * self.panel.universe[warmup + 40 :: 20].sum():
+        if present.sum() < MIN_COVERAGE * self.panel.universe[warmup + 40 :: 20].sum():
             return False
         distinct = [np.unique(day[there]).size / max(there.sum(), 1) for day, there in zip(after, present, strict=True)]
-        return bool(min(distinct) >= SPREAD)
+        return bool(min(distinct) >= MIN_DISTINCT_SHARE)
 
     def _is_new(self, order: RowOrder) -> bool:
         """Tell whether no known order of the names is close to this one, or to its opposite."""
-        return all(abs(_mean(row_rank_correlation(order, known))) <= CLOSEST for known in self.known)
+        return all(abs(_mean(row_rank_correlation(order, known))) <= MAX_PLANT_CORRELATION for known in self.known)
 
     def _survives(self, plant: Plant) -> bool:
         """Tell whether the alpha is much the same formula on the market that it moves."""
@@ -247,7 +247,7 @@ class _Trial:
             stated = simulate(self.config, (Plant(plant.text, plant.signal, plant.rank_ic),)).plants[0]
         except MarketError:
             return False
-        return stated.consistency >= CONSISTENCY
+        return stated.consistency >= MIN_CONSISTENCY
 
 
 def _persistence(values: NDArray[np.float32]) -> float:

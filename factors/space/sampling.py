@@ -11,21 +11,21 @@ import numpy as np
 from ..describe.render import render
 from ..errors import ParseError
 from ..language.expression import Expression
-from ..language.fields import FIELDS, GROUPS
-from ..language.node import Node, field_node, group, number
+from ..language.fields import STANDARD_FIELDS, STANDARD_GROUPS
+from ..language.node import Node, field_node, group_node, number_node
 from ..language.parse import parse
 from ..language.signature import Argument, Operator
 from ..language.types import UnitMismatch, unit_of
 from ..operators import OPERATORS
 
-WINDOWS = (2, 3, 5, 10, 15, 20, 30, 40, 60)
-FITTED = frozenset({"ts_alpha", "ts_beta", "ts_resid", "ts_residual", "ts_slope"})
+SAMPLED_WINDOWS = (2, 3, 5, 10, 15, 20, 30, 40, 60)
+LINE_FIT_OPERATORS = frozenset({"ts_alpha", "ts_beta", "ts_resid", "ts_residual", "ts_slope"})
 """Operators that fit a line: through two rows it leaves nothing but rounding."""
-NUMBERS = (0.5, 1.0, 2.0)
-WIDE = 0.4
+SAMPLED_NUMBERS = (0.5, 1.0, 2.0)
+WIDE_OPERATOR_SHARE = 0.4
 """How often an operator with several arguments is preferred: else trees would be chains, since most take one."""
-TRIES = 60
-GIVE_UP = 400
+TRIES_PER_NODE = 60
+MAX_SAMPLE_TRIES = 400
 
 Choice = TypeVar("Choice")
 
@@ -46,16 +46,16 @@ class Grammar:
         Operators to choose from.
     """
 
-    fields: tuple[str, ...] = FIELDS
-    groups: tuple[str, ...] = GROUPS
-    windows: tuple[int, ...] = WINDOWS
+    fields: tuple[str, ...] = STANDARD_FIELDS
+    groups: tuple[str, ...] = STANDARD_GROUPS
+    windows: tuple[int, ...] = SAMPLED_WINDOWS
     operators: tuple[str, ...] = tuple(OPERATORS)
 
 
 def sample(
     rng: np.random.Generator,
     *,
-    fields: Collection[str] = FIELDS,
+    fields: Collection[str] = STANDARD_FIELDS,
     max_size: int = 12,
     grammar: Grammar | None = None,
 ) -> Expression:
@@ -78,12 +78,12 @@ def sample(
         It parses, its units agree, and it reads no later day.
     """
     chosen = grammar or Grammar(fields=tuple(sorted(fields)))
-    for _ in range(GIVE_UP):
+    for _ in range(MAX_SAMPLE_TRIES):
         drawn = sample_tree(rng, max_size=max_size, grammar=chosen)
         if drawn is None:
             continue
         try:
-            return parse(render(drawn), fields=chosen.fields, groups=chosen.groups or GROUPS)
+            return parse(render(drawn), fields=chosen.fields, groups=chosen.groups or STANDARD_GROUPS)
         except ParseError:
             continue
     return parse(f"rank({chosen.fields[0]})", fields=chosen.fields)
@@ -107,17 +107,17 @@ class _Sampler:
 
     def panel(self, size: int) -> Node | None:
         """Return a tree of about `size` nodes that is not a bare condition, or None after too many tries."""
-        return self._grown(size, condition=False)
+        return self._grow(size, condition=False)
 
-    def _grown(self, size: int, condition: bool) -> Node | None:
+    def _grow(self, size: int, condition: bool) -> Node | None:
         if size <= 1 and not condition:
             return field_node(self.pick(self.grammar.fields))
         known = [OPERATORS[name] for name in self.grammar.operators]
         fitting = [operator for operator in known if self._fits(operator, size, condition)]
         wide = [operator for operator in fitting if len(operator.nodes) > 1]
-        for _ in range(TRIES if fitting else 0):
-            drawn = self._call(self.pick(wide if wide and self.rng.random() < WIDE else fitting), size)
-            if drawn is not None and _types(drawn):
+        for _ in range(TRIES_PER_NODE if fitting else 0):
+            drawn = self._call(self.pick(wide if wide and self.rng.random() < WIDE_OPERATOR_SHARE else fitting), size)
+            if drawn is not None and _is_typed(drawn):
                 return drawn
         return None
 
@@ -130,7 +130,7 @@ class _Sampler:
         return compares or needs < size
 
     def _call(self, operator: Operator, size: int) -> Node | None:
-        parts = self._shares(size - 1, len(operator.nodes))
+        parts = self._split_size(size - 1, len(operator.nodes))
         args = [self._argument(argument, part, operator) for argument, part in zip(operator.nodes, parts, strict=True)]
         if any(arg is None for arg in args) or len(args) > len(set(args)):
             return None
@@ -141,23 +141,23 @@ class _Sampler:
 
     def _argument(self, argument: Argument, size: int, operator: Operator) -> Node | None:
         if argument.kind == "group":
-            return group(self.pick(self.grammar.groups))
+            return group_node(self.pick(self.grammar.groups))
         if argument.kind == "condition":
-            return self._grown(max(size, 3), condition=True)
+            return self._grow(max(size, 3), condition=True)
         if operator.name in ("power", "signed_power") and argument.name == "y":
-            return number(self.pick((0.5, 2.0, 3.0)))
+            return number_node(self.pick((0.5, 2.0, 3.0)))
         constant = operator.infix and argument.name == "y" and size <= 1 and self.rng.random() < 0.3
-        return number(self.pick(NUMBERS)) if constant else self._grown(size, condition=False)
+        return number_node(self.pick(SAMPLED_NUMBERS)) if constant else self._grow(size, condition=False)
 
     def _number(self, argument: Argument, operator: Operator) -> float:
         if argument.kind == "window":
-            needy = operator.unit == "ratio" or operator.name in FITTED
+            needy = operator.unit == "ratio" or operator.name in LINE_FIT_OPERATORS
             enough = [window for window in self.grammar.windows if window >= 5] if needy else []
             return float(self.pick(enough or self.grammar.windows))
         choices = {"q": (0.1, 0.25, 0.75, 0.9), "n": (3.0, 5.0, 10.0), "limit": (2.0, 3.0), "high": (0.5, 1.0, 2.0)}
         return self.pick(choices.get(argument.name, (1.0,)))
 
-    def _shares(self, size: int, parts: int) -> list[int]:
+    def _split_size(self, size: int, parts: int) -> list[int]:
         """Split a number of nodes at random among arguments, each at least 1."""
         spare = max(size - parts, 0)
         cuts = sorted(int(self.rng.integers(spare + 1)) for _ in range(parts - 1))
@@ -165,7 +165,7 @@ class _Sampler:
         return [1 + edges[place + 1] - edges[place] for place in range(parts)]
 
 
-def _types(node: Node) -> bool:
+def _is_typed(node: Node) -> bool:
     try:
         unit_of(node)
     except UnitMismatch:

@@ -1,32 +1,32 @@
 """The record of what others asked our tools: one line for every call, chained by hashes, on the disk a moment later.
 
-`CallLog` writes it, `verified` reads it again and says what was changed, `export` hands it on. See `ledger.calls.log`
+`CallLog` writes it, `verify_calls` reads it again and says what was changed, `export_calls` hands it on. See `ledger.calls.log`
 for what a power cut may lose.
 """
 
 from __future__ import annotations
 
-from .call import Outcome, ToolCall, digest_of_arguments
-from .export import Exported, anchors_of, export
+from .call import CallOutcome, ToolCall, digest_of_arguments
+from .export import CallExport, anchors_of, export_calls
 from .log import CallLog
-from .tail import follow, latest
-from .verification import Finding, Verified, verified
+from .tail import follow, read_latest
+from .verification import RecordFinding, Verified, verify_calls
 
-FOLDER = "audit"
+CALLS_FOLDER = "audit"
 """The folder of a workspace in which the record lies."""
 
 __all__ = [
-    "FOLDER",
+    "CALLS_FOLDER",
+    "CallExport",
     "CallLog",
-    "Exported",
-    "Finding",
-    "Outcome",
+    "CallOutcome",
+    "RecordFinding",
     "ToolCall",
     "Verified",
     "anchors_of",
     "digest_of_arguments",
-    "export",
+    "export_calls",
     "follow",
-    "latest",
-    "verified",
+    "read_latest",
+    "verify_calls",
 ]

@@ -12,16 +12,16 @@ from enum import StrEnum
 
 from ..digest import canonical_json
 
-LONGEST_NAME = 100
-LONGEST_WHO = 200
+MAX_NAME_CHARS = 100
+MAX_CALLER_CHARS = 200
 UNSPELLABLE = hashlib.sha256(b"\0arguments that cannot be spelled").hexdigest()
 """Stands for arguments nested too deeply to be written down; such a call is recorded all the same."""
 
-_DIGEST = re.compile(r"(?:[0-9a-f]{64})?")
+_DIGEST_PATTERN = re.compile(r"(?:[0-9a-f]{64})?")
 _spell = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-class Outcome(StrEnum):
+class CallOutcome(StrEnum):
     """What came of a call."""
 
     OK = "ok"
@@ -60,7 +60,7 @@ class ToolCall:
     who: str
     server: str
     tool: str
-    outcome: Outcome
+    outcome: CallOutcome
     code: str = ""
     arguments: str = ""
     as_of: date | None = None
@@ -77,15 +77,15 @@ class ToolCall:
         ValueError
             If a digest is none: what is told in its place may be what must not be kept. Or a duration is NaN.
         """
-        if not (_DIGEST.fullmatch(self.arguments) and _DIGEST.fullmatch(self.result)):
+        if not (_DIGEST_PATTERN.fullmatch(self.arguments) and _DIGEST_PATTERN.fullmatch(self.result)):
             raise ValueError("arguments and result of a tool call are kept as SHA-256 in hex, or not at all")
         return _spell(
             {
-                "who": self.who[:LONGEST_WHO],
-                "server": self.server[:LONGEST_NAME],
-                "tool": self.tool[:LONGEST_NAME],
+                "who": self.who[:MAX_CALLER_CHARS],
+                "server": self.server[:MAX_NAME_CHARS],
+                "tool": self.tool[:MAX_NAME_CHARS],
                 "outcome": self.outcome.value,
-                "code": self.code[:LONGEST_NAME],
+                "code": self.code[:MAX_NAME_CHARS],
                 "arguments": self.arguments,
                 "as_of": self.as_of.isoformat() if self.as_of else None,
                 "rows": None if self.rows is None else int(self.rows),
@@ -105,13 +105,13 @@ def digest_of_arguments(arguments: Mapping[str, object]) -> str:
     try:
         text = canonical_json(arguments)  # type: ignore[arg-type]  # whatever the client sent
     except (TypeError, ValueError):
-        text = _loosely(arguments)
+        text = _encode_loosely(arguments)
     except RecursionError:
         return UNSPELLABLE
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def _loosely(arguments: object) -> str:
+def _encode_loosely(arguments: object) -> str:
     try:
         return json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=repr)
     except (TypeError, ValueError, RecursionError):

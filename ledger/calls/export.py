@@ -15,24 +15,24 @@ from typing import Any, TypeAlias
 from ..database.refusals import explained
 from ..errors import CallsDamaged, LedgerError
 from ..files.given_file import read_given_text
-from ..files.objects import FOR_ALL, write_json
-from .chain import CALL, Line, read
-from .heads import FORMAT, Head, segments
+from ..files.objects import PUBLIC_FILE_MODE, write_json
+from .chain import KIND_CALL, ChainedLine, read_line
+from .heads import CALLS_FORMAT, Head, segments
 from .segment import lines_of
 from .tail import Row, row_of
-from .verification import Verified, verified
+from .verification import Verified, verify_calls
 
-COLUMNS = (
+CALL_COLUMNS = (
     "segment", "sequence", "time", "who", "server", "tool", "outcome", "code", "arguments", "as_of", "rows", "bytes",
     "result", "duration_ms", "previous", "hash",
 )  # fmt: skip
-GROUP = 50_000
+PARQUET_GROUP_ROWS = 50_000
 """Rows of a row group of Parquet: what is in memory at once."""
 Heads: TypeAlias = Mapping[str, Head]
 
 
 @dataclass(frozen=True)
-class Exported:
+class CallExport:
     """What was written, and what the reading of the record found."""
 
     file: Path
@@ -40,7 +40,7 @@ class Exported:
     reading: Verified
 
 
-def export(folder: Path, file: Path, *, by: str, now: datetime) -> Exported:
+def export_calls(folder: Path, file: Path, *, by: str, now: datetime) -> CallExport:
     """Write all calls into a file, and beside it a summary: who stands for it, when, and every segment's head.
 
     The ending of the file's name says how: `.jsonl` has the lines as they are, so that anybody can check the chain,
@@ -50,18 +50,18 @@ def export(folder: Path, file: Path, *, by: str, now: datetime) -> Exported:
         raise LedgerError(
             "The ending of the file says what is written.", field="FILE", got=file.name, allowed=list(_WRITERS)
         )
-    reading = verified(folder)
+    reading = verify_calls(folder)
     with explained(file):
         _WRITERS[file.suffix](folder, reading.heads, file)
         with file.open("rb") as written:
             content = hashlib.file_digest(written, "sha256").hexdigest()
         summary = file.with_name(f"{file.name}.summary.json")
         body = {
-            "format": FORMAT, "file": file.name, "sha256": content, "by": by, "time": now.astimezone(UTC).isoformat(),
+            "format": CALLS_FORMAT, "file": file.name, "sha256": content, "by": by, "time": now.astimezone(UTC).isoformat(),
             "heads": [asdict(reading.heads[name]) for name in sorted(reading.heads)], **reading.record(),
         }  # fmt: skip
-        write_json(summary, body, mode=FOR_ALL)
-    return Exported(file, summary, reading)
+        write_json(summary, body, mode=PUBLIC_FILE_MODE)
+    return CallExport(file, summary, reading)
 
 
 def anchors_of(summary: Path) -> list[Head]:
@@ -84,12 +84,12 @@ def anchors_of(summary: Path) -> list[Head]:
         ) from None  # fmt: skip
 
 
-def _lines(folder: Path, heads: Heads) -> Iterator[tuple[str, bytes, Line | None]]:
+def _lines(folder: Path, heads: Heads) -> Iterator[tuple[str, bytes, ChainedLine | None]]:
     """Yield the lines of all segments up to their heads: those that were added since the reading are left out."""
     for path in segments(folder):
         head = heads.get(path.name)
         for raw in lines_of(path):
-            line = read(raw.removesuffix(b"\n"))
+            line = read_line(raw.removesuffix(b"\n"))
             if not raw.endswith(b"\n") or (line and head and line.link.sequence > head.sequence):
                 break
             yield path.name, raw, line
@@ -98,36 +98,36 @@ def _lines(folder: Path, heads: Heads) -> Iterator[tuple[str, bytes, Line | None
 def _rows(folder: Path, heads: Heads) -> Iterator[Row]:
     """Yield every call that can be read, segment by segment, in the order of their numbers."""
     for name, _, line in _lines(folder, heads):
-        if line is not None and line.kind == CALL:
+        if line is not None and line.kind == KIND_CALL:
             yield row_of(name, line)
 
 
-def _as_lines(folder: Path, heads: Heads, file: Path) -> None:
+def _write_lines(folder: Path, heads: Heads, file: Path) -> None:
     with file.open("wb") as out:
         out.writelines(raw for _, raw, _ in _lines(folder, heads))
 
 
-def _as_csv(folder: Path, heads: Heads, file: Path) -> None:
+def _write_csv(folder: Path, heads: Heads, file: Path) -> None:
     with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
-        table = csv.DictWriter(out, COLUMNS)
+        table = csv.DictWriter(out, CALL_COLUMNS)
         table.writeheader()
-        table.writerows({key: _harmless(value) for key, value in row.items()} for row in _rows(folder, heads))
+        table.writerows({key: _escape_formula(value) for key, value in row.items()} for row in _rows(folder, heads))
 
 
-def _harmless(value: Any) -> Any:
+def _escape_formula(value: Any) -> Any:
     """Return a cell that no spreadsheet takes for a formula: names come from whoever called."""
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
-def _as_parquet(folder: Path, heads: Heads, file: Path) -> None:
+def _write_parquet(folder: Path, heads: Heads, file: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
     kinds = {"sequence": pa.int64(), "rows": pa.int64(), "bytes": pa.int64(), "duration_ms": pa.float64()}
-    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in CALL_COLUMNS])
     every = _rows(folder, heads)
     with parquet.ParquetWriter(file, schema) as out:
-        while group := list(islice(every, GROUP)):
+        while group := list(islice(every, PARQUET_GROUP_ROWS)):
             out.write_table(pa.Table.from_pylist([_utf8(row) for row in group], schema))
 
 
@@ -139,4 +139,4 @@ def _utf8(row: Row) -> Row:
     }
 
 
-_WRITERS = {".jsonl": _as_lines, ".csv": _as_csv, ".parquet": _as_parquet}
+_WRITERS = {".jsonl": _write_lines, ".csv": _write_csv, ".parquet": _write_parquet}

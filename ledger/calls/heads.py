@@ -15,16 +15,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..database.locks import turn
+from ..database.locks import wait_for_lock
 from ..digest import digest
 from ..errors import CallsDamaged
 from ..files.objects import read_json, write_json
 from ..files.private import make_folder
-from .chain import BEGUN, Link, written
-from .segment import SUFFIX, Segment, mend
+from .chain import KIND_BEGUN, ChainLink, written
+from .segment import SEGMENT_SUFFIX, CallSegment, mend
 
-FORMAT = 1
-HEADS, LOCK = "heads.json", "heads.lock"
+CALLS_FORMAT = 1
+HEADS_FILE, HEADS_LOCK = "heads.json", "heads.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Head:
 Heads = dict[str, Head]
 
 
-def begin(folder: Path, time: str, process: int) -> tuple[Segment, Link]:
+def begin_segment(folder: Path, time: str, process: int) -> tuple[CallSegment, ChainLink]:
     """Begin this process's segment, anchoring those before it, and return it with its first link.
 
     Raises
@@ -50,36 +50,41 @@ def begin(folder: Path, time: str, process: int) -> tuple[Segment, Link]:
         If the head file is gone or changed while segments are there.
     """
     make_folder(folder)
-    with changing(folder) as heads:
-        anchors = [each for name, head in heads.items() for each in _settled(folder / name, head)]
-        name = _free(folder, f"calls-{_compact(time)}-{process}")
-        told = {"format": FORMAT, "segment": name, "process": process, "before": [asdict(each) for each in anchors]}
-        raw, link = written(BEGUN, Link(-1, ""), time, json.dumps(told)[1:-1])
+    with update_heads(folder) as heads:
+        anchors = [each for name, head in heads.items() for each in _settle_head(folder / name, head)]
+        name = _find_free_name(folder, f"calls-{_compact(time)}-{process}")
+        told = {
+            "format": CALLS_FORMAT,
+            "segment": name,
+            "process": process,
+            "before": [asdict(each) for each in anchors],
+        }
+        raw, link = written(KIND_BEGUN, ChainLink(-1, ""), time, json.dumps(told)[1:-1])
         heads.clear()
         ended = {each.segment for each in anchors if each.final}
         heads.update({each.segment: each for each in anchors if each.segment not in ended})
-        write(folder, heads | {name: Head(name, 0, link.hash, written=False)})
-        segment = Segment.create(folder / name)
+        write_heads(folder, heads | {name: Head(name, 0, link.hash, written=False)})
+        segment = CallSegment.create(folder / name)
         segment.add(raw)
         heads[name] = Head(name, 0, link.hash)
     return segment, link
 
 
 @contextmanager
-def changing(folder: Path) -> Iterator[Heads]:
+def update_heads(folder: Path) -> Iterator[Heads]:
     """Yield the heads to be changed, one process at a time, and write them; not where something is raised."""
-    with turn(folder / LOCK):
+    with wait_for_lock(folder / HEADS_LOCK):
         heads = read_heads(folder)
         yield heads
-        write(folder, heads)
+        write_heads(folder, heads)
 
 
-def surveyed(folder: Path) -> tuple[Heads | None, list[Path]]:
+def survey_heads(folder: Path) -> tuple[Heads | None, list[Path]]:
     """Return heads and segments of one moment; None for a head file that is gone or changed.
 
     Where this process may not write, as in a copy on a read-only disk, nobody is asked to wait.
     """
-    with turn(folder / LOCK) if os.access(folder, os.W_OK) else nullcontext():
+    with wait_for_lock(folder / HEADS_LOCK) if os.access(folder, os.W_OK) else nullcontext():
         try:
             heads: Heads | None = read_heads(folder)
         except CallsDamaged:
@@ -89,43 +94,43 @@ def surveyed(folder: Path) -> tuple[Heads | None, list[Path]]:
 
 def segments(folder: Path) -> list[Path]:
     """Return the files of the segments, the oldest first."""
-    return sorted(folder.glob(f"calls-*{SUFFIX}"), key=lambda path: path.stem)
+    return sorted(folder.glob(f"calls-*{SEGMENT_SUFFIX}"), key=lambda path: path.stem)
 
 
 def read_heads(folder: Path) -> Heads:
     """Return what the head file says; nothing where nothing was begun."""
-    path = folder / HEADS
+    path = folder / HEADS_FILE
     if not path.exists():
         if segments(folder):
-            raise _damaged(path, "is gone")
+            raise _heads_error(path, "is gone")
         return {}
     try:
         body = read_json(path)
         if body["hash"] != digest(body["heads"]):
             raise ValueError
-        return heads_from(body["heads"])
+        return decode_heads(body["heads"])
     except (ValueError, KeyError, TypeError):
-        raise _damaged(path, "was changed") from None
+        raise _heads_error(path, "was changed") from None
 
 
-def write(folder: Path, heads: Heads) -> None:
+def write_heads(folder: Path, heads: Heads) -> None:
     """Write the head file, whole or not at all."""
-    body = recorded(heads)
-    write_json(folder / HEADS, {"format": FORMAT, "heads": body, "hash": digest(body)})
+    body = encode_heads(heads)
+    write_json(folder / HEADS_FILE, {"format": CALLS_FORMAT, "heads": body, "hash": digest(body)})
 
 
-def recorded(heads: Heads) -> list[dict[str, Any]]:
+def encode_heads(heads: Heads) -> list[dict[str, Any]]:
     """Return heads as JSON."""
     return [asdict(heads[name]) for name in sorted(heads)]
 
 
-def heads_from(body: Sequence[Mapping[str, Any]]) -> Heads:
-    """Return the heads that `recorded` wrote."""
+def decode_heads(body: Sequence[Mapping[str, Any]]) -> Heads:
+    """Return the heads that `encode_heads` wrote."""
     found = [Head(**each) for each in body]
     return {head.segment: head for head in found}
 
 
-def _settled(path: Path, head: Head) -> list[Head]:
+def _settle_head(path: Path, head: Head) -> list[Head]:
     """Return what a new segment shall say of one before it, which is mended where its process is dead.
 
     Where lines came after the head, both are said: the head was there before anybody could change those lines.
@@ -151,16 +156,16 @@ def _compact(time: str) -> str:
     return time.replace("-", "").replace(":", "").replace("+0000", "Z")
 
 
-def _free(folder: Path, stem: str) -> str:
+def _find_free_name(folder: Path, stem: str) -> str:
     """Return a name that no file has: processes in containers share numbers, and clocks of tests stand still."""
-    number, name = 1, stem + SUFFIX
+    number, name = 1, stem + SEGMENT_SUFFIX
     while (folder / name).exists():
         number += 1
-        name = f"{stem}-{number}{SUFFIX}"
+        name = f"{stem}-{number}{SEGMENT_SUFFIX}"
     return name
 
 
-def _damaged(path: Path, what: str) -> CallsDamaged:
+def _heads_error(path: Path, what: str) -> CallsDamaged:
     return CallsDamaged(
         f"the head file {path} {what}", field="audit",
         hint="See what else is wrong: alphaloom audit verify. To go on, move the folder aside and keep it.",

@@ -19,11 +19,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ..database.refusals import explained, refusal
+from ..database.refusals import explained, workspace_error
 from ..errors import CallsUnwritable, LedgerError
 from .call import ToolCall
-from .chain import CALL, ENDED, Link, written
-from .heads import Head, begin, changing
+from .chain import KIND_CALL, KIND_ENDED, ChainLink, written
+from .heads import Head, begin_segment, update_heads
 
 GATHER_SECONDS = 0.01
 """How long the first line that waits waits for others."""
@@ -33,11 +33,11 @@ RETRY_SECONDS = 0.5
 HEAD_SECONDS = 1.0
 """How old the head file may be while lines are written."""
 
-Waiting = tuple[datetime, str]
+WaitingLine = tuple[datetime, str]
 """The time of a line and the call as it will stand there."""
 
 
-def stamp(time: datetime) -> str:
+def format_time(time: datetime) -> str:
     """Return a moment as a line has it: UTC, to the microsecond."""
     return time.astimezone(UTC).isoformat(timespec="microseconds")
 
@@ -50,11 +50,11 @@ class CallLog:
 
     def __init__(self, folder: Path, clock: Callable[[], datetime]) -> None:
         self._folder, self._clock, self._process = folder, clock, os.getpid()
-        self._segment, self._link = begin(folder, stamp(clock()), self._process)
+        self._segment, self._link = begin_segment(folder, format_time(clock()), self._process)
         self._head, self._head_at = self._link, clocks.monotonic()
         self._lock = threading.Lock()
         self._settled = threading.Condition(self._lock)
-        self._waiting: list[Waiting] = []
+        self._waiting: list[WaitingLine] = []
         self._since = 0.0  # when the oldest line that is not on the disk came, of the monotonic clock
         self._appended = self._durable = 0
         self._failure: Exception | None = None
@@ -170,7 +170,7 @@ class CallLog:
             raise self._unwritable(TimeoutError(f"the disk has not answered for {STALL_SECONDS:g} second"))
 
     def _unwritable(self, error: Exception) -> CallsUnwritable:
-        told = refusal(self._folder, error)
+        told = workspace_error(self._folder, error)
         lost = self._appended - self._durable
         return CallsUnwritable(
             f"calls cannot be recorded, so none is answered: {told.message}", field="audit",
@@ -186,9 +186,9 @@ class CallLog:
             self._wake.clear()
             self._closing.wait(GATHER_SECONDS if self._failure is None else RETRY_SECONDS)
             self._commit(ending=False)
-            self._tell_head(final=False)
+            self._write_head(final=False)
         self._commit(ending=True)
-        self._tell_head(final=self._failure is None)
+        self._write_head(final=self._failure is None)
 
     def _commit(self, *, ending: bool) -> None:
         """Write the lines that wait as one, and say so to whoever waits for it; keep them if it fails."""
@@ -199,7 +199,7 @@ class CallLog:
         try:
             lines, link = self._chained(batch)
             if ending:
-                last, link = written(ENDED, link, stamp(self._clock()), f'"calls":{link.sequence}')
+                last, link = written(KIND_ENDED, link, format_time(self._clock()), f'"calls":{link.sequence}')
                 lines += last
             self._segment.add(lines)
         except Exception as error:  # noqa: BLE001 - whatever it is, no call may be answered unrecorded
@@ -208,10 +208,10 @@ class CallLog:
             self._note(None, len(batch))
             self._link = link
 
-    def _chained(self, batch: list[Waiting]) -> tuple[bytes, Link]:
+    def _chained(self, batch: list[WaitingLine]) -> tuple[bytes, ChainLink]:
         link, lines = self._link, []
         for time, body in batch:
-            line, link = written(CALL, link, stamp(time), body)
+            line, link = written(KIND_CALL, link, format_time(time), body)
             lines.append(line)
         return b"".join(lines), link
 
@@ -227,13 +227,13 @@ class CallLog:
                 self._wake.set()  # it is tried again
             self._settled.notify_all()
 
-    def _tell_head(self, *, final: bool) -> None:
+    def _write_head(self, *, final: bool) -> None:
         """Bring the head file up to date, once a second and at the end; a disk that is full is no news here."""
         if not final and (self._head == self._link or clocks.monotonic() - self._head_at < HEAD_SECONDS):
             return
         name = self.path.name
         try:
-            with explained(self._folder), changing(self._folder) as heads:
+            with explained(self._folder), update_heads(self._folder) as heads:
                 heads[name] = Head(name, self._link.sequence, self._link.hash, final)
         except LedgerError:
             pass  # a head file that was changed stays as it is, for whoever verifies

@@ -8,18 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..database.locks import seized
-from ..files.objects import settle
+from ..database.locks import try_lock
+from ..files.objects import sync_folder
 from ..files.private import file_mode
-from .chain import Line, read
+from .chain import ChainedLine, read_line
 
-SUFFIX = ".jsonl"
-BLOCK = 1 << 16
+SEGMENT_SUFFIX = ".jsonl"
+READ_BLOCK_BYTES = 1 << 16
 _sync = getattr(os, "fdatasync", os.fsync)
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
-class Segment:
+class CallSegment:
     """An open segment, held by this process until it is closed or dies."""
 
     def __init__(self, path: Path, handle: int) -> None:
@@ -28,14 +28,14 @@ class Segment:
         self._length = 0
 
     @classmethod
-    def create(cls, path: Path) -> Segment:
+    def create(cls, path: Path) -> CallSegment:
         """Make the file of a new segment and hold it; `FileExistsError` if it is there."""
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
         os.chmod(path, file_mode(path.parent))
-        if not seized(handle):  # nobody else knows the name yet
+        if not try_lock(handle):  # nobody else knows the name yet
             os.close(handle)
             raise BlockingIOError(f"{path} is locked")
-        settle(path.parent)
+        sync_folder(path.parent)
         return cls(path, handle)
 
     def add(self, lines: bytes) -> None:
@@ -65,7 +65,7 @@ class Segment:
 class End:
     """The end of a segment's file: its last whole line (None if that is damaged or there is none), and bytes after it."""
 
-    line: Line | None
+    line: ChainedLine | None
     torn: int
 
 
@@ -83,12 +83,12 @@ def lines_of(path: Path) -> Iterator[bytes]:
                 return
 
 
-def backwards(path: Path) -> Iterator[bytes]:
+def read_lines_backwards(path: Path) -> Iterator[bytes]:
     """Yield each line of a file from its end on, without newline; first what stands after the last newline."""
     with path.open("rb") as file:
         place, rest = file.seek(0, os.SEEK_END), b""
         while place:
-            step = min(BLOCK, place)
+            step = min(READ_BLOCK_BYTES, place)
             place -= step
             file.seek(place)
             first, *others = (file.read(step) + rest).split(b"\n")
@@ -99,10 +99,10 @@ def backwards(path: Path) -> Iterator[bytes]:
 
 def end_of(path: Path) -> End:
     """Return how a segment's file ends."""
-    lines = backwards(path)
+    lines = read_lines_backwards(path)
     torn = next(lines)
     last = next(lines, None)
-    return End(read(last) if last is not None else None, len(torn))
+    return End(read_line(last) if last is not None else None, len(torn))
 
 
 def mend(path: Path) -> End | None:
@@ -112,7 +112,7 @@ def mend(path: Path) -> End | None:
     """
     handle = os.open(path, os.O_RDWR | _BINARY)
     try:
-        if not seized(handle):
+        if not try_lock(handle):
             return None
         end = end_of(path)
         if end.torn:

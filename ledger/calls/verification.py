@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from ..digest import digest
-from .chain import BEGUN, CALL, ENDED, Line, Link, read
-from .heads import HEADS, Head, recorded, surveyed
+from .chain import KIND_BEGUN, KIND_CALL, KIND_ENDED, ChainedLine, ChainLink, read_line
+from .heads import HEADS_FILE, Head, encode_heads, survey_heads
 from .segment import lines_of
 
-REMADE = "the record was written anew, or lines were taken back, since it was noted"
-MOST_FINDINGS = 100
+REMADE_MESSAGE = "the record was written anew, or lines were taken back, since it was noted"
+MAX_SEGMENT_FINDINGS = 100
 """Findings told of one segment; more say nothing new."""
 
 
 @dataclass(frozen=True)
-class Finding:
+class RecordFinding:
     """One thing that is not as it was written: changed, removed, inserted or moved, and where."""
 
     kind: str
@@ -45,13 +45,13 @@ class Verified:
     heads: Mapping[str, Head]
     tips: tuple[Head, ...]
     calls: int
-    findings: tuple[Finding, ...]
+    findings: tuple[RecordFinding, ...]
     notes: tuple[str, ...]
 
     @property
     def root(self) -> str:
         """One digest for all of it: the SHA-256 of every segment's head."""
-        return digest(recorded(dict(self.heads)))
+        return digest(encode_heads(dict(self.heads)))
 
     def record(self) -> dict[str, Any]:
         """Return the reading as JSON."""
@@ -62,7 +62,7 @@ class Verified:
         }  # fmt: skip
 
 
-def verified(folder: Path, anchors: Sequence[Head] = (), noted: Collection[str] = ()) -> Verified:
+def verify_calls(folder: Path, anchors: Sequence[Head] = (), noted: Collection[str] = ()) -> Verified:
     """Read every segment of a folder and compare it with its chain, the head file and the later segments.
 
     Parameters
@@ -75,13 +75,17 @@ def verified(folder: Path, anchors: Sequence[Head] = (), noted: Collection[str] 
         Hashes of `tips` that somebody noted elsewhere: each must still be that of a line, and then all before it are as
         they were.
     """
-    heads, paths = surveyed(folder)
-    walks = {path.name: _Walk(path, noted) for path in paths}
+    heads, paths = survey_heads(folder)
+    walks = {path.name: _SegmentWalk(path, noted) for path in paths}
     told = [*anchors, *(heads or {}).values(), *(head for walk in walks.values() for head in walk.anchors or ())]
     wanted: dict[str, list[Head]] = {}
     for head in told:
         wanted.setdefault(head.segment, []).append(head)
-    findings = [] if heads is not None else [Finding("changed", HEADS, None, "the head file is gone or was changed")]
+    findings = (
+        []
+        if heads is not None
+        else [RecordFinding("changed", HEADS_FILE, None, "the head file is gone or was changed")]
+    )
     notes: list[str] = []
     gone = {name for name, said in wanted.items() if name not in walks and any(head.written for head in said)}
     complete = heads is not None and not gone and all(walk.anchors is not None for walk in walks.values())
@@ -90,12 +94,13 @@ def verified(folder: Path, anchors: Sequence[Head] = (), noted: Collection[str] 
             findings += walks[name].walked(wanted.get(name, []), complete=complete)
             notes += walks[name].notes
         elif name in gone:
-            findings.append(Finding("removed", name, None, "the segment is gone; others name it"))
+            findings.append(RecordFinding("removed", name, None, "the segment is gone; others name it"))
         else:
             notes.append(f"{name} was announced and never written: its process died in that moment")
     lost = {*noted}.difference(*(walk.met for walk in walks.values()))
     findings += [
-        Finding("removed", HEADS, None, f"no line has the noted head {each}: {REMADE}") for each in sorted(lost)
+        RecordFinding("removed", HEADS_FILE, None, f"no line has the noted head {each}: {REMADE_MESSAGE}")
+        for each in sorted(lost)
     ]
     ends = {name: walk.head for name, walk in walks.items() if walk.head is not None}
     covered = {head.segment for walk in walks.values() for head in walk.anchors or () if head.final}
@@ -103,7 +108,7 @@ def verified(folder: Path, anchors: Sequence[Head] = (), noted: Collection[str] 
     return Verified(ends, tips, sum(walk.calls for walk in walks.values()), tuple(findings), tuple(notes))
 
 
-class _Walk:
+class _SegmentWalk:
     """One way through one segment."""
 
     def __init__(self, path: Path, noted: Collection[str] = ()) -> None:
@@ -114,19 +119,21 @@ class _Walk:
         self.calls = 0
         self.head: Head | None = None
         self.notes: list[str] = []
-        self._found: list[Finding] = []
+        self._found: list[RecordFinding] = []
         self._seen: dict[int, str] = {}
-        self._at: Link | None = Link(-1, "")  # None after a line that cannot be read: what follows cannot be compared
+        self._at: ChainLink | None = ChainLink(
+            -1, ""
+        )  # None after a line that cannot be read: what follows cannot be compared
         self._ended = False
 
-    def walked(self, anchors: Sequence[Head], *, complete: bool) -> list[Finding]:
+    def walked(self, anchors: Sequence[Head], *, complete: bool) -> list[RecordFinding]:
         """Return what is wrong with the segment; where all that names segments is there, one that nobody names is."""
         wanted = {head.sequence for head in anchors}
         for number, raw in enumerate(lines_of(self.path), start=1):
             if not raw.endswith(b"\n"):
-                self._torn(number, raw)
+                self._note_torn(number, raw)
                 break
-            line = read(raw[:-1])
+            line = read_line(raw[:-1])
             if line is None:
                 self._find("changed", number, "the line is not what was written")
                 self._at = None
@@ -140,9 +147,9 @@ class _Walk:
             self._find("changed", None, "no line of the segment can be read")
         elif not self._ended:
             self.notes.append(f"{self.name} was not closed: its process is at work or was killed")
-        return self._found[:MOST_FINDINGS]
+        return self._found[:MAX_SEGMENT_FINDINGS]
 
-    def _follow(self, number: int, line: Line, wanted: set[int]) -> None:
+    def _follow(self, number: int, line: ChainedLine, wanted: set[int]) -> None:
         """Compare a line with the one before it."""
         at = self._at
         if at is not None:
@@ -150,15 +157,15 @@ class _Walk:
                 self._find(kind, number, message)
         if self._ended:
             self._find("inserted", number, "the line stands after the end of the segment")
-        if line.kind == BEGUN and line.record.get("segment") != self.name:
+        if line.kind == KIND_BEGUN and line.record.get("segment") != self.name:
             self._find("moved", number, f"it was begun under another name: {line.record.get('segment')}")
         if line.link.hash in self._noted:
             self.met.add(line.link.hash)
         self._time(number, str(line.record.get("time", "")))
         if line.link.sequence in wanted:
             self._seen[line.link.sequence] = line.link.hash
-        self._ended = line.kind == ENDED
-        self.calls += line.kind == CALL
+        self._ended = line.kind == KIND_ENDED
+        self.calls += line.kind == KIND_CALL
         self._at = line.link
         self.head = Head(self.name, line.link.sequence, line.link.hash, self._ended)
 
@@ -170,9 +177,9 @@ class _Walk:
             )
         self._latest = max(self._latest, time)
 
-    def _torn(self, number: int, raw: bytes) -> None:
+    def _note_torn(self, number: int, raw: bytes) -> None:
         """Take what no newline ends for a line that was cut short, unless it is whole but for what should be a newline."""
-        if self._ended or read(raw[:-1]):
+        if self._ended or read_line(raw[:-1]):
             self._find("changed", number, "no newline ends the line")
         else:
             self.notes.append(f"{self.name}: a last line of {len(raw)} bytes was cut short, or is being written")
@@ -190,10 +197,10 @@ class _Walk:
             self._find("inserted", None, f"{last - head.sequence} lines were added after it ended")
 
     def _find(self, kind: str, line: int | None, message: str) -> None:
-        self._found.append(Finding(kind, self.name, line, message))
+        self._found.append(RecordFinding(kind, self.name, line, message))
 
 
-def _breaks(at: Link, line: Line) -> Iterator[tuple[str, str]]:
+def _breaks(at: ChainLink, line: ChainedLine) -> Iterator[tuple[str, str]]:
     """Yield why a line cannot stand after another."""
     sequence, expected = line.link.sequence, at.sequence + 1
     if sequence > expected:
@@ -203,14 +210,14 @@ def _breaks(at: Link, line: Line) -> Iterator[tuple[str, str]]:
         yield "moved", f"number {sequence} stands after number {at.sequence}: it was moved here or inserted"
     elif line.previous != at.hash:
         yield "changed", f"number {sequence} does not follow from the line before it, which was exchanged"
-    if (line.kind == BEGUN) != (sequence == 0):
+    if (line.kind == KIND_BEGUN) != (sequence == 0):
         yield "inserted", f"number {sequence} cannot be a line of this kind"
 
 
 def _anchors(path: Path) -> tuple[Head, ...] | None:
     """Return what a segment's first line says of those before it; None if it cannot be read."""
     first = next(lines_of(path), b"")
-    line = read(first.removesuffix(b"\n"))
+    line = read_line(first.removesuffix(b"\n"))
     try:
         return tuple(Head(**each) for each in line.record["before"]) if line else None
     except (KeyError, TypeError):

@@ -11,13 +11,13 @@ from pathlib import Path
 from ..errors import WorkspaceError
 from ..files.objects import Bodies, Objects, StoredObjects, read_json, write_json
 from ..files.private import make_file, make_folder
-from ..postgres.address import checked
-from ..postgres.link import Link
-from ..postgres.server import Server
+from ..postgres.address import check_address
+from ..postgres.link import PostgresLink
+from ..postgres.server import PostgresServer
 from .protocol import Database
 from .sqlite import SqliteDatabase
 
-FILE, NAMED = "ledger.sqlite", "ledger.json"
+LEDGER_FILE, ADDRESS_FILE = "ledger.sqlite", "ledger.json"
 """The record itself, or the file that says which database holds it."""
 
 
@@ -25,9 +25,9 @@ CHECKPOINTS = "checkpoints.sqlite"
 """File of a run's folder: the state of its graph."""
 
 
-def begun(workspace: Path) -> bool:
+def has_record(workspace: Path) -> bool:
     """Tell whether a folder is a workspace that has a record."""
-    return any((workspace / name).is_file() for name in (FILE, NAMED))
+    return any((workspace / name).is_file() for name in (LEDGER_FILE, ADDRESS_FILE))
 
 
 @dataclass(frozen=True)
@@ -48,29 +48,29 @@ class Home:
         WorkspaceError
             If the record is elsewhere already.
         """
-        named = workspace / NAMED
+        named = workspace / ADDRESS_FILE
         held = _address(named) if named.is_file() else ""
         if not address:
             return cls(workspace, held)
-        if (workspace / FILE).is_file() or (held and held != checked(address)):
-            where = held or str(workspace / FILE)
+        if (workspace / LEDGER_FILE).is_file() or (held and held != check_address(address)):
+            where = held or str(workspace / LEDGER_FILE)
             raise WorkspaceError(
-                f"this workspace keeps its record at {where}", field="--ledger", got=checked(address),
+                f"this workspace keeps its record at {where}", field="--ledger", got=check_address(address),
                 hint=f"Leave --ledger out, name a new workspace with --workspace, or, if the database has moved, write its address into {named}.",
             )  # fmt: skip
-        return cls(workspace, checked(address))
+        return cls(workspace, check_address(address))
 
     def opened(self) -> tuple[Database, Bodies]:
         """Open the record, making it if it is not there."""
         if not self.address:
             make_folder(self.workspace / "objects")
-            make_file(self.workspace / FILE)
-            return SqliteDatabase(self.workspace / FILE, self.refuse_lost), Objects(self.workspace / "objects")
+            make_file(self.workspace / LEDGER_FILE)
+            return SqliteDatabase(self.workspace / LEDGER_FILE, self.refuse_lost), Objects(self.workspace / "objects")
         from ..postgres.connection import PostgresDatabase
 
-        database = PostgresDatabase(Server(self.address), self.refuse_lost)
-        if not (self.workspace / NAMED).is_file():
-            write_json(self.workspace / NAMED, {"address": self.address})
+        database = PostgresDatabase(PostgresServer(self.address), self.refuse_lost)
+        if not (self.workspace / ADDRESS_FILE).is_file():
+            write_json(self.workspace / ADDRESS_FILE, {"address": self.address})
         return database, StoredObjects(database)
 
     def refuse_lost(self) -> None:
@@ -84,23 +84,23 @@ class Home:
         runs = self.workspace / "runs"
         found = sorted(each.name for each in runs.iterdir() if each.is_dir()) if runs.is_dir() else []
         if found:
-            raise lost(self.workspace, self.address or self.workspace / FILE, found)
+            raise lost_record_error(self.workspace, self.address or self.workspace / LEDGER_FILE, found)
 
     def server_version(self) -> str:
         """Ask the server of the database what it is; `LedgerError` if it does not answer."""
-        with closing(Link(Server(self.address))) as link:
+        with closing(PostgresLink(PostgresServer(self.address))) as link:
             return f"PostgreSQL {link.connection.info.server_version // 10_000} answers"
 
-    def checkpoints(self, folder: Path) -> Path | Callable[[], Link]:
+    def checkpoints(self, folder: Path) -> Path | Callable[[], PostgresLink]:
         """Return where the graph of the run with this folder keeps its state: a file, or what opens a link to the server."""
         if self.address:
-            return partial(Link, Server(self.address))
+            return partial(PostgresLink, PostgresServer(self.address))
         make_folder(folder)
         make_file(folder / CHECKPOINTS)
         return folder / CHECKPOINTS
 
 
-def lost(workspace: Path, record: Path | str, runs: Sequence[str]) -> WorkspaceError:
+def lost_record_error(workspace: Path, record: Path | str, runs: Sequence[str]) -> WorkspaceError:
     """Return the error for a workspace with runs whose record is gone."""
     many = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     return WorkspaceError(
@@ -113,7 +113,7 @@ def lost(workspace: Path, record: Path | str, runs: Sequence[str]) -> WorkspaceE
 def _address(named: Path) -> str:
     """Read the address that a workspace keeps, which a person may have changed."""
     try:
-        return checked(str(read_json(named)["address"]))
+        return check_address(str(read_json(named)["address"]))
     except (ValueError, KeyError, TypeError):
         raise WorkspaceError(
             f"{named} does not say where the ledger is", field="workspace", allowed='{"address": "postgresql://..."}'

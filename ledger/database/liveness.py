@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from .locks import held, holder
+from .locks import hold_lock, holder
 from .protocol import Database
 
 
@@ -23,8 +23,8 @@ class Presence:
         """The name of this process's sign, which stands from the first time that it is asked for."""
         if not self._name:
             name = uuid4().hex
-            self._signs.enter_context(held(self._path(name), name))
-            self._signs.enter_context(self._database.held(_said(name)))
+            self._signs.enter_context(hold_lock(self._path(name), name))
+            self._signs.enter_context(self._database.held(_lock_name(name)))
             self._name = name
         return self._name
 
@@ -35,7 +35,7 @@ class Presence:
     def absent(self, name: str) -> bool:
         """Tell whether nobody shows a sign of this name, and clear away what a killed process left of it."""
         path = self._path(name)
-        if holder(path) is not None or self._database.holder(_said(name)) is not None:
+        if holder(path) is not None or self._database.holder(_lock_name(name)) is not None:
             return False
         with suppress(OSError):
             path.unlink(missing_ok=True)
@@ -53,5 +53,5 @@ class Presence:
         return self._folder / f"{name}.lock"
 
 
-def _said(name: str) -> str:
+def _lock_name(name: str) -> str:
     return f"caller {name}"

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from ..errors import RunLocked
 from ..files.private import make_file, make_folder
-from .refusals import explained, refusal
+from .refusals import explained, workspace_error
 
-LOOKS, LOOK_SECONDS = 3, 0.02
-PAUSE_SECONDS = 0.003
-TOLD_SECONDS = 10.0
-SHORTEST_SECONDS, LONGEST_SECONDS = 0.025, 1.0
+CLAIM_ATTEMPTS, CLAIM_PAUSE_SECONDS = 3, 0.02
+LOCK_PAUSE_SECONDS = 0.003
+NOTICE_SECONDS = 10.0
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.025, 1.0
 """Between looks at another process: each look reads the ledger, which the other one also needs."""
 
 if sys.platform == "win32":
@@ -36,7 +36,7 @@ else:
 
 
 @contextmanager
-def held(path: Path, run: str) -> Iterator[None]:
+def hold_lock(path: Path, run: str) -> Iterator[None]:
     """Hold the lock of a run, or refuse with the process that holds it.
 
     Raises
@@ -75,11 +75,11 @@ class Wait:
         """Say why one waits, if it is time to say so; return how long to pause before the next look."""
         now = self.seconds()
         self._began = self._began if self._looks else now
-        if now - self._told >= TOLD_SECONDS:
+        if now - self._told >= NOTICE_SECONDS:
             self._told = now
             self.tell(f"waiting, {why}" + (f" ({now - self._began:.0f} s so far)" if self._looks else ""))
         self._looks += 1
-        return min(SHORTEST_SECONDS * float(2 ** min(self._looks, 10)), LONGEST_SECONDS)
+        return min(MIN_POLL_SECONDS * float(2 ** min(self._looks, 10)), MAX_POLL_SECONDS)
 
     @property
     def waited(self) -> float:
@@ -88,7 +88,7 @@ class Wait:
 
 
 @contextmanager
-def turn(path: Path, seconds: float = 10.0) -> Iterator[None]:
+def wait_for_lock(path: Path, seconds: float = 10.0) -> Iterator[None]:
     """Wait for a lock that is held for moments only, and hold it.
 
     Raises
@@ -101,16 +101,16 @@ def turn(path: Path, seconds: float = 10.0) -> Iterator[None]:
         handle = os.open(path, os.O_RDWR)
     try:
         end = time.monotonic() + seconds
-        while not seized(handle):
+        while not try_lock(handle):
             if time.monotonic() > end:
-                raise refusal(path, BlockingIOError("locked"))
-            time.sleep(PAUSE_SECONDS)
+                raise workspace_error(path, BlockingIOError("locked"))
+            time.sleep(LOCK_PAUSE_SECONDS)
         yield
     finally:
         os.close(handle)
 
 
-def seized(handle: int) -> bool:
+def try_lock(handle: int) -> bool:
     """Take the lock of an open file if it is free, until the file is closed; tell whether it was."""
     try:
         _seize(handle)
@@ -121,11 +121,11 @@ def seized(handle: int) -> bool:
 
 def _seize_soon(handle: int) -> None:
     """Take a lock; somebody who only looks holds it for no longer than this waits."""
-    for _ in range(LOOKS - 1):
+    for _ in range(CLAIM_ATTEMPTS - 1):
         try:
             return _seize(handle)
         except OSError:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(CLAIM_PAUSE_SECONDS)
     _seize(handle)
 
 

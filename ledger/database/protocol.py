@@ -28,7 +28,7 @@ class Rows(Protocol):
         """Return the rows that are left."""
 
 
-class Session(Protocol):
+class Transaction(Protocol):
     """An open transaction."""
 
     def execute(self, statement: str, values: Sequence[Any] = ..., /) -> Rows:
@@ -38,14 +38,14 @@ class Session(Protocol):
 class Database(Protocol):
     """A store whose writers take turns; what a write returned is on the disk."""
 
-    def write(self, work: Callable[[Session], T]) -> T:
+    def write(self, work: Callable[[Transaction], T]) -> T:
         """Do a piece of work in one transaction: all of it, or nothing.
 
         Nobody else writes meanwhile, and it sees all that was written before. It must come to the same when it is done
         again: a database on another machine may be lost before it has said that the work was kept.
         """
 
-    def read(self, work: Callable[[Session], T]) -> T:
+    def read(self, work: Callable[[Transaction], T]) -> T:
         """Do a piece of work that sees a single state and writes nothing."""
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

@@ -18,20 +18,20 @@ def explained(path: Path) -> Iterator[None]:
     except sqlite3.IntegrityError as error:
         if "FOREIGN KEY" not in str(error):
             raise
-        raise ghost() from error
+        raise unstarted_run_error() from error
     except (sqlite3.DatabaseError, OSError) as error:
-        raise refusal(path, error) from error
+        raise workspace_error(path, error) from error
 
 
-def ghost() -> UnknownRun:
+def unstarted_run_error() -> UnknownRun:
     """Return the error that says that a run must begin before it records anything."""
     return UnknownRun("a record names a run that was never started", hint="Call start_run before recording.")
 
 
-def refusal(path: Path, error: Exception) -> WorkspaceError:
+def workspace_error(path: Path, error: Exception) -> WorkspaceError:
     """Return the error that a person understands."""
     said = str(error).lower()
-    for marks, message, hint in _REFUSALS:
+    for marks, message, hint in _FILE_REFUSALS:
         if any(mark in said for mark in marks):
             told = WorkspaceError(message.format(path=path), field="workspace", hint=hint)
             told.placeless = message.format(path="the workspace")
@@ -42,7 +42,7 @@ def refusal(path: Path, error: Exception) -> WorkspaceError:
 
 
 _ELSEWHERE = "Choose another folder with --workspace."
-_REFUSALS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+_FILE_REFUSALS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("disk is full", "no space left", "quota exceeded", "file too large"),
         "no space is left for {path}; what was recorded before is safe",

@@ -9,16 +9,16 @@ from typing import Any, Generic, TypeVar
 
 from ..digest import canonical_json
 from ..errors import LedgerConflict
-from .protocol import Database, Session
+from .protocol import Database, Transaction
 from .schema import REGISTERS
 
 R = TypeVar("R")
-CHUNK = 256
+ROWS_PER_READ = 256
 """Rows that are read at once."""
 
 
 @dataclass(frozen=True)
-class Entry(Generic[R]):
+class RegisterEntry(Generic[R]):
     """A record with its place in the order of arrival, and the time at which it was written."""
 
     place: int
@@ -47,13 +47,13 @@ class Register(Generic[R]):
         key, body = self._parts(record)
         inserted: list[bool] = []
 
-        def work(session: Session) -> None:
+        def work(session: Transaction) -> None:
             inserted.append(self._put(session, key, body, strict))
 
         self._database.write(work)
         return any(inserted)  # a second time finds what the first had written, when the answer to that was lost
 
-    def put(self, session: Session, record: R, *, strict: bool = False) -> bool:
+    def put(self, session: Transaction, record: R, *, strict: bool = False) -> bool:
         """Add a record inside the caller's transaction; return whether it is new. One that is there stays."""
         return self._put(session, *self._parts(record), strict)
 
@@ -78,34 +78,34 @@ class Register(Generic[R]):
         """Yield a run's records after a place in the order of arrival, each with its own place, some at a time."""
         return ((entry.place, entry.record) for entry in self.entries(after, run))
 
-    def entries(self, after: int, run: str) -> Iterator[Entry[R]]:
+    def entries(self, after: int, run: str) -> Iterator[RegisterEntry[R]]:
         """Yield what `since` yields, each with the time at which it was written."""
         columns = ", ".join(self._key)
         # The order of arrival is the table's own; the index of the run would have all of its rows sorted each time.
         query = (
             f"SELECT seq, at, {columns}, body FROM {self._table} WHERE seq > ? AND run || '' = ? "
-            f"ORDER BY seq LIMIT {CHUNK}"
+            f"ORDER BY seq LIMIT {ROWS_PER_READ}"
         )
         while found := self._database.rows(query, (after, run)):
             for seq, at, *row in found:
-                yield Entry(seq, at, self._read(tuple(row)))
+                yield RegisterEntry(seq, at, self._read(tuple(row)))
             after = found[-1][0]
 
-    def _put(self, session: Session, key: list[str], body: str, strict: bool) -> bool:
+    def _put(self, session: Transaction, key: list[str], body: str, strict: bool) -> bool:
         """Insert a row if its key is free; what lies there already must be the same, if it is strict."""
         inserted = self._insert(session, key, body)
         if not inserted and strict:
             self._compare(session, key, body)
         return inserted
 
-    def _insert(self, session: Session, key: list[str], body: str) -> bool:
+    def _insert(self, session: Transaction, key: list[str], body: str) -> bool:
         """Insert a row if its key is free."""
         columns = ", ".join(self._key)
         marks = ", ".join("?" * (len(key) + 2))
         statement = f"INSERT INTO {self._table} ({columns}, at, body) VALUES ({marks}) ON CONFLICT DO NOTHING"
         return session.execute(statement, (*key, self._now(), body)).rowcount == 1
 
-    def _compare(self, session: Session, key: list[str], body: str) -> None:
+    def _compare(self, session: Transaction, key: list[str], body: str) -> None:
         """Refuse a record that differs from the one under its key."""
         condition = " AND ".join(f"{column} = ?" for column in self._key)
         (stored,) = session.execute(f"SELECT body FROM {self._table} WHERE {condition}", key).fetchone()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-VERSION = 5
+SCHEMA_VERSION = 5
 """2 added what becomes of library factors: `standings`, `sightings`, `watches`; 3 that no row is replaced from outside;
 4 what calls under way hold of a budget: `holds`, `releases`; 5 what data is by content: `fingerprints`.
 
@@ -29,7 +29,7 @@ REGISTERS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Words:
+class ColumnTypes:
     """How a database calls a number that counts its rows, a whole number, and text that is ordered by its bytes."""
 
     serial: str
@@ -37,13 +37,13 @@ class Words:
     text: str
 
 
-_WINDOW = """
+_WINDOW_SQL = """
     dataset   {text} NOT NULL,
     first_day {text} NOT NULL,
     last_day  {text} NOT NULL,
     names     {text} NOT NULL REFERENCES name_lists (digest)"""
 
-_TABLES: dict[str, str] = {
+_TABLE_TEMPLATES: dict[str, str] = {
     "runs": "seq {serial}, id {text} NOT NULL UNIQUE, at {text} NOT NULL, body {text} NOT NULL",
     "statuses": """
     seq    {serial},
@@ -57,7 +57,7 @@ _TABLES: dict[str, str] = {
     prior   {{integer}} NOT NULL CHECK (prior >= 0),
     run     {{text}} NOT NULL REFERENCES runs (id),
     subject {{text}} NOT NULL,
-    question {{text}} NOT NULL,{_WINDOW},
+    question {{text}} NOT NULL,{_WINDOW_SQL},
     at      {{text}} NOT NULL,
     UNIQUE (subject, question, dataset, first_day, last_day, names)""",
     "outcomes": """
@@ -67,17 +67,17 @@ _TABLES: dict[str, str] = {
     "openings": f"""
     id     {{serial}},
     number {{integer}} NOT NULL CHECK (number > 0),
-    run    {{text}} NOT NULL REFERENCES runs (id),{_WINDOW},
+    run    {{text}} NOT NULL REFERENCES runs (id),{_WINDOW_SQL},
     reason {{text}} NOT NULL,
     at     {{text}} NOT NULL,
     UNIQUE (run, dataset, first_day, last_day, names)""",
     "boundaries": f"""
-    id   {{serial}},{_WINDOW},
+    id   {{serial}},{_WINDOW_SQL},
     body {{text}} NOT NULL,
     at   {{text}} NOT NULL""",
     "watches": f"""
     id      {{serial}},
-    subject {{text}} NOT NULL,{_WINDOW},
+    subject {{text}} NOT NULL,{_WINDOW_SQL},
     at      {{text}} NOT NULL,
     body    {{text}} NOT NULL""",
     "fingerprints": """
@@ -105,14 +105,14 @@ _TABLES: dict[str, str] = {
 INDICES = {"calls_by_key": "calls (key)", "calls_by_time": "calls (at)"}
 
 
-_LOOKED_AT = ("dataset", "first_day", "last_day", "names")
-KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
+_WINDOW_KEY = ("dataset", "first_day", "last_day", "names")
+TABLE_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "runs": (("seq",), ("id",)),
     "statuses": (("seq",),),
     "name_lists": (("digest",),),
-    "trials": (("id",), ("subject", "question", *_LOOKED_AT)),
+    "trials": (("id",), ("subject", "question", *_WINDOW_KEY)),
     "outcomes": (("trial",),),
-    "openings": (("id",), ("run", *_LOOKED_AT)),
+    "openings": (("id",), ("run", *_WINDOW_KEY)),
     "boundaries": (("id",),),
     "watches": (("id",),),
     "fingerprints": (("id",),),
@@ -123,9 +123,9 @@ KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
 """What no two rows of a table share; the first is the key."""
 
 
-def tables(words: Words) -> dict[str, str]:
+def tables(words: ColumnTypes) -> dict[str, str]:
     """Return the columns of every table, in an order in which they can be made."""
-    templates = _TABLES | {name: _register(key) for name, key in REGISTERS.items()}
+    templates = _TABLE_TEMPLATES | {name: _register(key) for name, key in REGISTERS.items()}
     return {name: columns.format(**asdict(words)) for name, columns in templates.items()}
 
 

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import WorkspaceError
-from .protocol import Session, T
-from .refusals import explained, refusal
-from .schema import INDICES, KEYS, VERSION, Words, tables
+from .protocol import T, Transaction
+from .refusals import explained, workspace_error
+from .schema import INDICES, SCHEMA_VERSION, TABLE_KEYS, ColumnTypes, tables
 
-PATIENCE_SECONDS = 30.0
+SQLITE_BUSY_SECONDS = 30.0
 
 
 @contextmanager
-def immediate(connection: sqlite3.Connection) -> Iterator[None]:
+def begin_immediate(connection: sqlite3.Connection) -> Iterator[None]:
     """Hold a database for writing: all of it is done, or nothing, whatever interrupts it."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -46,7 +46,7 @@ class SqliteDatabase:
         self._lock = threading.RLock()
         with self._lock, explained(path):
             self._connection = sqlite3.connect(
-                path, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+                path, timeout=SQLITE_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             try:
                 self._prepare()
@@ -60,20 +60,20 @@ class SqliteDatabase:
         for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
+        if version > SCHEMA_VERSION:
             raise WorkspaceError(
                 f"the ledger {self._path} was written by a newer Alphaloom",
                 got=f"format {version}",
-                allowed=f"format {VERSION}",
+                allowed=f"format {SCHEMA_VERSION}",
                 hint="Upgrade Alphaloom, or choose another folder with --workspace.",
             )
         if version == 0:
             self._before_making()
-        if version < VERSION:
+        if version < SCHEMA_VERSION:
             self.write(self._make)
 
     @staticmethod
-    def _make(session: Session) -> None:
+    def _make(session: Transaction) -> None:
         for statement in statements():
             session.execute(statement)
 
@@ -88,12 +88,12 @@ class SqliteDatabase:
                     raise
                 time.sleep(0.01)
 
-    def write(self, work: Callable[[Session], T]) -> T:
+    def write(self, work: Callable[[Transaction], T]) -> T:
         """Do a piece of work in one immediate transaction."""
-        with self._lock, explained(self._path), immediate(self._connection):
+        with self._lock, explained(self._path), begin_immediate(self._connection):
             return work(self._connection)
 
-    def read(self, work: Callable[[Session], T]) -> T:
+    def read(self, work: Callable[[Transaction], T]) -> T:
         """Do a piece of work that sees a single state."""
         with self._lock, explained(self._path):
             self._connection.execute("BEGIN")
@@ -120,7 +120,7 @@ class SqliteDatabase:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            raise refusal(place, error) from error
+            raise workspace_error(place, error) from error
 
     def close(self) -> None:
         """Close the connection; a second time does nothing."""
@@ -128,15 +128,20 @@ class SqliteDatabase:
             self._connection.close()
 
 
-_WORDS = Words(serial="INTEGER PRIMARY KEY", integer="INTEGER", text="TEXT")
+_SQLITE_TYPES = ColumnTypes(serial="INTEGER PRIMARY KEY", integer="INTEGER", text="TEXT")
 
 
 def statements() -> list[str]:
     """Return what makes an empty store; each statement may be run again."""
-    made = [f"CREATE TABLE IF NOT EXISTS {name} ({columns}) STRICT" for name, columns in tables(_WORDS).items()]
+    made = [f"CREATE TABLE IF NOT EXISTS {name} ({columns}) STRICT" for name, columns in tables(_SQLITE_TYPES).items()]
     made += [f"CREATE INDEX IF NOT EXISTS {name} ON {columns}" for name, columns in INDICES.items()]
-    guards = [_guard(table, deed) for table in KEYS for deed in ("UPDATE", "DELETE")]
-    return [*made, *guards, *(_stays(table) for table in KEYS), f"PRAGMA user_version = {VERSION}"]
+    guards = [_guard(table, deed) for table in TABLE_KEYS for deed in ("UPDATE", "DELETE")]
+    return [
+        *made,
+        *guards,
+        *(_first_row_trigger(table) for table in TABLE_KEYS),
+        f"PRAGMA user_version = {SCHEMA_VERSION}",
+    ]
 
 
 def _guard(table: str, deed: str) -> str:
@@ -147,8 +152,8 @@ def _guard(table: str, deed: str) -> str:
     )
 
 
-def _stays(table: str) -> str:
+def _first_row_trigger(table: str) -> str:
     """Return the trigger that lets the first row under a key stay."""
-    taken = [" AND ".join(f"{column} = NEW.{column}" for column in key) for key in KEYS[table]]
+    taken = [" AND ".join(f"{column} = NEW.{column}" for column in key) for key in TABLE_KEYS[table]]
     held = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE {each})" for each in taken)
     return f"CREATE TRIGGER IF NOT EXISTS {table}_stays BEFORE INSERT ON {table} WHEN {held} BEGIN SELECT RAISE(IGNORE); END"

@@ -13,13 +13,13 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-MOST_BYTES = 64 << 20
+MAX_GIVEN_BYTES = 64 << 20
 """The largest file of settings, formulas, prompts or tokens; prices and news have bounds of their own."""
-_KERNEL = (Path("/proc"), Path("/sys"))
-_KINDS = (
+_KERNEL_FOLDERS = (Path("/proc"), Path("/sys"))
+_SPECIAL_KINDS = (
     (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
 )  # fmt: skip
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class NotRegular(OSError):
@@ -40,7 +40,7 @@ def open_given(path: Path) -> BinaryIO:
         If it cannot be opened; `NotRegular` if it is no regular file. `strerror` says why in words.
     """
     check_given(path)  # opening some devices does something already
-    handle = os.open(path, _FLAGS)  # without waiting, should a pipe have taken its place
+    handle = os.open(path, _OPEN_FLAGS)  # without waiting, should a pipe have taken its place
     try:
         _check(path, os.fstat(handle))
         return os.fdopen(handle, "rb")
@@ -49,7 +49,7 @@ def open_given(path: Path) -> BinaryIO:
         raise
 
 
-def read_given(path: Path, most: int = MOST_BYTES) -> bytes:
+def read_given(path: Path, most: int = MAX_GIVEN_BYTES) -> bytes:
     """Return the bytes of a regular file of at most `most` bytes; raise as `open_given` does."""
     with open_given(path) as file:
         body = file.read(most + 1)
@@ -69,10 +69,10 @@ def check_given(path: Path) -> None:
 
 
 def _check(path: Path, told: os.stat_result) -> None:
-    for is_kind, what in _KINDS:
+    for is_kind, what in _SPECIAL_KINDS:
         if is_kind(told.st_mode):
             raise NotRegular(path, f"it is {what}, not a regular file")
     if stat.S_ISDIR(told.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if any(root in path.resolve().parents for root in _KERNEL):
+    if any(root in path.resolve().parents for root in _KERNEL_FOLDERS):
         raise NotRegular(path, "it is a file of the kernel, not a regular file")

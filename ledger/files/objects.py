@@ -19,7 +19,7 @@ from ..digest import digest
 from ..errors import DamagedObject
 from .private import file_mode, make_folder
 
-FOR_ALL = 0o644
+PUBLIC_FILE_MODE = 0o644
 """Permissions of a file that a person has written for handing it on."""
 
 
@@ -46,7 +46,7 @@ class StoredObjects:
         """Store bytes and return their digest; storing them again does nothing."""
         name = digest(body)
         if not self._database.rows("SELECT 1 FROM objects WHERE digest = ?", (name,)):
-            self._database.write(lambda session: session.execute(_ADD, (name, body)).rowcount)
+            self._database.write(lambda session: session.execute(_ADD_OBJECT, (name, body)).rowcount)
         return name
 
     def where(self, name: str) -> None:
@@ -69,7 +69,7 @@ class StoredObjects:
         return body
 
 
-_ADD = "INSERT INTO objects VALUES (?, ?) ON CONFLICT DO NOTHING"
+_ADD_OBJECT = "INSERT INTO objects VALUES (?, ?) ON CONFLICT DO NOTHING"
 
 
 class Objects:
@@ -91,7 +91,7 @@ class Objects:
         name = digest(body)
         path = self.path(name)
         with explained(self._folder):
-            if not _holds(path, body):
+            if not _has_body(path, body):
                 make_folder(path.parent)
                 write_whole(path, body)
         return name
@@ -131,7 +131,7 @@ def write_whole(path: Path, body: bytes, *, mode: int | None = None) -> None:
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise
-    settle(path.parent)
+    sync_folder(path.parent)
 
 
 def write_json(path: Path, record: Any, *, mode: int | None = None) -> bytes:
@@ -149,7 +149,7 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def settle(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a folder's entries outlive a power cut; Windows has no way to ask for it."""
     if sys.platform != "win32":
         handle = os.open(folder, os.O_RDONLY)
@@ -159,7 +159,7 @@ def settle(folder: Path) -> None:
             os.close(handle)
 
 
-def _holds(path: Path, body: bytes) -> bool:
+def _has_body(path: Path, body: bytes) -> bool:
     """Return whether a file holds exactly these bytes."""
     try:
         return path.stat().st_size == len(body) and path.read_bytes() == body

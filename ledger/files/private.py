@@ -11,7 +11,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-_SHARED = stat.S_ISGID | stat.S_IWGRP
+_SHARED_BITS = stat.S_ISGID | stat.S_IWGRP
 
 
 def make_folder(folder: Path) -> None:
@@ -45,4 +45,4 @@ def file_mode(folder: Path) -> int:
 
 
 def _is_shared(folder: Path) -> bool:
-    return folder.stat().st_mode & _SHARED == _SHARED
+    return folder.stat().st_mode & _SHARED_BITS == _SHARED_BITS

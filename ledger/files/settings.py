@@ -11,8 +11,8 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ..errors import Mistake, SettingsError, shown
-from .yaml_text import Place, Text, dotted, parse_text, read_text
+from ..errors import Mistake, SettingsError, format_value
+from .yaml_text import Place, Text, format_path, parse_text, read_text
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -35,15 +35,15 @@ def read_settings(path: Path | None, model: type[M], overrides: Sequence[str] = 
         With every mistake: its dotted key, line, value, what is allowed, and the nearest key for an unknown one.
     """
     source = str(path) if path is not None else "the settings"
-    return _settled(read_text(path) if path is not None else Text(), model, source, overrides)
+    return _build_settings(read_text(path) if path is not None else Text(), model, source, overrides)
 
 
 def parse_settings(body: str, model: type[M], source: str) -> M:
     """Check settings whose text was read already, as `read_settings` does; `SettingsError` with every mistake."""
-    return _settled(parse_text(body, source), model, source, ())
+    return _build_settings(parse_text(body, source), model, source, ())
 
 
-def _settled(text: Text, model: type[M], source: str, overrides: Sequence[str]) -> M:
+def _build_settings(text: Text, model: type[M], source: str, overrides: Sequence[str]) -> M:
     """Turn a parsed text into settings, or into every reason why not."""
     if text.value is None:
         text.value = {}
@@ -56,11 +56,11 @@ def _settled(text: Text, model: type[M], source: str, overrides: Sequence[str]) 
             mistakes.extend(_override(text, override))
     settings, wrong = (None, []) if text.mistakes else _check(text, model)
     if settings is None:
-        raise refused(source, [*mistakes, *wrong])
+        raise mistakes_error(source, [*mistakes, *wrong])
     return settings
 
 
-def refused(source: str, mistakes: Sequence[Mistake]) -> SettingsError:
+def mistakes_error(source: str, mistakes: Sequence[Mistake]) -> SettingsError:
     """Return the error that lists every mistake, one a line."""
     ordered = sorted(mistakes, key=lambda each: (each.line or 0, each.field))
     count = "one mistake" if len(ordered) == 1 else f"{len(ordered)} mistakes"
@@ -83,18 +83,18 @@ def _check(text: Text, model: type[M]) -> tuple[M | None, list[Mistake]]:
 def _explain(error: ErrorDetails, model: type[BaseModel], text: Text) -> Mistake:
     """Say one of pydantic's errors in a person's words."""
     place: Place = error["loc"]
-    field, line = dotted(place), text.line(place)
+    field, line = format_path(place), text.line(place)
     if error["type"] == "extra_forbidden":
         # The value stays unsaid: a key that does not exist is often a secret in the wrong place.
-        known = _known(model, place[:-1])
-        return Mistake(field, f"there is no such key{_nearest(str(place[-1]), known)}", line, allowed=known)
+        known = _known_keys(model, place[:-1])
+        return Mistake(field, f"there is no such key{_suggest_key(str(place[-1]), known)}", line, allowed=known)
     if error["type"] == "missing":
         return Mistake(field, "this key is missing", line)
     message = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    return Mistake(field, f"{message}, got {shown(error['input'])}", line, error["input"], message)
+    return Mistake(field, f"{message}, got {format_value(error['input'])}", line, error["input"], message)
 
 
-def _nearest(name: str, known: Sequence[str]) -> str:
+def _suggest_key(name: str, known: Sequence[str]) -> str:
     """Name the key that may be meant, or else all there are."""
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     if close:
@@ -102,7 +102,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return f"; allowed: {', '.join(known)}" if known else ""
 
 
-def _known(model: type[BaseModel], place: Place) -> list[str]:
+def _known_keys(model: type[BaseModel], place: Place) -> list[str]:
     """Return the keys of the model at a place, as far as the types tell."""
     found: list[type[BaseModel]] = [model]
     for part in place:
@@ -132,7 +132,7 @@ def _override(text: Text, override: str) -> list[Mistake]:
     key, equals, written = override.partition("=")
     parts = key.strip().split(".")
     if not equals or not all(parts):
-        return [Mistake("--set", f"write key=value, as in budget.evaluations=2000; got {shown(override)}")]
+        return [Mistake("--set", f"write key=value, as in budget.evaluations=2000; got {format_value(override)}")]
     try:
         value = parse_text(written, f"--set {key}")
     except SettingsError as error:
@@ -151,7 +151,7 @@ def _place(text: Text, parts: list[str], value: Any) -> list[Mistake]:
         inner = inner[part]
         if not isinstance(inner, dict):
             upper = ".".join(parts[: depth + 1])
-            return [Mistake(".".join(parts), f"{upper} is {shown(inner)}, it has no keys")]
+            return [Mistake(".".join(parts), f"{upper} is {format_value(inner)}, it has no keys")]
     inner[parts[-1]] = value
     text.lines[tuple(parts)] = None
     return []

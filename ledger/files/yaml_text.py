@@ -15,7 +15,7 @@ from .given_file import read_given_text
 
 Place: TypeAlias = tuple[str | int, ...]
 
-MOST_EXPANDED = 2_000_000
+MAX_EXPANDED_CHARS = 2_000_000
 """Characters that a text with aliases may stand for."""
 NODE_CHARACTERS = 20
 """What a value counts for besides its characters: reading it takes as long as reading so many."""
@@ -95,7 +95,7 @@ def parse_text(body: str, source: str) -> Text:
             _survey(node, (), text, set())
             text.value = {} if text.mistakes else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
-        raise _broken(error, source) from None
+        raise _yaml_error(error, source) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SettingsError(f"{source} is not YAML: {error}", field=source) from None
     finally:
@@ -103,7 +103,7 @@ def parse_text(body: str, source: str) -> Text:
     return text
 
 
-def _broken(error: yaml.MarkedYAMLError, source: str) -> SettingsError:
+def _yaml_error(error: yaml.MarkedYAMLError, source: str) -> SettingsError:
     """Return the error that says where the YAML breaks."""
     mark = error.problem_mark or error.context_mark
     where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -113,14 +113,14 @@ def _broken(error: yaml.MarkedYAMLError, source: str) -> SettingsError:
 
 def _refuse_swelling(node: yaml.Node, source: str) -> None:
     """Refuse a text whose aliases stand for more than is read: ten lines of aliases of aliases can mean a billion values."""
-    if _expanded(node, {}) > max(MOST_EXPANDED, _expanded(node, {}, once=True)):
+    if _expanded_size(node, {}) > max(MAX_EXPANDED_CHARS, _expanded_size(node, {}, once=True)):
         raise SettingsError(
-            f"{source}: with its aliases (*name) written out it holds more than the {MOST_EXPANDED:,} characters that are read",
+            f"{source}: with its aliases (*name) written out it holds more than the {MAX_EXPANDED_CHARS:,} characters that are read",
             field=source, hint="Write the values out, or refer to fewer of them.",
         )  # fmt: skip
 
 
-def _expanded(node: yaml.Node, sizes: dict[int, int], *, once: bool = False) -> int:
+def _expanded_size(node: yaml.Node, sizes: dict[int, int], *, once: bool = False) -> int:
     """Return the size of a node with every alias written out, or with each written once; `sizes` are those known by then."""
     if id(node) in sizes:
         return 0 if once else sizes[id(node)]
@@ -129,7 +129,7 @@ def _expanded(node: yaml.Node, sizes: dict[int, int], *, once: bool = False) -> 
     if isinstance(node, yaml.CollectionNode):
         pairs = isinstance(node, yaml.MappingNode)
         parts = [each for pair in node.value for each in pair] if pairs else node.value
-        total += sum(_expanded(each, sizes, once=once) for each in parts)
+        total += sum(_expanded_size(each, sizes, once=once) for each in parts)
     sizes[id(node)] = total
     return total
 
@@ -170,9 +170,9 @@ def _survey_mapping(node: yaml.MappingNode, place: Place, text: Text, above: set
 
 def _mistake(place: Place, message: str, node: yaml.Node) -> Mistake:
     """Return a mistake at a node."""
-    return Mistake(dotted(place), message, node.start_mark.line + 1)
+    return Mistake(format_path(place), message, node.start_mark.line + 1)
 
 
-def dotted(place: Place) -> str:
+def format_path(place: Place) -> str:
     """Return a place as a person writes it: models.small.tier, folds[2].days."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")

@@ -7,8 +7,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from ..errors import AddressError
 
-FORM = "postgresql://USER@HOST:PORT/DATABASE"
-SECRETS = "Set the environment variable PGPASSWORD, or write a line into ~/.pgpass."
+ADDRESS_FORM = "postgresql://USER@HOST:PORT/DATABASE"
+PASSWORD_HINT = "Set the environment variable PGPASSWORD, or write a line into ~/.pgpass."
 _SCHEMES = ("postgresql", "postgres")
 _OPTIONS = frozenset(
     {
@@ -20,7 +20,7 @@ _OPTIONS = frozenset(
 _HOSTS = re.compile(r"(?:(?:\[[0-9A-Fa-f:.%]+\]|[^\[\]:,@]*)(?::\d*)?(?:,|$))*")
 
 
-def checked(address: str) -> str:
+def check_address(address: str) -> str:
     """Return an address that holds no secret and can be shown and kept.
 
     Raises
@@ -32,13 +32,13 @@ def checked(address: str) -> str:
     user, _, hosts = parts.netloc.rpartition("@")
     options = _options(parts.query)
     if ":" in user or any("password" in name for name in options):
-        raise AddressError("write no password into the address of the ledger", field="--ledger", hint=SECRETS)
+        raise AddressError("write no password into the address of the ledger", field="--ledger", hint=PASSWORD_HINT)
     name = parts.path.removeprefix("/")
     split = "@" in user + name + parts.query or "/" in name or parts.fragment  # as by a sign within a password
     if split or not _HOSTS.fullmatch(hosts):
-        raise _unread()
+        raise _unreadable_error()
     if not name:
-        raise AddressError("the address of the ledger names no database", field="--ledger", allowed=FORM)
+        raise AddressError("the address of the ledger names no database", field="--ledger", allowed=ADDRESS_FORM)
     strange = sorted(set(options) - _OPTIONS)
     if strange:
         raise AddressError(
@@ -48,7 +48,7 @@ def checked(address: str) -> str:
     return address
 
 
-def database(address: str) -> str:
+def database_name(address: str) -> str:
     """Return the name of the database that an address names."""
     return unquote(urlsplit(address).path.removeprefix("/"))
 
@@ -57,9 +57,9 @@ def _split(address: str) -> SplitResult:
     try:
         parts = urlsplit(address)
     except ValueError:
-        raise _unread() from None
+        raise _unreadable_error() from None
     if parts.scheme not in _SCHEMES or f"{parts.scheme}://" != address[: len(parts.scheme) + 3]:
-        raise _unread()
+        raise _unreadable_error()
     return parts
 
 
@@ -67,8 +67,10 @@ def _options(query: str) -> dict[str, str]:
     try:
         return dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
     except ValueError:
-        raise _unread() from None
+        raise _unreadable_error() from None
 
 
-def _unread() -> AddressError:
-    return AddressError("the address of the ledger cannot be read", field="--ledger", allowed=FORM, hint=SECRETS)
+def _unreadable_error() -> AddressError:
+    return AddressError(
+        "the address of the ledger cannot be read", field="--ledger", allowed=ADDRESS_FORM, hint=PASSWORD_HINT
+    )

@@ -15,29 +15,29 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..database.protocol import Rows, Session, T
-from ..database.schema import VERSION
+from ..database.protocol import Rows, T, Transaction
+from ..database.schema import SCHEMA_VERSION
 from ..errors import AddressError, RunLocked, WorkspaceError
-from .link import Link
+from .link import PostgresLink
 from .schema import statements
-from .server import OLDEST, SCHEMA, Server, driver
+from .server import MIN_POSTGRES_VERSION, POSTGRES_SCHEMA, PostgresServer, driver
 
 if TYPE_CHECKING:
     import psycopg
 
-LOCK_SECONDS = 3.0
+LOCK_WAIT_SECONDS = 3.0
 """How long one waits for a lock: the server may take a moment to see that its holder was killed."""
 
 
-def key(name: str) -> int:
+def lock_key(name: str) -> int:
     """Return the number by which the server knows a lock."""
     return int.from_bytes(hashlib.sha256(f"alphaloom {name}".encode()).digest()[:8], "big", signed=True)
 
 
-_BEGIN = f"BEGIN; SELECT pg_advisory_xact_lock({key('write')})"
-_LOOK = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_FORMAT = f"SELECT max(version) FROM {SCHEMA}.formats"
-_STRANGE = f"SELECT to_regclass('{SCHEMA}.formats') IS NOT NULL, EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = '{SCHEMA}')"
+_BEGIN_WRITE = f"BEGIN; SELECT pg_advisory_xact_lock({lock_key('write')})"
+_BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_FORMAT = f"SELECT max(version) FROM {POSTGRES_SCHEMA}.formats"
+_FIND_SCHEMA = f"SELECT to_regclass('{POSTGRES_SCHEMA}.formats') IS NOT NULL, EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = '{POSTGRES_SCHEMA}')"
 _HOLDER = """
 SELECT pid, application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
 WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -51,12 +51,12 @@ class _Transaction:
         self._connection = connection
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows:
-        rows: Rows = self._connection.execute(_spelled(statement), values or None)
+        rows: Rows = self._connection.execute(_translate_marks(statement), values or None)
         return rows
 
 
 @lru_cache(maxsize=256)
-def _spelled(statement: str) -> str:
+def _translate_marks(statement: str) -> str:
     return statement.replace("?", "%s")
 
 
@@ -66,10 +66,10 @@ class PostgresDatabase:
     `before_making` is called before the schema is made, and may refuse it.
     """
 
-    def __init__(self, server: Server, before_making: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, server: PostgresServer, before_making: Callable[[], None] = lambda: None) -> None:
         self._server, self._before_making = server, before_making
         self._held: list[str] = []
-        self._link = Link(server, self._seize_again)
+        self._link = PostgresLink(server, self._seize_again)
         try:
             self._prepare()
         except BaseException:
@@ -78,45 +78,47 @@ class PostgresDatabase:
 
     def _prepare(self) -> None:
         """Refuse what is no place for a ledger, and make the tables if they are not there."""
-        self._suits()
-        ledger, taken = self.rows(_STRANGE)[0]
+        self._check_server()
+        ledger, taken = self.rows(_FIND_SCHEMA)[0]
         if taken and not ledger:
             raise AddressError(
-                f"the schema {SCHEMA} at {self._server.address} is no ledger", field="ledger",
+                f"the schema {POSTGRES_SCHEMA} at {self._server.address} is no ledger", field="ledger",
                 hint="Name a database of its own for the ledger.",
             )  # fmt: skip
         version = self.rows(_FORMAT)[0][0] if ledger else 0
-        if version > VERSION:
+        if version > SCHEMA_VERSION:
             raise WorkspaceError(
                 f"the ledger at {self._server.address} was written by a newer Alphaloom", got=f"format {version}",
-                allowed=f"format {VERSION}", hint="Upgrade Alphaloom, or name another database with --ledger.",
+                allowed=f"format {SCHEMA_VERSION}", hint="Upgrade Alphaloom, or name another database with --ledger.",
             )  # fmt: skip
         if not ledger:
             self._before_making()
-        if version < VERSION:
+        if version < SCHEMA_VERSION:
             self.write(_make)
 
-    def _suits(self) -> None:
+    def _check_server(self) -> None:
         """Refuse a server that is too old, and a database that cannot hold every text."""
         version = self._link.connection.info.server_version // 10_000
         (encoding,) = self.rows("SHOW server_encoding")[0]
-        if version < OLDEST or encoding != "UTF8":
+        if version < MIN_POSTGRES_VERSION or encoding != "UTF8":
             raise AddressError(
                 f"the database at {self._server.address} cannot hold a ledger", field="ledger",
-                got=f"PostgreSQL {version}, encoding {encoding}", allowed=f"PostgreSQL {OLDEST} or later, encoding UTF8",
+                got=f"PostgreSQL {version}, encoding {encoding}", allowed=f"PostgreSQL {MIN_POSTGRES_VERSION} or later, encoding UTF8",
             )  # fmt: skip
 
-    def write(self, work: Callable[[Session], T]) -> T:
+    def write(self, work: Callable[[Transaction], T]) -> T:
         """Do a piece of work in one transaction, after every other writer's; again if the connection is lost."""
-        return self._link.repeated(lambda connection: _transaction(connection, (_BEGIN, "COMMIT"), work))
+        return self._link.repeated(lambda connection: _transaction(connection, (_BEGIN_WRITE, "COMMIT"), work))
 
-    def read(self, work: Callable[[Session], T]) -> T:
+    def read(self, work: Callable[[Transaction], T]) -> T:
         """Do a piece of work that sees a single state."""
-        return self._link.repeated(lambda connection: _transaction(connection, (_LOOK, "ROLLBACK"), work))
+        return self._link.repeated(lambda connection: _transaction(connection, (_BEGIN_READ, "ROLLBACK"), work))
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
-        return self._link.repeated(lambda connection: connection.execute(_spelled(query), values or None).fetchall())
+        return self._link.repeated(
+            lambda connection: connection.execute(_translate_marks(query), values or None).fetchall()
+        )
 
     @contextmanager
     def held(self, name: str) -> Iterator[None]:
@@ -128,11 +130,13 @@ class PostgresDatabase:
         finally:
             self._held.remove(name)
             with suppress(driver().Error):
-                self._link.connection.execute("SELECT pg_advisory_unlock(%s)", (key(name),))
+                self._link.connection.execute("SELECT pg_advisory_unlock(%s)", (lock_key(name),))
 
     def holder(self, name: str) -> str | None:
         """Return the process that holds a name, with its machine; None where nobody does."""
-        holders = self._link.repeated(lambda connection: connection.execute(_HOLDER, (key(name), key(name))).fetchall())
+        holders = self._link.repeated(
+            lambda connection: connection.execute(_HOLDER, (lock_key(name), lock_key(name))).fetchall()
+        )
         return _process(holders[0][1]) if holders else None
 
     def explained(self, place: Path) -> AbstractContextManager[None]:
@@ -150,9 +154,9 @@ class PostgresDatabase:
 
     def _seize(self, connection: psycopg.Connection[Any], name: str) -> None:
         """Take a lock, or refuse with the process that holds it."""
-        until = time.monotonic() + LOCK_SECONDS
-        while not connection.execute("SELECT pg_try_advisory_lock(%s)", (key(name),)).fetchall()[0][0]:
-            holders = connection.execute(_HOLDER, (key(name), key(name))).fetchall()
+        until = time.monotonic() + LOCK_WAIT_SECONDS
+        while not connection.execute("SELECT pg_try_advisory_lock(%s)", (lock_key(name),)).fetchall()[0][0]:
+            holders = connection.execute(_HOLDER, (lock_key(name), lock_key(name))).fetchall()
             process, holder = holders[0] if holders else (0, "another process")
             if holder == self._server.name:  # what is left of the connection that was lost
                 connection.execute("SELECT pg_terminate_backend(%s)", (process,))
@@ -165,11 +169,11 @@ class PostgresDatabase:
 
 
 def _process(name: str) -> str:
-    """Return a process's number and machine from what the server knows it by; see `Server.name`."""
+    """Return a process's number and machine from what the server knows it by; see `PostgresServer.name`."""
     return name.removeprefix("alphaloom ").partition(" #")[0]
 
 
-def _transaction(connection: psycopg.Connection[Any], ends: tuple[str, str], work: Callable[[Session], T]) -> T:
+def _transaction(connection: psycopg.Connection[Any], ends: tuple[str, str], work: Callable[[Transaction], T]) -> T:
     """Do a piece of work between two statements; all of it, or nothing, whatever interrupts it."""
     try:
         connection.execute(ends[0], prepare=False)
@@ -182,6 +186,6 @@ def _transaction(connection: psycopg.Connection[Any], ends: tuple[str, str], wor
     return result
 
 
-def _make(session: Session) -> None:
+def _make(session: Transaction) -> None:
     for statement in statements():
         session.execute(statement)

@@ -14,17 +14,17 @@ from typing import Any
 # Whoever imports this module is about to open a connection; see `Server`.
 from psycopg import Connection, OperationalError  # noqa: TID253
 
-__all__ = ["Watched"]
+__all__ = ["WatchedConnection"]
 
-Waiting = Generator[int, int, Any]
+SocketWait = Generator[int, int, Any]
 
 
-class Watched(Connection[Any]):  # type: ignore[misc]  # it is not installed where types are checked
+class WatchedConnection(Connection[Any]):  # type: ignore[misc]  # it is not installed where types are checked
     """A connection that is closed, as if it had been lost, when the server says nothing for `silence_s` seconds."""
 
     silence_s: float = math.inf
 
-    def wait(self, gen: Waiting, *more: Any, **named: Any) -> Any:
+    def wait(self, gen: SocketWait, *more: Any, **named: Any) -> Any:
         """Do what needs the server.
 
         Raises
@@ -34,7 +34,7 @@ class Watched(Connection[Any]):  # type: ignore[misc]  # it is not installed whe
         """
         return super().wait(self._heard(gen), *more, **named)
 
-    def _heard(self, waiting: Waiting) -> Waiting:
+    def _heard(self, waiting: SocketWait) -> SocketWait:
         """Hand on what the driver says of its socket: that there is something to read or write, or, ten times a second, nothing."""
         try:
             wanted, last = next(waiting), time.monotonic()

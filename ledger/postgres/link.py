@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import WorkspaceError
-from .server import Server, driver
+from .server import PostgresServer, driver
 
 if TYPE_CHECKING:
     import psycopg
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Link:
+class PostgresLink:
     """One connection, shared by threads that take turns; `renewed` is told of each new one before it is used."""
 
-    def __init__(self, server: Server, renewed: Callable[[Any], None] = lambda _: None) -> None:
+    def __init__(self, server: PostgresServer, renewed: Callable[[Any], None] = lambda _: None) -> None:
         self._server, self._renewed = server, renewed
         self._lock, self._over = threading.RLock(), False
         self.connection: psycopg.Connection[Any] = server.connect()

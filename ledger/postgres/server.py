@@ -10,40 +10,42 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...extras import install_hint
-from ..database.refusals import ghost
+from ..database.refusals import unstarted_run_error
 from ..errors import AddressError, LedgerError, ServerError, WorkspaceError
-from .address import SECRETS, database
+from .address import PASSWORD_HINT, database_name
 
 if TYPE_CHECKING:
     import psycopg
 
-PATIENCE_SECONDS = 60.0
+RECONNECT_SECONDS = 60.0
 """How long a campaign waits for a server that went away before it ends; it can be resumed then."""
 SILENCE_SECONDS = 60.0
 """How long a statement may go unanswered before the server counts as gone: twice as long as one waits for a lock."""
-LONGEST_PAUSE = 1.0
-OLDEST = 14
-SCHEMA = "alphaloom"
+MAX_RECONNECT_PAUSE_SECONDS = 1.0
+MIN_POSTGRES_VERSION = 14
+POSTGRES_SCHEMA = "alphaloom"
 
-_SESSION = f"""
-SET search_path = {SCHEMA};
+_SESSION_SQL = f"""
+SET search_path = {POSTGRES_SCHEMA};
 SET lock_timeout = '30s';
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"""
-_LINK = {
+_CONNECT_OPTIONS = {
     "client_encoding": "utf8", "connect_timeout": 5, "keepalives_idle": 30, "keepalives_interval": 10,
     "keepalives_count": 3, "tcp_user_timeout": 30_000,
 }  # fmt: skip
-_OPENED = count(1)
+_CONNECTION_NUMBERS = count(1)
 
 
 @dataclass(frozen=True)
-class Server:
+class PostgresServer:
     """A database's address, without any secret; the password comes from PGPASSWORD or ~/.pgpass, as with psql."""
 
     address: str
-    patience_s: float = PATIENCE_SECONDS
+    patience_s: float = RECONNECT_SECONDS
     silence_s: float = SILENCE_SECONDS
-    name: str = field(default_factory=lambda: f"alphaloom {os.getpid()}@{socket.gethostname()[:24]} #{next(_OPENED)}")
+    name: str = field(
+        default_factory=lambda: f"alphaloom {os.getpid()}@{socket.gethostname()[:24]} #{next(_CONNECTION_NUMBERS)}"
+    )
     """What the server knows this process by."""
 
     def connect(self, *, again: bool = False) -> psycopg.Connection[Any]:
@@ -60,21 +62,23 @@ class Server:
         began, pause = time.monotonic(), 0.05
         while True:
             try:
-                return self._connected()
+                return self._open_once()
             except psycopg.Error as error:
-                passing = _says(error, *_PASSING) or (again and _absent(error))
+                passing = _has_mark(error, *_STARTING_MARKS) or (again and _is_unanswered(error))
                 if not passing or time.monotonic() - began > self.patience_s:
                     self.refuse(error, waited=passing)
             time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, MAX_RECONNECT_PAUSE_SECONDS)
 
-    def _connected(self) -> psycopg.Connection[Any]:
-        from .keepalive import Watched
+    def _open_once(self) -> psycopg.Connection[Any]:
+        from .keepalive import WatchedConnection
 
-        connection = Watched.connect(self.address, autocommit=True, application_name=self.name, **_LINK)
+        connection = WatchedConnection.connect(
+            self.address, autocommit=True, application_name=self.name, **_CONNECT_OPTIONS
+        )
         connection.silence_s = self.silence_s
         try:
-            connection.execute(_SESSION, prepare=False)
+            connection.execute(_SESSION_SQL, prepare=False)
         except BaseException:
             connection.close()
             raise
@@ -95,15 +99,15 @@ class Server:
     def _told(self, error: Exception, waited: bool) -> LedgerError | None:
         psycopg = driver()
         if isinstance(error, psycopg.errors.ForeignKeyViolation):
-            return ghost()
+            return unstarted_run_error()
         if isinstance(error, psycopg.IntegrityError):
             return None
-        for marks, kind, message, hint in _REFUSALS:
-            if _says(error, *marks):
+        for marks, kind, message, hint in _SERVER_REFUSALS:
+            if _has_mark(error, *marks):
                 return self._refusal(kind, message, hint)
         if isinstance(error, psycopg.ProgrammingError):
             return None
-        if _absent(error):
+        if _is_unanswered(error):
             since = f" after {self.patience_s:.0f} seconds" if waited else ""
             return self._refusal(ServerError, "no PostgreSQL server answers at {address}" + since, _START)
         return self._refusal(
@@ -111,7 +115,7 @@ class Server:
         )
 
     def _refusal(self, kind: type[WorkspaceError], message: str, hint: str) -> WorkspaceError:
-        words = {"address": self.address, "name": database(self.address)}
+        words = {"address": self.address, "name": database_name(self.address)}
         told = kind(message.format(**words), field="ledger", hint=hint.format(**words))
         told.placeless = message.format(address="the record's database", name="the database")
         return told
@@ -136,14 +140,14 @@ def driver() -> Any:
     return psycopg
 
 
-def _says(error: Exception, *marks: str) -> bool:
+def _has_mark(error: Exception, *marks: str) -> bool:
     """Tell whether an error has one of these codes, or says one of these words."""
     said = str(error).lower()
     state = getattr(error, "sqlstate", None)
     return any(mark == state or mark in said for mark in marks)
 
 
-def _absent(error: Exception) -> bool:
+def _is_unanswered(error: Exception) -> bool:
     """Tell whether nobody answered: what a server answers has a code, or is FATAL."""
     return getattr(error, "sqlstate", None) in (None, "57P01", "57P02") and "FATAL" not in str(error)
 
@@ -156,7 +160,7 @@ def _line(error: Exception) -> str:
 _START = (
     "Start the server, or mend the address; what was recorded is safe, and a run goes on with: alphaloom resume latest"
 )
-_PASSING = (
+_STARTING_MARKS = (
     "starting up",
     "shutting down",
     "in recovery mode",
@@ -166,12 +170,12 @@ _PASSING = (
     "53300",
 )
 _Refusal = tuple[tuple[str, ...], type[WorkspaceError], str, str]
-_REFUSALS: tuple[_Refusal, ...] = (
+_SERVER_REFUSALS: tuple[_Refusal, ...] = (
     (
         ("password", "authentication failed", "no pg_hba.conf entry", 'role "', "28P01", "28000"),
         AddressError,
         "the server at {address} refuses the user or the password",
-        f"{SECRETS} The user is the one of the address, else PGUSER, else yours.",
+        f"{PASSWORD_HINT} The user is the one of the address, else PGUSER, else yours.",
     ),
     (
         ("permission denied", "42501"),
@@ -198,6 +202,11 @@ _REFUSALS: tuple[_Refusal, ...] = (
         "another process holds {address} for too long",
         "Wait for it or stop it, then try again.",
     ),
-    (_PASSING, ServerError, "the server at {address} is not ready", "Wait until it is, then: alphaloom resume latest"),
+    (
+        _STARTING_MARKS,
+        ServerError,
+        "the server at {address} is not ready",
+        "Wait until it is, then: alphaloom resume latest",
+    ),
 )
 """Marks of the server's errors: their codes, and the words of those that it gives before a code can be read."""

@@ -20,7 +20,7 @@ NAN_SYMBOLS = ("nan", "NaN", "null", "None", "NULL", "-", "N/A", "#N/A")
 ISO_DAY = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(Z|[A-Za-z]{3,}|[-+]\d{2}:?\d{2})?)?"
 )
-NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
+NUMBER_PATTERN = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 PLACEHOLDER = "it is text, not a number: leave the cell empty where a value is missing"
 
 
@@ -81,7 +81,7 @@ def _numbers_of_text(column: pa.ChunkedArray, name: str, audit: Audit) -> NDArra
     try:
         values = np.array(text.cast(pa.float64()).to_numpy(), dtype=np.float64)
     except pa.ArrowInvalid:
-        good = pc.match_substring_regex(text, NUMBER)
+        good = pc.match_substring_regex(text, NUMBER_PATTERN)
         values = np.array(pc.if_else(good, text, None).cast(pa.float64()).to_numpy(), dtype=np.float64)
     bad = np.flatnonzero(filled & ~np.isfinite(values))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SHOWN_PER_KIND, Finding, PanelError
+from ..errors import MAX_SHOWN_PER_KIND, Finding, PanelError
 
 
 @dataclass
@@ -26,17 +26,17 @@ class Audit:
 
     def add_rows(self, column: str, bad: NDArray[np.intp], describe: Callable[[int], str]) -> None:
         """Add one finding for each bad row (0-based in the table); `describe` says what is wrong with it."""
-        shown = bad[:SHOWN_PER_KIND].tolist()
+        shown = bad[:MAX_SHOWN_PER_KIND].tolist()
         self.findings.extend(Finding(int(self.numbers[row]), column, describe(row)) for row in shown)
         self.total += len(bad)
-        if len(bad) > SHOWN_PER_KIND:
+        if len(bad) > MAX_SHOWN_PER_KIND:
             self.findings.append(_others(column, len(bad), int(self.numbers[bad[-1]])))
 
     def add_broken(self, broken: Sequence[Finding]) -> None:
         """Add rows that could not be read at all."""
-        self.findings.extend(broken[:SHOWN_PER_KIND])
+        self.findings.extend(broken[:MAX_SHOWN_PER_KIND])
         self.total += len(broken)
-        if len(broken) > SHOWN_PER_KIND:
+        if len(broken) > MAX_SHOWN_PER_KIND:
             self.findings.append(_others("", len(broken), broken[-1].row))
 
     def refuse(self, name: str) -> None:
@@ -53,5 +53,5 @@ class Audit:
 
 def _others(column: str, count: int, last: int) -> Finding:
     """Return the finding that stands for those not listed."""
-    more = count - SHOWN_PER_KIND
+    more = count - MAX_SHOWN_PER_KIND
     return Finding(0, column, f"and {more:,} more rows like these, the last is row {last}")

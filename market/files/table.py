@@ -14,12 +14,12 @@ import pyarrow.parquet as pa_parquet
 from numpy.typing import NDArray
 
 from ...ledger.files.given_file import check_given
-from ..errors import Finding, refuse_missing, unusable
+from ..errors import Finding, refuse_missing, unusable_error
 
 ROW_NUMBERS = re.compile(r"__index_level_\d+__")
 """Columns in which pandas stores an unnamed index: where a row stood, which is no fact of the market."""
-SUFFIXES = (".parquet", ".csv")
-OTHER_NAMES = {
+TABLE_SUFFIXES = (".parquet", ".csv")
+COLUMN_SYNONYMS = {
     "symbol": ("ticker", "code", "sym", "instrument", "stock", "asset", "name", "secid"),
     "date": ("day", "datetime", "time", "timestamp", "trade_date", "tradedate"),
     "volume": ("vol", "shares", "turnover_volume"),
@@ -52,21 +52,21 @@ def read_table(path: Path) -> Table:
     """Read a Parquet or CSV file; what makes it unreadable as a whole is a PanelError with that one finding."""
     suffix = path.suffix.lower()
     if path.is_dir():
-        raise unusable(path, "a panel is a Parquet or a CSV file; this is a folder")
-    if suffix not in SUFFIXES:
+        raise unusable_error(path, "a panel is a Parquet or a CSV file; this is a folder")
+    if suffix not in TABLE_SUFFIXES:
         found = f", not {suffix!r}" if suffix else "; this name has no extension"
-        raise unusable(path, f"a panel is a Parquet or a CSV file{found}")
+        raise unusable_error(path, f"a panel is a Parquet or a CSV file{found}")
     refuse_missing(path)
     try:
         check_given(path)
         return _read_csv(path) if suffix == ".csv" else _read_parquet(path)
     except (pa.ArrowInvalid, pa.ArrowKeyError) as problem:
         if "Empty CSV" in str(problem):
-            raise unusable(path, "the file is empty") from None
+            raise unusable_error(path, "the file is empty") from None
         kind = "CSV" if suffix == ".csv" else "Parquet"
-        raise unusable(path, f"it cannot be read as {kind}: {_first_line(problem)}") from None
+        raise unusable_error(path, f"it cannot be read as {kind}: {_first_line(problem)}") from None
     except OSError as problem:
-        raise unusable(path, f"it cannot be read: {problem.strerror or _first_line(problem)}") from None
+        raise unusable_error(path, f"it cannot be read: {problem.strerror or _first_line(problem)}") from None
 
 
 def missing_columns(table: Table, required: tuple[str, ...]) -> list[Finding]:
@@ -76,7 +76,7 @@ def missing_columns(table: Table, required: tuple[str, ...]) -> list[Finding]:
     for name in required:
         if name in table.columns:
             continue
-        meant = [other for other in found if other in OTHER_NAMES.get(name, ()) and other not in required]
+        meant = [other for other in found if other in COLUMN_SYNONYMS.get(name, ()) and other not in required]
         meant = meant or [other for other in difflib.get_close_matches(name, found, n=1) if other not in required]
         guess = f"; rename {meant[0]!r} to {name!r} if that is it" if meant else ""
         findings.append(Finding(0, name, f"the column is missing{guess}"))
@@ -88,7 +88,7 @@ def missing_columns(table: Table, required: tuple[str, ...]) -> list[Finding]:
 def _read_parquet(path: Path) -> Table:
     """Read a Parquet file as it is typed."""
     table = pa_parquet.ParquetFile(path).read()  # unlike read_table, this does not import pandas
-    columns, clashes = _named(table)
+    columns, clashes = _columns_by_name(table)
     return Table(path, columns, np.arange(1, table.num_rows + 1), from_text=False, clashes=clashes)
 
 
@@ -110,11 +110,11 @@ def _read_csv(path: Path) -> Table:
     )
     skipped = [finding.row - 1 for finding in broken]
     numbers = np.delete(np.arange(1, table.num_rows + len(broken) + 1), skipped)
-    columns, clashes = _named(table)
+    columns, clashes = _columns_by_name(table)
     return Table(path, columns, numbers, from_text=True, clashes=clashes, broken=tuple(broken))
 
 
-def _named(table: pa.Table) -> tuple[dict[str, pa.ChunkedArray], tuple[Finding, ...]]:
+def _columns_by_name(table: pa.Table) -> tuple[dict[str, pa.ChunkedArray], tuple[Finding, ...]]:
     """Return the columns by name in lower case, and a finding for each name that occurs twice."""
     columns: dict[str, pa.ChunkedArray] = {}
     clashes = []

@@ -1,4 +1,4 @@
-"""The traps of price data: one module each, and `examine`, which looks for all of them.
+"""The traps of price data: one module each, and `find_data_warnings`, which looks for all of them.
 
 Nothing is repaired. A threshold follows from how its statistic is distributed on a market without the trap, as each
 module says; none is tuned to a data set.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..data_warning import Suspicion
+from ..data_warning import DataWarning
 from ..panel import Panel
 from .bars import odd_bars
 from .bounce import bid_ask_bounce
 from .columns import shifted_columns, twin_columns
 from .days import calendar_gaps, thin_days
 from .levels import adjusted_levels, adjusted_volume
-from .moves import Moves
+from .moves import LogMoves
 from .shifts import shifted_names
 from .splits import unadjusted_splits
 from .stale import stale_prices
@@ -23,9 +23,9 @@ from .survivors import survivorship
 from .ticks import bad_ticks
 from .twins import twin_names
 
-__all__ = ["DETECTORS", "examine"]
+__all__ = ["DETECTORS", "find_data_warnings"]
 
-DETECTORS: Sequence[Callable[[Moves], Suspicion | None]] = (
+DETECTORS: Sequence[Callable[[LogMoves], DataWarning | None]] = (
     survivorship,
     adjusted_levels,
     adjusted_volume,
@@ -44,7 +44,7 @@ DETECTORS: Sequence[Callable[[Moves], Suspicion | None]] = (
 """What is looked for, in the order in which it is told."""
 
 
-def examine(panel: Panel) -> tuple[Suspicion, ...]:
+def find_data_warnings(panel: Panel) -> tuple[DataWarning, ...]:
     """Return everything in a panel that looks wrong; the same panel gives the same answer."""
-    moves = Moves(panel)
+    moves = LogMoves(panel)
     return tuple(found for detector in DETECTORS if (found := detector(moves)) is not None)

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data_warning import SHOWN, Suspicion, counted
+from ..data_warning import MAX_CASES_SHOWN, DataWarning, format_count
 from ..panel import PRICE_FIELDS
-from .moves import Frame, Mask, Moves, cell_text, places
+from .moves import Frame, LogMoves, Mask, cell_text, marked_cells
 
-ROUNDING = 1e-6
-REACH = 30.0
-LEAST_REACH = np.log(1.5)
-MOST = 0.01
+BAR_ROUNDING = 1e-6
+REACH_IN_MOVES = 30.0
+MIN_LOG_REACH = np.log(1.5)
+MAX_IMPOSSIBLE_SHARE = 0.01
 """Share of impossible bars beyond which a whole column is wrong, not some cells."""
 
 
-def odd_bars(moves: Moves) -> Suspicion | None:
+def odd_bars(moves: LogMoves) -> DataWarning | None:
     """Find bars that cannot be."""
     kinds = {name: where for name, where in bar_kinds(moves).items() if where.any()}
     if not kinds:
@@ -30,36 +30,42 @@ def odd_bars(moves: Moves) -> Suspicion | None:
     count = int(bad.sum())
     share = count / max(int(np.isfinite(moves.panel.fields["close"]).sum()), 1)
     seen = ", ".join(f"{int(where.sum()):,} with {name}" for name, where in kinds.items())
-    cases = tuple(cell_text(moves.panel, *cell) for cell in places(bad, SHOWN))
+    cases = tuple(cell_text(moves.panel, *cell) for cell in marked_cells(bad, MAX_CASES_SHOWN))
     remedy = "nothing was changed: correct these rows at the source"
-    if share > MOST:
+    if share > MAX_IMPOSSIBLE_SHARE:
         remedy = f"at {share:.0%} of the rows a column is shifted or in other units: compare the columns at the source"
     why = "a fill at such a price could not have happened, and ranges, gaps and typical prices are wrong there"
-    return Suspicion(
-        "odd bars", f"{counted(count, 'bar')} cannot be, or hardly: {seen}", count, cases, why, remedy, {"share": share}
+    return DataWarning(
+        "odd bars",
+        f"{format_count(count, 'bar')} cannot be, or hardly: {seen}",
+        count,
+        cases,
+        why,
+        remedy,
+        {"share": share},
     )
 
 
-def bar_kinds(moves: Moves) -> dict[str, Mask]:
+def bar_kinds(moves: LogMoves) -> dict[str, Mask]:
     """Return what is wrong with which cells `[T, N]`."""
     opened, high, low, close = (moves.panel.fields[name] for name in ("open", "high", "low", "close"))
     with np.errstate(invalid="ignore"):
         nothing = np.logical_or.reduce([moves.panel.fields[name] <= 0 for name in PRICE_FIELDS])
         crossed = (high < low) & ~nothing
         top, bottom = np.maximum(opened, close), np.minimum(opened, close)
-        outside = ((top > high * (1 + ROUNDING)) | (bottom < low * (1 - ROUNDING))) & ~nothing & ~crossed
-    wide = reaches(moves, top, bottom) & ~(nothing | crossed | outside)
+        outside = ((top > high * (1 + BAR_ROUNDING)) | (bottom < low * (1 - BAR_ROUNDING))) & ~nothing & ~crossed
+    wide = far_cells(moves, top, bottom) & ~(nothing | crossed | outside)
     return {
         "a price that is not positive": nothing,
         "high below low": crossed,
         "open or close outside low to high": outside,
-        f"a high or low {REACH:g} usual daily moves away": wide,
+        f"a high or low {REACH_IN_MOVES:g} usual daily moves away": wide,
     }
 
 
-def reaches(moves: Moves, top: Frame, bottom: Frame) -> Mask:
+def far_cells(moves: LogMoves, top: Frame, bottom: Frame) -> Mask:
     """Return the cells whose high or low is beyond open and close by thirty usual daily moves and half the price."""
-    limit = np.exp(np.maximum(REACH * moves.usual, LEAST_REACH))
+    limit = np.exp(np.maximum(REACH_IN_MOVES * moves.usual, MIN_LOG_REACH))
     with np.errstate(invalid="ignore"):
         far: Mask = (moves.panel.fields["high"] > top * limit) | (moves.panel.fields["low"] * limit < bottom)
     return far

@@ -19,15 +19,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data_warning import Suspicion, counted, first_few
-from .moves import CLIP, Frame, Moves, row_means
+from ..data_warning import DataWarning, first_few, format_count
+from .moves import CLIP_IN_MOVES, Frame, LogMoves, row_means
 
-ERRORS = 5.0
-LEAST_SHARE = 0.02
-HALF = 0.5
-FEWEST_DAYS = 60
-FEWEST_NAMES = 10
-REMEDY = (
+MIN_STANDARD_ERRORS = 5.0
+MIN_BOUNCE_SHARE = 0.02
+MIN_NIGHT_SHARE = 0.5
+MIN_BOUNCE_DAYS = 60
+MIN_BOUNCE_NAMES = 10
+BOUNCE_REMEDY = (
     "trade at the next open, as labels do here; believe no reversal within a day on closes, least of all after no costs"
 )
 
@@ -46,45 +46,47 @@ class Bounce:
     night: Frame
 
 
-def bid_ask_bounce(moves: Moves) -> Suspicion | None:
+def bid_ask_bounce(moves: LogMoves) -> DataWarning | None:
     """Find names, or a panel, whose reversal within a day is the bounce of closes between bid and ask."""
-    if moves.panel.days < FEWEST_DAYS:
+    if moves.panel.days < MIN_BOUNCE_DAYS:
         return None
     found = measure_bounce(moves)
     with np.errstate(invalid="ignore"):
-        names = np.flatnonzero((found.t < -ERRORS) & (found.share > LEAST_SHARE) & (found.night > HALF))
+        names = np.flatnonzero(
+            (found.t < -MIN_STANDARD_ERRORS) & (found.share > MIN_BOUNCE_SHARE) & (found.night > MIN_NIGHT_SHARE)
+        )
     share, t, night = panel_bounce(moves)
-    whole = t < -ERRORS and share > LEAST_SHARE and night > HALF
+    whole = t < -MIN_STANDARD_ERRORS and share > MIN_BOUNCE_SHARE and night > MIN_NIGHT_SHARE
     if not len(names) and not whole:
         return None
     widest = names[np.argsort(-found.spread[names], kind="stable")]
     told = first_few(f"{moves.panel.symbols[i]} {1e4 * found.spread[i]:.0f} bp, {found.share[i]:.0%}" for i in widest)
     seen = (
-        f"{counted(len(names), 'name')} whose closes reverse the next day, mostly by the open (with Roll's spread, and its "
+        f"{format_count(len(names), 'name')} whose closes reverse the next day, mostly by the open (with Roll's spread, and its "
         f"share of the variance); over all names it is {max(share, 0.0):.1%} of the variance, t {t:.1f}"
     )
     why = "a factor of yesterday's return earns from close to close what nobody can trade, since the close was a bid or an ask"
     figures = {"names": len(names), "share": share, "t": t, "by_the_open": night}
-    return Suspicion("bid-ask bounce", seen, len(names), told, why, REMEDY, figures)
+    return DataWarning("bid-ask bounce", seen, len(names), told, why, BOUNCE_REMEDY, figures)
 
 
-def next_moves(moves: Moves) -> tuple[Frame, Frame, Frame]:
+def next_moves(moves: LogMoves) -> tuple[Frame, Frame, Frame]:
     """Return own moves of a day, of the night after and of the day after that, in usual units and clipped, `[T-2, N]`."""
     night = moves.night - row_means(np.clip(moves.night, -0.1, 0.1))[:, None]
     first = moves.unit[1:-1]
-    second = np.clip(night[2:] / moves.usual, -CLIP, CLIP)
-    third = np.clip((moves.own[2:] - night[2:]) / moves.usual, -CLIP, CLIP)
+    second = np.clip(night[2:] / moves.usual, -CLIP_IN_MOVES, CLIP_IN_MOVES)
+    third = np.clip((moves.own[2:] - night[2:]) / moves.usual, -CLIP_IN_MOVES, CLIP_IN_MOVES)
     return first, second, third
 
 
-def measure_bounce(moves: Moves) -> Bounce:
+def measure_bounce(moves: LogMoves) -> Bounce:
     """Measure each name's bounce."""
     first, night, day = next_moves(moves)
     product = first * moves.unit[2:]
     count = np.maximum((~np.isnan(product)).sum(axis=0), 1)
     total, squares = (np.nansum(part, axis=0) for part in (product, product**2))
     variance = np.nansum(first**2, axis=0) / np.maximum((~np.isnan(first)).sum(axis=0), 1)
-    usable = (count >= FEWEST_DAYS) & (squares > 0)
+    usable = (count >= MIN_BOUNCE_DAYS) & (squares > 0)
     t = np.where(usable, total / np.sqrt(np.where(usable, squares, 1.0)), np.nan)
     mean = total / count
     spread = 2.0 * np.sqrt(np.where(mean < 0, -mean, np.nan)) * moves.usual
@@ -92,12 +94,12 @@ def measure_bounce(moves: Moves) -> Bounce:
     return Bounce(-2.0 * mean / np.where(variance > 0, variance, 1.0), t, spread, share_of_night(*parts))
 
 
-def panel_bounce(moves: Moves) -> tuple[float, float, float]:
+def panel_bounce(moves: LogMoves) -> tuple[float, float, float]:
     """Return the bounce's share of the variance over all names, its t from daily means, and the night's part of it."""
     first, night, day = next_moves(moves)
     product = first * moves.unit[2:]
-    held = (~np.isnan(product)).sum(axis=1) >= FEWEST_NAMES
-    if held.sum() < FEWEST_DAYS:
+    held = (~np.isnan(product)).sum(axis=1) >= MIN_BOUNCE_NAMES
+    if held.sum() < MIN_BOUNCE_DAYS:
         return 0.0, 0.0, 0.0
     daily = row_means(product)[held]
     variance = float(row_means(first**2)[held].mean())

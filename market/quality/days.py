@@ -12,20 +12,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data_warning import Suspicion, counted, first_few
-from .moves import Moves
+from ..data_warning import DataWarning, first_few, format_count
+from .moves import LogMoves
 
-LONG_GAP = 5
-USUAL = 2 / 3
-ERRORS = 5.0
-YEAR_ROWS = 200
-AROUND = 10
-THIN = 0.8
-FEWEST_NAMES = 10
+LONG_GAP_WEEKDAYS = 5
+HOLIDAY_YEAR_SHARE = 2 / 3
+MIN_STANDARD_ERRORS = 5.0
+MIN_YEAR_ROWS = 200
+ROWS_AROUND = 10
+THIN_DAY_SHARE = 0.8
+MIN_USUAL_NAMES = 10
 SATURDAY = 5
 
 
-def calendar_gaps(moves: Moves) -> Suspicion | None:
+def calendar_gaps(moves: LogMoves) -> DataWarning | None:
     """Find long gaps, years that lack days, and days on a weekend."""
     dates = moves.panel.dates
     if len(dates) < 2:
@@ -37,8 +37,8 @@ def calendar_gaps(moves: Moves) -> Suspicion | None:
     if not told:
         return None
     seen = (
-        f"{counted(len(gaps), 'gap')} of a week and more, {counted(len(years), 'year')} short of days, "
-        f"{counted(len(weekend), 'day')} on a weekend"
+        f"{format_count(len(gaps), 'gap')} of a week and more, {format_count(len(years), 'year')} short of days, "
+        f"{format_count(len(weekend), 'day')} on a weekend"
     )
     why = (
         "a return over a gap counts as one day, windows cover more time than they say, and dates moved by a day know "
@@ -47,7 +47,7 @@ def calendar_gaps(moves: Moves) -> Suspicion | None:
     remedy = (
         "compare with the exchange's calendar: fill in the missing days, and if weekends are there check the time zone"
     )
-    return Suspicion("calendar gaps", seen, len(told), first_few(told), why, remedy)
+    return DataWarning("calendar gaps", seen, len(told), first_few(told), why, remedy)
 
 
 def weekday(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:
@@ -58,10 +58,10 @@ def weekday(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:
 def long_gaps(dates: NDArray[np.datetime64]) -> NDArray[np.intp]:
     """Return the rows after which five weekdays or more are missing, and which no yearly holiday explains."""
     missing = np.busday_count(dates[:-1], dates[1:]) - 1
-    rows = np.flatnonzero(missing >= LONG_GAP)
+    rows = np.flatnonzero(missing >= LONG_GAP_WEEKDAYS)
     years = dates[:-1].astype("datetime64[Y]")
     every = len(np.unique(dates.astype("datetime64[Y]")))
-    usual = [len(np.unique(years[missing >= missing[row]])) >= max(2.0, USUAL * every) for row in rows]
+    usual = [len(np.unique(years[missing >= missing[row]])) >= max(2.0, HOLIDAY_YEAR_SHARE * every) for row in rows]
     return rows[~np.array(usual, np.bool_)]
 
 
@@ -79,7 +79,11 @@ def thin_years(dates: NDArray[np.datetime64]) -> list[tuple[int, int]]:
     if len(missing) < 3:
         return []
     middle = float(np.median(list(missing.values())))
-    return [(year, count) for year, count in missing.items() if count > middle + ERRORS * np.sqrt(max(middle, 1.0))]
+    return [
+        (year, count)
+        for year, count in missing.items()
+        if count > middle + MIN_STANDARD_ERRORS * np.sqrt(max(middle, 1.0))
+    ]
 
 
 def weekend_days(dates: NDArray[np.datetime64]) -> list[tuple[np.datetime64, str]]:
@@ -92,19 +96,19 @@ def weekend_days(dates: NDArray[np.datetime64]) -> list[tuple[np.datetime64, str
     return [(dates[row], "Saturday" if day[row] == SATURDAY else "Sunday") for row in rows]
 
 
-def thin_days(moves: Moves) -> Suspicion | None:
+def thin_days(moves: LogMoves) -> DataWarning | None:
     """Find days with far fewer names than the days around them."""
     panel = moves.panel
     count = panel.universe.sum(axis=1).astype(np.float64)
-    if panel.days < 2 * AROUND + 1:
+    if panel.days < 2 * ROWS_AROUND + 1:
         return None
-    padded = np.pad(count, AROUND, mode="reflect")
-    around = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1), axis=1)
-    thin = np.flatnonzero((count < THIN * around) & (around >= FEWEST_NAMES))
+    padded = np.pad(count, ROWS_AROUND, mode="reflect")
+    around = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * ROWS_AROUND + 1), axis=1)
+    thin = np.flatnonzero((count < THIN_DAY_SHARE * around) & (around >= MIN_USUAL_NAMES))
     if not thin.size:
         return None
     told = first_few(f"{panel.dates[day]} {int(count[day])} of about {int(around[day])} names" for day in thin)
-    seen = f"{counted(thin.size, 'day')} with far fewer names than the days around"
+    seen = f"{format_count(thin.size, 'day')} with far fewer names than the days around"
     why = "names that are missing because the file is cut bias every rank of that day, and windows that cover it are missing"
     remedy = "load these days again, or leave them out"
-    return Suspicion("thin days", seen, int(thin.size), told, why, remedy)
+    return DataWarning("thin days", seen, int(thin.size), told, why, remedy)

@@ -20,42 +20,44 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data_warning import Suspicion, first_few
+from ..data_warning import DataWarning, first_few
 from ..panel import Panel
-from .moves import Frame, Moves, cell_text, logarithm
+from .moves import Frame, LogMoves, cell_text, logarithm
 
-SAME = 1e-3
+FACTOR_TOLERANCE = 1e-3
 """A price factor within this of 1 is 1: float32 and cents round."""
-CENT = 0.01
+CENT_TOLERANCE = 0.01
 """How far from a whole cent a quote may lie, in cents."""
 EDGE_DAYS = 20
-MOST = 0.5
-SPLIT = np.log(1.4)
-SIDE = 20
-FEWEST_SPLITS = 5
-ERRORS = 5.0
+LEVEL_MAJORITY = 0.5
+MIN_SPLIT_LOG = np.log(1.4)
+VOLUME_SIDE_DAYS = 20
+MIN_SPLITS = 5
+MIN_STANDARD_ERRORS = 5.0
 
-WHY = "a level of prices adjusted backwards (close, close*volume, close/close_raw) knows later splits and dividends"
-REMEDY = "use close_raw for a level, or a ratio of prices (close / delay(close, 5)); ratios of adjusted prices and returns are right"
+LEVELS_WHY = (
+    "a level of prices adjusted backwards (close, close*volume, close/close_raw) knows later splits and dividends"
+)
+LEVELS_REMEDY = "use close_raw for a level, or a ratio of prices (close / delay(close, 5)); ratios of adjusted prices and returns are right"
 
 
-def maybe_adjusted(panel: Panel) -> bool:
+def may_be_adjusted(panel: Panel) -> bool:
     """Tell whether the prices may be adjusted backwards: unless the file shows that every close is the quoted one."""
     quoted = panel.fields.get("close_raw")
     return quoted is None or not np.allclose(panel.fields["close"], quoted, rtol=1e-9, atol=0.0, equal_nan=True)
 
 
-def adjusted_levels(moves: Moves) -> Suspicion | None:
+def adjusted_levels(moves: LogMoves) -> DataWarning | None:
     """Say that the level of prices knows later events, or that it cannot be excluded."""
     panel = moves.panel
     if "close_raw" in panel.fields:
-        return _measured(panel)
-    return _by_cents(panel) if panel.back_adjusted else None
+        return _compare_with_quotes(panel)
+    return _judge_by_cents(panel) if panel.back_adjusted else None
 
 
-def _measured(panel: Panel) -> Suspicion | None:
-    first = known_early(panel)
-    early = np.abs(first) > SAME
+def _compare_with_quotes(panel: Panel) -> DataWarning | None:
+    first = early_adjustment(panel)
+    early = np.abs(first) > FACTOR_TOLERANCE
     if not early.any():
         return None
     off = np.abs(np.expm1(first[early]))
@@ -66,10 +68,10 @@ def _measured(panel: Panel) -> Suspicion | None:
     worst = np.flatnonzero(early)[np.argsort(-np.abs(first[early]), kind="stable")]
     cases = first_few(f"{panel.symbols[i]} {np.exp(first[i]):.2f} of the quote" for i in worst)
     figures = {"names": int(early.sum()), "median": float(np.median(off))}
-    return Suspicion("back-adjusted levels", seen, int(early.sum()), cases, WHY, REMEDY, figures)
+    return DataWarning("back-adjusted levels", seen, int(early.sum()), cases, LEVELS_WHY, LEVELS_REMEDY, figures)
 
 
-def known_early(panel: Panel) -> Frame:
+def early_adjustment(panel: Panel) -> Frame:
     """Return the log of close over close_raw on the panel's first day `[N]`, NaN for names that came later.
 
     All zeros where most of the names that were adjusted at all were not yet: the adjustment is anchored at the beginning.
@@ -82,30 +84,30 @@ def known_early(panel: Panel) -> Frame:
     first = np.where(begins, ratio[known.argmax(axis=0), np.arange(panel.names)], np.nan)
     spread = np.where(known, ratio, -np.inf).max(axis=0) - np.where(known, ratio, np.inf).min(axis=0)
     with np.errstate(invalid="ignore"):
-        early = np.abs(first) > SAME
-        adjusted = begins & (early | (spread > SAME))
-    return first if early.sum() > MOST * adjusted.sum() else np.where(begins, 0.0, np.nan)
+        early = np.abs(first) > FACTOR_TOLERANCE
+        adjusted = begins & (early | (spread > FACTOR_TOLERANCE))
+    return first if early.sum() > LEVEL_MAJORITY * adjusted.sum() else np.where(begins, 0.0, np.nan)
 
 
-def _by_cents(panel: Panel) -> Suspicion | None:
+def _judge_by_cents(panel: Panel) -> DataWarning | None:
     early, late = (cents(panel.fields["close"][rows]) for rows in (slice(0, EDGE_DAYS), slice(-EDGE_DAYS, None)))
     figures = {"cents_first": early, "cents_last": late}
-    if panel.days > 2 * EDGE_DAYS and late > 1 - MOST > early:
+    if panel.days > 2 * EDGE_DAYS and late > 1 - LEVEL_MAJORITY > early:
         seen = f"{late:.0%} of the last closes are whole cents and {early:.0%} of the first: prices were adjusted backwards"
-        return Suspicion("back-adjusted levels", seen, panel.names, (), WHY, REMEDY, figures)
-    if min(early, late) > 1 - MOST:
+        return DataWarning("back-adjusted levels", seen, panel.names, (), LEVELS_WHY, LEVELS_REMEDY, figures)
+    if min(early, late) > 1 - LEVEL_MAJORITY:
         return None
     seen = "there is no close_raw, and the prices may be adjusted backwards"
-    return Suspicion("back-adjusted levels", seen, panel.names, (), WHY, REMEDY, figures)
+    return DataWarning("back-adjusted levels", seen, panel.names, (), LEVELS_WHY, LEVELS_REMEDY, figures)
 
 
 def cents(prices: NDArray[np.float64]) -> float:
     """Return the share of known prices that are whole cents; 0 where none is known."""
     known = prices[np.isfinite(prices)].astype(np.float64) * 100.0
-    return float((np.abs(known - np.rint(known)) < CENT).mean()) if known.size else 0.0
+    return float((np.abs(known - np.rint(known)) < CENT_TOLERANCE).mean()) if known.size else 0.0
 
 
-def adjusted_volume(moves: Moves) -> Suspicion | None:
+def adjusted_volume(moves: LogMoves) -> DataWarning | None:
     """Say that volumes were adjusted for later splits, where the adjustment of the prices shows the splits."""
     panel = moves.panel
     if "close_raw" not in panel.fields or panel.days < 2:
@@ -114,10 +116,10 @@ def adjusted_volume(moves: Moves) -> Suspicion | None:
     changes = np.array([volume_change(moves, day, name) for day, name, _ in steps])
     sizes = np.array([size for _, _, size in steps])
     known = ~np.isnan(changes) if len(steps) else np.zeros(0, np.bool_)
-    if known.sum() < FEWEST_SPLITS:
+    if known.sum() < MIN_SPLITS:
         return None
     slope, error = slope_through_origin(sizes[known], changes[known])
-    if not (slope < MOST and slope < 1.0 - ERRORS * error):
+    if not (slope < LEVEL_MAJORITY and slope < 1.0 - MIN_STANDARD_ERRORS * error):
         return None
     seen = (
         f"at {int(known.sum())} splits the volume rises by {slope:.2f} of what it would as quoted "
@@ -129,7 +131,7 @@ def adjusted_volume(moves: Moves) -> Suspicion | None:
         "does the size that labels are freed of, where there is no cap, and the capacity of a book"
     )
     remedy = "take the quoted volume, which alone sets the size right; or compare volume with its own past in formulas (volume / ts_mean(volume, 20))"
-    return Suspicion("adjusted volume", seen, int(known.sum()), cases, why, remedy, {"slope": slope, "error": error})
+    return DataWarning("adjusted volume", seen, int(known.sum()), cases, why, remedy, {"slope": slope, "error": error})
 
 
 def split_steps(panel: Panel) -> list[tuple[int, int, float]]:
@@ -137,13 +139,16 @@ def split_steps(panel: Panel) -> list[tuple[int, int, float]]:
     ratio = logarithm(panel.fields["close"]) - logarithm(panel.fields["close_raw"])
     step = np.diff(ratio, axis=0)
     with np.errstate(invalid="ignore"):
-        split = (np.abs(step) > SPLIT) & (np.abs(known_early(panel)) > SAME)
+        split = (np.abs(step) > MIN_SPLIT_LOG) & (np.abs(early_adjustment(panel)) > FACTOR_TOLERANCE)
     return [(int(day) + 1, int(name), float(step[day, name])) for day, name in np.argwhere(split)]
 
 
-def volume_change(moves: Moves, day: int, name: int) -> float:
+def volume_change(moves: LogMoves, day: int, name: int) -> float:
     """Return the log of the median volume of twenty days from a row on, over that of twenty before; NaN if unknown."""
-    after, before = moves.volume[day : day + SIDE, name], moves.volume[max(day - SIDE, 0) : day, name]
+    after, before = (
+        moves.volume[day : day + VOLUME_SIDE_DAYS, name],
+        moves.volume[max(day - VOLUME_SIDE_DAYS, 0) : day, name],
+    )
     after, before = after[~np.isnan(after)], before[~np.isnan(before)]
     return float(np.median(after) - np.median(before)) if after.size and before.size else float("nan")
 

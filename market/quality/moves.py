@@ -13,18 +13,18 @@ from ..panel import Panel
 Frame = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-NORMAL = 1.4826
+MAD_TO_DEVIATION = 1.4826
 """The standard deviation of a normal variable over its median absolute deviation."""
-LARGEST_SHARE = 0.1
+MAX_NAME_SHARE = 0.1
 """A single name's log move counts for no more than this in the market's, so that a wrong price cannot move it."""
 SAMPLE_ROWS = 500
-FEWEST_VALUES = 20
-CLIP = 4.0
-AROUND = 10
+MIN_KNOWN_VALUES = 20
+CLIP_IN_MOVES = 4.0
+ROWS_AROUND = 10
 
 
 @dataclass(frozen=True)
-class Moves:
+class LogMoves:
     """Log moves of a panel, each `[T, N]` unless said otherwise, computed once and when first asked for.
 
     A move needs both of its prices, on rows that follow one another; prices that are not positive are missing.
@@ -50,17 +50,17 @@ class Moves:
     @cached_property
     def returns(self) -> Frame:
         """Return close to close, NaN on the first row."""
-        return since_yesterday(self.close, self.close)
+        return change_from_yesterday(self.close, self.close)
 
     @cached_property
     def night(self) -> Frame:
         """Return close to the next open, in the row of that open."""
-        return since_yesterday(self.open, self.close)
+        return change_from_yesterday(self.open, self.close)
 
     @cached_property
     def market(self) -> Frame:
         """Return the mean clipped move of each day `[T]`, 0 where nobody moved."""
-        return row_means(np.clip(self.returns, -LARGEST_SHARE, LARGEST_SHARE))
+        return row_means(np.clip(self.returns, -MAX_NAME_SHARE, MAX_NAME_SHARE))
 
     @cached_property
     def own(self) -> Frame:
@@ -75,7 +75,7 @@ class Moves:
     @cached_property
     def unit(self) -> Frame:
         """Return each name's own move in units of its usual one, clipped to four either way."""
-        return np.asarray(np.clip(self.own / self.usual, -CLIP, CLIP))
+        return np.asarray(np.clip(self.own / self.usual, -CLIP_IN_MOVES, CLIP_IN_MOVES))
 
 
 def logarithm(values: Frame) -> Frame:
@@ -86,7 +86,7 @@ def logarithm(values: Frame) -> Frame:
     return out
 
 
-def since_yesterday(today: Frame, before: Frame) -> Frame:
+def change_from_yesterday(today: Frame, before: Frame) -> Frame:
     """Return today's row less the row before of the other frame; NaN on the first row."""
     out = np.full(today.shape, np.nan)
     np.subtract(today[1:], before[:-1], out=out[1:])
@@ -112,7 +112,7 @@ def medians(values: Frame) -> Frame:
     return middle
 
 
-def thinned(values: Frame, rows: int = SAMPLE_ROWS) -> Frame:
+def thin_rows(values: Frame, rows: int = SAMPLE_ROWS) -> Frame:
     """Return at most `rows` evenly spaced rows."""
     return values[:: max(1, -(-len(values) // rows))]
 
@@ -122,15 +122,15 @@ def usual_size(moves: Frame) -> Frame:
 
     A name with fewer than twenty of them, or that mostly does not move, is given the median of the others.
     """
-    sample = np.abs(thinned(moves))
-    size = NORMAL * medians(sample)
+    sample = np.abs(thin_rows(moves))
+    size = MAD_TO_DEVIATION * medians(sample)
     with np.errstate(invalid="ignore"):
-        known = ((~np.isnan(sample)).sum(axis=0) >= FEWEST_VALUES) & (size > 0)
+        known = ((~np.isnan(sample)).sum(axis=0) >= MIN_KNOWN_VALUES) & (size > 0)
         other = size[known] if known.any() else size[size > 0]
     return np.where(known, size, float(np.median(other)) if other.size else 1.0)
 
 
-def places(where: Mask, most: int) -> list[tuple[int, int]]:
+def marked_cells(where: Mask, most: int) -> list[tuple[int, int]]:
     """Return (row, column) of the marked cells, by day and then by name, of so many at most."""
     return [(int(day), int(name)) for day, name in np.argwhere(where)[:most]]
 
@@ -142,6 +142,6 @@ def cell_text(panel: Panel, day: int, name: int) -> str:
 
 def local_size(moves: Frame, first: int, end: int) -> float:
     """Return 1.4826 times the median absolute move of ten rows before `first` and ten from `end` on; 0 if none is known."""
-    around = np.concatenate([moves[max(first - AROUND, 0) : first], moves[end : end + AROUND]])
+    around = np.concatenate([moves[max(first - ROWS_AROUND, 0) : first], moves[end : end + ROWS_AROUND]])
     around = np.abs(around[~np.isnan(around)])
-    return NORMAL * float(np.median(around)) if around.size else 0.0
+    return MAD_TO_DEVIATION * float(np.median(around)) if around.size else 0.0

@@ -11,40 +11,46 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data_warning import Suspicion, counted, first_few
-from .moves import CLIP, Frame, Moves, row_means
+from ..data_warning import DataWarning, first_few, format_count
+from .moves import CLIP_IN_MOVES, Frame, LogMoves, row_means
 
-ERRORS = 5.0
-FEWEST_NAMES = 20
-FEWEST_DAYS = 60
+MIN_STANDARD_ERRORS = 5.0
+MIN_MARKET_NAMES = 20
+MIN_SHIFT_DAYS = 60
 
-WHY = "prices dated a day early tell today what others do tomorrow, and dated a day late they seem predictable"
-REMEDY = "check the dates of these names at the source (time zone, exchange calendar, a column moved by one row)"
+SHIFTS_WHY = "prices dated a day early tell today what others do tomorrow, and dated a day late they seem predictable"
+SHIFTS_REMEDY = "check the dates of these names at the source (time zone, exchange calendar, a column moved by one row)"
 
 
-def shifted_names(moves: Moves) -> Suspicion | None:
+def shifted_names(moves: LogMoves) -> DataWarning | None:
     """Find names that move with the market of another day."""
     panel = moves.panel
-    if panel.names < FEWEST_NAMES or panel.days < FEWEST_DAYS:
+    if panel.names < MIN_MARKET_NAMES or panel.days < MIN_SHIFT_DAYS:
         return None
     lags = market_fits(moves)
-    limit = ERRORS * np.sqrt(2.0 / np.maximum(lags["count"], 1.0))
+    limit = MIN_STANDARD_ERRORS * np.sqrt(2.0 / np.maximum(lags["count"], 1.0))
     early, late = (
         np.flatnonzero(np.abs(lags[side]) - np.abs(lags["today"]) > limit) for side in ("tomorrow", "yesterday")
     )
     count = len(early) + len(late)
     if not count:
         return None
-    seen = f"{counted(len(early), 'name')} with the market of the day after (dated a day early), {len(late)} with that before"
+    seen = f"{format_count(len(early), 'name')} with the market of the day after (dated a day early), {len(late)} with that before"
     told = [f"{panel.symbols[i]} early" for i in early] + [f"{panel.symbols[i]} late" for i in late]
-    return Suspicion(
-        "shifted names", seen, count, first_few(told), WHY, REMEDY, {"early": len(early), "late": len(late)}
+    return DataWarning(
+        "shifted names",
+        seen,
+        count,
+        first_few(told),
+        SHIFTS_WHY,
+        SHIFTS_REMEDY,
+        {"early": len(early), "late": len(late)},
     )
 
 
-def market_fits(moves: Moves) -> dict[str, Frame]:
+def market_fits(moves: LogMoves) -> dict[str, Frame]:
     """Return Fisher's z of each name's correlation `[N]` with the market of yesterday, today and tomorrow, and the days."""
-    unit = np.clip(moves.returns / moves.usual, -CLIP, CLIP)
+    unit = np.clip(moves.returns / moves.usual, -CLIP_IN_MOVES, CLIP_IN_MOVES)
     known = ~np.isnan(unit)
     known[0] = False
     market = row_means(unit)
@@ -53,7 +59,7 @@ def market_fits(moves: Moves) -> dict[str, Frame]:
     count = known.sum(axis=0).astype(np.float64)
     filled -= np.where(known, filled.sum(axis=0) / np.maximum(count, 1.0), 0.0)
     size, seen = (filled**2).sum(axis=0), known.astype(np.float64)
-    fits = {"count": np.where(count >= FEWEST_DAYS, count, 0.0)}
+    fits = {"count": np.where(count >= MIN_SHIFT_DAYS, count, 0.0)}
     for word, shift in (("yesterday", 1), ("today", 0), ("tomorrow", -1)):
         other = np.roll(market, shift)
         other[[0, -1]] = 0.0

@@ -14,32 +14,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data_warning import Suspicion, counted, first_few
-from .moves import NORMAL, Moves, cell_text, local_size, places, usual_size
+from ..data_warning import DataWarning, first_few, format_count
+from .moves import MAD_TO_DEVIATION, LogMoves, cell_text, local_size, marked_cells, usual_size
 from .ticks import strays
 
-SHARES = np.array([1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100])
+SPLIT_RATIOS = np.array([1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100])
 """New shares for an old one; their inverses are consolidations. 5:4 and 4:3 are within reach of an ordinary bad night."""
-LEAST_JUMP = np.log(1.35)
-STEP = 0.1
-FAR = 8.0
-NIGHTS = 4.0
-LOOSEST = 0.05
-STAY, LEAST_STAY = 10.0, 0.2
-SIDE = 10
-BEFORE = 20
-CALM = 3.0
-SPREADS = (0.3, 0.5)
+MIN_LOG_JUMP = np.log(1.35)
+MIN_FACTOR_STEP = 0.1
+MIN_JUMP_IN_MOVES = 8.0
+RATIO_TOLERANCE_NIGHTS = 4.0
+MAX_RATIO_TOLERANCE = 0.05
+STAY_IN_MOVES, MIN_STAY_TOLERANCE = 10.0, 0.2
+PRICE_SIDE_DAYS = 10
+VOLUME_DAYS_BEFORE = 20
+CALM_DEVIATIONS = 3.0
+VOLUME_SPREAD_BOUNDS = (0.3, 0.5)
 """Least and largest deviation of the log volume of a day that is believed, as twenty days tell it."""
-MOST_CASES = 5000
+MAX_JUMP_CASES = 5000
 
-WHY = "the return of that day is a loss or gain that no holder had; momentum, volatility and reversal all read it"
-REMEDY = "nothing was changed: adjust the prices before these days by the ratio, or use the vendor's adjusted close"
+SPLITS_WHY = (
+    "the return of that day is a loss or gain that no holder had; momentum, volatility and reversal all read it"
+)
+SPLITS_REMEDY = (
+    "nothing was changed: adjust the prices before these days by the ratio, or use the vendor's adjusted close"
+)
 
 
-def unadjusted_splits(moves: Moves) -> Suspicion | None:
+def unadjusted_splits(moves: LogMoves) -> DataWarning | None:
     """Find lasting overnight jumps on days of ordinary trading."""
-    if moves.panel.days < 2 * SIDE:
+    if moves.panel.days < 2 * PRICE_SIDE_DAYS:
         return None
     found = splits(moves)
     if not found:
@@ -50,74 +54,79 @@ def unadjusted_splits(moves: Moves) -> Suspicion | None:
         for day, name, share in found
     )
     seen = (
-        f"{counted(len(found), 'overnight jump')} to stay, with no news in the volume: {plain:,} at the plain ratio of a split, "
+        f"{format_count(len(found), 'overnight jump')} to stay, with no news in the volume: {plain:,} at the plain ratio of a split, "
         f"{len(found) - plain:,} as at a spin-off, a special dividend or another company's row"
     )
     figures = {"jumps": len(found), "plain_ratios": plain}
-    return Suspicion("unadjusted splits", seen, len(found), told, WHY, REMEDY, figures)
+    return DataWarning("unadjusted splits", seen, len(found), told, SPLITS_WHY, SPLITS_REMEDY, figures)
 
 
-def splits(moves: Moves) -> list[tuple[int, int, float]]:
+def splits(moves: LogMoves) -> list[tuple[int, int, float]]:
     """Return row, column and new shares for an old one (0 if the ratio is not plain) of what looks like a split."""
     with np.errstate(invalid="ignore"):
-        jump = np.abs(moves.night) > np.maximum(LEAST_JUMP, FAR * moves.usual)
+        jump = np.abs(moves.night) > np.maximum(MIN_LOG_JUMP, MIN_JUMP_IN_MOVES * moves.usual)
     usual_night = usual_size(moves.night)
     strayed = {(day, each.name) for each in strays(moves) for day in (each.first, each.end)}
     found = []
-    for day, name in places(jump, MOST_CASES):
+    for day, name in marked_cells(jump, MAX_JUMP_CASES):
         if (day, name) in strayed:
             continue
-        share = nearest_ratio(moves.night[day, name], min(NIGHTS * usual_night[name], LOOSEST))
-        if not (stands_out(moves, day, name) and stays(moves, day, name)):
+        share = nearest_ratio(
+            moves.night[day, name], min(RATIO_TOLERANCE_NIGHTS * usual_night[name], MAX_RATIO_TOLERANCE)
+        )
+        if not (is_outlier_jump(moves, day, name) and is_lasting(moves, day, name)):
             continue
-        if is_calm(moves, day, name, share) or was_adjusted(moves, day, name):
+        if is_calm(moves, day, name, share) or is_adjustment_day(moves, day, name):
             found.append((day, name, share))
     return found
 
 
 def nearest_ratio(jump: float, within: float) -> float:
     """Return the new shares for an old one whose log is nearest to the opposite of a log jump; 0 if none is near."""
-    ratios = np.concatenate([SHARES, 1.0 / SHARES])
+    ratios = np.concatenate([SPLIT_RATIOS, 1.0 / SPLIT_RATIOS])
     gaps = np.abs(jump + np.log(ratios))
     best = int(gaps.argmin())
     return float(ratios[best]) if gaps[best] <= within else 0.0
 
 
-def stands_out(moves: Moves, day: int, name: int) -> bool:
+def is_outlier_jump(moves: LogMoves, day: int, name: int) -> bool:
     """Tell whether a night's jump is far beyond the moves of the days around."""
-    return bool(abs(moves.night[day, name]) > FAR * local_size(moves.own[:, name], day, day + 1))
+    return bool(abs(moves.night[day, name]) > MIN_JUMP_IN_MOVES * local_size(moves.own[:, name], day, day + 1))
 
 
-def stays(moves: Moves, day: int, name: int) -> bool:
+def is_lasting(moves: LogMoves, day: int, name: int) -> bool:
     """Tell whether the prices of the next ten days are those of the last ten after the jump."""
-    after, before = moves.close[day : day + SIDE, name], moves.close[max(day - SIDE, 0) : day, name]
+    after, before = (
+        moves.close[day : day + PRICE_SIDE_DAYS, name],
+        moves.close[max(day - PRICE_SIDE_DAYS, 0) : day, name],
+    )
     after, before = after[~np.isnan(after)], before[~np.isnan(before)]
     if not after.size or not before.size:
         return False
     jump = moves.night[day, name]
     moved = float(np.median(after) - np.median(before))
-    return bool(abs(moved - jump) < min(max(STAY * moves.usual[name], LEAST_STAY), abs(jump) / 2))
+    return bool(abs(moved - jump) < min(max(STAY_IN_MOVES * moves.usual[name], MIN_STAY_TOLERANCE), abs(jump) / 2))
 
 
-def is_calm(moves: Moves, day: int, name: int, share: float) -> bool:
+def is_calm(moves: LogMoves, day: int, name: int, share: float) -> bool:
     """Tell whether the day traded no more than usual, counted in new shares where there are more of them."""
-    before = moves.volume[max(day - BEFORE, 0) : day, name]
+    before = moves.volume[max(day - VOLUME_DAYS_BEFORE, 0) : day, name]
     before = before[~np.isnan(before)]
     if not before.size or np.isnan(moves.volume[day, name]):
         return False
     usual = float(np.median(before))
-    spread = float(np.clip(NORMAL * np.median(np.abs(before - usual)), *SPREADS))
+    spread = float(np.clip(MAD_TO_DEVIATION * np.median(np.abs(before - usual)), *VOLUME_SPREAD_BOUNDS))
     more = float(np.log(share)) if share > 1 else 0.0
-    return bool(moves.volume[day, name] - usual < more + CALM * spread)
+    return bool(moves.volume[day, name] - usual < more + CALM_DEVIATIONS * spread)
 
 
-def was_adjusted(moves: Moves, day: int, name: int) -> bool:
+def is_adjustment_day(moves: LogMoves, day: int, name: int) -> bool:
     """Tell whether the adjustment that the file shows took a step on this day: it should have left no jump."""
     quoted = moves.panel.fields.get("close_raw")
     if quoted is None:
         return False
     factor = moves.close[day - 1 : day + 1, name] - np.log(quoted[day - 1 : day + 1, name])
-    return bool(abs(factor[1] - factor[0]) > STEP)
+    return bool(abs(factor[1] - factor[0]) > MIN_FACTOR_STEP)
 
 
 def jump_text(share: float, jump: float) -> str:

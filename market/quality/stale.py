@@ -11,25 +11,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data_warning import SHOWN, Suspicion, counted, first_few
+from ..data_warning import MAX_CASES_SHOWN, DataWarning, first_few, format_count
 from ..panel import Panel
-from .moves import Mask, Moves
+from .moves import LogMoves, Mask
 
-CHANCE = 0.001
-SHORTEST, LONGEST = 3, 10
-HALF = 0.5
-FEWEST_NAMES = 10
+MAX_RUN_CHANCE = 0.001
+MIN_RUN_DAYS, MAX_RUN_DAYS = 3, 10
+MIN_SAME_SHARE = 0.5
+MIN_REPEATED_NAMES = 10
 
-WHY = (
+STALE_WHY = (
     "nobody could trade there, so a fill is fiction, volatility looks low, and the first real price looks like a signal"
 )
-REMEDY = "nothing was changed: leave these cells empty, and end a delisted name on its last traded day"
+STALE_REMEDY = "nothing was changed: leave these cells empty, and end a delisted name on its last traded day"
 
 
-def stale_prices(moves: Moves) -> Suspicion | None:
+def stale_prices(moves: LogMoves) -> DataWarning | None:
     """Find runs of days on which a name's price stood still and nothing traded, and days that repeat the day before."""
     panel = moves.panel
-    if panel.days < SHORTEST + 1:
+    if panel.days < MIN_RUN_DAYS + 1:
         return None
     runs = stale_runs(panel)
     whole = repeated_days(panel)
@@ -38,15 +38,16 @@ def stale_prices(moves: Moves) -> Suspicion | None:
     cells = int((runs[:, 2] - runs[:, 1]).sum())
     ending = int((runs[:, 2] == panel.days).sum())
     seen = (
-        f"{counted(len(runs), 'run')} of days, {cells:,} in all, that repeat a close while nothing traded "
-        f"({ending:,} of them up to the last day), {counted(whole.size, 'day')} that most names repeat from the day before"
+        f"{format_count(len(runs), 'run')} of days, {cells:,} in all, that repeat a close while nothing traded "
+        f"({ending:,} of them up to the last day), {format_count(whole.size, 'day')} that most names repeat from the day before"
     )
-    told = [f"all {panel.dates[day]}" for day in whole[:SHOWN]]
+    told = [f"all {panel.dates[day]}" for day in whole[:MAX_CASES_SHOWN]]
     told += [
-        f"{panel.symbols[name]} {panel.dates[first]} to {panel.dates[end - 1]}" for name, first, end in runs[:SHOWN]
+        f"{panel.symbols[name]} {panel.dates[first]} to {panel.dates[end - 1]}"
+        for name, first, end in runs[:MAX_CASES_SHOWN]
     ]
     figures = {"runs": len(runs), "cells": cells, "to_the_end": ending, "repeated_days": whole.size}
-    return Suspicion("stale prices", seen, len(runs) + whole.size, first_few(told), WHY, REMEDY, figures)
+    return DataWarning("stale prices", seen, len(runs) + whole.size, first_few(told), STALE_WHY, STALE_REMEDY, figures)
 
 
 def dead_days(panel: Panel) -> Mask:
@@ -82,7 +83,9 @@ def run_length(panel: Panel, dead: Mask) -> int:
     both = int(np.isfinite(close[1:]).sum())
     living = int((close[1:] == close[:-1]).sum()) - int(dead.sum())
     share = max(living, 1) / max(both - int(dead.sum()), 2)
-    return int(np.clip(np.ceil(np.log(CHANCE / max(both, 1)) / np.log(min(share, 0.5))), SHORTEST, LONGEST))
+    return int(
+        np.clip(np.ceil(np.log(MAX_RUN_CHANCE / max(both, 1)) / np.log(min(share, 0.5))), MIN_RUN_DAYS, MAX_RUN_DAYS)
+    )
 
 
 def repeated_days(panel: Panel) -> NDArray[np.intp]:
@@ -90,10 +93,10 @@ def repeated_days(panel: Panel) -> NDArray[np.intp]:
     close = panel.fields["close"]
     both = (np.isfinite(close[1:]) & np.isfinite(close[:-1])).sum(axis=1)
     same = (close[1:] == close[:-1]).sum(axis=1)
-    return np.flatnonzero((both >= FEWEST_NAMES) & (same > HALF * both)) + 1
+    return np.flatnonzero((both >= MIN_REPEATED_NAMES) & (same > MIN_SAME_SHARE * both)) + 1
 
 
-def lively(panel: Panel) -> Mask:
+def living_cells(panel: Panel) -> Mask:
     """Return the universe without what is padded: the days on which a name can be said to live `[T, N]`."""
     alive: Mask = panel.universe.copy()
     for name, first, end in stale_runs(panel).tolist():

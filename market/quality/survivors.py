@@ -15,42 +15,42 @@ import math
 
 import numpy as np
 
-from ..data_warning import Suspicion, first_few
+from ..data_warning import DataWarning, first_few
 from ..panel import Panel
-from .moves import Mask, Moves
-from .stale import lively
+from .moves import LogMoves, Mask
+from .stale import living_cells
 
-RATE = 0.01
+MIN_EXIT_RATE = 0.01
 """Fewest of those listed that leave a real market in a year."""
-CHANCE = 0.02
-USUAL_RATE = 0.05
-USUAL_CHANCE = 0.05
-LONG_ENOUGH = 250
-STILL_TRADES = 5
-YEAR_DAYS = 365.25
+MAX_EXIT_CHANCE = 0.02
+USUAL_EXIT_RATE = 0.05
+MAX_USUAL_EXIT_CHANCE = 0.05
+MIN_SURVIVOR_DAYS = 250
+EDGE_ROWS = 5
+CALENDAR_DAYS_PER_YEAR = 365.25
 
 
-def survivorship(moves: Moves) -> Suspicion | None:
+def survivorship(moves: LogMoves) -> DataWarning | None:
     """Suspect a list of survivors if too few names ever left."""
     panel = moves.panel
-    if panel.days < LONG_ENOUGH:
+    if panel.days < MIN_SURVIVOR_DAYS:
         return None
-    here = lively(panel)
+    here = living_cells(panel)
     entered, left = arrivals(panel, here)
     years = name_years(panel, here)
-    chance = poisson_at_most(len(left), RATE * years)
-    nobody = not left and math.exp(-USUAL_RATE * years) < USUAL_CHANCE
-    return _told(panel, left, entered, years, chance) if nobody or chance < CHANCE else None
+    chance = poisson_at_most(len(left), MIN_EXIT_RATE * years)
+    nobody = not left and math.exp(-USUAL_EXIT_RATE * years) < MAX_USUAL_EXIT_CHANCE
+    return _make_warning(panel, left, entered, years, chance) if nobody or chance < MAX_EXIT_CHANCE else None
 
 
-def _told(panel: Panel, left: list[int], entered: int, years: float, chance: float) -> Suspicion:
+def _make_warning(panel: Panel, left: list[int], entered: int, years: float, chance: float) -> DataWarning:
     trade = f"all {panel.names} names still trade on the last day"
     if left:
         trade = f"only {len(left)} of {panel.names} names ever left"
     seen = (
         f"{trade}, {entered} came later than the first day; a market that loses 1 (5) of 100 names a year would lose "
-        f"{RATE * years:.1f} ({USUAL_RATE * years:.1f}) in these {years:,.0f} years of names, and so few with chance "
-        f"{chance:.2g} ({poisson_at_most(len(left), USUAL_RATE * years):.2g})"
+        f"{MIN_EXIT_RATE * years:.1f} ({USUAL_EXIT_RATE * years:.1f}) in these {years:,.0f} years of names, and so few with chance "
+        f"{chance:.2g} ({poisson_at_most(len(left), USUAL_EXIT_RATE * years):.2g})"
     )
     why = (
         "names that vanished are missing, so small, weak and volatile names look better than they were: a size effect "
@@ -60,12 +60,14 @@ def _told(panel: Panel, left: list[int], entered: int, years: float, chance: flo
         "use a panel with the names that were there each day; until then believe no result that is not neutral to size"
     )
     figures = {"left": len(left), "entered": entered, "name_years": years, "chance": chance}
-    return Suspicion("survivorship", seen, panel.names, first_few(panel.symbols[i] for i in left), why, remedy, figures)
+    return DataWarning(
+        "survivorship", seen, panel.names, first_few(panel.symbols[i] for i in left), why, remedy, figures
+    )
 
 
 def arrivals(panel: Panel, here: Mask) -> tuple[int, list[int]]:
     """Return how many names came after the first days, and the columns of those that left before the last ones."""
-    edge = min(STILL_TRADES, panel.days)
+    edge = min(EDGE_ROWS, panel.days)
     ever = here.any(axis=0)
     entered = int((ever & ~here[:edge].any(axis=0)).sum())
     return entered, np.flatnonzero(ever & ~here[-edge:].any(axis=0)).tolist()
@@ -73,7 +75,7 @@ def arrivals(panel: Panel, here: Mask) -> tuple[int, list[int]]:
 
 def name_years(panel: Panel, here: Mask) -> float:
     """Return how many years all names together were there."""
-    span = float((panel.dates[-1] - panel.dates[0]).astype(np.int64)) / YEAR_DAYS
+    span = float((panel.dates[-1] - panel.dates[0]).astype(np.int64)) / CALENDAR_DAYS_PER_YEAR
     return float(here.sum()) / panel.days * span
 
 

@@ -14,19 +14,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data_warning import Suspicion, counted, first_few
-from .moves import Moves, cell_text, local_size
+from ..data_warning import DataWarning, first_few, format_count
+from .moves import LogMoves, cell_text, local_size
 
-FAR, FURTHER = 15.0, 20.0
-LEAST = np.log(1.35)
-BACK = 0.25
-LONGEST = 20
-MOST_CASES = 50_000
-DECIMALS = (np.log(10.0), np.log(100.0))
-NEAR = 0.25
+MIN_TICK_IN_MOVES, MIN_STRETCH_IN_MOVES = 15.0, 20.0
+MIN_STRETCH_LOG = np.log(1.35)
+RETURN_TOLERANCE = 0.25
+MAX_STRETCH_DAYS = 20
+MAX_TICK_CASES = 50_000
+DECIMAL_LOGS = (np.log(10.0), np.log(100.0))
+DECIMAL_TOLERANCE = 0.25
 
-WHY = "a reversal factor earns the way back, which nobody could have traded, and a volatility is mostly these days"
-REMEDY = "nothing was changed: correct or empty these cells at the source, or check them against a second one"
+TICKS_WHY = (
+    "a reversal factor earns the way back, which nobody could have traded, and a volatility is mostly these days"
+)
+TICKS_REMEDY = "nothing was changed: correct or empty these cells at the source, or check them against a second one"
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,12 @@ class Stray:
     @property
     def kind(self) -> str:
         """Return what it looks like, in words."""
-        decimal = min(abs(abs(self.jump) - each) for each in DECIMALS) < NEAR
+        decimal = min(abs(abs(self.jump) - each) for each in DECIMAL_LOGS) < DECIMAL_TOLERANCE
         days = f"{self.end - self.first} days" if self.end - self.first > 1 else ""
         return ", ".join(part for part in ("decimal point" if decimal else "", days) if part)
 
 
-def bad_ticks(moves: Moves) -> Suspicion | None:
+def bad_ticks(moves: LogMoves) -> DataWarning | None:
     """Find closes that jumped away and back."""
     panel = moves.panel
     if panel.days < 4:
@@ -60,20 +62,20 @@ def bad_ticks(moves: Moves) -> Suspicion | None:
     cells = sum(each.end - each.first for each in found)
     decimals = sum("decimal" in each.kind for each in found)
     seen = (
-        f"{counted(len(found), 'close')} left by more than {FAR:g} usual moves, back within {LONGEST} days ({cells:,} cells; "
+        f"{format_count(len(found), 'close')} left by more than {MIN_TICK_IN_MOVES:g} usual moves, back within {MAX_STRETCH_DAYS} days ({cells:,} cells; "
         f"{decimals:,} by a factor near 10 or 100)"
     )
     figures = {"strays": len(found), "cells": cells, "decimal_points": decimals}
-    return Suspicion("bad ticks", seen, len(found), told, WHY, REMEDY, figures)
+    return DataWarning("bad ticks", seen, len(found), told, TICKS_WHY, TICKS_REMEDY, figures)
 
 
-def strays(moves: Moves) -> list[Stray]:
+def strays(moves: LogMoves) -> list[Stray]:
     """Return all closes that jumped away and back, by day and then by name."""
     with np.errstate(invalid="ignore"):
-        far = np.abs(moves.own) > FAR * moves.usual
+        far = np.abs(moves.own) > MIN_TICK_IN_MOVES * moves.usual
     found: list[Stray] = []
     before: dict[int, int] = {}
-    for name, day in np.argwhere(far.T)[:MOST_CASES].tolist():  # by name, then by day
+    for name, day in np.argwhere(far.T)[:MAX_TICK_CASES].tolist():  # by name, then by day
         first = before.pop(name, None)
         if first is not None and is_stray(moves, name, first, day):
             found.append(Stray(name, first, day, float(moves.own[first, name])))
@@ -82,12 +84,16 @@ def strays(moves: Moves) -> list[Stray]:
     return sorted(found, key=lambda each: (each.first, each.name))
 
 
-def is_stray(moves: Moves, name: int, first: int, end: int) -> bool:
+def is_stray(moves: LogMoves, name: int, first: int, end: int) -> bool:
     """Tell whether the jump of one row is taken back on another, and both stand out from the days around."""
     away, back = moves.own[first, name], moves.own[end, name]
     short = end == first + 1
-    if end - first > LONGEST or not abs(away + back) < BACK * abs(away):
+    if end - first > MAX_STRETCH_DAYS or not abs(away + back) < RETURN_TOLERANCE * abs(away):
         return False
     smallest = min(abs(away), abs(back))
     usual = max(moves.usual[name], local_size(moves.own[:, name], first, end + 1))
-    return bool(smallest > FAR * usual) if short else bool(smallest > max(FURTHER * usual, LEAST))
+    return (
+        bool(smallest > MIN_TICK_IN_MOVES * usual)
+        if short
+        else bool(smallest > max(MIN_STRETCH_IN_MOVES * usual, MIN_STRETCH_LOG))
+    )

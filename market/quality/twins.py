@@ -11,57 +11,62 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data_warning import Suspicion, counted, first_few
-from .moves import Frame, Moves, thinned
+from ..data_warning import DataWarning, first_few, format_count
+from .moves import Frame, LogMoves, thin_rows
 
-LIKE = 0.95
-WORTH_A_LOOK = 0.9
-FEWEST_DAYS = 60
-EQUAL = 1e-6
-COPY = 0.9
-MOST_PAIRS = 2000
+MIN_TWIN_CORRELATION = 0.95
+MIN_CANDIDATE_CORRELATION = 0.9
+MIN_COMMON_DAYS = 60
+EQUAL_RETURN_TOLERANCE = 1e-6
+MIN_COPY_SHARE = 0.9
+MAX_TWIN_PAIRS = 2000
 
-WHY = "one bet counts twice: ranks, neutral weights and the number of independent names are wrong"
-REMEDY = "keep one of each pair, the one that trades more"
+TWINS_WHY = "one bet counts twice: ranks, neutral weights and the number of independent names are wrong"
+TWINS_REMEDY = "keep one of each pair, the one that trades more"
 
 
-def twin_names(moves: Moves) -> Suspicion | None:
+def twin_names(moves: LogMoves) -> DataWarning | None:
     """Find pairs of names that are one."""
     panel = moves.panel
-    if panel.names < 2 or panel.days < FEWEST_DAYS:
+    if panel.names < 2 or panel.days < MIN_COMMON_DAYS:
         return None
-    kept = [(a, b, same) for a, b in candidates(moves) if (same := likeness(moves, a, b)) is not None]
+    kept = [(a, b, same) for a, b in candidates(moves) if (same := equal_return_share(moves, a, b)) is not None]
     if not kept:
         return None
-    copies = sum(same >= COPY for _, _, same in kept)
+    copies = sum(same >= MIN_COPY_SHARE for _, _, same in kept)
     told = first_few(f"{panel.symbols[a]} = {panel.symbols[b]}" for a, b, _ in sorted(kept, key=lambda pair: -pair[2]))
-    seen = f"{counted(len(kept), 'pair')} of names that move as one, {copies} with the same returns on nine days of ten"
-    return Suspicion("twin names", seen, len(kept), told, WHY, REMEDY, {"pairs": len(kept), "copies": copies})
+    seen = f"{format_count(len(kept), 'pair')} of names that move as one, {copies} with the same returns on nine days of ten"
+    return DataWarning(
+        "twin names", seen, len(kept), told, TWINS_WHY, TWINS_REMEDY, {"pairs": len(kept), "copies": copies}
+    )
 
 
-def candidates(moves: Moves) -> list[tuple[int, int]]:
+def candidates(moves: LogMoves) -> list[tuple[int, int]]:
     """Return pairs of columns whose own returns correlate beyond 0.9 on the sampled days that both have."""
-    unit = thinned(moves.unit[1:])
+    unit = thin_rows(moves.unit[1:])
     known = (~np.isnan(unit)).astype(np.float32)
     filled = np.nan_to_num(unit).astype(np.float32)
     size = (filled * filled).T @ known
     with np.errstate(invalid="ignore", divide="ignore"):
         like = (filled.T @ filled) / np.sqrt(size * size.T)
     common = known.T @ known
-    enough = min(FEWEST_DAYS, len(unit) // 2)
-    pairs = np.argwhere(np.triu((like > WORTH_A_LOOK) & (common >= enough), 1))
-    return [(int(a), int(b)) for a, b in pairs[:MOST_PAIRS]]
+    enough = min(MIN_COMMON_DAYS, len(unit) // 2)
+    pairs = np.argwhere(np.triu((like > MIN_CANDIDATE_CORRELATION) & (common >= enough), 1))
+    return [(int(a), int(b)) for a, b in pairs[:MAX_TWIN_PAIRS]]
 
 
-def likeness(moves: Moves, a: int, b: int) -> float | None:
+def equal_return_share(moves: LogMoves, a: int, b: int) -> float | None:
     """Return the share of common days on which two names have the same return; None if they are not twins."""
     first, second = moves.returns[:, a], moves.returns[:, b]
     both = ~(np.isnan(first) | np.isnan(second))
-    if both.sum() < FEWEST_DAYS:
+    if both.sum() < MIN_COMMON_DAYS:
         return None
-    if correlation(moves.unit[both, a], moves.unit[both, b]) < LIKE or correlation(first[both], second[both]) < LIKE:
+    if (
+        correlation(moves.unit[both, a], moves.unit[both, b]) < MIN_TWIN_CORRELATION
+        or correlation(first[both], second[both]) < MIN_TWIN_CORRELATION
+    ):
         return None
-    return float((np.abs(first[both] - second[both]) < EQUAL).mean())
+    return float((np.abs(first[both] - second[both]) < EQUAL_RETURN_TOLERANCE).mean())
 
 
 def correlation(first: Frame, second: Frame) -> float:

@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .listings import Listings
-from .noise import Noise
+from .noise import NoiseReturns
 
-HORIZON = 5
-FEWEST = 10
+DRIFT_HORIZON_DAYS = 5
+MIN_MEASURED_NAMES = 10
 """Days with fewer names than this measure nothing."""
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class DriftScale:
     """Holds the noise that scores are measured against, on every fifth day so that labels do not overlap.
 
     `noise` is the five-day log return `[D, N]` from open[t+1] to open[t+6] without any drift, NaN where the name does
@@ -41,23 +41,23 @@ class Yardstick:
     def rank_ic(self, score: NDArray[np.float64], drift: NDArray[np.float64]) -> float:
         """Return the expected mean daily RankIC of a score `[T, N]` when this log drift `[T, N]` is at work."""
         total = np.cumsum(np.nan_to_num(drift), axis=0)
-        pushed = total[self.days + HORIZON - 1] - total[self.days] + np.nan_to_num(drift[self.days])
+        pushed = total[self.days + DRIFT_HORIZON_DAYS - 1] - total[self.days] + np.nan_to_num(drift[self.days])
         known = score[self.days]
         both = [mean_rank_ic(known, pushed + sign * self.noise) for sign in (1.0, -1.0)]
         return float(np.mean(both))
 
 
-def make_yardstick(listings: Listings, noise: Noise) -> Yardstick:
+def make_yardstick(listings: Listings, noise: NoiseReturns) -> DriftScale:
     """Measure the five-day noise and the volatility of the median name."""
-    days = np.arange(0, len(listings.dates) - HORIZON - 1, HORIZON)
+    days = np.arange(0, len(listings.dates) - DRIFT_HORIZON_DAYS - 1, DRIFT_HORIZON_DAYS)
     to_open = noise.overnight.copy()
     to_open[1:] += noise.intraday[:-1]
     path = np.cumsum(to_open, axis=0)
-    label = path[days + 1 + HORIZON] - path[days + 1]
+    label = path[days + 1 + DRIFT_HORIZON_DAYS] - path[days + 1]
     present = listings.present
-    label[~(present[days] & present[days + 1] & present[days + 1 + HORIZON])] = np.nan
+    label[~(present[days] & present[days + 1] & present[days + 1 + DRIFT_HORIZON_DAYS])] = np.nan
     scale = np.nanmedian(np.where(listings.listed, noise.volatility, np.nan), axis=1)
-    return Yardstick(label, days, scale)
+    return DriftScale(label, days, scale)
 
 
 def normal_scores(signal: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -97,7 +97,7 @@ def daily_rank_ic(first: NDArray[np.float64], second: NDArray[np.float64]) -> ND
         centred.append(np.where(both, ranks - (count + 1.0) / 2.0, 0.0))
     product = np.einsum("ij,ij->i", *centred)
     spread = np.sqrt(np.einsum("ij,ij->i", centred[0], centred[0]) * np.einsum("ij,ij->i", centred[1], centred[1]))
-    usable = (both.sum(axis=1) >= FEWEST) & (spread > 0)
+    usable = (both.sum(axis=1) >= MIN_MEASURED_NAMES) & (spread > 0)
     daily = np.full(len(first), np.nan)
     daily[usable] = product[usable] / spread[usable]
     return daily

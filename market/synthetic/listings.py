@@ -21,9 +21,9 @@ SECTORS = (
     "Utilities",
 )
 INDUSTRIES_PER_SECTOR = 4
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-SHORTEST_LIFE = 60
-LONGEST_HALT = 4
+SYMBOL_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MIN_LIFE_DAYS = 60
+MAX_HALT_DAYS = 4
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ def business_days(days: int) -> NDArray[np.datetime64]:
 def draw_symbols(rng: np.random.Generator, seed: int, names: int) -> tuple[str, ...]:
     """Draw sorted symbols such as `H.QXF`; what stands before the dot spells the seed, so no two seeds share a name."""
     width = 3
-    while len(LETTERS) ** width < 4 * names:
+    while len(SYMBOL_LETTERS) ** width < 4 * names:
         width += 1
-    numbers = rng.choice(len(LETTERS) ** width, size=names, replace=False)
+    numbers = rng.choice(len(SYMBOL_LETTERS) ** width, size=names, replace=False)
     return tuple(sorted(f"{_letters(seed)}.{_letters(int(number), width)}" for number in numbers))
 
 
@@ -97,7 +97,7 @@ def draw_spans(
     rng: np.random.Generator, days: int, names: int, turnover: Turnover
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Draw the first and the last day of every name; both ends are drawn without looking at any price."""
-    life = min(SHORTEST_LIFE, days // 4)
+    life = min(MIN_LIFE_DAYS, days // 4)
     late = rng.random(names) < turnover.late
     first = np.where(late, rng.integers(1, max(2, days - 2 * life), names), 0)
     gone = rng.random(names) < turnover.gone
@@ -108,9 +108,9 @@ def draw_spans(
 def draw_halts(rng: np.random.Generator, days: int, names: int, chance: float) -> NDArray[np.bool_]:
     """Draw missing days `[T, N]`: a halt begins with the given chance and lasts one to four days."""
     begins = rng.random((days, names)) < chance
-    length = rng.integers(1, LONGEST_HALT + 1, (days, names), dtype=np.int8)
+    length = rng.integers(1, MAX_HALT_DAYS + 1, (days, names), dtype=np.int8)
     halted = begins.copy()
-    for more in range(1, LONGEST_HALT):
+    for more in range(1, MAX_HALT_DAYS):
         halted[more:] |= (begins & (length > more))[:-more]
     return halted
 
@@ -119,6 +119,6 @@ def _letters(number: int, width: int = 1) -> str:
     """Spell a number in letters, at least `width` of them."""
     text = ""
     while number or len(text) < width:
-        number, digit = divmod(number, len(LETTERS))
-        text = LETTERS[digit] + text
+        number, digit = divmod(number, len(SYMBOL_LETTERS))
+        text = SYMBOL_LETTERS[digit] + text
     return text

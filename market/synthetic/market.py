@@ -43,14 +43,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import MarketError
 from ..panel import Panel
-from .drift import Yardstick, make_yardstick, mean_rank_ic, normal_scores
+from .drift import DriftScale, make_yardstick, mean_rank_ic, normal_scores
 from .listings import Listings, Turnover, draw_listings
-from .noise import Noise, Volatilities, draw_noise
+from .noise import NoiseReturns, Volatilities, draw_noise
 from .quotes import Trading, draw_trading, quote
 
-PASSES = 3
-STRONGEST_RANK_IC = 0.08
-REVERSING = 0.05
+CALIBRATION_PASSES = 3
+MAX_RANK_IC = 0.08
+REVERSING_SHARE = 0.05
 """A signal that reaches less than this share of its target at the first guess takes its own push back within five days."""
 
 
@@ -137,9 +137,9 @@ class World:
     """Holds all that was drawn; prices follow from it and the drift."""
 
     listings: Listings
-    noise: Noise
+    noise: NoiseReturns
     trading: Trading
-    yardstick: Yardstick
+    yardstick: DriftScale
     notes: tuple[str, ...]
 
     def panel(self, drift: NDArray[np.float64] | None = None) -> Panel:
@@ -168,11 +168,11 @@ def simulate(config: SyntheticConfig, plants: Sequence[Plant] = ()) -> Synthetic
     world = draw_world(config)
     drift = np.zeros(world.listings.listed.shape)
     if not plants:
-        return SyntheticMarket(world.panel(), _read_only(drift), ())
+        return SyntheticMarket(world.panel(), _freeze_array(drift), ())
     panel = world.panel()
     strengths = [1.5 * plant.rank_ic for plant in plants]
     scores: list[NDArray[np.float64]] = []
-    for done in range(PASSES):
+    for done in range(CALIBRATION_PASSES):
         scores = [plant_scores(plant, panel) for plant in plants]
         strengths = [
             calibrate(world.yardstick, plant, score, strength, steps=2 if done == 0 else 1)
@@ -181,10 +181,10 @@ def simulate(config: SyntheticConfig, plants: Sequence[Plant] = ()) -> Synthetic
         drift = total_drift(world, plants, scores, strengths)
         panel = world.panel(drift)
     stated = tuple(
-        state(world, plant, score, strength, drift, panel)
+        state_planted(world, plant, score, strength, drift, panel)
         for plant, score, strength in zip(plants, scores, strengths, strict=True)
     )
-    return SyntheticMarket(panel, _read_only(np.expm1(drift)), stated)
+    return SyntheticMarket(panel, _freeze_array(np.expm1(drift)), stated)
 
 
 def draw_world(config: SyntheticConfig) -> World:
@@ -206,8 +206,8 @@ def check_plants(config: SyntheticConfig, plants: Sequence[Plant]) -> None:
         hint = "Leave out the plants, or set nothing to false."
         raise MarketError("a null market holds nothing", field="plants", got=[p.text for p in plants], hint=hint)
     for plant in plants:
-        if not 0 < plant.rank_ic <= STRONGEST_RANK_IC:
-            allowed = f"above 0, at most {STRONGEST_RANK_IC}"
+        if not 0 < plant.rank_ic <= MAX_RANK_IC:
+            allowed = f"above 0, at most {MAX_RANK_IC}"
             raise MarketError(f"plant {plant.text!r}", field="rank_ic", got=plant.rank_ic, allowed=allowed)
         if not 0 <= plant.start < plant.end <= 1:
             allowed = "0 <= start < end <= 1"
@@ -230,12 +230,12 @@ def plant_scores(plant: Plant, panel: Panel) -> NDArray[np.float64]:
     return scores
 
 
-def calibrate(yardstick: Yardstick, plant: Plant, score: NDArray[np.float64], strength: float, steps: int) -> float:
+def calibrate(yardstick: DriftScale, plant: Plant, score: NDArray[np.float64], strength: float, steps: int) -> float:
     """Return the strength at which the score has the plant's RankIC, by as many proportional steps."""
     unit = np.nan_to_num(score) * yardstick.scale[:, None]
     for _ in range(steps):
         reached = yardstick.rank_ic(score, strength * unit)
-        if reached < REVERSING * plant.rank_ic:
+        if reached < REVERSING_SHARE * plant.rank_ic:
             text = f"plant {plant.text!r}: its signal takes its own push back within five days"
             raise MarketError(
                 text, field="signal", hint="Plant a signal that lasts longer, or its average over a week."
@@ -268,7 +268,7 @@ def life_span(plant: Plant, days: int) -> tuple[int, int]:
     return int(plant.start * days), int(plant.end * days)
 
 
-def state(
+def state_planted(
     world: World,
     plant: Plant,
     score: NDArray[np.float64],
@@ -292,7 +292,7 @@ def state(
     )
 
 
-def _read_only(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _freeze_array(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the array, frozen."""
     values.setflags(write=False)
     return values

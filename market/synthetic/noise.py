@@ -17,9 +17,9 @@ from .listings import INDUSTRIES_PER_SECTOR, SECTORS, Listings
 
 ARCH, GARCH = 0.06, 0.92
 """Weights of the last squared shock and of the last variance; with five degrees of freedom the kurtosis stays finite."""
-CALMEST, WILDEST = 0.2, 16.0
+MIN_RELATIVE_VARIANCE, MAX_RELATIVE_VARIANCE = 0.2, 16.0
 """Bounds of a variance relative to its long-run level."""
-FREEDOM = 5.0
+DEGREES_OF_FREEDOM = 5.0
 OVERNIGHT_SHARE = 0.25
 """Share of a day's variance that falls between yesterday's close and today's open."""
 COMMON_POWER = 0.25
@@ -37,7 +37,7 @@ class Volatilities:
 
 
 @dataclass(frozen=True)
-class Noise:
+class NoiseReturns:
     """Holds the log returns `[T, N]` from close to open and from open to close, and what drives them.
 
     `volatility` is each name's own (idiosyncratic) volatility of that day, known the evening before. `surprise` is the
@@ -51,7 +51,7 @@ class Noise:
     beta: NDArray[np.float64]
 
 
-def draw_noise(rng: np.random.Generator, listings: Listings, levels: Volatilities) -> Noise:
+def draw_noise(rng: np.random.Generator, listings: Listings, levels: Volatilities) -> NoiseReturns:
     """Draw the symmetric core of the market."""
     days, names = listings.listed.shape
     beta = np.clip(rng.normal(1.0, 0.3, names), 0.2, 2.2)
@@ -71,7 +71,7 @@ def draw_noise(rng: np.random.Generator, listings: Listings, levels: Volatilitie
         parts.append(move)
     usual = np.sqrt(own**2 + (beta * levels.market) ** 2 + levels.sector**2 + levels.industry**2)
     surprise = np.abs(parts[0] + parts[1]) / usual
-    return Noise(parts[0], parts[1], single.volatility, surprise, beta)
+    return NoiseReturns(parts[0], parts[1], single.volatility, surprise, beta)
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ def draw_shocks(
 
     `mood` `[T, 1]` multiplies every volatility of a day.
     """
-    unit = np.sqrt((FREEDOM - 2.0) / FREEDOM)
-    overnight = rng.standard_t(FREEDOM, (days, len(level))) * (unit * np.sqrt(OVERNIGHT_SHARE))
-    intraday = rng.standard_t(FREEDOM, (days, len(level))) * (unit * np.sqrt(1.0 - OVERNIGHT_SHARE))
+    unit = np.sqrt((DEGREES_OF_FREEDOM - 2.0) / DEGREES_OF_FREEDOM)
+    overnight = rng.standard_t(DEGREES_OF_FREEDOM, (days, len(level))) * (unit * np.sqrt(OVERNIGHT_SHARE))
+    intraday = rng.standard_t(DEGREES_OF_FREEDOM, (days, len(level))) * (unit * np.sqrt(1.0 - OVERNIGHT_SHARE))
     squared = (overnight + intraday) ** 2
     relative = relative_variance(squared, np.exp(rng.normal(0.0, 0.4, len(level))))
     volatility = np.sqrt(relative) * level * mood
@@ -102,8 +102,10 @@ def draw_shocks(
 def relative_variance(squared: NDArray[np.float64], first: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the GARCH variance `[T, K]` of each day over its long-run level, from squared unit shocks before it."""
     out = np.empty_like(squared)
-    now = np.clip(first, CALMEST, WILDEST)
+    now = np.clip(first, MIN_RELATIVE_VARIANCE, MAX_RELATIVE_VARIANCE)
     for day in range(len(squared)):
         out[day] = now
-        now = np.clip((1.0 - ARCH - GARCH) + now * (GARCH + ARCH * squared[day]), CALMEST, WILDEST)
+        now = np.clip(
+            (1.0 - ARCH - GARCH) + now * (GARCH + ARCH * squared[day]), MIN_RELATIVE_VARIANCE, MAX_RELATIVE_VARIANCE
+        )
     return out

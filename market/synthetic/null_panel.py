@@ -29,7 +29,7 @@ from ..panel import PRICE_FIELDS, Panel, simple_returns
 
 Frame = NDArray[np.float64]
 Rows = NDArray[np.int64]
-STREAM = 0x4E11
+NULL_STREAM = 0x4E11
 """Keeps these draws apart from others with the same seed."""
 
 
@@ -49,7 +49,7 @@ class Nulling(BaseModel):
 
 
 @dataclass(frozen=True)
-class Moves:
+class CentredMoves:
     """What a name did on each day, in logs, centred; `[T, N]`, NaN where a price or the volume is missing.
 
     `night` is the close before to the open, `whole` the close before to the close, both without the market's; `up` and
@@ -69,7 +69,7 @@ class Moves:
         return np.isfinite(self.night + self.whole + self.up + self.down + self.volume)
 
 
-def nulled(panel: Panel, seed: int, how: Nulling | None = None) -> Panel:
+def make_null_panel(panel: Panel, seed: int, how: Nulling | None = None) -> Panel:
     """Return a panel of the same days, names and missing cells whose returns nothing can foretell.
 
     Parameters
@@ -89,16 +89,16 @@ def nulled(panel: Panel, seed: int, how: Nulling | None = None) -> Panel:
         know the coins. A name that the day drawn lacks takes another of its own days, under the same coin.
     """
     how = how or Nulling()
-    rng = np.random.default_rng([seed, STREAM])
-    moves = centred(panel)
-    rows = permuted(rng, panel.days, how.block_days)
+    rng = np.random.default_rng([seed, NULL_STREAM])
+    moves = centre_moves(panel)
+    rows = permute_rows(rng, panel.days, how.block_days)
     if how.kind == "drawn":
-        fields = _drawn(panel, moves, rng, rows)
+        fields = _draw_own_moves(panel, moves, rng, rows)
         note = f"made null with seed {seed}: moves drawn anew, nothing can earn"
     else:
         coins = rng.choice((-1.0, 1.0), panel.days)
         sign = coins[np.maximum(rows - 1, 0) // how.sign_days]
-        fields = rebuilt(panel, moves, donors(rng, rows, moves.usable), sign[:, None])
+        fields = rebuild_fields(panel, moves, donors(rng, rows, moves.usable), sign[:, None])
         note = f"made null with seed {seed}: nothing is in it"
     return Panel(
         dates=panel.dates,
@@ -113,7 +113,7 @@ def nulled(panel: Panel, seed: int, how: Nulling | None = None) -> Panel:
     )
 
 
-def centred(panel: Panel) -> Moves:
+def centre_moves(panel: Panel) -> CentredMoves:
     """Return the moves of a panel: the median of each name's log returns is 0, then the mean of each day's."""
     with np.errstate(divide="ignore", invalid="ignore"):
         opened, high, low, close = (np.log(panel.fields[name].astype(np.float64)) for name in PRICE_FIELDS)
@@ -121,9 +121,9 @@ def centred(panel: Panel) -> Moves:
     volume = panel.fields["volume"].astype(np.float64)
     known = np.isfinite(opened + high + low + close + before + volume)
     night, whole = (np.where(known, price - before, np.nan) for price in (opened, close))
-    whole = whole - _middle(whole)
+    whole = whole - _name_medians(whole)
     market = _mean_by_day(whole)
-    return Moves(
+    return CentredMoves(
         night=night - _mean_by_day(night)[:, None],
         whole=whole - market[:, None],
         up=np.where(known, np.maximum(high - np.maximum(opened, close), 0.0), np.nan),
@@ -142,7 +142,7 @@ def last_before(values: Frame) -> Frame:
     return np.where(last >= 0, found, np.nan)
 
 
-def permuted(rng: np.random.Generator, days: int, block_days: int) -> Rows:
+def permute_rows(rng: np.random.Generator, days: int, block_days: int) -> Rows:
     """Return the row that each row is drawn from, `[T]`: blocks in random order; the first row, which has no move, stays."""
     blocks = np.split(np.arange(1, days), np.arange(block_days, days - 1, block_days))
     order = rng.permutation(len(blocks))
@@ -160,14 +160,14 @@ def donors(rng: np.random.Generator, rows: Rows, usable: NDArray[np.bool_]) -> R
     return source
 
 
-def _drawn(panel: Panel, moves: Moves, rng: np.random.Generator, rows: Rows) -> dict[str, Frame]:
+def _draw_own_moves(panel: Panel, moves: CentredMoves, rng: np.random.Generator, rows: Rows) -> dict[str, Frame]:
     """Return the fields of a panel on which each name draws its own moves, under the spreads of the permuted days."""
     spread = day_spread(moves)
-    unit = in_units(moves, spread)
-    return rebuilt(panel, unit, own_days(rng, unit.usable), spread[rows][:, None])
+    unit = scale_to_spread(moves, spread)
+    return rebuild_fields(panel, unit, own_days(rng, unit.usable), spread[rows][:, None])
 
 
-def day_spread(moves: Moves) -> Frame:
+def day_spread(moves: CentredMoves) -> Frame:
     """Return the median size of each day's moves, `[T]`; the median of all days where that is unknown or zero."""
     size = np.abs(moves.whole)
     spread = np.zeros(len(size))
@@ -177,7 +177,7 @@ def day_spread(moves: Moves) -> Frame:
     return np.where(spread > 0, spread, usual)
 
 
-def in_units(moves: Moves, spread: Frame) -> Moves:
+def scale_to_spread(moves: CentredMoves, spread: Frame) -> CentredMoves:
     """Return the moves in units of their day's spread `[T]`, the mean of each name's taken out."""
     unit = {name: getattr(moves, name) / spread[:, None] for name in ("night", "whole", "up", "down")}
     middle = {name: unit[name] - _mean_by_day(unit[name].T) for name in ("night", "whole")}
@@ -194,7 +194,7 @@ def own_days(rng: np.random.Generator, usable: NDArray[np.bool_]) -> Rows:
     return source
 
 
-def rebuilt(panel: Panel, moves: Moves, source: Rows, sign: Frame) -> dict[str, Frame]:
+def rebuild_fields(panel: Panel, moves: CentredMoves, source: Rows, sign: Frame) -> dict[str, Frame]:
     """Return the fields of the null panel: moves chained from each name's first close, times `sign` `[T, 1]`.
 
     A negative sign mirrors a day, so that what was above open and close is below them.
@@ -217,10 +217,10 @@ def rebuilt(panel: Panel, moves: Moves, source: Rows, sign: Frame) -> dict[str, 
         "close": np.exp(path),
         "volume": np.take_along_axis(moves.volume, source, axis=0),
     }
-    return _whole(panel, _with_what_follows(fields))
+    return _restore_gaps(panel, _derive_dependents(fields))
 
 
-def _with_what_follows(fields: dict[str, Frame]) -> dict[str, Frame]:
+def _derive_dependents(fields: dict[str, Frame]) -> dict[str, Frame]:
     """Return the fields with those made anew that are made of prices and volume."""
     made = {
         "close_raw": fields["close"],
@@ -230,7 +230,7 @@ def _with_what_follows(fields: dict[str, Frame]) -> dict[str, Frame]:
     return {**fields, **{name: values for name, values in made.items() if name in fields}}
 
 
-def _whole(panel: Panel, fields: dict[str, Frame]) -> dict[str, Frame]:
+def _restore_gaps(panel: Panel, fields: dict[str, Frame]) -> dict[str, Frame]:
     """Return the fields with the missing cells of the original, and returns to match."""
     kept = {}
     for name, values in fields.items():
@@ -239,7 +239,7 @@ def _whole(panel: Panel, fields: dict[str, Frame]) -> dict[str, Frame]:
     return kept | {"returns": simple_returns(kept["close"])}
 
 
-def _middle(values: Frame) -> Frame:
+def _name_medians(values: Frame) -> Frame:
     """Return the median of each name, `[N]`, 0 where nothing is known."""
     known = np.isfinite(values).any(axis=0)
     middle = np.zeros(values.shape[1])

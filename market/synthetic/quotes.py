@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from ..panel import Panel
 from .listings import Listings
-from .noise import OVERNIGHT_SHARE, Noise
+from .noise import OVERNIGHT_SHARE, NoiseReturns
 
 SPLIT_ABOVE, MERGE_BELOW = 180.0, 4.0
 """A quoted close beyond these leads to a split, or to a consolidation of shares, at the next open."""
 SPLIT_RATIO, MERGE_RATIO = 4.0, 0.1
-MEMORY = 0.9
+ACTIVITY_PERSISTENCE = 0.9
 """Day-to-day persistence of a name's unusual trading."""
 
 
@@ -35,14 +35,14 @@ class Trading:
     shares: NDArray[np.float64]
 
 
-def draw_trading(rng: np.random.Generator, noise: Noise) -> Trading:
+def draw_trading(rng: np.random.Generator, noise: NoiseReturns) -> Trading:
     """Draw ranges, turnover and sizes; turnover rises with the absolute move of the day, never with its sign."""
     days, names = noise.surprise.shape
     reach = 0.5 * noise.volatility
     size = rng.normal(22.0, 1.4, names)
     price = np.exp(rng.normal(3.6, 0.7, names))
     usual = rng.normal(-5.3, 0.5, names) + 0.05 * (size - 22.0)
-    unusual = remember(rng.normal(0.0, 0.15, (days, names)))
+    unusual = autoregress_shocks(rng.normal(0.0, 0.15, (days, names)))
     return Trading(
         up=reach * np.abs(rng.standard_normal((days, names))),
         down=reach * np.abs(rng.standard_normal((days, names))),
@@ -53,16 +53,20 @@ def draw_trading(rng: np.random.Generator, noise: Noise) -> Trading:
     )
 
 
-def remember(shocks: NDArray[np.float64]) -> NDArray[np.float64]:
+def autoregress_shocks(shocks: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the first-order autoregression `[T, N]` that these shocks drive."""
     out = shocks.copy()
     for day in range(1, len(out)):
-        out[day] += MEMORY * out[day - 1]
+        out[day] += ACTIVITY_PERSISTENCE * out[day - 1]
     return out
 
 
 def quote(
-    listings: Listings, noise: Noise, trading: Trading, drift: NDArray[np.float64] | None, notes: tuple[str, ...] = ()
+    listings: Listings,
+    noise: NoiseReturns,
+    trading: Trading,
+    drift: NDArray[np.float64] | None,
+    notes: tuple[str, ...] = (),
 ) -> Panel:
     """Return the panel of this market; `drift` `[T, N]` is added to the log return from open[t+1] to open[t+2]."""
     opening, closing = log_prices(noise, drift)
@@ -84,7 +88,9 @@ def quote(
     return replace(built, volumes="quoted")
 
 
-def log_prices(noise: Noise, drift: NDArray[np.float64] | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def log_prices(
+    noise: NoiseReturns, drift: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the logs of open and close `[T, N]`, relative to the close before the first day."""
     overnight, intraday = noise.overnight.copy(), noise.intraday.copy()
     if drift is not None:

@@ -7,13 +7,13 @@ library takes.
 
 from __future__ import annotations
 
-from .caller import Caller, Scope, checked_scope
+from .caller import Caller, Scope, check_scope
 from .claims import Trust
 from .introspection import Introspection
 from .jwts import Jwts
 from .keys import KeySet
-from .tokens import Grant, Issued, Tokens, create, listed, revoke
-from .verifier import AnyOf, Verifier
+from .tokens import Grant, Issued, Tokens, create_token, list_tokens, revoke_token
+from .verifier import AnyOf, TokenVerifier
 
 __all__ = [
     "AnyOf",
@@ -24,11 +24,11 @@ __all__ = [
     "Jwts",
     "KeySet",
     "Scope",
+    "TokenVerifier",
     "Tokens",
     "Trust",
-    "Verifier",
-    "checked_scope",
-    "create",
-    "listed",
-    "revoke",
+    "check_scope",
+    "create_token",
+    "list_tokens",
+    "revoke_token",
 ]

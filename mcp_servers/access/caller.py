@@ -28,8 +28,8 @@ class Scope(StrEnum):
     DATA_CONFIDENTIAL = "data:confidential"
 
 
-JURISDICTION = "data:jurisdiction:XX"
-ALL_SCOPES = (*(scope.value for scope in Scope), JURISDICTION)
+JURISDICTION_FORM = "data:jurisdiction:XX"
+ALL_SCOPES = (*(scope.value for scope in Scope), JURISDICTION_FORM)
 
 
 def is_scope(text: str) -> bool:
@@ -37,7 +37,7 @@ def is_scope(text: str) -> bool:
     return text in Scope._value2member_map_ or _JURISDICTION.fullmatch(text) is not None
 
 
-def checked_scope(text: str) -> str:
+def check_scope(text: str) -> str:
     """Return a scope; `ValueError` in words if there is no such scope."""
     if is_scope(text):
         return text
@@ -78,7 +78,7 @@ class Caller:
     @property
     def labels(self) -> frozenset[str]:
         """The labels of data that it may see: "confidential", "jurisdiction:CH". They are its scopes of that name."""
-        labelled = (Scope.DATA_CONFIDENTIAL.value, JURISDICTION[:-2])
+        labelled = (Scope.DATA_CONFIDENTIAL.value, JURISDICTION_FORM[:-2])
         return frozenset(scope.removeprefix("data:") for scope in self.scopes if scope.startswith(labelled))
 
     def allows(self, scope: str) -> bool:

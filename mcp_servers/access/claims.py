@@ -11,10 +11,10 @@ from typing import Any
 from ..errors import TokenRefused
 from .caller import Caller, is_scope
 
-FIELDS, AS_OF = "alphaloom_fields", "alphaloom_as_of"
+FIELDS_CLAIM, AS_OF_CLAIM = "alphaloom_fields", "alphaloom_as_of"
 """The claims of our own: a list of fields, and the last day that may be known, YYYY-MM-DD."""
-LONGEST_SUBJECT = 150
-ALWAYS = frozenset({"aud", "exp"})
+MAX_SUBJECT_CHARS = 150
+REQUIRED_CLAIMS = frozenset({"aud", "exp"})
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class Trust:
     as_of: date | None = None
 
 
-def caller_of(claims: Mapping[str, Any], trust: Trust, now: datetime, needed: frozenset[str] = ALWAYS) -> Caller:
+def caller_of(
+    claims: Mapping[str, Any], trust: Trust, now: datetime, needed: frozenset[str] = REQUIRED_CLAIMS
+) -> Caller:
     """Return who a token names; scopes that are not ours are left out.
 
     Raises
@@ -54,11 +56,11 @@ def caller_of(claims: Mapping[str, Any], trust: Trust, now: datetime, needed: fr
         raise TokenRefused("it is of another issuer")
     if trust.audience not in _texts(claims, "aud"):
         raise TokenRefused("it is for another server")
-    expires = _within(claims, trust, now)
+    expires = _check_lifetime(claims, trust, now)
     return Caller(_subject(claims), _scopes(claims), _fields(claims), _as_of(claims, trust), expires)
 
 
-def _within(claims: Mapping[str, Any], trust: Trust, now: datetime) -> datetime:
+def _check_lifetime(claims: Mapping[str, Any], trust: Trust, now: datetime) -> datetime:
     """Return when a token ends; refuse it before its time and after it."""
     at, ends = now.timestamp(), _moment(claims, "exp")
     if at >= ends + trust.leeway_seconds:
@@ -86,18 +88,18 @@ def _subject(claims: Mapping[str, Any]) -> str:
     kind, name = (
         ("sub", claims["sub"]) if claims.get("sub") else ("client", claims.get("client_id") or claims.get("azp"))
     )
-    if not isinstance(name, str) or not name.isprintable() or len(name) > LONGEST_SUBJECT:
+    if not isinstance(name, str) or not name.isprintable() or len(name) > MAX_SUBJECT_CHARS:
         raise TokenRefused("it names nobody")
     return f"oauth:{kind}:{name}"
 
 
 def _fields(claims: Mapping[str, Any]) -> frozenset[str] | None:
     """Return the fields that it may read, None for all: a list that names none is no way to say all."""
-    if FIELDS not in claims:
+    if FIELDS_CLAIM not in claims:
         return None
-    fields = frozenset(_texts(claims, FIELDS))
+    fields = frozenset(_texts(claims, FIELDS_CLAIM))
     if not fields:
-        raise TokenRefused(f"the claim {FIELDS} names no field")
+        raise TokenRefused(f"the claim {FIELDS_CLAIM} names no field")
     return fields
 
 
@@ -119,10 +121,10 @@ def _texts(claims: Mapping[str, Any], name: str) -> list[str]:
 
 def _as_of(claims: Mapping[str, Any], trust: Trust) -> date | None:
     """Return the earlier of what the token and this server allow."""
-    if AS_OF not in claims:
+    if AS_OF_CLAIM not in claims:
         return trust.as_of
     try:
-        told = date.fromisoformat(claims[AS_OF])
+        told = date.fromisoformat(claims[AS_OF_CLAIM])
     except (TypeError, ValueError):
-        raise TokenRefused(f"the claim {AS_OF} is no day") from None
+        raise TokenRefused(f"the claim {AS_OF_CLAIM} is no day") from None
     return min(told, trust.as_of) if trust.as_of else told

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 from ...ledger import AlphaloomError
 
-SECONDS = 5.0
+FETCH_SECONDS = 5.0
 """For a whole request."""
-LARGEST = 256 * 1024
-HERE = {"localhost", "127.0.0.1", "::1"}
+MAX_FETCH_BYTES = 256 * 1024
+LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1"}
 
 
 class Unanswered(Exception):
@@ -35,7 +35,7 @@ class Unanswered(Exception):
         return self.status is None or self.status in {408, 429} or self.status >= 500
 
 
-def checked_url(url: str, field: str) -> str:
+def check_url(url: str, field: str) -> str:
     """Return an address that may be asked.
 
     Raises
@@ -44,7 +44,7 @@ def checked_url(url: str, field: str) -> str:
         If it is not https (http: on this machine only), or a password is in it.
     """
     parts = urlsplit(url)
-    safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in HERE)
+    safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS)
     if not safe or not parts.hostname or "@" in parts.netloc:
         raise AlphaloomError(
             "This address cannot be asked.", field=field, got=None if "@" in parts.netloc else url,
@@ -53,7 +53,7 @@ def checked_url(url: str, field: str) -> str:
     return url
 
 
-def fetched(url: str, form: Mapping[str, str] | None = None, auth: tuple[str, str] | None = None) -> bytes:
+def fetch_body(url: str, form: Mapping[str, str] | None = None, auth: tuple[str, str] | None = None) -> bytes:
     """Return what an address answers to a GET, or to a POST of a form.
 
     Raises
@@ -63,11 +63,11 @@ def fetched(url: str, form: Mapping[str, str] | None = None, auth: tuple[str, st
     """
     import httpx2
 
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + FETCH_SECONDS
     headers = {"accept": "application/json"}
     try:
         with (
-            httpx2.Client(timeout=SECONDS, follow_redirects=False, auth=auth) as client,
+            httpx2.Client(timeout=FETCH_SECONDS, follow_redirects=False, auth=auth) as client,
             client.stream(
                 "GET" if form is None else "POST", url, data=dict(form or {}) or None, headers=headers
             ) as answer,
@@ -83,7 +83,7 @@ def _read(parts: object, end: float) -> bytes:
     body = b""
     for part in parts:  # type: ignore[attr-defined]
         body += part
-        if len(body) > LARGEST:
+        if len(body) > MAX_FETCH_BYTES:
             raise Unanswered("too large", 200)
         if time.monotonic() > end:
             raise Unanswered("too slow")

@@ -14,17 +14,17 @@ from typing import Any
 from ..errors import TokenRefused
 from .caller import Caller
 from .claims import Trust, caller_of
-from .fetching import Unanswered, checked_url, fetched
-from .tokens import PREFIX
+from .fetching import Unanswered, check_url, fetch_body
+from .tokens import TOKEN_PREFIX
 
-LONGEST = 16_384
-MOST_KEPT, MOST_REFUSED = 10_000, 1_000
+MAX_TOKEN_CHARS = 16_384
+MAX_ACCEPTED_CACHED, MAX_REFUSED_CACHED = 10_000, 1_000
 """Answers that are kept; a stranger, who can cause refusals only, displaces nobody's good one."""
-Ask = Callable[[str], bytes]
+AskServer = Callable[[str], bytes]
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class IntrospectionEndpoint:
     """Where to ask, and as whom; the secret is not shown."""
 
     url: str
@@ -34,7 +34,7 @@ class Endpoint:
     def __call__(self, token: str) -> bytes:
         """Ask about a token."""
         form = {"token": token, "token_type_hint": "access_token"}
-        return fetched(self.url, form, (self.client_id, self.client_secret))
+        return fetch_body(self.url, form, (self.client_id, self.client_secret))
 
 
 class Introspection:
@@ -47,10 +47,10 @@ class Introspection:
     waits = True
 
     def __init__(
-        self, trust: Trust, ask: Ask, *, clock: Callable[[], datetime], seconds: float = 30.0, rest: float = 1.0
+        self, trust: Trust, ask: AskServer, *, clock: Callable[[], datetime], seconds: float = 30.0, rest: float = 1.0
     ) -> None:
-        if isinstance(ask, Endpoint):
-            checked_url(ask.url, "introspection")
+        if isinstance(ask, IntrospectionEndpoint):
+            check_url(ask.url, "introspection")
         self._trust, self._ask, self._clock = trust, ask, clock
         self._keep, self._rest = timedelta(seconds=seconds), timedelta(seconds=rest)
         self._lock = threading.Lock()
@@ -60,7 +60,7 @@ class Introspection:
 
     def verify(self, bearer: str) -> Caller:
         """Return who a token names, by what its server says; tokens of our own are never sent there."""
-        if len(bearer) > LONGEST or bearer.startswith(PREFIX) or not bearer.isascii():
+        if len(bearer) > MAX_TOKEN_CHARS or bearer.startswith(TOKEN_PREFIX) or not bearer.isascii():
             raise TokenRefused("it is not of that server")
         now, name = self._clock(), hashlib.sha256(bearer.encode()).digest()
         known, caller = self._known(name, now)
@@ -85,11 +85,11 @@ class Introspection:
             self._refused.pop(name, None)
             if caller is None:
                 self._refused[name] = until
-                while len(self._refused) > MOST_REFUSED:
+                while len(self._refused) > MAX_REFUSED_CACHED:
                     self._refused.popitem(last=False)
             else:
                 self._kept[name] = (until, caller)
-                while len(self._kept) > MOST_KEPT:
+                while len(self._kept) > MAX_ACCEPTED_CACHED:
                     self._kept.popitem(last=False)
 
     def _asked(self, bearer: str, now: datetime) -> Caller | None:

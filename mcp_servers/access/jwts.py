@@ -13,11 +13,11 @@ from typing import Any
 
 from ..errors import TokenRefused
 from .caller import Caller
-from .claims import ALWAYS, Trust, caller_of
-from .keys import KINDS, KeySet
+from .claims import REQUIRED_CLAIMS, Trust, caller_of
+from .keys import KEY_KINDS, KeySet
 
-LONGEST = 16_384
-TYPES = {"jwt", "at+jwt", "application/at+jwt"}
+MAX_TOKEN_CHARS = 16_384
+TOKEN_TYPES = {"jwt", "at+jwt", "application/at+jwt"}
 
 
 class Jwts:
@@ -30,16 +30,16 @@ class Jwts:
 
     def verify(self, bearer: str) -> Caller:
         """Return who a signed token names; `TokenRefused` if it is not signed, not ours to believe, or not valid now."""
-        return caller_of(self._claims(bearer), self._trust, self._clock(), ALWAYS | {"iss"})
+        return caller_of(self._claims(bearer), self._trust, self._clock(), REQUIRED_CLAIMS | {"iss"})
 
     def _claims(self, bearer: str) -> dict[str, Any]:
         """Return what a token says, after its signature was found good."""
         from jwt import PyJWS
         from jwt.exceptions import PyJWTError
 
-        if len(bearer) > LONGEST or bearer.count(".") != 2 or not bearer.isascii():
+        if len(bearer) > MAX_TOKEN_CHARS or bearer.count(".") != 2 or not bearer.isascii():
             raise TokenRefused("it is no signed token")
-        signer = PyJWS(algorithms=list(KINDS), options={"enforce_minimum_key_length": True})
+        signer = PyJWS(algorithms=list(KEY_KINDS), options={"enforce_minimum_key_length": True})
         try:
             key, algorithm = self._key(signer.get_unverified_header(bearer))
             claims = json.loads(signer.decode(bearer, key, algorithms=[algorithm]), parse_constant=_refuse)
@@ -52,7 +52,11 @@ class Jwts:
     def _key(self, header: dict[str, Any]) -> tuple[Any, str]:
         """Return the key that a token names, and the algorithm; addresses and keys in the token itself are not used."""
         algorithm, name = header.get("alg"), header.get("kid")
-        if algorithm not in KINDS or not isinstance(name, str) or str(header.get("typ", "jwt")).lower() not in TYPES:
+        if (
+            algorithm not in KEY_KINDS
+            or not isinstance(name, str)
+            or str(header.get("typ", "jwt")).lower() not in TOKEN_TYPES
+        ):
             raise TokenRefused("it is signed in a way that is not accepted")
         key = self._keys.key(name, algorithm)
         if key is None:

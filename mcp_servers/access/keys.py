@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...ledger.files.given_file import read_given
-from .fetching import LARGEST, Unanswered, checked_url, fetched
+from .fetching import MAX_FETCH_BYTES, Unanswered, check_url, fetch_body
 
 if TYPE_CHECKING:
     from jwt import PyJWK
 
-KINDS = {"RS256": ("RSA", None), "ES256": ("EC", "P-256")}
+KEY_KINDS = {"RS256": ("RSA", None), "ES256": ("EC", "P-256")}
 """The algorithms that are accepted, with the kind of key and curve of each. A secret shared with the issuer is none."""
 Fetch = Callable[[], bytes]
 
 
 @dataclass(frozen=True)
-class Pace:
+class KeyLifetimes:
     """How long keys are used, in seconds.
 
     After `fresh` they are fetched again; if that fails they are used until they are `keep` old. An unknown key id makes
@@ -37,19 +37,21 @@ class Pace:
 class KeySet:
     """The keys that an OAuth server signs with, by their ids."""
 
-    def __init__(self, fetch: Fetch, pace: Pace | None = None, ticks: Callable[[], float] = time.monotonic) -> None:
-        self._fetch, self._pace, self._ticks = fetch, pace or Pace(), ticks
+    def __init__(
+        self, fetch: Fetch, pace: KeyLifetimes | None = None, ticks: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._fetch, self._pace, self._ticks = fetch, pace or KeyLifetimes(), ticks
         self._lock = threading.Lock()
         self._keys: dict[tuple[str, str], PyJWK] = {}
         self._fetched_at = self._tried_at = -float("inf")
 
     @classmethod
-    def at(cls, place: str | Path, pace: Pace | None = None) -> KeySet:
+    def at(cls, place: str | Path, pace: KeyLifetimes | None = None) -> KeySet:
         """Return the keys of a JWKS file, or at an address (https)."""
         if isinstance(place, Path) or "://" not in place:
-            return cls(lambda: read_given(Path(place), LARGEST), pace)
-        url = checked_url(place, "jwks")
-        return cls(lambda: fetched(url), pace)
+            return cls(lambda: read_given(Path(place), MAX_FETCH_BYTES), pace)
+        url = check_url(place, "jwks")
+        return cls(lambda: fetch_body(url), pace)
 
     def key(self, name: str, algorithm: str) -> PyJWK | None:
         """Return the key of an id for an algorithm; None if there is none, or none can be had."""
@@ -82,19 +84,19 @@ def read_keys(body: bytes) -> dict[tuple[str, str], PyJWK]:
         raise ValueError("this is no JWKS")
     found: dict[tuple[str, str], PyJWK] = {}
     for each in keys:
-        for algorithm in KINDS:
-            key = _usable(each, algorithm)
+        for algorithm in KEY_KINDS:
+            key = _parse_key(each, algorithm)
             if key is not None:
                 found[str(each["kid"]), algorithm] = key
     return found
 
 
-def _usable(told: Any, algorithm: str) -> PyJWK | None:
+def _parse_key(told: Any, algorithm: str) -> PyJWK | None:
     """Return a key that signs with an algorithm; None for every other."""
     from jwt import PyJWK
     from jwt.exceptions import PyJWTError
 
-    kind, curve = KINDS[algorithm]
+    kind, curve = KEY_KINDS[algorithm]
     if not isinstance(told, dict) or not isinstance(told.get("kid"), str) or told.get("kty") != kind:
         return None
     fits = told.get("crv") == curve and told.get("use", "sig") == "sig" and told.get("alg", algorithm) == algorithm

@@ -14,11 +14,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from ...ledger import AlphaloomError, read_settings
 from ..errors import SecretMissing
 from .claims import Trust
-from .fetching import checked_url
-from .introspection import Endpoint, Introspection
+from .fetching import check_url
+from .introspection import Introspection, IntrospectionEndpoint
 from .jwts import Jwts
 from .keys import KeySet
-from .verifier import Verifier
+from .verifier import TokenVerifier
 
 __all__ = ["OAuth", "Protected", "read_oauth"]
 
@@ -33,7 +33,7 @@ class Protected:
 
 def _url(text: str) -> str:
     try:
-        return checked_url(text, "url")
+        return check_url(text, "url")
     except AlphaloomError as error:
         raise ValueError(f"must be {error.allowed}") from None
 
@@ -41,7 +41,7 @@ def _url(text: str) -> str:
 Url = Annotated[str, AfterValidator(_url)]
 
 
-class Asked(BaseModel):
+class IntrospectionSettings(BaseModel):
     """The endpoint that is asked about a token (RFC 7662), and as whom."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -52,7 +52,7 @@ class Asked(BaseModel):
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="NAME of the variable that holds it"
     )
 
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> IntrospectionEndpoint:
         """Return the endpoint with its secret."""
         secret = os.environ.get(self.client_secret_env)
         if not secret:
@@ -61,7 +61,7 @@ class Asked(BaseModel):
                 got=self.client_secret_env, allowed="the name of an environment variable that holds it",
                 hint=f"export {self.client_secret_env}=... before the servers start.",
             )  # fmt: skip
-        return Endpoint(self.url, self.client_id, secret)
+        return IntrospectionEndpoint(self.url, self.client_id, secret)
 
 
 class OAuth(BaseModel):
@@ -72,18 +72,18 @@ class OAuth(BaseModel):
     issuer: Url = Field(description="what iss must be, to the letter")
     audience: Url = Field(description="this server's address as clients know it: what aud must hold")
     jwks: str | None = Field(default=None, description="its published keys: an address, or a file")
-    introspection: Asked | None = None
+    introspection: IntrospectionSettings | None = None
     leeway_seconds: float = Field(default=30.0, ge=0, le=300)
     as_of: date | None = Field(default=None, description="the last day that any of its callers may know")
 
     @model_validator(mode="after")
-    def _one_way(self) -> OAuth:
+    def _check_one_method(self) -> OAuth:
         if (self.jwks is None) == (self.introspection is None):
             raise ValueError("name one of jwks and introspection")
         return self
 
 
-def read_oauth(path: Path, clock: Callable[[], datetime]) -> tuple[Verifier, Protected]:
+def read_oauth(path: Path, clock: Callable[[], datetime]) -> tuple[TokenVerifier, Protected]:
     """Return what checks the tokens of the OAuth server that a file names, and what clients are told of it.
 
     Raises

@@ -23,20 +23,20 @@ from ...ledger import SettingsError
 from ...ledger.errors import Mistake
 from ...ledger.files.given_file import open_given
 from ...ledger.files.objects import write_whole
-from ...ledger.files.settings import parse_settings, refused
+from ...ledger.files.settings import mistakes_error, parse_settings
 from ...ledger.files.yaml_text import QuotingDumper
-from .caller import checked_scope
+from .caller import check_scope
 
-HEAD = """\
+TOKEN_FILE_HEADER = """\
 # Bearer tokens of the MCP servers and of the models' gate; written by `alphaloom token create` and `revoke`, which leave out other comments.
 # No secret is in here: sha256 is the digest of the whole token. A token is accepted to the end of its last day, UTC.
 """
-TENANT = r"^([A-Za-z0-9][A-Za-z0-9._-]{0,63})?$"
+TENANT_PATTERN = r"^([A-Za-z0-9][A-Za-z0-9._-]{0,63})?$"
 """What tenants may be called: the names stand in metrics and in messages."""
 _SECRET = re.compile(r"alt_[0-9A-Za-z]+_[\w-]{8,}")
 
 
-def _shown(text: str) -> str:
+def _check_note(text: str) -> str:
     if not text.isprintable():
         raise ValueError("must be one line of visible characters")
     if _SECRET.search(text):
@@ -44,17 +44,17 @@ def _shown(text: str) -> str:
     return text
 
 
-def _some(names: tuple[str, ...]) -> tuple[str, ...]:
+def _check_not_empty(names: tuple[str, ...]) -> tuple[str, ...]:
     if not names:
         raise ValueError("must name at least one")
     return names
 
 
-Scopes = Annotated[tuple[Annotated[str, AfterValidator(checked_scope)], ...], AfterValidator(_some)]
-Fields = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=100)], ...], AfterValidator(_some)]
+Scopes = Annotated[tuple[Annotated[str, AfterValidator(check_scope)], ...], AfterValidator(_check_not_empty)]
+Fields = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=100)], ...], AfterValidator(_check_not_empty)]
 
 
-class Entry(BaseModel):
+class TokenEntry(BaseModel):
     """One token."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -67,8 +67,8 @@ class Entry(BaseModel):
     created: AwareDatetime
     expires: Annotated[date, Field(lt=date(3000, 1, 1))]
     revoked: AwareDatetime | None = None
-    note: Annotated[str, Field(max_length=200), AfterValidator(_shown)] = ""
-    tenant: Annotated[str, Field(pattern=TENANT)] = ""
+    note: Annotated[str, Field(max_length=200), AfterValidator(_check_note)] = ""
+    tenant: Annotated[str, Field(pattern=TENANT_PATTERN)] = ""
 
 
 class _Tokens(BaseModel):
@@ -76,7 +76,7 @@ class _Tokens(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    tokens: tuple[Entry, ...] = ()
+    tokens: tuple[TokenEntry, ...] = ()
 
     @model_validator(mode="after")
     def _apart(self) -> _Tokens:
@@ -101,7 +101,7 @@ class Signature(NamedTuple):
         return cls(told.st_mtime_ns, told.st_ctime_ns, told.st_size, told.st_ino)
 
 
-def read_entries(path: Path) -> tuple[tuple[Entry, ...], Signature]:
+def read_entries(path: Path) -> tuple[tuple[TokenEntry, ...], Signature]:
     """Read the file.
 
     Raises
@@ -119,35 +119,37 @@ def read_entries(path: Path) -> tuple[tuple[Entry, ...], Signature]:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read {path}: {error}", field=str(path)) from None
-    mistakes = _exposed(told)
+    mistakes = _find_exposure(told)
     try:
         entries = parse_settings(body, _Tokens, str(path)).tokens
     except SettingsError as error:
         mistakes += error.mistakes or (Mistake("", error.message),)
     if mistakes:
-        raise refused(str(path), [_redacted(each) for each in mistakes])
+        raise mistakes_error(str(path), [_redact_mistake(each) for each in mistakes])
     return entries, Signature.of(told)
 
 
-def write_entries(path: Path, entries: Sequence[Entry]) -> None:
+def write_entries(path: Path, entries: Sequence[TokenEntry]) -> None:
     """Write the file, whole or not at all, for its owner alone."""
     told = [each.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for each in entries]
-    body = HEAD + str(
+    body = TOKEN_FILE_HEADER + str(
         yaml.dump({"tokens": told}, Dumper=QuotingDumper, sort_keys=False, allow_unicode=True, width=1000)
     )
     write_whole(path, body.encode(), mode=0o600)
 
 
-def checked_entry(members: dict[str, Any]) -> Entry:
+def check_entry(members: dict[str, Any]) -> TokenEntry:
     """Return a new entry; `SettingsError` with every mistake of it."""
     body = str(yaml.dump(members, Dumper=QuotingDumper, sort_keys=False, allow_unicode=True))
     try:
-        return parse_settings(body, Entry, "the new token")
+        return parse_settings(body, TokenEntry, "the new token")
     except SettingsError as error:
-        raise refused("the new token", [_redacted(replace(each, line=None)) for each in error.mistakes]) from None
+        raise mistakes_error(
+            "the new token", [_redact_mistake(replace(each, line=None)) for each in error.mistakes]
+        ) from None
 
 
-def _exposed(told: os.stat_result) -> tuple[Mistake, ...]:
+def _find_exposure(told: os.stat_result) -> tuple[Mistake, ...]:
     """Return what is wrong with who may read or write the file; Windows says nothing of it."""
     if sys.platform == "win32":
         return ()
@@ -160,7 +162,7 @@ def _exposed(told: os.stat_result) -> tuple[Mistake, ...]:
     return tuple(found)
 
 
-def _redacted(mistake: Mistake) -> Mistake:
+def _redact_mistake(mistake: Mistake) -> Mistake:
     """Return a mistake without what may be a secret in a wrong place."""
     if mistake.field.endswith("sha256"):
         return replace(mistake, message="must be a SHA-256 in hex, 64 digits from 0-9a-f", got=None)

@@ -13,15 +13,15 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 from ...ledger import AlphaloomError, SettingsError
-from ...ledger.database.locks import turn
+from ...ledger.database.locks import wait_for_lock
 from ...ledger.errors import Mistake
-from ...ledger.files.settings import refused
+from ...ledger.files.settings import mistakes_error
 from ..errors import TokenRefused, UnknownToken
 from .caller import Caller
-from .token_file import Entry, Signature, checked_entry, read_entries, write_entries
+from .token_file import Signature, TokenEntry, check_entry, read_entries, write_entries
 
-PREFIX = "alt_"
-LONGEST = 4_096
+TOKEN_PREFIX = "alt_"
+MAX_OWN_TOKEN_CHARS = 4_096
 """Characters of a bearer token that are looked at."""
 SECRET_BYTES = 32
 LOG = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Grant:
 class Issued:
     """A new token: what the file says of it, and the token itself, which can be had only here."""
 
-    entry: Entry
+    entry: TokenEntry
     token: str
 
     def __repr__(self) -> str:
@@ -51,7 +51,7 @@ class Issued:
         return f"Issued({self.entry.id})"
 
 
-def create(path: Path, grant: Grant, *, now: datetime) -> Issued:
+def create_token(path: Path, grant: Grant, *, now: datetime) -> Issued:
     """Make a token and write what it may do into the file, which is made if it is not there.
 
     Raises
@@ -61,20 +61,20 @@ def create(path: Path, grant: Grant, *, now: datetime) -> Issued:
     """
     if grant.expires < now.astimezone(UTC).date():
         wrong = Mistake("expires", f"this day is over, got {grant.expires}", None, str(grant.expires), "today or later")
-        raise refused("the new token", [wrong])
-    with turn(_lock(path)):
+        raise mistakes_error("the new token", [wrong])
+    with wait_for_lock(_lock_path(path)):
         entries = read_entries(path)[0] if path.exists() else ()
         taken = {entry.id for entry in entries}
         name = next(name for name in iter(lambda: secrets.token_hex(4), "") if name not in taken)
-        token = f"{PREFIX}{name}_{secrets.token_urlsafe(SECRET_BYTES)}"
-        entry = checked_entry(
+        token = f"{TOKEN_PREFIX}{name}_{secrets.token_urlsafe(SECRET_BYTES)}"
+        entry = check_entry(
             {
                 "id": name,
                 "sha256": _digest(token),
                 "scopes": list(dict.fromkeys(grant.scopes)),
                 "fields": list(dict.fromkeys(grant.fields)) if grant.fields is not None else None,
                 "as_of": grant.as_of.isoformat() if grant.as_of else None,
-                "created": _second(now),
+                "created": _format_second(now),
                 "expires": grant.expires.isoformat(),
                 "note": grant.note,
                 "tenant": grant.tenant,
@@ -84,7 +84,7 @@ def create(path: Path, grant: Grant, *, now: datetime) -> Issued:
     return Issued(entry, token)
 
 
-def revoke(path: Path, name: str, *, now: datetime) -> tuple[Entry, bool]:
+def revoke_token(path: Path, name: str, *, now: datetime) -> tuple[TokenEntry, bool]:
     """Revoke a token for good, and return it with whether it was not revoked before.
 
     Raises
@@ -95,7 +95,7 @@ def revoke(path: Path, name: str, *, now: datetime) -> tuple[Entry, bool]:
         If the file cannot be used.
     """
     read_entries(path)  # where there is no file, no lock is left behind
-    with turn(_lock(path)):
+    with wait_for_lock(_lock_path(path)):
         entries = list(read_entries(path)[0])
         place = next((index for index, entry in enumerate(entries) if entry.id == name), None)
         if place is None:
@@ -105,30 +105,30 @@ def revoke(path: Path, name: str, *, now: datetime) -> tuple[Entry, bool]:
             )  # fmt: skip
         if entries[place].revoked is not None:
             return entries[place], False
-        entries[place] = Entry.model_validate({**entries[place].model_dump(), "revoked": _second(now)})
+        entries[place] = TokenEntry.model_validate({**entries[place].model_dump(), "revoked": _format_second(now)})
         write_entries(path, entries)
     return entries[place], True
 
 
-def listed(path: Path) -> tuple[Entry, ...]:
+def list_tokens(path: Path) -> tuple[TokenEntry, ...]:
     """Return the tokens of a file, also those that are not accepted any more."""
     return read_entries(path)[0]
 
 
-def ends(entry: Entry) -> datetime:
+def expiry_moment(entry: TokenEntry) -> datetime:
     """Return the first moment at which a token is not accepted any more."""
     return datetime.combine(entry.expires, time(), UTC) + timedelta(days=1)
 
 
-def standing(entry: Entry, now: datetime) -> str:
+def token_status(entry: TokenEntry, now: datetime) -> str:
     """Return "live", "expired" or "revoked"."""
     if entry.revoked is not None:
         return "revoked"
-    return "live" if now < ends(entry) else "expired"
+    return "live" if now < expiry_moment(entry) else "expired"
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownToken:
     """What a token is compared with, and who shows it."""
 
     sha256: str
@@ -137,10 +137,10 @@ class _Known:
     caller: Caller
 
     @classmethod
-    def of(cls, entry: Entry) -> _Known:
+    def of(cls, entry: TokenEntry) -> _KnownToken:
         fields = frozenset(entry.fields) if entry.fields is not None else None
-        caller = Caller(entry.id, frozenset(entry.scopes), fields, entry.as_of, ends(entry), entry.tenant)
-        return cls(entry.sha256, ends(entry), entry.revoked is not None, caller)
+        caller = Caller(entry.id, frozenset(entry.scopes), fields, entry.as_of, expiry_moment(entry), entry.tenant)
+        return cls(entry.sha256, expiry_moment(entry), entry.revoked is not None, caller)
 
 
 class Tokens:
@@ -154,7 +154,7 @@ class Tokens:
     def __init__(self, path: Path, clock: Callable[[], datetime]) -> None:
         self._path, self._clock = path, clock
         self._lock = threading.Lock()
-        self._read: tuple[Signature | None, tuple[_Known, ...]] = (None, ())
+        self._read: tuple[Signature | None, tuple[_KnownToken, ...]] = (None, ())
         self.problem: AlphaloomError | None = None
 
     @classmethod
@@ -172,7 +172,7 @@ class Tokens:
         Every token is compared with all that the file has, in constant time, and everything is asked of each of them:
         one that is unknown, malformed, expired or revoked takes the same work and is refused in the same words.
         """
-        shown, now = _digest(bearer[:LONGEST]), self._clock()
+        shown, now = _digest(bearer[:MAX_OWN_TOKEN_CHARS]), self._clock()
         found: Caller | None = None
         for known in self._current():
             same = hmac.compare_digest(shown, known.sha256)
@@ -182,7 +182,7 @@ class Tokens:
             raise TokenRefused(str(self.problem) if self.problem else "unknown, expired or revoked")
         return found
 
-    def _current(self) -> tuple[_Known, ...]:
+    def _current(self) -> tuple[_KnownToken, ...]:
         """Return the tokens as the file has them now."""
         signature, entries = self._read
         if signature is not None and signature == self._signature():
@@ -199,7 +199,7 @@ class Tokens:
         except OSError:
             return None
 
-    def _again(self) -> tuple[Signature | None, tuple[_Known, ...]]:
+    def _again(self) -> tuple[Signature | None, tuple[_KnownToken, ...]]:
         try:
             entries, signature = read_entries(self._path)
         except SettingsError as error:
@@ -208,17 +208,17 @@ class Tokens:
             self.problem = error
             return None, ()
         self.problem = None
-        return signature, tuple(_Known.of(entry) for entry in entries)
+        return signature, tuple(_KnownToken.of(entry) for entry in entries)
 
 
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _second(now: datetime) -> str:
+def _format_second(now: datetime) -> str:
     return now.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _lock(path: Path) -> Path:
+def _lock_path(path: Path) -> Path:
     """Return the lock beside the file; the file itself is exchanged whenever it is written."""
     return path.with_name(f"{path.name}.lock")

@@ -10,7 +10,7 @@ from ..errors import TokenRefused
 from .caller import Caller
 
 
-class Verifier(Protocol):
+class TokenVerifier(Protocol):
     """Says who shows a bearer token. It may be used from several threads."""
 
     @property
@@ -24,7 +24,7 @@ class Verifier(Protocol):
 class AnyOf:
     """Several verifiers, asked in turn: the first that accepts a token says who it is."""
 
-    def __init__(self, verifiers: Sequence[Verifier]) -> None:
+    def __init__(self, verifiers: Sequence[TokenVerifier]) -> None:
         self._verifiers = tuple(verifiers)
 
     @property

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from starlette.types import Message, Receive
 
-__all__ = ["MOST_PARTS", "Body"]
+__all__ = ["MAX_BODY_PARTS", "Body"]
 
-MOST_PARTS = 10_000
+MAX_BODY_PARTS = 10_000
 """Commas and opening brackets of one request outside of its texts. A message is parsed and checked on the event loop, where
 a million of them take more than a second; what tools take has a few thousand.
 """

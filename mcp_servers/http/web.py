@@ -32,45 +32,45 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...ledger import AlphaloomError, LedgerError
-from ...ledger.calls import Outcome, ToolCall
-from ..access import Caller, Verifier
+from ...ledger.calls import CallOutcome, ToolCall
+from ..access import Caller, TokenVerifier
 from ..access.caller import ALL_SCOPES
 from ..access.oauth import Protected
-from ..answers import refusal_of
-from ..callers import Rooms
-from ..errors import Busy, TokenRefused, ToolFailed
-from ..served import Served
-from ..tools.servers import ALL, SERVERS, build_server
-from .bodies import MOST_PARTS, Body
-from .held import Held
+from ..answers import describe_refusal
+from ..callers import CallerContexts
+from ..errors import CallersBusy, TokenRefused, ToolFailed
+from ..served import ServedCaller
+from ..tools.servers import ALL_SERVERS, SERVERS, build_server
+from .bodies import MAX_BODY_PARTS, Body
+from .held import HeldAnswer
 
-__all__ = ["Limits", "Protected", "web"]
+__all__ = ["CallerLimits", "Protected", "build_web_app"]
 
-BODY_BYTES = 1 << 20
-CALLERS = 256
+MAX_BODY_BYTES = 1 << 20
+MAX_CALLERS = 256
 """Callers whose servers are kept ready; the one that was silent longest makes room."""
-AT_ONCE = 6
+CALLS_AT_ONCE = 6
 """Requests of one caller that are worked on at once, whichever servers it asks and with however many tokens of its own name."""
-THREADS = 32 * AT_ONCE
+MAX_THREADS = 32 * CALLS_AT_ONCE
 """Threads on which tools run, which all callers share: so many callers may be busy before another one waits."""
-PATH = "/mcp"
+MCP_PATH = "/mcp"
 SERVER_ERROR = -32_010
 """One of the codes that JSON-RPC leaves to servers, and that the SDKs give no meaning of their own."""
 METADATA = "/.well-known/oauth-protected-resource"
-ANONYMOUS, UNKNOWN = "anonymous", "unknown"
-STRANGERS = 120
+ANONYMOUS, UNKNOWN_SERVER = "anonymous", "unknown"
+STRANGERS_PER_MINUTE = 120
 """Lines a minute that all who show no good token may cause together."""
-WAITING, WAITING_STRANGERS = 8, 32
+TOKEN_CHECKS_AT_ONCE, MAX_STRANGERS_WAITING = 8, 32
 """Tokens that the network is asked about at once, since what else is done in threads must not wait for them; and how many
 strangers wait for that. A token that was accepted before waits for no stranger's.
 """
-OPEN = 64
+MAX_REQUESTS_WAITING = 64
 """Requests of one caller that wait; a further one is refused."""
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Limits:
+class CallerLimits:
     """How much one caller may ask.
 
     Attributes
@@ -84,12 +84,12 @@ class Limits:
     """
 
     calls_per_minute: int = 600
-    body_bytes: int = BODY_BYTES
+    body_bytes: int = MAX_BODY_BYTES
     hosts: Sequence[str] = ("127.0.0.1:*", "localhost:*", "[::1]:*")
     origins: Sequence[str] = ("http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*")
 
     @classmethod
-    def reached_as(cls, names: Sequence[str], calls_per_minute: int) -> Limits:
+    def reached_as(cls, names: Sequence[str], calls_per_minute: int) -> CallerLimits:
         """Return the limits of servers that are reached under further names, behind a proxy that speaks TLS."""
         here = cls()
         hosts = [spelled.lower() for name in names for spelled in (name, f"{name}:*")]
@@ -115,7 +115,7 @@ class Bucket:
 
 
 @dataclass
-class Visit:
+class RefusableRequest:
     """One request as the record tells of it, if it is refused: who asked which server, and when."""
 
     server: str
@@ -123,22 +123,22 @@ class Visit:
     who: str = ANONYMOUS
 
 
-def _strange(scope: Scope, limits: Limits) -> int | None:
+def _misdirected_status(scope: Scope, limits: CallerLimits) -> int | None:
     """Return the status with which a request is refused whose Host or Origin is not ours; None: both are."""
     hosts, origins = ([value for name, value in scope["headers"] if name == each] for each in (b"host", b"origin"))
-    if len(hosts) != 1 or not _one_of(hosts[0], limits.hosts):
+    if len(hosts) != 1 or not _is_allowed_host(hosts[0], limits.hosts):
         return 421
-    return None if all(_one_of(each, limits.origins) for each in origins) else 403
+    return None if all(_is_allowed_host(each, limits.origins) for each in origins) else 403
 
 
-def _one_of(value: bytes, allowed: Sequence[str]) -> bool:
+def _is_allowed_host(value: bytes, allowed: Sequence[str]) -> bool:
     """Tell whether a Host or an Origin is allowed, as a whole: a prefix of it would be anybody's."""
     said = value.decode("latin-1").lower()
     name, _, port = said.rpartition(":")
     return said in allowed or (f"{name}:*" in allowed and re.fullmatch(r"[0-9]{1,5}", port) is not None)
 
 
-def _said(
+def _refusal_response(
     status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     """Return a refusal in the form in which clients look for a reason: that of JSON-RPC, of no request."""
@@ -147,10 +147,10 @@ def _said(
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": told | {"data": data}}, status, headers)
 
 
-def _told(status: int, error: AlphaloomError) -> JSONResponse:
+def _error_response(status: int, error: AlphaloomError) -> JSONResponse:
     """Return an error as a caller is told it."""
-    record = refusal_of(error)
-    return _said(status, error.code, str(record["message"]), str(record["hint"]))
+    record = describe_refusal(error)
+    return _refusal_response(status, error.code, str(record["message"]), str(record["hint"]))
 
 
 @dataclass(eq=False)
@@ -171,19 +171,23 @@ class Web:
         A clock that only ever rises.
     """
 
-    rooms: Rooms
-    verifier: Verifier
-    limits: Limits
+    rooms: CallerContexts
+    verifier: TokenVerifier
+    limits: CallerLimits
     protected: Protected | None = None
     seconds: Callable[[], float] = time.monotonic
     _buckets: dict[str, Bucket] = field(default_factory=dict, init=False)
-    _strangers: Bucket = field(default_factory=lambda: Bucket(float(STRANGERS), 0.0), init=False)
+    _strangers: Bucket = field(default_factory=lambda: Bucket(float(STRANGERS_PER_MINUTE), 0.0), init=False)
     _flooded: float = field(default=-1.0, init=False)
     _ready: OrderedDict[tuple[Caller, str], Attached] = field(default_factory=OrderedDict, init=False)
     _places: dict[str, anyio.Semaphore] = field(default_factory=dict, init=False)
     _turn: anyio.Lock = field(default_factory=anyio.Lock, init=False)
     _asking: tuple[anyio.CapacityLimiter, anyio.CapacityLimiter] = field(
-        default_factory=lambda: (anyio.CapacityLimiter(WAITING), anyio.CapacityLimiter(WAITING)), init=False
+        default_factory=lambda: (
+            anyio.CapacityLimiter(TOKEN_CHECKS_AT_ONCE),
+            anyio.CapacityLimiter(TOKEN_CHECKS_AT_ONCE),
+        ),
+        init=False,
     )
     _accepted: OrderedDict[bytes, None] = field(default_factory=OrderedDict, init=False)
     _tasks: TaskGroup | None = field(default=None, init=False)
@@ -193,7 +197,9 @@ class Web:
         self._security = TransportSecuritySettings(
             enable_dns_rebinding_protection=False
         )  # looked at here, before all else
-        self._pages: dict[str, dict[str, Any]] = {"/health": {"status": "ok", "servers": [*sorted(SERVERS), ALL]}}
+        self._pages: dict[str, dict[str, Any]] = {
+            "/health": {"status": "ok", "servers": [*sorted(SERVERS), ALL_SERVERS]}
+        }
         if self.protected is not None:
             page = _metadata(self.protected)
             self._pages |= {METADATA: page, unquote(urlsplit(_metadata_url(self.protected)).path): page}
@@ -201,7 +207,7 @@ class Web:
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         """Keep callers' servers while the application runs."""
-        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+        anyio.to_thread.current_default_thread_limiter().total_tokens = MAX_THREADS
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             yield
@@ -210,45 +216,51 @@ class Web:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         server = str(scope["path"]).strip("/").partition("/")[0]
-        visit = Visit(server if server in {*SERVERS, ALL} else UNKNOWN, self.seconds())
+        visit = RefusableRequest(server if server in {*SERVERS, ALL_SERVERS} else UNKNOWN_SERVER, self.seconds())
         if scope["type"] != "http":
             self._kept(visit, "websocket")
             await send({"type": "websocket.close", "code": 1008, "reason": "Requests are sent by POST."})
             return
-        found = await self._let_in(visit, scope)
+        found = await self._admit_request(visit, scope)
         if isinstance(found, Response):
             await found(scope, receive, send)
             return
-        held, body = Held(scope, receive, send, lambda code: self._kept(visit, code)), Body(receive)
+        held, body = HeldAnswer(scope, receive, send, lambda code: self._kept(visit, code)), Body(receive)
         async with self._places[visit.who]:
-            if await body.parts(self.limits.body_bytes) > MOST_PARTS:
-                told = _said(
-                    413, "too_many_parts", f"A message has at most {MOST_PARTS:,} parts.", "Send less at once."
+            if await body.parts(self.limits.body_bytes) > MAX_BODY_PARTS:
+                told = _refusal_response(
+                    413, "too_many_parts", f"A message has at most {MAX_BODY_PARTS:,} parts.", "Send less at once."
                 )
                 await self._refused(visit, "too_many_parts", told)(scope, receive, send)
                 return
-            await found.app({**scope, "path": PATH, "raw_path": PATH.encode(), "root_path": ""}, body, held)
+            await found.app({**scope, "path": MCP_PATH, "raw_path": MCP_PATH.encode(), "root_path": ""}, body, held)
 
-    async def _let_in(self, visit: Visit, scope: Scope) -> Response | Attached:
+    async def _admit_request(self, visit: RefusableRequest, scope: Scope) -> Response | Attached:
         """Return the server that is asked; what is told in its place to whoever may not ask it, or did not."""
         path, method = scope["path"], scope["method"]
-        if (status := _strange(scope, self.limits)) is not None:
-            told = _said(status, "misdirected", "Nothing is served under this name or to this origin.", "See --hosts.")
+        if (status := _misdirected_status(scope, self.limits)) is not None:
+            told = _refusal_response(
+                status, "misdirected", "Nothing is served under this name or to this origin.", "See --hosts."
+            )
             return self._refused(visit, f"http_{status}", told)
         if path in self._pages:
             asks = method in {"GET", "HEAD"}
-            return JSONResponse(self._pages[path]) if asks else _said(405, "method", "GET it.", "", {"allow": "GET"})
-        if path != f"/{visit.server}{PATH}" or visit.server == UNKNOWN:
-            said = f"Servers are {', '.join([*sorted(SERVERS), ALL])}, each at /NAME/mcp."
-            return self._refused(visit, "unknown_server", _said(404, "unknown_server", said))
+            return (
+                JSONResponse(self._pages[path])
+                if asks
+                else _refusal_response(405, "method", "GET it.", "", {"allow": "GET"})
+            )
+        if path != f"/{visit.server}{MCP_PATH}" or visit.server == UNKNOWN_SERVER:
+            said = f"Servers are {', '.join([*sorted(SERVERS), ALL_SERVERS])}, each at /NAME/mcp."
+            return self._refused(visit, "unknown_server", _refusal_response(404, "unknown_server", said))
         try:
             caller = await self._caller(scope)
         except TokenRefused as refused:
             hint = "Send a token of `alphaloom token create` as Authorization: Bearer TOKEN."
-            told = _said(401, refused.code, str(refused), hint, {"www-authenticate": self._challenge()})
+            told = _refusal_response(401, refused.code, str(refused), hint, {"www-authenticate": self._challenge()})
             return self._refused(visit, refused.code, told)
-        except Busy as busy:
-            told = _said(503, busy.code, busy.message, busy.hint, {"retry-after": "1"})
+        except CallersBusy as busy:
+            told = _refusal_response(503, busy.code, busy.message, busy.hint, {"retry-after": "1"})
             return self._refused(visit, busy.code, told)
         visit.who, now = caller.id, self.seconds()
         scope.setdefault("state", {})["known"] = True  # its connection makes room for nobody while it is answered
@@ -256,28 +268,33 @@ class Web:
         if (wait := bucket.take(self.limits.calls_per_minute, now)) > 0:
             after = {"retry-after": str(max(int(wait + 0.999), 1))}
             said = f"More than {self.limits.calls_per_minute} calls a minute."
-            return self._refused(visit, "too_many", _said(429, "too_many", said, "Wait as Retry-After says.", after))
+            return self._refused(
+                visit, "too_many", _refusal_response(429, "too_many", said, "Wait as Retry-After says.", after)
+            )
         if method != "POST":  # clients of the handshake era try as they connect: nothing for the record
             said = "Requests are sent by POST; there are no notices to wait for and no session to end."
-            return _said(405, "method", said, "", {"allow": "POST"})
+            return _refusal_response(405, "method", said, "", {"allow": "POST"})
         return await self._opened(visit, caller)
 
-    async def _opened(self, visit: Visit, caller: Caller) -> Response | Attached:
+    async def _opened(self, visit: RefusableRequest, caller: Caller) -> Response | Attached:
         """Return a caller's server; why it has none, in words that tell no more than its own servers would."""
         try:
             found = await self._attached(replace(caller, expires=None), visit.server)
-            if self._places.setdefault(caller.id, anyio.Semaphore(AT_ONCE)).statistics().tasks_waiting < OPEN:
+            if (
+                self._places.setdefault(caller.id, anyio.Semaphore(CALLS_AT_ONCE)).statistics().tasks_waiting
+                < MAX_REQUESTS_WAITING
+            ):
                 return found
-            said = f"{OPEN} of your requests wait already."
+            said = f"{MAX_REQUESTS_WAITING} of your requests wait already."
             return self._refused(
-                visit, "too_many", _said(429, "too_many", said, "Ask fewer at once.", {"retry-after": "1"})
+                visit, "too_many", _refusal_response(429, "too_many", said, "Ask fewer at once.", {"retry-after": "1"})
             )
         except AlphaloomError as error:
-            return self._refused(visit, error.code, _told(409, error))
+            return self._refused(visit, error.code, _error_response(409, error))
         except Exception:
             LOG.exception("the servers of %s cannot be opened", caller.id)
             failed = ToolFailed("Your servers cannot be opened, by no fault of yours.", hint="Ask who runs them.")
-            return self._refused(visit, failed.code, _told(500, failed))
+            return self._refused(visit, failed.code, _error_response(500, failed))
 
     def _challenge(self) -> str:
         """Return what a client is told that was not let in: where tokens come from, where an OAuth server gives them."""
@@ -293,12 +310,12 @@ class Web:
         """Return who shows a token, which another server may be asked; those that were accepted before have a way of their own."""
         name = hashlib.sha256(token.encode("latin-1")).digest()
         way = self._asking[name in self._accepted]
-        if name not in self._accepted and way.statistics().tasks_waiting >= WAITING_STRANGERS:
-            raise Busy("Too many tokens are being asked about.", hint="Ask again in a moment.")
+        if name not in self._accepted and way.statistics().tasks_waiting >= MAX_STRANGERS_WAITING:
+            raise CallersBusy("Too many tokens are being asked about.", hint="Ask again in a moment.")
         caller = await anyio.to_thread.run_sync(self.verifier.verify, token, limiter=way)
         self._accepted[name] = None
         self._accepted.move_to_end(name)
-        while len(self._accepted) > CALLERS:
+        while len(self._accepted) > MAX_CALLERS:
             self._accepted.popitem(last=False)
         return caller
 
@@ -313,20 +330,20 @@ class Web:
                 served = await anyio.to_thread.run_sync(self._open, caller)
                 assert self._tasks is not None, "the application is running"
                 self._ready[key] = await self._tasks.start(self._run, served, server)
-                while len(self._ready) > CALLERS * (len(SERVERS) + 1):
+                while len(self._ready) > MAX_CALLERS * (len(SERVERS) + 1):
                     self._ready.popitem(last=False)[1].end.set()
             self._ready.move_to_end(key)
             return self._ready[key]
 
-    def _open(self, caller: Caller) -> Served:
+    def _open(self, caller: Caller) -> ServedCaller:
         served = self.rooms.served(caller)
         _ = served.evaluator  # why it cannot be opened is told before a server is begun
         return served
 
-    async def _run(self, served: Served, server: str, *, task_status: TaskStatus[Attached]) -> None:
+    async def _run(self, served: ServedCaller, server: str, *, task_status: TaskStatus[Attached]) -> None:
         """Run a caller's server until it must make room."""
         app = build_server(server, served).streamable_http_app(
-            streamable_http_path=PATH, json_response=True, stateless_http=True,
+            streamable_http_path=MCP_PATH, json_response=True, stateless_http=True,
             max_request_body_size=self.limits.body_bytes, transport_security=self._security,
         )  # fmt: skip
         attached = Attached(app)
@@ -334,22 +351,24 @@ class Web:
             task_status.started(attached)
             await attached.end.wait()
 
-    def _refused(self, visit: Visit, code: str, told: Response) -> Response:
+    def _refused(self, visit: RefusableRequest, code: str, told: Response) -> Response:
         """Return what is told once it is on record; another answer where it cannot be."""
         return self._kept(visit, code) or told
 
-    def _kept(self, visit: Visit, code: str) -> Response | None:
+    def _kept(self, visit: RefusableRequest, code: str) -> Response | None:
         """Write down what was refused before a tool was reached; return what is told in its place if that fails."""
         now = self.seconds()
-        if visit.who == ANONYMOUS and self._strangers.take(STRANGERS, now) > 0:
+        if visit.who == ANONYMOUS and self._strangers.take(STRANGERS_PER_MINUTE, now) > 0:
             if now - self._flooded < 1.0:
                 return None
             self._flooded, code = now, "unauthorized_flood"
         took = 1e3 * (now - visit.began)
         try:
-            self.rooms.ground.record(ToolCall(visit.who, visit.server, "http", Outcome.REFUSED, code, duration_ms=took))
+            self.rooms.ground.record(
+                ToolCall(visit.who, visit.server, "http", CallOutcome.REFUSED, code, duration_ms=took)
+            )
         except LedgerError as error:
-            return _told(503, error)
+            return _error_response(503, error)
         return None
 
 
@@ -378,9 +397,12 @@ def _metadata_url(protected: Protected) -> str:
     return quote(base._replace(path=path, fragment="").geturl(), safe="%:/?&=@[]~+,;!$'()*")
 
 
-def web(
-    rooms: Rooms, verifier: Verifier, limits: Limits | None = None, protected: Protected | None = None
+def build_web_app(
+    rooms: CallerContexts,
+    verifier: TokenVerifier,
+    limits: CallerLimits | None = None,
+    protected: Protected | None = None,
 ) -> Starlette:
     """Return the application that serves all servers."""
-    gate = Web(rooms, verifier, limits or Limits(), protected)
+    gate = Web(rooms, verifier, limits or CallerLimits(), protected)
     return Starlette(routes=[Mount("/", app=gate)], lifespan=gate.lifespan)

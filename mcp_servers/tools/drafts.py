@@ -10,11 +10,11 @@ from typing import Any
 from ...factors import Expression
 from ...ledger import Ledger, Run
 
-__all__ = ["CALLER", "DRAFT", "Drafts"]
+__all__ = ["CALLER_KEY", "DRAFT", "Drafts"]
 
 DRAFT = "draft"
 """The kind of an event that registers one."""
-CALLER = "caller"
+CALLER_KEY = "caller"
 """What a run's configuration says of who began it."""
 
 
@@ -44,7 +44,7 @@ class Drafts:
 
     def _runs(self) -> Iterator[str]:
         for run in self.ledger.runs():
-            if run.id == self.run or (run.config.get(CALLER) == self.caller and self._known(run)):
+            if run.id == self.run or (run.config.get(CALLER_KEY) == self.caller and self._known(run)):
                 yield run.id
 
     def _known(self, run: Run) -> bool:

@@ -9,25 +9,25 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ...evaluation import Evaluator, recall_facts, stress_on_search
 from ...evaluation import drafts as drafting
-from ...evaluation.service import MOST_MEMBERS
+from ...evaluation.service import MAX_SET_MEMBERS
 from ...evidence import Claim, Proposal
 from ...factors import Expression
-from ...factors.describe.words import visible
+from ...factors.describe.words import replace_invisible
 from ...factors.python import is_python
 from ...ledger import canonical_json
 from ..access import Scope
-from ..answers import awaited, tool
-from ..arguments import READ_ONLY, SPENDS, WRITES, FactorId, Key, Text, Words
-from ..entry import Entry
-from ..errors import BadArguments, UnknownFactor
-from ..served import Served
+from ..answers import async_tool, json_tool
+from ..arguments import READ_HINTS, SPEND_HINTS, WRITE_HINTS, CallKey, FactorId, FormulaText, VisibleWords
+from ..entry import CallerEntry
+from ..errors import BadArguments, NoSuchFactor
+from ..served import ServedCaller
 from ..server import ToolServer
 
-MOST_EXTRA = 20_000
-MOST_DRAFTS = 512
-MOST_WAIT_S = 20.0
+MAX_EXTRA_BYTES = 20_000
+MAX_DRAFTS = 512
+MAX_WAIT_S = 20.0
 """Seconds that a call waits for a job: clients give up on calls that take a minute."""
-REPORTED = 50
+MAX_FACTORS_REPORTED = 50
 
 
 class Hypothesis(BaseModel):
@@ -36,24 +36,24 @@ class Hypothesis(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     id: str = Field(min_length=1, max_length=100)
-    mechanism: Words = Field(min_length=1, max_length=200)
-    statement: Words = Field(min_length=1, max_length=2000)
+    mechanism: VisibleWords = Field(min_length=1, max_length=200)
+    statement: VisibleWords = Field(min_length=1, max_length=2000)
     direction: Literal[1, -1] = Field(description="1: a higher factor means a higher return")
     horizon_days: int = Field(ge=1, le=250)
     fields: list[Annotated[str, Field(max_length=100)]] = Field(max_length=20)
 
     @model_validator(mode="after")
-    def _can_be_kept(self) -> Hypothesis:
+    def _check_extra_size(self) -> Hypothesis:
         try:
             size = len(canonical_json(self.model_extra or {}).encode())
         except (TypeError, ValueError, RecursionError):
             raise ValueError("its further keys must hold plain JSON, without NaN") from None
-        if size > MOST_EXTRA:
-            raise ValueError(f"its further keys must hold at most {MOST_EXTRA} bytes")
+        if size > MAX_EXTRA_BYTES:
+            raise ValueError(f"its further keys must hold at most {MAX_EXTRA_BYTES} bytes")
         return self
 
 
-SCOPES = {
+EVALUATION_SCOPES = {
     **dict.fromkeys(
         ("score_factor", "choose_drafts", "list_formulas", "get_budget", "stress_factor", "measure_decay", "get_job"),
         Scope.EVAL_RUN,
@@ -63,10 +63,10 @@ SCOPES = {
 """What each tool asks of a caller."""
 
 
-def evaluation_server(served: Served) -> ToolServer:
+def evaluation_server(served: ServedCaller) -> ToolServer:
     """Return the evaluation server of one run."""
     server = ToolServer(
-        "alphaloom-evaluation", entry=served.entry, scopes=SCOPES, reading=Scope.EVAL_RUN,
+        "alphaloom-evaluation", entry=served.entry, scopes=EVALUATION_SCOPES, reading=Scope.EVAL_RUN,
         instructions="Score factors on the search window as often as the budget allows; submit few of them to the gate. "
         "A verdict comes with reasons and without numbers. stress_factor and measure_decay begin jobs: ask get_job.",
     )  # fmt: skip
@@ -77,29 +77,29 @@ def evaluation_server(served: Served) -> ToolServer:
     return server
 
 
-def _add_scores(server: ToolServer, served: Served) -> None:
-    @server.tool(annotations=WRITES)
-    @tool
+def _add_scores(server: ToolServer, served: ServedCaller) -> None:
+    @server.tool(annotations=WRITE_HINTS)
+    @json_tool
     def score_factor(
-        text: Text,
+        text: FormulaText,
         hypothesis: Hypothesis,
-        key: Key,
+        key: CallKey,
         description: Annotated[str, Field(max_length=1_000, description="what you say of the formula")] = "",
     ) -> dict[str, Any]:
         """Check, score and record a formula or Python factor on the search window; a refusal says which step and why.
 
         Python needs the scope data:read too, and costs an evaluation once it has run, though it be refused.
         """
-        _refuse_unread(served.entry, text)
+        _require_read_scope(served.entry, text)
         return served.evaluator.propose(
-            Proposal(text, Claim.from_record(hypothesis.model_dump()), key, visible(description))
+            Proposal(text, Claim.from_record(hypothesis.model_dump()), key, replace_invisible(description))
         )
 
-    @server.tool(annotations=SPENDS)
-    @tool
+    @server.tool(annotations=SPEND_HINTS)
+    @json_tool
     def submit_to_gate(
         ids: Annotated[list[FactorId], Field(min_length=1, max_length=20, description="2 to 10 for a set")],
-        key: Key,
+        key: CallKey,
         as_set: Annotated[
             bool, Field(description="judge the sum of their signed ranks as one factor, for one trial")
         ] = False,
@@ -109,17 +109,17 @@ def _add_scores(server: ToolServer, served: Served) -> None:
         Answers with a verdict and reasons for each, and with no number of a later window.
         """
         if as_set:
-            return {"key": key, "verdicts": [served.evaluator.submit_set(_members(ids)).for_agents()]}
+            return {"key": key, "verdicts": [served.evaluator.submit_set(_check_members(ids)).for_agents()]}
         return {"key": key, "verdicts": [verdict.for_agents() for verdict in served.evaluator.submit(ids)]}
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def get_budget() -> dict[str, Any]:
         """Return how many evaluations and trials are left in this campaign."""
-        return _left(served.evaluator)
+        return _budget_left(served.evaluator)
 
 
-def _refuse_unread(entry: Entry, text: str) -> None:
+def _require_read_scope(entry: CallerEntry, text: str) -> None:
     """Refuse code of a caller who may not read the panel: what it reads can leave it in the text of an error.
 
     Raises
@@ -131,27 +131,28 @@ def _refuse_unread(entry: Entry, text: str) -> None:
         raise missing
 
 
-def _left(evaluator: Evaluator) -> dict[str, int]:
+def _budget_left(evaluator: Evaluator) -> dict[str, int]:
     return {"evaluations_left": evaluator.evaluations_left(), "trials_left": evaluator.trials_left()}
 
 
-def _members(ids: list[str]) -> list[str]:
-    if 2 <= len(ids) <= MOST_MEMBERS:
+def _check_members(ids: list[str]) -> list[str]:
+    if 2 <= len(ids) <= MAX_SET_MEMBERS:
         return ids
     raise BadArguments(
-        "A set has 2 to 10 members.", field="ids", got=len(ids), allowed=f"2 to {MOST_MEMBERS} ids",
+        "A set has 2 to 10 members.", field="ids", got=len(ids), allowed=f"2 to {MAX_SET_MEMBERS} ids",
         hint="Leave as_set away to submit factors one by one.",
     )  # fmt: skip
 
 
-def _add_forecasts(server: ToolServer, served: Served) -> None:
+def _add_forecasts(server: ToolServer, served: ServedCaller) -> None:
     """Add the tools that say what earlier scores let expect; see `evaluation.drafts`."""
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def choose_drafts(
         texts: Annotated[
-            list[Text], Field(min_length=1, max_length=MOST_DRAFTS, description="formulas that were not scored yet")
+            list[FormulaText],
+            Field(min_length=1, max_length=MAX_DRAFTS, description="formulas that were not scored yet"),
         ],
         hypothesis: Hypothesis,
         count: Annotated[int, Field(ge=1, le=64, description="how many to choose")] = 5,
@@ -164,8 +165,8 @@ def _add_forecasts(server: ToolServer, served: Served) -> None:
         claim = Claim.from_record(hypothesis.model_dump())
         return drafting.choose_drafts(served.evaluator, texts, claim, count, like or "", either)
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def list_formulas(
         which: Annotated[
             Literal["leaders", "unexplored"],
@@ -181,23 +182,23 @@ def _add_forecasts(server: ToolServer, served: Served) -> None:
         earlier scores, and the most telling of all; while the search is `surveying`, only the most telling.
         """
         if which == "unexplored":
-            return drafting.unexplored(served.evaluator, limit)
+            return drafting.find_unexplored(served.evaluator, limit)
         return {"leaders": [leader.record() for leader in drafting.leaders(served.evaluator, limit)]}
 
 
-def _add_jobs(server: ToolServer, served: Served) -> None:
+def _add_jobs(server: ToolServer, served: ServedCaller) -> None:
     def scored(name: str) -> Expression:
         """Return a factor that this run scored: within its fields, at the price of an evaluation, and on record."""
         row = served.evaluator.rows.get(name)
         if row is None:
-            raise UnknownFactor(
+            raise NoSuchFactor(
                 "This run scored no factor with this id.", field="id", got=name,
                 hint="score_factor first; its answer carries the id.",
             )  # fmt: skip
         return served.evaluator.read(row.text)
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def stress_factor(id: FactorId) -> dict[str, Any]:
         """Begin a job: where a scored factor breaks, in crises, planted regimes, bad data and late fills, on search days."""
         expression = scored(id)
@@ -205,20 +206,20 @@ def _add_jobs(server: ToolServer, served: Served) -> None:
             "stress", {"id": id}, lambda advance: stress_on_search(served.evaluator, [expression], after=advance)
         )
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def measure_decay(id: FactorId) -> dict[str, Any]:
         """Begin a job: a scored factor's RankIC by horizon from 1 to 20 days, by year and by regime, on search days."""
         expression = scored(id)
         return served.jobs.begin("decay", {"id": id}, lambda _: _decay(served.evaluator, expression.text))
 
-    @server.tool(annotations=READ_ONLY)
-    @awaited
+    @server.tool(annotations=READ_HINTS)
+    @async_tool
     async def get_job(
         job: Annotated[
             str, Field(pattern=r"^j[0-9a-f]{16}$", description="what stress_factor or measure_decay answered with")
         ],
-        wait_s: Annotated[float, Field(ge=0, le=MOST_WAIT_S, description="seconds to wait for its end")] = 0.0,
+        wait_s: Annotated[float, Field(ge=0, le=MAX_WAIT_S, description="seconds to wait for its end")] = 0.0,
     ) -> dict[str, Any]:
         """Return whether a job waits, runs (and how many steps are done), is done or failed, and its result."""
         return await served.jobs.awaited(job, wait_s)
@@ -232,7 +233,7 @@ def _decay(evaluator: Evaluator, text: str) -> dict[str, Any]:
     }
 
 
-def _add_resources(server: ToolServer, served: Served) -> None:
+def _add_resources(server: ToolServer, served: ServedCaller) -> None:
     @server.resource("alphaloom://rules", mime_type="application/json", name="rules")
     def rules() -> str:
         """Tell the rules by which factors are scored and judged: horizon, costs, limits, the stream of trials."""
@@ -242,7 +243,9 @@ def _add_resources(server: ToolServer, served: Served) -> None:
     def report() -> str:
         """Tell what this run scored and submitted so far: best factors on search, verdicts in words, what is left to spend."""
         evaluator = served.evaluator
-        told = recall_facts(evaluator, REPORTED)
+        told = recall_facts(evaluator, MAX_FACTORS_REPORTED)
         verdicts = {row.factor_id: evaluator.reviews.word(row) for row in evaluator.ledger.verdicts(evaluator.run)}
         kept = {name: told[name] for name in ("factors", "leaders", "hypotheses", "mechanisms")}
-        return json.dumps({"run": evaluator.run, **_left(evaluator), "verdicts": verdicts, **kept}, ensure_ascii=False)
+        return json.dumps(
+            {"run": evaluator.run, **_budget_left(evaluator), "verdicts": verdicts, **kept}, ensure_ascii=False
+        )

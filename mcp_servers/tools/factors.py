@@ -16,24 +16,24 @@ from mcp.types import (
 from pydantic import Field
 
 from ...evaluation import recall_facts
-from ...evidence import nearest, tidy
+from ...evidence import nearest, round_significant
 from ...factors import OPERATORS, parse
-from ...factors.describe.facts import checked, explained, translated
-from ...factors.describe.handbook import described, listed, operator_named
-from ...factors.describe.words import visible
+from ...factors.describe.facts import check_formula, explain_formula, translate_formula
+from ...factors.describe.handbook import find_operator, operator_facts, summarise_operator
+from ...factors.describe.words import replace_invisible
 from ...factors.language.reader import grammar_text
 from ..access import Scope
-from ..answers import tool
-from ..arguments import READ_ONLY, WRITES, Cursor, Dialect, FactorId, Text
-from ..paging import page
-from ..served import Columns, Served
+from ..answers import json_tool
+from ..arguments import READ_HINTS, WRITE_HINTS, Cursor, DialectName, FactorId, FormulaText
+from ..paging import paginate
+from ..served import ServedCaller, VisibleColumns
 from ..server import ToolServer
-from .holdings import Holdings
+from .holdings import CallerHoldings
 from .prompts import add_prompts
 
-MOST_COMPLETIONS = 100
+MAX_COMPLETIONS = 100
 
-SCOPES = {
+FACTORS_SCOPES = {
     **dict.fromkeys(
         (
             "check_factor", "explain_factor", "translate_factor", "find_similar", "search_library", "get_factor",
@@ -46,11 +46,11 @@ SCOPES = {
 """What each tool asks of a caller."""
 
 
-def factors_server(served: Served) -> ToolServer:
+def factors_server(served: ServedCaller) -> ToolServer:
     """Return the factors server of one panel."""
-    holdings = Holdings(served)
+    holdings = CallerHoldings(served)
     server = ToolServer(
-        "alphaloom-factors", entry=served.entry, scopes=SCOPES, reading=Scope.FACTOR_READ,
+        "alphaloom-factors", entry=served.entry, scopes=FACTORS_SCOPES, reading=Scope.FACTOR_READ,
         instructions="Check, explain, translate and compare formulas; keep drafts; recall what was tried. "
         "alphaloom://operators lists the language. A formula that check_factor refuses comes back with what to change.",
     )  # fmt: skip
@@ -63,43 +63,48 @@ def factors_server(served: Served) -> ToolServer:
     return server
 
 
-def _add_language(server: ToolServer, served: Served) -> None:
-    @server.tool(annotations=READ_ONLY)
-    @tool
-    def check_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
+def _add_language(server: ToolServer, served: ServedCaller) -> None:
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
+    def check_factor(text: FormulaText, dialect: DialectName = "alphaloom") -> dict[str, Any]:
         """Parse a formula: its id, canonical form, unit and warm-up, or everything that is wrong with it and where."""
-        return _permitted(served.columns, checked(text, fields=served.columns.readable, dialect=dialect))
+        return _apply_mandate(served.columns, check_formula(text, fields=served.columns.readable, dialect=dialect))
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
-    def explain_factor(text: Text, dialect: Dialect = "alphaloom") -> dict[str, Any]:
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
+    def explain_factor(text: FormulaText, dialect: DialectName = "alphaloom") -> dict[str, Any]:
         """Say a formula in plain words, with its unit, the days and fields that it reads, its operators and its cost."""
-        return explained(parse(text, fields=served.columns.readable, dialect=dialect))
+        return explain_formula(parse(text, fields=served.columns.readable, dialect=dialect))
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
-    def translate_factor(text: Text, source: Dialect, target: Dialect = "alphaloom") -> dict[str, Any]:
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
+    def translate_factor(text: FormulaText, source: DialectName, target: DialectName = "alphaloom") -> dict[str, Any]:
         """Carry a formula from one language to another, with notes on what differs, or say why it cannot be."""
-        return translated(text, source, target, fields=served.columns.readable)
+        return translate_formula(text, source, target, fields=served.columns.readable)
 
 
-def _add_known(server: ToolServer, served: Served, holdings: Holdings) -> None:
-    @server.tool(annotations=READ_ONLY)
-    @tool
+def _add_known(server: ToolServer, served: ServedCaller, holdings: CallerHoldings) -> None:
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def find_similar(
-        text: Text, top: Annotated[int, Field(ge=1, le=20, description="how many at most")] = 5
+        text: FormulaText, top: Annotated[int, Field(ge=1, le=20, description="how many at most")] = 5
     ) -> dict[str, Any]:
         """Return the known formulas (library and published) that share the largest subtree with this one."""
         evaluator = served.evaluator
         found = nearest(evaluator.read(text), evaluator.known(), top)
         rows = [
-            {"name": like.known.name, "where": like.known.where, "ratio": tidy(like.ratio), "shared": like.shared}
+            {
+                "name": like.known.name,
+                "where": like.known.where,
+                "ratio": round_significant(like.ratio),
+                "shared": like.shared,
+            }
             for like in found
         ]
         return {"similar": rows, "most_allowed": evaluator.settings.max_similarity}
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def search_library(
         query: Annotated[
             str, Field(max_length=200, description="words of a formula, id or hypothesis; empty for all")
@@ -108,34 +113,34 @@ def _add_known(server: ToolServer, served: Served, holdings: Holdings) -> None:
         cursor: Cursor = "",
     ) -> dict[str, Any]:
         """Return factors of the library and your drafts, with what the search window showed of them."""
-        return page("factors", holdings.search(query), limit, cursor, {"query": query})
+        return paginate("factors", holdings.search(query), limit, cursor, {"query": query})
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def get_factor(id: FactorId) -> dict[str, Any]:
         """Return what is known of a factor on the search window: one scored in this run, of the library, or a draft."""
         return holdings.get(id)
 
 
-def _add_own(server: ToolServer, served: Served, holdings: Holdings) -> None:
-    @server.tool(annotations=WRITES)
-    @tool
+def _add_own(server: ToolServer, served: ServedCaller, holdings: CallerHoldings) -> None:
+    @server.tool(annotations=WRITE_HINTS)
+    @json_tool
     def register_factor(
-        text: Text,
+        text: FormulaText,
         name: Annotated[str, Field(min_length=1, max_length=100, description="what you call it")],
         note: Annotated[str, Field(max_length=1_000, description="why you keep it")] = "",
     ) -> dict[str, Any]:
         """Keep a formula as a draft of yours, to come back to. It costs no evaluation and no trial, and proves nothing."""
         evaluator = served.evaluator
-        found = _permitted(served.columns, checked(text, fields=served.columns.readable))
+        found = _apply_mandate(served.columns, check_formula(text, fields=served.columns.readable))
         if not found["ok"]:
             return {**found, "registered": False}
         expression = evaluator.read(text)
-        new = holdings.drafts.register(expression, visible(name), visible(note))
+        new = holdings.drafts.register(expression, replace_invisible(name), replace_invisible(note))
         return {"ok": True, "id": expression.id, "registered": new, "canonical": expression.shown}
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def recall_attempts(
         limit: Annotated[int, Field(ge=1, le=100, description="scored factors at most, the best first")] = 30,
         query: Annotated[str, Field(max_length=4_000, description="words of what hypotheses should be about")] = "",
@@ -149,16 +154,16 @@ def _add_own(server: ToolServer, served: Served, holdings: Holdings) -> None:
         return told if language else {name: each for name, each in told.items() if name != "operators"}
 
 
-def _add_resources(server: ToolServer, holdings: Holdings) -> None:
+def _add_resources(server: ToolServer, holdings: CallerHoldings) -> None:
     @server.resource("alphaloom://operators", mime_type="application/json", name="operators")
     def operators() -> str:
         """List the operators of the factor language, a line each."""
-        return json.dumps([listed(operator) for operator in OPERATORS.values()], ensure_ascii=False)
+        return json.dumps([summarise_operator(operator) for operator in OPERATORS.values()], ensure_ascii=False)
 
     @server.resource("alphaloom://operators/{name}", mime_type="application/json", name="operator")
     def operator(name: str) -> str:
         """Describe one operator: arguments, units, what it does with missing values, an example, its spelling elsewhere."""
-        return json.dumps(described(operator_named(name)), ensure_ascii=False)
+        return json.dumps(operator_facts(find_operator(name)), ensure_ascii=False)
 
     @server.resource("alphaloom://grammar", mime_type="text/plain", name="grammar")
     def grammar() -> str:
@@ -168,7 +173,9 @@ def _add_resources(server: ToolServer, holdings: Holdings) -> None:
     @server.resource("alphaloom://library", mime_type="application/json", name="library")
     def library() -> str:
         """List the first factors of the library; search_library pages through all of them."""
-        return json.dumps(page("factors", holdings.search(""), MOST_COMPLETIONS, "", {"query": ""}), ensure_ascii=False)
+        return json.dumps(
+            paginate("factors", holdings.search(""), MAX_COMPLETIONS, "", {"query": ""}), ensure_ascii=False
+        )
 
     @server.resource("alphaloom://library/{id}", mime_type="application/json", name="library factor")
     def library_factor(id: str) -> str:
@@ -176,7 +183,7 @@ def _add_resources(server: ToolServer, holdings: Holdings) -> None:
         return json.dumps(holdings.get(id[:100]), ensure_ascii=False)
 
 
-def _add_completions(server: ToolServer, holdings: Holdings) -> None:
+def _add_completions(server: ToolServer, holdings: CallerHoldings) -> None:
     async def complete(
         ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, more: CompletionContext | None
     ) -> Completion:
@@ -184,12 +191,12 @@ def _add_completions(server: ToolServer, holdings: Holdings) -> None:
         names = sorted(OPERATORS) if argument.name == "name" else ()
         known = await to_thread.run_sync(holdings.ids) if argument.name == "id" else names
         found = [value for value in known if value.startswith(argument.value)]
-        return Completion(values=found[:MOST_COMPLETIONS], total=len(found), has_more=len(found) > MOST_COMPLETIONS)
+        return Completion(values=found[:MAX_COMPLETIONS], total=len(found), has_more=len(found) > MAX_COMPLETIONS)
 
     server.complete_with(complete)
 
 
-def _permitted(columns: Columns, found: dict[str, Any]) -> dict[str, Any]:
+def _apply_mandate(columns: VisibleColumns, found: dict[str, Any]) -> dict[str, Any]:
     """Refuse also what reads a field that this campaign does not use."""
     if not found["ok"]:
         return found

@@ -8,21 +8,21 @@ from typing import Any
 
 from ...factors import explain
 from ...ledger import LibraryRow
-from ..errors import UnknownFactor
-from ..served import Served
+from ..errors import NoSuchFactor
+from ..served import ServedCaller
 from .drafts import Drafts
 
-__all__ = ["Holdings"]
+__all__ = ["CallerHoldings"]
 
-TOLD = ("rank_ic", "t", "turnover", "window", "horizon_days")
+SHEET_KEYS_SHOWN = ("rank_ic", "t", "turnover", "window", "horizon_days")
 """What is told of a library factor's search sheet."""
 
 
 @dataclass(frozen=True)
-class Holdings:
+class CallerHoldings:
     """What is there under an id."""
 
-    served: Served
+    served: ServedCaller
 
     @property
     def drafts(self) -> Drafts:
@@ -37,7 +37,9 @@ class Holdings:
     def search(self, query: str) -> list[dict[str, Any]]:
         """Return library factors and drafts of which id, formula, name or hypothesis holds every word."""
         words = query.lower().split()
-        rows = [_of_library(row) for row in self.library()] + [_of_draft(draft) for draft in self.drafts.all()]
+        rows = [_describe_library_row(row) for row in self.library()] + [
+            _describe_draft(draft) for draft in self.drafts.all()
+        ]
         return [row for row in rows if all(word in " ".join(map(str, row.values())).lower() for word in words)]
 
     def get(self, name: str) -> dict[str, Any]:
@@ -52,11 +54,11 @@ class Holdings:
         if name in evaluator.rows.lines:
             return {"where": "scored in this run", **evaluator.facts(evaluator.rows[name])}
         if found := next((row for row in self.library() if row.factor_id == name), None):
-            sheet = {key: found.sheet[key] for key in TOLD if key in found.sheet}
-            return {**_of_library(found), **self._explained(found.text), "sheet": sheet}
+            sheet = {key: found.sheet[key] for key in SHEET_KEYS_SHOWN if key in found.sheet}
+            return {**_describe_library_row(found), **self._explained(found.text), "sheet": sheet}
         if draft := next((each for each in self.drafts.all() if each["id"] == name), None):
-            return {**_of_draft(draft), **self._explained(draft["text"])}
-        raise UnknownFactor(
+            return {**_describe_draft(draft), **self._explained(draft["text"])}
+        raise NoSuchFactor(
             "You know of no factor with this id.", field="id", got=name, allowed=self.ids()[:20],
             hint="search_library lists the library and your drafts; score_factor answers with an id.",
         )  # fmt: skip
@@ -70,14 +72,14 @@ class Holdings:
         return {"explained": explain(self.served.evaluator.read(text))}
 
 
-def _of_library(row: LibraryRow) -> dict[str, Any]:
+def _describe_library_row(row: LibraryRow) -> dict[str, Any]:
     return {
         "id": row.factor_id, "where": "library", "text": row.canonical, "origin": row.origin, "hypothesis": row.hypothesis,
         "rank_ic": row.sheet.get("rank_ic"),
     }  # fmt: skip
 
 
-def _of_draft(draft: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_draft(draft: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": draft["id"],
         "where": "draft",

@@ -12,20 +12,20 @@ from mcp.types import CallToolResult, ResourceLink
 from numpy.typing import NDArray
 from pydantic import Field
 
-from ...evidence import tidy
+from ...evidence import round_significant
 from ..access import Scope
-from ..answers import answer, refusing, tool
-from ..arguments import READ_ONLY, Cursor, Day
+from ..answers import json_tool, make_result, result_tool
+from ..arguments import READ_HINTS, Cursor, Day
 from ..errors import BadArguments
-from ..handles import Handed
-from ..paging import page
-from ..served import Served
+from ..handles import HandedFile
+from ..paging import paginate
+from ..served import ServedCaller
 from ..server import ToolServer
-from .visibility import Shown
+from .visibility import VisiblePanel
 
-MOST_ROWS = 20
-MOST_NAMES = 10
-MOST_SYMBOLS = 2_000
+MAX_PREVIEW_ROWS = 20
+MAX_PREVIEW_NAMES = 10
+MAX_SYMBOLS_LISTED = 2_000
 PARQUET = "application/vnd.apache.parquet"
 
 MEANINGS = {
@@ -41,42 +41,42 @@ MEANINGS = {
     "cap": "market capitalisation, in currency",
 }
 
-NOTHING = "No name or meaning holds this word. An empty query lists all; what is no field may be a formula, such as high - low."
+NO_FIELD_HINT = "No name or meaning holds this word. An empty query lists all; what is no field may be a formula, such as high - low."
 
 FieldName = Annotated[str, Field(max_length=200, description="a field that search_fields names, such as close")]
 
-SCOPES = dict.fromkeys(
+MARKET_SCOPES = dict.fromkeys(
     ("search_fields", "describe_universe", "get_history", "preview_panel", "get_calendar"), Scope.DATA_READ
 )
 """What each tool asks of a caller."""
 
 
-def market_server(served: Served) -> ToolServer:
+def market_server(served: ServedCaller) -> ToolServer:
     """Return the market server of one panel. Nothing after the search window leaves it."""
-    shown = Shown(served)
+    shown = VisiblePanel(served)
     server = ToolServer(
-        "alphaloom-market", entry=served.entry, scopes=SCOPES, reading=Scope.DATA_READ,
+        "alphaloom-market", entry=served.entry, scopes=MARKET_SCOPES, reading=Scope.DATA_READ,
         instructions="Fields, names, days and values of the search window; nothing later can be had. Begin with search_fields. "
         "get_history hands over a whole field as Parquet; do not ask for what score_factor can compute.",
     )  # fmt: skip
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def search_fields(
         query: Annotated[str, Field(max_length=200, description="a word of a name or meaning; empty for all")] = "",
     ) -> dict[str, Any]:
         """Return the fields and groups that factors may use, filtered by a word of their name or meaning."""
         fields, groups = _fields(shown, query), shown.labels(query.strip().lower())
-        return {"fields": fields, "groups": groups, **({} if fields or groups else {"hint": NOTHING})}
+        return {"fields": fields, "groups": groups, **({} if fields or groups else {"hint": NO_FIELD_HINT})}
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def describe_universe() -> dict[str, Any]:
         """Return the size and span of the search window, how many names are present, and how prices are adjusted."""
         return _universe(shown)
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def get_calendar(
         first_day: Day = None,
         last_day: Day = None,
@@ -87,33 +87,35 @@ def market_server(served: Served) -> ToolServer:
         first, stop = _span(shown, first_day, last_day)
         members = shown.panel.universe[first:stop].sum(axis=1)
         rows = [{"day": day, "names": int(n)} for day, n in zip(shown.days[first:stop], members, strict=True)]
-        return page("days", rows, limit, cursor, {"first": first, "stop": stop})
+        return paginate("days", rows, limit, cursor, {"first": first, "stop": stop})
 
-    @server.tool(annotations=READ_ONLY)
-    @tool
+    @server.tool(annotations=READ_HINTS)
+    @json_tool
     def preview_panel(
         field: FieldName,
-        rows: Annotated[int, Field(ge=1, le=MOST_ROWS, description="last days of the search window")] = 5,
+        rows: Annotated[int, Field(ge=1, le=MAX_PREVIEW_ROWS, description="last days of the search window")] = 5,
     ) -> dict[str, Any]:
         """Return the last rows of a field on the search window for the first names, to look at; get_history gives it whole."""
         name, days = shown.field(field), shown.panel.days
-        return _preview(shown, name, max(days - rows, 0), days, shown.names[:MOST_NAMES])
+        return _preview(shown, name, max(days - rows, 0), days, shown.names[:MAX_PREVIEW_NAMES])
 
     _add_history(server, served, shown)
     _add_resources(server, served, shown)
     return server
 
 
-def _add_history(server: ToolServer, served: Served, shown: Shown) -> None:
-    @server.tool(annotations=READ_ONLY)
-    @refusing
+def _add_history(server: ToolServer, served: ServedCaller, shown: VisiblePanel) -> None:
+    @server.tool(annotations=READ_HINTS)
+    @result_tool
     def get_history(
         field: FieldName,
         first_day: Day = None,
         last_day: Day = None,
         symbols: Annotated[
             list[Annotated[str, Field(max_length=40)]],
-            Field(max_length=MOST_SYMBOLS, description="names to hand over; none given: all of the search window"),
+            Field(
+                max_length=MAX_SYMBOLS_LISTED, description="names to hand over; none given: all of the search window"
+            ),
         ] = [],  # noqa: B006 - never written to; a schema without null is easier to fill in
     ) -> CallToolResult:
         """Hand over a field on the search window as Parquet: a column `date`, then one for each name, NaN where there is none.
@@ -127,19 +129,19 @@ def _add_history(server: ToolServer, served: Served, shown: Shown) -> None:
         days = pa.array(shown.panel.dates[first:stop].astype("datetime64[D]"))
         symbols_of = [shown.panel.symbols[place] for place in columns]
         table = pa.table([days, *_columns(values)], names=["date", *symbols_of])
-        handed = served.handles.hand(table, *_bearer(served))
+        handed = served.handles.hand(table, *_handle_owner(served))
         look = _preview(shown, name, max(stop - 3, first), stop, columns[:5])
         told = {**look, **handed.record(), "first_day": shown.days[first], "last_day": shown.days[stop - 1]}
-        return answer(told, links=_links(handed, name))
+        return make_result(told, links=_links(handed, name))
 
     @server.resource("alphaloom://panels/{handle}/{part}", mime_type=PARQUET, name="panel part")
     def panel_part(handle: str, part: str) -> bytes:
         """Return one part of a panel that get_history handed over."""
         number = int(part) if part.isdecimal() and len(part) < 7 else -1
-        return served.handles.fetch(handle, number, *_bearer(served))
+        return served.handles.fetch(handle, number, *_handle_owner(served))
 
 
-def _add_resources(server: ToolServer, served: Served, shown: Shown) -> None:
+def _add_resources(server: ToolServer, served: ServedCaller, shown: VisiblePanel) -> None:
     @server.resource("alphaloom://fields", mime_type="application/json", name="fields")
     def fields() -> str:
         """List the fields and groups that factors may use."""
@@ -148,7 +150,7 @@ def _add_resources(server: ToolServer, served: Served, shown: Shown) -> None:
     @server.resource("alphaloom://universe", mime_type="application/json", name="universe")
     def universe() -> str:
         """List the names of the search window, its span, and how prices are adjusted."""
-        return json.dumps({**_universe(shown), "symbols": shown.symbols[:MOST_SYMBOLS]})
+        return json.dumps({**_universe(shown), "symbols": shown.symbols[:MAX_SYMBOLS_LISTED]})
 
 
 def _columns(values: NDArray[np.float64]) -> list[pa.Array]:
@@ -158,14 +160,14 @@ def _columns(values: NDArray[np.float64]) -> list[pa.Array]:
     return [flat.slice(at * days, days) for at in range(names)]
 
 
-def _bearer(served: Served) -> tuple[str, str]:
+def _handle_owner(served: ServedCaller) -> tuple[str, str]:
     """Return to whom a panel is handed: a caller and what it may read, and its last day."""
     caller = served.entry.caller
     fields = None if caller.fields is None else sorted(caller.fields)
     return json.dumps([caller.id, fields, sorted(caller.labels)]), str(served.entry.as_of)
 
 
-def _links(handed: Handed, name: str) -> list[ResourceLink]:
+def _links(handed: HandedFile, name: str) -> list[ResourceLink]:
     return [
         ResourceLink(
             type="resource_link",
@@ -177,7 +179,7 @@ def _links(handed: Handed, name: str) -> list[ResourceLink]:
     ]
 
 
-def _span(shown: Shown, first_day: date | None, last_day: date | None) -> tuple[int, int]:
+def _span(shown: VisiblePanel, first_day: date | None, last_day: date | None) -> tuple[int, int]:
     """Return the first row and the one after the last of a span of days, within the search window."""
     dates = shown.panel.dates
     first = 0 if first_day is None else int(np.searchsorted(dates, np.datetime64(first_day, "D"), side="left"))
@@ -191,19 +193,19 @@ def _span(shown: Shown, first_day: date | None, last_day: date | None) -> tuple[
     return first, stop
 
 
-def _preview(shown: Shown, name: str, first: int, stop: int, columns: list[int]) -> dict[str, Any]:
+def _preview(shown: VisiblePanel, name: str, first: int, stop: int, columns: list[int]) -> dict[str, Any]:
     values, said = shown.values(name, first, stop, columns)
     return {
         "field": name,
         "dates": shown.days[first:stop],
         "symbols": [shown.panel.symbols[place] for place in columns],
-        "values": [[tidy(value) for value in row] for row in values],
+        "values": [[round_significant(value) for value in row] for row in values],
         "adjustment": shown.adjustment,
         **said,
     }
 
 
-def _universe(shown: Shown) -> dict[str, Any]:
+def _universe(shown: VisiblePanel) -> dict[str, Any]:
     present = shown.panel.universe.sum(axis=1)
     return {
         "window": shown.evaluator.windows.search.record(),
@@ -215,7 +217,7 @@ def _universe(shown: Shown) -> dict[str, Any]:
     }
 
 
-def _fields(shown: Shown, query: str) -> list[dict[str, str]]:
+def _fields(shown: VisiblePanel, query: str) -> list[dict[str, str]]:
     rows = [
         {"name": name, "meaning": MEANINGS.get(name, "a column of the user's panel")}
         for name in shown.evaluator.mandate.columns(shown.evaluator.panel)

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from ..arguments import FactorId
 from ..server import ToolServer
-from .holdings import Holdings
+from .holdings import CallerHoldings
 
 __all__ = ["add_prompts"]
 
-RULES = """Rules that hold whatever you find:
+PROMPT_RULES = """Rules that hold whatever you find:
 - All figures are of the search window. Later days are out of reach, and no argument reaches them.
 - Each submission that reaches statistics is a trial, counted for good, and makes every later proof harder.
 - Say figures with their t and their window. A t below 3 on search is not worth a trial.
@@ -48,17 +48,17 @@ first; and one line at the end: worth a trial, or not, and why.
 {rules}"""
 
 
-def add_prompts(server: ToolServer, holdings: Holdings) -> None:
+def add_prompts(server: ToolServer, holdings: CallerHoldings) -> None:
     """Add the three prompts; one that names a factor is refused where there is none."""
 
     @server.prompt(description="Find a factor about something, in steps that spend no trial without asking.")
     def propose_factor(goal: Annotated[str, Field(min_length=1, max_length=1_000)]) -> str:
-        return PROPOSE.format(goal=goal, rules=RULES)
+        return PROPOSE.format(goal=goal, rules=PROMPT_RULES)
 
     @server.prompt(description="Say what the figures hold against a factor, and which changes would answer it.")
     def critique_factor(id: FactorId) -> str:
-        return CRITIQUE.format(id=holdings.get(id)["id"], rules=RULES)
+        return CRITIQUE.format(id=holdings.get(id)["id"], rules=PROMPT_RULES)
 
     @server.prompt(description="Write the page by which a person decides whether a factor is worth a trial.")
     def review_factor(id: FactorId) -> str:
-        return REVIEW.format(id=holdings.get(id)["id"], rules=RULES)
+        return REVIEW.format(id=holdings.get(id)["id"], rules=PROMPT_RULES)

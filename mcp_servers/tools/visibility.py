@@ -10,22 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...evaluation import Evaluator
-from ...market.adjusted import TRADED, adjusted_fields, hides_volumes, without_volume_levels
+from ...market.adjusted import SHARE_COUNT_FIELDS, adjusted_fields, hides_volumes, reset_volume_levels
 from ...market.panel import UNKNOWN_GROUP, Panel
 from ...market.point_in_time import NOT_POINT_IN_TIME
 from ..errors import BadArguments, UnknownField
-from ..served import Served
+from ..served import ServedCaller
 
-__all__ = ["Shown"]
+__all__ = ["VisiblePanel"]
 
-MOST_LABELS = 100
+MAX_LABELS_SHOWN = 100
 
 
 @dataclass(frozen=True)
-class Shown:
+class VisiblePanel:
     """The search window of a caller's panel."""
 
-    served: Served
+    served: ServedCaller
 
     @property
     def evaluator(self) -> Evaluator:
@@ -36,7 +36,7 @@ class Shown:
     def panel(self) -> Panel:
         """The rows of the search window, as factors read them."""
         window = self.evaluator.windows.search
-        return without_volume_levels(self.evaluator.engine.panel.rows(window.start, window.stop))
+        return reset_volume_levels(self.evaluator.engine.panel.rows(window.start, window.stop))
 
     @cached_property
     def names(self) -> list[int]:
@@ -106,11 +106,11 @@ class Shown:
         Adjusted backwards, the level of a price is the quoted one times every later split and dividend. Here prices are
         adjusted forwards, and the level of volumes that may be in shares of a later day is hidden.
         """
-        return self.panel.fields[name][first:stop, columns], self._scaled(name)
+        return self.panel.fields[name][first:stop, columns], self._describe_scale(name)
 
-    def _scaled(self, name: str) -> dict[str, str]:
+    def _describe_scale(self, name: str) -> dict[str, str]:
         """Return what to say of a field whose level is not the file's; what is judged lies in the search window."""
-        if name in TRADED and hides_volumes(self.panel):
+        if name in SHARE_COUNT_FIELDS and hides_volumes(self.panel):
             return {
                 "scaled": "each name from 1,000,000 on its first day; `market.volumes: quoted` shows volumes as they are"
             }
@@ -128,5 +128,5 @@ class Shown:
             borne = sorted({int(code) for code in panel.groups[name][self.names]} - {UNKNOWN_GROUP})
             labels = [panel.group_labels[name][code] for code in borne]
             if word in " ".join([name, *labels]).lower():
-                told.append({"name": name, "count": len(labels), "labels": labels[:MOST_LABELS]})
+                told.append({"name": name, "count": len(labels), "labels": labels[:MAX_LABELS_SHOWN]})
         return told

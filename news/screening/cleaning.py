@@ -15,15 +15,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from .markup import stripped
+from .markup import strip_markup
 
 TITLE_CHARACTERS = 500
 BODY_CHARACTERS = 1_000_000
-READ_CHARACTERS = 8_000_000
+MAX_RECORD_CHARS = 8_000_000
 """A record longer than this is refused, not cut."""
-ROUNDS = 4
+UNESCAPE_ROUNDS = 4
 """How often entities and markup are undone before what is left of them is broken."""
-MOST_GROWTH = 3
+MAX_NFKC_GROWTH = 3
 """How many times as long a text may become in NFKC: some single characters become eighteen. What is longer is cut and held back."""
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _DATA_URL = re.compile(r"data:[a-z]{1,20}/[a-z0-9.+-]{1,80}[a-z0-9;=,.+%/_-]*", re.IGNORECASE)
@@ -41,7 +41,7 @@ _ZERO_WIDTH = frozenset(
 )
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _OVERRIDES = frozenset("\u202d\u202e")
-_ODD = re.compile(
+_ODD_CHARACTER = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U0010ffff]|[\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U00013430-\U0001343f]"
 )
 
@@ -72,7 +72,7 @@ class Clean:
 
 
 @dataclass
-class Aside:
+class RemovedText:
     """Collects what is taken out of a text and looked at apart: hidden pieces, and scripts and styles."""
 
     pieces: list[str] = field(default_factory=list)
@@ -90,28 +90,28 @@ def sanitise(raw: str, longest: int = BODY_CHARACTERS) -> Clean:
         How many characters stay at most.
     """
     removed: Counter[str] = Counter()
-    hidden = Aside()
-    text = marked = _visible(raw, removed, hidden)
-    for _ in range(ROUNDS):
+    hidden = RemovedText()
+    text = marked = _remove_invisible(raw, removed, hidden)
+    for _ in range(UNESCAPE_ROUNDS):
         before = text
-        text = _unmarked(text, removed, hidden)
-        text = _neutral(_visible(_ENTITY.sub(_entity, text), removed, hidden), removed)
+        text = _remove_markup(text, removed, hidden)
+        text = _neutralise_links(_remove_invisible(_ENTITY.sub(_entity, text), removed, hidden), removed)
         if text == before:
             break
     else:
-        text = _broken(text, removed, hidden)
-    text = _spaced(text)
+        text = _break_markup(text, removed, hidden)
+    text = _collapse_spaces(text)
     if len(text) > longest:
         removed["characters cut"] += len(text) - longest
         text = text[:longest].rstrip()
     return Clean(text, marked, "\n".join(hidden.pieces), "".join(hidden.code), dict(sorted(removed.items())))
 
 
-def _unmarked(text: str, removed: Counter[str], hidden: Aside) -> str:
+def _remove_markup(text: str, removed: Counter[str], hidden: RemovedText) -> str:
     """Take the markup away."""
     if "<" not in text:
         return text
-    seen = stripped(text)
+    seen = strip_markup(text)
     if seen.tags:
         removed["tags"] += seen.tags
     if seen.forged:
@@ -129,7 +129,7 @@ def _entity(match: re.Match[str]) -> str:
     return html.unescape(match[0])
 
 
-def _visible(text: str, removed: Counter[str], hidden: Aside) -> str:
+def _remove_invisible(text: str, removed: Counter[str], hidden: RemovedText) -> str:
     """Return the text in NFKC without what has no shape; tag characters are read, because they spell ASCII."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii() and text.isprintable():
@@ -141,23 +141,23 @@ def _visible(text: str, removed: Counter[str], hidden: Aside) -> str:
         )
         if tags:
             hidden.pieces.append("".join(tags))
-        for mark, count in Counter(_ODD.findall(text)).items():
-            removed[_kind(mark)] += count
-        text = unicodedata.normalize("NFKC", _STACKED.sub(r"\1", _ODD.sub(_instead, text)))
-        if len(text) > (most := MOST_GROWTH * len(before) + 1_000):
+        for mark, count in Counter(_ODD_CHARACTER.findall(text)).items():
+            removed[_odd_kind(mark)] += count
+        text = unicodedata.normalize("NFKC", _STACKED.sub(r"\1", _ODD_CHARACTER.sub(_replace_odd, text)))
+        if len(text) > (most := MAX_NFKC_GROWTH * len(before) + 1_000):
             removed["swelling characters"] += len(text) - most
             text = text[:most]
         if text == before:
             return text
 
 
-def _instead(match: re.Match[str]) -> str:
+def _replace_odd(match: re.Match[str]) -> str:
     """Return what stands in place of an odd character: a space for what separates, nothing for what hides."""
     return "\n" if match[0] in "\x0b\x0c\x85\u2028\u2029" else ""
 
 
 @lru_cache(maxsize=4096)
-def _kind(mark: str) -> str:
+def _odd_kind(mark: str) -> str:
     """Return what kind of odd character this is."""
     code = ord(mark)
     if 0xE0000 <= code < 0xE0080:
@@ -173,7 +173,7 @@ def _kind(mark: str) -> str:
     return "other control characters"
 
 
-def _neutral(text: str, removed: Counter[str]) -> str:
+def _neutralise_links(text: str, removed: Counter[str]) -> str:
     """Take the load from links, images and encoded stretches; the words of a link stay."""
     for kind, pattern, instead in (
         ("data URLs", _DATA_URL, "[data removed]"),
@@ -188,23 +188,23 @@ def _neutral(text: str, removed: Counter[str]) -> str:
     return text
 
 
-def _broken(text: str, removed: Counter[str], hidden: Aside) -> str:
+def _break_markup(text: str, removed: Counter[str], hidden: RemovedText) -> str:
     """Break what is left of markup that was wrapped so often that it can only be meant to slip through."""
     removed["nested markup"] += 1
     while True:
         before = text
-        text = _neutral(_visible(re.sub("[<&\\[\\]]", " ", text), removed, hidden), removed)
+        text = _neutralise_links(_remove_invisible(re.sub("[<&\\[\\]]", " ", text), removed, hidden), removed)
         text = text.replace("[data removed]", " ").replace("[encoded text removed]", " ")
         if text == before:
             return text
 
 
-def _spaced(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     """Return the text with single spaces and at most one line break at a time."""
     return _LINES.sub("\n", _SPACES.sub(" ", text)).strip()
 
 
-def together(one: Clean, other: Clean) -> Clean:
+def join_clean(one: Clean, other: Clean) -> Clean:
     """Return two cleaned texts as one, a line break between them."""
     texts = ("\n".join(part for part in pair if part) for pair in zip(_parts(one), _parts(other), strict=True))
     return Clean(

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-Kind: TypeAlias = Literal["news", "filing", "post"]
-KINDS: tuple[Kind, ...] = ("news", "filing", "post")
-CREDIBLE = 0.5
+ItemKind: TypeAlias = Literal["news", "filing", "post"]
+ITEM_KINDS: tuple[ItemKind, ...] = ("news", "filing", "post")
+MIN_CREDIBLE_WEIGHT = 0.5
 """From this weight on a source can begin a story; below it, many voices at once are suspect (`crowd`)."""
-BY_KIND: Mapping[Kind, float] = {"filing": 0.9, "news": 0.5, "post": 0.2}
+WEIGHT_BY_KIND: Mapping[ItemKind, float] = {"filing": 0.9, "news": 0.5, "post": 0.2}
 """A filing is signed and punishable, an article has an editor, a post has neither."""
-BY_SOURCE: Mapping[str, float] = {
+WEIGHT_BY_SOURCE: Mapping[str, float] = {
     "edgar": 0.9,
     "sec": 0.9,
     "federal reserve": 0.9,
@@ -37,7 +37,7 @@ BY_SOURCE: Mapping[str, float] = {
 """Regulators and agencies that correct themselves, the press, wires that print what an issuer pays for, columns, platforms."""
 
 
-def weight(source: str, kind: Kind, said: Mapping[str, float], stated: float | None = None) -> float:
+def weight(source: str, kind: ItemKind, said: Mapping[str, float], stated: float | None = None) -> float:
     """Return the weight of a source.
 
     Parameters
@@ -61,4 +61,4 @@ def weight(source: str, kind: Kind, said: Mapping[str, float], stated: float | N
     given = [said[key] for key in (*keys, "*") if key in said]
     if given or stated is not None:
         return given[0] if given else float(stated or 0.0)
-    return next((BY_SOURCE[key] for key in keys if key in BY_SOURCE), BY_KIND[kind])
+    return next((WEIGHT_BY_SOURCE[key] for key in keys if key in WEIGHT_BY_SOURCE), WEIGHT_BY_KIND[kind])

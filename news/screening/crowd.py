@@ -1,6 +1,6 @@
 """Coordinated noise: the same words about one symbol from many voices of low standing within a short time.
 
-A burst begins with a text and is one when, within `WINDOW_HOURS` of it, `VOICES` different sources below `CREDIBLE` have said
+A burst begins with a text and is one when, within `WINDOW_HOURS` of it, `MIN_BURST_VOICES` different sources below `CREDIBLE` have said
 nearly the same (one band of `sketch` in common) about the same symbol. It holds from the moment at which the last of those
 voices was known; texts that were known before are held back from then on, those that follow within the window from the
 start. It is none if a credible source had told the story by then, in the window before it or since: copies and retweets of that
@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-VOICES = 8
+MIN_BURST_VOICES = 8
 WINDOW_HOURS = 3.0
 _WINDOW_MICROSECONDS = int(WINDOW_HOURS * 3600e6)
 
@@ -36,7 +36,7 @@ class Utterance:
 
 
 @dataclass(frozen=True, order=True)
-class Noise:
+class CrowdNoise:
     """Says that an item belongs to a burst: since when (microseconds since 1970), the item that began it, the voices by then."""
 
     since: int
@@ -49,7 +49,7 @@ def window_microseconds() -> int:
     return _WINDOW_MICROSECONDS
 
 
-def noise(utterances: Iterable[Utterance]) -> dict[str, Noise]:
+def find_bursts(utterances: Iterable[Utterance]) -> dict[str, CrowdNoise]:
     """Return the items on one symbol that belong to a burst, and the earliest moment from which that holds.
 
     The order in which the items are given does not matter. Time grows as items times bands, apart from sorting.
@@ -58,24 +58,24 @@ def noise(utterances: Iterable[Utterance]) -> dict[str, Noise]:
     for each in sorted(utterances, key=lambda one: (one.known, one.item)):
         for band in each.bands:
             buckets[band].append(each)
-    found: dict[str, Noise] = {}
+    found: dict[str, CrowdNoise] = {}
     for bucket in buckets.values():
-        if len(bucket) >= VOICES:
-            _burst(bucket, found)
+        if len(bucket) >= MIN_BURST_VOICES:
+            _note_burst(bucket, found)
     return found
 
 
-def _burst(bucket: Sequence[Utterance], found: dict[str, Noise]) -> None:
+def _note_burst(bucket: Sequence[Utterance], found: dict[str, CrowdNoise]) -> None:
     """Note the items of one bucket, in order of time, that belong to a burst."""
     low = [each for each in bucket if not each.credible]
     told = [each.known for each in bucket if each.credible]
     voices: Counter[str] = Counter()
     end, last_told, member = 0, 0, 0
     for first, anchor in enumerate(low):
-        while end < len(low) and len(voices) < VOICES:
+        while end < len(low) and len(voices) < MIN_BURST_VOICES:
             voices[low[end].voice] += 1
             end += 1
-        if len(voices) < VOICES:
+        if len(voices) < MIN_BURST_VOICES:
             return
         since = low[end - 1].known
         while last_told < len(told) and told[last_told] < anchor.known - _WINDOW_MICROSECONDS:
@@ -84,13 +84,13 @@ def _burst(bucket: Sequence[Utterance], found: dict[str, Noise]) -> None:
         if since - anchor.known <= _WINDOW_MICROSECONDS and not is_told:
             member = max(member, first)
             while member < len(low) and low[member].known <= anchor.known + _WINDOW_MICROSECONDS:
-                _note(low[member], Noise(max(since, low[member].known), anchor.item, VOICES), found)
+                _note(low[member], CrowdNoise(max(since, low[member].known), anchor.item, MIN_BURST_VOICES), found)
                 member += 1
         voices[anchor.voice] -= 1
         if not voices[anchor.voice]:
             del voices[anchor.voice]
 
 
-def _note(item: Utterance, held: Noise, found: dict[str, Noise]) -> None:
+def _note(item: Utterance, held: CrowdNoise, found: dict[str, CrowdNoise]) -> None:
     """Keep the earliest moment of an item."""
     found[item.item] = min(found.get(item.item, held), held)

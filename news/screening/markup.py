@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-LONGEST_TAG = 4000
-_OPENING = re.compile(r"<(?:!--|[a-zA-Z/!?])")
-_NAME = re.compile(r"/?([a-zA-Z][a-zA-Z0-9:._-]*)")
+MAX_TAG_CHARS = 4000
+_TAG_OPENING = re.compile(r"<(?:!--|[a-zA-Z/!?])")
+_TAG_NAME = re.compile(r"/?([a-zA-Z][a-zA-Z0-9:._-]*)")
 _ATTRIBUTE = re.compile(
     r"([a-zA-Z_:][\w:.-]{0,60})\s{0,10}=\s{0,10}(\"[^\"]*\"?|'[^']*'?|[^\s\"'>]+)|([a-zA-Z][\w:-]{0,60})"
 )
@@ -60,19 +60,19 @@ _BLOCKS = frozenset(
         "ul",
     ]
 )
-_VOID = frozenset(
+_VOID_TAGS = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
 )
-_UNSEEN = frozenset(
+_UNSEEN_TAGS = frozenset(
     ["script", "style", "template", "noscript", "head", "iframe", "object", "svg", "math", "datalist", "ix:header"]
 )
 _WRAPPERS = frozenset(
     ["article", "body", "content", "context", "data", "doc", "document", "feed", "item", "message", "news", "passage", "quote", "source", "story", "text", "wire", "post", "page", "email", "transcript", "filing"]
 )  # fmt: skip
 """Elements that hold a whole text: what closes one that it did not open pretends that the text ends there."""
-_WORDS = re.compile(r"\w\W+\w+\W+\w")
-_CODE = frozenset(("script", "style"))
-_SPOKEN = frozenset(
+_THREE_WORDS = re.compile(r"\w\W+\w+\W+\w")
+_CODE_TAGS = frozenset(("script", "style"))
+_SPOKEN_ATTRIBUTES = frozenset(
     [
         "alt",
         "title",
@@ -90,7 +90,7 @@ _SPOKEN = frozenset(
         "prompt",
     ]
 )
-_CONCEALING = re.compile(
+_CONCEALING_STYLE = re.compile(
     r"display:none|visibility:(?:hidden|collapse)|font-size:0*(?:\.\d+)?(?:[01](?:\.\d+)?)?(?:px|pt|em|rem|%)?(?:;|$|!)|"
     r"opacity:0*\.?0*\d?(?:;|$|!)|color:(?:#fff(?:fff)?|white|transparent|rgba?\(255,255,255|rgba\([\d,.]*,0\))|"
     r"(?:left|top|right|text-indent|margin-left|margin-top):-\d{3,}|(?:max-)?(?:width|height):0(?:px)?(?:;|$|!)|clip:rect\(|"
@@ -102,7 +102,7 @@ _CONCEALING_CLASS = re.compile(
 
 
 @dataclass
-class Seen:
+class VisibleText:
     """Collects the text that is seen, the text that is not, scripts and styles, and how many tags there were."""
 
     shown: list[str] = field(default_factory=list)
@@ -117,13 +117,13 @@ class Seen:
 
     def text(self, piece: str) -> None:
         """Take a piece of text where the page stands now."""
-        if self.outside and not self.inside and _WORDS.search(piece):
+        if self.outside and not self.inside and _THREE_WORDS.search(piece):
             self.forged, self.outside = self.forged + 1, False
-        (self.code if self.inside in _CODE else self.hidden if self.inside else self.shown).append(piece)
+        (self.code if self.inside in _CODE_TAGS else self.hidden if self.inside else self.shown).append(piece)
 
     def tag(self, body: str) -> None:
         """Take a tag, without its angle brackets."""
-        match = _NAME.match(body)
+        match = _TAG_NAME.match(body)
         if match is None:
             self.hidden.append(f"\n{body.strip('!?-')}\n")
             return
@@ -146,34 +146,34 @@ class Seen:
         self.hidden += [
             f"\n{value}\n"
             for key, value in attributes
-            if key.lower() in _SPOKEN or (key.lower().startswith(("data-", "aria-")) and " " in value)
+            if key.lower() in _SPOKEN_ATTRIBUTES or (key.lower().startswith(("data-", "aria-")) and " " in value)
         ]
         if self.inside:
             if name == self.inside == "p":
-                self.inside = "p" if _conceals(name, attributes) else ""  # one paragraph ends where the next begins
+                self.inside = "p" if _is_concealed(name, attributes) else ""  # one paragraph ends where the next begins
             elif name == self.inside:
                 self.depth += 1
-        elif name not in _VOID and not rest.endswith("/") and _conceals(name, attributes):
+        elif name not in _VOID_TAGS and not rest.endswith("/") and _is_concealed(name, attributes):
             self.inside, self.depth = name, 1
 
 
-def stripped(text: str) -> Seen:
+def strip_markup(text: str) -> VisibleText:
     """Return what the markup shows and what it hides; a text without a tag is shown as it is."""
-    seen, place = Seen(), 0
+    seen, place = VisibleText(), 0
     close: int | None = -1
-    while (match := _OPENING.search(text, place)) is not None:
+    while (match := _TAG_OPENING.search(text, place)) is not None:
         start = match.start()
         seen.text(text[place:start])
         if match[0] == "<!--":
             place = _comment(text, start, seen)
             continue
         if close is not None and close < start:
-            close = _found(text, ">", start)
+            close = _find_mark(text, ">", start)
         if close is None:
             seen.text(text[start:])
             return seen
-        inner = text[start + 1 : min(close, start + LONGEST_TAG)]
-        if close - start > LONGEST_TAG or "<" in inner:
+        inner = text[start + 1 : min(close, start + MAX_TAG_CHARS)]
+        if close - start > MAX_TAG_CHARS or "<" in inner:
             seen.text("<")
             place = start + 1
         else:
@@ -183,28 +183,28 @@ def stripped(text: str) -> Seen:
     return seen
 
 
-def _comment(text: str, start: int, seen: Seen) -> int:
+def _comment(text: str, start: int, seen: VisibleText) -> int:
     """Note a comment and return where it ends: at the end of the text if it is never closed."""
     end = text.find("-->", start + 4)
     seen.hidden.append(f"\n{text[start + 4 : end if end >= 0 else len(text)]}\n")
     return end + 3 if end >= 0 else len(text)
 
 
-def _found(text: str, what: str, start: int) -> int | None:
+def _find_mark(text: str, what: str, start: int) -> int | None:
     """Return the next place of a mark, or None."""
     place = text.find(what, start)
     return place if place >= 0 else None
 
 
-def _conceals(name: str, attributes: list[tuple[str, str]]) -> bool:
+def _is_concealed(name: str, attributes: list[tuple[str, str]]) -> bool:
     """Tell whether an element is not shown to a person."""
-    if name in _UNSEEN:
+    if name in _UNSEEN_TAGS:
         return True
     for key, value in attributes:
         low, key = value.lower(), key.lower()
         if key == "hidden" or (key == "aria-hidden" and low == "true") or (key == "type" and low == "hidden"):
             return True
-        if key == "style" and _CONCEALING.search(re.sub(r"\s+", "", low)):
+        if key == "style" and _CONCEALING_STYLE.search(re.sub(r"\s+", "", low)):
             return True
         if (key == "class" and _CONCEALING_CLASS.search(low)) or (
             key == "color" and low in ("#fff", "#ffffff", "white")

@@ -11,16 +11,16 @@ from weakref import WeakKeyDictionary
 
 from ..config import AttestationSettings, ModelSettings
 
-__all__ = ["Attestations", "Attested", "Endpoint", "Refused", "Verifier"]
+__all__ = ["AttestationVerifier", "Attestations", "Attested", "AttestedModel", "NoProof"]
 
-LONGEST_SECONDS = 30.0
+MAX_PROOF_SECONDS = 30.0
 """For one proof, whatever the verifier does."""
 REST_SECONDS = 5.0
 """Between two questions to a machine that gave no proof."""
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class AttestedModel:
     """A model that is to prove what it runs: its configured name, its address, and what the house trusts."""
 
     name: str
@@ -45,17 +45,17 @@ class Attested:
 
 
 @dataclass(frozen=True)
-class Refused:
+class NoProof:
     """Why there is no proof; `passing` where nobody answered, so that a proof that still holds goes on holding."""
 
     reason: str
     passing: bool = False
 
 
-class Verifier(Protocol):
+class AttestationVerifier(Protocol):
     """Asks a machine to prove what it runs. It may block: it is called in a thread of its own."""
 
-    def verify(self, endpoint: Endpoint, nonce: str) -> Attested | Refused:
+    def verify(self, endpoint: AttestedModel, nonce: str) -> Attested | NoProof:
         """Return the proof that was given for this nonce, or why it is not believed."""
         ...
 
@@ -91,13 +91,13 @@ class Attestations:
     def __init__(
         self,
         models: Mapping[str, ModelSettings],
-        verifier: Verifier,
+        verifier: AttestationVerifier,
         clock: Callable[[], datetime],
         draw: Callable[[], str],
         margin: float,
     ) -> None:
         asked = {name: (each.api_base, each.attestation) for name, each in models.items()}
-        self._endpoints = {name: Endpoint(name, base, it) for name, (base, it) in asked.items() if base and it}
+        self._endpoints = {name: AttestedModel(name, base, it) for name, (base, it) in asked.items() if base and it}
         self._unset = {name for name, each in models.items() if each.place == "attested"} - self._endpoints.keys()
         self._verifier, self._clock, self._draw = verifier, clock, draw
         self._margin = timedelta(seconds=margin)
@@ -138,14 +138,14 @@ class Attestations:
         state = self._states[name]
         asking = asyncio.to_thread(self._verifier.verify, self._endpoints[name], self._draw())
         try:
-            found = await asyncio.wait_for(asking, LONGEST_SECONDS)
+            found = await asyncio.wait_for(asking, MAX_PROOF_SECONDS)
         except TimeoutError:
-            found = Refused(f"it gave no proof within {LONGEST_SECONDS:g} seconds", passing=True)
+            found = NoProof(f"it gave no proof within {MAX_PROOF_SECONDS:g} seconds", passing=True)
         now = self._clock()
         if isinstance(found, Attested) and found.expires <= now:
-            found = Refused(f"its proof ended at {found.expires:%Y-%m-%d %H:%M:%S}Z")
+            found = NoProof(f"its proof ended at {found.expires:%Y-%m-%d %H:%M:%S}Z")
         if isinstance(found, Attested) and state.key_until and now < state.key_until and found.channel != state.key:
-            found = Refused(
+            found = NoProof(
                 f"its channel has another key than the one that it proved until {state.key_until:%Y-%m-%d %H:%M:%S}Z"
             )
         if isinstance(found, Attested):

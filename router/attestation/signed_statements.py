@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..config import AttestationSettings
-from .attestation import Attested, Endpoint, Refused
+from .attestation import Attested, AttestedModel, NoProof
 from .statement import NO_CHANNEL, Envelope, Statement, Unproven
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ __all__ = ["SignedStatements", "channel_of"]
 
 SKEW_SECONDS = 60
 """By which the clocks of two machines may differ."""
-MOST_BYTES = 16_384
+MAX_STATEMENT_BYTES = 16_384
 _KEPT_NONCES = 10_000
 
 
 @dataclass(frozen=True)
-class _Heard:
+class _ReceivedStatement:
     """What an endpoint sent, and the certificate that its connection showed."""
 
     body: bytes
@@ -56,31 +56,31 @@ class SignedStatements:
         self._used: dict[str, None] = {}
         self._lock = threading.Lock()
 
-    def verify(self, endpoint: Endpoint, nonce: str) -> Attested | Refused:
+    def verify(self, endpoint: AttestedModel, nonce: str) -> Attested | NoProof:
         """Ask the endpoint, and return its proof or why it is not believed."""
-        if not self._first_use(nonce):
-            return Refused("this nonce was used before: what is sent for it may be an older statement")
+        if not self._is_first_use(nonce):
+            return NoProof("this nonce was used before: what is sent for it may be an older statement")
         try:
             heard = self._heard(endpoint, nonce)
         except OSError as error:
-            return Refused(
+            return NoProof(
                 f"it does not answer at {endpoint.trusted.path}: {error or type(error).__name__}", passing=True
             )
         except (Unproven, ValueError, http.client.HTTPException) as error:
-            return Refused(f"it gives no statement at {endpoint.trusted.path}: {error or type(error).__name__}")
+            return NoProof(f"it gives no statement at {endpoint.trusted.path}: {error or type(error).__name__}")
         try:
             envelope = Envelope.read(heard.body)
             statement = envelope.opened(endpoint.trusted.signer)
-            self._believe(statement, endpoint.trusted, nonce, heard.channel)
+            self._check_statement(statement, endpoint.trusted, nonce, heard.channel)
         except Unproven as error:
-            return Refused(str(error))
+            return NoProof(str(error))
         issued, expires = (datetime.fromtimestamp(each, UTC) for each in (statement.issued, statement.expires))
         latest = self._clock() + timedelta(seconds=endpoint.trusted.most_seconds)
         return Attested(
             statement.measurement, envelope.signer, statement.channel, issued, min(expires, latest), heard.certificate
         )
 
-    def _first_use(self, nonce: str) -> bool:
+    def _is_first_use(self, nonce: str) -> bool:
         with self._lock:
             if nonce in self._used:
                 return False
@@ -89,7 +89,7 @@ class SignedStatements:
                 del self._used[next(iter(self._used))]
             return True
 
-    def _believe(self, said: Statement, trusted: AttestationSettings, nonce: str, channel: str) -> None:
+    def _check_statement(self, said: Statement, trusted: AttestationSettings, nonce: str, channel: str) -> None:
         """Raise `Unproven` unless a statement of a trusted signer says, now and of this channel, what is trusted."""
         now = int(self._clock().timestamp())
         reasons = (
@@ -105,7 +105,7 @@ class SignedStatements:
             if holds:
                 raise Unproven(reason)
 
-    def _heard(self, endpoint: Endpoint, nonce: str) -> _Heard:
+    def _heard(self, endpoint: AttestedModel, nonce: str) -> _ReceivedStatement:
         """Ask for a statement: directly, without a redirection, and of the certificate believe only what is stated."""
         parts = urlsplit(endpoint.address)
         host = parts.hostname or ""
@@ -123,21 +123,21 @@ class SignedStatements:
             shown = link.sock.getpeercert(binary_form=True) if isinstance(link.sock, ssl.SSLSocket) else None
             link.request("GET", f"{endpoint.trusted.path}?nonce={nonce}", headers={"Accept": "application/json"})
             answer = link.getresponse()
-            body = answer.read(MOST_BYTES + 1)
-            if answer.status != 200 or len(body) > MOST_BYTES:
+            body = answer.read(MAX_STATEMENT_BYTES + 1)
+            if answer.status != 200 or len(body) > MAX_STATEMENT_BYTES:
                 raise Unproven(f"status {answer.status}, {len(body):,} bytes")
         finally:
             link.close()
-        return _Heard(body) if shown is None else _shown(body, shown)
+        return _ReceivedStatement(body) if shown is None else _read_certificate(body, shown)
 
 
-def _shown(body: bytes, certificate: bytes) -> _Heard:
+def _read_certificate(body: bytes, certificate: bytes) -> _ReceivedStatement:
     from cryptography import x509
 
     read = x509.load_der_x509_certificate(certificate)
     if read.issuer != read.subject:
         raise Unproven("its certificate is not signed by itself, so connections cannot be held to its key alone")
-    return _Heard(body, channel_of(read), ssl.DER_cert_to_PEM_cert(certificate))
+    return _ReceivedStatement(body, channel_of(read), ssl.DER_cert_to_PEM_cert(certificate))
 
 
 def channel_of(certificate: Certificate) -> str:

@@ -1,7 +1,7 @@
 """What an attested machine says of itself, in the one spelling that is signed.
 
 Served at `/attestation?nonce=...` as `{"statement": text, "signature": hex, "signer": hex}`. The text is JSON of the fields
-of `Statement`; what is signed (Ed25519) is `PREFIX` and that text, byte for byte, so that no second spelling passes.
+of `Statement`; what is signed (Ed25519) is `SIGNED_PREFIX` and that text, byte for byte, so that no second spelling passes.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_CHANNEL", "Envelope", "Statement", "Unproven", "measurement_of"]
 
-PREFIX = b"alphaloom attestation 1\n"
+SIGNED_PREFIX = b"alphaloom attestation 1\n"
 NO_CHANNEL = "0" * 64
 """The channel of an endpoint that is reached without TLS."""
-_HEX = r"^[0-9a-f]{64}$"
+_SHA256_HEX = r"^[0-9a-f]{64}$"
 
 
 class Unproven(Exception):
@@ -46,8 +46,8 @@ class Statement(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     nonce: str = Field(min_length=16, max_length=128)
-    measurement: str = Field(pattern=_HEX)
-    channel: str = Field(pattern=_HEX)
+    measurement: str = Field(pattern=_SHA256_HEX)
+    channel: str = Field(pattern=_SHA256_HEX)
     issued: int
     expires: int
 
@@ -59,14 +59,14 @@ class Envelope(BaseModel):
 
     statement: str = Field(max_length=4_096)
     signature: str = Field(pattern=r"^[0-9a-f]{128}$")
-    signer: str = Field(pattern=_HEX)
+    signer: str = Field(pattern=_SHA256_HEX)
 
     @classmethod
     def signed(cls, statement: Statement, key: Ed25519PrivateKey) -> Self:
         """Sign a statement: what a machine does."""
         text = canonical_json(statement.model_dump())
         signer = key.public_key().public_bytes_raw().hex()
-        return cls(statement=text, signature=key.sign(PREFIX + text.encode()).hex(), signer=signer)
+        return cls(statement=text, signature=key.sign(SIGNED_PREFIX + text.encode()).hex(), signer=signer)
 
     @classmethod
     def read(cls, body: bytes) -> Self:
@@ -74,7 +74,7 @@ class Envelope(BaseModel):
         try:
             return cls.model_validate_json(body)
         except ValidationError as error:
-            raise Unproven(f"what it sent is no signed statement: {_first(error)}") from None
+            raise Unproven(f"what it sent is no signed statement: {_first_mistake(error)}") from None
 
     def opened(self, signers: tuple[str, ...]) -> Statement:
         """Return the statement if one of the signers signed it; raise `Unproven` otherwise."""
@@ -85,13 +85,13 @@ class Envelope(BaseModel):
             raise Unproven(f"it is signed by {self.signer[:12]}, which attestation.signer does not name")
         try:
             key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.signer))
-            key.verify(bytes.fromhex(self.signature), PREFIX + self.statement.encode())
+            key.verify(bytes.fromhex(self.signature), SIGNED_PREFIX + self.statement.encode())
         except (InvalidSignature, ValueError):
             raise Unproven("its signature does not fit the statement") from None
         try:
             return Statement.model_validate_json(self.statement)
         except ValidationError as error:
-            raise Unproven(f"what it signed is no statement: {_first(error)}") from None
+            raise Unproven(f"what it signed is no statement: {_first_mistake(error)}") from None
 
 
 def measurement_of(launch: Mapping[str, Any]) -> str:
@@ -99,6 +99,6 @@ def measurement_of(launch: Mapping[str, Any]) -> str:
     return digest(canonical_json(dict(launch)))
 
 
-def _first(error: ValidationError) -> str:
+def _first_mistake(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"

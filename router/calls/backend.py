@@ -19,30 +19,30 @@ from weakref import WeakSet
 
 from ..config import ModelSettings, RouterConfig
 from ..endpoints.clients import Clients
-from ..endpoints.failover import LONGEST_PAUSE_S, Call, Course, Tab
-from ..endpoints.failures import Missed, causes, is_silence
+from ..endpoints.failover import MAX_RETRY_PAUSE_S, CallCosts, FailoverRun, ModelRequest
+from ..endpoints.failures import AttemptFailed, causes, is_silence
 from ..endpoints.pool import Endpoints
 from ..errors import NoModel
 from ..policy.eligibility import Route, secret, wants_key
 from ..policy.errors_text import is_bound
-from ..redaction import Redactor, guard
+from ..redaction import Redactor, guard_loggers
 from ..timing import Timing
-from .charges import Charges, used
-from .replies import Answer, Beside, constraint, fits
+from .charges import Charges, read_usage
+from .replies import HedgedAttempt, ModelAnswer, constraint, fits
 from .task import Task
-from .wire import Unreadable, said
+from .wire import Unreadable, message_texts
 
 Providers = Mapping[str, Callable[[], Any]]
 """Makers of custom providers (`litellm.CustomLLM`) by the word before the slash in a model's name."""
 
-MOST_SAID = 300
+MAX_ERROR_CHARS = 300
 """Characters of what a server or the library says that a message repeats."""
 TRACE = "Traceback (most recent call last)"
-DRIPPING = 2.0
+TOTAL_TIMEOUT_FACTOR = 2.0
 """Times its time that a call may take in all."""
 
 _aliases = itertools.count(1)
-_backends: WeakSet[Backend] = WeakSet()
+_backends: WeakSet[ModelBackend] = WeakSet()
 
 
 @cache
@@ -67,14 +67,14 @@ def load_litellm() -> Any:
         hello = [{"role": "user", "content": "hello"}]
         litellm.completion(model="openai/none", messages=hello, mock_response="hello", api_key="none")
         handlers: Any = importlib.import_module("litellm.llms.custom_httpx.http_handler")
-        handlers.AsyncHTTPHandler.single_connection_post_request = _not_again
-        handlers.AsyncHTTPHandler.create_client = _stays(handlers.AsyncHTTPHandler.create_client)
+        handlers.AsyncHTTPHandler.single_connection_post_request = _refuse_resend
+        handlers.AsyncHTTPHandler.create_client = _refuse_redirects(handlers.AsyncHTTPHandler.create_client)
         shared: Any = importlib.import_module("litellm.llms.openai.common_utils").BaseOpenAILLM
-        shared._get_async_http_client = staticmethod(_stays(shared._get_async_http_client))
+        shared._get_async_http_client = staticmethod(_refuse_redirects(shared._get_async_http_client))
     return litellm
 
 
-def _stays(make: Callable[..., Any]) -> Callable[..., Any]:
+def _refuse_redirects(make: Callable[..., Any]) -> Callable[..., Any]:
     """Let the clients that a function makes follow no redirection: only the address that was chosen sees a text."""
 
     @wraps(make)
@@ -87,7 +87,7 @@ def _stays(make: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-async def _not_again(*_: Any, **__: Any) -> Any:
+async def _refuse_resend(*_: Any, **__: Any) -> Any:
     """Stand in for LiteLLM's second sending of a request whose connection broke.
 
     Its servers would see such a call twice, whatever its retries say, and a paid one might be paid twice unseen.
@@ -96,7 +96,7 @@ async def _not_again(*_: Any, **__: Any) -> Any:
     raise ConnectionError(f"the connection broke before an answer came{f': {broke}' if str(broke or '') else ''}")
 
 
-class Backend:
+class ModelBackend:
     """Sends a task's messages to a route's models."""
 
     def __init__(
@@ -113,7 +113,7 @@ class Backend:
         self._aliases = {name: self._register(make()) for name, make in providers.items()}
         self._keys = {name: self._key(each) for name, each in config.models.items()}
         self.redact = Redactor(filter(None, self._keys.values()))
-        guard(filter(None, self._keys.values()))
+        guard_loggers(filter(None, self._keys.values()))
         self._pinned: dict[str, str] = {}
         self._pins: tempfile.TemporaryDirectory[str] | None = None
         self._inside = {name for name, each in config.models.items() if each.model.partition("/")[0] in self._aliases}
@@ -165,10 +165,10 @@ class Backend:
         task: Task,
         messages: Sequence[dict[str, str]],
         route: Route,
-        tab: Tab,
+        tab: CallCosts,
         grammar: str = "",
         still: Callable[[str], bool] = bool,
-    ) -> Answer:
+    ) -> ModelAnswer:
         """Ask the models of a route, with retries and failover; each is held to the schema in the way its server knows.
 
         `tab` says what the call may cost beside its first attempt, and is told what it did. `still` says, right before each
@@ -185,15 +185,15 @@ class Backend:
             secret(self._config.models[route.name], self._environment)
         ready = [name for name in route.fallbacks if self._keys[name] or not wants_key(self._config.models[name])]
 
-        async def once(name: str) -> Answer:
+        async def once(name: str) -> ModelAnswer:
             if not still(name):
-                raise Missed("not asked: its proof has ended", asked=False)
+                raise AttemptFailed("not asked: its proof has ended", asked=False)
             held = constraint(self._config.models[name].model, task.schema, grammar)
             request = {"messages": list(messages), **held, **task.sampling()}
             response = await self._attempt(name, request, quiet=is_bound(task))
             return _answer(response, task, messages, self.charges.worst(name, task, messages))
 
-        call = Call(
+        call = ModelRequest(
             names=(route.name, *ready),
             send=once,
             fits=lambda answer: fits(answer, task.schema),
@@ -203,7 +203,7 @@ class Backend:
             retries=self._config.retries,
             hedged=self._hedged(task),
         )
-        return await Course(call, self._endpoints, self._timing).run()
+        return await FailoverRun(call, self._endpoints, self._timing).run()
 
     async def _attempt(self, name: str, request: dict[str, Any], *, quiet: bool) -> Any:
         """Send a request to one model, once; `quiet` keeps what a server says to itself, since it may repeat the text.
@@ -211,7 +211,7 @@ class Backend:
         LiteLLM's time is for silence: a server that sends a byte now and then could hold a call for ever, hence a second
         one. A provider of this process is not timed: what it has computed would be thrown away.
         """
-        seconds = None if name in self._inside else DRIPPING * self._config.timeout_seconds
+        seconds = None if name in self._inside else TOTAL_TIMEOUT_FACTOR * self._config.timeout_seconds
         once = {"timeout": self._config.timeout_seconds, "max_retries": 0, "num_retries": 0}
         try:
             async with asyncio.timeout(seconds):
@@ -221,17 +221,17 @@ class Backend:
             words = self._words(unread or error)
             if quiet and (unread or not is_silence(error)):
                 words = f"{type(unread or error).__name__}, status {getattr(error, 'status_code', 'none')}"
-            raise Missed(words, charged=unread is not None, asked=name not in self._inside) from error
+            raise AttemptFailed(words, charged=unread is not None, asked=name not in self._inside) from error
 
     def _words(self, error: BaseException) -> str:
         """Return what an error says, short and without keys: some libraries, and some servers, add a stack trace or a page."""
         first = self.redact(str(error).partition(TRACE)[0]).strip().split("\n")[0]
-        return first if len(first) <= MOST_SAID else f"{first[:MOST_SAID]}..."
+        return first if len(first) <= MAX_ERROR_CHARS else f"{first[:MAX_ERROR_CHARS]}..."
 
     def longest(self, route: Route) -> float:
         """Return the most seconds that a call can take: all attempts, the pauses between, the waits for servers that went away."""
         tries, models = 1 + self._config.retries, 1 + len(route.fallbacks)
-        attempt = DRIPPING * self._config.timeout_seconds + LONGEST_PAUSE_S
+        attempt = TOTAL_TIMEOUT_FACTOR * self._config.timeout_seconds + MAX_RETRY_PAUSE_S
         return (models + tries) * tries * attempt + tries * self._config.health.patience_seconds
 
     def _hedged(self, task: Task) -> bool:
@@ -258,18 +258,18 @@ class Backend:
             await self._litellm.close_litellm_async_clients()
 
 
-def _answer(response: Any, task: Task, messages: Sequence[dict[str, str]], worst: Beside) -> Answer:
+def _answer(response: Any, task: Task, messages: Sequence[dict[str, str]], worst: HedgedAttempt) -> ModelAnswer:
     """Read what LiteLLM returns; its text is what the model says, or its thoughts where only these hold what was asked."""
     choices = getattr(response, "choices", None)
     if not choices or getattr(choices[0], "message", None) is None:
-        raise Missed("its answer holds no message", charged=True)
-    spoken, thoughts = said(choices[0].message.model_dump(warnings=False))
+        raise AttemptFailed("its answer holds no message", charged=True)
+    spoken, thoughts = message_texts(choices[0].message.model_dump(warnings=False))
     if re.search("[\ud800-\udfff]", spoken + thoughts):
-        raise Missed("its answer holds half a character", charged=True)
+        raise AttemptFailed("its answer holds half a character", charged=True)
     sent = "".join(each["content"] for each in messages)
-    took = used(getattr(response, "usage", None), sent, spoken + thoughts, worst)
+    took = read_usage(getattr(response, "usage", None), sent, spoken + thoughts, worst)
     answers = [
-        Answer(
+        ModelAnswer(
             text, str(choices[0].finish_reason or ""), took.tokens_in, took.tokens_out, worst.model, took.cached,
             took.written,
         )

@@ -12,24 +12,24 @@ from weakref import WeakValueDictionary
 
 from ...ledger import Event, Ledger, ModelCall, canonical_json, digest
 from ..config import RouterConfig
-from ..endpoints.failover import Tab
+from ..endpoints.failover import CallCosts
 from ..errors import Confidential, ModelFailed
 from ..policy.access import Access
-from ..policy.decision import Decision
+from ..policy.decision import RoutingDecision
 from ..policy.eligibility import Route
 from ..policy.errors_text import is_bound
 from ..timing import Timing
-from .backend import Backend, Providers
-from .caps import Account, Amount, Held
-from .replies import HELD_BY_GRAMMAR, Answer, Beside
-from .reply_grammar import held_to
+from .backend import ModelBackend, Providers
+from .caps import Amount, Reservation, RunAccount
+from .replies import GRAMMAR_PROVIDER, HedgedAttempt, ModelAnswer
+from .reply_grammar import schema_grammar
 from .task import Message, Task
 
-__all__ = ["ROUTED", "Calls", "Turn"]
+__all__ = ["ROUTE_EVENT", "Calls", "Turn"]
 
-ROUTED = "route"
+ROUTE_EVENT = "route"
 """The kind of event under which a run keeps the decision on each of its calls, by the call's key."""
-LOST = "lost"
+LOST_CALL = "lost"
 """How a reply ends that nobody saw."""
 
 
@@ -38,7 +38,7 @@ class Turn:
     """One call of a task: the messages so far, and the key under which the ledger keeps it."""
 
     task: Task
-    decision: Decision
+    decision: RoutingDecision
     route: Route
     messages: tuple[Message, ...]
     request: str
@@ -80,13 +80,13 @@ class Calls:
     ) -> None:
         self._config, self._ledger, self._access = config, ledger, access
         self._backend_of = (config, providers, environment, timing)
-        self._accounts: dict[str, Account] = {}
+        self._accounts: dict[str, RunAccount] = {}
         self._under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @cached_property
-    def _backend(self) -> Backend:
+    def _backend(self) -> ModelBackend:
         """LiteLLM, connected when the first call is sent: a resumed run may need none."""
-        return Backend(*self._backend_of)
+        return ModelBackend(*self._backend_of)
 
     def usd(self, run: str) -> float:
         """Return the US dollars that a run's recorded calls took, without reading them again."""
@@ -97,7 +97,7 @@ class Calls:
         if "_backend" in self.__dict__:
             await self._backend.close()
 
-    def turn(self, task: Task, decided: tuple[Decision, Route], messages: tuple[Message, ...]) -> Turn:
+    def turn(self, task: Task, decided: tuple[RoutingDecision, Route], messages: tuple[Message, ...]) -> Turn:
         """Return one call with its request in the one spelling that is hashed."""
         decision, route = decided
         request: dict[str, Any] = {
@@ -108,11 +108,11 @@ class Calls:
         }
         if address := self._config.models[route.name].api_base:  # a name of a model says nothing of whose server it is
             request["address"] = address
-        grammar = _grammar(task) if request["model"].startswith(HELD_BY_GRAMMAR) else ""
+        grammar = _grammar(task) if request["model"].startswith(GRAMMAR_PROVIDER) else ""
         request |= {"grammar": digest(grammar)} if grammar else {}
         return Turn(task, decision, route, messages, canonical_json(request), grammar)
 
-    async def make(self, turn: Turn) -> tuple[ModelCall, Answer, bool]:
+    async def make(self, turn: Turn) -> tuple[ModelCall, ModelAnswer, bool]:
         """Return the recorded call, its answer, and whether the ledger held it; it is sent only where it did not.
 
         Raises
@@ -148,7 +148,7 @@ class Calls:
         await self._account(task.run).enter(call, _note(turn, turn.key))
         return call
 
-    async def _send(self, turn: Turn) -> tuple[ModelCall, Answer] | None:
+    async def _send(self, turn: Turn) -> tuple[ModelCall, ModelAnswer] | None:
         """Send a call within the caps, and record it before anyone sees its answer; None if it was answered elsewhere."""
         task = turn.task
         if self._backend.holds_key([message.content for message in turn.messages]):
@@ -161,7 +161,7 @@ class Calls:
         async with account.reserve(turn.key, first, longest, task.tenant) as held:
             if held is None:
                 return None
-            tab = Tab(lambda attempts: account.covers(held, _amount(attempts)))
+            tab = CallCosts(lambda attempts: account.covers(held, _amount(attempts)))
             try:
                 answer = await self._sent(turn, tab)
                 call = self._record(turn, turn.key, answer)
@@ -171,7 +171,7 @@ class Calls:
                 raise
         return call, answer
 
-    async def _sent(self, turn: Turn, tab: Tab) -> Answer:
+    async def _sent(self, turn: Turn, tab: CallCosts) -> ModelAnswer:
         """Send a call to the models of its route that may still see it."""
         task = turn.task
         names, proofs = await self._access.open_to(task, [turn.route.name, *turn.route.fallbacks])
@@ -186,17 +186,17 @@ class Calls:
                 raise await self._access.waits(task, error.message) from None
             raise
 
-    def _charge_lost(self, turn: Turn, account: Account, held: Held, unseen: Sequence[Beside]) -> None:
+    def _charge_lost(self, turn: Turn, account: RunAccount, held: Reservation, unseen: Sequence[HedgedAttempt]) -> None:
         """Record what may be on the bill of a call that nobody answered, under keys that no task asks for."""
         if not unseen:
             return
         number = 1
-        while self._ledger.call(key := digest(f"{turn.key} {LOST} {number}"), turn.task.run):
+        while self._ledger.call(key := digest(f"{turn.key} {LOST_CALL} {number}"), turn.task.run):
             number += 1
-        nothing = Answer("", LOST, 0, 0, unseen[0].model, attempts=len(unseen), beside=tuple(unseen))
+        nothing = ModelAnswer("", LOST_CALL, 0, 0, unseen[0].model, attempts=len(unseen), beside=tuple(unseen))
         account.settle(held, self._record(turn, key, nothing), _note(turn, key))
 
-    def _record(self, turn: Turn, key: str, answer: Answer) -> ModelCall:
+    def _record(self, turn: Turn, key: str, answer: ModelAnswer) -> ModelCall:
         """Store the bodies, then return the row that names them: a row never names what is not there."""
         task = turn.task
         body: dict[str, Any] = {"text": answer.text, "finish": answer.finish}
@@ -223,19 +223,21 @@ class Calls:
             tenant=task.tenant,
         )
 
-    def _stored(self, call: ModelCall) -> Answer:
+    def _stored(self, call: ModelCall) -> ModelAnswer:
         """Return the answer that the ledger keeps."""
         body = json.loads(self._ledger.get(call.reply))
-        return Answer(body["text"], body["finish"], call.tokens_in, call.tokens_out, call.model, attempts=call.attempts)
+        return ModelAnswer(
+            body["text"], body["finish"], call.tokens_in, call.tokens_out, call.model, attempts=call.attempts
+        )
 
-    def _account(self, run: str) -> Account:
+    def _account(self, run: str) -> RunAccount:
         """Return a run's account; what is spent is in the ledger.
 
         A run that was never started is refused here, before a call is paid for that nothing could record.
         """
         if run not in self._accounts:
             self._ledger.require(run)
-            self._accounts[run] = Account(self._ledger, self._config.budget, run)
+            self._accounts[run] = RunAccount(self._ledger, self._config.budget, run)
         return self._accounts[run]
 
     def _alone(self, key: str) -> asyncio.Lock:
@@ -246,7 +248,7 @@ class Calls:
         return lock
 
 
-def _amount(attempts: Sequence[Beside]) -> Amount:
+def _amount(attempts: Sequence[HedgedAttempt]) -> Amount:
     """Return what the attempts of one call can take as what is held for it."""
     tokens = sum(each.tokens_in + each.tokens_out for each in attempts)
     return Amount(1, tokens, sum(each.cost_usd for each in attempts))
@@ -254,9 +256,9 @@ def _amount(attempts: Sequence[Beside]) -> Amount:
 
 def _note(turn: Turn, key: str) -> Event:
     """Return what says why a call went where it did."""
-    return Event(turn.task.run, ROUTED, key, turn.decision.record())
+    return Event(turn.task.run, ROUTE_EVENT, key, turn.decision.record())
 
 
 def _grammar(task: Task) -> str:
     """Return what the reply is held to by a server that can: a grammar of the task's own, or that of its schema."""
-    return task.grammar() if task.grammar else held_to(task.schema, task.max_tokens)
+    return task.grammar() if task.grammar else schema_grammar(task.schema, task.max_tokens)

@@ -15,12 +15,12 @@ from weakref import WeakKeyDictionary
 
 from ...ledger import Event, Ledger, ModelCall
 from ...ledger.database.locks import Wait
-from ...ledger.reservations import Cap, Hold, Reached, Whose, Wish
+from ...ledger.reservations import Cap, CapReached, CapScope, Hold, Wish
 from ...ledger.tally import PICO, picos
 from ..config import ModelBudget
 from ..errors import BudgetEnded
 
-LOOK_SECONDS = 0.1
+CAP_POLL_SECONDS = 0.1
 """How often one looks whether calls of other processes have ended; those of this one say so."""
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ class Amount:
 
 
 @dataclass
-class Held:
+class Reservation:
     """What one call holds while it is under way."""
 
     hold: Hold
@@ -50,7 +50,7 @@ class _Loop:
     settled: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class Account:
+class RunAccount:
     """What one run may still spend.
 
     Parameters
@@ -74,7 +74,9 @@ class Account:
         return Amount(taken.calls, taken.tokens, taken.picos / PICO)
 
     @asynccontextmanager
-    async def reserve(self, key: str, worst: Amount, seconds: float, tenant: str = "") -> AsyncIterator[Held | None]:
+    async def reserve(
+        self, key: str, worst: Amount, seconds: float, tenant: str = ""
+    ) -> AsyncIterator[Reservation | None]:
         """Hold the worst case of a call while it is under way; None where somebody else has got its reply meanwhile.
 
         A call that fits only once the calls under way have settled below their worst waits for them, and those asked
@@ -87,19 +89,19 @@ class Account:
             If the call could pass a cap.
         """
         wish = Wish(self._run, key, tenant, worst.tokens, worst.usd)
-        caps = [*self._of_run(), *self._of_all(tenant)]
-        hold = await self._granted(lambda: self._ledger.holds.hold(wish, caps, seconds), tenant)
+        caps = [*self._run_caps(), *self._shared_caps(tenant)]
+        hold = await self._await_grant(lambda: self._ledger.holds.hold(wish, caps, seconds), tenant)
         if not isinstance(hold, Hold):
             yield None
             return
-        held = Held(hold)
+        held = Reservation(hold)
         try:
             yield held
         finally:
             self._ledger.holds.release(held.hold)
             self._tell()
 
-    def covers(self, held: Held, worst: Amount) -> bool:
+    def covers(self, held: Reservation, worst: Amount) -> bool:
         """Let a call hold another amount from now on; False where that does not fit now, and it holds what it held.
 
         A call is held at the worst of the model that is asked, and of those that were asked before and may be on the bill:
@@ -108,13 +110,15 @@ class Account:
         hold = held.hold
         if (hold.tokens, hold.picos) == (worst.tokens, picos(worst.usd)):
             return True
-        found = self._ledger.holds.change(hold, worst.tokens, worst.usd, [*self._of_run(), *self._of_all(hold.tenant)])
+        found = self._ledger.holds.change(
+            hold, worst.tokens, worst.usd, [*self._run_caps(), *self._shared_caps(hold.tenant)]
+        )
         if isinstance(found, Hold):
             held.hold = found
             self._tell()
         return isinstance(found, Hold)
 
-    def settle(self, held: Held, call: ModelCall, note: Event) -> None:
+    def settle(self, held: Reservation, call: ModelCall, note: Event) -> None:
         """Record what came of a call, with a note, and let go of what it held."""
         self._ledger.holds.settle(held.hold, call, note)
 
@@ -126,14 +130,14 @@ class Account:
         BudgetEnded
             If it passes a cap of the run; nothing was paid, so no other cap counts.
         """
-        await self._granted(lambda: self._ledger.holds.enter(call, note, self._of_run()), call.tenant)
+        await self._await_grant(lambda: self._ledger.holds.enter(call, note, self._run_caps()), call.tenant)
 
-    async def _granted(self, ask: Callable[[], T | Reached | Literal["busy"]], tenant: str) -> T:
+    async def _await_grant(self, ask: Callable[[], T | CapReached | Literal["busy"]], tenant: str) -> T:
         """Ask until there is room, in the order of those who wait for it."""
         loop, elsewhere = self._loop(), Wait()
         while True:
             async with loop.queue:
-                while isinstance(found := ask(), Reached):
+                while isinstance(found := ask(), CapReached):
                     if not _may_fit(found):
                         raise self._ended(found, tenant)
                     await self._wait(loop)
@@ -146,7 +150,7 @@ class Account:
         """Wait until a call under way has ended, or may have; its process may have been killed."""
         if not self._ledger.holds.lapse(self._run):
             with suppress(TimeoutError):
-                await asyncio.wait_for(loop.settled.wait(), LOOK_SECONDS)
+                await asyncio.wait_for(loop.settled.wait(), CAP_POLL_SECONDS)
 
     def _tell(self) -> None:
         """Wake those who wait for a call to end."""
@@ -157,18 +161,18 @@ class Account:
     def _loop(self) -> _Loop:
         return self._loops.setdefault(asyncio.get_running_loop(), _Loop())
 
-    def _of_run(self) -> list[Cap]:
+    def _run_caps(self) -> list[Cap]:
         budget = self._budget
         return [Cap("run", "calls", budget.calls), Cap("run", "tokens", budget.tokens), Cap("run", "usd", budget.usd)]
 
-    def _of_all(self, tenant: str) -> list[Cap]:
+    def _shared_caps(self, tenant: str) -> list[Cap]:
         """Return the caps over all runs that count a call of a tenant."""
         own = self._budget.tenants.get(tenant)
-        caps: list[tuple[Whose, float | None]] = [("day", self._budget.day_usd)]
+        caps: list[tuple[CapScope, float | None]] = [("day", self._budget.day_usd)]
         caps += [("tenant", own.usd), ("tenant_day", own.day_usd)] if own else []
         return [Cap(of, "usd", limit) for of, limit in caps if limit is not None]
 
-    def _ended(self, found: Reached, tenant: str) -> BudgetEnded:
+    def _ended(self, found: CapReached, tenant: str) -> BudgetEnded:
         """Return the error that says which cap is reached, and whose."""
         cap, kind = found.cap, found.cap.what
         whose, name, larger = {
@@ -191,7 +195,7 @@ class Account:
         )
 
 
-def _may_fit(found: Reached) -> bool:
+def _may_fit(found: CapReached) -> bool:
     """Tell whether a call may fit once the calls under way have ended.
 
     A run waits for all of its own, so that what it says at its end is the same each time; for those of others it waits

@@ -10,33 +10,33 @@ from ...ledger import canonical_json
 from ..config import ModelSettings
 from ..errors import NoModel
 from .prices import cache_price_of, price_of
-from .replies import Answer, Beside, response_format
+from .replies import HedgedAttempt, ModelAnswer, response_format
 from .task import Task
-from .wire import counted
+from .wire import parse_count
 
-__all__ = ["Charges", "Used", "fewest_tokens", "used"]
+__all__ = ["Charges", "TokenUsage", "charged_tokens", "read_usage"]
 
-WIDEST_TOKEN = 16
+MAX_TOKEN_BYTES = 16
 """Bytes of a token at the most, on average over a text without its white space."""
 
 
-def fewest_tokens(text: str) -> int:
+def charged_tokens(text: str) -> int:
     """Return how many tokens a text is charged as where nobody says: a token is seldom less than two bytes."""
     return len(text.encode(errors="replace")) // 2 + 1
 
 
-def most_tokens(text: str) -> int:
+def upper_token_count(text: str) -> int:
     """Return how many tokens a text can have: a token has a byte at least, and digits may have one each."""
     return len(text.encode(errors="replace"))
 
 
-def certain_tokens(text: str) -> int:
+def lower_token_count(text: str) -> int:
     """Return how many tokens a text has at the least."""
-    return len("".join(text.split()).encode(errors="replace")) // WIDEST_TOKEN
+    return len("".join(text.split()).encode(errors="replace")) // MAX_TOKEN_BYTES
 
 
 @dataclass(frozen=True)
-class Used:
+class TokenUsage:
     """Tokens of one answered attempt; of those in, `cached` were read from the provider's cache and `written` into it."""
 
     tokens_in: int
@@ -45,25 +45,25 @@ class Used:
     written: int = 0
 
 
-def used(usage: Any, sent: str, text: str, worst: Beside) -> Used:
+def read_usage(usage: Any, sent: str, text: str, worst: HedgedAttempt) -> TokenUsage:
     """Return the tokens that a usage tells, as far as they can be true.
 
     What is no count, or less than the texts must have, is not believed, and the texts are counted instead. What is more than
     the attempt can have taken (`worst`) counts as that. Cached tokens are believed only beside a prompt that holds them.
     """
-    tokens_in, tokens_out = (counted(getattr(usage, name, None)) for name in ("prompt_tokens", "completion_tokens"))
-    least_in, least_out = certain_tokens(sent), certain_tokens(text) or bool(text.strip())
+    tokens_in, tokens_out = (parse_count(getattr(usage, name, None)) for name in ("prompt_tokens", "completion_tokens"))
+    least_in, least_out = lower_token_count(sent), lower_token_count(text) or bool(text.strip())
     if not tokens_in and not tokens_out:  # LiteLLM says so where a server says nothing
         tokens_in = None
     if tokens_in is None or tokens_out is None or tokens_in < least_in or tokens_out < least_out:
-        return Used(min(fewest_tokens(sent), worst.tokens_in), min(fewest_tokens(text), worst.tokens_out))
+        return TokenUsage(min(charged_tokens(sent), worst.tokens_in), min(charged_tokens(text), worst.tokens_out))
     details = getattr(usage, "prompt_tokens_details", None)
     cached, written = (
-        counted(getattr(details, name, None)) or 0 for name in ("cached_tokens", "cache_creation_tokens")
+        parse_count(getattr(details, name, None)) or 0 for name in ("cached_tokens", "cache_creation_tokens")
     )
     if tokens_in > worst.tokens_in or cached + written > tokens_in:
         cached = written = 0
-    return Used(min(tokens_in, worst.tokens_in), min(tokens_out, worst.tokens_out), cached, written)
+    return TokenUsage(min(tokens_in, worst.tokens_in), min(tokens_out, worst.tokens_out), cached, written)
 
 
 class Charges:
@@ -90,25 +90,27 @@ class Charges:
             )
         return price
 
-    def worst(self, name: str, task: Task, messages: Sequence[dict[str, str]]) -> Beside:
+    def worst(self, name: str, task: Task, messages: Sequence[dict[str, str]]) -> HedgedAttempt:
         """Return the most that an attempt can take, the schema counted that may be sent beside the messages."""
-        most = most_tokens(canonical_json(list(messages)) + canonical_json(response_format(task.schema)))
-        return self._charged(name, Used(most, task.max_tokens, written=most))
+        most = upper_token_count(canonical_json(list(messages)) + canonical_json(response_format(task.schema)))
+        return self._charge_for(name, TokenUsage(most, task.max_tokens, written=most))
 
-    def of(self, answer: Answer) -> Beside:
+    def of(self, answer: ModelAnswer) -> HedgedAttempt:
         """Return what an answer took."""
-        return self._charged(answer.model, Used(answer.tokens_in, answer.tokens_out, answer.cached, answer.written))
+        return self._charge_for(
+            answer.model, TokenUsage(answer.tokens_in, answer.tokens_out, answer.cached, answer.written)
+        )
 
-    def took(self, answer: Answer) -> tuple[int, int, float]:
+    def took(self, answer: ModelAnswer) -> tuple[int, int, float]:
         """Return tokens in and out, and US dollars, of an answer and of all attempts beside it."""
         all_of_it = (self.of(answer), *answer.beside)
         tokens_in = sum(each.tokens_in for each in all_of_it)
         tokens_out = sum(each.tokens_out for each in all_of_it)
         return tokens_in, tokens_out, sum(each.cost_usd for each in all_of_it)
 
-    def _charged(self, name: str, used: Used) -> Beside:
+    def _charge_for(self, name: str, used: TokenUsage) -> HedgedAttempt:
         price_in, price_out = self.price(name, used.tokens_in)
         read, written = cache_price_of(self._models[name], price_in, used.tokens_in)
         plain = used.tokens_in - used.cached - used.written
         usd = plain * price_in + used.cached * read + used.written * written + used.tokens_out * price_out
-        return Beside(name, "", used.tokens_in, used.tokens_out, usd)
+        return HedgedAttempt(name, "", used.tokens_in, used.tokens_out, usd)

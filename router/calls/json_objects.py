@@ -7,11 +7,11 @@ import math
 import re
 from typing import Any
 
-__all__ = ["NotJson", "checked", "objects", "split"]
+__all__ = ["NotJson", "check_json", "objects", "split_thoughts"]
 
 BOM = "\ufeff"
 _THOUGHTS = re.compile(r"<(think|thinking|thought|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
-_END = re.compile(r"</(?:think|thinking|thought|reasoning)>")
+_THOUGHTS_END = re.compile(r"</(?:think|thinking|thought|reasoning)>")
 _PARTS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 """A text that never closes goes on to the end: it would else be looked for again from each of its quotes."""
 
@@ -28,14 +28,14 @@ def objects(text: str) -> list[str]:
     found: list[str] = []
     end = 0
     while (start := text.find("{", end)) >= 0:
-        end = _close(text, start)
+        end = _find_close(text, start)
         if not end:
             return [text[start:]]
         found.append(text[start:end])
     return list(dict.fromkeys(found))
 
 
-def _close(text: str, start: int) -> int:
+def _find_close(text: str, start: int) -> int:
     """Return where the object that begins at a brace ends; 0 if it does not."""
     depth = 0
     for part in _PARTS.finditer(text, start):
@@ -45,18 +45,18 @@ def _close(text: str, start: int) -> int:
     return 0
 
 
-def split(text: str) -> tuple[str, str]:
+def split_thoughts(text: str) -> tuple[str, str]:
     """Return what a model says, and its thoughts; an object that is all of the text is what it says, whatever it holds."""
     text = text.strip().removeprefix(BOM).strip()
     if objects(text) == [text]:
         return text, ""
     thoughts = [found[2] for found in _THOUGHTS.finditer(text)]
     said = _THOUGHTS.sub("", text)
-    *before, said = _END.split(said)  # a template may open the thoughts in the prompt
+    *before, said = _THOUGHTS_END.split(said)  # a template may open the thoughts in the prompt
     return said, "\n".join([*before, *thoughts])
 
 
-def checked(text: str) -> None:
+def check_json(text: str) -> None:
     """Refuse JSON that readers take differently: a key twice with two values, NaN and infinity.
 
     Raises
@@ -65,14 +65,20 @@ def checked(text: str) -> None:
         With the reason. What is no JSON at all passes, for the schema's own reader tells where it breaks.
     """
     try:
-        json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite, parse_int=str)
+        json.loads(
+            text,
+            object_pairs_hook=_unique_members,
+            parse_constant=_finite_number,
+            parse_float=_finite_number,
+            parse_int=str,
+        )
     except NotJson:
         raise
     except (ValueError, RecursionError):
         return
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object in which no key has two values."""
     found: dict[str, Any] = {}
     for key, value in pairs:
@@ -81,7 +87,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _finite(number: str) -> float:
+def _finite_number(number: str) -> float:
     """Return a number that is one."""
     value = float(number)
     if not math.isfinite(value):

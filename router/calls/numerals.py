@@ -12,9 +12,9 @@ from ..errors import RouterError
 
 __all__ = ["Numerals"]
 
-WHOLE_DIGITS, PLACES = 15, 9
+WHOLE_DIGITS, DEFAULT_PLACES = 15, 9
 """Digits before and after the point, where the bounds ask for no more."""
-MOST_DIGITS, MOST_PLACES = 40, 30
+MAX_NUMBER_DIGITS, MAX_NUMBER_PLACES = 40, 30
 """What is written where they do, and no further."""
 
 
@@ -45,16 +45,16 @@ class Numerals:
         RouterError
             If none lies within the bounds, or only such as have too many digits.
         """
-        for places in (0,) if part.get("type") == "integer" else range(PLACES, MOST_PLACES + 1):
+        for places in (0,) if part.get("type") == "integer" else range(DEFAULT_PLACES, MAX_NUMBER_PLACES + 1):
             low, high = (_bound(part, side, places) for side in ("minimum", "maximum"))
             nearest = max(low or 0, -(high or 0), 0)
             reach = 10 ** max(WHOLE_DIGITS + places, len(str(nearest))) - 1
             one = cls(max(-reach, -reach if low is None else low), min(reach, reach if high is None else high), places)
-            if one.low <= one.high and len(str(reach)) <= MOST_DIGITS + places:
+            if one.low <= one.high and len(str(reach)) <= MAX_NUMBER_DIGITS + places:
                 return one
         said = {name: part[name] for name in sorted(part) if "imum" in name.lower()}
         raise RouterError(
-            f"no number of at most {MOST_DIGITS} digits, {MOST_PLACES} after the point, lies within {said}",
+            f"no number of at most {MAX_NUMBER_DIGITS} digits, {MAX_NUMBER_PLACES} after the point, lies within {said}",
             field="schema", got=said, hint="Bound the number otherwise.",
         )  # fmt: skip
 
@@ -105,18 +105,18 @@ def _unsigned(low: int, high: int, places: int) -> list[str]:
     step = 10**places
     (first, rest), (last, most) = divmod(low, step), divmod(high, step)
     if first == last:
-        return [each + _after(rest, most, places) for each in _whole(first, last)]
+        return [each + _fraction_part(rest, most, places) for each in _whole_numbers(first, last)]
     found = []
     if rest:
-        found += [each + _after(rest, step - 1, places) for each in _whole(first, first)]
+        found += [each + _fraction_part(rest, step - 1, places) for each in _whole_numbers(first, first)]
         first += 1
     if most < step - 1:
-        found += [each + _after(0, most, places) for each in _whole(last, last)]
+        found += [each + _fraction_part(0, most, places) for each in _whole_numbers(last, last)]
         last -= 1
-    return found + [each + _after(0, step - 1, places) for each in _whole(first, last)]
+    return found + [each + _fraction_part(0, step - 1, places) for each in _whole_numbers(first, last)]
 
 
-def _after(low: int, high: int, places: int) -> str:
+def _fraction_part(low: int, high: int, places: int) -> str:
     """Return what stands for the point and what follows; for neither where zeros do."""
     if not places or not high:
         return f' ("." "0"{{1,{places}}})?' if places else ""
@@ -124,7 +124,7 @@ def _after(low: int, high: int, places: int) -> str:
     return f" {part}" if low else f" ({part})?"
 
 
-def _whole(first: int, last: int) -> Iterator[str]:
+def _whole_numbers(first: int, last: int) -> Iterator[str]:
     """Yield what stands for whole numbers, none below zero, by how many digits they have; nothing where there are none."""
     full: list[int] = []
     for count in range(len(str(first)), len(str(last)) + 1) if first <= last else ():
@@ -149,20 +149,20 @@ def _digits(low: str, high: str, least: int) -> str:
     first, last = int(low[0]), int(high[0])
     parts = []
     if first == last:
-        parts.append(_led(first, last, _digits(low[1:], high[1:], fewer)))
+        parts.append(_lead_digit(first, last, _digits(low[1:], high[1:], fewer)))
     else:
         if low[1:] != zeros:
-            parts.append(_led(first, first, _digits(low[1:], nines, fewer)))
+            parts.append(_lead_digit(first, first, _digits(low[1:], nines, fewer)))
             first += 1
         if high[1:] != nines:
-            parts.append(_led(last, last, _digits(zeros, high[1:], fewer)))
+            parts.append(_lead_digit(last, last, _digits(zeros, high[1:], fewer)))
             last -= 1
         if first <= last:
-            parts.append(_led(first, last, _digits(zeros, nines, fewer)))
+            parts.append(_lead_digit(first, last, _digits(zeros, nines, fewer)))
     return f"({' | '.join(parts)})" + ("?" if not least and low == "0" + zeros else "")
 
 
-def _led(first: int, last: int, rest: str) -> str:
+def _lead_digit(first: int, last: int, rest: str) -> str:
     """Return what stands for a digit and the rest."""
     led = f"[{first}-{last}]" if first < last else f'"{first}"'
     return f"{led} {rest}".rstrip()

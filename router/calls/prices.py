@@ -11,9 +11,9 @@ from typing import Any
 
 from ..config import ModelSettings
 
-__all__ = ["cache_price_of", "listed", "price_of"]
+__all__ = ["cache_price_of", "find_listing", "price_of"]
 
-LIST = "model_prices_and_context_window_backup.json"
+PRICE_LIST_FILE = "model_prices_and_context_window_backup.json"
 
 
 def price_of(settings: ModelSettings, tokens_in: int = 0) -> tuple[float, float] | None:
@@ -25,10 +25,12 @@ def price_of(settings: ModelSettings, tokens_in: int = 0) -> tuple[float, float]
         return settings.input_cost_per_mtok / 1e6, settings.output_cost_per_mtok / 1e6
     if settings.place == "local":
         return 0.0, 0.0
-    found = listed(settings.model)
+    found = find_listing(settings.model)
     if "input_cost_per_token" not in found or "output_cost_per_token" not in found:
         return None
-    price_in, price_out = (_for(found, name, tokens_in) for name in ("input_cost_per_token", "output_cost_per_token"))
+    price_in, price_out = (
+        _price_at_length(found, name, tokens_in) for name in ("input_cost_per_token", "output_cost_per_token")
+    )
     if not price_in and not price_out:  # the list says so also of what it has no price for
         return None
     return price_in, max(price_out, float(found.get("output_cost_per_reasoning_token") or 0.0))
@@ -44,14 +46,15 @@ def cache_price_of(settings: ModelSettings, price_in: float, tokens_in: int = 0)
     if settings.input_cost_per_mtok is not None or settings.place == "local":
         return price_in, price_in
     found = {"cache_read_input_token_cost": price_in, "cache_creation_input_token_cost": price_in}
-    found |= {name: value for name, value in listed(settings.model).items() if value is not None}
+    found |= {name: value for name, value in find_listing(settings.model).items() if value is not None}
     read, written = (
-        _for(found, name, tokens_in) for name in ("cache_read_input_token_cost", "cache_creation_input_token_cost")
+        _price_at_length(found, name, tokens_in)
+        for name in ("cache_read_input_token_cost", "cache_creation_input_token_cost")
     )
     return min(read, price_in), max(written, price_in)
 
 
-def _for(found: dict[str, Any], what: str, tokens_in: int) -> float:
+def _price_at_length(found: dict[str, Any], what: str, tokens_in: int) -> float:
     """Return a price for a prompt of a length: some models cost more from one on."""
     price = float(found[what])
     for name, value in found.items():
@@ -61,7 +64,7 @@ def _for(found: dict[str, Any], what: str, tokens_in: int) -> float:
     return price
 
 
-def listed(model: str) -> dict[str, Any]:
+def find_listing(model: str) -> dict[str, Any]:
     """Return what LiteLLM's list says of a model by its whole name, or by the part after the provider; nothing of others."""
     known = _list()
     return known.get(model) or known.get(model.partition("/")[2]) or {}
@@ -72,7 +75,7 @@ def _list() -> dict[str, dict[str, Any]]:
     """Read the list from the installed package: importing that would take seconds."""
     spec = importlib.util.find_spec("litellm")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder) / LIST
+        path = Path(folder) / PRICE_LIST_FILE
         if path.is_file():
             return dict(json.loads(path.read_text("utf-8")))
     return {}

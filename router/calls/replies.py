@@ -8,18 +8,18 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from .json_objects import NotJson, checked, objects, split
+from .json_objects import NotJson, check_json, objects, split_thoughts
 
-MOST_OBJECTS = 1_000
+MAX_REPLY_OBJECTS = 1_000
 """Of a reply that are held against the schema."""
-MOST_REASONS, LONGEST_REASON = 12, 400
+MAX_REASONS, MAX_REASON_CHARS = 12, 400
 """What a misfit says: reasons, and characters of each. A reply chooses how many there are, and its repair is paid for by the token."""
-LONGEST_TOKEN = 8
+MAX_CHARS_PER_TOKEN = 8
 """Characters of a token of a reply, cautiously; white space can have more."""
 
 
 @dataclass(frozen=True)
-class Beside:
+class HedgedAttempt:
     """An attempt beside the one that answered, and what is charged for it: at its worst where nobody said what it took."""
 
     model: str
@@ -30,7 +30,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """What a model sent back: the text, why it stopped, the tokens, and which configured model it was.
 
     Of the tokens in, `cached` were read from the provider's cache and `written` into it. `attempts` counts all that were
@@ -45,14 +45,14 @@ class Answer:
     cached: int = 0
     written: int = 0
     attempts: int = 1
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[HedgedAttempt, ...] = ()
 
 
 class Misfit(Exception):
     """A reply that does not fit; the message says exactly why, in words for the model."""
 
 
-def read_reply(answer: Answer, schema: type[BaseModel]) -> BaseModel:
+def read_reply(answer: ModelAnswer, schema: type[BaseModel]) -> BaseModel:
     """Return the reply as the schema's record; raise `Misfit` otherwise.
 
     The object may stand among words or in a fence. Where what the model says holds none that fits, its thoughts are read
@@ -60,28 +60,28 @@ def read_reply(answer: Answer, schema: type[BaseModel]) -> BaseModel:
     """
     if answer.finish == "length":
         raise Misfit(f"the reply was cut off after {answer.tokens_out} tokens; say less, so that the JSON is complete")
-    said, thoughts = split(answer.text)
+    said, thoughts = split_thoughts(answer.text)
     if not said.strip() and not thoughts.strip():
         raise Misfit("the reply was empty")
     reasons = []
     for text in filter(str.strip, (said, thoughts)):
         try:
-            return _only(text, schema)
+            return _read_single_object(text, schema)
         except Misfit as misfit:
             reasons.append(misfit)
     raise reasons[0]
 
 
-def _only(text: str, schema: type[BaseModel]) -> BaseModel:
+def _read_single_object(text: str, schema: type[BaseModel]) -> BaseModel:
     """Return the only object of a text that fits the schema."""
     found: dict[str, BaseModel] = {}
     reasons: dict[str, str] = {}
     among = objects(text) or [text]
-    if len(among) > MOST_OBJECTS:
+    if len(among) > MAX_REPLY_OBJECTS:
         raise Misfit(f"the reply holds {len(among)} objects; send the one that is asked for")
     for each in among:
         try:
-            checked(each)
+            check_json(each)
             value = schema.model_validate_json(each)
         except NotJson as error:
             reasons[each] = f"- the reply: Invalid JSON: {error}"
@@ -96,7 +96,7 @@ def _only(text: str, schema: type[BaseModel]) -> BaseModel:
     raise Misfit(reasons[max(reasons, key=len)])
 
 
-def fits(answer: Answer, schema: type[BaseModel]) -> bool:
+def fits(answer: ModelAnswer, schema: type[BaseModel]) -> bool:
     """Return whether a reply fits."""
     try:
         read_reply(answer, schema)
@@ -109,26 +109,26 @@ def _reasons(error: ValidationError) -> str:
     """Return every reason with its place, without the model's own words, which it can see for itself."""
     errors = error.errors(include_url=False, include_input=False, include_context=False)
     lines = [
-        f"- {_short('.'.join(map(str, each['loc']))) or 'the reply'}: {_short(each['msg'])}"
-        for each in errors[:MOST_REASONS]
+        f"- {_shorten_reason('.'.join(map(str, each['loc']))) or 'the reply'}: {_shorten_reason(each['msg'])}"
+        for each in errors[:MAX_REASONS]
     ]
     if further := len(errors) - len(lines):
         lines.append(f"- and {further:,} more of the kind")
     return "\n".join(lines)
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}..."
+def _shorten_reason(text: str) -> str:
+    return text if len(text) <= MAX_REASON_CHARS else f"{text[:MAX_REASON_CHARS]}..."
 
 
-def complaint(misfit: Misfit) -> str:
+def repair_request(misfit: Misfit) -> str:
     """Return the message that asks a model to repair its reply."""
     return f"Your reply does not fit the schema:\n{misfit}\nSend the whole reply again, corrected: JSON only."
 
 
-def quoted(text: str, max_tokens: int) -> str:
+def quote_reply(text: str, max_tokens: int) -> str:
     """Return a model's own text as it is sent back to it, cut where it is longer than a reply of so many tokens can be."""
-    most = max_tokens * LONGEST_TOKEN
+    most = max_tokens * MAX_CHARS_PER_TOKEN
     return text if len(text) <= most else f"{text[:most]}..."
 
 
@@ -139,7 +139,7 @@ def response_format(schema: type[BaseModel]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": described}
 
 
-HELD_BY_GRAMMAR = "hosted_vllm/"
+GRAMMAR_PROVIDER = "hosted_vllm/"
 """How the names of models begin whose server takes a grammar for decoding."""
 
 
@@ -148,7 +148,7 @@ def constraint(model: str, schema: type[BaseModel], grammar: str = "") -> dict[s
 
     The older names of this field (guided_grammar and others) are ignored by vLLM without an error, so they are never sent.
     """
-    if grammar and model.startswith(HELD_BY_GRAMMAR):
+    if grammar and model.startswith(GRAMMAR_PROVIDER):
         return {"extra_body": {"structured_outputs": {"grammar": grammar}}}
     return {"response_format": response_format(schema)}
 

@@ -13,41 +13,41 @@ from pydantic import BaseModel
 from ..errors import RouterError
 from .numerals import Numerals
 
-__all__ = ["Shape", "bounded", "held_to", "longest", "one_of", "reply_grammar"]
+__all__ = ["ReplyShape", "bound_schema", "choice_grammar", "longest_reply_bytes", "reply_grammar", "schema_grammar"]
 
 Json = dict[str, Any]
 
-BYTES_PER_TOKEN = 3
+REPLY_BYTES_PER_TOKEN = 3
 """Of JSON in English, cautiously: tokenizers of large vocabularies write four."""
-SHORTEST_TEXT, FEWEST_ITEMS = 40, 1
+MIN_TEXT_CHARS, MIN_LIST_ITEMS = 40, 1
 """What is left of a text and of a list, at the least."""
-ENOUGH_TEXT, ENOUGH_ITEMS = 160, 6
+ENOUGH_TEXT_CHARS, ENOUGH_LIST_ITEMS = 160, 6
 """Lists shrink to so many items first, then texts to so many characters, then lists again."""
-LONGEST_TEXT, MOST_ITEMS = 8_000, 1_000
+MAX_TEXT_CHARS, MAX_LIST_ITEMS = 8_000, 1_000
 """Of what has no bound of its own."""
-HELD_TEXT = 300
+GRAMMAR_TEXT_BYTES = 300
 """Bytes that are reckoned for a text that a grammar of its own holds."""
-WIDEST = 4
+MAX_CHARACTER_BYTES = 4
 """Bytes of a character, at most."""
-STRETCH = 16
+STRETCH_CHARS = 16
 """Characters of one byte among which, where there is little room, one may stand that has more."""
 
-LETTERS = {
+CHARACTER_RULES = {
     "narrow": r"[\u0020-\u0021\u0023-\u005b\u005d-\u007e]",
     "wide": r'[\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff] | "\\" ["\\/bfnrt]',
     "character": "narrow | wide",
-    "stretch": f"narrow{{{STRETCH},{STRETCH}}} | narrow{{0,{STRETCH - 1}}} wide",
+    "stretch": f"narrow{{{STRETCH_CHARS},{STRETCH_CHARS}}} | narrow{{0,{STRETCH_CHARS - 1}}} wide",
 }
 """A character of a text, of one byte or of more; and so many, or fewer and a wide one. What may stand is listed: a class of what
 may not lets xgrammar 0.2 write halves of surrogates, each three characters when they are read, so that a length is overrun.
 For the same reason there are no codes."""
-NARROW = "x-narrow"
+NARROW_KEY = "x-narrow"
 """Says of a text in a schema that it is mainly of narrow characters."""
 COMMA = ' ", " '
 
 
 @dataclass(frozen=True)
-class Shape:
+class ReplyShape:
     """What a reply looks like: its schema, and what may stand in some of its texts.
 
     Attributes
@@ -66,7 +66,7 @@ class Shape:
     texts: Mapping[str, str] = field(default_factory=dict)
 
 
-def reply_grammar(shape: Shape, max_tokens: int) -> str:
+def reply_grammar(shape: ReplyShape, max_tokens: int) -> str:
     """Return the grammar (EBNF, as xgrammar and so vLLM takes it) of the replies that end within as many tokens.
 
     Every sentence is JSON with all members in their order, without a choice of white space: a model that rambles in it
@@ -87,39 +87,41 @@ def reply_grammar(shape: Shape, max_tokens: int) -> str:
     for each in schema.get("properties", {}).values() if shape.items else ():
         if each.get("type") == "array":
             each["maxItems"] = max(each.get("minItems", 0), min(each.get("maxItems", shape.items), shape.items))
-    return _Writer(bounded(schema, max_tokens * BYTES_PER_TOKEN, frozenset(shape.texts)), shape.texts).grammar()
+    return _Writer(
+        bound_schema(schema, max_tokens * REPLY_BYTES_PER_TOKEN, frozenset(shape.texts)), shape.texts
+    ).grammar()
 
 
-def one_of(words: Iterable[str]) -> str:
+def choice_grammar(words: Iterable[str]) -> str:
     """Return the grammar of a text that is one of these."""
     return f"root ::= {' | '.join(_literal(_literal(word)[1:-1]) for word in words)}\n"
 
 
-def held_to(schema: type[BaseModel], max_tokens: int) -> str:
+def schema_grammar(schema: type[BaseModel], max_tokens: int) -> str:
     """Return the grammar of a schema's replies; empty where none can be written, so that the schema itself must do."""
     try:
-        return reply_grammar(Shape(schema), max_tokens)
+        return reply_grammar(ReplyShape(schema), max_tokens)
     except RouterError:
         return ""
 
 
-def bounded(schema: Json, room: int, held: frozenset[str] = frozenset()) -> Json:
+def bound_schema(schema: Json, room: int, held: frozenset[str] = frozenset()) -> Json:
     """Return a JSON schema whose longest reply has at most as many bytes.
 
     A bound that leaves room stays. Texts in `held` (``Class.member``) have a grammar of their own and stay, too. Where not all
     can be of the widest characters, all are mainly of narrow ones: they say the same in a quarter of the room. Where even the
     least is too long, the least is returned.
     """
-    texts, items, narrow = LONGEST_TEXT, MOST_ITEMS, False
+    texts, items, narrow = MAX_TEXT_CHARS, MAX_LIST_ITEMS, False
     tight: Json
-    while longest(tight := _cut(schema, texts, items, narrow), held) > room:
+    while longest_reply_bytes(tight := _cut(schema, texts, items, narrow), held) > room:
         if not narrow:
             narrow = True
-        elif items > ENOUGH_ITEMS:
-            items = max(items * 3 // 4, ENOUGH_ITEMS)
-        elif texts > ENOUGH_TEXT or (items == FEWEST_ITEMS and texts > SHORTEST_TEXT):
-            texts = max(texts * 7 // 8, SHORTEST_TEXT)
-        elif items > FEWEST_ITEMS:
+        elif items > ENOUGH_LIST_ITEMS:
+            items = max(items * 3 // 4, ENOUGH_LIST_ITEMS)
+        elif texts > ENOUGH_TEXT_CHARS or (items == MIN_LIST_ITEMS and texts > MIN_TEXT_CHARS):
+            texts = max(texts * 7 // 8, MIN_TEXT_CHARS)
+        elif items > MIN_LIST_ITEMS:
             items -= 1
         else:
             break
@@ -135,27 +137,27 @@ def _cut(schema: Any, texts: int, items: int, narrow: bool) -> Any:
     cut = {name: _cut(each, texts, items, narrow) for name, each in schema.items()}
     if schema.get("type") == "string" and "enum" not in schema and "const" not in schema:
         cut["maxLength"] = max(schema.get("minLength", 0), min(schema.get("maxLength", texts), texts))
-        cut[NARROW] = narrow
+        cut[NARROW_KEY] = narrow
     if schema.get("type") == "array":
         cut["maxItems"] = max(schema.get("minItems", 0), min(schema.get("maxItems", items), items))
     return cut
 
 
-def longest(schema: Json, held: frozenset[str] = frozenset()) -> int:
+def longest_reply_bytes(schema: Json, held: frozenset[str] = frozenset()) -> int:
     """Return the bytes of a schema's longest reply, as `reply_grammar` writes it."""
-    return _longest(schema, schema.get("$defs", {}), "", held)
+    return _longest_part_bytes(schema, schema.get("$defs", {}), "", held)
 
 
-def _longest(part: Json, defined: Json, place: str, held: frozenset[str], seen: tuple[str, ...] = ()) -> int:
+def _longest_part_bytes(part: Json, defined: Json, place: str, held: frozenset[str], seen: tuple[str, ...] = ()) -> int:
     def below(each: Json, name: str = "") -> int:
-        return _longest(each, defined, name, held, seen)
+        return _longest_part_bytes(each, defined, name, held, seen)
 
     if "$ref" in part:
         name = _name(part)
         if name in seen:
             raise RouterError(f"{name} holds itself, so its replies need not end", field="schema", got=name)
-        return _longest(defined[name], defined, "", held, (*seen, name))
-    if fixed := _fixed(part):
+        return _longest_part_bytes(defined[name], defined, "", held, (*seen, name))
+    if fixed := _fixed_values(part):
         return max(len(each) for each in fixed)
     if "anyOf" in part:
         return max(below(each) for each in part["anyOf"])
@@ -166,14 +168,14 @@ def _longest(part: Json, defined: Json, place: str, held: frozenset[str], seen: 
         ]
         return 2 + sum(sizes)
     if part.get("type") == "array":
-        return 2 + int(part.get("maxItems", MOST_ITEMS)) * (2 + below(part.get("items", {}), place))
+        return 2 + int(part.get("maxItems", MAX_LIST_ITEMS)) * (2 + below(part.get("items", {}), place))
     if part.get("type") == "string":
-        return 2 + (HELD_TEXT if place in held else _Text.of(part).longest)
+        return 2 + (GRAMMAR_TEXT_BYTES if place in held else _TextBounds.of(part).longest)
     return Numerals.of(part).longest
 
 
 @dataclass(frozen=True)
-class _Text:
+class _TextBounds:
     """How long a text may be, in characters: `least` to `most` if all are narrow, `wide` if none is."""
 
     least: int
@@ -182,28 +184,28 @@ class _Text:
 
     @classmethod
     def of(cls, part: Json) -> Self:
-        least, most = int(part.get("minLength", 0)), int(part.get("maxLength", LONGEST_TEXT))
-        return cls(least, most, max(least, most // WIDEST) if part.get(NARROW) else most)
+        least, most = int(part.get("minLength", 0)), int(part.get("maxLength", MAX_TEXT_CHARS))
+        return cls(least, most, max(least, most // MAX_CHARACTER_BYTES) if part.get(NARROW_KEY) else most)
 
     @property
     def stretches(self) -> int:
         """How many stretches fit in beside the least, with room for the begin of another."""
-        return max(self.most - self.least - STRETCH + 1, 0) // STRETCH
+        return max(self.most - self.least - STRETCH_CHARS + 1, 0) // STRETCH_CHARS
 
     @property
     def longest(self) -> int:
         """The bytes of the longest."""
         if self.wide == self.most:
-            return self.most * WIDEST
-        mixed = self.most + self.least * (WIDEST - 1) + self.stretches * (WIDEST - 1)
-        return max(mixed, self.wide * WIDEST)
+            return self.most * MAX_CHARACTER_BYTES
+        mixed = self.most + self.least * (MAX_CHARACTER_BYTES - 1) + self.stretches * (MAX_CHARACTER_BYTES - 1)
+        return max(mixed, self.wide * MAX_CHARACTER_BYTES)
 
     def grammar(self) -> str:
         """Return what stands for the text: any characters, or more of them where wide ones are few."""
         any_of_them = f"character{{{self.least},{self.wide}}}"
         if self.wide == self.most:
             return any_of_them
-        rest = self.most - self.least - self.stretches * STRETCH
+        rest = self.most - self.least - self.stretches * STRETCH_CHARS
         begun = f"character{{{self.least},{self.least}}} " if self.least else ""
         return f"({any_of_them} | {begun}stretch{{0,{self.stretches}}} narrow{{0,{rest}}})"
 
@@ -223,7 +225,7 @@ def _members(part: Json) -> Json:
     return members
 
 
-def _fixed(part: Json) -> list[str]:
+def _fixed_values(part: Json) -> list[str]:
     """Return the values that are all that may stand, as JSON."""
     values: Sequence[Any] = [part["const"]] if "const" in part else part.get("enum", [])
     words: dict[str, list[bool | None]] = {"boolean": [True, False], "null": [None]}
@@ -240,12 +242,12 @@ class _Writer:
 
     def grammar(self) -> str:
         """Return all rules, `root` first."""
-        rules = {"root": self._value(self._schema, ""), **self._rules, **LETTERS}
+        rules = {"root": self._value(self._schema, ""), **self._rules, **CHARACTER_RULES}
         return "".join(f"{name} ::= {body}\n" for name, body in rules.items())
 
     def _record(self, name: str) -> str:
         """Return the symbol of a record, and see to its rule; the number tells names apart that look alike in letters."""
-        rule = f"record_{[*self._defined].index(name)}_{_plain(name)}"
+        rule = f"record_{[*self._defined].index(name)}_{_plain_symbol(name)}"
         if rule not in self._rules:
             self._rules[rule] = self._value(self._defined[name], "")
         return rule
@@ -254,7 +256,7 @@ class _Writer:
         """Return what stands for a part of the schema; `place` is its record and member."""
         if "$ref" in part:
             return self._record(_name(part))
-        if fixed := _fixed(part):
+        if fixed := _fixed_values(part):
             return f"({' | '.join(map(_literal, fixed))})"
         if "anyOf" in part:
             return f"({' | '.join(self._value(each, place) for each in part['anyOf'])})"
@@ -279,21 +281,21 @@ class _Writer:
         return f'"{{" {COMMA.join(parts)} "}}"'
 
     def _array(self, part: Json, place: str) -> str:
-        least, most = int(part.get("minItems", 0)), int(part.get("maxItems", MOST_ITEMS))
+        least, most = int(part.get("minItems", 0)), int(part.get("maxItems", MAX_LIST_ITEMS))
         item = self._value(part.get("items", {}), place)
         filled = f'"[" {item} (", " {item}){{{max(least - 1, 0)},{most - 1}}} "]"' if most else '"[]"'
         return filled if least else f'("[]" | {filled})'
 
     def _string(self, part: Json, place: str) -> str:
         if place not in self._texts:
-            return rf'"\"" {_Text.of(part).grammar()} "\""'
+            return rf'"\"" {_TextBounds.of(part).grammar()} "\""'
         prefix = f"t{[*self._texts].index(place)}_"
         if f"{prefix}root" not in self._rules:
-            self._rules |= _renamed(self._texts[place], prefix)
+            self._rules |= _rename_rules(self._texts[place], prefix)
         return rf'"\"" {prefix}root "\""'
 
 
-def _plain(name: str) -> str:
+def _plain_symbol(name: str) -> str:
     return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
@@ -302,7 +304,7 @@ def _literal(text: str) -> str:
     return json.dumps(text)
 
 
-def _renamed(grammar: str, prefix: str) -> dict[str, str]:
+def _rename_rules(grammar: str, prefix: str) -> dict[str, str]:
     """Return the rules of a grammar under names of their own."""
     rules: dict[str, str] = {}
     for line in filter(None, grammar.splitlines()):

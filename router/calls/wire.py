@@ -12,17 +12,17 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["MOST_BYTES", "Unreadable", "counted", "reading", "said"]
+__all__ = ["MAX_COMPLETION_BYTES", "Unreadable", "message_texts", "parse_count", "wrap_transport"]
 
-MOST_BYTES = 1 << 22
+MAX_COMPLETION_BYTES = 1 << 22
 """Of an answer, unpacked: a reply of 100,000 tokens has a tenth of it."""
-MOST_OF_AN_ERROR = 1 << 14
+MAX_ERROR_BYTES = 1 << 14
 """Bytes of what a server says of a failure: 300 characters of it are told, and all of it is searched for keys before."""
-PACKED = ("gzip", "x-gzip", "deflate")
-COUNTS = ("prompt_tokens", "completion_tokens")
-CACHES = ("cache_read_input_tokens", "cache_creation_input_tokens", "prompt_cache_hit_tokens")
+PACKED_ENCODINGS = ("gzip", "x-gzip", "deflate")
+TOKEN_COUNT_KEYS = ("prompt_tokens", "completion_tokens")
+CACHE_COUNT_KEYS = ("cache_read_input_tokens", "cache_creation_input_tokens", "prompt_cache_hit_tokens")
 """Of the tokens of a prompt, as Anthropic and DeepSeek tell them."""
-MOST_DIGITS = 40
+MAX_INTEGER_DIGITS = 40
 """Of a whole number that is read: Python takes seconds for a million of them."""
 
 
@@ -30,7 +30,7 @@ class Unreadable(Exception):
     """An answer came, and is no chat completion; the message says why."""
 
 
-def reading(transport: Any) -> Any:
+def wrap_transport(transport: Any) -> Any:
     """Return an httpx transport that reads each answer through another one."""
     httpx: Any = importlib.import_module("httpx")
 
@@ -41,9 +41,9 @@ def reading(transport: Any) -> Any:
             body = await _body(response)
         finally:
             await response.aclose()
-        headers = [(name, value) for name, value in response.headers.raw if name.lower() not in _SPOILT]
+        headers = [(name, value) for name, value in response.headers.raw if name.lower() not in _REPLACED_HEADERS]
         status = response.status_code
-        body = json.dumps(_chat(body)).encode() if 200 <= status < 300 else body[:MOST_OF_AN_ERROR]
+        body = json.dumps(_chat(body)).encode() if 200 <= status < 300 else body[:MAX_ERROR_BYTES]
         # At 422 LiteLLM would send the request again without its schema, unseen and perhaps paid.
         return httpx.Response(400 if status == 422 else status, headers=headers, content=body, request=request)
 
@@ -54,7 +54,7 @@ def reading(transport: Any) -> Any:
     return kind()
 
 
-_SPOILT = {b"content-encoding", b"content-length", b"transfer-encoding"}
+_REPLACED_HEADERS = {b"content-encoding", b"content-length", b"transfer-encoding"}
 """Headers that do not hold of a body that was read."""
 
 
@@ -63,30 +63,30 @@ async def _body(response: Any) -> bytes:
     body = bytearray()
     async for piece in response.aiter_raw():
         body += piece
-        _bounded(body)
+        _check_size(body)
     packed = response.headers.get("content-encoding", "identity").strip().lower()
     if packed == "identity":
         return bytes(body)
-    if packed not in PACKED:
+    if packed not in PACKED_ENCODINGS:
         raise Unreadable(f"its answer is packed as {packed[:40]!r}, which nobody asked for")
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)  # by the head of either
     try:
-        unpacked = unpacking.decompress(body, MOST_BYTES + 1)
+        unpacked = unpacking.decompress(body, MAX_COMPLETION_BYTES + 1)
     except zlib.error:
         raise Unreadable("its answer cannot be unpacked") from None
-    _bounded(unpacked)
+    _check_size(unpacked)
     return unpacked
 
 
-def _bounded(body: bytes | bytearray) -> None:
-    if len(body) > MOST_BYTES:
-        raise Unreadable(f"its answer is larger than {MOST_BYTES >> 20} MiB")
+def _check_size(body: bytes | bytearray) -> None:
+    if len(body) > MAX_COMPLETION_BYTES:
+        raise Unreadable(f"its answer is larger than {MAX_COMPLETION_BYTES >> 20} MiB")
 
 
 def _chat(body: bytes) -> dict[str, Any]:
     """Return a chat completion in the shape that LiteLLM reads."""
     try:
-        told = json.loads(body.decode("utf-8-sig"), parse_int=_whole)
+        told = json.loads(body.decode("utf-8-sig"), parse_int=_parse_whole)
     except UnicodeDecodeError:
         raise Unreadable("its answer is not UTF-8") from None
     except (ValueError, RecursionError):
@@ -98,9 +98,9 @@ def _chat(body: bytes) -> dict[str, Any]:
         error = told.get("error") if isinstance(told, dict) else None
         words = error.get("message") if isinstance(error, dict) else error
         raise Unreadable(
-            f"its answer is an error: {_text(words)[:MOST_OF_AN_ERROR]}" if error else "its answer holds no message"
+            f"its answer is an error: {_text(words)[:MAX_ERROR_BYTES]}" if error else "its answer holds no message"
         )
-    spoken, thoughts = said(message)
+    spoken, thoughts = message_texts(message)
     finish = choice.get("finish_reason")
     return {
         "id": "", "object": "chat.completion", "created": 0, "model": str(told.get("model") or ""),
@@ -112,7 +112,7 @@ def _chat(body: bytes) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def said(message: Mapping[str, Any]) -> tuple[str, str]:
+def message_texts(message: Mapping[str, Any]) -> tuple[str, str]:
     """Return what a message says, wherever it stands, and its thoughts.
 
     A call of a tool says its arguments: a model that was asked for JSON may give it as a call.
@@ -121,11 +121,11 @@ def said(message: Mapping[str, Any]) -> tuple[str, str]:
     calls = message.get("tool_calls")
     asked = [each.get("function") for each in calls if isinstance(each, dict)] if isinstance(calls, list) else []
     arguments = [each.get("arguments") for each in (*asked, function) if isinstance(each, dict)]
-    spoken = _joined((message.get("content"), *arguments)) or _joined([message.get("refusal")])
-    return spoken, _joined([message.get("reasoning_content") or message.get("reasoning")])
+    spoken = _join_texts((message.get("content"), *arguments)) or _join_texts([message.get("refusal")])
+    return spoken, _join_texts([message.get("reasoning_content") or message.get("reasoning")])
 
 
-def _joined(values: Iterable[Any]) -> str:
+def _join_texts(values: Iterable[Any]) -> str:
     return "\n".join(filter(None, map(_text, values)))
 
 
@@ -143,21 +143,23 @@ def _usage(told: Any) -> dict[str, Any]:
     """Return those counts of a usage that are counts, nothing where it does not count both prompt and reply."""
     usage = told if isinstance(told, dict) else {}
     counts: dict[str, Any] = {
-        name: count for name in (*COUNTS, *CACHES) if (count := counted(usage.get(name))) is not None
+        name: count
+        for name in (*TOKEN_COUNT_KEYS, *CACHE_COUNT_KEYS)
+        if (count := parse_count(usage.get(name))) is not None
     }
-    if not counts.keys() >= set(COUNTS):
+    if not counts.keys() >= set(TOKEN_COUNT_KEYS):
         return {}
     details = usage.get("prompt_tokens_details")
-    cached = counted(details.get("cached_tokens")) if isinstance(details, dict) else None
+    cached = parse_count(details.get("cached_tokens")) if isinstance(details, dict) else None
     return counts if cached is None else counts | {"prompt_tokens_details": {"cached_tokens": cached}}
 
 
-def counted(value: Any) -> int | None:
+def parse_count(value: Any) -> int | None:
     """Return a count of tokens, None of what is none."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _whole(digits: str) -> int | None:
-    return int(digits) if len(digits) <= MOST_DIGITS else None
+def _parse_whole(digits: str) -> int | None:
+    return int(digits) if len(digits) <= MAX_INTEGER_DIGITS else None

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from .reading import INTENTS, Reading
+from .reading import INTENTS, PromptReading
 
-__all__ = ["INTENTS", "Reading"]
+__all__ = ["INTENTS", "PromptReading"]

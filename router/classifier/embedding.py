@@ -17,23 +17,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoder import Encoder, Rows
+from .encoder import EmbeddingRows, Encoder
 from .examples import Example, read_examples
 from .features import Features
-from .keeping import digest, keep, kept
-from .model import Table
+from .keeping import digest_arrays, load_arrays, save_arrays
+from .model import WeightTable
 from .reading import INTENTS
 
-__all__ = ["Embedded"]
+__all__ = ["EmbeddingVectors"]
 
-PENALTY = 0.1
-HEAD = 1
+HEAD_PENALTY = 0.1
+HEAD_FORMAT = 1
 """Version of how a head is made; a cached one of another is left alone."""
-WEIGHT = 0.4
+EMBEDDING_WEIGHT = 0.4
 """Of the embedding's scores beside the n-grams' whole: least surprise on writers left out of the training prompts in turn."""
 
 
-class Embedded:
+class EmbeddingVectors:
     """Scores prompts (`model.Vectors`) by a sentence embedding with two logistic regressions on it, and by the n-grams.
 
     The regressions are fitted to the training prompts when a model is first used, about a minute for a model of 20 million
@@ -67,21 +67,21 @@ class Embedded:
         directory: Path,
         cache: Path | None = None,
         examples: Sequence[Example] | None = None,
-        beside: Table | None = None,
+        beside: WeightTable | None = None,
     ) -> None:
-        self._beside = beside or Table.read()
+        self._beside = beside or WeightTable.read()
         self._encoder = Encoder(directory)
         self._last: tuple[str, Features] | None = None
         learned = read_examples() if examples is None else examples
-        bodies = [repr((HEAD, PENALTY)), *(repr((each.prompt, each.intent, each.hard)) for each in learned)]
+        bodies = [repr((HEAD_FORMAT, HEAD_PENALTY)), *(repr((each.prompt, each.intent, each.hard)) for each in learned)]
         made_of = self._encoder.digest(body.encode() for body in bodies)
-        self._head = self._kept_or_fitted((cache or _cache()) / f"{made_of}.npz", learned)
-        said = f"{made_of}/{digest({'head': self._head})}/{self._beside.digest}/{WEIGHT}"
+        self._head = self._load_or_fit((cache or _cache()) / f"{made_of}.npz", learned)
+        said = f"{made_of}/{digest_arrays({'head': self._head})}/{self._beside.digest}/{EMBEDDING_WEIGHT}"
         self.name = f"embedding-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
 
     def scores(self, prompt: str) -> NDArray[np.float64]:
         """Return the scores of a prompt, see `model.Vectors`."""
-        return self._beside.scores(prompt) + WEIGHT * self.alone(prompt)
+        return self._beside.scores(prompt) + EMBEDDING_WEIGHT * self.alone(prompt)
 
     def alone(self, prompt: str) -> NDArray[np.float64]:
         """Return the scores by the embedding alone."""
@@ -102,29 +102,29 @@ class Embedded:
         self._last = (prompts[-1], found[-1]) if found else None
         return found
 
-    def embed(self, prompts: Sequence[str]) -> Rows:
+    def embed(self, prompts: Sequence[str]) -> EmbeddingRows:
         """Return a row of length one for each prompt; all zero where there is nothing to read."""
         return self._encoder.embed(prompts)
 
-    def _kept_or_fitted(self, path: Path, examples: Sequence[Example]) -> NDArray[np.float64]:
+    def _load_or_fit(self, path: Path, examples: Sequence[Example]) -> NDArray[np.float64]:
         """Return the head that was kept in a file, or one that is made and kept there."""
-        head = (kept(path) or {}).get("head")
+        head = (load_arrays(path) or {}).get("head")
         if head is None or head.shape != (self.width + 1, len(INTENTS) + 1) or not np.isfinite(head).all():
             head = self._fitted(examples)
-            keep(path, {"head": head})
+            save_arrays(path, {"head": head})
         return head
 
     def _fitted(self, examples: Sequence[Example]) -> NDArray[np.float64]:
         """Return weights and, in the last row, the bias, ``[dimension + 1, intents + 1]``."""
         import scipy.sparse as sp
 
-        from .fit import fitted
+        from .fit import fit_softmax
 
         rows = sp.csr_array(self.embed([each.prompt for each in examples]).astype(np.float64))
         intents = np.array([INTENTS.index(each.intent) for each in examples])
         hard = np.array([int(each.hard) for each in examples])
-        by_intent, bias = fitted(rows, intents, 1.0 / np.bincount(intents)[intents], PENALTY)
-        by_hard, bias_hard = fitted(rows, hard, 1.0 / np.bincount(hard)[hard], PENALTY)
+        by_intent, bias = fit_softmax(rows, intents, 1.0 / np.bincount(intents)[intents], HEAD_PENALTY)
+        by_hard, bias_hard = fit_softmax(rows, hard, 1.0 / np.bincount(hard)[hard], HEAD_PENALTY)
         weights = np.column_stack([by_intent, by_hard[:, 1] - by_hard[:, 0]])
         return np.vstack([weights, [*bias, bias_hard[1] - bias_hard[0]]])
 

@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 from ...extras import install_hint
 from ...ledger.files.given_file import read_given_text
 from ..errors import BadClassifier
-from .frames import unframed
+from .frames import strip_frames
 
-__all__ = ["Encoder", "Rows"]
+__all__ = ["EmbeddingRows", "Encoder"]
 
-MODELS = ("model.onnx", "onnx/model.onnx")
-KINDS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
-POOLED = "sentence_embedding"
+MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+INTEGER_TYPES = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+POOLED_OUTPUT = "sentence_embedding"
 """Name of the output in which some exports give a whole text's row beside those of its tokens."""
-READ, READ_LAST = 900, 300
+EMBEDDED_HEAD_CHARS, EMBEDDED_TAIL_CHARS = 900, 300
 """Characters of a long prompt that are looked at: its beginning, and its end, where the question often stands."""
-TOKENS, MOST_TOKENS = 256, 512
+DEFAULT_TOKENS, MAX_MODEL_TOKENS = 256, 512
 """Tokens of a text that are read where the folder does not say, and at most."""
-BATCH = 32
+ENCODER_BATCH = 32
 
-Rows = NDArray[np.float32]
+EmbeddingRows = NDArray[np.float32]
 
 
 class Encoder:
@@ -38,7 +38,7 @@ class Encoder:
     def __init__(self, directory: Path) -> None:
         runtime, tokens = _libraries()
         self._folder = directory
-        self._model = next((place for name in MODELS if (place := directory / name).is_file()), None)
+        self._model = next((place for name in MODEL_FILES if (place := directory / name).is_file()), None)
         self._words = directory / "tokenizer.json"
         if self._model is None or not self._words.is_file():
             raise self._refusal("the folder holds no embedding")
@@ -47,7 +47,7 @@ class Encoder:
             self._session = self._opened(runtime)
         except Exception as error:  # both libraries raise classes of their own, some of them plain Exception
             raise self._refusal(f"the embedding cannot be read: {_first_line(error)}") from error
-        self._inputs = {each.name: KINDS.get(each.type) for each in self._session.get_inputs()}
+        self._inputs = {each.name: INTEGER_TYPES.get(each.type) for each in self._session.get_inputs()}
         if not {"input_ids"} <= set(self._inputs) <= {"input_ids", "attention_mask", "token_type_ids"} or None in set(
             self._inputs.values()
         ):
@@ -55,23 +55,25 @@ class Encoder:
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_length=self._length())
         outputs = [each.name for each in self._session.get_outputs()]
-        self._output = POOLED if POOLED in outputs else outputs[0]
-        self._pooling = "given" if self._output == POOLED else self._told_pooling()
+        self._output = POOLED_OUTPUT if POOLED_OUTPUT in outputs else outputs[0]
+        self._pooling = "given" if self._output == POOLED_OUTPUT else self._read_pooling()
         self.dimension = int(self.embed(["Which field holds the traded volume?"]).shape[1])
 
-    def embed(self, texts: Sequence[str]) -> Rows:
+    def embed(self, texts: Sequence[str]) -> EmbeddingRows:
         """Return a row for each text."""
-        told = [self._tokenizer.encode(_looked_at(text)).ids for text in texts]
+        told = [self._tokenizer.encode(_cut_text(text)).ids for text in texts]
         order = sorted(range(len(told)), key=lambda at: len(told[at]))
-        found: dict[int, Rows] = {}
-        for start in range(0, len(order), BATCH):
-            chosen = order[start : start + BATCH]
+        found: dict[int, EmbeddingRows] = {}
+        for start in range(0, len(order), ENCODER_BATCH):
+            chosen = order[start : start + ENCODER_BATCH]
             found |= zip(chosen, self._batch([told[at] for at in chosen]), strict=True)
         return np.stack([found[at] for at in range(len(told))])
 
     def digest(self, bodies: Iterable[bytes]) -> str:
         """Return the hash of all that a vector depends on, and of some bodies."""
-        told = hashlib.sha256(repr((READ, READ_LAST, self._length(), self._output, self._pooling)).encode())
+        told = hashlib.sha256(
+            repr((EMBEDDED_HEAD_CHARS, EMBEDDED_TAIL_CHARS, self._length(), self._output, self._pooling)).encode()
+        )
         assert self._model is not None
         # Weights may lie beside the graph: model.onnx_data, model.onnx.data.
         for path in (*sorted(self._model.parent.glob(f"{self._model.name}*")), self._words):
@@ -80,7 +82,7 @@ class Encoder:
             told.update(hashlib.sha256(body).digest())
         return told.hexdigest()
 
-    def _batch(self, told: Sequence[Sequence[int]]) -> Rows:
+    def _batch(self, told: Sequence[Sequence[int]]) -> EmbeddingRows:
         """Return the row of each text, scaled to length one."""
         if not any(told):
             return np.zeros((len(told), self.dimension), dtype=np.float32)
@@ -94,9 +96,9 @@ class Encoder:
             )[0]
         except Exception as error:
             raise self._refusal(f"the model does not take what its tokenizer gives: {_first_line(error)}") from error
-        return self._pooled(np.asarray(out, dtype=np.float32), mask)
+        return self._pool_tokens(np.asarray(out, dtype=np.float32), mask)
 
-    def _pooled(self, out: Rows, mask: NDArray[np.int64]) -> Rows:
+    def _pool_tokens(self, out: EmbeddingRows, mask: NDArray[np.int64]) -> EmbeddingRows:
         if out.ndim == 3 and out.shape[:2] == mask.shape:
             counted = mask[:, :, None].astype(np.float32)
             mean = (out * counted).sum(axis=1) / np.maximum(counted.sum(axis=1), 1.0)
@@ -109,7 +111,7 @@ class Encoder:
             raise self._refusal("the model gives numbers that are none")
         return np.asarray(out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-12))
 
-    def _told_pooling(self) -> str:
+    def _read_pooling(self) -> str:
         """Return what `1_Pooling/config.json` says makes one row of a text's tokens, in either of its spellings; else the mean."""
         told: dict[str, Any] = {}
         with suppress(OSError, ValueError, TypeError):
@@ -121,7 +123,7 @@ class Encoder:
         modes = set(spelled or [str(told.get("pooling_mode", "mean"))])
         if modes not in ({"mean"}, {"cls"}):
             raise self._refusal(
-                f"rows are pooled by {', '.join(sorted(modes))}, not by mean or cls; an export with an output {POOLED} pools by itself"
+                f"rows are pooled by {', '.join(sorted(modes))}, not by mean or cls; an export with an output {POOLED_OUTPUT} pools by itself"
             )
         return modes.pop()
 
@@ -129,9 +131,9 @@ class Encoder:
         """Return how many tokens are read: what the folder says, else what the tokenizer does."""
         place = self._folder / "sentence_bert_config.json"
         with suppress(OSError, ValueError, KeyError, TypeError):
-            return max(8, min(int(json.loads(read_given_text(place))["max_seq_length"]), MOST_TOKENS))
+            return max(8, min(int(json.loads(read_given_text(place))["max_seq_length"]), MAX_MODEL_TOKENS))
         cut = self._tokenizer.truncation
-        return max(8, min(int(cut["max_length"]) if cut else TOKENS, MOST_TOKENS))
+        return max(8, min(int(cut["max_length"]) if cut else DEFAULT_TOKENS, MAX_MODEL_TOKENS))
 
     def _opened(self, runtime: Any) -> Any:
         options = runtime.SessionOptions()
@@ -160,9 +162,13 @@ def _libraries() -> tuple[Any, Any]:
     return onnxruntime, tokenizers
 
 
-def _looked_at(text: str) -> str:
-    cut = text if len(text) <= READ + READ_LAST else f"{text[:READ]} {text[-READ_LAST:]}"
-    return unframed(cut).encode("utf-8", "replace").decode("utf-8")
+def _cut_text(text: str) -> str:
+    cut = (
+        text
+        if len(text) <= EMBEDDED_HEAD_CHARS + EMBEDDED_TAIL_CHARS
+        else f"{text[:EMBEDDED_HEAD_CHARS]} {text[-EMBEDDED_TAIL_CHARS:]}"
+    )
+    return strip_frames(cut).encode("utf-8", "replace").decode("utf-8")
 
 
 def _first_line(error: Exception) -> str:

@@ -12,7 +12,7 @@ from .reading import INTENTS
 
 __all__ = ["Example", "read_examples"]
 
-FOLDER = Path(__file__).with_name("training")
+TRAINING_FOLDER = Path(__file__).with_name("training")
 FILLINGS = 3
 """Prompts at most that one template gives."""
 
@@ -28,7 +28,7 @@ class Example:
     voice: str
 
 
-def read_examples(folder: Path = FOLDER) -> list[Example]:
+def read_examples(folder: Path = TRAINING_FOLDER) -> list[Example]:
     """Return all examples in the order of the files.
 
     Raises
@@ -48,7 +48,7 @@ def _read(path: Path) -> Iterator[Example]:
             told = json.loads(line)
             slots: Mapping[str, Sequence[str]] = told.get("slots") or {}
             hard, intent = {"low": False, "high": True}[told["difficulty"]], INTENTS[INTENTS.index(told["intent"])]
-            for prompt in _filled(told["template"], slots):
+            for prompt in _fill_template(told["template"], slots):
                 yield Example(prompt, intent, hard, f"{path.stem}/{number}", path.stem)
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise BadClassifier(
@@ -57,7 +57,7 @@ def _read(path: Path) -> Iterator[Example]:
             ) from None  # fmt: skip
 
 
-def _filled(template: str, slots: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _fill_template(template: str, slots: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield a template with its fillings, each slot moved on by one every time."""
     for turn in range(min(max([len(each) for each in slots.values()], default=1), FILLINGS)):
         prompt = template

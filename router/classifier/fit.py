@@ -7,12 +7,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-__all__ = ["fitted"]
+__all__ = ["fit_softmax"]
 
-ROUNDS = 150
+MAX_FIT_ITERATIONS = 150
 
 
-def fitted(
+def fit_softmax(
     rows: sp.csr_array, wanted: NDArray[np.int64], shares: NDArray[np.float64], penalty: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the weights ``[features, classes]`` and the bias ``[classes]`` of a softmax regression.
@@ -50,6 +50,6 @@ def fitted(
         return float(surprise + 0.5 * penalty * np.square(table[:-1]).sum()), slope.ravel()
 
     start = np.zeros((columns + 1) * classes)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": ROUNDS, "maxcor": 10})
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_FIT_ITERATIONS, "maxcor": 10})
     table = found.x.reshape(columns + 1, classes)
     return table[:-1], table[-1]

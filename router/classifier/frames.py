@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["unframed"]
+__all__ = ["strip_frames"]
 
-LEAST = 8
+MIN_REQUEST_CHARS = 8
 """Characters that must be left: a text that is nothing but a greeting is read as it is."""
-ROUNDS = 6
+MAX_FRAME_LAYERS = 6
 _ROLE = r"user|human|assistant|system|ai|q|a|question|answer|input|output|task|request|instructions?|response|prompt|message|query|context|format|body|from|ticket|content"
-_BEGINNINGS = (
+_FRAME_BEGINNINGS = (
     r"\W{0,12}(?:hi|hello|hey|hallo|dear|yo|morning|good (?:morning|afternoon|evening|day)|bonjour|hola|greetings)\b[^.,!:;?\n-]{0,30}(?:[.,!:;\n-]+|$)",
     r"(?:sorry (?:to|for) [^.,:;\n-]{0,40}|(?:many )?thanks? (?:you )?(?:a lot |so much )?for [^.,:;\n]{0,40}|hope [^.!\n]{0,60})[.,!:;\n-]+",
     r"(?:(?:could|can|would|will) you (?:please |kindly )?(?:help (?:me|us)(?: with this)?|do this for (?:me|us))|please help (?:me|us)(?: with this)?)\s*[:.?\n-]+",
@@ -25,7 +25,7 @@ _BEGINNINGS = (
     r"#+\s*[\w ]{1,30}\n+",
     r"</?[a-z_]{1,20}>|\[/?inst\]|\|[a-z]{1,12}\||```[a-z]*|-{3,}|>{2,}|[\"'{\[]+(?=\w)",
 )  # fmt: skip
-_ENDINGS = (
+_FRAME_ENDINGS = (
     (r"[\s,.;(-]*\b(?:many thanks|thanks?|thank you|thx|ty|ta|cheers|merci|danke|much appreciated|appreciate (?:it|the help)|"
     r"(?:best|kind|warm)(?: regards)?|regards|pls|please|asap|no rush|take your time|let me know|i owe you(?: one)?)\b[^.?\n]{0,40}[\s.!):;\n]*(?:[A-Z]\.?)?"),
     r"\s*:\)|\s*\.{3,}",
@@ -34,28 +34,28 @@ _ENDINGS = (
     r"\s*(?:</?[a-z_]{1,20}>|\[/?inst\]|\|[a-z]{1,12}\||```|-{3,}|#+\s*[\w ]{1,30}|[\"'}\]]{2,})",
     r"\s*(?:return|answer|reply)(?: only)?(?: with| in)? (?:the final answer|json|english)[^.\n]{0,20}\.?",
 )  # fmt: skip
-_BEGIN = re.compile(rf"(?:{'|'.join(_BEGINNINGS)})\s*", re.IGNORECASE)
-_END = re.compile(rf"(?:{'|'.join(_ENDINGS)})\s*$", re.IGNORECASE)
-_TAIL = 120
+_FRAME_BEGINNING = re.compile(rf"(?:{'|'.join(_FRAME_BEGINNINGS)})\s*", re.IGNORECASE)
+_FRAME_ENDING = re.compile(rf"(?:{'|'.join(_FRAME_ENDINGS)})\s*$", re.IGNORECASE)
+_TAIL_CHARS = 120
 """Characters at the end among which an ending is looked for."""
 
 
-def unframed(text: str) -> str:
+def strip_frames(text: str) -> str:
     """Return a text without what stands round the request; what would leave nothing is left as it is."""
-    for _ in range(ROUNDS):
-        inner = _without(text)
+    for _ in range(MAX_FRAME_LAYERS):
+        inner = _strip_once(text)
         if inner == text:
             break
         text = inner
     return text
 
 
-def _without(text: str) -> str:
+def _strip_once(text: str) -> str:
     begun = text.lstrip()  # cut off here: a pattern would try every length of it
-    found = _BEGIN.match(begun)
+    found = _FRAME_BEGINNING.match(begun)
     inner = begun[found.end() :] if found and found.end() else text
-    inner = inner if len(inner.strip()) >= LEAST else text
-    tail = max(len(inner) - _TAIL, 0)
-    ending = _END.search(inner, tail)
+    inner = inner if len(inner.strip()) >= MIN_REQUEST_CHARS else text
+    tail = max(len(inner) - _TAIL_CHARS, 0)
+    ending = _FRAME_ENDING.search(inner, tail)
     shorter = inner[: ending.start()] if ending else inner
-    return shorter if len(shorter.strip()) >= LEAST else inner
+    return shorter if len(shorter.strip()) >= MIN_REQUEST_CHARS else inner

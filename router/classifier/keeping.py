@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from ...ledger.files.private import make_folder
 
-__all__ = ["Arrays", "digest", "keep", "kept"]
+__all__ = ["Arrays", "digest_arrays", "load_arrays", "save_arrays"]
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
-_DIGEST = "digest"
+_DIGEST_KEY = "digest"
 
 
-def digest(arrays: Arrays) -> str:
+def digest_arrays(arrays: Arrays) -> str:
     """Return the hash of all numbers, with their names, types and shapes."""
     told = hashlib.sha256()
     for name, array in sorted(arrays.items()):
@@ -32,20 +32,20 @@ def digest(arrays: Arrays) -> str:
     return told.hexdigest()
 
 
-def kept(path: Path) -> Arrays | None:
+def load_arrays(path: Path) -> Arrays | None:
     """Return what was kept; None where there is nothing, or its numbers are not those that were kept."""
     unusable = suppress(OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile)
     with unusable, np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as held:
-        arrays = {name: held[name] for name in held.files if name != _DIGEST}
-        return arrays if str(held[_DIGEST]) == digest(arrays) else None
+        arrays = {name: held[name] for name in held.files if name != _DIGEST_KEY}
+        return arrays if str(held[_DIGEST_KEY]) == digest_arrays(arrays) else None
     return None
 
 
-def keep(path: Path, arrays: Arrays) -> None:
+def save_arrays(path: Path, arrays: Arrays) -> None:
     """Keep arrays whole or not at all; where nothing can be written they are made again the next time."""
     with suppress(OSError):
         make_folder(path.parent)
-        told: dict[str, Any] = {**arrays, _DIGEST: np.array(digest(arrays))}
+        told: dict[str, Any] = {**arrays, _DIGEST_KEY: np.array(digest_arrays(arrays))}
         handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:

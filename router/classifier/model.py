@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from ...ledger.files.given_file import read_given
 from ..errors import BadClassifier
-from .features import BUCKETS, Features, features, plain, weighed
+from .features import FEATURE_BUCKETS, Features, features, normalise_prompt, weigh_text
 from .neighbours import Neighbours
-from .reading import INTENTS, Reading
+from .reading import INTENTS, PromptReading
 
-__all__ = ["Classifier", "Table", "Vectors"]
+__all__ = ["Classifier", "Vectors", "WeightTable"]
 
 SHIPPED = Path(__file__).with_name("weights.npz")
-STEPS = 127
+QUANTISATION_STEPS = 127
 """A weight is a whole number of steps, from -127 to 127, of its column's size."""
 
 
@@ -45,7 +45,7 @@ class Vectors(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class WeightTable:
     """Weights by bucket, as they are stored: whole numbers with a size for each column.
 
     Attributes
@@ -75,8 +75,8 @@ class Table:
 
     def scores(self, prompt: str) -> NDArray[np.float64]:
         """Return the scores of a prompt, see `Vectors`."""
-        text = plain(prompt)
-        found = weighed(text, self._rarity)
+        text = normalise_prompt(prompt)
+        found = weigh_text(text, self._rarity)
         summed = found.weights @ self.steps[found.rows].astype(np.float32)
         return np.asarray(summed * self.sizes + self.bias, dtype=np.float64) + self.near.scores(text)
 
@@ -115,10 +115,10 @@ class Table:
                 f"the classifier cannot be read: {error}", field="classifier", got=str(path),
                 hint="python -m alphaloom.router.classifier.build writes it again.",
             ) from None  # fmt: skip
-        if table.steps.shape != (BUCKETS, len(INTENTS) + 1):
+        if table.steps.shape != (FEATURE_BUCKETS, len(INTENTS) + 1):
             raise BadClassifier(
                 "the classifier is of another version", field="classifier", got=table.steps.shape,
-                allowed=(BUCKETS, len(INTENTS) + 1), hint="python -m alphaloom.router.classifier.build writes it again.",
+                allowed=(FEATURE_BUCKETS, len(INTENTS) + 1), hint="python -m alphaloom.router.classifier.build writes it again.",
             )  # fmt: skip
         return table
 
@@ -132,7 +132,7 @@ class Table:
         near: Neighbours,
     ) -> Self:
         """Return the table nearest to weights ``[buckets, intents + 1]``."""
-        sizes = np.maximum(np.abs(weights).max(axis=0), 1e-12) / STEPS
+        sizes = np.maximum(np.abs(weights).max(axis=0), 1e-12) / QUANTISATION_STEPS
         steps = np.rint(weights / sizes).astype(np.int8)
         return cls(steps, sizes.astype(np.float32), bias.astype(np.float32), rarity, rarest, near)
 
@@ -158,15 +158,15 @@ class Classifier:
         Raises
         ------
         BadClassifier
-            See `Table.read`.
+            See `WeightTable.read`.
         """
-        table = Table.read(path)
+        table = WeightTable.read(path)
         return cls(table, f"ngrams-{table.digest[:12]}")
 
-    def read(self, prompt: str) -> Reading:
+    def read(self, prompt: str) -> PromptReading:
         """Return what a prompt says of itself."""
         scores = self.vectors.scores(prompt)
         intents = np.exp(scores[:-1] - scores[:-1].max())
         shares = intents / intents.sum()
         hard = 1.0 / (1.0 + np.exp(-scores[-1]))
-        return Reading(dict(zip(INTENTS, (float(share) for share in shares), strict=True)), float(hard))
+        return PromptReading(dict(zip(INTENTS, (float(share) for share in shares), strict=True)), float(hard))

@@ -5,16 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
-__all__ = ["NOISES", "noisy"]
+__all__ = ["NOISES", "add_noise"]
 
-_BEFORE = (
+_OPENERS = (
     "Hi team, ", "hey, quick one: ", "Good morning! Hope you are well. ", "ok so ", "Sorry to bother you again - ",
     "Please help me with this: ", "Thanks for the last answer. Now: ", "(from my phone) ", "Bonjour, ", "fyi / ask: ",
     "hello hello ", "Dear all,\n\n", "One more thing: ", "Right, next one. ", "Hey there! Hope the week is going fine. ",
     "I have a question. ", "When you have a minute: ", "yo ", "Morning. Coffee is in, so here goes: ", "If I may: ",
     "Before the meeting, please: ", "Could you please do this for me? ", "Asking for a colleague: ", "Hallo zusammen, ",
 )  # fmt: skip
-_AFTER = (
+_CLOSERS = (
     " Thanks!", " thx", " Much appreciated.", " No rush.", " Cheers, Anna", " (asap pls)", " Let me know.", " :)",
     " Best regards", " ...", " ty", " Thanks a lot in advance, and have a good weekend.", "\n\nKind regards\nM.", " pls",
     " Appreciate the help as always.", " Merci", " I owe you one.", " Take your time.", " Need it before noon.", " Ta.",
@@ -29,18 +29,19 @@ _FRAMES = (
     "Think before you answer.\n\n{}\n\nReturn only the final answer.", "ticket 4711\nfrom: desk\nbody: {}",
     "|user| {} |end|", "Do not make things up. {}", "Here is a message from a user; handle it.\n>>> {}",
 )  # fmt: skip
-SLIPS = 0.06
+SLIP_SHARE = 0.06
 """Share of a text's longer words in which a letter is wrong, missing, doubled or exchanged."""
-SHORTEST = 4
+MIN_LETTERS_TO_SLIP = 4
 
 
 def _typos(text: str, draw: random.Random, _: slice) -> str:
     return " ".join(
-        _slipped(word, draw) if len(word) >= SHORTEST and draw.random() < SLIPS else word for word in text.split(" ")
+        _slip_letter(word, draw) if len(word) >= MIN_LETTERS_TO_SLIP and draw.random() < SLIP_SHARE else word
+        for word in text.split(" ")
     )
 
 
-def _slipped(word: str, draw: random.Random) -> str:
+def _slip_letter(word: str, draw: random.Random) -> str:
     at = draw.randrange(len(word) - 1)
     changed = (
         word[:at] + word[at + 1] + word[at] + word[at + 2 :],
@@ -56,7 +57,7 @@ def _case(text: str, draw: random.Random, _: slice) -> str:
 
 
 def _chatter(text: str, draw: random.Random, of: slice) -> str:
-    return f"{draw.choice(_BEFORE[of])}{text}{draw.choice(_AFTER[of])}"
+    return f"{draw.choice(_OPENERS[of])}{text}{draw.choice(_CLOSERS[of])}"
 
 
 def _wrapper(text: str, draw: random.Random, of: slice) -> str:
@@ -71,7 +72,7 @@ NOISES: Mapping[str, Callable[[str, random.Random, slice], str]] = {
 }
 
 
-def noisy(text: str, kind: str, seed: int, *, learned: bool) -> str:
+def add_noise(text: str, kind: str, seed: int, *, learned: bool) -> str:
     """Return a text with one kind of noise, the same for one seed.
 
     Half of the chatter and of the frames is for training (`learned`); robustness is measured with the other half.

@@ -18,24 +18,24 @@ from numpy.typing import NDArray
 
 from .examples import Example, read_examples
 from .features import Features
-from .keeping import Arrays, digest, keep, kept
+from .keeping import Arrays, digest_arrays, load_arrays, save_arrays
 from .model import Classifier, Vectors
-from .reading import INTENTS, Reading
+from .reading import INTENTS, PromptReading
 
-__all__ = ["OwnClassifier", "Taught"]
+__all__ = ["OwnClassifier", "TaughtIntents"]
 
-PENALTY = 1.5
+OWN_INTENT_PENALTY = 1.5
 """Of the squared length of the weights, in units of a row's."""
-TAKEN = 0.01
+MAX_TAKEN_SHARE = 0.01
 """Share of the training prompts, each left out once, that all intents of the user's own may take away from ours together."""
-FORM = 1
+CACHE_FORMAT = 1
 """Version of how they are made; what was kept of another is left alone."""
 
-Table = NDArray[np.float64]
+FloatTable = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Taught:
+class TaughtIntents:
     """What tells the user's own intents from ours and from each other.
 
     Attributes
@@ -52,9 +52,9 @@ class Taught:
 
     names: tuple[str, ...]
     weights: NDArray[np.float32]
-    limits: Table
-    slopes: Table
-    recalled: Table
+    limits: FloatTable
+    slopes: FloatTable
+    recalled: FloatTable
 
     @classmethod
     def of(cls, own: Mapping[str, Sequence[str]], vectors: Vectors, ours: Sequence[Example]) -> Self:
@@ -67,9 +67,11 @@ class Taught:
         weights, left_out = _ridge(
             vectors.rows(prompts), vectors.width, np.array(wanted), len(INTENTS) + len(names), groups
         )
-        ahead = _ahead(left_out)
+        ahead = _lead_of_own(left_out)
         columns = np.array(wanted) - len(INTENTS)
-        limits = np.quantile(_to_lose(left_out, ahead, columns), 1.0 - TAKEN / len(names), axis=0, method="higher")
+        limits = np.quantile(
+            _lead_on_ours(left_out, ahead, columns), 1.0 - MAX_TAKEN_SHARE / len(names), axis=0, method="higher"
+        )
         held = [ahead[columns == at, at] for at in range(len(names))]
         slopes = [_slope(mine, ahead[columns < 0, at]) for at, mine in enumerate(held)]
         recalled = [float(np.mean(mine > limit)) for mine, limit in zip(held, limits, strict=True)]
@@ -92,7 +94,7 @@ class Taught:
     def odds(self, found: Features) -> dict[str, float]:
         """Return how much likelier each is than the likeliest of ours: above 1 where it lies ahead by more than its limit."""
         scores = found.weights @ self.weights[found.rows] + self.weights[-1]
-        told = self.slopes * (_ahead(scores[None, :].astype(np.float64))[0] - self.limits)
+        told = self.slopes * (_lead_of_own(scores[None, :].astype(np.float64))[0] - self.limits)
         return dict(zip(self.names, (float(each) for each in np.exp(np.clip(told, -30.0, 30.0))), strict=True))
 
 
@@ -117,35 +119,35 @@ class OwnClassifier(Classifier):
         self, base: Classifier, own: Mapping[str, Sequence[str]], cache: Path | None = None,
         ours: Sequence[Example] | None = None,
     ) -> None:  # fmt: skip
-        known = one_of_each(read_examples()) if ours is None else ours
+        known = first_of_each_template(read_examples()) if ours is None else ours
         said = repr([
-            FORM, PENALTY, TAKEN, base.name, sorted((name, sorted(texts)) for name, texts in own.items()),
+            CACHE_FORMAT, OWN_INTENT_PENALTY, MAX_TAKEN_SHARE, base.name, sorted((name, sorted(texts)) for name, texts in own.items()),
             [(each.prompt, each.intent) for each in known],
         ])  # fmt: skip
         made_of = hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()
         path = (cache or _cache()) / f"{made_of}.npz"
-        self.taught = _taught(path, own, base.vectors, known)
-        told = hashlib.sha256(f"{made_of}/{digest(self.taught.arrays())}".encode()).hexdigest()
+        self.taught = _load_or_teach(path, own, base.vectors, known)
+        told = hashlib.sha256(f"{made_of}/{digest_arrays(self.taught.arrays())}".encode()).hexdigest()
         super().__init__(base.vectors, f"{base.name}+own-{told[:12]}")
 
-    def read(self, prompt: str) -> Reading:
+    def read(self, prompt: str) -> PromptReading:
         """Return what a prompt says of itself, intents of the user's own among the others."""
         reading = super().read(prompt)
         odds = self.taught.odds(self.vectors.rows([prompt])[0])
         likeliest = max(reading.intents.values())
         shares = reading.intents | {name: each * likeliest for name, each in odds.items()}
         total = sum(shares.values())
-        return Reading({name: share / total for name, share in shares.items()}, reading.hard)
+        return PromptReading({name: share / total for name, share in shares.items()}, reading.hard)
 
 
-def one_of_each(examples: Sequence[Example]) -> list[Example]:
+def first_of_each_template(examples: Sequence[Example]) -> list[Example]:
     """Return the first prompt of each template: with a second one nothing would be left out when one is."""
     return list({each.template: each for each in reversed(examples)}.values())[::-1]
 
 
 def _ridge(
     found: Sequence[Features], width: int, wanted: NDArray[np.int64], classes: int, groups: Sequence[str]
-) -> tuple[Table, Table]:
+) -> tuple[FloatTable, FloatTable]:
     """Return weights ``[width + 1, classes]`` and what each row would score had it been left out ``[rows, classes]``.
 
     Classes count alike, however many rows they have. In the dual the left-out score is exact: what is wanted, less the row's
@@ -157,7 +159,7 @@ def _ridge(
     values = np.concatenate([each.weights for each in found]).astype(np.float64)
     rows = sp.csr_array((values, np.concatenate([each.rows for each in found]), ends), shape=(len(found), width))
     likeness = np.asarray((rows @ rows.T).todense()) + 1.0
-    penalty = PENALTY * max(float(np.mean(np.diag(likeness) - 1.0)), 1e-9)
+    penalty = OWN_INTENT_PENALTY * max(float(np.mean(np.diag(likeness) - 1.0)), 1e-9)
     counts = np.bincount(wanted, minlength=classes)
     told = (wanted[:, None] == np.arange(classes)).astype(np.float64)
     inverse = np.linalg.inv(likeness + np.diag(penalty * classes * counts[wanted] / len(found)))
@@ -169,21 +171,21 @@ def _ridge(
     return np.vstack([rows.T @ dual, dual.sum(axis=0)]), left_out
 
 
-def _to_lose(left_out: Table, ahead: Table, columns: NDArray[np.int64]) -> Table:
+def _lead_on_ours(left_out: FloatTable, ahead: FloatTable, columns: NDArray[np.int64]) -> FloatTable:
     """Return how far each own intent lies ahead on each prompt of ours; without end behind where ours is misread anyway."""
     ours = columns < 0
     right = left_out[ours, : len(INTENTS)].argmax(axis=1) == columns[ours] + len(INTENTS)
     return np.where(right[:, None], ahead[ours], -1e9)
 
 
-def _ahead(scores: Table) -> Table:
+def _lead_of_own(scores: FloatTable) -> FloatTable:
     """Return how far each own intent lies ahead of the best of all others ``[rows, own]``."""
     places = range(len(INTENTS), scores.shape[1])
     best = [np.delete(scores, place, axis=1).max(axis=1) for place in places]
     return np.asarray(scores[:, len(INTENTS) :] - np.column_stack(best))
 
 
-def _slope(mine: Table, others: Table) -> float:
+def _slope(mine: FloatTable, others: FloatTable) -> float:
     """Return by how much the logarithm of the odds grows: that of two normal laws with one variance."""
     spread = float(np.var(mine) + np.var(others)) / 2.0
     return max(float(np.mean(mine) - np.mean(others)), 1e-3) / max(spread, 1e-6)
@@ -195,11 +197,13 @@ def _cache() -> Path:
     return user_cache_path("alphaloom") / "own_intents"
 
 
-def _taught(path: Path, own: Mapping[str, Sequence[str]], vectors: Vectors, ours: Sequence[Example]) -> Taught:
+def _load_or_teach(
+    path: Path, own: Mapping[str, Sequence[str]], vectors: Vectors, ours: Sequence[Example]
+) -> TaughtIntents:
     """Return what was kept in a file, or what is made and kept there."""
-    arrays = kept(path)
-    taught = None if arrays is None else Taught.read(arrays, tuple(sorted(own)), vectors.width)
+    arrays = load_arrays(path)
+    taught = None if arrays is None else TaughtIntents.read(arrays, tuple(sorted(own)), vectors.width)
     if taught is None:
-        taught = Taught.of(own, vectors, ours)
-        keep(path, taught.arrays())
+        taught = TaughtIntents.of(own, vectors, ours)
+        save_arrays(path, taught.arrays())
     return taught

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["INTENTS", "Reading"]
+__all__ = ["INTENTS", "PromptReading"]
 
 INTENTS = (
     "factor_idea", "code", "backtest_read", "debug", "data_lookup", "sentiment", "summary", "portfolio_risk",
@@ -14,7 +14,7 @@ INTENTS = (
 
 
 @dataclass(frozen=True)
-class Reading:
+class PromptReading:
     """What a text says of itself.
 
     Attributes

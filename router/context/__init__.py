@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from .cache import ContextCache, Document, Limits
-from .chunks import ByteTokenizer, Chunk, Tokenizer, split
+from .cache import CacheLimits, ContextCache, Document
+from .chunks import ByteTokenizer, Chunk, Tokenizer, split_chunks
 from .embedding import Embedder, HashedEmbedder
-from .extract import EXTRACTING, extract
+from .extract import EXTRACT_SUMMARISER, extract
 from .index import Cutting
 from .passages import Passage
 from .reading import Given, Screen, read_documents
 from .secrecy import strictest
 from .settings import ContextSettings, DocumentSettings
 from .statistics import Statistics
-from .store.opening import opened
+from .store.opening import open_store
 from .store.redis_store import RedisStore
-from .store.store import Size, SqliteStore, Store
+from .store.store import ByteStore, Size, SqliteStore
 from .summaries import Summariser, Summary
 
 __all__ = [
-    "EXTRACTING",
+    "EXTRACT_SUMMARISER",
+    "ByteStore",
     "ByteTokenizer",
+    "CacheLimits",
     "Chunk",
     "ContextCache",
     "ContextSettings",
@@ -29,20 +31,18 @@ __all__ = [
     "Embedder",
     "Given",
     "HashedEmbedder",
-    "Limits",
     "Passage",
     "RedisStore",
     "Screen",
     "Size",
     "SqliteStore",
     "Statistics",
-    "Store",
     "Summariser",
     "Summary",
     "Tokenizer",
     "extract",
-    "opened",
+    "open_store",
     "read_documents",
-    "split",
+    "split_chunks",
     "strictest",
 ]

@@ -12,24 +12,24 @@ from ..calls.task import Sensitivity
 from ..errors import Confidential, ContextError, SecretFound, UnknownDocument
 from .embedding import Embedder, HashedEmbedder
 from .index import Cutting, Index
-from .passages import Passage, Source, gathered, in_turn, ranked
-from .secrecy import RISING, looks_secret, strictest
-from .statistics import Statistics, Tally
-from .store.lease import SECONDS
-from .store.store import Size, Store
-from .store.values import Shelf
-from .summaries import Summariser, Summary, summarised
+from .passages import Passage, PassageSource, gather_passages, interleave_orders, rank_chunks
+from .secrecy import SENSITIVITY_ORDER, looks_secret, strictest
+from .statistics import CacheTally, Statistics
+from .store.lease import LEASE_SECONDS
+from .store.store import ByteStore, Size
+from .store.values import ValueStore
+from .summaries import Summariser, Summary, summarise_text
 
-Suspicion: TypeAlias = Callable[[str], bool]
+SecretTest: TypeAlias = Callable[[str], bool]
 
 
 @dataclass(frozen=True)
-class Limits:
+class CacheLimits:
     """How much is kept, how long a dead worker is waited for, and what is suspected to be a secret."""
 
     most_bytes: int | None = 2 * 1024**3
-    lease_seconds: float = SECONDS
-    secret: Suspicion = looks_secret
+    lease_seconds: float = LEASE_SECONDS
+    secret: SecretTest = looks_secret
 
 
 @dataclass(frozen=True)
@@ -68,19 +68,19 @@ class ContextCache:
 
     def __init__(
         self,
-        store: Store,
+        store: ByteStore,
         embedder: Embedder | None = None,
         summariser: Summariser | None = None,
         *,
         cutting: Cutting | None = None,
-        limits: Limits | None = None,
+        limits: CacheLimits | None = None,
     ) -> None:
         self._embedder: Embedder = embedder or HashedEmbedder()
         self._summariser = summariser
         self._cutting = cutting or Cutting()
-        self._limits = limits or Limits()
-        self._tally = Tally()
-        self._shelf = Shelf(store, self._tally, self._limits.lease_seconds, self._limits.most_bytes)
+        self._limits = limits or CacheLimits()
+        self._tally = CacheTally()
+        self._shelf = ValueStore(store, self._tally, self._limits.lease_seconds, self._limits.most_bytes)
 
     @property
     def statistics(self) -> Statistics:
@@ -107,13 +107,13 @@ class ContextCache:
         Confidential
             If it is confidential, and the store is not on machines of one's own.
         """
-        name = self._checked(text, sensitivity)
+        name = self._check_document(text, sensitivity)
         self._shelf.put(f"{sensitivity}:{name}", b"label", pinned=True)  # first: no text is ever there without a label
         label = self._label(name)
         self._permit(name, label)
         if self._shelf.get(f"text:{name}", counted=False) is None:
             self._shelf.put(f"text:{name}", text.encode())
-        return self._described(name, self._index(name, text), text, label)
+        return self._make_document(name, self._index(name, text), text, label)
 
     def document(self, name: str) -> Document:
         """Return a document by its id.
@@ -124,7 +124,7 @@ class ContextCache:
             If the store does not hold it, or no longer.
         """
         text = self._text(name)
-        return self._described(name, self._index(name, text), text, self._label(name))
+        return self._make_document(name, self._index(name, text), text, self._label(name))
 
     def forget(self, document: Document) -> None:
         """Forget a document, its index and its summary by this cache's summariser; its label stays."""
@@ -149,12 +149,14 @@ class ContextCache:
                 got=most_tokens,
                 allowed=f"{self._cutting.most_tokens} or more",
             )
-        known = {each.id: each for each in sorted(documents, key=lambda each: RISING.index(each.sensitivity))}
+        known = {
+            each.id: each for each in sorted(documents, key=lambda each: SENSITIVITY_ORDER.index(each.sensitivity))
+        }
         sources = [self._source(known[name]) for name in sorted(known)]
         queries = [query] if isinstance(query, str) else query
         vectors = self._embedder.embed(queries)
-        orders = [ranked(each, vector, sources) for each, vector in zip(queries, vectors, strict=True)]
-        return gathered(in_turn(orders), sources, most_tokens, self._cutting.tokenizer)
+        orders = [rank_chunks(each, vector, sources) for each, vector in zip(queries, vectors, strict=True)]
+        return gather_passages(interleave_orders(orders), sources, most_tokens, self._cutting.tokenizer)
 
     async def summary(self, document: Document) -> Summary:
         """Return what a document says in short; a model is asked once for each document, prompt and model.
@@ -172,19 +174,21 @@ class ContextCache:
             raise ContextError("this cache has nobody who summarises", field="summariser", hint="Give it a Summariser.")
         by, label = self._summariser, strictest([document.sensitivity, self._label(document.id)])
         key = by.key(document.id, self._cutting.tokenizer)
-        said = await self._shelf.once_later(key, partial(self._summarised, document.id, label, by))
+        said = await self._shelf.once_later(key, partial(self._summarise, document.id, label, by))
         return Summary(document.id, said.decode(), label, by.model, by.prompt)
 
-    async def _summarised(self, name: str, label: Sensitivity, by: Summariser) -> bytes:
-        said = await summarised(self._text(name), label, by, self._cutting.tokenizer)
+    async def _summarise(self, name: str, label: Sensitivity, by: Summariser) -> bytes:
+        said = await summarise_text(self._text(name), label, by, self._cutting.tokenizer)
         if self._limits.secret(said):
             raise SecretFound("a summary holds what looks like a key or a password; it was not kept", field="summarise")
         return said.encode()
 
-    def _checked(self, text: str, sensitivity: Sensitivity) -> str:
+    def _check_document(self, text: str, sensitivity: Sensitivity) -> str:
         """Return the id of a text that may be kept."""
-        if sensitivity not in RISING:
-            raise ContextError("a document needs a label", field="sensitivity", got=sensitivity, allowed=list(RISING))
+        if sensitivity not in SENSITIVITY_ORDER:
+            raise ContextError(
+                "a document needs a label", field="sensitivity", got=sensitivity, allowed=list(SENSITIVITY_ORDER)
+            )
         if not text.strip():
             raise ContextError("there is nothing to read in this document", field="text")
         try:
@@ -201,7 +205,7 @@ class ContextCache:
 
     def _permit(self, name: str, label: Sensitivity) -> None:
         """Refuse a document that may not be in this store, and forget it, if it came when it was less confidential."""
-        if label == RISING[-1] and self._shelf.store.place != "local":
+        if label == SENSITIVITY_ORDER[-1] and self._shelf.store.place != "local":
             self._drop(name)
             raise Confidential(
                 "a confidential document may not be kept in a store that is not on machines of yours",
@@ -218,7 +222,9 @@ class ContextCache:
 
     def _label(self, name: str) -> Sensitivity:
         """Return the strictest label that anybody gave a document."""
-        return strictest(each for each in RISING if self._shelf.get(f"{each}:{name}", counted=False) is not None)
+        return strictest(
+            each for each in SENSITIVITY_ORDER if self._shelf.get(f"{each}:{name}", counted=False) is not None
+        )
 
     def _text(self, name: str) -> str:
         body = self._shelf.get(f"text:{name}", counted=False)
@@ -233,11 +239,11 @@ class ContextCache:
         key = self._cutting.key(name, self._embedder)
         return Index.unpacked(self._shelf.once(key, lambda: Index.of(text, self._cutting, self._embedder).packed()))
 
-    def _source(self, document: Document) -> Source:
+    def _source(self, document: Document) -> PassageSource:
         text = self._text(document.id)
         label = strictest([document.sensitivity, self._label(document.id)])
-        return Source(document.id, text, label, self._index(document.id, text))
+        return PassageSource(document.id, text, label, self._index(document.id, text))
 
     @staticmethod
-    def _described(name: str, index: Index, text: str, label: Sensitivity) -> Document:
+    def _make_document(name: str, index: Index, text: str, label: Sensitivity) -> Document:
         return Document(name, label, len(text), index.tokens, len(index.places))

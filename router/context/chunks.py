@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 
 from ..errors import ContextError
 
-BYTES_PER_TOKEN = 4
-LONGEST_HEADING = 120
-WORD, SENTENCE, PARAGRAPH, HEADING = range(1, 5)
+CHUNK_BYTES_PER_TOKEN = 4
+MAX_HEADING_CHARS = 120
+WORD_JOINT, SENTENCE_JOINT, PARAGRAPH_JOINT, HEADING_JOINT = range(1, 5)
 
 
 class Tokenizer(Protocol):
@@ -35,7 +35,7 @@ class ByteTokenizer:
 
     def count(self, text: str) -> int:
         """Return the bytes over four, rounded up."""
-        return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+        return -(-len(text.encode("utf-8", "surrogatepass")) // CHUNK_BYTES_PER_TOKEN)
 
 
 class Chunk(NamedTuple):
@@ -54,12 +54,12 @@ _HEADING = re.compile(
     re.MULTILINE,
 )
 _PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")
-_SENTENCE = re.compile(r"""[.!?]["')\]]{0,3}\s+|[\u3002\uff01\uff1f]|\n""")
-_WORD = re.compile(r"\s+")
+_SENTENCE_END = re.compile(r"""[.!?]["')\]]{0,3}\s+|[\u3002\uff01\uff1f]|\n""")
+_WORD_GAP = re.compile(r"\s+")
 
 
 @dataclass(frozen=True)
-class _Text:
+class _JointedText:
     """A text with its joints: where it may be cut, in order, and how well it is cut there."""
 
     text: str
@@ -69,7 +69,7 @@ class _Text:
 
     def reach(self, first: int, most: int) -> int:
         """Return how far a chunk that begins here may go; a character at least."""
-        end, step = len(self.text), BYTES_PER_TOKEN * most + 1
+        end, step = len(self.text), CHUNK_BYTES_PER_TOKEN * most + 1
         low, high = min(first + 1, end), min(first + step, end)
         while self.tokenizer.count(self.text[first:high]) <= most:
             if high == end:
@@ -95,7 +95,7 @@ class _Text:
         if not overlap:
             return stop
         span = range(bisect_right(self.joints, first), bisect_left(self.joints, stop))
-        for weakest in (SENTENCE, WORD):
+        for weakest in (SENTENCE_JOINT, WORD_JOINT):
             starts = [self.joints[at] for at in span if self.strengths[at] >= weakest]
             place = bisect_left(starts, True, key=lambda start: self._repeats(start, stop) <= overlap)
             if place < len(starts):
@@ -106,7 +106,7 @@ class _Text:
         return self.tokenizer.count(self.text[start:stop])
 
 
-def split(
+def split_chunks(
     text: str, *, most_tokens: int = 400, overlap: int = 40, tokenizer: Tokenizer | None = None
 ) -> tuple[Chunk, ...]:
     """Cut a text into chunks of at most so many tokens; the same text is always cut in the same way.
@@ -139,16 +139,16 @@ def split(
     if not 0 <= overlap < most_tokens:
         raise ContextError("chunks overlap by less than their size", field="overlap", got=overlap, allowed=f"0 to {most_tokens - 1}")  # fmt: skip
     counter = tokenizer or ByteTokenizer()
-    return tuple(_chunks(_Text(text, *_joints(text), counter), most_tokens, overlap))
+    return tuple(_chunks(_JointedText(text, *_joints(text), counter), most_tokens, overlap))
 
 
 def headings(text: str) -> list[tuple[int, str]]:
     """Return where the headings of a text begin, and what they say."""
     starts = [match.start() for match in _HEADING.finditer(text)]
-    return [(start, text[start : start + LONGEST_HEADING].partition("\n")[0].strip()) for start in starts]
+    return [(start, text[start : start + MAX_HEADING_CHARS].partition("\n")[0].strip()) for start in starts]
 
 
-def _chunks(whole: _Text, most: int, overlap: int) -> Iterator[Chunk]:
+def _chunks(whole: _JointedText, most: int, overlap: int) -> Iterator[Chunk]:
     first = stop = 0
     while stop < len(whole.text):
         limit = whole.reach(first, most)
@@ -162,9 +162,9 @@ def _chunks(whole: _Text, most: int, overlap: int) -> Iterator[Chunk]:
 
 def _joints(text: str) -> tuple[list[int], list[int]]:
     """Return where a text may be cut and how well; each place once, at its strongest."""
-    found = {match.end(): WORD for match in _WORD.finditer(text)}
-    found |= {match.end(): SENTENCE for match in _SENTENCE.finditer(text)}
-    found |= {match.end(): PARAGRAPH for match in _PARAGRAPH.finditer(text)}
-    found |= {match.start(): HEADING for match in _HEADING.finditer(text)}
+    found = {match.end(): WORD_JOINT for match in _WORD_GAP.finditer(text)}
+    found |= {match.end(): SENTENCE_JOINT for match in _SENTENCE_END.finditer(text)}
+    found |= {match.end(): PARAGRAPH_JOINT for match in _PARAGRAPH.finditer(text)}
+    found |= {match.start(): HEADING_JOINT for match in _HEADING.finditer(text)}
     places = sorted(found)
     return places, [found[place] for place in places]

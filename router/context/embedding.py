@@ -8,12 +8,12 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .words import Codes, coded, mixed, words
+from .words import Codes, hash_words, mix_codes, words
 
-Vectors: TypeAlias = NDArray[np.float32]
-BATCH = 64
-GRAMS = (3, 4, 5)
-SHORT = 3
+TextVectors: TypeAlias = NDArray[np.float32]
+HASHING_BATCH = 64
+GRAM_LENGTHS = (3, 4, 5)
+SHORT_WORD_LETTERS = 3
 """Words of so many letters or fewer count a quarter: most of them only hold a sentence together."""
 
 
@@ -30,7 +30,7 @@ class Embedder(Protocol):
         """Return the length of a vector."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> TextVectors:
         """Return a row for each text, of length one; all zero where there is nothing to say of it."""
         ...
 
@@ -60,28 +60,30 @@ class HashedEmbedder:
         self.dimension = dimension
         self.name = f"alphaloom-hashed-1/{dimension}"
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> TextVectors:
         """Return a row for each text, of length one; all zero where there is no word."""
-        rows = [self._batch(texts[at : at + BATCH]) for at in range(0, len(texts), BATCH)]
+        rows = [self._batch(texts[at : at + HASHING_BATCH]) for at in range(0, len(texts), HASHING_BATCH)]
         return np.concatenate([np.zeros((0, self.dimension), np.float32), *rows])
 
-    def _batch(self, texts: Sequence[str]) -> Vectors:
+    def _batch(self, texts: Sequence[str]) -> TextVectors:
         said = [words(text) for text in texts]
-        numbers, counts = coded(said)
+        numbers, counts = hash_words(said)
         owner = np.repeat(np.arange(len(texts)), counts)
-        short = np.array([len(word) <= SHORT and not word[0].isdigit() for each in said for word in each], dtype=bool)
+        short = np.array(
+            [len(word) <= SHORT_WORD_LETTERS and not word[0].isdigit() for each in said for word in each], dtype=bool
+        )
         total = np.zeros((len(texts), self.dimension))
         one, two, letters = self.WEIGHTS
         for light in (False, True):
             chosen = short == light
-            self._add(total, mixed(numbers[chosen], 1), owner[chosen], one / 4 if light else one)
+            self._add(total, mix_codes(numbers[chosen], 1), owner[chosen], one / 4 if light else one)
         within = owner[1:] == owner[:-1]
-        pairs = mixed(numbers[:-1], 2) ^ mixed(numbers[1:], 3)
+        pairs = mix_codes(numbers[:-1], 2) ^ mix_codes(numbers[1:], 3)
         self._add(total, pairs[within], owner[1:][within], two)
-        for size in GRAMS:
+        for size in GRAM_LENGTHS:
             self._add(total, *_grams(said, size), letters)
         lengths = np.linalg.norm(total, axis=1, keepdims=True)
-        unit: Vectors = np.divide(total, lengths, out=np.zeros_like(total), where=lengths > 0).astype(np.float32)
+        unit: TextVectors = np.divide(total, lengths, out=np.zeros_like(total), where=lengths > 0).astype(np.float32)
         return unit
 
     def _add(self, total: NDArray[np.float64], codes: Codes, owner: NDArray[np.int64], weight: float) -> None:
@@ -95,7 +97,7 @@ class HashedEmbedder:
         weights = weight * (1.0 + np.log(counts))
         block = self.dimension // self.SLOTS
         for slot in range(self.SLOTS):
-            drawn = mixed(codes[starts], 10 + slot)
+            drawn = mix_codes(codes[starts], 10 + slot)
             place = (drawn >> np.uint64(1)) % np.uint64(block) + np.uint64(slot * block)
             signed = np.where(drawn & np.uint64(1), weights, -weights)
             cells = owner[starts] * self.dimension + place.astype(np.int64)
@@ -114,4 +116,4 @@ def _grams(said: Sequence[Sequence[str]], size: int) -> tuple[Codes, NDArray[np.
         if 0 < at < size - 1:
             inner &= data[at : at + last] != ord(" ")  # a run may begin or end a word, not go over into the next
     inner &= owner[:last] == owner[size - 1 :]
-    return mixed(codes[inner], 100 + size), owner[:last][inner]
+    return mix_codes(codes[inner], 100 + size), owner[:last][inner]

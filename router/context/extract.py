@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from ..calls.task import Sensitivity
-from .chunks import ByteTokenizer, split
+from .chunks import ByteTokenizer, split_chunks
 from .embedding import HashedEmbedder
 from .summaries import Summariser
 
-NAME = "alphaloom-extract-1"
+EXTRACT_NAME = "alphaloom-extract-1"
 """Goes up whenever the same text would be said in other words."""
-MOST_TOKENS = 120
+MAX_EXTRACT_TOKENS = 120
 SENTENCE_TOKENS = 40
 """A longer sentence is cut into pieces."""
 
 
-def extract(text: str, most_tokens: int = MOST_TOKENS) -> str:
+def extract(text: str, most_tokens: int = MAX_EXTRACT_TOKENS) -> str:
     """Return the sentences nearest to what a text says on the whole, in their order, no more than so many tokens.
 
     Notes
@@ -22,7 +22,7 @@ def extract(text: str, most_tokens: int = MOST_TOKENS) -> str:
     Radev et al. (2004), "Centroid-based summarization of multiple documents": the cosine of a sentence's vector with the
     sum of all; of sentences that say the same the first stays.
     """
-    pieces = split(text, most_tokens=min(SENTENCE_TOKENS, most_tokens), overlap=0)
+    pieces = split_chunks(text, most_tokens=min(SENTENCE_TOKENS, most_tokens), overlap=0)
     said = list(dict.fromkeys(" ".join(text[piece.first : piece.stop].split()) for piece in pieces))
     vectors = HashedEmbedder().embed(said).astype(float)
     middle = vectors.sum(axis=0)
@@ -41,5 +41,5 @@ async def _ask(text: str, _label: Sensitivity) -> str:
     return extract(text)
 
 
-EXTRACTING = Summariser(_ask, prompt=NAME, model="built-in")
+EXTRACT_SUMMARISER = Summariser(_ask, prompt=EXTRACT_NAME, model="built-in")
 """Who summarises where no model is asked."""

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ledger import JSON, digest
-from .chunks import ByteTokenizer, Tokenizer, headings, split
-from .embedding import Embedder, Vectors
-from .terms import Terms
+from .chunks import ByteTokenizer, Tokenizer, headings, split_chunks
+from .embedding import Embedder, TextVectors
+from .terms import StemCounts
 
 WINDOW_TOKENS = 48
-FORMAT = 1
+INDEX_FORMAT = 1
 """Goes up whenever the same document would give other bytes, so that what is cached of old is not read."""
 
 
@@ -30,7 +30,7 @@ class Cutting:
 
     def key(self, document: str, embedder: Embedder) -> str:
         """Return the key of a document's index; whatever the index hangs on is in it."""
-        parts: JSON = [FORMAT, document, self.most_tokens, self.overlap, self.tokenizer.name, embedder.name, embedder.dimension]  # fmt: skip
+        parts: JSON = [INDEX_FORMAT, document, self.most_tokens, self.overlap, self.tokenizer.name, embedder.name, embedder.dimension]  # fmt: skip
         return f"index:{digest(parts)}"
 
 
@@ -45,23 +45,25 @@ class Index:
     places: NDArray[np.int64]
     """First, stop and tokens."""
     tokens: int
-    vectors: Vectors
-    terms: Terms
+    vectors: TextVectors
+    terms: StemCounts
     owners: NDArray[np.int64]
     """The chunk of each window."""
 
     @classmethod
     def of(cls, text: str, cutting: Cutting, embedder: Embedder) -> Index:
         """Cut a text, embed its chunks, and count the words of their windows."""
-        chunks = split(text, most_tokens=cutting.most_tokens, overlap=cutting.overlap, tokenizer=cutting.tokenizer)
+        chunks = split_chunks(
+            text, most_tokens=cutting.most_tokens, overlap=cutting.overlap, tokenizer=cutting.tokenizer
+        )
         bodies = [text[chunk.first : chunk.stop] for chunk in chunks]
-        above = _above(text, [chunk.first for chunk in chunks])
+        above = _headings_above(text, [chunk.first for chunk in chunks])
         windows, owners = _windows(bodies, above)
         return cls(
             np.array(chunks, dtype=np.int64).reshape(len(chunks), 3),
             cutting.tokenizer.count(text),
             embedder.embed([f"{head}\n{body}" for head, body in zip(above, bodies, strict=True)]),
-            Terms.of(windows),
+            StemCounts.of(windows),
             np.array(owners, dtype=np.int64),
         )
 
@@ -84,11 +86,11 @@ class Index:
     def unpacked(cls, body: bytes) -> Index:
         """Return the index that was packed."""
         with np.load(io.BytesIO(body), allow_pickle=False) as kept:
-            terms = Terms(kept["codes"], kept["counts"], kept["bounds"])
+            terms = StemCounts(kept["codes"], kept["counts"], kept["bounds"])
             return cls(kept["places"], int(kept["tokens"]), kept["vectors"], terms, kept["owners"])
 
 
-def _above(text: str, firsts: Sequence[int]) -> list[str]:
+def _headings_above(text: str, firsts: Sequence[int]) -> list[str]:
     """Return the heading above each chunk; empty where there is none, or the chunk begins with it."""
     known = headings(text)
     starts = [start for start, _ in known]
@@ -102,7 +104,7 @@ def _windows(bodies: Sequence[str], above: Sequence[str]) -> tuple[list[str], li
     windows, owners = [], []
     for owner, (body, head) in enumerate(zip(bodies, above, strict=True)):
         known = headings(body)
-        for first, stop, _ in split(body, most_tokens=WINDOW_TOKENS, overlap=0):
+        for first, stop, _ in split_chunks(body, most_tokens=WINDOW_TOKENS, overlap=0):
             before = [said for start, said in known if start < first]
             windows.append(f"{before[-1] if before else head}\n{body[first:stop]}")
             owners.append(owner)

@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 
 from ..calls.task import Sensitivity
 from .chunks import Tokenizer
-from .embedding import Vectors
+from .embedding import TextVectors
 from .index import Index
-from .terms import Terms, relevance
+from .terms import StemCounts, bm25_scores
 from .words import words
 
-FUSION = 60
+FUSION_OFFSET = 60
 """The constant of reciprocal rank fusion, as its authors have it."""
-LOOKS = 50
+VERBATIM_CHUNKS = 50
 """Among so many chunks, those of most weight by their words, it is looked for the query itself."""
-WORDS = 2
+WORDS_WEIGHT = 2
 """Votes of the words, where the vectors have one: measured, see benchmarks/context.py."""
-VERBATIM = 3
+MIN_VERBATIM_WORDS = 3
 """Words of a query at least that it is looked for."""
-MISFITS = 20
+MAX_MISFITS = 20
 """After so many chunks that are too long for what is left, no more are tried."""
 
 
@@ -44,7 +44,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Source:
+class PassageSource:
     """A document as it is searched."""
 
     document: str
@@ -62,7 +62,7 @@ class Ranked:
     stop: int
 
 
-def ranked(query: str, vector: Vectors, sources: Sequence[Source]) -> list[Ranked]:
+def rank_chunks(query: str, vector: TextVectors, sources: Sequence[PassageSource]) -> list[Ranked]:
     """Return the chunks that have to do with a query, best first.
 
     BM25 of a chunk's best window, twice, and the cosine of its embedding are fused by their ranks, sum of 1 / (60 + rank)
@@ -72,29 +72,31 @@ def ranked(query: str, vector: Vectors, sources: Sequence[Source]) -> list[Ranke
     places = [(at, first, stop) for at, source in enumerate(sources) for first, stop, _ in source.index.places.tolist()]
     if not places:
         return []
-    weight = by_words(query, sources)
+    weight = score_by_words(query, sources)
     cosines = np.concatenate([source.index.vectors for source in sources]).astype(np.float64) @ vector
-    score = WORDS * (_votes(weight) + _verbatim(query, weight, places, sources)) + _votes(cosines)
-    return [Ranked(*places[at]) for at in _best(score)]
+    score = WORDS_WEIGHT * (_votes(weight) + _verbatim_votes(query, weight, places, sources)) + _votes(cosines)
+    return [Ranked(*places[at]) for at in _order_positive(score)]
 
 
-def in_turn(orders: Sequence[Sequence[Ranked]]) -> list[Ranked]:
+def interleave_orders(orders: Sequence[Sequence[Ranked]]) -> list[Ranked]:
     """Return the chunks of several queries, the best of each first, then the second best; each chunk once."""
     places = range(max(map(len, orders), default=0))
     return list(dict.fromkeys(order[place] for place in places for order in orders if place < len(order)))
 
 
-def by_words(query: str, sources: Sequence[Source]) -> NDArray[np.float64]:
+def score_by_words(query: str, sources: Sequence[PassageSource]) -> NDArray[np.float64]:
     """Return the BM25 of each chunk's best window."""
     counts = [len(source.index.places) for source in sources]
     before = np.cumsum([0, *counts[:-1]])
     owners = np.concatenate([source.index.owners + start for source, start in zip(sources, before, strict=True)])
     best = np.zeros(sum(counts))
-    np.maximum.at(best, owners, relevance(query, Terms.joined([source.index.terms for source in sources])))
+    np.maximum.at(best, owners, bm25_scores(query, StemCounts.joined([source.index.terms for source in sources])))
     return best
 
 
-def gathered(order: Sequence[Ranked], sources: Sequence[Source], most_tokens: int, counter: Tokenizer) -> list[Passage]:
+def gather_passages(
+    order: Sequence[Ranked], sources: Sequence[PassageSource], most_tokens: int, counter: Tokenizer
+) -> list[Passage]:
     """Return the best chunks that fit, those that touch or overlap made one, each character once, best first."""
     taken: list[Passage] = []
     misfits = 0
@@ -111,7 +113,7 @@ def gathered(order: Sequence[Ranked], sources: Sequence[Source], most_tokens: in
         kept = [each for each in taken if each not in near]
         if sum(each.tokens for each in kept) + made.tokens <= most_tokens:
             taken = [*kept, made]
-        elif (misfits := misfits + 1) == MISFITS:
+        elif (misfits := misfits + 1) == MAX_MISFITS:
             break
     return sorted(taken, key=lambda each: each.rank)
 
@@ -120,7 +122,7 @@ def _touch(passage: Passage, document: str, chunk: Ranked) -> bool:
     return passage.document == document and passage.first <= chunk.stop and chunk.first <= passage.stop
 
 
-def _best(score: NDArray[np.float64]) -> list[int]:
+def _order_positive(score: NDArray[np.float64]) -> list[int]:
     """Return the places of what is above zero, highest first, ties in their order."""
     order = np.argsort(-score, kind="stable")
     return [int(at) for at in order[: int(np.count_nonzero(score > 0))]]
@@ -129,20 +131,20 @@ def _best(score: NDArray[np.float64]) -> list[int]:
 def _votes(score: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return each chunk's vote by its rank; none where it has nothing to do with the query."""
     votes = np.zeros(len(score))
-    order = _best(np.round(score, 6))  # the last digits of a product hang on the machine
-    votes[order] = 1.0 / (FUSION + 1.0 + np.arange(len(order)))
+    order = _order_positive(np.round(score, 6))  # the last digits of a product hang on the machine
+    votes[order] = 1.0 / (FUSION_OFFSET + 1.0 + np.arange(len(order)))
     return votes
 
 
-def _verbatim(
-    query: str, weight: NDArray[np.float64], places: Sequence[tuple[int, int, int]], sources: Sequence[Source]
+def _verbatim_votes(
+    query: str, weight: NDArray[np.float64], places: Sequence[tuple[int, int, int]], sources: Sequence[PassageSource]
 ) -> NDArray[np.float64]:
     """Return one more first vote for chunks that hold the whole query."""
     asked = words(query)
     votes = np.zeros(len(weight))
-    if len(asked) >= VERBATIM:
-        for place in _best(weight)[:LOOKS]:
+    if len(asked) >= MIN_VERBATIM_WORDS:
+        for place in _order_positive(weight)[:VERBATIM_CHUNKS]:
             at, first, stop = places[place]
             if f" {' '.join(asked)} " in f" {' '.join(words(sources[at].text[first:stop]))} ":
-                votes[place] = 1.0 / (FUSION + 1.0)
+                votes[place] = 1.0 / (FUSION_OFFSET + 1.0)
     return votes

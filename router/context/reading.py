@@ -14,17 +14,17 @@ from ...ledger import digest
 from ...ledger.files.given_file import open_given
 from ..calls.task import Sensitivity
 from ..errors import Confidential, DocumentUnusable
-from .secrecy import RISING, looks_secret, strictest
+from .secrecy import SENSITIVITY_ORDER, looks_secret, strictest
 from .settings import ContextSettings, DocumentSettings
-from .store.opening import plain
+from .store.opening import check_address
 
 Screen: TypeAlias = Callable[[str], tuple[str, str]]
 """Makes a text harmless, and says why it is held back; nothing where it is not."""
-KINDS = (".md", ".txt")
-MOST_DOCUMENTS = 5_000
-LONGEST = 8_000_000
-LONGEST_NAME = 100
-SHOWN = 8
+DOCUMENT_SUFFIXES = (".md", ".txt")
+MAX_DOCUMENTS = 5_000
+MAX_DOCUMENT_CHARS = 8_000_000
+MAX_DOCUMENT_NAME_CHARS = 100
+MAX_DOCUMENTS_SHOWN = 8
 
 
 class Given(BaseModel):
@@ -71,10 +71,10 @@ def read_documents(settings: ContextSettings, label: Sensitivity, screen: Screen
             continue
         held = "" if said.released else why
         one = Given(
-            id=digest(text), name=screen(name)[0][:LONGEST_NAME], sensitivity=said.sensitivity or label,
+            id=digest(text), name=screen(name)[0][:MAX_DOCUMENT_NAME_CHARS], sensitivity=said.sensitivity or label,
             known=said.known, released=bool(said.released), held=held,
         )  # fmt: skip
-        found[one.id] = _joined(found.get(one.id, one), one)
+        found[one.id] = _merge_given(found.get(one.id, one), one)
         texts[one.id] = text
     if mistakes:
         raise _unusable(mistakes)
@@ -86,38 +86,42 @@ def _files(named: Sequence[DocumentSettings], mistakes: list[str]) -> dict[Path,
     """Return all files with their names and what is said of them."""
     found: dict[Path, tuple[str, DocumentSettings]] = {}
     for each in named:
-        inside = list(_within(each.path))
+        inside = list(_files_within(each.path))
         if not inside:
-            why = f"holds no {' or '.join(KINDS)}" if each.path.is_dir() else "is not there"
+            why = f"holds no {' or '.join(DOCUMENT_SUFFIXES)}" if each.path.is_dir() else "is not there"
             mistakes.append(f"{each.path.name} {why}")
         found.update((path, (name, each)) for path, name in inside)
-    if len(found) > MOST_DOCUMENTS:
-        mistakes.append(f"{len(found):,} files are more than {MOST_DOCUMENTS:,}")
+    if len(found) > MAX_DOCUMENTS:
+        mistakes.append(f"{len(found):,} files are more than {MAX_DOCUMENTS:,}")
         return {}
     return found
 
 
-def _within(path: Path) -> Iterator[tuple[Path, str]]:
+def _files_within(path: Path) -> Iterator[tuple[Path, str]]:
     """Yield a file, or those of a folder in the order of their names, without what is hidden; each with its name."""
     if path.is_file():
         yield path, path.name
     for each in sorted(path.rglob("*")) if path.is_dir() else ():
         inner = each.relative_to(path)
-        if each.is_file() and each.suffix.lower() in KINDS and not any(part.startswith(".") for part in inner.parts):
+        if (
+            each.is_file()
+            and each.suffix.lower() in DOCUMENT_SUFFIXES
+            and not any(part.startswith(".") for part in inner.parts)
+        ):
             yield each, inner.as_posix()
 
 
 def _read(path: Path, screen: Screen) -> tuple[str | None, str]:
     """Return the harmless text of a file and why it is held back, or nothing and what is wrong with it."""
-    if path.suffix.lower() not in KINDS:
-        return None, f"is no {' or '.join(KINDS)}"
+    if path.suffix.lower() not in DOCUMENT_SUFFIXES:
+        return None, f"is no {' or '.join(DOCUMENT_SUFFIXES)}"
     try:
         with io.TextIOWrapper(open_given(path), encoding="utf-8") as file:
-            raw = file.read(LONGEST + 1)
+            raw = file.read(MAX_DOCUMENT_CHARS + 1)
     except (OSError, UnicodeDecodeError) as error:
         return None, f"cannot be read: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
-    if len(raw) > LONGEST:
-        return None, f"has more than {LONGEST:,} characters"
+    if len(raw) > MAX_DOCUMENT_CHARS:
+        return None, f"has more than {MAX_DOCUMENT_CHARS:,} characters"
     text, why = screen(raw)
     if not text.strip():
         return None, "says nothing"
@@ -126,7 +130,7 @@ def _read(path: Path, screen: Screen) -> tuple[str | None, str]:
     return text, why
 
 
-def _joined(one: Given, other: Given) -> Given:
+def _merge_given(one: Given, other: Given) -> Given:
     """Return what is said of one text that came twice: the stricter label, the later day, held back unless released."""
     known = max((each.known for each in (one, other) if each.known), default=None)
     label = strictest([one.sensitivity, other.sensitivity])
@@ -137,18 +141,18 @@ def _joined(one: Given, other: Given) -> Given:
 
 def _permit(settings: ContextSettings, found: Iterable[Given]) -> None:
     """Refuse to begin with what the store would refuse later."""
-    plain(settings.store)
-    names = [each.name for each in found if each.sensitivity == RISING[-1]]
+    check_address(settings.store)
+    names = [each.name for each in found if each.sensitivity == SENSITIVITY_ORDER[-1]]
     if names and settings.store and settings.store_place != "local":
         raise Confidential(
             "a confidential document may not be kept in a store that is not on machines of yours", field="context.store",
-            got=names[:SHOWN], allowed="the file of the workspace, or a store with store_place: local",
+            got=names[:MAX_DOCUMENTS_SHOWN], allowed="the file of the workspace, or a store with store_place: local",
         )  # fmt: skip
 
 
 def _unusable(mistakes: Sequence[str]) -> DocumentUnusable:
-    rest = f"; and {len(mistakes) - SHOWN} more" if len(mistakes) > SHOWN else ""
+    rest = f"; and {len(mistakes) - MAX_DOCUMENTS_SHOWN} more" if len(mistakes) > MAX_DOCUMENTS_SHOWN else ""
     return DocumentUnusable(
-        f"These documents cannot be used: {'; '.join(mistakes[:SHOWN])}{rest}.", field="context.documents",
-        got=[each.partition(" ")[0] for each in mistakes[:SHOWN]], allowed="UTF-8 text in .txt and .md files, and folders of them",
+        f"These documents cannot be used: {'; '.join(mistakes[:MAX_DOCUMENTS_SHOWN])}{rest}.", field="context.documents",
+        got=[each.partition(" ")[0] for each in mistakes[:MAX_DOCUMENTS_SHOWN]], allowed="UTF-8 text in .txt and .md files, and folders of them",
     )  # fmt: skip

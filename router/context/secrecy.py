@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from ..calls.task import Sensitivity
 from ..key_shapes import holds_key
 
-RISING: tuple[Sensitivity, ...] = ("public", "internal", "confidential")
+SENSITIVITY_ORDER: tuple[Sensitivity, ...] = ("public", "internal", "confidential")
 
 
 def strictest(labels: Iterable[Sensitivity]) -> Sensitivity:
     """Return the strictest of some labels; where there is none, the strictest of all."""
-    return max(labels, key=RISING.index, default=RISING[-1])
+    return max(labels, key=SENSITIVITY_ORDER.index, default=SENSITIVITY_ORDER[-1])
 
 
 def looks_secret(text: str) -> bool:

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from ..calls.task import Sensitivity
 from .index import Cutting
-from .store.store import Place
+from .store.store import StorePlace
 
-CHUNK = Cutting().most_tokens
+CHUNK_TOKENS = Cutting().most_tokens
 
 
 class DocumentSettings(BaseModel):
@@ -34,7 +34,7 @@ def _form(given: Any) -> str:
     return "record" if isinstance(given, dict | DocumentSettings) else "path"
 
 
-Named: TypeAlias = Annotated[
+NamedDocument: TypeAlias = Annotated[
     Annotated[Path, Tag("path")] | Annotated[DocumentSettings, Tag("record")], Discriminator(_form)
 ]
 """A path, or a record of it."""
@@ -45,13 +45,13 @@ class ContextSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    documents: tuple[Named, ...] = Field(
+    documents: tuple[NamedDocument, ...] = Field(
         default=(),
         max_length=1_000,
         description="files and folders, by path or as {path, sensitivity, known, released}",
     )
     passage_tokens: int = Field(
-        default=1_600, ge=CHUNK, le=50_000, description="tokens of the passages that are told in a round"
+        default=1_600, ge=CHUNK_TOKENS, le=50_000, description="tokens of the passages that are told in a round"
     )
     summaries: Literal["extract", "model", "none"] = Field(
         default="extract",
@@ -60,7 +60,7 @@ class ContextSettings(BaseModel):
     store: str = Field(
         default="", description="redis://HOST:PORT/DATABASE, rediss:// or unix://PATH; else context.db of the workspace"
     )
-    store_place: Place = Field(default="remote", description="local: a server on machines of yours")
+    store_place: StorePlace = Field(default="remote", description="local: a server on machines of yours")
     store_password_env: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",

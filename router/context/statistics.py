@@ -24,7 +24,7 @@ class Statistics:
 
 
 @dataclass
-class Tally:
+class CacheTally:
     """The counts, which many threads add to."""
 
     _now: Statistics = Statistics()

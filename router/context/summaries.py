@@ -10,10 +10,10 @@ from typing import TypeAlias
 from ...ledger import digest
 from ..calls.task import Sensitivity
 from ..errors import SummaryRefused
-from .chunks import Tokenizer, split
+from .chunks import Tokenizer, split_chunks
 
 Summarise: TypeAlias = Callable[[str, Sensitivity], Awaitable[str]]
-SHRINKS = 0.8
+MAX_SUMMARY_RATIO = 0.8
 """Parts that together are longer than so much of the text would be summarised forever, or nearly."""
 
 
@@ -46,7 +46,7 @@ class Summary:
     prompt: str
 
 
-async def summarised(text: str, label: Sensitivity, by: Summariser, counter: Tokenizer) -> str:
+async def summarise_text(text: str, label: Sensitivity, by: Summariser, counter: Tokenizer) -> str:
     """Return the summary of a text.
 
     Raises
@@ -56,21 +56,21 @@ async def summarised(text: str, label: Sensitivity, by: Summariser, counter: Tok
     """
     tokens = counter.count(text)
     while tokens > by.window_tokens:
-        pieces = split(text, most_tokens=by.window_tokens, overlap=0, tokenizer=counter)
-        parts = await _asked([text[piece.first : piece.stop] for piece in pieces], label, by)
+        pieces = split_chunks(text, most_tokens=by.window_tokens, overlap=0, tokenizer=counter)
+        parts = await _summarise_each([text[piece.first : piece.stop] for piece in pieces], label, by)
         text, before = "\n\n".join(parts), tokens
         tokens = counter.count(text)
-        if tokens > SHRINKS * before:
+        if tokens > MAX_SUMMARY_RATIO * before:
             raise SummaryRefused(
                 f"{len(parts)} summaries by {by.model} together have {tokens} tokens, of {before} in the text",
                 field="summarise",
                 hint="Let the prompt ask for less, or widen window_tokens.",
             )
-    (only,) = await _asked([text], label, by)
+    (only,) = await _summarise_each([text], label, by)
     return only
 
 
-async def _asked(texts: Sequence[str], label: Sensitivity, by: Summariser) -> list[str]:
+async def _summarise_each(texts: Sequence[str], label: Sensitivity, by: Summariser) -> list[str]:
     """Return the summary of each text. After a failure nothing more is asked, and what was asked is heard out."""
     slots, failed = asyncio.Semaphore(by.at_once), asyncio.Event()
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .words import Codes, coded, words
+from .words import Codes, hash_words, words
 
 K1 = 1.2
 B = 0.75
 
 
 @dataclass(frozen=True)
-class Terms:
+class StemCounts:
     """The stems of each text with their counts, those of text i from `bounds[i]` to `bounds[i + 1]`."""
 
     codes: Codes
@@ -23,9 +23,9 @@ class Terms:
     bounds: NDArray[np.int64]
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> Terms:
+    def of(cls, texts: Sequence[str]) -> StemCounts:
         """Count the stems of some texts."""
-        codes, lengths = coded([words(text) for text in texts])
+        codes, lengths = hash_words([words(text) for text in texts])
         owner = np.repeat(np.arange(len(texts)), lengths)
         order = np.lexsort((codes, owner))
         codes, owner = codes[order], owner[order]
@@ -37,7 +37,7 @@ class Terms:
         return cls(codes[starts], counts, bounds.astype(np.int64))
 
     @classmethod
-    def joined(cls, parts: Sequence[Terms]) -> Terms:
+    def joined(cls, parts: Sequence[StemCounts]) -> StemCounts:
         """Return several collections in a row."""
         ends = np.cumsum([0, *(part.bounds[-1] for part in parts)])
         bounds = [part.bounds[:-1] + ends[at] for at, part in enumerate(parts)]
@@ -48,7 +48,7 @@ class Terms:
         )
 
 
-def relevance(query: str, terms: Terms) -> NDArray[np.float64]:
+def bm25_scores(query: str, terms: StemCounts) -> NDArray[np.float64]:
     """Return how much each text has to do with a query: 0 where no stem is shared.
 
     Notes
@@ -57,7 +57,7 @@ def relevance(query: str, terms: Terms) -> NDArray[np.float64]:
     positive, `log(1 + (n - df + 0.5) / (df + 0.5))`. Each stem of the query counts once.
     """
     n = len(terms.bounds) - 1
-    asked = np.unique(coded([words(query)])[0])
+    asked = np.unique(hash_words([words(query)])[0])
     held = np.flatnonzero(np.isin(terms.codes, asked))
     if not len(held):
         return np.zeros(n)

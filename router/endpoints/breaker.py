@@ -18,10 +18,10 @@ from typing import Literal, TypeAlias
 
 from ..timing import Timing
 
-__all__ = ["LONGEST_REST_S", "Breaker", "Permit", "State"]
+__all__ = ["MAX_REST_S", "Breaker", "BreakerState", "Permit"]
 
-State: TypeAlias = Literal["closed", "open", "half-open"]
-LONGEST_REST_S = 300.0
+BreakerState: TypeAlias = Literal["closed", "open", "half-open"]
+MAX_REST_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Breaker:
         self._rest_s = rest_s
         self._timing = timing
         self._by_time = by_time
-        self._state: State = "closed"
+        self._state: BreakerState = "closed"
         self._failed = 0
         self._openings = 0
         self._until = 0.0
@@ -60,7 +60,7 @@ class Breaker:
         self._trying = False
 
     @property
-    def state(self) -> State:
+    def state(self) -> BreakerState:
         """The state, now."""
         if self._state == "open" and self._by_time and self.rested:
             self._state = "half-open"
@@ -97,7 +97,7 @@ class Breaker:
         self._failed += 1
         if at_once or self.state != "closed" or self._failed >= self._failures:
             self._openings += 1
-            self._open(max(rest_s, min(self._rest_s * 2.0 ** min(self._openings - 1, 30), LONGEST_REST_S)))
+            self._open(max(rest_s, min(self._rest_s * 2.0 ** min(self._openings - 1, 30), MAX_REST_S)))
 
     def leave(self, permit: Permit) -> None:
         """End a call that says nothing of the model."""
@@ -119,7 +119,7 @@ class Breaker:
         self._until = self._timing.clock() + self._timing.spread(seconds)
         self._change("open")
 
-    def _change(self, state: State) -> None:
+    def _change(self, state: BreakerState) -> None:
         """Enter a state; permits of before are stale."""
         self._state = state
         self._epoch += 1

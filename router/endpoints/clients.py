@@ -7,8 +7,8 @@ import importlib
 import ssl
 from typing import Any
 
-from ..calls.wire import reading
-from ..config import SPOKEN, ModelSettings
+from ..calls.wire import wrap_transport
+from ..config import SERVER_PROVIDERS, ModelSettings
 
 __all__ = ["Clients"]
 
@@ -36,7 +36,7 @@ class Clients:
         `pinned` is the file of the only certificate that the connection may show.
         """
         provider = settings.model.partition("/")[0]
-        if settings.api_base is None or provider not in SPOKEN:
+        if settings.api_base is None or provider not in SERVER_PROVIDERS:
             return None
         loop = asyncio.get_running_loop()
         if self._loop is not loop:  # what was connected in a loop that was closed ended with it
@@ -58,7 +58,7 @@ class Clients:
         verify: Any = False
         if address.startswith("https:"):
             verify = ssl.create_default_context(cafile=pinned) if pinned else ssl.create_default_context()
-        transport = reading(httpx.AsyncHTTPTransport(verify=verify, trust_env=False))
+        transport = wrap_transport(httpx.AsyncHTTPTransport(verify=verify, trust_env=False))
         if provider not in SDK:
             handlers: Any = importlib.import_module("litellm.llms.custom_httpx.http_handler")
             return handlers.AsyncHTTPHandler(timeout=self._seconds, transport=transport, follow_redirects=False)

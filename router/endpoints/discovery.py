@@ -8,53 +8,57 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
-from ..calls.prices import listed
+from ..calls.prices import find_listing
 from ..config import ModelSettings
 
-__all__ = ["found_models"]
+__all__ = ["find_models"]
 
-KEYS: Mapping[str, tuple[str, str]] = {
+PROVIDER_KEYS: Mapping[str, tuple[str, str]] = {
     "ANTHROPIC_API_KEY": ("anthropic/claude-opus-5-5", "anthropic/claude-haiku-5-5"),
     "OPENAI_API_KEY": ("openai/gpt-5.6", "openai/gpt-5.6-luna"),
     "GEMINI_API_KEY": ("gemini/gemini-3.1-pro-preview", "gemini/gemini-3.1-flash-lite"),
     "MISTRAL_API_KEY": ("mistral/mistral-large-latest", "mistral/mistral-small-latest"),
 }
 """Of each provider, its frontier model and a cheap one that does what a small model of one's own would do."""
-SERVERS: Mapping[str, str] = {
+LOCAL_SERVERS: Mapping[str, str] = {
     "vllm": "http://127.0.0.1:8000/v1",
     "ollama": "http://127.0.0.1:11434/v1",
     "lmstudio": "http://127.0.0.1:1234/v1",
 }
-LOOK_S = 0.3
+DISCOVERY_TIMEOUT_S = 0.3
 
 
-def found_models(environment: Mapping[str, str], servers: Mapping[str, str] = SERVERS) -> dict[str, ModelSettings]:
+def find_models(environment: Mapping[str, str], servers: Mapping[str, str] = LOCAL_SERVERS) -> dict[str, ModelSettings]:
     """Return the models, those on this machine first; a provider's cheap model stands in where no server is there.
 
     Nothing is asked but addresses of this machine, and nothing is paid for.
     """
-    found = {name: settings for name, address in servers.items() if (settings := _served(name, address)) is not None}
+    found = {
+        name: settings
+        for name, address in servers.items()
+        if (settings := _find_served_model(name, address)) is not None
+    }
     small = not found
-    for key, (large, cheap) in KEYS.items():
+    for key, (large, cheap) in PROVIDER_KEYS.items():
         if environment.get(key):
             provider = large.partition("/")[0]
-            found[provider] = _remote(large, "frontier", key)
+            found[provider] = _remote_model(large, "frontier", key)
             if small:
-                found[f"{provider}-small"] = _remote(cheap, "local", key)
+                found[f"{provider}-small"] = _remote_model(cheap, "local", key)
     return found
 
 
-def _remote(model: str, tier: str, key: str) -> ModelSettings:
-    context = listed(model).get("max_input_tokens")
+def _remote_model(model: str, tier: str, key: str) -> ModelSettings:
+    context = find_listing(model).get("max_input_tokens")
     told = {"model": model, "tier": tier, "place": "remote", "api_key_env": key, "context_tokens": context}
     return ModelSettings.model_validate(told)
 
 
-def _served(server: str, address: str) -> ModelSettings | None:
+def _find_served_model(server: str, address: str) -> ModelSettings | None:
     """Return the first model that a server on this machine names, None where none answers."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(f"{address}/models", timeout=LOOK_S) as answer:
+        with opener.open(f"{address}/models", timeout=DISCOVERY_TIMEOUT_S) as answer:
             body: Any = json.loads(answer.read(1 << 20))
         first = body["data"][0]
         provider = "hosted_vllm" if server == "vllm" else "openai"  # the others know nothing of vLLM's grammars

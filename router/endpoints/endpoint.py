@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from ..config import ModelSettings
 from ..timing import Timing
-from .breaker import LONGEST_REST_S, Breaker, Permit
+from .breaker import MAX_REST_S, Breaker, Permit
 from .failures import Failure
 from .latency import Latency
 from .load import Load
-from .probe import Look
+from .probe import ServerState
 
 __all__ = ["Endpoint", "address_of"]
 
@@ -86,7 +86,7 @@ class Endpoint:
         own = self.settings
         return own.model, own.tier, own.place, own.region, own.input_cost_per_mtok, own.output_cost_per_mtok
 
-    def looked(self, look: Look) -> None:
+    def looked(self, look: ServerState) -> None:
         """Take in a look; a single miss of a server that answers calls says that it is busy."""
         if look.up:
             self._here()
@@ -120,7 +120,7 @@ class Endpoint:
         """Take in a failure; who was silent rests as long as that took, who asks to be left alone, that long."""
         self.said = failure.said
         late = failure.kind == "late"
-        rest_s = failure.seconds if late else min(failure.wait_s, LONGEST_REST_S)
+        rest_s = failure.seconds if late else min(failure.wait_s, MAX_REST_S)
         self.breaker.fail(permit, at_once=late or rest_s > 0, rest_s=rest_s)
 
     def left(self, permit: Permit, seconds: float) -> None:

@@ -20,58 +20,58 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
-from ..calls.replies import Answer, Beside
+from ..calls.replies import HedgedAttempt, ModelAnswer
 from ..timing import Timing
 from .breaker import Permit
 from .endpoint import Endpoint
-from .failures import Failure, Missed, failed, failure
+from .failures import AttemptFailed, Failure, classify_failure, combine_failures
 from .pool import Endpoints
 
-__all__ = ["LONGEST_PAUSE_S", "Call", "Course", "Tab"]
+__all__ = ["MAX_RETRY_PAUSE_S", "CallCosts", "FailoverRun", "ModelRequest"]
 
 T = TypeVar("T")
-Outcome: TypeAlias = Answer | Failure
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
-UNANSWERED = 2
+AttemptOutcome: TypeAlias = ModelAnswer | Failure
+FIRST_RETRY_PAUSE_S, MAX_RETRY_PAUSE_S = 0.5, 60.0
+MAX_UNANSWERED_CHARGED = 2
 """Attempts at one model that may have been charged without an answer, after which it is given up."""
 NO_ROOM = "the budget has no room for what it may cost"
 
 
 @dataclass
-class Tab:
+class CallCosts:
     """What a call may cost.
 
     `covers` says whether attempts fit under the caps, each at what it may have cost, and holds that for the call; `beside`
     lists what is charged beside the answer: it is there for who pays also where the call is ended before it has an answer.
     """
 
-    covers: Callable[[Sequence[Beside]], bool]
-    beside: list[Beside] = field(default_factory=list)
+    covers: Callable[[Sequence[HedgedAttempt]], bool]
+    beside: list[HedgedAttempt] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Call:
+class ModelRequest:
     """What is asked.
 
-    `send` makes one attempt at a model and raises `Missed` where nothing comes of it; `fits` says whether an answer is of
+    `send` makes one attempt at a model and raises `AttemptFailed` where nothing comes of it; `fits` says whether an answer is of
     use; `worst` is what an attempt at a model can take, to be charged where its answer is never seen, `charge` what an
     answer took, and `tab` what it may cost in all; `hedged` lets a second model be asked beside the first.
     """
 
     names: tuple[str, ...]
-    send: Callable[[str], Awaitable[Answer]]
-    fits: Callable[[Answer], bool]
-    worst: Callable[[str], Beside]
-    charge: Callable[[Answer], Beside]
-    tab: Tab
+    send: Callable[[str], Awaitable[ModelAnswer]]
+    fits: Callable[[ModelAnswer], bool]
+    worst: Callable[[str], HedgedAttempt]
+    charge: Callable[[ModelAnswer], HedgedAttempt]
+    tab: CallCosts
     retries: int
     hedged: bool = False
 
 
-class Course:
+class FailoverRun:
     """The course of one call."""
 
-    def __init__(self, call: Call, endpoints: Endpoints, timing: Timing) -> None:
+    def __init__(self, call: ModelRequest, endpoints: Endpoints, timing: Timing) -> None:
         self._call = call
         self._endpoints = endpoints
         self._timing = timing
@@ -84,7 +84,7 @@ class Course:
         self._gone: set[str] = set()
         self._coming: Endpoint | None = None
 
-    async def run(self) -> Answer:
+    async def run(self) -> ModelAnswer:
         """Return the first answer.
 
         Raises
@@ -98,19 +98,19 @@ class Course:
             finally:
                 self._begun()
         if answer is None:
-            raise failed(self._failures, self._endpoints.resting(self._call.names) | self._unaffordable)
+            raise combine_failures(self._failures, self._endpoints.resting(self._call.names) | self._unaffordable)
         return replace(answer, attempts=self._sent, beside=tuple(self._beside))
 
-    async def _answer(self) -> Answer | None:
+    async def _answer(self) -> ModelAnswer | None:
         """Ask one after the other."""
-        async with contextlib.aclosing(self._turns()) as turns:
+        async with contextlib.aclosing(self._next_models()) as turns:
             async for name, force in turns:
                 answer = await self._try(name, force)
                 if answer is not None:
                     return answer
         return None
 
-    async def _turns(self) -> AsyncGenerator[tuple[str, bool], None]:
+    async def _next_models(self) -> AsyncGenerator[tuple[str, bool], None]:
         """Yield whom to ask next, and whether though it rests: all in order, those that rested, those that come back."""
         names = await self._endpoints.order(self._call.names)
         self._coming = self._endpoints[names[0]]
@@ -121,7 +121,9 @@ class Course:
             if name not in {each.model for each in self._failures} | self._unaffordable.keys():
                 yield name, True
         for _ in range(1 + self._call.retries):
-            back = await self._endpoints.back({name for name in self._gone if self._lost[name] < UNANSWERED})
+            back = await self._endpoints.back(
+                {name for name in self._gone if self._lost[name] < MAX_UNANSWERED_CHARGED}
+            )
             if back is None:
                 return
             yield back, True
@@ -132,30 +134,30 @@ class Course:
             self._coming.coming -= 1
             self._coming = None
 
-    async def _try(self, name: str, force: bool) -> Answer | None:
+    async def _try(self, name: str, force: bool) -> ModelAnswer | None:
         """Ask one model, and again where that may help."""
         for turn in range(1 + self._call.retries):
-            if self._lost[name] >= UNANSWERED:
+            if self._lost[name] >= MAX_UNANSWERED_CHARGED:
                 return None
             permit = await self._endpoints.admit(name, force=force)
             if permit is None:
                 self._note(name)
                 return None
-            if not self._affords(name):
+            if not self._fits_budget(name):
                 self._endpoints[name].breaker.leave(permit)
                 self._unaffordable[name] = NO_ROOM
                 return None
             outcome = await self._ask(name, permit)
-            if isinstance(outcome, Answer):
+            if isinstance(outcome, ModelAnswer):
                 return outcome
             self._note(name)
-            if turn == self._call.retries or not self._helps(outcome, name, force):
+            if turn == self._call.retries or not self._may_ask_again(outcome, name, force):
                 return None
-            pause = self._timing.spread(FIRST_PAUSE_S * 2.0**turn)
-            await self._timing.sleep(min(max(pause, outcome.wait_s), LONGEST_PAUSE_S))
+            pause = self._timing.spread(FIRST_RETRY_PAUSE_S * 2.0**turn)
+            await self._timing.sleep(min(max(pause, outcome.wait_s), MAX_RETRY_PAUSE_S))
         return None
 
-    def _affords(self, *names: str) -> bool:
+    def _fits_budget(self, *names: str) -> bool:
         """Return whether an attempt at each of some models fits under the caps, beside those that are charged already."""
         return self._call.tab.covers([*self._beside, *map(self._call.worst, names)])
 
@@ -164,34 +166,38 @@ class Course:
         if self._endpoints[name].away_since is not None:
             self._gone.add(name)
 
-    def _helps(self, last: Failure, name: str, force: bool) -> bool:
+    def _may_ask_again(self, last: Failure, name: str, force: bool) -> bool:
         """Return whether the same model may be asked again, as it stands now."""
-        if last.kind == "refused" or self._lost[name] >= UNANSWERED or self._endpoints[name].away_since is not None:
+        if (
+            last.kind == "refused"
+            or self._lost[name] >= MAX_UNANSWERED_CHARGED
+            or self._endpoints[name].away_since is not None
+        ):
             return False
         return force or (last.kind != "late" and self._endpoints[name].breaker.state != "open")
 
-    async def _ask(self, name: str, permit: Permit) -> Outcome:
+    async def _ask(self, name: str, permit: Permit) -> AttemptOutcome:
         """Ask one model, or two beside each other."""
         hedged = self._call.hedged and not self._sent and not permit.trial
         twin = self._endpoints.twin(name, self._call.names) if hedged else None
         usual = self._endpoints.usual(name)
         if twin is None or usual is None:
             return self._kept(await self._once(name, permit))
-        async with _ended(asyncio.ensure_future(self._once(name, permit))) as tasks:
+        async with _hold_tasks(asyncio.ensure_future(self._once(name, permit))) as tasks:
             await self._first(tasks[0], usual)
-            late = not tasks[0].done() and self._affords(name, twin)
+            late = not tasks[0].done() and self._fits_budget(name, twin)
             second = await self._endpoints.admit(twin) if late else None
             if second is not None:
                 tasks.append(asyncio.ensure_future(self._once(twin, second)))
             return await self._race(tasks, (name, twin))
 
-    async def _first(self, task: asyncio.Future[Outcome], seconds: float) -> None:
+    async def _first(self, task: asyncio.Future[AttemptOutcome], seconds: float) -> None:
         """Wait for an answer, for some seconds at most."""
-        async with _ended(asyncio.ensure_future(self._timing.sleep(seconds))) as (timer,):
+        async with _hold_tasks(asyncio.ensure_future(self._timing.sleep(seconds))) as (timer,):
             both: list[asyncio.Future[Any]] = [task, timer]
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _race(self, tasks: list[asyncio.Future[Outcome]], names: tuple[str, str]) -> Outcome:
+    async def _race(self, tasks: list[asyncio.Future[AttemptOutcome]], names: tuple[str, str]) -> AttemptOutcome:
         """Return the first answer that fits, else the first one, else the first failure; end and charge the other."""
         pending = set(tasks)
         winner = None
@@ -201,27 +207,27 @@ class Course:
         self._won = True
         await _end(pending)
         if winner is None:
-            winner = next((task for task in tasks if isinstance(task.result(), Answer)), tasks[0])
+            winner = next((task for task in tasks if isinstance(task.result(), ModelAnswer)), tasks[0])
         for task, name in zip(tasks, names, strict=False):
             if task is not winner:
                 self._charge(task, name)
         return self._kept(winner.result())
 
-    def _good(self, outcome: Outcome) -> bool:
-        return isinstance(outcome, Answer) and self._call.fits(outcome)
+    def _good(self, outcome: AttemptOutcome) -> bool:
+        return isinstance(outcome, ModelAnswer) and self._call.fits(outcome)
 
-    def _charge(self, task: asyncio.Future[Outcome], name: str) -> None:
+    def _charge(self, task: asyncio.Future[AttemptOutcome], name: str) -> None:
         """Charge the loser: what it took if it answered all the same, its worst if it was cut off."""
         if task.cancelled():
             self._beside.append(replace(self._call.worst(name), why="the other answered first; charged at its worst"))
             return
         outcome = task.result()
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, ModelAnswer):
             self._beside.append(replace(self._call.charge(outcome), why="it answered beside the other"))
         else:
             self._kept(outcome)
 
-    def _kept(self, outcome: Outcome) -> Outcome:
+    def _kept(self, outcome: AttemptOutcome) -> AttemptOutcome:
         """Note a failure, and charge it where it may have been charged."""
         if isinstance(outcome, Failure):
             self._failures.append(outcome)
@@ -231,7 +237,7 @@ class Course:
                 self._beside.append(replace(worst, why=f"no answer ({outcome.kind}); charged at its worst"))
         return outcome
 
-    async def _once(self, name: str, permit: Permit) -> Outcome:
+    async def _once(self, name: str, permit: Permit) -> AttemptOutcome:
         """Make one attempt at one model, and let what is known of it learn from it."""
         endpoint, clock = self._endpoints[name], self._timing.clock
         began = clock()
@@ -246,8 +252,8 @@ class Course:
             if not self._won and worst.cost_usd > 0:
                 self._beside.append(replace(worst, why="given up while it was under way; charged at its worst"))
             raise
-        except Missed as missed:
-            lost = failure(name, missed, clock() - began)
+        except AttemptFailed as missed:
+            lost = classify_failure(name, missed, clock() - began)
             await self._endpoints.failed(name, permit, lost)
             return lost
         finally:
@@ -258,7 +264,7 @@ class Course:
 
 
 @contextlib.asynccontextmanager
-async def _ended(first: asyncio.Future[T]) -> AsyncIterator[list[asyncio.Future[T]]]:
+async def _hold_tasks(first: asyncio.Future[T]) -> AsyncIterator[list[asyncio.Future[T]]]:
     """Give a list of tasks, and leave none of them running."""
     tasks = [first]
     try:

@@ -8,16 +8,16 @@ from typing import Literal, TypeAlias
 
 from ..errors import AccessRefused, ModelFailed, RequestRefused
 
-__all__ = ["Failure", "Missed", "causes", "failed", "failure", "is_silence"]
+__all__ = ["AttemptFailed", "Failure", "causes", "classify_failure", "combine_failures", "is_silence"]
 
-Kind: TypeAlias = Literal["late", "lost", "broken", "refused"]
+FailureKind: TypeAlias = Literal["late", "lost", "broken", "refused"]
 """No answer in time; no connection, or it broke; the server's own failure, or it has too much to do; it will not take this."""
 
-_LATE = {"TimeoutError", "TimeoutException", "Timeout"}
-_UNCONNECTED = {"ConnectTimeout", "PoolTimeout"}
+_LATE_ERRORS = {"TimeoutError", "TimeoutException", "Timeout"}
+_UNCONNECTED_ERRORS = {"ConnectTimeout", "PoolTimeout"}
 """Too late before anything was sent."""
-_UNSENT = {"ConnectionRefusedError", "ClientConnectorError", "gaierror"}
-_LOST = {"ConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError"}
+_UNSENT_ERRORS = {"ConnectionRefusedError", "ClientConnectorError", "gaierror"}
+_LOST_ERRORS = {"ConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Failure:
     """
 
     model: str
-    kind: Kind
+    kind: FailureKind
     said: str
     error: type[ModelFailed] = ModelFailed
     charged: bool = False
@@ -37,7 +37,7 @@ class Failure:
     seconds: float = 0.0
 
 
-class Missed(Exception):
+class AttemptFailed(Exception):
     """An attempt ended without an answer; the message says why, without any key, and the cause is the library's error.
 
     `charged` says that an answer came which is of no use, and is on the bill; `asked` that it was sent at all.
@@ -48,19 +48,21 @@ class Missed(Exception):
         self.charged, self.asked = charged, asked
 
 
-def failure(model: str, missed: Missed, seconds: float) -> Failure:
+def classify_failure(model: str, missed: AttemptFailed, seconds: float) -> Failure:
     """Return what an error means; LiteLLM gives a lost connection the status 500, so its causes are looked at first."""
     error, said = missed.__cause__, str(missed)
     names = {kind.__name__ for each in causes(error) for kind in type(each).__mro__}
     status = getattr(error, "status_code", None)
     if missed.charged:
         return Failure(model, "broken", said, charged=True, seconds=seconds)
-    if names & _UNSENT:
+    if names & _UNSENT_ERRORS:
         return Failure(model, "lost", said, seconds=seconds)
-    if names & _LATE and not (status == 408 and _said_no(error)):  # LiteLLM gives its own time-outs that status, too
-        charged = not names & _UNCONNECTED
+    if names & _LATE_ERRORS and not (
+        status == 408 and _has_server_answer(error)
+    ):  # LiteLLM gives its own time-outs that status, too
+        charged = not names & _UNCONNECTED_ERRORS
         return Failure(model, "late", said or f"no answer within {seconds:.3g} s", charged=charged, seconds=seconds)
-    if names & _LOST:
+    if names & _LOST_ERRORS:
         return Failure(model, "lost", said, charged=True, seconds=seconds)
     if isinstance(status, int) and 300 <= status < 400:
         said = f"it points to another address (status {status}), and no text goes where the configuration does not say"
@@ -68,11 +70,11 @@ def failure(model: str, missed: Missed, seconds: float) -> Failure:
     kind = _refusal(status)
     if kind is not ModelFailed:
         return Failure(model, "refused", said, error=kind, seconds=seconds)
-    charged = missed.asked and not _said_no(error)
-    return Failure(model, "broken", said, charged=charged, wait_s=_wait(error), seconds=seconds)
+    charged = missed.asked and not _has_server_answer(error)
+    return Failure(model, "broken", said, charged=charged, wait_s=_retry_after(error), seconds=seconds)
 
 
-def failed(failures: Sequence[Failure], resting: Mapping[str, str]) -> ModelFailed:
+def combine_failures(failures: Sequence[Failure], resting: Mapping[str, str]) -> ModelFailed:
     """Return the error of a call that nobody answered: who was asked and what each said last, and who was not asked."""
     last = {each.model: each for each in failures}
     told = [f"{name}: {each.said}" for name, each in last.items()]
@@ -100,10 +102,10 @@ def _refusal(status: object) -> type[ModelFailed]:
 def is_silence(error: BaseException) -> bool:
     """Return whether nobody said anything: then the words of an error are the library's own."""
     names = {kind.__name__ for each in causes(error) for kind in type(each).__mro__}
-    return bool(names & (_UNSENT | _LATE | _LOST))
+    return bool(names & (_UNSENT_ERRORS | _LATE_ERRORS | _LOST_ERRORS))
 
 
-def _said_no(error: BaseException | None) -> bool:
+def _has_server_answer(error: BaseException | None) -> bool:
     """Return whether the server answered with an error of its own: LiteLLM gives what it cannot read the status 500, too."""
     for each in causes(error):
         status = getattr(getattr(each, "response", None), "status_code", 0)
@@ -124,7 +126,7 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _wait(error: BaseException | None) -> float:
+def _retry_after(error: BaseException | None) -> float:
     """Return the seconds of a Retry-After, 0 where there is none."""
     headers = getattr(error, "litellm_response_headers", None) or getattr(
         getattr(error, "response", None), "headers", {}

@@ -10,7 +10,7 @@ from ..config import ModelSettings
 from ..errors import NoModel
 from ..policy.eligibility import secret
 from .load import prefix_hits
-from .probe import get, look_at, root
+from .probe import fetch_text, look_at, server_root
 
 TIMEOUT_SECONDS = 2.0
 
@@ -26,7 +26,7 @@ class Health:
     detail: str
 
 
-async def probe(
+async def probe_model(
     name: str, settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]
 ) -> Health:
     """Look whether a model can be asked: a provider of this process, a key, an address that answers."""
@@ -46,7 +46,7 @@ def refuse_keyless(models: Mapping[str, ModelSettings], environment: Mapping[str
         raise missing[0]
 
 
-async def silent(
+async def find_silent_models(
     models: Mapping[str, ModelSettings], providers: Collection[str], environment: Mapping[str, str]
 ) -> list[str]:
     """Return what keeps models from being asked, found without a paid call: a key that is missing, a server that is not there.
@@ -86,21 +86,21 @@ async def _look(
         return None, f"not asked: that would be a paid call; {held}"
     if settings.attestation is not None and settings.api_base.startswith("https:"):
         return None, "not asked: its certificate is believed only with its proof, which a run asks for"
-    return await _models(settings.api_base.rstrip("/") + "/models", key, own=settings.place == "local")
+    return await _ask_for_models(settings.api_base.rstrip("/") + "/models", key, own=settings.place == "local")
 
 
-async def _models(address: str, key: str | None, *, own: bool) -> tuple[bool, str]:
+async def _ask_for_models(address: str, key: str | None, *, own: bool) -> tuple[bool, str]:
     """Ask one address for its list of models, and a server of one's own for what its cache spared."""
-    seen = await get(address, key, TIMEOUT_SECONDS)
+    seen = await fetch_text(address, key, TIMEOUT_SECONDS)
     if seen.status is None:
         return False, f"{address} does not answer: {seen.text}"
     if seen.status < 300:
-        return True, f"{address} answers ({seen.status}){await _cached(address) if own else ''}"
+        return True, f"{address} answers ({seen.status}){await _describe_cache_hits(address) if own else ''}"
     return False, f"{address} {'refuses the key' if seen.status in (401, 403) else 'fails'} ({seen.status})"
 
 
-async def _cached(models: str) -> str:
+async def _describe_cache_hits(models: str) -> str:
     """Say how much of what it was sent a vLLM server had in its prefix cache; nothing where it does not tell."""
-    seen = await get(f"{root(models.removesuffix('/models'))}/metrics", None, TIMEOUT_SECONDS)
+    seen = await fetch_text(f"{server_root(models.removesuffix('/models'))}/metrics", None, TIMEOUT_SECONDS)
     share = prefix_hits(seen.text) if seen.status == 200 else None
     return "" if share is None else f"; {share:.0%} of its prompt tokens came from its prefix cache"

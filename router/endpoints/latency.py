@@ -9,12 +9,12 @@ from statistics import median
 
 __all__ = ["Latency", "is_slow"]
 
-KEPT = 100
-ENOUGH = 8
+LATENCIES_KEPT = 100
+MIN_LATENCIES = 8
 """Answers before a model is compared with anything."""
-NOW = 0.3
+MOVING_MEAN_WEIGHT = 0.3
 """Weight of the newest answer in the mean of now."""
-LEAST_S = 0.25
+MIN_SLOWNESS_S = 0.25
 """Differences below this are nobody's slowness."""
 
 
@@ -22,18 +22,18 @@ class Latency:
     """The seconds that one model's answers took."""
 
     def __init__(self) -> None:
-        self._kept: deque[float] = deque(maxlen=KEPT)
+        self._kept: deque[float] = deque(maxlen=LATENCIES_KEPT)
         self._fresh = 0
         self.now = math.nan
 
     @property
     def known(self) -> bool:
         """Whether there are enough answers, and enough since it was last excused, to say anything."""
-        return len(self._kept) >= ENOUGH and self._fresh >= ENOUGH // 2
+        return len(self._kept) >= MIN_LATENCIES and self._fresh >= MIN_LATENCIES // 2
 
     def add(self, seconds: float) -> None:
         """Take in an answer; that of a call cut off is taken as if it had come then."""
-        self.now = seconds if not self._fresh else self.now + NOW * (seconds - self.now)
+        self.now = seconds if not self._fresh else self.now + MOVING_MEAN_WEIGHT * (seconds - self.now)
         self._kept.append(seconds)
         self._fresh += 1
 
@@ -48,7 +48,7 @@ class Latency:
 
     def percentile(self, share: float = 0.95) -> float | None:
         """Return the seconds within which that share of its answers came; None before there are enough."""
-        if len(self._kept) < ENOUGH:
+        if len(self._kept) < MIN_LATENCIES:
             return None
         return sorted(self._kept)[math.ceil(share * len(self._kept)) - 1]
 
@@ -60,4 +60,4 @@ def is_slow(own: Latency, peers: Iterable[Latency], factor: float) -> bool:
     usual = [own.ever]
     if others := [peer.now for peer in peers if peer.known]:
         usual.append(median(others))
-    return any(own.now > factor * seconds and own.now - seconds > LEAST_S for seconds in usual)
+    return any(own.now > factor * seconds and own.now - seconds > MIN_SLOWNESS_S for seconds in usual)

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 __all__ = ["Load", "prefix_hits", "read_load", "samples"]
 
-WAITING = "vllm:num_requests_waiting"
-RUNNING = "vllm:num_requests_running"
-CACHE = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
+WAITING_METRIC = "vllm:num_requests_waiting"
+RUNNING_METRIC = "vllm:num_requests_running"
+CACHE_METRICS = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
 """The share of the KV cache in use, 0 to 1, by its name of now and that of before."""
-FULLEST = 0.99
+MAX_CACHE_SHARE = 0.99
 
-_LABEL = r'\s*[a-zA-Z_]\w*\s*=\s*"(?:[^"\\\n]|\\.)*"\s*'
+_LABEL_PATTERN = r'\s*[a-zA-Z_]\w*\s*=\s*"(?:[^"\\\n]|\\.)*"\s*'
 _SAMPLE = re.compile(
-    rf"(?P<name>[a-zA-Z_:][\w:]*)\s*(?:\{{(?P<labels>(?:{_LABEL}(?:,{_LABEL})*,?)?\s*)\}})?\s+(?P<value>\S+)(?:\s+-?\d+)?"
+    rf"(?P<name>[a-zA-Z_:][\w:]*)\s*(?:\{{(?P<labels>(?:{_LABEL_PATTERN}(?:,{_LABEL_PATTERN})*,?)?\s*)\}})?\s+(?P<value>\S+)(?:\s+-?\d+)?"
 )
 _PAIR = re.compile(r'([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\\n]|\\.)*)"')
 _ESCAPED = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
@@ -34,7 +34,7 @@ class Load:
     @property
     def cost(self) -> float:
         """The waiting calls, and the cache as if it were some: half full counts one, nine tenths nine."""
-        used = min(max(self.cache, 0.0), FULLEST)
+        used = min(max(self.cache, 0.0), MAX_CACHE_SHARE)
         return self.waiting + used / (1.0 - used)
 
 
@@ -47,10 +47,10 @@ def read_load(text: str) -> Load | None:
     for name, _, value in samples(text):
         if math.isfinite(value):
             found.setdefault(name, []).append(value)
-    cache = next((found[name] for name in CACHE if name in found), [0.0])
-    if WAITING not in found:
+    cache = next((found[name] for name in CACHE_METRICS if name in found), [0.0])
+    if WAITING_METRIC not in found:
         return None
-    return Load(sum(found[WAITING]), sum(found.get(RUNNING, [])), max(cache))
+    return Load(sum(found[WAITING_METRIC]), sum(found.get(RUNNING_METRIC, [])), max(cache))
 
 
 def prefix_hits(text: str) -> float | None:
@@ -70,9 +70,9 @@ def samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
             value = float(match["value"])
         except ValueError:
             continue
-        labels = {key: re.sub(r"\\.", _plain, told) for key, told in _PAIR.findall(match["labels"] or "")}
+        labels = {key: re.sub(r"\\.", _unescape, told) for key, told in _PAIR.findall(match["labels"] or "")}
         yield match["name"], labels, value
 
 
-def _plain(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     return _ESCAPED.get(match[0], match[0])

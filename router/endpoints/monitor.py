@@ -12,17 +12,17 @@ from ..config import HealthSettings
 from ..timing import Timing
 from .endpoint import Endpoint
 from .load import read_load
-from .probe import get, look_at, root
+from .probe import fetch_text, look_at, server_root
 
-__all__ = ["Watch"]
+__all__ = ["ServerMonitor"]
 
-LOAD_S = 0.3
+LOAD_TIMEOUT_S = 0.3
 LOADS_EVERY_S = 1.0
 NO_LOADS_S = 30.0
 """Until a server that told no load is asked for it again."""
 
 
-class Watch:
+class ServerMonitor:
     """Looks at the servers of some models; what runs in the background ends with the last call.
 
     Equal looks at once are one look. Used from one event loop at a time.
@@ -105,7 +105,7 @@ class Watch:
     async def _weigh(self, endpoint: Endpoint) -> None:
         """Read the load of a server."""
         began = endpoint.under_way
-        seen = await get(f"{root(endpoint.address)}/metrics", None, LOAD_S)
+        seen = await fetch_text(f"{server_root(endpoint.address)}/metrics", None, LOAD_TIMEOUT_S)
         load = read_load(seen.text) if seen.status == 200 else None
         rest = NO_LOADS_S if load is None else LOADS_EVERY_S
         for each in self._endpoints.values():

@@ -12,7 +12,7 @@ from .breaker import Breaker, Permit
 from .endpoint import Endpoint, address_of
 from .failures import Failure
 from .latency import is_slow
-from .monitor import Watch
+from .monitor import ServerMonitor
 
 __all__ = ["Endpoints"]
 
@@ -45,7 +45,7 @@ class Endpoints:
             by_time = name in inside or not address_of(each)
             breaker = Breaker(config.health.failures, config.cooldown_seconds, timing, by_time=by_time)
             self._of[name] = Endpoint(name, each, keys[name], name in inside, breaker, timing)
-        self._watch = Watch(self._of, config.health, timing)
+        self._watch = ServerMonitor(self._of, config.health, timing)
 
     def __getitem__(self, name: str) -> Endpoint:
         """Return what is known of a model."""
@@ -76,7 +76,7 @@ class Endpoints:
         turns = {kind: iter(group) for kind, group in equal.items()}
         listed = [next(turns[self._of[name].kind]) for name in names]
         tiers = list(dict.fromkeys(self._of[name].settings.tier for name in names))
-        return sorted(listed, key=lambda name: (tiers.index(self._of[name].settings.tier), self._slow(name)))
+        return sorted(listed, key=lambda name: (tiers.index(self._of[name].settings.tier), self._is_slow(name)))
 
     async def admit(self, name: str, *, force: bool = False) -> Permit | None:
         """Return leave to ask a model; None while it rests.
@@ -133,7 +133,7 @@ class Endpoints:
     async def back(self, names: Collection[str]) -> str | None:
         """Wait for servers that went away, and return the model of the first that is back; None when patience ends."""
         known = [self._of[name] for name in names if self._of[name].alive]
-        while hoped := [each for each in known if self._waited_for(each)]:
+        while hoped := [each for each in known if self._is_waited_for(each)]:
             for endpoint in hoped:
                 if endpoint.away_since is None or await self._watch.look(endpoint):
                     return endpoint.name
@@ -158,12 +158,12 @@ class Endpoints:
         if endpoint.address and endpoint.breaker.state == "open" and endpoint.breaker.rested:
             self._watch.glance(endpoint)
 
-    def _waited_for(self, endpoint: Endpoint) -> bool:
+    def _is_waited_for(self, endpoint: Endpoint) -> bool:
         """Return whether a server has not been away for too long."""
         gone = endpoint.away_since
         return gone is None or self._timing.clock() - gone < self._settings.patience_seconds
 
-    def _slow(self, name: str) -> bool:
+    def _is_slow(self, name: str) -> bool:
         return self._timing.clock() < self._of[name].slow_until
 
     def _alike(self, one: Endpoint, other: Endpoint) -> bool:

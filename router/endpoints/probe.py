@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["Look", "Seen", "get", "look_at", "root"]
+__all__ = ["ProbeResponse", "ServerState", "fetch_text", "look_at", "server_root"]
 
-MOST_BYTES = 1 << 22
+MAX_PROBE_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
-class Seen:
+class ProbeResponse:
     """The status and the text that came back; status None: nothing did, and `text` says why. `refused`: nobody listens."""
 
     status: int | None
@@ -23,7 +23,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Look:
+class ServerState:
     """Whether a server is there, in words, and whether that is certain: one that is slow to say so may only be busy."""
 
     up: bool
@@ -31,7 +31,7 @@ class Look:
     said: str
 
 
-async def get(address: str, key: str | None, seconds: float) -> Seen:
+async def fetch_text(address: str, key: str | None, seconds: float) -> ProbeResponse:
     """Ask an address; no redirection is followed, no proxy is asked, and the seconds are for all of it."""
     import anyio.lowlevel
     import httpx2
@@ -45,41 +45,43 @@ async def get(address: str, key: str | None, seconds: float) -> Seen:
             httpx2.AsyncClient(verify=verify, trust_env=False, timeout=seconds) as client,
             client.stream("GET", address, headers=headers) as response,
         ):
-            return Seen(response.status_code, await _text(response.aiter_raw()))
+            return ProbeResponse(response.status_code, await _text(response.aiter_raw()))
     except (TimeoutError, httpx2.TimeoutException):
-        return Seen(None, f"nothing came within {seconds:g} s")
+        return ProbeResponse(None, f"nothing came within {seconds:g} s")
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
         said = str(error) or type(error).__name__
-        return Seen(None, said.replace(key.strip(), "***") if key else said, isinstance(error, httpx2.ConnectError))
+        return ProbeResponse(
+            None, said.replace(key.strip(), "***") if key else said, isinstance(error, httpx2.ConnectError)
+        )
 
 
-async def look_at(api_base: str, key: str | None, seconds: float, *, own: bool) -> Look:
+async def look_at(api_base: str, key: str | None, seconds: float, *, own: bool) -> ServerState:
     """Look whether a server is there, without a paid call: /health of one's own, then the list of models.
 
     vLLM lists its models while its engine is dead, hence /health first; a stranger's server is asked for its models only.
     """
     if own:
-        address = f"{root(api_base)}/health"
-        seen = await get(address, None, seconds)
-        if seen.status is None or seen.status < 300 or _fails(seen.status):
-            return _look(address, seen)
+        address = f"{server_root(api_base)}/health"
+        seen = await fetch_text(address, None, seconds)
+        if seen.status is None or seen.status < 300 or _is_failure(seen.status):
+            return _judge_answer(address, seen)
     address = f"{api_base.rstrip('/')}/models"
-    return _look(address, await get(address, key, seconds))
+    return _judge_answer(address, await fetch_text(address, key, seconds))
 
 
-def root(api_base: str) -> str:
+def server_root(api_base: str) -> str:
     """Return the address of the server itself, before the version of its protocol."""
     return api_base.rstrip("/").removesuffix("/v1")
 
 
-def _look(address: str, seen: Seen) -> Look:
+def _judge_answer(address: str, seen: ProbeResponse) -> ServerState:
     """Say what an answer means: whoever refuses a key, or knows no such page, is there."""
     if seen.status is None:
-        return Look(False, seen.refused, f"{address} does not answer: {seen.text}")
-    return Look(not _fails(seen.status), True, f"{address} answers ({seen.status})")
+        return ServerState(False, seen.refused, f"{address} does not answer: {seen.text}")
+    return ServerState(not _is_failure(seen.status), True, f"{address} answers ({seen.status})")
 
 
-def _fails(status: int) -> bool:
+def _is_failure(status: int) -> bool:
     return status >= 500 and status != 501
 
 
@@ -88,9 +90,9 @@ async def _text(parts: AsyncIterator[bytes]) -> str:
     body = b""
     async for part in parts:
         body += part
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_PROBE_BYTES:
             break
-    return body[:MOST_BYTES].decode(errors="replace")
+    return body[:MAX_PROBE_BYTES].decode(errors="replace")
 
 
 @cache

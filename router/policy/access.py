@@ -8,9 +8,9 @@ from ..attestation.attestation import Attestations, Attested
 from ..calls.task import Task
 from ..config import ModelSettings
 from ..errors import ConfidentialWaits
-from ..redaction import redacted
-from .eligibility import barred
-from .errors_text import is_bound, waiting
+from ..redaction import redact_text
+from .eligibility import bar_reason
+from .errors_text import explain_waiting, is_bound
 
 __all__ = ["Access"]
 
@@ -38,7 +38,7 @@ class Access:
         environment: Mapping[str, str],
     ) -> None:
         self._models, self._attestations = models, attestations
-        self._seen = (providers, environment, redacted)
+        self._seen = (providers, environment, redact_text)
 
     async def attested(self, task: Task) -> frozenset[str]:
         """Return the models that prove what they run, where that makes a difference."""
@@ -55,7 +55,9 @@ class Access:
         proving = is_bound(task) or any(self._models[name].attestation for name in names)
         held = await self._attestations.hold() if proving else frozenset()
         still = [
-            name for name in names if not barred(self._models[name], task.sensitivity, task.jurisdiction, name in held)
+            name
+            for name in names
+            if not bar_reason(self._models[name], task.sensitivity, task.jurisdiction, name in held)
         ]
         if still[:1] != list(names[:1]):
             raise await self.waits(task)
@@ -64,8 +66,8 @@ class Access:
     def still(self, task: Task, name: str) -> bool:
         """Return whether a model may see a task at this moment, without asking anybody."""
         proved = self._attestations.proof(name) is not None
-        return not barred(self._models[name], task.sensitivity, task.jurisdiction, proved)
+        return not bar_reason(self._models[name], task.sensitivity, task.jurisdiction, proved)
 
     async def waits(self, task: Task, said: str = "") -> ConfidentialWaits:
         """Return the error that names each model and why it is not available; `said` is why a call failed."""
-        return await waiting(task, self._models, self._attestations, self._seen, said)
+        return await explain_waiting(task, self._models, self._attestations, self._seen, said)

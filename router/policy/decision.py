@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..config import Tier
 
-__all__ = ["Alternative", "Decision", "Difficulty"]
+__all__ = ["Alternative", "Difficulty", "RoutingDecision"]
 
 Difficulty = Literal["low", "high"]
 
@@ -24,7 +24,7 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Decision:
+class RoutingDecision:
     """Which model answers a prompt.
 
     Attributes

@@ -13,25 +13,25 @@ from ..calls.task import Sensitivity, Task
 from ..classifier import INTENTS
 from ..config import ModelSettings, RouterConfig, Tier
 from ..errors import NoModel
-from .decision import Alternative, Decision, Difficulty
-from .eligibility import Route, barred, permitted
+from .decision import Alternative, Difficulty, RoutingDecision
+from .eligibility import Route, bar_reason, permitted_models
 from .intents import intent_of
 from .own_intents import examples_of
 
 if TYPE_CHECKING:
     from ..classifier.model import Classifier
 
-__all__ = ["Asked", "Decider"]
+__all__ = ["Decider", "RoutingQuestion"]
 
-BYTES_OF_A_TOKEN = 4.0
+PROMPT_BYTES_PER_TOKEN = 4.0
 """Of English prose; only for prices told beforehand, never for what is charged."""
-TOLD_INTENTS = 3
-BELOW = "of a lower tier: what is hard never goes down"
-NEXT = "asked if the one before it fails"
+MAX_INTENTS_SHOWN = 3
+LOWER_TIER_REASON = "of a lower tier: what is hard never goes down"
+NEXT_MODEL_REASON = "asked if the one before it fails"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RoutingQuestion:
     """What is known of a call before it is made.
 
     Attributes
@@ -70,7 +70,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class _Sized:
+class _CallSize:
     """How much a call takes, in tokens, as far as it can be said beforehand."""
 
     sent: int
@@ -109,12 +109,12 @@ class Decider:
         folder = self.config.routing.embedding
         if folder is None:
             return Classifier.shipped()
-        from ..classifier.embedding import Embedded
+        from ..classifier.embedding import EmbeddingVectors
 
-        own = Embedded(folder)
+        own = EmbeddingVectors(folder)
         return Classifier(own, own.name)
 
-    def decide(self, asked: Asked) -> Decision:
+    def decide(self, asked: RoutingQuestion) -> RoutingDecision:
         """Return the decision; the same signals give the same one.
 
         A text that may not leave is told with no model: whoever would send it refuses (`eligibility.permitted`).
@@ -122,13 +122,13 @@ class Decider:
         reading = self.classifier.read(asked.prompt)
         intent, shares = intent_of(asked.role, asked.intent, reading, self.config.routing.roles)
         hard = round(reading.hard, 4)  # what the record says is what decided
-        sized = self._sized(asked)
+        sized = self._call_size(asked)
         tier, reason = self._tier(asked, intent, hard, sized)
         order, closed = self._order(asked, tier, sized)
         model = order[0] if order else None
         if model is not None and self.config.models[model].tier != tier:
             reason = f"{reason}; no {tier} model may be asked, and {model} answers"
-        told = sorted(shares.items(), key=lambda each: (-each[1], each[0]))[:TOLD_INTENTS]
+        told = sorted(shares.items(), key=lambda each: (-each[1], each[0]))[:MAX_INTENTS_SHOWN]
         signals: dict[str, Any] = {
             "role": asked.role, "declared_intent": asked.intent, "intents": {name: round(share, 4) for name, share in told},
             "hard": hard, "tokens": sized.sent, "reply_tokens": sized.reply,
@@ -137,15 +137,15 @@ class Decider:
         }  # fmt: skip
         if own := {name: round(share, 4) for name, share in reading.intents.items() if name not in INTENTS}:
             signals["own_intents"] = own
-        others = [self._alternative(name, sized, NEXT) for name in order[1:]]
+        others = [self._alternative(name, sized, NEXT_MODEL_REASON) for name in order[1:]]
         others += [self._alternative(name, sized, why) for name, why in closed.items()]
         difficulty: Difficulty = "high" if hard > 0.5 else "low"
         cost = None if model is None else self._cost(model, sized)
-        return Decision(intent, difficulty, tier, model, signals, cost, tuple(others), reason)
+        return RoutingDecision(intent, difficulty, tier, model, signals, cost, tuple(others), reason)
 
     def route(
         self, task: Task, failures: Mapping[str, float] | None = None, attested: frozenset[str] = frozenset()
-    ) -> tuple[Decision, Route]:
+    ) -> tuple[RoutingDecision, Route]:
         """Return the decision on a task, and the models in the order in which they are asked.
 
         First the models of its tier, then those above, never one below, unless there is no other: a house with one model
@@ -158,12 +158,12 @@ class Decider:
         NoModel
             If no configured model can hold it.
         """
-        permitted(task, self.config.models, attested)
+        permitted_models(task, self.config.models, attested)
         sent = sum(len(message.content.encode(errors="replace")) for message in task.messages)
         decision = self.decide(
-            Asked(
+            RoutingQuestion(
                 prompt=task.messages[-1].content, role=task.role, intent=task.intent,
-                context_tokens=int(sent / BYTES_OF_A_TOKEN) + 1, reply_tokens=task.max_tokens,
+                context_tokens=int(sent / PROMPT_BYTES_PER_TOKEN) + 1, reply_tokens=task.max_tokens,
                 schema_depth=depth(task.schema.model_json_schema()), sensitivity=task.sensitivity,
                 jurisdiction=task.jurisdiction, latency_s=task.latency_s, failures=failures or {}, attested=attested,
             )
@@ -175,17 +175,19 @@ class Decider:
                 allowed={name: each.context_tokens for name, each in self.config.models.items()},
                 hint="Name a model with a larger context, or mend its context_tokens.",
             )  # fmt: skip
-        after = tuple(each.model for each in decision.alternatives if each.reason == NEXT)
+        after = tuple(each.model for each in decision.alternatives if each.reason == NEXT_MODEL_REASON)
         return decision, Route(decision.model, after)
 
-    def above(self, decision: Decision, route: Route, why: str) -> tuple[Decision, Route] | None:
+    def above(self, decision: RoutingDecision, route: Route, why: str) -> tuple[RoutingDecision, Route] | None:
         """Return the decision and the route of the tier above with the reason; None where there is no such model."""
         up = [name for name in (route.name, *route.fallbacks) if self.config.models[name].tier == "frontier"]
         if not up or decision.tier == "frontier":
             return None
         return self._moved(decision, up, why)
 
-    def after(self, decision: Decision, route: Route, asked: Collection[str]) -> tuple[Decision, Route] | None:
+    def after(
+        self, decision: RoutingDecision, route: Route, asked: Collection[str]
+    ) -> tuple[RoutingDecision, Route] | None:
         """Return the decision and the route once the replies of some models did not fit; None where no other may be asked."""
         stays = self.config.routing.policy == "direct"
         names = [
@@ -195,7 +197,7 @@ class Decider:
         ]
         return self._moved(decision, names, f"the replies of {', '.join(asked)} did not fit") if names else None
 
-    def _moved(self, decision: Decision, names: Sequence[str], why: str) -> tuple[Decision, Route]:
+    def _moved(self, decision: RoutingDecision, names: Sequence[str], why: str) -> tuple[RoutingDecision, Route]:
         """Return the decision and the route that begin with another model."""
         costs: dict[str | None, float | None] = {each.model: each.cost_usd for each in decision.alternatives}
         costs[decision.model] = decision.cost_usd
@@ -205,26 +207,30 @@ class Decider:
         moved = replace(decision, tier=tier, model=first, cost_usd=costs.get(first), alternatives=others, reason=why)
         return moved, Route(first, tuple(names[1:]))
 
-    def below(self, decision: Decision, route: Route, way: str) -> tuple[Decision, Route] | None:
+    def below(self, decision: RoutingDecision, route: Route, way: str) -> tuple[RoutingDecision, Route] | None:
         """Return the decision and the route of a task that goes to the small tier first, as was learned; None where it has none."""
         if decision.tier == "local":
             return decision, route
         closed = decision.alternatives
-        small = [each for each in closed if self.config.models[each.model].tier == "local" and each.reason == BELOW]
+        small = [
+            each
+            for each in closed
+            if self.config.models[each.model].tier == "local" and each.reason == LOWER_TIER_REASON
+        ]
         if not small or decision.model is None:
             return None
         others = (
-            *(replace(each, reason=NEXT) for each in small[1:]),
-            Alternative(decision.model, decision.tier, decision.cost_usd, NEXT),
+            *(replace(each, reason=NEXT_MODEL_REASON) for each in small[1:]),
+            Alternative(decision.model, decision.tier, decision.cost_usd, NEXT_MODEL_REASON),
             *(each for each in closed if each not in small),
         )
         why = f"by what became of earlier calls the way {way} gives the cheapest valid reply"
         told = replace(
             decision, tier="local", model=small[0].model, cost_usd=small[0].cost_usd, alternatives=others, reason=why
         )
-        return told, Route(told.model or "", tuple(each.model for each in others if each.reason == NEXT))
+        return told, Route(told.model or "", tuple(each.model for each in others if each.reason == NEXT_MODEL_REASON))
 
-    def _tier(self, asked: Asked, intent: str, hard: float, sized: _Sized) -> tuple[Tier, str]:
+    def _tier(self, asked: RoutingQuestion, intent: str, hard: float, sized: _CallSize) -> tuple[Tier, str]:
         """Return the tier and the first rule that names it: what the house has fixed, then what makes a prompt hard."""
         routing, roles = self.config.routing, self.config.roles
         fixed: tuple[tuple[str, str], ...] = (
@@ -248,12 +254,12 @@ class Decider:
                 return "frontier", reason
         return "local", f"a small model will do: {hard:.0%} hard by its text, below {routing.most_hard:.0%}"
 
-    def _order(self, asked: Asked, tier: Tier, sized: _Sized) -> tuple[list[str], dict[str, str]]:
+    def _order(self, asked: RoutingQuestion, tier: Tier, sized: _CallSize) -> tuple[list[str], dict[str, str]]:
         """Return the models that may be asked, in order, and why the others may not."""
         closed = {}
         for name, settings in self.config.models.items():
-            shut = barred(settings, asked.sensitivity, asked.jurisdiction, name in asked.attested)
-            if why := shut or _too_small(settings, sized):
+            shut = bar_reason(settings, asked.sensitivity, asked.jurisdiction, name in asked.attested)
+            if why := shut or _context_objection(settings, sized):
                 closed[name] = why
         opened = {name: each for name, each in self.config.models.items() if name not in closed}
         same = [name for name, each in opened.items() if each.tier == tier]
@@ -261,19 +267,19 @@ class Decider:
             same.sort(key=lambda name: self._too_slow(name, asked, sized))
         above = [name for name, each in opened.items() if each.tier == "frontier" != tier]
         below = [] if same + above else list(opened)
-        closed |= {name: BELOW for name in opened if name not in {*same, *above, *below}}
+        closed |= {name: LOWER_TIER_REASON for name in opened if name not in {*same, *above, *below}}
         return same + above + below, closed
 
-    def _too_slow(self, name: str, asked: Asked, sized: _Sized) -> bool:
+    def _too_slow(self, name: str, asked: RoutingQuestion, sized: _CallSize) -> bool:
         speed = self.config.models[name].tokens_per_second
         return speed is not None and asked.latency_s is not None and sized.reply / speed > asked.latency_s
 
-    def _sized(self, asked: Asked) -> _Sized:
-        told = int(len(asked.prompt.encode(errors="replace")) / BYTES_OF_A_TOKEN) + 1
+    def _call_size(self, asked: RoutingQuestion) -> _CallSize:
+        told = int(len(asked.prompt.encode(errors="replace")) / PROMPT_BYTES_PER_TOKEN) + 1
         reply = self.config.routing.reply_tokens if asked.reply_tokens is None else asked.reply_tokens
-        return _Sized(asked.context_tokens or told, reply)
+        return _CallSize(asked.context_tokens or told, reply)
 
-    def _cost(self, name: str, sized: _Sized) -> float | None:
+    def _cost(self, name: str, sized: _CallSize) -> float | None:
         price = self._prices[name]
         return None if price is None else sized.sent * price[0] + sized.reply * price[1]
 
@@ -281,11 +287,11 @@ class Decider:
     def _prices(self) -> dict[str, tuple[float, float] | None]:
         return {name: price_of(settings) for name, settings in self.config.models.items()}
 
-    def _alternative(self, name: str, sized: _Sized, reason: str) -> Alternative:
+    def _alternative(self, name: str, sized: _CallSize, reason: str) -> Alternative:
         return Alternative(name, self.config.models[name].tier, self._cost(name, sized), reason)
 
 
-def _too_small(settings: ModelSettings, sized: _Sized) -> str:
+def _context_objection(settings: ModelSettings, sized: _CallSize) -> str:
     """Return why a model cannot hold a call, empty where it can or where its context is not told."""
     wanted = sized.sent + sized.reply
     if settings.context_tokens is None or wanted <= settings.context_tokens:

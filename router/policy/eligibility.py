@@ -21,12 +21,12 @@ class Route:
     fallbacks: tuple[str, ...]
 
 
-def permitted(
+def permitted_models(
     task: Task, models: Mapping[str, ModelSettings], attested: Collection[str] = ()
 ) -> dict[str, ModelSettings]:
     """Return the models that may see the task, `attested` being those whose proof holds; why none may, where that is so."""
     reasons = {
-        name: barred(each, task.sensitivity, task.jurisdiction, name in attested) for name, each in models.items()
+        name: bar_reason(each, task.sensitivity, task.jurisdiction, name in attested) for name, each in models.items()
     }
     here = {name: each for name, each in models.items() if not reasons[name]}
     if not here and task.sensitivity != "confidential":
@@ -48,7 +48,7 @@ def permitted(
     return here
 
 
-def barred(settings: ModelSettings, sensitivity: Sensitivity, jurisdiction: str, proven: bool = False) -> str:
+def bar_reason(settings: ModelSettings, sensitivity: Sensitivity, jurisdiction: str, proven: bool = False) -> str:
     """Return why a text may not be sent to a model; empty where it may.
 
     A model that is attested stands beside one of the house while its proof holds (`proven`), and is as any other that is
@@ -74,7 +74,7 @@ def secret(settings: ModelSettings, environment: Mapping[str, str]) -> str | Non
         If the variable or the entry of the keyring that should hold it is empty or not there.
     """
     if settings.api_key_keyring is not None:
-        return _kept(settings.model, settings.api_key_keyring)
+        return _read_keyring(settings.model, settings.api_key_keyring)
     if settings.api_key_env is None:
         return None
     value = environment.get(settings.api_key_env, "").strip()  # files of secrets often end with a line's end
@@ -101,7 +101,7 @@ def wants_key(settings: ModelSettings) -> bool:
     return settings.api_key_env is not None or settings.api_key_keyring is not None
 
 
-def _kept(model: str, entry: str) -> str:
+def _read_keyring(model: str, entry: str) -> str:
     """Return the key that the system's keyring holds under service/name."""
     service, _, name = entry.partition("/")
     try:

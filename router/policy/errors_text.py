@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Mapping
 from ..attestation.attestation import Attestations
 from ..calls.task import Task
 from ..config import ModelSettings
-from ..endpoints.health import probe
+from ..endpoints.health import probe_model
 from ..errors import ConfidentialWaits
-from .eligibility import barred
+from .eligibility import bar_reason
 
-__all__ = ["is_bound", "waiting"]
+__all__ = ["explain_waiting", "is_bound"]
 
 
 def is_bound(task: Task) -> bool:
@@ -20,7 +20,7 @@ def is_bound(task: Task) -> bool:
     return task.sensitivity == "confidential" or bool(task.jurisdiction)
 
 
-async def waiting(
+async def explain_waiting(
     task: Task,
     models: Mapping[str, ModelSettings],
     attestations: Attestations,
@@ -36,9 +36,9 @@ async def waiting(
     held = await attestations.hold()
 
     async def why(name: str, settings: ModelSettings) -> str:
-        if reason := attestations.why(name) or barred(settings, task.sensitivity, task.jurisdiction, name in held):
+        if reason := attestations.why(name) or bar_reason(settings, task.sensitivity, task.jurisdiction, name in held):
             return reason
-        health = await probe(name, settings, providers, environment)
+        health = await probe_model(name, settings, providers, environment)
         return health.detail if health.answers is False else said or "it answers now: ask again"
 
     reasons = await asyncio.gather(*(why(name, each) for name, each in models.items()))

@@ -5,18 +5,18 @@ from __future__ import annotations
 from ...ledger import Ledger, ModelCall, digest
 from ..calls.task import Task
 from ..config import RouterConfig
-from .decision import Decision
+from .decision import RoutingDecision
 from .decision_rule import Decider
 from .eligibility import Route
 from .experience import Experience
 
-__all__ = ["Decided", "Ways"]
+__all__ = ["EscalationPolicy", "RoutedDecision"]
 
-Decided = tuple[Decision, Route]
+RoutedDecision = tuple[RoutingDecision, Route]
 """Why a model is asked first, and which are asked in order."""
 
 
-class Ways:
+class EscalationPolicy:
     """Applies a policy to decisions; see `RoutingSettings`.
 
     Parameters
@@ -31,7 +31,7 @@ class Ways:
         self._config, self._decider, self._ledger = config, decider, ledger
         self._learned: dict[str, Experience] = {}
 
-    def begin(self, task: Task, decided: Decided) -> tuple[Decided, bool]:
+    def begin(self, task: Task, decided: RoutedDecision) -> tuple[RoutedDecision, bool]:
         """Return which model is asked first, and whether one above is asked where its replies do not fit."""
         routing, (decision, route) = self._config.routing, decided
         if task.refused >= routing.most_refused and routing.policy != "direct":
@@ -45,7 +45,7 @@ class Ways:
             return self._decider.above(decision, route, why) or decided, False
         return self._decider.below(decision, route, way) or decided, way == "cascade"
 
-    def note(self, task: Task, decision: Decision, call: ModelCall, *, valid: bool) -> None:
+    def note(self, task: Task, decision: RoutingDecision, call: ModelCall, *, valid: bool) -> None:
         """Keep what became of a call, where somebody learns from it."""
         if self._config.routing.policy == "learned":
             self._experience(task).note(call.key, decision, valid=valid, usd=call.cost_usd)

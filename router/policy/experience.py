@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...ledger import Ledger
 from ..config import LearningSettings, Tier
-from .decision import Decision
-from .learning import Bounds, Learner, Outcome, Prior, Way
+from .decision import RoutingDecision
+from .learning import Bounds, Learner, Prior, TierOutcome, Way
 
 __all__ = ["OUTCOME", "Experience"]
 
@@ -35,10 +35,10 @@ class Experience:
         self._ledger, self._run = ledger, run
         bounds = Bounds(hard=frozenset({"high"}), floor=settings.floor, try_hard_locally=settings.try_hard_locally)
         kept = [entry.record for entry in ledger.event_entries(run) if entry.record.kind == OUTCOME]
-        outcomes = [Outcome(**event.body) for event in kept]
+        outcomes = [TierOutcome(**event.body) for event in kept]
         self._learner = Learner(Prior(half_life=settings.half_life), bounds, seed, outcomes)
 
-    def way(self, key: str, decision: Decision) -> Way:
+    def way(self, key: str, decision: RoutingDecision) -> Way:
         """Return the way of a task by its key: as it was taken before, else the one that promises the cheapest valid reply."""
         known = self._ledger.event(self._run, WAY, key)
         if known is not None:
@@ -48,7 +48,7 @@ class Experience:
         self._ledger.record_event(self._run, WAY, key, {"way": chosen.way, "why": chosen.why})
         return chosen.way
 
-    def note(self, key: str, decision: Decision, *, valid: bool, usd: float) -> None:
+    def note(self, key: str, decision: RoutingDecision, *, valid: bool, usd: float) -> None:
         """Keep what became of one call; one that was noted before is not counted again."""
         if self._ledger.event(self._run, OUTCOME, key) is not None:
             return
@@ -58,4 +58,4 @@ class Experience:
         }  # fmt: skip
         self._ledger.record_event(self._run, OUTCOME, key, body)
         tier: Tier = decision.tier
-        self._learner.record(Outcome(decision.intent, tier, valid, usd, decision.difficulty))
+        self._learner.record(TierOutcome(decision.intent, tier, valid, usd, decision.difficulty))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..classifier import INTENTS, Reading
+from ..classifier import INTENTS, PromptReading
 
-__all__ = ["ROLES", "intent_of"]
+__all__ = ["ROLE_INTENTS", "intent_of"]
 
-ROLES: Mapping[str, Mapping[str, float]] = {
+ROLE_INTENTS: Mapping[str, Mapping[str, float]] = {
     "idea": {"factor_idea": 1.0},
     "factor": {"code": 0.95, "debug": 0.05},
     "repair": {"debug": 1.0},
@@ -21,7 +21,7 @@ ROLES: Mapping[str, Mapping[str, float]] = {
     "macro": {"macro_regime": 1.0},
 }
 """How likely each intent is before a word was read, by role; what a role never sends is not listed."""
-CALLS: Mapping[str, str] = {
+CALL_INTENTS: Mapping[str, str] = {
     "hypotheses": "factor_idea",
     "formulas": "code",
     "repair": "debug",
@@ -31,7 +31,7 @@ CALLS: Mapping[str, str] = {
 
 
 def intent_of(
-    role: str | None, declared: str | None, text: Reading, own: Mapping[str, Mapping[str, float]] | None = None
+    role: str | None, declared: str | None, text: PromptReading, own: Mapping[str, Mapping[str, float]] | None = None
 ) -> tuple[str, dict[str, float]]:
     """Return what is wanted, and how likely each intent is by role and text together.
 
@@ -48,12 +48,12 @@ def intent_of(
     own : mapping, optional
         Roles of the user's, before those of ours.
     """
-    known = declared if declared in INTENTS else CALLS.get(declared or "", declared)
+    known = declared if declared in INTENTS else CALL_INTENTS.get(declared or "", declared)
     said = (own or {}).get(role or "")
-    told_by_text = declared in CALLS and any(name in text.intents and name not in INTENTS for name in said or ())
+    told_by_text = declared in CALL_INTENTS and any(name in text.intents and name not in INTENTS for name in said or ())
     if known and not told_by_text:
         return known, {known: 1.0}
-    prior = said or ROLES.get(role or "") or ({role: 1.0} if role in text.intents else None)
+    prior = said or ROLE_INTENTS.get(role or "") or ({role: 1.0} if role in text.intents else None)
     if prior is None:
         return text.intent, text.intents
     weighed = {name: share * text.intents.get(name, 1.0) for name, share in prior.items()}

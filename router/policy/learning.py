@@ -28,13 +28,13 @@ WAYS: tuple[Way, ...] = ("frontier", "local", "cascade")
 TIERS: tuple[Tier, ...] = ("local", "frontier")
 
 
-class _Settings(BaseModel):
+class _LearningModel(BaseModel):
     """Frozen, and strict about keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Belief(_Settings):
+class Belief(_LearningModel):
     """What is thought of a tier before any outcome: as if so many calls had succeeded and failed, at this price each."""
 
     successes: float = Field(gt=0, allow_inf_nan=False)
@@ -42,7 +42,7 @@ class Belief(_Settings):
     usd: float = Field(ge=0, allow_inf_nan=False, description="US dollars of one call")
 
 
-class Prior(_Settings):
+class Prior(_LearningModel):
     """The beliefs at the start, and how fast outcomes are forgotten."""
 
     local: Belief = Belief(successes=1, failures=1, usd=0.0)
@@ -52,7 +52,7 @@ class Prior(_Settings):
     )
 
 
-class Bounds(_Settings):
+class Bounds(_LearningModel):
     """What no outcome may change, and what a failure costs."""
 
     pinned: dict[str, Tier] = Field(default={}, description="intents that stay with one tier")
@@ -76,7 +76,7 @@ class Bounds(_Settings):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TierOutcome:
     """What became of one call to one tier: whether its reply was valid, and its price in US dollars."""
 
     intent: str
@@ -117,7 +117,7 @@ class Arm:
         self.failures *= share
         self.usd *= share
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: TierOutcome) -> None:
         """Count one outcome."""
         self.successes += outcome.success
         self.failures += not outcome.success
@@ -131,7 +131,7 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Decision:
+class LearnedDecision:
     """The way that is taken, why, and what a valid reply was expected to cost by each way that was open (US dollars)."""
 
     way: Way
@@ -169,7 +169,7 @@ class Learner:
         What was recorded before, in order.
     """
 
-    def __init__(self, prior: Prior, bounds: Bounds, seed: int, outcomes: Iterable[Outcome] = ()) -> None:
+    def __init__(self, prior: Prior, bounds: Bounds, seed: int, outcomes: Iterable[TierOutcome] = ()) -> None:
         self._prior = prior
         self._bounds = bounds
         self._seed = seed
@@ -178,7 +178,7 @@ class Learner:
         for outcome in outcomes:
             self.record(outcome)
 
-    def record(self, outcome: Outcome) -> None:
+    def record(self, outcome: TierOutcome) -> None:
         """Learn from one outcome; what is known of the other tier fades with it, so it is tried again one day.
 
         Raises
@@ -215,17 +215,17 @@ class Learner:
                 return ways, f"local has shown a success of {shown:.2f} at least, the floor is {bounds.floor:.2f}"
         return WAYS, ""
 
-    def decide(self, key: str, intent: str, difficulty: str = "easy") -> Decision:
+    def decide(self, key: str, intent: str, difficulty: str = "easy") -> LearnedDecision:
         """Return the way that a call takes; the same seed, key and outcomes give the same way."""
         ways, why = self.allowed(intent, difficulty)
         if len(ways) == 1:
-            return Decision(ways[0], why)
+            return LearnedDecision(ways[0], why)
         success = {tier: self.known(intent, difficulty, tier).quantile(self._draw(key, tier)) for tier in TIERS}
         usd = {tier: self.known(intent, difficulty, tier).price for tier in TIERS}
         expected = {way: cost_per_valid(way, success, usd, self._bounds.failure_usd) for way in ways}
         best = min(ways, key=lambda way: expected[way])
         said = f"a draw of success (local {success['local']:.2f}, frontier {success['frontier']:.2f}) makes {best} cheapest"
-        return Decision(best, f"{why}; {said}" if why else said, expected)
+        return LearnedDecision(best, f"{why}; {said}" if why else said, expected)
 
     def _fresh(self) -> dict[Tier, Arm]:
         """Return what is known before any outcome."""

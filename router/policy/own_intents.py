@@ -12,14 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...ledger.files.given_file import read_given_text
 from ..classifier import INTENTS
 from ..errors import BadExamples
-from .intents import CALLS
+from .intents import CALL_INTENTS
 
-__all__ = ["FEWEST", "MOST", "OwnIntent", "check_names", "examples_of"]
+__all__ = ["MAX_EXAMPLES", "MIN_EXAMPLES", "OwnIntent", "check_names", "examples_of"]
 
-FEWEST, MOST = 5, 50
-MOST_INTENTS = 20
+MIN_EXAMPLES, MAX_EXAMPLES = 5, 50
+MAX_OWN_INTENTS = 20
 FIELD = "routing.own_intents"
-LINE = '{"prompt": "..."}, one a line'
+EXAMPLE_LINE_FORM = '{"prompt": "..."}, one a line'
 
 
 class OwnIntent(BaseModel):
@@ -27,7 +27,9 @@ class OwnIntent(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    examples: tuple[str, ...] = Field(default=(), description=f"{FEWEST} to {MOST} prompts, in different words")
+    examples: tuple[str, ...] = Field(
+        default=(), description=f"{MIN_EXAMPLES} to {MAX_EXAMPLES} prompts, in different words"
+    )
     file: Path | None = Field(default=None, description='or a JSONL file of them, a line each: {"prompt": "..."}')
 
     def beside(self, name: str, folder: Path) -> Self:
@@ -51,7 +53,7 @@ def check_names(own: Mapping[str, OwnIntent]) -> None:
     BadExamples
         With the name.
     """
-    taken = {*INTENTS, *CALLS}
+    taken = {*INTENTS, *CALL_INTENTS}
     for name in own:
         if name in taken or not name.isidentifier() or not name.islower():
             said = "is an intent of ours" if name in taken else "is no name of an intent"
@@ -60,9 +62,9 @@ def check_names(own: Mapping[str, OwnIntent]) -> None:
                 allowed=f"small letters, digits and _, and none of {', '.join(sorted(taken))}",
                 hint="Call it something else, such as options_surface.",
             )  # fmt: skip
-    if len(own) > MOST_INTENTS:
+    if len(own) > MAX_OWN_INTENTS:
         raise BadExamples(
-            f"{FIELD} has too many intents", field=FIELD, got=len(own), allowed=f"at most {MOST_INTENTS}",
+            f"{FIELD} has too many intents", field=FIELD, got=len(own), allowed=f"at most {MAX_OWN_INTENTS}",
             hint="Join those that go to the same tier.",
         )  # fmt: skip
 
@@ -80,10 +82,10 @@ def examples_of(own: Mapping[str, OwnIntent]) -> dict[str, tuple[str, ...]]:
     seen: dict[str, str] = {}
     for name, texts in read.items():
         field = f"{FIELD}.{name}.examples"
-        if not FEWEST <= len(texts) <= MOST:
+        if not MIN_EXAMPLES <= len(texts) <= MAX_EXAMPLES:
             raise BadExamples(
-                f"{field}: {len(texts)} {'is' if len(texts) == 1 else 'are'} too {'few' if len(texts) < FEWEST else 'many'}",
-                field=field, got=len(texts), allowed=f"{FEWEST} to {MOST} prompts",
+                f"{field}: {len(texts)} {'is' if len(texts) == 1 else 'are'} too {'few' if len(texts) < MIN_EXAMPLES else 'many'}",
+                field=field, got=len(texts), allowed=f"{MIN_EXAMPLES} to {MAX_EXAMPLES} prompts",
                 hint="Take prompts as they are really asked, in different words.",
             )  # fmt: skip
         _check_texts(field, name, texts, seen)
@@ -114,7 +116,7 @@ def _read(field: str, path: Path) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         said = getattr(error, "strerror", None) or "it is no UTF-8 text"
         raise BadExamples(
-            f"{field}: cannot read {path}: {said}", field=field, got=str(path), allowed=f"a file of lines {LINE}",
+            f"{field}: cannot read {path}: {said}", field=field, got=str(path), allowed=f"a file of lines {EXAMPLE_LINE_FORM}",
             hint="A path starts from the folder of the settings file.",
         ) from None  # fmt: skip
     return tuple(_line(field, path, number, line) for number, line in enumerate(lines, 1) if line.strip())
@@ -127,7 +129,7 @@ def _line(field: str, path: Path, number: int, line: str) -> str:
             raise TypeError
     except (ValueError, TypeError, KeyError):
         raise BadExamples(
-            f"{field}: line {number} of {path.name} holds no prompt", field=field, got=line[:100], allowed=LINE,
+            f"{field}: line {number} of {path.name} holds no prompt", field=field, got=line[:100], allowed=EXAMPLE_LINE_FORM,
             hint="Mend the line, or take it out.",
         ) from None  # fmt: skip
     return prompt

@@ -5,11 +5,11 @@ it, so a call takes about a second more. What a call means, and its bytes, are t
 """
 
 from .bubblewrap import Bubblewrap
-from .choice import BACKENDS, backend_named
+from .choice import BACKENDS, find_backend
 from .container import Container
 from .guest import Guests
 from .gvisor import GVisor
-from .launch import Launch, Wall
+from .launch import InterpreterLaunch, Wall
 from .unsafe import UNSAFE, NoIsolation, Unsafe
 
 __all__ = [
@@ -19,9 +19,9 @@ __all__ = [
     "Container",
     "GVisor",
     "Guests",
-    "Launch",
+    "InterpreterLaunch",
     "NoIsolation",
     "Unsafe",
     "Wall",
-    "backend_named",
+    "find_backend",
 ]

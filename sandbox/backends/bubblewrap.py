@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from ..backend import ENVIRONMENT
 from .interpreter import this_interpreter
-from .launch import Launch, found
-from .refusals import refusals
-from .sources import OPTIONS, program
+from .launch import InterpreterLaunch, find_tool
+from .refusals import build_filter
+from .sources import OPTIONS, program_text
 
 __all__ = ["Bubblewrap"]
 
@@ -31,14 +31,14 @@ class Bubblewrap:
 
     def check(self) -> None:
         """Raise SandboxUnavailable where bwrap is missing."""
-        found(self.tool, self.hint)
+        find_tool(self.tool, self.hint)
 
-    def launch(self) -> Launch:
+    def launch(self) -> InterpreterLaunch:
         """Return how one interpreter is started, with a filter of system calls on a pipe."""
         reads, writes = os.pipe()
-        os.write(writes, refusals())
+        os.write(writes, build_filter())
         os.close(writes)
-        return Launch(self.command(reads), this_interpreter().paths, (reads,))
+        return InterpreterLaunch(self.command(reads), this_interpreter().paths, (reads,))
 
     def command(self, filter_descriptor: int) -> tuple[str, ...]:
         """Return the whole command line."""
@@ -48,7 +48,7 @@ class Bubblewrap:
         told = [("--setenv", name, value) for name, value in ENVIRONMENT.items()]
         words = [word for group in [*shown, *links, *told] for word in group]
         return (
-            found(self.tool, self.hint), *_NAMESPACES, *words, "--chdir", "/", "--remount-ro", "/",
+            find_tool(self.tool, self.hint), *_NAMESPACES, *words, "--chdir", "/", "--remount-ro", "/",
             "--seccomp", str(filter_descriptor),
-            python.program, "-S", *OPTIONS, program(),
+            python.program, "-S", *OPTIONS, program_text(),
         )  # fmt: skip

@@ -14,14 +14,14 @@ from .gvisor import GVisor
 from .launch import Wall
 from .unsafe import UNSAFE, Unsafe
 
-__all__ = ["BACKENDS", "backend_named"]
+__all__ = ["BACKENDS", "find_backend"]
 
 BACKENDS = ("native", "bubblewrap", "container", "gvisor", UNSAFE)
 """Every backend, by name; the last one is none."""
 _LINUX = ("native", "bubblewrap", "gvisor")
 
 
-def backend_named(name: str, *, command: str = "", image: str = "", platform: str = "") -> Backend:
+def find_backend(name: str, *, command: str = "", image: str = "", platform: str = "") -> Backend:
     """Return a backend.
 
     Parameters
@@ -54,13 +54,13 @@ def backend_named(name: str, *, command: str = "", image: str = "", platform: st
 
         return Native()
     walls: dict[str, Callable[[], Wall]] = {
-        "bubblewrap": lambda: Bubblewrap(**_given(tool=command)),
-        "container": lambda: Container(**_given(tool=command, image=image)),
-        "gvisor": lambda: GVisor(**_given(tool=command, platform=platform)),
+        "bubblewrap": lambda: Bubblewrap(**_drop_empty(tool=command)),
+        "container": lambda: Container(**_drop_empty(tool=command, image=image)),
+        "gvisor": lambda: GVisor(**_drop_empty(tool=command, platform=platform)),
         UNSAFE: Unsafe,
     }
     return Guests(walls[name]())
 
 
-def _given(**options: str) -> dict[str, str]:
+def _drop_empty(**options: str) -> dict[str, str]:
     return {name: value for name, value in options.items() if value}

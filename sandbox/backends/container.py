@@ -12,19 +12,19 @@ from typing import ClassVar
 
 from ..backend import ENVIRONMENT
 from ..errors import SandboxUnavailable
-from .launch import Launch, found
-from .sources import OPTIONS, program
+from .launch import InterpreterLaunch, find_tool
+from .sources import OPTIONS, program_text
 
 __all__ = ["Container"]
 
-_ROOM = (
+_CONTAINER_OPTIONS = (
     "--rm", "--interactive", "--pull", "never", "--network", "none", "--read-only", "--cap-drop", "ALL",
     "--security-opt", "no-new-privileges", "--user", "65534:65534", "--ipc", "none", "--pids-limit", "16",
     "--ulimit", "nofile=64:64", "--ulimit", "nproc=1024:1024", "--ulimit", "core=0:0", "--log-driver", "none",
     "--hostname", "none", "--workdir", "/", "--entrypoint", "/usr/bin/env",
 )  # fmt: skip
-_PATH = "PATH=/usr/local/bin:/usr/bin:/bin"
-_PATIENCE_S = 60.0
+_PATH_VARIABLE = "PATH=/usr/local/bin:/usr/bin:/bin"
+_COMMAND_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Container:
         try:
             asked = subprocess.run(
                 [*self._tool(), "image", "inspect", "--format", "{{.Id}}", self.image], stdin=subprocess.DEVNULL,
-                capture_output=True, timeout=_PATIENCE_S, check=False,
+                capture_output=True, timeout=_COMMAND_TIMEOUT_S, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise SandboxUnavailable(f"{self.tool} does not answer", field="container") from None
@@ -66,24 +66,24 @@ class Container:
                 f"the image {self.image} cannot be used: {said}", field="image", got=self.image, hint=self.hint
             )
 
-    def launch(self) -> Launch:
+    def launch(self) -> InterpreterLaunch:
         """Return how one interpreter is started, and how its container is taken away."""
         name = f"alphaloom-{secrets.token_hex(8)}"
-        return Launch(self.command(name), environment=None, end=lambda: self._remove(name))
+        return InterpreterLaunch(self.command(name), environment=None, end=lambda: self._remove(name))
 
     def command(self, name: str) -> tuple[str, ...]:
         """Return the whole command line of a container of this name."""
         told = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
-        python = ("-i", _PATH, *told, "python3", *OPTIONS, program())
-        return (*self._tool(), "run", "--name", name, *_ROOM, self.image, *python)
+        python = ("-i", _PATH_VARIABLE, *told, "python3", *OPTIONS, program_text())
+        return (*self._tool(), "run", "--name", name, *_CONTAINER_OPTIONS, self.image, *python)
 
     def _tool(self) -> list[str]:
         first, *options = shlex.split(self.tool)
-        return [found(first, "Install docker or podman, and name the one you have: sandbox.command."), *options]
+        return [find_tool(first, "Install docker or podman, and name the one you have: sandbox.command."), *options]
 
     def _remove(self, name: str) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
                 [*self._tool(), "rm", "--force", name], stdin=subprocess.DEVNULL, capture_output=True,
-                timeout=_PATIENCE_S, check=False,
+                timeout=_COMMAND_TIMEOUT_S, check=False,
             )  # fmt: skip

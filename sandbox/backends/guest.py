@@ -18,14 +18,14 @@ from ..errors import Crashed, Refused, SandboxError, SandboxUnavailable, TimedOu
 from ..jail.words import clean
 from ..job import Job, Outcome
 from ..limits import Limits
-from ..text import encoded
+from ..text import encode_code
 from . import wire
-from .launch import Launch, Wall
+from .launch import InterpreterLaunch, Wall
 
 __all__ = ["Guests"]
 
-_START_S, _PATIENCE_S = 60.0, 1.0
-_SAME = ("numpy", "pandas")
+_GUEST_START_S, _LISTENER_JOIN_S = 60.0, 1.0
+_CHECKED_PACKAGES = ("numpy", "pandas")
 """What must have the same version behind the wall, since the bytes hang on it."""
 
 
@@ -55,7 +55,7 @@ class Guests:
     def call(self, job: Job, limits: Limits) -> Outcome:
         """Run a job in an interpreter that is started for it."""
         try:
-            encoded(job.code)
+            encode_code(job.code)
         except Refused as error:
             return Outcome(None, error, 0.0, 0.0, 0.0, stamp=self.stamp)
         with _Guest(self._wall) as guest:
@@ -77,7 +77,7 @@ class _Guest:
 
     def __init__(self, wall: Wall) -> None:
         self._wall = wall
-        self._launch: Launch = wall.launch()
+        self._launch: InterpreterLaunch = wall.launch()
         self._deadline = 0.0
         self._unread = b""
         self._pieces: queue.Queue[bytes] = queue.Queue(maxsize=16)
@@ -97,7 +97,7 @@ class _Guest:
                 os.close(descriptor)
         self._listener.start()
         try:
-            with self._within(_START_S):
+            with self._within(_GUEST_START_S):
                 self._greet()
         except BaseException:
             self._end()
@@ -115,9 +115,9 @@ class _Guest:
             with self._within(limits.wall_s):
                 for piece in wire.job_pieces(job, limits):
                     self._write(piece)
-                outcome = wire.answer(self._read, job, limits, clean)
+                outcome = wire.read_answer(self._read, job, limits, clean)
         except (OSError, _Ended):
-            outcome = self._unanswered(limits)
+            outcome = self._no_answer(limits)
         return replace(outcome, wall_ms=1000 * (time.monotonic() - started))
 
     @contextlib.contextmanager
@@ -131,7 +131,7 @@ class _Guest:
         finally:
             watch.cancel()
 
-    def _unanswered(self, limits: Limits) -> Outcome:
+    def _no_answer(self, limits: Limits) -> Outcome:
         if time.monotonic() >= self._deadline:
             error: SandboxError = TimedOut(
                 "the call took too long", field="wall_s", got=f"{limits.wall_s:g} s and more",
@@ -144,14 +144,14 @@ class _Guest:
     def _greet(self) -> None:
         """Send what the program needs, and see that it stands with the versions that are used here."""
         try:
-            self._write(wire.first(self._launch.paths))
-            theirs = wire.versions(self._read)
+            self._write(wire.pack_greeting(self._launch.paths))
+            theirs = wire.read_versions(self._read)
         except (OSError, ValueError, _Ended):
             raise SandboxUnavailable(
                 f"{self._wall.name} starts no interpreter: {self._complaint()}", field=self._wall.name,
                 hint=self._wall.hint,
             ) from None  # fmt: skip
-        for name in _SAME:
+        for name in _CHECKED_PACKAGES:
             here = importlib.metadata.version(name)
             if theirs.get(name) != here:
                 raise SandboxUnavailable(
@@ -216,7 +216,7 @@ class _Guest:
         self._kill()
         self._launch.end()
         self._process.wait()
-        self._listener.join(_PATIENCE_S)
+        self._listener.join(_LISTENER_JOIN_S)
         streams = [self._process.stdin, self._process.stderr]
         for stream in [*streams, *([] if self._listener.is_alive() else [self._process.stdout])]:
             assert stream is not None

@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 from ..backend import ENVIRONMENT
 from .interpreter import this_interpreter
-from .launch import Launch, found
-from .sources import OPTIONS, program
+from .launch import InterpreterLaunch, find_tool
+from .sources import OPTIONS, program_text
 
 __all__ = ["GVisor"]
 
-_PATIENCE_S = 60.0
+_REMOVE_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class GVisor:
 
     def check(self) -> None:
         """Raise SandboxUnavailable where runsc is missing."""
-        found(self.tool, self.hint)
+        find_tool(self.tool, self.hint)
 
-    def launch(self) -> Launch:
+    def launch(self) -> InterpreterLaunch:
         """Return how one interpreter is started, from a bundle in a folder that goes with it."""
         folder = Path(tempfile.mkdtemp(prefix="runsc-"))
         (folder / "rootfs").mkdir()
         (folder / "config.json").write_text(json.dumps(bundle()), encoding="utf-8")
-        return Launch(
+        return InterpreterLaunch(
             (*self.command(folder), "run", "--bundle", str(folder), folder.name),
             this_interpreter().paths, end=lambda: self._remove(folder),
         )  # fmt: skip
@@ -57,13 +57,13 @@ class GVisor:
         options = ["--root", str(folder / "state"), "--network=none", "--ignore-cgroups"]
         options += [f"--platform={self.platform}"] if self.platform else []
         options += [] if os.geteuid() == 0 else ["--rootless"]
-        return (found(self.tool, self.hint), *options)
+        return (find_tool(self.tool, self.hint), *options)
 
     def _remove(self, folder: Path) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
                 [*self.command(folder), "delete", "--force", folder.name], stdin=subprocess.DEVNULL,
-                capture_output=True, timeout=_PATIENCE_S, check=False,
+                capture_output=True, timeout=_REMOVE_TIMEOUT_S, check=False,
             )  # fmt: skip
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -80,7 +80,7 @@ def bundle() -> dict[str, Any]:
         "ociVersion": "1.0.2",
         "process": {
             "user": {"uid": 65534, "gid": 65534}, "cwd": "/", "env": [f"{name}={value}" for name, value in ENVIRONMENT.items()],
-            "args": [python.program, "-S", *OPTIONS, program()],
+            "args": [python.program, "-S", *OPTIONS, program_text()],
             "capabilities": nothing, "noNewPrivileges": True,
         },
         "root": {"path": "rootfs", "readonly": True},

@@ -13,7 +13,7 @@ from pathlib import Path
 __all__ = ["Interpreter", "this_interpreter"]
 
 _LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64")
-_FILES = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
+_SHARED_FILES = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,12 @@ def this_interpreter() -> Interpreter:
     packages = {str(Path(_origin(name)).parents[1]) for name in ("numpy", "pandas")}
     links = tuple((place, os.readlink(place)) for place in _LIBRARIES if os.path.islink(place))
     libraries = [place for place in _LIBRARIES if os.path.isdir(place) and not os.path.islink(place)]
-    files = [place for place in _FILES if os.path.exists(place)]
+    files = [place for place in _SHARED_FILES if os.path.exists(place)]
     return Interpreter(
-        program, tuple(sorted(packages)), links, _outermost([*libraries, *files, *_own(program), *packages])
+        program,
+        tuple(sorted(packages)),
+        links,
+        _drop_nested([*libraries, *files, *_installation_paths(program), *packages]),
     )
 
 
@@ -58,14 +61,14 @@ def _origin(name: str) -> str:
     return spec.origin
 
 
-def _own(program: str) -> list[str]:
+def _installation_paths(program: str) -> list[str]:
     """Return the installation's folder; of a system's Python only the program and its library."""
     if sys.base_prefix not in ("/", "/usr"):
         return [os.path.realpath(sys.base_prefix), sys.base_prefix]
     return [program, sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
 
 
-def _outermost(places: list[str]) -> tuple[str, ...]:
+def _drop_nested(places: list[str]) -> tuple[str, ...]:
     kept: list[str] = []
     for place in sorted(set(places)):
         if not any(Path(place).is_relative_to(other) for other in kept):

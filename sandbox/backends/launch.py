@@ -9,15 +9,15 @@ from typing import Protocol
 
 from ..errors import SandboxUnavailable
 
-__all__ = ["Launch", "Wall", "found"]
+__all__ = ["InterpreterLaunch", "Wall", "find_tool"]
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     return None
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class InterpreterLaunch:
     """One interpreter to be started.
 
     Attributes
@@ -38,7 +38,7 @@ class Launch:
     paths: tuple[str, ...] = ()
     descriptors: tuple[int, ...] = ()
     environment: dict[str, str] | None = field(default_factory=dict)
-    end: Callable[[], None] = field(default=_nothing)
+    end: Callable[[], None] = field(default=_do_nothing)
 
 
 class Wall(Protocol):
@@ -63,12 +63,12 @@ class Wall(Protocol):
         """Raise SandboxUnavailable where a tool is missing."""
         ...
 
-    def launch(self) -> Launch:
+    def launch(self) -> InterpreterLaunch:
         """Return how one interpreter is started."""
         ...
 
 
-def found(tool: str, hint: str) -> str:
+def find_tool(tool: str, hint: str) -> str:
     """Return where a tool is installed.
 
     Raises

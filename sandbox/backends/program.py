@@ -21,15 +21,15 @@ from typing import Any
 
 __all__ = ["main"]
 
-HEAD, ANSWER, READY = struct.Struct("<I"), struct.Struct("<4s2xHdd"), b"alph"
+LENGTH_FORMAT, ANSWER_FORMAT, READY = struct.Struct("<I"), struct.Struct("<4s2xHdd"), b"alph"
 
 
 def main() -> None:
     """Say that the interpreter stands, take one job, give one answer, and end."""
     channel = os.dup(1)
-    first = json.loads(take(*HEAD.unpack(take(HEAD.size))))
+    first = json.loads(read_exactly(*LENGTH_FORMAT.unpack(read_exactly(LENGTH_FORMAT.size))))
     sys.path.extend(first["paths"])
-    sys.meta_path.insert(0, Sent(first["modules"]))
+    sys.meta_path.insert(0, SentModules(first["modules"]))
     import numpy  # noqa: F401 - it reads the environment, which is emptied next
 
     from alphaloom.sandbox.jail import server
@@ -37,9 +37,9 @@ def main() -> None:
     server._prepare()
     from alphaloom.sandbox.jail import child
 
-    stands(channel)
-    job = json.loads(take(*HEAD.unpack(take(HEAD.size))))
-    panel = child.read_panel(panel_file(job), job["days"])
+    report_ready(channel)
+    job = json.loads(read_exactly(*LENGTH_FORMAT.unpack(read_exactly(LENGTH_FORMAT.size))))
+    panel = child.read_panel(write_panel_file(job), job["days"])
     for descriptor in (0, 1, 2):
         os.close(descriptor)
     sys.stdin = sys.stdout = sys.stderr = Silence()
@@ -62,7 +62,7 @@ class Silence:
         """Do nothing."""
 
 
-class Sent(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+class SentModules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     """Imports modules whose text was sent."""
 
     def __init__(self, sources: dict[str, str]) -> None:
@@ -84,16 +84,16 @@ class Sent(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return any(other.startswith(name + ".") for other in self.sources)
 
 
-def stands(channel: int) -> None:
+def report_ready(channel: int) -> None:
     """Tell that the interpreter is ready, and which versions it has."""
     import numpy
     import pandas
 
     told = json.dumps({"numpy": numpy.__version__, "pandas": pandas.__version__}).encode()
-    send(channel, READY + HEAD.pack(len(told)) + told)
+    send(channel, READY + LENGTH_FORMAT.pack(len(told)) + told)
 
 
-def panel_file(job: dict[str, Any]) -> int:
+def write_panel_file(job: dict[str, Any]) -> int:
     """Read the days and the fields, and return them as the file that a call in the native sandbox is given."""
     import numpy
 
@@ -101,9 +101,10 @@ def panel_file(job: dict[str, Any]) -> int:
     from alphaloom.sandbox.jail.frames import Frames
 
     shape = job["days"], len(job["symbols"])
-    dates = numpy.frombuffer(take(8 * shape[0]), dtype="<i8").astype("datetime64[D]")
+    dates = numpy.frombuffer(read_exactly(8 * shape[0]), dtype="<i8").astype("datetime64[D]")
     fields = {
-        name: numpy.frombuffer(take(8 * shape[0] * shape[1]), dtype="<f8").reshape(shape) for name in job["fields"]
+        name: numpy.frombuffer(read_exactly(8 * shape[0] * shape[1]), dtype="<f8").reshape(shape)
+        for name in job["fields"]
     }
     return PanelFile.of(Frames(fields, dates, tuple(job["symbols"]))).descriptor
 
@@ -143,12 +144,12 @@ def give(channel: int, status: bytes, content: Any, cpu_s: float) -> None:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     words = content.encode("utf-8", "replace")[:2000] if isinstance(content, str) else b""
-    send(channel, ANSWER.pack(READY[:2] + status, len(words), 1000 * cpu_s, peak) + words)
+    send(channel, ANSWER_FORMAT.pack(READY[:2] + status, len(words), 1000 * cpu_s, peak) + words)
     if not isinstance(content, str):
         send(channel, numpy.ascontiguousarray(content, dtype="<f8").tobytes())
 
 
-def take(count: int) -> bytes:
+def read_exactly(count: int) -> bytes:
     """Read exactly so many bytes from standard input; without them there is nothing to do."""
     held = bytearray()
     while len(held) < count:

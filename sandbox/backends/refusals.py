@@ -11,9 +11,9 @@ import struct
 from ..errors import SandboxUnavailable
 from ..native.syscalls import this_machine
 
-__all__ = ["REFUSED", "refusals"]
+__all__ = ["REFUSED_CALLS", "build_filter"]
 
-_NAMES = (
+_REFUSED_NAMES = (
     "accept accept4 acct add_key adjtimex bind bpf chmod chown chroot clock_adjtime clock_settime clone clone3 connect "
     "delete_module fanotify_init fanotify_mark fchmod fchmodat fchmodat2 fchown fchownat finit_module fork fsconfig "
     "fsmount fsopen fspick getpeername getsockname getsockopt init_module inotify_init inotify_init1 io_setup io_submit "
@@ -26,14 +26,14 @@ _NAMES = (
     "sethostname setns setpriority settimeofday setxattr shmat shmget socket socketpair swapoff swapon symlink symlinkat "
     "syslog tgkill tkill truncate umount2 unlink unlinkat unshare userfaultfd utimensat vfork vhangup"
 )
-REFUSED = tuple(_NAMES.split())
+REFUSED_CALLS = tuple(_REFUSED_NAMES.split())
 """Calls that are answered with "not permitted"; those that an architecture lacks are left out."""
 
 _LOAD, _IF_EQUAL, _IF_NOT_LESS, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _KILL, _REFUSE, _NOT_PERMITTED = 0x7FFF0000, 0x80000000, 0x00050000, 1
 
 
-def refusals() -> bytes:
+def build_filter() -> bytes:
     """Return the filter as an array of `struct sock_filter`; a call of another architecture ends the process."""
     machine = this_machine()
     if machine is None:
@@ -41,7 +41,7 @@ def refusals() -> bytes:
     lines = [(_LOAD, 0, 0, 4), (_IF_EQUAL, 1, 0, machine.audit), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
     if machine.foreign is not None:
         lines += [(_IF_NOT_LESS, 0, 1, machine.foreign), (_RETURN, 0, 0, _KILL)]
-    for name in REFUSED:
+    for name in REFUSED_CALLS:
         if name in machine.numbers:
             lines += [(_IF_EQUAL, 0, 1, machine.numbers[name]), (_RETURN, 0, 0, _REFUSE | _NOT_PERMITTED)]
     lines.append((_RETURN, 0, 0, _ALLOW))

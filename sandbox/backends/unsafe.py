@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from ..backend import ENVIRONMENT
 from .interpreter import this_interpreter
-from .launch import Launch
-from .sources import OPTIONS, program
+from .launch import InterpreterLaunch
+from .sources import OPTIONS, program_text
 
-__all__ = ["STAMP", "UNSAFE", "NoIsolation", "Unsafe"]
+__all__ = ["UNSAFE", "UNSAFE_STAMP", "NoIsolation", "Unsafe"]
 
 UNSAFE = "unsafe_no_isolation_i_accept_the_risk"
-STAMP = "computed by generated code that ran without isolation"
+UNSAFE_STAMP = "computed by generated code that ran without isolation"
 
 
 class NoIsolation(UserWarning):
@@ -26,7 +26,7 @@ class Unsafe:
     """Start interpreters with nothing around them: code can read, write and send whatever this account can."""
 
     name: ClassVar[str] = UNSAFE
-    stamp: ClassVar[str] = STAMP
+    stamp: ClassVar[str] = UNSAFE_STAMP
     hint: ClassVar[str] = "Use a backend that isolates: native, bubblewrap, container or gvisor."
 
     def check(self) -> None:
@@ -36,7 +36,9 @@ class Unsafe:
             NoIsolation, stacklevel=2,
         )  # fmt: skip
 
-    def launch(self) -> Launch:
+    def launch(self) -> InterpreterLaunch:
         """Return how one interpreter is started."""
         python = this_interpreter()
-        return Launch((python.program, "-S", *OPTIONS, program()), python.paths, environment=ENVIRONMENT)
+        return InterpreterLaunch(
+            (python.program, "-S", *OPTIONS, program_text()), python.paths, environment=ENVIRONMENT
+        )

@@ -22,19 +22,19 @@ import numpy as np
 from ..errors import BadInput, Crashed, NotCausal, SandboxError
 from ..jail.frames import Frames
 from ..job import Outcome, Runner
-from ..seed import drawn_seed
-from .claim import CUT_OFF, REPLACED, Claim, Suspect, changed, claimed, day_of, verdict_on
-from .comparison import first_change, rounded
-from .meter import Meter
-from .proof import Proof
-from .sweep import Swept, narrowed, swept
+from ..seed import draw_seed
+from .claim import CUT_OFF, REPLACED, CausalClaim, Suspect, day_of, explain_change, is_changed, make_claim
+from .comparison import first_change, round_values
+from .meter import CountingRunner
+from .proof import CausalProof
+from .sweep import SweptValues, narrow_claim, sweep_days
 
 __all__ = ["CUTS", "prove", "start_up_of"]
 
 CUTS = 6
 """Days after which the future is cut off, and as many after which it is replaced; only the first is the same."""
-FEWEST_DAYS = 3
-LARGE = 4_000_000
+MIN_PROOF_DAYS = 3
+LARGE_PANEL_BYTES = 4_000_000
 """Bytes of a panel from which on it pays to find out which columns the code needs."""
 
 
@@ -47,7 +47,7 @@ def prove(
     seed: int | None = None,
     cuts: int = CUTS,
     show: Callable[[int, int], object] | None = None,
-) -> Proof:
+) -> CausalProof:
     """Show that code is deterministic and does not see the future on a panel, or say where it does.
 
     Parameters
@@ -82,42 +82,44 @@ def prove(
         Whatever else a call ended in.
     """
     _check(frames, cuts)
-    drawn, seed = seed is None, drawn_seed() if seed is None else seed
-    meter = Meter(runner)
-    claim = claimed(meter, code, frames)
-    lean = narrowed(meter, claim) if sweep or frames.nbytes > LARGE else claim
-    screen, found = _screened(meter, claim, lean, seed, cuts)
+    drawn, seed = seed is None, draw_seed() if seed is None else seed
+    meter = CountingRunner(runner)
+    claim = make_claim(meter, code, frames)
+    lean = narrow_claim(meter, claim) if sweep or frames.nbytes > LARGE_PANEL_BYTES else claim
+    screen, found = _screen_claim(meter, claim, lean, seed, cuts)
     if sweep:
-        found = swept(meter, claim, lean, show)
+        found = sweep_days(meter, claim, lean, show)
     return _proof(meter, frames, screen, found, claim.days if sweep else 0, drawn)
 
 
 def _check(frames: Frames, cuts: int) -> None:
     days = len(frames.dates)
-    if days < FEWEST_DAYS:
-        raise BadInput("too few days to prove anything", field="frames", got=days, allowed=f"{FEWEST_DAYS} or more")
+    if days < MIN_PROOF_DAYS:
+        raise BadInput("too few days to prove anything", field="frames", got=days, allowed=f"{MIN_PROOF_DAYS} or more")
     if cuts < 2:
         raise BadInput("too few cuts to prove anything", field="cuts", got=cuts, allowed="2 or more")
 
 
-def _screened(meter: Meter, claim: Claim, lean: Claim, seed: int, cuts: int) -> tuple[_Screen, Swept]:
+def _screen_claim(
+    meter: CountingRunner, claim: CausalClaim, lean: CausalClaim, seed: int, cuts: int
+) -> tuple[_Screen, SweptValues]:
     """Screen the claim on the columns that the code needs; what that refuses must stand on all columns too."""
     screen = _Screen(meter, lean, seed, cuts)
     try:
         return screen, screen.run()
     except NotCausal:
-        if lean is claim or (screen.suspect is not None and changed(meter, claim, screen.suspect)):
+        if lean is claim or (screen.suspect is not None and is_changed(meter, claim, screen.suspect)):
             raise
     except SandboxError:
         if lean is claim:
             raise
-    return _screened(meter, claim, claim, seed, cuts)
+    return _screen_claim(meter, claim, claim, seed, cuts)
 
 
 class _Screen:
     """The few days after which the future is changed first."""
 
-    def __init__(self, meter: Meter, claim: Claim, seed: int, cuts: int) -> None:
+    def __init__(self, meter: CountingRunner, claim: CausalClaim, seed: int, cuts: int) -> None:
         self._meter, self._claim, self.seed, self._cuts = meter, claim, seed, cuts
         drawn = hashlib.sha256(f"{seed} {claim.frames.digest} {claim.code}".encode()).digest()
         self._rng = np.random.default_rng(np.frombuffer(drawn, dtype=np.uint32))
@@ -128,10 +130,10 @@ class _Screen:
         """Draw the days: the first with a value, the last but one, and one out of each stretch between them."""
         last = self._claim.days - 2
         first = min(first, last)
-        between = _one_of_each(self._rng, first, last, 2 * self._cuts - 3)
+        between = _draw_days(self._rng, first, last, 2 * self._cuts - 3)
         return tuple(sorted({first, last, *between[1::2]})), tuple(sorted({first, *between[::2]}))
 
-    def run(self) -> Swept:
+    def run(self) -> SweptValues:
         """Change the future after each day, and return the values that are claimed, without the days of the start-up."""
         outcomes = self._outcomes()
         crashed = [day for day, one in zip(self.cut_off, outcomes, strict=False) if isinstance(one.error, Crashed)]
@@ -144,11 +146,11 @@ class _Screen:
             outcomes = self._outcomes()
         suspects = self._suspects(outcomes)
         if suspects:
-            self.suspect = min(suspects, key=_earliest)
-            raise verdict_on(self._meter, self._claim, self.suspect)
-        values = rounded(self._claim.values)
+            self.suspect = min(suspects, key=_suspect_order)
+            raise explain_change(self._meter, self._claim, self.suspect)
+        values = round_values(self._claim.values)
         values[:start_up] = np.nan
-        return Swept(values, None, start_up, error)
+        return SweptValues(values, None, start_up, error)
 
     def _outcomes(self) -> Sequence[Outcome]:
         jobs = chain(
@@ -176,10 +178,12 @@ class _Screen:
             )  # fmt: skip
 
 
-def _proof(meter: Meter, frames: Frames, screen: _Screen, found: Swept, days: int, drawn: bool) -> Proof:
+def _proof(
+    meter: CountingRunner, frames: Frames, screen: _Screen, found: SweptValues, days: int, drawn: bool
+) -> CausalProof:
     first = int(np.isfinite(found.values).any(axis=1).argmax())
     found.values.setflags(write=False)
-    return Proof(
+    return CausalProof(
         values=found.values,
         seed=screen.seed,
         drawn=drawn,
@@ -196,17 +200,17 @@ def _proof(meter: Meter, frames: Frames, screen: _Screen, found: Swept, days: in
     )
 
 
-def _one_of_each(rng: np.random.Generator, first: int, last: int, stretches: int) -> list[int]:
+def _draw_days(rng: np.random.Generator, first: int, last: int, stretches: int) -> list[int]:
     """Return a day of each of so many equal stretches of the rows from first to last."""
     edges = np.linspace(first, last + 1, stretches + 1).astype(np.int64)
     return [int(rng.integers(lo, max(lo + 1, hi))) for lo, hi in pairwise(edges)]
 
 
-def _earliest(suspect: Suspect) -> tuple[int, int, int]:
+def _suspect_order(suspect: Suspect) -> tuple[int, int, int]:
     return (*suspect.cell, suspect.cut)
 
 
-def _start_up(meter: Meter, claim: Claim, crashed: int) -> tuple[int, str]:
+def _start_up(meter: CountingRunner, claim: CausalClaim, crashed: int) -> tuple[int, str]:
     """Return how many days at the start have no value since the code raises there, and the error, found by halving.
 
     A prefix on which the code raises has no value on its last day. That is a start-up if all prefixes raise up to some
@@ -217,7 +221,7 @@ def _start_up(meter: Meter, claim: Claim, crashed: int) -> tuple[int, str]:
         middle = (low + high) // 2
         outcome = meter.run(claim.until(middle))
         low, high = (middle, high) if isinstance(outcome.error, Crashed) else (low, middle)
-    error = _said(meter.run(claim.until(low)).error)
+    error = _error_message(meter.run(claim.until(low)).error)
     if high > claim.days // 2:
         raise Crashed(
             f"the code raises an error on panels that end before {day_of(claim.frames, high)}: {error}",
@@ -227,11 +231,11 @@ def _start_up(meter: Meter, claim: Claim, crashed: int) -> tuple[int, str]:
     return high, error
 
 
-def start_up_of(meter: Meter, claim: Claim) -> int:
+def start_up_of(meter: CountingRunner, claim: CausalClaim) -> int:
     """Return how many days at the start of a claim cannot be shown to be causal, since the code raises on so few."""
     outcome = meter.run(claim.until(claim.first))
     return _start_up(meter, claim, claim.first)[0] if isinstance(outcome.error, Crashed) else 0
 
 
-def _said(error: SandboxError | None) -> str:
+def _error_message(error: SandboxError | None) -> str:
     return "" if error is None else error.message

@@ -13,15 +13,15 @@ from ..jail.frames import Frames
 from ..job import Job
 from .comparison import Cell, first_change, first_difference
 from .futures import Futures
-from .meter import Meter
+from .meter import CountingRunner
 
-__all__ = ["CUT_OFF", "REPLACED", "Claim", "Suspect", "changed", "claimed", "day_of", "verdict_on"]
+__all__ = ["CUT_OFF", "REPLACED", "CausalClaim", "Suspect", "day_of", "explain_change", "is_changed", "make_claim"]
 
 CUT_OFF, REPLACED = "were cut off", "were replaced by another future"
 
 
 @dataclass(frozen=True, eq=False)
-class Claim:
+class CausalClaim:
     """Values of a factor on a whole panel.
 
     Attributes
@@ -67,12 +67,12 @@ class Suspect:
     answer: NDArray[np.float64]
     seed: int | None = None
 
-    def job(self, claim: Claim, cut: int) -> Job:
+    def job(self, claim: CausalClaim, cut: int) -> Job:
         """Return the call that does the same to the days after another row."""
         return claim.until(cut) if self.how == CUT_OFF else claim.otherwise(cut, self.seed or 0)
 
 
-def claimed(meter: Meter, code: str, frames: Frames) -> Claim:
+def make_claim(meter: CountingRunner, code: str, frames: Frames) -> CausalClaim:
     """Return what two calls on the whole panel, in interpreters that were started apart, agree on.
 
     Raises
@@ -88,18 +88,18 @@ def claimed(meter: Meter, code: str, frames: Frames) -> Claim:
     one, other = (meter.run(Job(code, frames, apart=apart)).unwrap() for apart in (False, True))
     cell = first_difference(one, other)
     if cell is not None:
-        raise _twice(frames, cell)
+        raise _not_deterministic(frames, cell)
     if not np.isfinite(one).any():
         raise BadResult("the factor has no value on any day", field="factor", hint="A window longer than the panel?")
-    return Claim(code, frames, one)
+    return CausalClaim(code, frames, one)
 
 
-def changed(meter: Meter, claim: Claim, suspect: Suspect) -> bool:
+def is_changed(meter: CountingRunner, claim: CausalClaim, suspect: Suspect) -> bool:
     """Tell whether the cell changes for this claim too."""
-    return not _reached(claim, suspect.cell, meter.run(suspect.job(claim, suspect.cut)).values)
+    return not _has_claimed_value(claim, suspect.cell, meter.run(suspect.job(claim, suspect.cut)).values)
 
 
-def _twice(frames: Frames, cell: Cell) -> NotDeterministic:
+def _not_deterministic(frames: Frames, cell: Cell) -> NotDeterministic:
     day, symbol = day_of(frames, cell.day), frames.symbols[cell.name]
     return NotDeterministic(
         f"two calls on the same panel gave {symbol} another value on {day}", day=day, symbol=symbol,
@@ -107,7 +107,7 @@ def _twice(frames: Frames, cell: Cell) -> NotDeterministic:
     )  # fmt: skip
 
 
-def verdict_on(meter: Meter, claim: Claim, suspect: Suspect) -> NotCausal | NotDeterministic:
+def explain_change(meter: CountingRunner, claim: CausalClaim, suspect: Suspect) -> NotCausal | NotDeterministic:
     """Return the error that names the day and the name, and the later day that made the difference.
 
     The same call is made once more, and the whole one: code that differs from itself has not shown that it looks ahead.
@@ -119,8 +119,8 @@ def verdict_on(meter: Meter, claim: Claim, suspect: Suspect) -> NotCausal | NotD
         again = meter.run(job).values
         cell = None if again is None else first_difference(answer, again)
         if cell is not None:
-            return _twice(claim.frames, cell)
-    read = _read(meter, claim, suspect)
+            return _not_deterministic(claim.frames, cell)
+    read = _find_read_day(meter, claim, suspect)
     day, later = day_of(claim.frames, suspect.cell.day), day_of(claim.frames, read)
     symbol = claim.frames.symbols[suspect.cell.name]
     to_the_end = read == claim.days - 1
@@ -129,23 +129,23 @@ def verdict_on(meter: Meter, claim: Claim, suspect: Suspect) -> NotCausal | NotD
     return NotCausal(
         f"the value of {symbol} on {day} changed when later days {suspect.how}: {reads}, "
         f"{ahead} {'day' if ahead == 1 else 'days'} later",
-        day=day, symbol=symbol, read=later, seed=suspect.seed, hint=WHOLE if ahead > FAR else NEAR,
+        day=day, symbol=symbol, read=later, seed=suspect.seed, hint=WHOLE_PANEL_HINT if ahead > FAR_DAYS else NEAR_DAYS_HINT,
     )  # fmt: skip
 
 
-FAR = 10
+FAR_DAYS = 10
 """From how many days on a look ahead is more likely a whole sample than a window."""
-WHOLE = (
+WHOLE_PANEL_HINT = (
     "A mean, a rank, a fit or a fill over the whole panel does this: use rolling, ewm or expanding, "
     "and compute every day from the rows up to it."
 )
-NEAR = (
+NEAR_DAYS_HINT = (
     "A negative shift, a centred window, a fill from behind or a label of the week's end does this: "
     "compute every day from the rows up to it."
 )
 
 
-def _read(meter: Meter, claim: Claim, suspect: Suspect) -> int:
+def _find_read_day(meter: CountingRunner, claim: CausalClaim, suspect: Suspect) -> int:
     """Return the row of a later day that makes the difference: known up to it, the cell has its value; without it, not.
 
     Found by halving: the value is wrong when days after `low` are changed, and right when only those after `high` are.
@@ -154,11 +154,11 @@ def _read(meter: Meter, claim: Claim, suspect: Suspect) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         outcome = meter.run(suspect.job(claim, middle))
-        low, high = (low, middle) if _reached(claim, suspect.cell, outcome.values) else (middle, high)
+        low, high = (low, middle) if _has_claimed_value(claim, suspect.cell, outcome.values) else (middle, high)
     return high
 
 
-def _reached(claim: Claim, cell: Cell, values: NDArray[np.float64] | None) -> bool:
+def _has_claimed_value(claim: CausalClaim, cell: Cell, values: NDArray[np.float64] | None) -> bool:
     """Tell whether a call gave the cell the value that is claimed."""
     if values is None:
         return False

@@ -12,17 +12,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TOLERANCE", "Cell", "first_change", "first_difference", "rounded"]
+__all__ = ["TOLERANCE", "Cell", "first_change", "first_difference", "round_values"]
 
 TOLERANCE = 1e-9
 """Values x and y of a day are the same if |x - y| <= TOLERANCE * max(|x|, scale), the scale being the day's."""
-SHUFFLED = 1e-4
+MAX_RANK_NOISE = 1e-4
 """1 - rank correlation of a day, in full precision, that noise may make: more is a look ahead, though it is rounded away."""
-BITS = 24
+VALUE_BITS = 24
 """Digits of single precision, which is what the rest of the program keeps of a value."""
-LEAST, MOST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+MIN_FLOAT32, MAX_FLOAT32 = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 """The normal numbers of single precision."""
-USUAL = 0.9
+SCALE_QUANTILE = 0.9
 """A day's scale is the |x| that this share of its names do not exceed: one huge value must not blur the others."""
 
 Frame = NDArray[np.float64]
@@ -35,7 +35,7 @@ class Cell(NamedTuple):
     name: int
 
 
-def rounded(values: Frame) -> Frame:
+def round_values(values: Frame) -> Frame:
     """Return values as they are handed on: in single precision, and no finer than that of their day's scale.
 
     Parameters
@@ -44,10 +44,12 @@ def rounded(values: Frame) -> Frame:
         `[T, N]`. Each row is rounded by itself, so that a day alone gives the same bits. Values near zero on a day of
         large ones lose the digits that are noise there; what single precision cannot hold becomes missing.
     """
-    size = np.maximum(np.abs(values), np.maximum(_scale(values), LEAST)[:, None])
+    size = np.maximum(np.abs(values), np.maximum(_scale(values), MIN_FLOAT32)[:, None])
     exponent = np.frexp(size)[1]
-    kept: Frame = np.ldexp(np.rint(np.ldexp(values, BITS - exponent)), exponent - BITS) + 0.0  # no minus zero
-    kept[~(np.abs(kept) <= MOST)] = np.nan  # and one NaN for all
+    kept: Frame = (
+        np.ldexp(np.rint(np.ldexp(values, VALUE_BITS - exponent)), exponent - VALUE_BITS) + 0.0
+    )  # no minus zero
+    kept[~(np.abs(kept) <= MAX_FLOAT32)] = np.nan  # and one NaN for all
     return kept
 
 
@@ -62,27 +64,27 @@ def first_change(expected: Frame, got: Frame) -> Cell | None:
         if the full ones are shuffled, which tells of a look ahead even where rounding leaves nothing of it.
     """
     expected = expected[: len(got)]
-    if _equal(expected, got):
+    if _is_bitwise_equal(expected, got):
         return None
     days = np.flatnonzero((expected.view(np.int64) != got.view(np.int64)).any(axis=1))
     one, other = expected[days], got[days]
     allowed = TOLERANCE * np.maximum(np.abs(one), _scale(one)[:, None])
     wrong = ~((np.abs(one - other) <= allowed) | (np.isnan(one) & np.isnan(other)))
-    wrong |= _reordered(rounded(one), rounded(other))[:, None] & (one != other) & ~np.isnan(one)
-    wrong |= _shuffled(one, other)[:, None] & (one != other) & ~np.isnan(one)
-    cell = _first(wrong)
+    wrong |= _find_reordered(round_values(one), round_values(other))[:, None] & (one != other) & ~np.isnan(one)
+    wrong |= _find_shuffled(one, other)[:, None] & (one != other) & ~np.isnan(one)
+    cell = _first_cell(wrong)
     return cell and Cell(int(days[cell.day]), cell.name)
 
 
 def first_difference(one: Frame, other: Frame) -> Cell | None:
     """Return the first cell whose bits differ, days first, then names; None if none does. Missing is missing."""
-    if _equal(one, other):
+    if _is_bitwise_equal(one, other):
         return None
     same = (one.view(np.int64) == other.view(np.int64)) | (np.isnan(one) & np.isnan(other))
-    return _first(~same)
+    return _first_cell(~same)
 
 
-def _equal(one: Frame, other: Frame) -> bool:
+def _is_bitwise_equal(one: Frame, other: Frame) -> bool:
     """Tell whether all bits are the same, which is quicker than to compare numbers."""
     return bool(np.array_equal(one.view(np.int64), other.view(np.int64)))
 
@@ -91,12 +93,12 @@ def _scale(values: Frame) -> Frame:
     """Return of each day the |x| that most of its known values do not exceed, `[T]`; 0 where none is known."""
     known = np.isfinite(values).sum(axis=1)
     sizes = np.sort(np.where(np.isfinite(values), np.abs(values), np.inf), axis=1)
-    place = np.maximum(np.ceil(USUAL * known).astype(np.int64) - 1, 0)
+    place = np.maximum(np.ceil(SCALE_QUANTILE * known).astype(np.int64) - 1, 0)
     scale: Frame = np.where(known > 0, np.take_along_axis(sizes, place[:, None], axis=1)[:, 0], 0.0)
     return scale
 
 
-def _reordered(one: Frame, other: Frame) -> NDArray[np.bool_]:
+def _find_reordered(one: Frame, other: Frame) -> NDArray[np.bool_]:
     """Tell on which days names stand in another order, are level only once, or are missing only once, `[T]`."""
     order = np.argsort(one, axis=1)
     first, second = (np.take_along_axis(values, order, axis=1) for values in (one, other))
@@ -106,11 +108,11 @@ def _reordered(one: Frame, other: Frame) -> NDArray[np.bool_]:
     return turned
 
 
-def _shuffled(one: Frame, other: Frame) -> NDArray[np.bool_]:
+def _find_shuffled(one: Frame, other: Frame) -> NDArray[np.bool_]:
     """Tell on which days the order in full precision is another, by more than a swap of neighbours, `[T]`."""
     moved = np.square(_places(one) - _places(other)).sum(axis=1)
     count = np.isfinite(one).sum(axis=1).astype(np.float64)
-    shuffled: NDArray[np.bool_] = moved > np.maximum(2.0, SHUFFLED * count * (count**2 - 1.0) / 6.0)
+    shuffled: NDArray[np.bool_] = moved > np.maximum(2.0, MAX_RANK_NOISE * count * (count**2 - 1.0) / 6.0)
     return shuffled
 
 
@@ -119,6 +121,6 @@ def _places(values: Frame) -> Frame:
     return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1).astype(np.float64)
 
 
-def _first(changed: NDArray[np.bool_]) -> Cell | None:
+def _first_cell(changed: NDArray[np.bool_]) -> Cell | None:
     place = int(changed.argmax())
     return Cell(*divmod(place, changed.shape[1])) if changed.size and changed.flat[place] else None

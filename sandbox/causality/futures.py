@@ -23,13 +23,13 @@ __all__ = ["Futures"]
 Frame = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Kind = TypeVar("Kind", bound=np.generic)
-STREAM = 0xF07E
+SEED_STREAM = 0xF07E
 """Keeps these draws apart from others with the same seed."""
-PRICES = ("open", "high", "low", "vwap")
+PRICES_BESIDE_CLOSE = ("open", "high", "low", "vwap")
 """Prices of the day that keep their ratio to its close."""
-LEVELS = ("adj_close", "adj_factor", "cap", "close_raw", "market_cap", "shares")
+LEVEL_FIELDS = ("adj_close", "adj_factor", "cap", "close_raw", "market_cap", "shares")
 """Levels that go on from their last value by their own moves, as the close does."""
-ALIKE = 1e-6
+RETURN_TOLERANCE = 1e-6
 """How near to the closes' simple return the column `returns` must be to be made anew from them."""
 
 
@@ -74,9 +74,9 @@ class Futures:
         days, _ = self.frames.shape
         if not 0 <= day < days - 1:
             raise BadInput("this day has no later one", field="day", got=day, allowed=f"0 to {days - 2}")
-        rng = np.random.default_rng([STREAM, self.seed, day])
+        rng = np.random.default_rng([SEED_STREAM, self.seed, day])
         source = _donors(rng, self._drawn(rng, day), self._usable)
-        new = self._priced(source, day) if "close" in self.frames.fields else {}
+        new = self._draw_prices(source, day) if "close" in self.frames.fields else {}
         for name in self.frames.names:
             if name not in new:
                 new[name] = self._moved(rng, name, source)
@@ -113,24 +113,24 @@ class Futures:
         values = self.frames.fields[name]
         good = np.where(values > 0.0, values, np.nan)
         move: Frame = np.full(values.shape, np.nan)
-        np.divide(good[1:], _filled(good)[:-1], out=move[1:])
+        np.divide(good[1:], _fill_forward(good)[:-1], out=move[1:])
         return move
 
-    def _priced(self, source: Rows, day: int) -> dict[str, Frame]:
+    def _draw_prices(self, source: Rows, day: int) -> dict[str, Frame]:
         """Return prices, volume and what follows from them on the later days."""
         fields = self.frames.fields
         path = self._chained("close", source, day)
         new = {"close": path[1:]}
         with np.errstate(invalid="ignore", divide="ignore"):
-            for name in PRICES:
+            for name in PRICES_BESIDE_CLOSE:
                 if name in fields:
-                    new[name] = path[1:] * _at(fields[name] / fields["close"], source)
+                    new[name] = path[1:] * _take_rows(fields[name] / fields["close"], source)
             if "volume" in fields:
-                new["volume"] = _at(fields["volume"], source)
+                new["volume"] = _take_rows(fields["volume"], source)
             if "amount" in fields and "volume" in fields:
-                paid = _at(fields["amount"] / (fields["close"] * fields["volume"]), source)
+                paid = _take_rows(fields["amount"] / (fields["close"] * fields["volume"]), source)
                 new["amount"] = np.where(np.isfinite(paid), path[1:] * new["volume"] * paid, 0.0)
-            for name in LEVELS:
+            for name in LEVEL_FIELDS:
                 if name in fields:
                     new[name] = self._chained(name, source, day)[1:]
             if "returns" in fields and self._returns_are_simple:
@@ -140,9 +140,9 @@ class Futures:
     def _chained(self, name: str, source: Rows, day: int) -> Frame:
         """Return the last value of each name and where its drawn moves lead from it, `[T - day, N]`."""
         values = self.frames.fields[name]
-        move = _at(self._move(name), source)
+        move = _take_rows(self._move(name), source)
         there = np.isfinite(values[day + 1 :]) & np.isfinite(move)
-        last, own = _filled(values)[day], _first(values)
+        last, own = _fill_forward(values)[day], _first_known(values)
         start = np.where(np.isfinite(last), last, own)
         steps = np.concatenate([start[None, :], np.where(there, move, 1.0)])
         path: Frame = np.cumprod(steps, axis=0)
@@ -155,17 +155,17 @@ class Futures:
         with np.errstate(invalid="ignore", divide="ignore"):
             off = np.abs(close[1:] / close[:-1] - 1.0 - returns)
         known = np.isfinite(off)
-        return bool(known.any() and np.mean(off[known] < ALIKE) > 0.99)
+        return bool(known.any() and np.mean(off[known] < RETURN_TOLERANCE) > 0.99)
 
     def _moved(self, rng: np.random.Generator, name: str, source: Rows) -> Frame:
         """Return the values of the drawn days; a day that the column lacks gives way to another of the same name."""
         values = self.frames.fields[name]
         known = np.isfinite(values)
-        source, lacking = source.copy(), ~_at(known, source)
+        source, lacking = source.copy(), ~_take_rows(known, source)
         for column in np.flatnonzero(lacking.any(axis=0) & known.any(axis=0)):
             rows = lacking[:, column]
             source[rows, column] = rng.choice(np.flatnonzero(known[:, column]), int(rows.sum()))
-        return _at(values, source)
+        return _take_rows(values, source)
 
     def _joined(self, new: dict[str, Frame], day: int) -> Frames:
         """Return the panel of the old rows and the new ones, with the missing cells of the old."""
@@ -190,18 +190,18 @@ def _donors(rng: np.random.Generator, rows: Rows, usable: NDArray[np.bool_]) -> 
     return source
 
 
-def _at(values: NDArray[Kind], source: Rows) -> NDArray[Kind]:
+def _take_rows(values: NDArray[Kind], source: Rows) -> NDArray[Kind]:
     return np.take_along_axis(values, source, axis=0)
 
 
-def _filled(values: Frame) -> Frame:
+def _fill_forward(values: Frame) -> Frame:
     """Return the last known value of each name up to each day, `[T, N]`, NaN where there is none."""
     rows = np.where(np.isfinite(values), np.arange(len(values))[:, None], -1)
     last = np.maximum.accumulate(rows, axis=0)
     return np.where(last >= 0, np.take_along_axis(values, np.maximum(last, 0), axis=0), np.nan)
 
 
-def _first(values: Frame) -> Frame:
+def _first_known(values: Frame) -> Frame:
     """Return the first known value of each name, `[N]`, 1 where there is none."""
     known = np.isfinite(values)
     found = np.take_along_axis(values, known.argmax(axis=0)[None, :], axis=0)[0]

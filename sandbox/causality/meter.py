@@ -8,7 +8,7 @@ from typing import Any
 
 from ..job import Job, Outcome, Runner
 
-__all__ = ["Cost", "Meter"]
+__all__ = ["Cost", "CountingRunner"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Cost:
         }  # fmt: skip
 
 
-class Meter:
+class CountingRunner:
     """A runner that counts what goes through another."""
 
     def __init__(self, runner: Runner) -> None:

@@ -11,25 +11,25 @@ from numpy.typing import NDArray
 
 from .meter import Cost
 
-__all__ = ["Proof"]
+__all__ = ["CausalProof"]
 
-LIMIT = (
+SCOPE_SENTENCE = (
     "All this is said of this code on this panel. It cannot show that whoever wrote the code did not know these "
     "prices, nor that the panel's own columns were known on their day."
 )
 
 
-STEADY = (
+REPEATABLE_SENTENCE = (
     "Repeatable: two calls on the same panel, in interpreters that were started apart, gave the same bits. Code that is "
     "random on few calls may pass: no wall takes the processor's own random numbers away."
 )
 
-ALWAYS = 2
+ALWAYS_TRIED_DAYS = 2
 """Days that are always tried, so that an author knows them: the first with a value and the last but one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Proof:
+class CausalProof:
     """A factor's values on a panel, and what is known of them.
 
     Attributes
@@ -84,15 +84,15 @@ class Proof:
     def words(self) -> tuple[str, ...]:
         """Return what is proven and what is not, a sentence each."""
         return (
-            STEADY,
-            *(self._of_the_sweep() if self.swept else self._of_the_cuts()),
-            *self._of_the_start(),
-            LIMIT,
+            REPEATABLE_SENTENCE,
+            *(self._describe_sweep() if self.swept else self._describe_cuts()),
+            *self._describe_start_up(),
+            SCOPE_SENTENCE,
         )
 
-    def _of_the_cuts(self) -> tuple[str, ...]:
+    def _describe_cuts(self) -> tuple[str, ...]:
         tried = len({*self.cut_off, *self.replaced})
-        unknown = max(tried - ALWAYS, 0)
+        unknown = max(tried - ALWAYS_TRIED_DAYS, 0)
         screened = (
             f"Screened: no value changed when all days after one of {len(self.cut_off)} days were cut off, or all days "
             f"after one of {len(self.replaced)} were replaced by another plausible future."
@@ -103,9 +103,9 @@ class Proof:
             "again; code that does so on one day passes nearly always. A sweep finds both, and hands on no value that "
             "knows the future."
         )
-        return screened, self._of_the_seed(), draft
+        return screened, self._describe_seed(), draft
 
-    def _of_the_seed(self) -> str:
+    def _describe_seed(self) -> str:
         if self.drawn:
             return (
                 f"Seed {self.seed}, by which the days were chosen, was drawn after the code was handed in, so its author "
@@ -116,7 +116,7 @@ class Proof:
             "looks ahead on all other days; without a given seed one is drawn after the code is handed in."
         )
 
-    def _of_the_sweep(self) -> tuple[str, ...]:
+    def _describe_sweep(self) -> tuple[str, ...]:
         shown = "all days up to it" if self.memory is None else f"the {self.memory} days up to it"
         said = (
             f"Swept: each of {self.swept - self.start_up:,} days was computed again by a process of its own that was shown {shown} and no "
@@ -124,7 +124,7 @@ class Proof:
         )
         return (said,)
 
-    def _of_the_start(self) -> tuple[str, ...]:
+    def _describe_start_up(self) -> tuple[str, ...]:
         if not self.start_up:
             return ()
         said = (

@@ -18,23 +18,23 @@ from numpy.typing import NDArray
 from ..errors import Crashed
 from ..jail.frames import Frames
 from ..job import Job, Outcome
-from .claim import CUT_OFF, Claim, Suspect, day_of, verdict_on
-from .comparison import Cell, first_change, first_difference, rounded
-from .meter import Meter
+from .claim import CUT_OFF, CausalClaim, Suspect, day_of, explain_change
+from .comparison import Cell, first_change, first_difference, round_values
+from .meter import CountingRunner
 
-__all__ = ["Swept", "day_by_day", "narrowed", "swept"]
+__all__ = ["SweptValues", "iterate_days", "narrow_claim", "sweep_days"]
 
 Row = NDArray[np.float64]
-MEMORIES = (64, 128, 256, 512, 1024)
+MEMORY_ROWS = (64, 128, 256, 512, 1024)
 """How many rows up to a day are tried, the fewest first."""
 PROBES = (0.4, 0.6, 0.8, 1.0)
 """Where in the panel days are tried with few rows."""
-CHUNK = 32
+DAYS_PER_CHUNK = 32
 """Days that are under way together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Swept:
+class SweptValues:
     """Values that were borne out.
 
     Attributes
@@ -53,10 +53,12 @@ class Swept:
     start_up_error: str
 
 
-def swept(meter: Meter, claim: Claim, lean: Claim, show: Callable[[int, int], object] | None = None) -> Swept:
+def sweep_days(
+    meter: CountingRunner, claim: CausalClaim, lean: CausalClaim, show: Callable[[int, int], object] | None = None
+) -> SweptValues:
     """Return the values of all days, each computed from the rows up to it.
 
-    `lean` is the claim on the columns that will do (`narrowed`).
+    `lean` is the claim on the columns that will do (`narrow_claim`).
 
     Raises
     ------
@@ -73,33 +75,33 @@ def swept(meter: Meter, claim: Claim, lean: Claim, show: Callable[[int, int], ob
         values[day] = row
         if show is not None:
             show(day + 1, claim.days)
-    return Swept(values, sweep.memory, sweep.start_up, sweep.start_up_error)
+    return SweptValues(values, sweep.memory, sweep.start_up, sweep.start_up_error)
 
 
-def day_by_day(meter: Meter, claim: Claim, first: int = 0) -> Iterator[tuple[int, Row]]:
+def iterate_days(meter: CountingRunner, claim: CausalClaim, first: int = 0) -> Iterator[tuple[int, Row]]:
     """Yield each row number from `first` on and its values point in time `[N]`, so that a sweep can be kept and go on."""
-    yield from _Sweep(meter, claim, narrowed(meter, claim)).days(first)
+    yield from _Sweep(meter, claim, narrow_claim(meter, claim)).days(first)
 
 
 class _Sweep:
     """A sweep that is under way."""
 
-    def __init__(self, meter: Meter, claim: Claim, lean: Claim) -> None:
+    def __init__(self, meter: CountingRunner, claim: CausalClaim, lean: CausalClaim) -> None:
         self._meter, self._claim, self._lean = meter, claim, lean
         self.memory = _memory(meter, lean)
         self.start_up, self.start_up_error, self._answered = 0, "", False
 
     def days(self, first: int) -> Iterator[tuple[int, Row]]:
         """Yield each day from `first` on, and its values."""
-        for start in range(first, self._claim.days, CHUNK):
-            chunk = range(start, min(start + CHUNK, self._claim.days))
+        for start in range(first, self._claim.days, DAYS_PER_CHUNK):
+            chunk = range(start, min(start + DAYS_PER_CHUNK, self._claim.days))
             for day, outcome in zip(chunk, self._outcomes(chunk), strict=True):
-                yield day, rounded(self._row(day, outcome)[None, :])[0]
+                yield day, round_values(self._row(day, outcome)[None, :])[0]
 
     def _outcomes(self, chunk: range) -> list[Outcome]:
         """Return what came of each day: from few rows where that will do, else from all rows up to it."""
         found = dict(zip(chunk, self._meter.run_each(self._job(day) for day in chunk), strict=True))
-        doubtful = [day for day in chunk if self._is_short(day) and not _same(self._claim, day, found[day])]
+        doubtful = [day for day in chunk if self._is_short(day) and not _is_same(self._claim, day, found[day])]
         found |= zip(doubtful, self._meter.run_each(self._lean.until(day) for day in doubtful), strict=True)
         if 2 * len(doubtful) > len(chunk):
             self.memory = None
@@ -113,7 +115,7 @@ class _Sweep:
 
     def _row(self, day: int, outcome: Outcome) -> Row:
         """Return the day's values, missing during the start-up."""
-        if self._lean is not self._claim and not _same(self._claim, day, outcome):
+        if self._lean is not self._claim and not _is_same(self._claim, day, outcome):
             outcome = self._meter.run(self._claim.until(day))  # no saving may be the reason for a refusal
         if isinstance(outcome.error, Crashed):
             return self._missing(day, outcome.error)
@@ -121,7 +123,7 @@ class _Sweep:
         cell = first_change(self._claim.values[day : day + 1], row[None, :])
         if cell is not None:
             suspect = Suspect(Cell(day, cell.name), day, CUT_OFF, outcome.unwrap())
-            raise verdict_on(self._meter, self._claim, suspect)
+            raise explain_change(self._meter, self._claim, suspect)
         self._answered = True
         return row
 
@@ -135,7 +137,7 @@ class _Sweep:
         return np.full(self._claim.values.shape[1], np.nan)
 
 
-def narrowed(meter: Meter, claim: Claim) -> Claim:
+def narrow_claim(meter: CountingRunner, claim: CausalClaim) -> CausalClaim:
     """Return the claim on the columns that the code names, if the others change no bit of its answer; else the claim."""
     frames = claim.frames
     named = {name: values for name, values in frames.fields.items() if name in _words(claim.code)}
@@ -156,20 +158,20 @@ def _words(code: str) -> frozenset[str]:
     return frozenset(value for value in constants if isinstance(value, str))
 
 
-def _memory(meter: Meter, claim: Claim) -> int | None:
+def _memory(meter: CountingRunner, claim: CausalClaim) -> int | None:
     """Return how many rows up to a day reproduce its values, tried on a few days; None where all are needed."""
     probes = sorted({int(share * (claim.days - 1)) for share in PROBES})
-    for rows in MEMORIES:
+    for rows in MEMORY_ROWS:
         if 3 * rows > claim.days:
             return None
         outcomes = meter.run_each(_tail(claim, day, rows) for day in probes)
-        reproduced = [_same(claim, day, outcome) for day, outcome in zip(probes, outcomes, strict=True)]
+        reproduced = [_is_same(claim, day, outcome) for day, outcome in zip(probes, outcomes, strict=True)]
         if all(reproduced):
             return rows
     return None
 
 
-def _tail(claim: Claim, day: int, rows: int | None) -> Job:
+def _tail(claim: CausalClaim, day: int, rows: int | None) -> Job:
     """Return the call that is shown the last rows up to a day."""
     part = slice(0 if rows is None else day + 1 - rows, day + 1)
     frames = claim.frames
@@ -177,6 +179,6 @@ def _tail(claim: Claim, day: int, rows: int | None) -> Job:
     return Job(claim.code, Frames(fields, frames.dates[part], frames.symbols))
 
 
-def _same(claim: Claim, day: int, outcome: Outcome) -> bool:
+def _is_same(claim: CausalClaim, day: int, outcome: Outcome) -> bool:
     """Tell whether a call gave a day the values that are claimed."""
     return outcome.values is not None and first_change(claim.values[day : day + 1], outcome.values[-1:]) is None

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from ..native.libc import syscall
 
-__all__ = ["command", "same_addresses"]
+__all__ = ["command", "fix_addresses"]
 
-_ASK, _SAME_ADDRESSES = 0xFFFFFFFF, 0x0040000
+_QUERY_PERSONALITY, _SAME_ADDRESSES = 0xFFFFFFFF, 0x0040000
 
 _ROOM = Path(__file__).parents[1]
-_CODE = """
+_START_CODE = """
 import sys, types
 for name, place in (("alphaloom", {home!r}), ("alphaloom.sandbox", {room!r})):
     sys.modules[name] = package = types.ModuleType(name)
@@ -30,7 +30,7 @@ def command(module: str, function: str, arguments: str = "", libraries: tuple[st
 
     The packages are stood in for by empty ones, so that only the modules which the function needs are imported.
     """
-    code = _CODE.format(
+    code = _START_CODE.format(
         home=str(_ROOM.parent), room=str(_ROOM), libraries=list(libraries), module=module, function=function,
         arguments=arguments,
     )  # fmt: skip
@@ -38,13 +38,13 @@ def command(module: str, function: str, arguments: str = "", libraries: tuple[st
 
 
 @contextmanager
-def same_addresses() -> Iterator[None]:
+def fix_addresses() -> Iterator[None]:
     """Let a program that this thread starts lie at the same addresses every time, so that code cannot read chance there.
 
     Two servers then give the same bits for code that looks at `id(...)`. Where the kernel refuses, nothing is lost but that.
     """
     try:
-        before = syscall("personality", _ASK)
+        before = syscall("personality", _QUERY_PERSONALITY)
         syscall("personality", before | _SAME_ADDRESSES)
     except OSError:
         yield

@@ -24,13 +24,29 @@ from .frames import Frames
 from .words import CODE_BYTES, TEXT_BYTES, clean
 
 __all__ = [
-    "CODE_BYTES", "CRASHED", "ENDED", "GONE", "GOOD", "MEMORY", "OVERTIME", "REPLY", "REQUEST", "STOPPED", "TEXT_BYTES",
-    "WORDS", "WRONG", "Answer", "PanelFile",
-    "clean", "field_places", "page_after", "panel_file",
+    "CALL_ENDED",
+    "CALL_GONE",
+    "CALL_OVERTIME",
+    "CALL_STOPPED",
+    "CODE_BYTES",
+    "CRASHED",
+    "GOOD_RESULT",
+    "OUT_OF_MEMORY",
+    "REPLY",
+    "REPLY_WORDS_BYTES",
+    "REQUEST",
+    "TEXT_BYTES",
+    "WRONG_RESULT",
+    "CallFile",
+    "PanelFile",
+    "clean",
+    "field_places",
+    "page_after",
+    "panel_file",
 ]  # fmt: skip
 
-WORDS = 200
-GOOD, CRASHED, MEMORY, WRONG = b"G.", b"C.", b"M.", b"W."
+REPLY_WORDS_BYTES = 200
+GOOD_RESULT, CRASHED, OUT_OF_MEMORY, WRONG_RESULT = b"G.", b"C.", b"M.", b"W."
 """The two bytes of the status pipe: values are there; the code raised; memory ran out; the answer has a wrong form."""
 
 REQUEST = struct.Struct("=qqqd")
@@ -39,7 +55,7 @@ REQUEST = struct.Struct("=qqqd")
 REPLY = struct.Struct("=2sBBiddd16i200s")
 """From the server: status, how it ended, attempts told, signal, cpu ms, peak MiB, wall ms, the calls attempted, words."""
 
-ENDED, OVERTIME, STOPPED, GONE = range(4)
+CALL_ENDED, CALL_OVERTIME, CALL_STOPPED, CALL_GONE = range(4)
 """How a call ended: by itself; by the wall clock; by a call that no factor makes; its wall could not be built."""
 
 _ALIGN = 4096
@@ -62,7 +78,7 @@ class PanelFile:
         head = json.dumps({"days": days, "symbols": frames.symbols, "fields": frames.names}).encode()
         start = page_after(8 + len(head))
         places, size = field_places(start, *frames.shape, len(frames.names))
-        descriptor = memory.create("panel", size)
+        descriptor = memory.create_file("panel", size)
         with mmap.mmap(descriptor, size) as area:
             area[: 8 + len(head)] = struct.pack("=Q", len(head)) + head
             area[start : start + 8 * days] = frames.dates.astype(np.int64).tobytes()
@@ -83,27 +99,27 @@ def field_places(start: int, days: int, names: int, fields: int) -> tuple[list[i
     return [first + i * width for i in range(fields)], first + max(fields * width, 64)
 
 
-_FILES: weakref.WeakKeyDictionary[Frames, PanelFile] = weakref.WeakKeyDictionary()
+_PANEL_FILES: weakref.WeakKeyDictionary[Frames, PanelFile] = weakref.WeakKeyDictionary()
 _LOCK = threading.Lock()
 
 
 def panel_file(frames: Frames) -> PanelFile:
     """Return a panel's file; it is written once and goes when the panel goes."""
     with _LOCK:
-        if frames not in _FILES:
-            _FILES[frames] = made = PanelFile.of(frames)
+        if frames not in _PANEL_FILES:
+            _PANEL_FILES[frames] = made = PanelFile.of(frames)
             weakref.finalize(frames, os.close, made.descriptor)
-        return _FILES[frames]
+        return _PANEL_FILES[frames]
 
 
-class Answer:
+class CallFile:
     """The file in memory that brings one call's code in and its values or error out."""
 
     def __init__(self, shape: tuple[int, int], code: bytes) -> None:
         self.shape = shape
         self.values_bytes = 8 * shape[0] * shape[1]
         size = self.values_bytes + max(len(code), TEXT_BYTES)
-        self.descriptor = memory.create("answer", size)
+        self.descriptor = memory.create_file("answer", size)
         memory.seal_size(self.descriptor)
         os.pwrite(self.descriptor, code, self.values_bytes)
 

@@ -19,18 +19,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..native import memory
-from .channel import CRASHED, GOOD, MEMORY, TEXT_BYTES, WRONG, field_places, page_after
+from .channel import CRASHED, GOOD_RESULT, OUT_OF_MEMORY, TEXT_BYTES, WRONG_RESULT, field_places, page_after
 
-__all__ = ["NAME", "Panel", "compute", "read_panel", "write_answer"]
+__all__ = ["CODE_FILENAME", "JailPanel", "compute", "read_panel", "write_answer"]
 
-NAME = "<factor>"
+CODE_FILENAME = "<factor>"
 """The file name that the code's own lines carry in a traceback."""
 
 _NO_FACTOR = "the code defines no function named factor; define: def factor(panel): ..."
 _NUMERIC = "biuf"
 
 
-class Panel(dict[str, pd.DataFrame]):
+class JailPanel(dict[str, pd.DataFrame]):
     """The fields by name; asking for one that is not there names those that are."""
 
     def __missing__(self, name: object) -> pd.DataFrame:
@@ -38,7 +38,7 @@ class Panel(dict[str, pd.DataFrame]):
         raise KeyError(f"the panel has no field {name!r}; it has: {', '.join(self)}")
 
 
-def read_panel(descriptor: int, rows: int) -> Panel:
+def read_panel(descriptor: int, rows: int) -> JailPanel:
     """Build the frames of a panel's file, of the first `rows` days only.
 
     All days: the frames look into the sealed file. Fewer: the days are copied and the file is unmapped, so that no
@@ -51,11 +51,11 @@ def read_panel(descriptor: int, rows: int) -> Panel:
     if not 0 <= rows <= days:  # behind the last day lies the next field
         raise ValueError(f"the panel has {days} days, not {rows}")
     if rows < days:
-        address, size = _shortened(address, size, rows)
+        address, size = _copy_shortened(address, size, rows)
     return _frames(memory.view(address, size))
 
 
-def _shortened(whole: int, size: int, rows: int) -> tuple[int, int]:
+def _copy_shortened(whole: int, size: int, rows: int) -> tuple[int, int]:
     """Copy the file of a panel that ends after `rows` days, take the whole one away, and return the copy's place."""
     source = memory.view(whole, size)
     head, start = _head(source)
@@ -64,7 +64,7 @@ def _shortened(whole: int, size: int, rows: int) -> tuple[int, int]:
     begin = page_after(8 + len(new))
     old_places, _ = field_places(start, days, symbols, fields)
     new_places, length = field_places(begin, rows, symbols, fields)
-    part = memory.anonymous(length)
+    part = memory.map_anonymous(length)
     ctypes.memmove(part, struct.pack("=Q", len(new)) + new, 8 + len(new))
     for to, origin, width in [
         (begin, start, 8 * rows),
@@ -72,7 +72,7 @@ def _shortened(whole: int, size: int, rows: int) -> tuple[int, int]:
     ]:
         ctypes.memmove(part + to, whole + origin, width)
     memory.release(whole, size)
-    memory.freeze(part, length)
+    memory.make_read_only(part, length)
     return part, length
 
 
@@ -81,25 +81,25 @@ def _head(area: memoryview) -> tuple[dict[str, Any], int]:
     return json.loads(bytes(area[8 : 8 + length])), page_after(8 + length)
 
 
-def _frames(area: memoryview) -> Panel:
+def _frames(area: memoryview) -> JailPanel:
     head, start = _head(area)
     shape = int(head["days"]), len(head["symbols"])
     days = np.frombuffer(area, np.int64, shape[0], start).astype("datetime64[D]").astype("datetime64[ns]")
     index, columns = pd.DatetimeIndex(days), pd.Index(head["symbols"], dtype=object)
     places, _ = field_places(start, *shape, len(head["fields"]))
-    panel = Panel()
+    panel = JailPanel()
     for name, place in zip(head["fields"], places, strict=True):
         values = np.frombuffer(area, np.float64, shape[0] * shape[1], place).reshape(shape)
         frame = pd.DataFrame(values, index=index, columns=columns, copy=False)
-        _KEPT.append(frame)
+        _HELD_FRAMES.append(frame)
         panel[name] = frame.copy(deep=False)  # a second reference: pandas copies before the first write
     return panel
 
 
-_KEPT: list[pd.DataFrame] = []
+_HELD_FRAMES: list[pd.DataFrame] = []
 
 
-def compute(code: bytes, panel: Panel) -> tuple[bytes, NDArray[np.float64] | str]:
+def compute(code: bytes, panel: JailPanel) -> tuple[bytes, NDArray[np.float64] | str]:
     """Run the code on a panel: a status, and the values or the words that go with it."""
     first = next(iter(panel.values()))
     index, columns = first.index, first.columns
@@ -108,42 +108,45 @@ def compute(code: bytes, panel: Panel) -> tuple[bytes, NDArray[np.float64] | str
         names: dict[str, Any] = module.__dict__
         names |= {"np": np, "pd": pd}
         text = code.decode()  # as text, or a line `# coding:` would give it another meaning than whoever read it saw
-        exec(_compiled(text), names)  # noqa: S102 - the walls are up
+        exec(_compile_code(text), names)  # noqa: S102 - the walls are up
         if not callable(factor := names.get("factor")):
             return CRASHED, _NO_FACTOR
-        return _checked(factor(panel), index, columns)
+        return _check_result(factor(panel), index, columns)
     except MemoryError:
-        return MEMORY, ""
+        return OUT_OF_MEMORY, ""
     except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt are ways to crash, too
-        return CRASHED, _told(error)
+        return CRASHED, _describe_error(error)
 
 
-def _compiled(text: str) -> types.CodeType:
+def _compile_code(text: str) -> types.CodeType:
     try:
-        return compile(text, NAME, "exec", dont_inherit=True)
+        return compile(text, CODE_FILENAME, "exec", dont_inherit=True)
     except MemoryError:  # of the parser's own stack, which is small
         raise SyntaxError("the code is nested too deeply, or too large, to be compiled") from None
 
 
-def _checked(result: object, index: pd.Index, columns: pd.Index) -> tuple[bytes, NDArray[np.float64] | str]:
+def _check_result(result: object, index: pd.Index, columns: pd.Index) -> tuple[bytes, NDArray[np.float64] | str]:
     if type(result) is not pd.DataFrame:
-        return WRONG, f"factor returned {type(result).__name__}; allowed: one pandas DataFrame"
+        return WRONG_RESULT, f"factor returned {type(result).__name__}; allowed: one pandas DataFrame"
     if result.shape != (len(index), len(columns)):
-        return WRONG, f"the answer is {result.shape}; allowed: {(len(index), len(columns))}, like the panel's fields"
+        return (
+            WRONG_RESULT,
+            f"the answer is {result.shape}; allowed: {(len(index), len(columns))}, like the panel's fields",
+        )
     if not result.index.equals(index) or not result.columns.equals(columns):
-        return WRONG, "the answer has other dates or symbols than the panel, or another order"
+        return WRONG_RESULT, "the answer has other dates or symbols than the panel, or another order"
     for name, kind in zip(columns, result.dtypes, strict=True):
         if not isinstance(kind, np.dtype) or kind.kind not in _NUMERIC:
-            return WRONG, f"column {name} holds {kind}; allowed: numbers, so .astype(float)"
-    return GOOD, pd.DataFrame.to_numpy(result, dtype=np.float64)
+            return WRONG_RESULT, f"column {name} holds {kind}; allowed: numbers, so .astype(float)"
+    return GOOD_RESULT, pd.DataFrame.to_numpy(result, dtype=np.float64)
 
 
-def _told(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """Return the error's type, its words and its line in the code."""
     lines = []
     trace = error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == NAME:
+        if trace.tb_frame.f_code.co_filename == CODE_FILENAME:
             lines.append(trace.tb_lineno)
         trace = trace.tb_next
     line = lines[-1] if lines else None
@@ -168,6 +171,6 @@ def write_answer(address: int, room: int, status: bytes, content: NDArray[np.flo
     if isinstance(content, str):
         text = content.encode("utf-8", "replace")[: TEXT_BYTES - 1] + b"\0"
         ctypes.memmove(address + room, text, len(text))
-    elif status == GOOD:
+    elif status == GOOD_RESULT:
         values = np.ascontiguousarray(content)
         ctypes.memmove(address, values.ctypes.data, min(values.nbytes, room))

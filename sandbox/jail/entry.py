@@ -17,18 +17,18 @@ import socket
 from dataclasses import dataclass
 
 from ..native import landlock, memory, privileges, rlimits, seccomp
-from ..native.layers import Missing, building
+from ..native.layers import PrimitiveMissing, name_primitive
 from ..native.libc import syscall
 from . import child
 
-__all__ = ["Call", "Inside", "Lock", "Task", "enter"]
+__all__ = ["Inside", "JailCall", "JailLock", "JailTask", "enter"]
 
-_PANEL, _ANSWER, _ABOVE = 5, 6, 64
-_MOST_DESCRIPTORS, _MARGIN = 8, 1 << 20
+_PANEL_FD, _ANSWER_FD, _FIRST_FREE_FD = 5, 6, 64
+_MAX_DESCRIPTORS, _MARGIN_BYTES = 8, 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class JailLock:
     """What the walls of every call are made of; prepared once, before the first fork."""
 
     filter_program: bytes
@@ -37,7 +37,7 @@ class Lock:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class JailTask:
     """One call, as the fresh process is told of it: rows, bytes of code, bytes of memory beside the panel, seconds."""
 
     rows: int
@@ -47,11 +47,11 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class JailCall:
     """What a process behind all walls has in hand: the code, the panel, and where the answer goes."""
 
     code: bytes
-    panel: child.Panel
+    panel: child.JailPanel
     address: int
     room: int
 
@@ -59,19 +59,19 @@ class Call:
         """Run the code and answer; never returns."""
         status, content = child.compute(self.code, self.panel)
         child.write_answer(self.address, self.room, status, content)
-        os.write(seccomp.STATUS, status)
+        os.write(seccomp.STATUS_FD, status)
         os._exit(0)
 
 
 class Inside(BaseException):
     """The walls stand. Raised to leave the frames of the watch, so that code that looks above itself finds nothing."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: JailCall) -> None:
         super().__init__()
         self.call = call
 
 
-def enter(lock: Lock, task: Task, descriptors: tuple[int, int, int, int]) -> None:
+def enter(lock: JailLock, task: JailTask, descriptors: tuple[int, int, int, int]) -> None:
     """Become the process that runs the code; never returns, but raises `Inside` when all walls stand.
 
     `descriptors`: the status pipe, the courier's socket, the panel, the answer. Only the first outlives this function.
@@ -79,46 +79,48 @@ def enter(lock: Lock, task: Task, descriptors: tuple[int, int, int, int]) -> Non
     try:
         os.setsid()
         _sort(descriptors)
-        panel = child.read_panel(_PANEL, task.rows)
-        size = os.fstat(_ANSWER).st_size
-        address = memory.map_file(_ANSWER, size, write=True)
-        os.close(_ANSWER)
+        panel = child.read_panel(_PANEL_FD, task.rows)
+        size = os.fstat(_ANSWER_FD).st_size
+        address = memory.map_file(_ANSWER_FD, size, write=True)
+        os.close(_ANSWER_FD)
         room = 8 * next(iter(panel.values())).size
         code = ctypes.string_at(address + room, task.code_bytes)
         ctypes.memset(address + room, 0, size - room)
         gc.enable()
         random.seed(0)  # a fork had seeded it anew
-        held = sum(8 * frame.size for frame in panel.values()) + _MARGIN  # of the days that it sees, and of no others
+        held = (
+            sum(8 * frame.size for frame in panel.values()) + _MARGIN_BYTES
+        )  # of the days that it sees, and of no others
         _shut(lock, task, held)
     except BaseException as error:  # noqa: BLE001 - whatever it was, the code must not run
         _give_up(error)
-    raise Inside(Call(code, panel, address, room))
+    raise Inside(JailCall(code, panel, address, room))
 
 
 def _sort(descriptors: tuple[int, int, int, int]) -> None:
     """Move what is kept to fixed numbers and close all else."""
-    high = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, _ABOVE) for one in descriptors]
-    for one, number in zip(high, (seccomp.STATUS, seccomp.COURIER, _PANEL, _ANSWER), strict=True):
+    high = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE_FD) for one in descriptors]
+    for one, number in zip(high, (seccomp.STATUS_FD, seccomp.COURIER_FD, _PANEL_FD, _ANSWER_FD), strict=True):
         os.dup2(one, number, inheritable=False)
-    syscall("close_range", _ANSWER + 1, 0x7FFFFFFF, 0)
+    syscall("close_range", _ANSWER_FD + 1, 0x7FFFFFFF, 0)
 
 
-def _shut(lock: Lock, task: Task, held: int) -> None:
+def _shut(lock: JailLock, task: JailTask, held: int) -> None:
     """Shut the door: after this nothing can be opened, reached, started or made."""
-    courier = socket.socket(fileno=seccomp.COURIER)
-    with building("privileges"):
+    courier = socket.socket(fileno=seccomp.COURIER_FD)
+    with name_primitive("privileges"):
         privileges.drop()
     if "limits" not in lock.omitted:
-        with building("limits"):
-            rlimits.seal(task.address_space + held, task.seconds, _MOST_DESCRIPTORS)
+        with name_primitive("limits"):
+            rlimits.set_limits(task.address_space + held, task.seconds, _MAX_DESCRIPTORS)
     if "landlock" not in lock.omitted:
-        with building("landlock"):
-            landlock.seal(lock.landlock_abi)
+        with name_primitive("landlock"):
+            landlock.restrict_process(lock.landlock_abi)
     if "seccomp" in lock.omitted:
         courier.sendmsg([b"L"])
     else:
-        with building("seccomp"):
-            listener = seccomp.seal(lock.filter_program)
+        with name_primitive("seccomp"):
+            listener = seccomp.install_filter(lock.filter_program)
         try:
             courier.sendmsg([b"L"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))])
         finally:
@@ -127,7 +129,7 @@ def _shut(lock: Lock, task: Task, held: int) -> None:
 
 
 def _give_up(error: BaseException) -> None:
-    kind = "" if isinstance(error, Missing) else f"{type(error).__name__}: "
+    kind = "" if isinstance(error, PrimitiveMissing) else f"{type(error).__name__}: "
     words = f"X.{kind}{error}".encode("utf-8", "replace")[:512]
-    os.write(seccomp.STATUS, words)
+    os.write(seccomp.STATUS_FD, words)
     os._exit(70)

@@ -15,8 +15,8 @@ from ..errors import BadInput
 
 __all__ = ["Frames"]
 
-_FIRST, _LAST = np.datetime64("1678-01-01"), np.datetime64("2261-12-31")
-_NUMBERS = "biuf"
+_FIRST_DAY, _LAST_DAY = np.datetime64("1678-01-01"), np.datetime64("2261-12-31")
+_NUMERIC = "biuf"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +56,10 @@ class Frames:
             raise BadInput("there is no field to compute with", field="fields", hint="Give at least close.")
         if self.dates.ndim != 1 or np.isnat(self.dates).any() or (np.diff(self.dates).astype(np.int64) <= 0).any():
             raise BadInput("the days must rise, each once", field="dates", hint="Sort them and drop what repeats.")
-        if len(self.dates) and not _FIRST <= self.dates[0] <= self.dates[-1] <= _LAST:
+        if len(self.dates) and not _FIRST_DAY <= self.dates[0] <= self.dates[-1] <= _LAST_DAY:
             raise BadInput(
                 "the days lie beyond those that pandas can count", field="dates",
-                got=f"{self.dates[0]} to {self.dates[-1]}", allowed=f"{_FIRST} to {_LAST}", hint="Drop the others.",
+                got=f"{self.dates[0]} to {self.dates[-1]}", allowed=f"{_FIRST_DAY} to {_LAST_DAY}", hint="Drop the others.",
             )  # fmt: skip
         if len(set(self.symbols)) != len(self.symbols):
             raise BadInput("a name stands twice", field="symbols", hint="Give each name one column.")
@@ -122,28 +122,28 @@ def _fields(given: object) -> dict[str, NDArray[np.float64]]:
         if not isinstance(name, str):
             raise BadInput("a field's name is not text", field="fields", got=repr(name), allowed="str",
                                hint="Name each field, e.g. close.")  # fmt: skip
-    return {str(name): _frozen(name, given[name]) for name in sorted(given)}
+    return {str(name): _freeze_values(name, given[name]) for name in sorted(given)}
 
 
-def _frozen(name: str, given: object) -> NDArray[np.float64]:
+def _freeze_values(name: str, given: object) -> NDArray[np.float64]:
     """Return numbers that nobody can change any more; they are copied when somebody still could."""
     try:
         values = np.asarray(given)
     except ValueError:  # rows of unequal length
         values = np.asarray(None)
-    if values.dtype.kind not in _NUMBERS:
+    if values.dtype.kind not in _NUMERIC:
         raise BadInput(
             f"{name} does not hold numbers", field=name, got=str(values.dtype), allowed="real numbers, as float64",
             hint="Turn it into floats first, with NaN where there is no value.",
         )  # fmt: skip
     kept = np.ascontiguousarray(values, dtype=np.float64)
-    if np.may_share_memory(kept, values) and not _settled(kept):
+    if np.may_share_memory(kept, values) and not _is_read_only(kept):
         kept = kept.copy()
     kept.setflags(write=False)
     return kept
 
 
-def _settled(values: NDArray[np.float64]) -> bool:
+def _is_read_only(values: NDArray[np.float64]) -> bool:
     """Tell whether an array, and all that it is a view of, is read-only."""
     place: object = values
     while isinstance(place, np.ndarray):

@@ -22,13 +22,13 @@ from ..native.libc import prctl
 __all__ = ["main"]
 
 _SUBREAPER, _AT_RANDOM = 36, 25
-_STANDARD = (
+_STANDARD_MODULES = (
     "abc bisect calendar cmath collections collections.abc contextlib copy dataclasses datetime decimal enum fractions "
     "functools heapq itertools json math numbers operator random re statistics string textwrap typing warnings"
 )
 """What a factor may import beside numpy and pandas."""
 
-_INNER = (
+_INNER_MODULES = (
     "_strptime encodings.ascii encodings.latin_1 numpy.fft numpy.lib.recfunctions numpy.lib.stride_tricks numpy.linalg "
     "numpy.ma numpy.polynomial numpy.random numpy.strings pandas.api.indexers pandas.api.types "
     "pandas.core.computation.eval pandas.core.methods.select pandas.core.methods.to_dict pandas.core.reshape.reshape "
@@ -44,7 +44,7 @@ def main(control: int, omitted: frozenset[str]) -> None:
     try:
         _prepare()
         from .entry import Inside
-        from .worker import work
+        from .worker import serve_jobs
     except ImportError as error:
         channel.sendall(f"Xlibraries: {error}".encode()[:200])
         return
@@ -64,7 +64,7 @@ def main(control: int, omitted: frozenset[str]) -> None:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             channel.close()
             try:
-                work(received, omitted)
+                serve_jobs(received, omitted)
                 os._exit(0)
             except Inside as inside:
                 call = inside.call
@@ -82,18 +82,18 @@ def _adopt_orphans() -> None:
 def _prepare() -> None:
     """Import all that code may want, so that it never needs a file, and close the way to anything else."""
     sys.modules["pyarrow"] = None  # type: ignore[assignment]  # it starts a thread and opens files and sockets
-    for name in ("numpy", "pandas", *_STANDARD.split(), *_INNER.split()):
+    for name in ("numpy", "pandas", *_STANDARD_MODULES.split(), *_INNER_MODULES.split()):
         __import__(name)
     import numpy as np
 
-    _cover_chance()
+    _overwrite_random_bytes()
     os.environ.clear()  # after the imports: it held the number of threads that OpenBLAS may start
     random.seed(0)
     np.random.seed(0)
     _spare_entropy(np.random)
 
 
-def _cover_chance() -> None:
+def _overwrite_random_bytes() -> None:
     """Overwrite the random bytes that the kernel gives every program; this one's libraries have used theirs by now."""
     try:
         find = ctypes.CDLL(None).getauxval
@@ -126,7 +126,7 @@ class _Closed:
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> None:
         """Say what may be imported."""
-        offered = ", ".join(one for one in _STANDARD.split() if "." not in one)
+        offered = ", ".join(one for one in _STANDARD_MODULES.split() if "." not in one)
         raise ModuleNotFoundError(f"{name} is not in the sandbox; there are np, pd and {offered}", name=name)
 
 

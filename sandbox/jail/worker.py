@@ -15,24 +15,24 @@ from ..native import clock, landlock, namespaces, privileges, seccomp
 from ..native import seccomp_supervisor as warder
 from ..native.libc import prctl
 from ..native.syscalls import Machine, this_machine
-from .channel import ENDED, GONE, OVERTIME, REPLY, REQUEST, STOPPED, WORDS
-from .entry import Inside, Lock, Task, enter
+from .channel import CALL_ENDED, CALL_GONE, CALL_OVERTIME, CALL_STOPPED, REPLY, REPLY_WORDS_BYTES, REQUEST
+from .entry import Inside, JailLock, JailTask, enter
 
-__all__ = ["work"]
+__all__ = ["serve_jobs"]
 
-_TOLD, _PATIENCE = 16, 10_000
+_MAX_CALLS_TOLD, _MAX_CALLS_ANSWERED = 16, 10_000
 """Attempts that are told by name, and the number after which a process that goes on trying is ended."""
 
-_DEATH_SIGNAL, _PAGE = 1, os.sysconf("SC_PAGESIZE")
+_DEATH_SIGNAL, _PAGE_BYTES = 1, os.sysconf("SC_PAGESIZE")
 
 
-def work(descriptor: int, omitted: frozenset[str]) -> None:
+def serve_jobs(descriptor: int, omitted: frozenset[str]) -> None:
     """Serve jobs from a socket until it is closed."""
     parent = socket.socket(fileno=descriptor)
     try:
-        post = _settle(parent, omitted)
+        post = _prepare_worker(parent, omitted)
     except OSError as error:
-        parent.sendall(f"X{error}".encode()[:WORDS])
+        parent.sendall(f"X{error}".encode()[:REPLY_WORDS_BYTES])
         return
     if post is not None:
         parent.sendall(b"R")
@@ -40,21 +40,21 @@ def work(descriptor: int, omitted: frozenset[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Post:
+class WorkerPost:
     """Where a worker stands once it has settled, `inside` namespaces of its own unless they were left out."""
 
     parent: socket.socket
     machine: Machine
-    lock: Lock
+    lock: JailLock
     inside: bool
     statm: int
 
     def used(self) -> int:
         """Return the bytes of this process's address space."""
-        return int(os.pread(self.statm, 64, 0).split()[0]) * _PAGE
+        return int(os.pread(self.statm, 64, 0).split()[0]) * _PAGE_BYTES
 
 
-def _settle(parent: socket.socket, omitted: frozenset[str]) -> Post | None:
+def _prepare_worker(parent: socket.socket, omitted: frozenset[str]) -> WorkerPost | None:
     """Enter the namespaces and prepare the walls; None in the process that stays behind."""
     machine = this_machine()
     if machine is None:
@@ -65,7 +65,7 @@ def _settle(parent: socket.socket, omitted: frozenset[str]) -> Post | None:
         namespaces.isolate()
         if os.fork():
             return None  # the child is the first process of the new namespace and goes on
-    lock = Lock(seccomp.program(machine), landlock.version(), omitted)
+    lock = JailLock(seccomp.build_program(machine), landlock.version(), omitted)
     statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     if "clock" not in omitted:
         clock.cover()
@@ -73,10 +73,10 @@ def _settle(parent: socket.socket, omitted: frozenset[str]) -> Post | None:
         namespaces.empty_root()
     privileges.empty_bounding_set()
     privileges.close_memory()
-    return Post(parent, machine, lock, inside, statm)
+    return WorkerPost(parent, machine, lock, inside, statm)
 
 
-def _serve(post: Post) -> None:
+def _serve(post: WorkerPost) -> None:
     """Pass each job to a process that stands watch over it, and learn nothing from it.
 
     What a call can say (its status, the arguments of calls that were stopped) is only ever in the watch's memory, which
@@ -89,20 +89,20 @@ def _serve(post: Post) -> None:
         panel, answer = _descriptors(ancillary)
         pid = os.fork()
         if pid == 0:
-            _stand_watch(post, data, panel, answer)
+            _watch_job(post, data, panel, answer)
         _close(panel, answer)
         if os.waitpid(pid, 0)[1]:
             return  # with this process its namespace ends, and all that is in it
-        _insist_alone()
+        _require_no_children()
 
 
-def _stand_watch(post: Post, data: bytes, panel: int, answer: int) -> None:
+def _watch_job(post: WorkerPost, data: bytes, panel: int, answer: int) -> None:
     """Run one job and answer; never returns, but lets `Inside` out of the process that runs the code."""
     try:
         prctl(_DEATH_SIGNAL, signal.SIGKILL)
         rows, code_bytes, budget, seconds = REQUEST.unpack(data)
-        task = Task(rows, code_bytes, post.used() + os.fstat(answer).st_size + budget, seconds)
-        post.parent.sendall(Watch(post, seconds).run(task, panel, answer))
+        task = JailTask(rows, code_bytes, post.used() + os.fstat(answer).st_size + budget, seconds)
+        post.parent.sendall(CallWatch(post, seconds).run(task, panel, answer))
     except Inside:
         raise
     except BaseException:  # noqa: BLE001 - a watch that has failed must not go on as a worker
@@ -110,20 +110,20 @@ def _stand_watch(post: Post, data: bytes, panel: int, answer: int) -> None:
     os._exit(0)
 
 
-class Watch:
+class CallWatch:
     """The watch over one call, from its fork to the last trace of it."""
 
-    def __init__(self, post: Post, seconds: float) -> None:
+    def __init__(self, post: WorkerPost, seconds: float) -> None:
         self._post = post
         self._seconds = seconds
         self._listener = -1
         self._standing = False  # the walls: whatever the process says before they stand, is ours
         self._status = b""
-        self._ended = ENDED
+        self._ended = CALL_ENDED
         self._tried: list[int] = []
         self._calls = 0
 
-    def run(self, task: Task, panel: int, answer: int) -> bytes:
+    def run(self, task: JailTask, panel: int, answer: int) -> bytes:
         """Fork the process, watch it to its end, and return the reply."""
         reads, writes = os.pipe2(os.O_CLOEXEC)
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -149,11 +149,11 @@ class Watch:
         return self._reply(code, used)
 
     def _reply(self, code: int, used: resource.struct_rusage) -> bytes:
-        if not self._standing and self._ended == ENDED:
-            self._ended = GONE
-        told = (self._tried + [-1] * _TOLD)[:_TOLD]
+        if not self._standing and self._ended == CALL_ENDED:
+            self._ended = CALL_GONE
+        told = (self._tried + [-1] * _MAX_CALLS_TOLD)[:_MAX_CALLS_TOLD]
         return REPLY.pack(
-            self._status[:2].ljust(2), self._ended, min(len(self._tried), _TOLD),
+            self._status[:2].ljust(2), self._ended, min(len(self._tried), _MAX_CALLS_TOLD),
             os.WTERMSIG(code) if os.WIFSIGNALED(code) else 0, 1000 * (used.ru_utime + used.ru_stime),
             used.ru_maxrss / 1024, 1000 * (time.monotonic() - self._began), *told, self._status[2:],
         )  # fmt: skip
@@ -163,11 +163,11 @@ class Watch:
         poll = select.poll()
         for one in (process, reads, here, self._post.parent):
             poll.register(one, select.POLLIN)
-        while self._ended == ENDED:
+        while self._ended == CALL_ENDED:
             left = self._deadline - time.monotonic()
             ready = dict(poll.poll(1000 * left)) if left > 0 else {}
             if not ready:
-                self._ended = OVERTIME
+                self._ended = CALL_OVERTIME
             if self._post.parent.fileno() in ready:
                 os._exit(1)  # nobody waits for the answer
             if here.fileno() in ready:
@@ -192,23 +192,23 @@ class Watch:
             poll.register(one, select.POLLIN)
 
     def _read(self, reads: int) -> bool:
-        got = os.read(reads, WORDS)
+        got = os.read(reads, REPLY_WORDS_BYTES)
         self._status = self._status or got
         return bool(got)
 
     def _answer(self) -> None:
-        attempt = warder.take(self._listener)
+        attempt = warder.take_refused_call(self._listener)
         if attempt is None:
             return
         if attempt.number not in self._tried:
             self._tried.append(attempt.number)
         self._calls += 1
-        if self._calls > _PATIENCE or self._post.machine.name(attempt.number) not in warder.HARMLESS:
+        if self._calls > _MAX_CALLS_ANSWERED or self._post.machine.name(attempt.number) not in warder.HARMLESS_CALLS:
             self._tried.remove(attempt.number)
-            self._tried = [*self._tried[: _TOLD - 1], attempt.number]
-            self._ended = STOPPED
+            self._tried = [*self._tried[: _MAX_CALLS_TOLD - 1], attempt.number]
+            self._ended = CALL_STOPPED
         else:
-            warder.answer(self._listener, attempt)
+            warder.deny_call(self._listener, attempt)
 
 
 def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
@@ -230,7 +230,7 @@ def _kill(process: int) -> None:
         return
 
 
-def _insist_alone() -> None:
+def _require_no_children() -> None:
     """End this worker, and with it all that its namespace holds, if the call left a process behind."""
     try:
         os.waitpid(-1, os.WNOHANG)

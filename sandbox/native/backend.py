@@ -12,35 +12,35 @@ from collections.abc import Callable, Collection
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from ..backend import ENVIRONMENT, Broken, judge
+from ..backend import ENVIRONMENT, WorkerBroken, check_values
 from ..errors import BadResult, Crashed, OutOfMemory, Refused, SandboxError, SandboxUnavailable, TimedOut
-from ..jail.bare import command, same_addresses
+from ..jail.bare import command, fix_addresses
 from ..jail.channel import (
+    CALL_GONE,
+    CALL_OVERTIME,
+    CALL_STOPPED,
     CRASHED,
-    GONE,
-    GOOD,
-    MEMORY,
-    OVERTIME,
+    GOOD_RESULT,
+    OUT_OF_MEMORY,
     REPLY,
+    REPLY_WORDS_BYTES,
     REQUEST,
-    STOPPED,
-    WORDS,
-    WRONG,
-    Answer,
+    WRONG_RESULT,
+    CallFile,
     clean,
     panel_file,
 )
 from ..job import Job, Outcome
 from ..limits import Limits
-from ..text import encoded
-from .escapes import insist
+from ..text import encode_code
+from .escapes import require_contained
 from .layers import LayerName
-from .primitives import examine, hint, unavailable
+from .primitives import examine_primitives, hint, unavailable_error
 from .syscalls import this_machine
 
 __all__ = ["Native", "NativeWorker"]
 
-_WORDS = {
+_REFUSAL_WORDS = {
     "open openat openat2 newfstatat stat": "file",
     "clock_gettime time gettimeofday nanosleep clock_nanosleep": "clock",
     "getrandom": "randomness without a seed (np.random.default_rng(0))",
@@ -48,7 +48,7 @@ _WORDS = {
 }
 _CLOCKS = frozenset({"clock_gettime", "gettimeofday", "time"})
 """Some libraries take a refusal for the year 1970 without a word, so that values must not hang on it."""
-_START_S, _GRACE_S = 60.0, 5.0
+_SERVER_START_S, _REPLY_GRACE_S = 60.0, 5.0
 
 
 class Native:
@@ -75,20 +75,20 @@ class Native:
 
     def check(self) -> None:
         """Raise SandboxUnavailable where the kernel lacks a wall."""
-        for primitive in examine():
+        for primitive in examine_primitives():
             if primitive.required and not primitive.works:
-                raise unavailable(primitive)
+                raise unavailable_error(primitive)
 
     def start(self) -> NativeWorker:
         """Fork a worker off the server, which is started when it is not there; the first one is attacked first."""
         try:
             channel = self._fork()
-        except Broken:  # the server has died since it was last used
+        except WorkerBroken:  # the server has died since it was last used
             self.close()
             channel = self._fork()
         worker = NativeWorker(channel, self.stamp, self._apart)
         if not self._tested:
-            insist(worker)
+            require_contained(worker)
             self._tested = True
         return worker
 
@@ -104,7 +104,7 @@ class Native:
                 try:
                     self._other = self._other or _Server(self._omit, chance=True)
                     return NativeWorker(self._other.fork(), self.stamp)
-                except Broken as error:  # it has died since it was last used, or cannot start
+                except WorkerBroken as error:  # it has died since it was last used, or cannot start
                     broken = error
                     if self._other is not None:
                         self._other.close()
@@ -125,14 +125,14 @@ class _Server:
 
     def __init__(self, omit: frozenset[str], *, chance: bool = False) -> None:
         self._socket, there = socket.socketpair()
-        with there, nullcontext() if chance else same_addresses():
+        with there, nullcontext() if chance else fix_addresses():
             self._process = subprocess.Popen(
                 _command(there.fileno(), omit), env=ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, cwd="/", start_new_session=True,
             )  # fmt: skip
         try:
             _await_ready(self._socket, "the fork server did not start")
-        except (Broken, SandboxUnavailable):
+        except (WorkerBroken, SandboxUnavailable):
             self.close()
             raise
 
@@ -145,8 +145,8 @@ class _Server:
             _await_ready(here, "a worker did not start")
         except OSError as error:
             here.close()
-            raise Broken("the fork server is gone") from error
-        except (Broken, SandboxUnavailable):
+            raise WorkerBroken("the fork server is gone") from error
+        except (WorkerBroken, SandboxUnavailable):
             here.close()
             raise
         return here
@@ -175,13 +175,13 @@ class NativeWorker:
             return self._other.call(job, limits)
         started = time.perf_counter()
         try:
-            code = encoded(job.code)
+            code = encode_code(job.code)
         except Refused as error:
             return Outcome(None, error, 0.0, 0.0, 0.0)
-        panel, answer = panel_file(job.frames), Answer(job.shape, code)
+        panel, answer = panel_file(job.frames), CallFile(job.shape, code)
         try:
             self._send(job, limits, len(code), panel.descriptor, answer.descriptor)
-            reply = self._receive(limits.wall_s + _GRACE_S)
+            reply = self._receive(limits.wall_s + _REPLY_GRACE_S)
             return _outcome(reply, answer, limits, started, self._stamp)
         finally:
             answer.close()
@@ -191,16 +191,16 @@ class NativeWorker:
         try:
             _send(self._channel, request, panel, answer)
         except OSError as error:
-            raise Broken("the worker is gone") from error
+            raise WorkerBroken("the worker is gone") from error
 
     def _receive(self, seconds: float) -> bytes:
         self._channel.settimeout(seconds)
         try:
             reply = self._channel.recv(REPLY.size, socket.MSG_WAITALL)
         except OSError as error:
-            raise Broken("the worker does not answer") from error
+            raise WorkerBroken("the worker does not answer") from error
         if len(reply) != REPLY.size:
-            raise Broken("the worker is gone")
+            raise WorkerBroken("the worker is gone")
         return reply
 
     def stop(self) -> None:
@@ -231,13 +231,13 @@ def _send(channel: socket.socket, data: bytes, *descriptors: int) -> None:
 
 def _await_ready(channel: socket.socket, words: str) -> None:
     """Wait for one letter: R, ready; X, with the primitive that is missing and what the kernel said."""
-    channel.settimeout(_START_S)
+    channel.settimeout(_SERVER_START_S)
     try:
-        ready = channel.recv(1 + WORDS)
+        ready = channel.recv(1 + REPLY_WORDS_BYTES)
     except OSError as error:
-        raise Broken(f"{words}: {error}") from error
+        raise WorkerBroken(f"{words}: {error}") from error
     if ready == b"":
-        raise Broken(f"{words}: it ended")
+        raise WorkerBroken(f"{words}: it ended")
     if ready != b"R":
         told = clean(ready[1:])
         raise SandboxUnavailable(f"{words}: {told}", field=told.partition(": ")[0], hint=hint(told.partition(": ")[0]))
@@ -247,53 +247,53 @@ def _refusals(text: str, tried: tuple[str, ...]) -> str:
     """Say in words what the kernel refused before the code gave up."""
     if any(f"{kind}: " in text[:60] for kind in ("SyntaxError", "IndentationError", "TabError")):
         return "Mend that line: it is not Python."
-    found = [words for names, words in _WORDS.items() if set(names.split()) & set(tried)]
+    found = [words for names, words in _REFUSAL_WORDS.items() if set(names.split()) & set(tried)]
     if not found and "PermissionError" in text:
         found = ["file", "clock", "process"]
     return f"In the sandbox there is no {', no '.join(found)}." if found else ""
 
 
-def _outcome(reply: bytes, answer: Answer, limits: Limits, started: float, stamp: str) -> Outcome:
+def _outcome(reply: bytes, answer: CallFile, limits: Limits, started: float, stamp: str) -> Outcome:
     status, ended, told, sign, cpu_ms, peak_mb, _, *tried, words = REPLY.unpack(reply)
     machine = this_machine()
     names = tuple(machine.name(number) for number in tried[:told]) if machine else ()
     values, error = None, _error(status, ended, sign, names, answer, limits, clean(words))
     if error is None:
         values = answer.values()
-        error = judge(values, answer.shape)
+        error = check_values(values, answer.shape)
     wall_ms = 1000 * (time.perf_counter() - started)
     return Outcome(None if error else values, error, wall_ms, cpu_ms, peak_mb, names, stamp)
 
 
-def _forbidden(status: bytes, answer: Answer) -> bool:
+def _is_forbidden(status: bytes, answer: CallFile) -> bool:
     """Tell whether the code gave up at a refusal: Python 3.13 raises where earlier ones take a refused clock for 1970."""
     return status == CRASHED and "PermissionError: " in answer.text()
 
 
 def _error(
-    status: bytes, ended: int, sign: int, tried: tuple[str, ...], answer: Answer, limits: Limits, words: str
+    status: bytes, ended: int, sign: int, tried: tuple[str, ...], answer: CallFile, limits: Limits, words: str
 ) -> SandboxError | None:
-    if ended == OVERTIME:
+    if ended == CALL_OVERTIME:
         return TimedOut("the call took too long", field="wall_s", got=f"{limits.wall_s:g} s and more",
                         allowed=f"{limits.wall_s:g} s", hint="Vectorise loops over days or names.")  # fmt: skip
-    if ended == STOPPED or sign == signal.SIGSYS:
+    if ended == CALL_STOPPED or sign == signal.SIGSYS:
         named = tried[-1] if tried else "a call of another architecture"
         return Refused(f"the code tried {named}, which no factor needs; it was ended", field="code", got=named)
-    if ended == GONE:
+    if ended == CALL_GONE:
         raise SandboxUnavailable(
             f"the walls could not be built: {words or 'the process ended first'}", field=words.partition(": ")[0],
             hint="Ask: alphaloom sandbox status",
         )  # fmt: skip
-    if (asked := sorted(_CLOCKS & set(tried))) and (status == GOOD or _forbidden(status, answer)):
+    if (asked := sorted(_CLOCKS & set(tried))) and (status == GOOD_RESULT or _is_forbidden(status, answer)):
         return Refused(
             f"the code asked for the time ({', '.join(asked)}), and there is no clock in the sandbox", field="code",
             got=asked[0], hint="Take days from the panel: panel['close'].index.",
         )  # fmt: skip
-    if status == GOOD:
+    if status == GOOD_RESULT:
         return None
-    if status == MEMORY or sign == signal.SIGKILL:
+    if status == OUT_OF_MEMORY or sign == signal.SIGKILL:
         return OutOfMemory("the call used too much memory", field="memory_mb", allowed=f"{limits.memory_mb} MiB")
-    if status == WRONG:
+    if status == WRONG_RESULT:
         return BadResult(answer.text(), field="factor")
     if status == CRASHED:
         return Crashed(text := answer.text(), field="code", hint=_refusals(text, tried))

@@ -16,7 +16,7 @@ __all__ = ["cover", "pages"]
 
 _SET_CYCLES, _FAULT = 26, 2
 _FIXED = 0x10
-_PLACES = (b"[vvar]", b"[vvar_vclock]")
+_TIME_MAPPINGS = (b"[vvar]", b"[vvar_vclock]")
 
 
 def pages() -> list[tuple[int, int]]:
@@ -24,7 +24,7 @@ def pages() -> list[tuple[int, int]]:
     found = []
     with open("/proc/self/maps", "rb") as maps:
         for line in maps:
-            if line.split()[-1] in _PLACES:
+            if line.split()[-1] in _TIME_MAPPINGS:
                 first, _, last = line.split()[0].partition(b"-")
                 found.append((int(first, 16), int(last, 16) - int(first, 16)))
     return found

@@ -21,10 +21,10 @@ from ..jail.frames import Frames
 from ..job import Job, Outcome
 from ..limits import Limits
 
-__all__ = ["ESCAPES", "Escape", "insist", "try_all"]
+__all__ = ["ESCAPES", "Escape", "require_contained", "try_escapes"]
 
 _OUT = "it got out"
-_FRAME = """
+_FACTOR_TEMPLATE = """
 def attempt():
 {body}
 
@@ -69,18 +69,18 @@ class Escape:
         return f"code could {self.name}" if self.open else f"whether code could {self.name} is {self.found}"
 
 
-def try_all(worker: Worker) -> Iterator[Escape]:
+def try_escapes(worker: Worker) -> Iterator[Escape]:
     """Try each way out behind a worker's wall."""
     frames = Frames({"close": np.ones((2, 2))}, np.array(["2000-01-03", "2000-01-04"], "datetime64[D]"), ("A", "B"))
-    with _baits() as baits:
+    with _offer_baits() as baits:
         for name, body in ESCAPES.items():
-            code = _FRAME.format(body=body.format(**baits))
-            yield _judged(name, worker.call(Job(code, frames), Limits(wall_s=10, memory_mb=256)))
+            code = _FACTOR_TEMPLATE.format(body=body.format(**baits))
+            yield _judge_escape(name, worker.call(Job(code, frames), Limits(wall_s=10, memory_mb=256)))
 
 
-def insist(worker: Worker) -> None:
+def require_contained(worker: Worker) -> None:
     """Raise SandboxUnavailable when one way out of a worker's wall is open."""
-    for escape in try_all(worker):
+    for escape in try_escapes(worker):
         if not escape.contained:
             worker.close()
             raise SandboxUnavailable(
@@ -89,7 +89,7 @@ def insist(worker: Worker) -> None:
             )  # fmt: skip
 
 
-def _judged(name: str, outcome: Outcome) -> Escape:
+def _judge_escape(name: str, outcome: Outcome) -> Escape:
     if outcome.values is not None:
         out = bool(outcome.values.any())
         return Escape(name, not out, _OUT if out else f"denied: {', '.join(outcome.tried) or 'by an error'}")
@@ -100,7 +100,7 @@ def _judged(name: str, outcome: Outcome) -> Escape:
 
 
 @contextmanager
-def _baits() -> Iterator[dict[str, object]]:
+def _offer_baits() -> Iterator[dict[str, object]]:
     """Offer a file that anybody may read, a port that listens, and this process."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="alphaloom-"))

@@ -12,9 +12,9 @@ import struct
 
 from .libc import syscall
 
-__all__ = ["LEAST", "rights", "seal", "version"]
+__all__ = ["MIN_LANDLOCK_VERSION", "restrict_process", "rights", "version"]
 
-LEAST = 6
+MIN_LANDLOCK_VERSION = 6
 """The first version that scopes signals and abstract unix sockets."""
 
 _ASK_VERSION = 1
@@ -40,7 +40,7 @@ def rights(abi: int) -> tuple[int, int, int]:
     return (1 << known) - 1, _BIND_AND_CONNECT_TCP, _ABSTRACT_SOCKETS_AND_SIGNALS
 
 
-def seal(abi: int) -> None:
+def restrict_process(abi: int) -> None:
     """Deny this process all that Landlock can deny, for good; no new privileges must be set before."""
     attributes = ctypes.create_string_buffer(struct.pack("=QQQ", *rights(abi)), 24)
     ruleset = syscall("landlock_create_ruleset", ctypes.addressof(attributes), 24, 0)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, get_args
 
-__all__ = ["LAYERS", "LayerName", "Missing", "building"]
+__all__ = ["LAYERS", "LayerName", "PrimitiveMissing", "name_primitive"]
 
 LayerName = Literal["namespaces", "limits", "landlock", "seccomp", "clock"]
 LAYERS: tuple[LayerName, ...] = get_args(LayerName)
 
 
-class Missing(OSError):
+class PrimitiveMissing(OSError):
     """A primitive that the kernel did not grant; `primitive` names it."""
 
     def __init__(self, primitive: str, error: OSError) -> None:
@@ -25,9 +25,9 @@ class Missing(OSError):
 
 
 @contextmanager
-def building(primitive: str) -> Iterator[None]:
+def name_primitive(primitive: str) -> Iterator[None]:
     """Name the primitive in what the kernel refuses meanwhile."""
     try:
         yield
     except OSError as error:
-        raise Missing(primitive, error) from error
+        raise PrimitiveMissing(primitive, error) from error

@@ -10,14 +10,14 @@ import os
 
 from .libc import syscall
 
-__all__ = ["anonymous", "create", "freeze", "map_file", "release", "seal_size", "seal_whole", "view"]
+__all__ = ["create_file", "make_read_only", "map_anonymous", "map_file", "release", "seal_size", "seal_whole", "view"]
 
 _ADD_SEALS, _NO_EXECUTION = 1033, 0x8
 _SEAL, _SHRINK, _GROW, _WRITE = 1, 2, 4, 8
-_READ, _READ_WRITE = mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
+_PROT_READ, _PROT_READ_WRITE = mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
 
 
-def create(name: str, size: int) -> int:
+def create_file(name: str, size: int) -> int:
     """Return the descriptor of a new file in memory of this size, full of zeros."""
     flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
     try:
@@ -47,17 +47,17 @@ def map_file(descriptor: int, size: int, *, write: bool) -> int:
     are shared all the same.
     """
     kind = mmap.MAP_SHARED if write else mmap.MAP_PRIVATE
-    return syscall("mmap", 0, size, _READ_WRITE if write else _READ, kind, descriptor, 0)
+    return syscall("mmap", 0, size, _PROT_READ_WRITE if write else _PROT_READ, kind, descriptor, 0)
 
 
-def anonymous(size: int) -> int:
+def map_anonymous(size: int) -> int:
     """Map memory of this process's own and return its address."""
-    return syscall("mmap", 0, size, _READ_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    return syscall("mmap", 0, size, _PROT_READ_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
 
 
-def freeze(address: int, size: int) -> None:
+def make_read_only(address: int, size: int) -> None:
     """Make a mapping read-only."""
-    syscall("mprotect", address, size, _READ)
+    syscall("mprotect", address, size, _PROT_READ)
 
 
 def release(address: int, size: int) -> None:

@@ -11,16 +11,16 @@ import ctypes
 import errno
 import os
 
-from .layers import building
+from .layers import name_primitive
 from .libc import prctl, syscall
 
-__all__ = ["FLAGS", "NOBODY", "become_nobody", "empty_root", "enter_user", "fork_apart", "isolate", "unshare"]
+__all__ = ["FLAGS", "NOBODY_ID", "become_nobody", "empty_root", "enter_user", "fork_apart", "isolate", "unshare"]
 
 FLAGS = {
     "user": 0x10000000, "network": 0x40000000, "process": 0x20000000, "IPC": 0x08000000, "host name": 0x04000000,
     "mount": 0x00020000,
 }  # fmt: skip
-NOBODY = 65534
+NOBODY_ID = 65534
 
 _PER_CALL = ("IPC", "network")
 _DUMPABLE = 4
@@ -46,7 +46,7 @@ def unshare(*names: str) -> None:
         The first that the kernel refused.
     """
     for name in names:
-        with building(f"{name} namespace"):
+        with name_primitive(f"{name} namespace"):
             syscall("unshare", FLAGS[name])
 
 
@@ -55,8 +55,8 @@ def become_nobody() -> None:
     if os.geteuid() == 0:
         try:
             os.setgroups([])
-            os.setresgid(NOBODY, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
+            os.setresgid(NOBODY_ID, NOBODY_ID, NOBODY_ID)
+            os.setresuid(NOBODY_ID, NOBODY_ID, NOBODY_ID)
         except PermissionError:  # a root without rights, as in some containers
             return
 
@@ -76,16 +76,16 @@ def enter_user() -> None:
     user, group = os.geteuid(), os.getegid()
     prctl(_DUMPABLE, 1)  # a change of user had made /proc/self unwritable
     unshare("user")
-    with building("user namespace"):
+    with name_primitive("user namespace"):
         _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/uid_map", f"{NOBODY} {user} 1")
-        _write("/proc/self/gid_map", f"{NOBODY} {group} 1")
+        _write("/proc/self/uid_map", f"{NOBODY_ID} {user} 1")
+        _write("/proc/self/gid_map", f"{NOBODY_ID} {group} 1")
 
 
 def empty_root() -> None:
     """Put an empty read-only file system in the place of all that is mounted."""
     here = ctypes.create_string_buffer(b".")
-    with building("mount namespace"):
+    with name_primitive("mount namespace"):
         _mount("none", "/", "", _PRIVATE)
         _mount("jail", "/proc", "tmpfs", _TMPFS)
         os.chdir("/proc")

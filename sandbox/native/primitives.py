@@ -19,29 +19,31 @@ from . import clock, landlock, namespaces, seccomp
 from .libc import syscall
 from .syscalls import MACHINES, this_machine
 
-__all__ = ["Primitive", "examine", "hint", "unavailable"]
+__all__ = ["Primitive", "examine_primitives", "hint", "unavailable_error"]
 
-OTHERS = "Or choose another wall: backend='container', 'bubblewrap' or 'gvisor'."
-_KERNEL = f"Boot Linux 6.12 or later with Landlock among its security modules (lsm=landlock,...). {OTHERS}"
-_NAMESPACE = (
+OTHER_BACKENDS_HINT = "Or choose another wall: backend='container', 'bubblewrap' or 'gvisor'."
+_KERNEL_HINT = (
+    f"Boot Linux 6.12 or later with Landlock among its security modules (lsm=landlock,...). {OTHER_BACKENDS_HINT}"
+)
+_NAMESPACE_HINT = (
     "Allow unprivileged user namespaces: sysctl user.max_user_namespaces=10000, "
     "kernel.unprivileged_userns_clone=1 (Debian), kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); "
-    f"in Docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined. {OTHERS}"
+    f"in Docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined. {OTHER_BACKENDS_HINT}"
 )
-_TABLE: dict[str, tuple[str, str]] = {
+_PRIMITIVES: dict[str, tuple[str, str]] = {
     "system": (
         "Linux on x86-64 or arm64, little-endian",
         "On macOS and Windows use backend='container' (Docker, Podman). On Linux there are also bubblewrap and gVisor.",
     ),
-    "landlock": ("no file, no TCP port, no signal out, no abstract socket", _KERNEL),
-    "seccomp": ("a dozen system calls; every other one is stopped and named", f"Boot Linux 5.0 or later. {OTHERS}"),
-    "memory files": ("panel and answer cross without a file", f"Boot Linux 3.17 or later. {OTHERS}"),
-    "user namespace": ("nobody inside, and the right to build the other walls without root", _NAMESPACE),
-    "network namespace": ("no network at all, not even the loopback", _NAMESPACE),
-    "process namespace": ("no other process can be seen, and none is left behind", _NAMESPACE),
-    "IPC namespace": ("no shared memory or queue of others", _NAMESPACE),
-    "host name namespace": ("no name of this machine", _NAMESPACE),
-    "mount namespace": ("an empty root: no file, no /proc, no device", _NAMESPACE),
+    "landlock": ("no file, no TCP port, no signal out, no abstract socket", _KERNEL_HINT),
+    "seccomp": ("a dozen system calls; every other one is stopped and named", f"Boot Linux 5.0 or later. {OTHER_BACKENDS_HINT}"),
+    "memory files": ("panel and answer cross without a file", f"Boot Linux 3.17 or later. {OTHER_BACKENDS_HINT}"),
+    "user namespace": ("nobody inside, and the right to build the other walls without root", _NAMESPACE_HINT),
+    "network namespace": ("no network at all, not even the loopback", _NAMESPACE_HINT),
+    "process namespace": ("no other process can be seen, and none is left behind", _NAMESPACE_HINT),
+    "IPC namespace": ("no shared memory or queue of others", _NAMESPACE_HINT),
+    "host name namespace": ("no name of this machine", _NAMESPACE_HINT),
+    "mount namespace": ("an empty root: no file, no /proc, no device", _NAMESPACE_HINT),
     "clock": (
         "reading the time is a system call again, and refused",
         "This kernel seals its page of time values. Nothing gets out by it, but code may read the time.",
@@ -77,7 +79,7 @@ class Primitive:
 
 
 @cache
-def examine() -> tuple[Primitive, ...]:
+def examine_primitives() -> tuple[Primitive, ...]:
     """Try every primitive in a process of its own and tell which work; nothing of it touches this process."""
     if this_machine() is None or platform.system() != "Linux" or sys.byteorder != "little":
         return (_primitive("system", False, f"{platform.system()} on {platform.machine()}"),)
@@ -94,10 +96,10 @@ def examine() -> tuple[Primitive, ...]:
 
 def hint(name: str) -> str:
     """Return what to do where a primitive is missing."""
-    return _TABLE.get(name, ("", "Ask: alphaloom sandbox status"))[1]
+    return _PRIMITIVES.get(name, ("", "Ask: alphaloom sandbox status"))[1]
 
 
-def unavailable(primitive: Primitive) -> SandboxUnavailable:
+def unavailable_error(primitive: Primitive) -> SandboxUnavailable:
     """Return the error that names a missing primitive."""
     return SandboxUnavailable(
         f"this machine cannot contain code: {primitive.name} is missing ({primitive.found})", field=primitive.name,
@@ -106,7 +108,7 @@ def unavailable(primitive: Primitive) -> SandboxUnavailable:
 
 
 def _primitive(name: str, works: bool, found: str) -> Primitive:
-    stops, remedy = _TABLE[name]
+    stops, remedy = _PRIMITIVES[name]
     return Primitive(name, works, name not in _OPTIONAL, found, stops, "" if works else remedy)
 
 
@@ -117,20 +119,20 @@ def report() -> None:
         "landlock": _try_landlock, "seccomp": _try_seccomp, "memory files": _try_memory,
         **{f"{name} namespace": _try_namespace(name) for name in namespaces.FLAGS}, "clock": _try_clock,
     }.items():  # fmt: skip
-        found[name] = _apart(attempt)
+        found[name] = _run_in_child(attempt)
     print(json.dumps(found))
 
 
-def _apart(attempt: Callable[[], str]) -> tuple[bool, str]:
+def _run_in_child(attempt: Callable[[], str]) -> tuple[bool, str]:
     """Run an attempt in a child and return whether it worked, and its words."""
     reads, writes = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            os.dup2(writes, seccomp.STATUS)
-            os.write(seccomp.STATUS, f"+{attempt()}".encode())
+            os.dup2(writes, seccomp.STATUS_FD)
+            os.write(seccomp.STATUS_FD, f"+{attempt()}".encode())
         except OSError as error:
-            os.write(seccomp.STATUS, f"-{error.strerror}".encode())
+            os.write(seccomp.STATUS_FD, f"-{error.strerror}".encode())
         finally:
             os._exit(0)
     os.close(writes)
@@ -142,10 +144,10 @@ def _apart(attempt: Callable[[], str]) -> tuple[bool, str]:
 
 def _try_landlock() -> str:
     abi = landlock.version()
-    if abi < landlock.LEAST:
-        raise OSError(errno.ENOSYS, f"version {abi}; needed: {landlock.LEAST} or later")
+    if abi < landlock.MIN_LANDLOCK_VERSION:
+        raise OSError(errno.ENOSYS, f"version {abi}; needed: {landlock.MIN_LANDLOCK_VERSION} or later")
     syscall("prctl", 38, 1)
-    landlock.seal(abi)
+    landlock.restrict_process(abi)
     return f"version {abi}"
 
 
@@ -156,14 +158,14 @@ def _try_seccomp() -> str:
     if sizes.raw != b"\x50\x00\x18\x00\x40\x00":
         raise OSError(errno.ENOSYS, f"notices have another size: {sizes.raw.hex()}")
     syscall("prctl", 38, 1)
-    os.close(seccomp.seal(seccomp.program(machine)))
+    os.close(seccomp.install_filter(seccomp.build_program(machine)))
     return "filters and notices"
 
 
 def _try_memory() -> str:
     from . import memory
 
-    descriptor = memory.create("probe", 4096)
+    descriptor = memory.create_file("probe", 4096)
     memory.seal_whole(descriptor)
     os.pidfd_open(os.getpid())
     return "sealed"

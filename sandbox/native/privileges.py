@@ -10,13 +10,13 @@ from .libc import prctl, syscall
 __all__ = ["close_memory", "drop", "empty_bounding_set"]
 
 _DEATH_SIGNAL, _DUMPABLE, _NO_NEW_PRIVILEGES, _BOUNDING_DROP, _BOUNDING_READ = 1, 4, 38, 24, 23
-_KILL = 9
+_SIGKILL = 9
 _VERSION_3 = 0x20080522
 
 
 def drop() -> None:
     """Die with the parent, give up every capability for good, and close memory to debuggers."""
-    prctl(_DEATH_SIGNAL, _KILL)
+    prctl(_DEATH_SIGNAL, _SIGKILL)
     head = ctypes.create_string_buffer(struct.pack("=Ii", _VERSION_3, 0), 8)
     sets = ctypes.create_string_buffer(24)
     syscall("capset", ctypes.addressof(head), ctypes.addressof(sets))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 import resource
 
-__all__ = ["seal"]
+__all__ = ["set_limits"]
 
-_NOTHING = (
+_ZERO_LIMITS = (
     "RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_NPROC", "RLIMIT_RTPRIO",
     "RLIMIT_SIGPENDING",
 )  # fmt: skip
 
 
-def seal(address_space: int, seconds: float, descriptors: int) -> None:
+def set_limits(address_space: int, seconds: float, descriptors: int) -> None:
     """Set the limits of this process, for good: bytes, seconds of processor time, open descriptors."""
-    for name in _NOTHING:
+    for name in _ZERO_LIMITS:
         _set(getattr(resource, name), 0)
     _set(resource.RLIMIT_CPU, math.ceil(seconds) + 1)
     _set(resource.RLIMIT_NOFILE, descriptors)

@@ -15,12 +15,12 @@ import struct
 from .libc import syscall
 from .syscalls import Machine
 
-__all__ = ["COURIER", "STATUS", "program", "seal"]
+__all__ = ["COURIER_FD", "STATUS_FD", "build_program", "install_filter"]
 
-STATUS, COURIER = 3, 4
+STATUS_FD, COURIER_FD = 3, 4
 """The descriptors of the status pipe, and of the socket over which the filter's listener is handed out."""
 
-_PLAIN = ("brk", "close", "exit", "exit_group", "madvise", "mremap", "munmap", "restart_syscall")
+_ALLOWED_CALLS = ("brk", "close", "exit", "exit_group", "madvise", "mremap", "munmap", "restart_syscall")
 _EXECUTE, _ANONYMOUS = 0x4, 0x20
 _KILL, _ASK, _ALLOW, _DENY = 0x80000000, 0x7FC00000, 0x7FFF0000, 0x00050000 | errno.EPERM
 _LOAD, _IF_EQUAL, _IF_NOT_LESS, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -31,25 +31,25 @@ _WAKE_OWN = 0x81
 _Line = tuple[int, int, int, int]
 
 
-def program(machine: Machine) -> bytes:
+def build_program(machine: Machine) -> bytes:
     """Return the filter for an architecture, as an array of `struct sock_filter`."""
-    lines = [_load(_ARCHITECTURE), (_IF_EQUAL, 1, 0, machine.audit), _answer(_KILL), _load(_NUMBER)]
+    lines = [_load(_ARCHITECTURE), (_IF_EQUAL, 1, 0, machine.audit), _return_action(_KILL), _load(_NUMBER)]
     if machine.foreign is not None:
-        lines += [(_IF_NOT_LESS, 0, 1, machine.foreign), _answer(_KILL)]
+        lines += [(_IF_NOT_LESS, 0, 1, machine.foreign), _return_action(_KILL)]
     number = machine.numbers
-    for name in _PLAIN:
-        lines += [(_IF_EQUAL, 0, 1, number[name]), _answer(_ALLOW)]
-    lines += _when(number["write"], _one_of(0, (STATUS, 1, 2)))
-    lines += _when(number["sendmsg"], _one_of(0, (COURIER,)))
-    lines += _when(number["clock_gettime"], _silent_unless(0, 0))
-    lines += _when(number["futex"], _one_of(1, (_WAKE_OWN,)))
-    lines += _when(number["mprotect"], _without(2, _EXECUTE))
-    lines += _when(number["mmap"], _without(2, _EXECUTE, then=_with(3, _ANONYMOUS)))
-    lines.append(_answer(_ASK))
+    for name in _ALLOWED_CALLS:
+        lines += [(_IF_EQUAL, 0, 1, number[name]), _return_action(_ALLOW)]
+    lines += _match_call(number["write"], _allow_values(0, (STATUS_FD, 1, 2)))
+    lines += _match_call(number["sendmsg"], _allow_values(0, (COURIER_FD,)))
+    lines += _match_call(number["clock_gettime"], _deny_unless(0, 0))
+    lines += _match_call(number["futex"], _allow_values(1, (_WAKE_OWN,)))
+    lines += _match_call(number["mprotect"], _allow_without_bits(2, _EXECUTE))
+    lines += _match_call(number["mmap"], _allow_without_bits(2, _EXECUTE, then=_allow_with_bits(3, _ANONYMOUS)))
+    lines.append(_return_action(_ASK))
     return b"".join(struct.pack("=HBBI", *line) for line in lines)
 
 
-def seal(filter_program: bytes) -> int:
+def install_filter(filter_program: bytes) -> int:
     """Set the filter on this process, for good, and return the descriptor of its listener."""
     code = ctypes.create_string_buffer(filter_program, len(filter_program))
     head = ctypes.create_string_buffer(struct.pack("@HP", len(filter_program) // 8, ctypes.addressof(code)), 16)
@@ -60,7 +60,7 @@ def _load(offset: int) -> _Line:
     return _LOAD, 0, 0, offset
 
 
-def _answer(action: int) -> _Line:
+def _return_action(action: int) -> _Line:
     return _RETURN, 0, 0, action
 
 
@@ -68,23 +68,23 @@ def _argument(position: int) -> _Line:
     return _load(_ARGUMENTS + 8 * position)  # both architectures are little-endian: the low half comes first
 
 
-def _when(number: int, block: list[_Line]) -> list[_Line]:
+def _match_call(number: int, block: list[_Line]) -> list[_Line]:
     return [(_IF_EQUAL, 0, len(block), number), *block]
 
 
-def _one_of(position: int, values: tuple[int, ...]) -> list[_Line]:
-    tests = [line for value in values for line in ((_IF_EQUAL, 0, 1, value), _answer(_ALLOW))]
-    return [_argument(position), *tests, _answer(_ASK)]
+def _allow_values(position: int, values: tuple[int, ...]) -> list[_Line]:
+    tests = [line for value in values for line in ((_IF_EQUAL, 0, 1, value), _return_action(_ALLOW))]
+    return [_argument(position), *tests, _return_action(_ASK)]
 
 
-def _silent_unless(position: int, value: int) -> list[_Line]:
+def _deny_unless(position: int, value: int) -> list[_Line]:
     """Refuse without a word, but tell of one value: locks look at other clocks than the one that tells the time."""
-    return [_argument(position), (_IF_EQUAL, 0, 1, value), _answer(_ASK), _answer(_DENY)]
+    return [_argument(position), (_IF_EQUAL, 0, 1, value), _return_action(_ASK), _return_action(_DENY)]
 
 
-def _without(position: int, bits: int, then: list[_Line] | None = None) -> list[_Line]:
-    return [_argument(position), (_IF_ANY_BIT, 0, 1, bits), _answer(_ASK), *(then or [_answer(_ALLOW)])]
+def _allow_without_bits(position: int, bits: int, then: list[_Line] | None = None) -> list[_Line]:
+    return [_argument(position), (_IF_ANY_BIT, 0, 1, bits), _return_action(_ASK), *(then or [_return_action(_ALLOW)])]
 
 
-def _with(position: int, bits: int) -> list[_Line]:
-    return [_argument(position), (_IF_ANY_BIT, 0, 1, bits), _answer(_ALLOW), _answer(_ASK)]
+def _allow_with_bits(position: int, bits: int) -> list[_Line]:
+    return [_argument(position), (_IF_ANY_BIT, 0, 1, bits), _return_action(_ALLOW), _return_action(_ASK)]

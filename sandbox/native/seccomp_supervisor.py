@@ -11,9 +11,9 @@ import fcntl
 import struct
 from dataclasses import dataclass
 
-__all__ = ["HARMLESS", "Attempt", "answer", "take"]
+__all__ = ["HARMLESS_CALLS", "RefusedCall", "deny_call", "take_refused_call"]
 
-HARMLESS = frozenset(
+HARMLESS_CALLS = frozenset(
     [
         "access",
         "clock_getres",
@@ -104,7 +104,7 @@ _REPLY = struct.Struct("=QqiI")
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RefusedCall:
     """One call that the filter stopped: the notice's own number, the system call, and its arguments."""
 
     notice: int
@@ -112,7 +112,7 @@ class Attempt:
     arguments: tuple[int, ...]
 
 
-def take(listener: int) -> Attempt | None:
+def take_refused_call(listener: int) -> RefusedCall | None:
     """Return the next stopped call; None when its process has gone."""
     buffer = bytearray(_NOTICE.size)
     try:
@@ -122,10 +122,10 @@ def take(listener: int) -> Attempt | None:
             return None
         raise
     notice, _pid, _flags, number, _arch, _pointer, *arguments = _NOTICE.unpack(buffer)
-    return Attempt(notice, number, tuple(arguments))
+    return RefusedCall(notice, number, tuple(arguments))
 
 
-def answer(listener: int, attempt: Attempt) -> None:
+def deny_call(listener: int, attempt: RefusedCall) -> None:
     """Answer a stopped call with "not permitted"."""
     buffer = bytearray(_REPLY.pack(attempt.notice, 0, -errno.EPERM, 0))
     try:

@@ -9,22 +9,22 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .basis import Basis, lengths, share
-from .matching_pursuit import APART, left_beside
+from .basis import Basis, explained_share, lengths
+from .matching_pursuit import MAX_LEADER_CORRELATION, marginal_contribution
 
-__all__ = ["Promise", "Seen", "beside", "order", "unlike"]
+__all__ = ["BasisComparison", "Forecast", "beside", "choose_dissimilar", "rank_places"]
 
 Frame = NDArray[np.float64]
 
-LEAST_KNOWN = 0.1
+KNOWN_OFFSET = 0.1
 """Added to how much of a formula is known, so that little is not blown up."""
 NODE_T = 0.15
 """Standard errors of RankIC that a further node of a formula must promise."""
-TINY = 1e-12
+MIN_WORTH_SCALE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class BasisComparison:
     """Formulas, ``M`` of them, and the basis that they are held against.
 
     Attributes
@@ -55,7 +55,7 @@ class Seen:
     @cached_property
     def known(self) -> Frame:
         """Return how much of their ranks the scored ones explain, ``[M]``."""
-        return share(self.coordinates)
+        return explained_share(self.coordinates)
 
     @cached_property
     def rank_ic(self) -> Frame:
@@ -72,15 +72,15 @@ class Seen:
         """Return the signed rank correlation with that one, ``[M]``."""
         return self.across[np.arange(len(self.thin)), self.nearest] if self.basis.ids else np.zeros(len(self.thin))
 
-    def promise(self, own: int = -1) -> Promise:
+    def promise(self, own: int = -1) -> Forecast:
         """Return what they promise beside the leaders that are unlike the one at place `own`; -1: beside all."""
         plain = self.rank_ic / self.basis.unit
         adds, left = beside(self.basis, self.across, own)
         known = np.maximum(self.known - (1.0 - left), 0.0)
-        return Promise(adds * self.basis.unit, self._worth(adds, known), self._worth(plain, self.known))
+        return Forecast(adds * self.basis.unit, self._worth(adds, known), self._worth(plain, self.known))
 
     def _worth(self, promised: Frame, known: Frame) -> Frame:
-        return np.asarray(promised / np.sqrt(known + LEAST_KNOWN), np.float64)
+        return np.asarray(promised / np.sqrt(known + KNOWN_OFFSET), np.float64)
 
     @property
     def price(self) -> Frame:
@@ -94,7 +94,7 @@ class Seen:
 
 
 @dataclass(frozen=True, eq=False)
-class Promise:
+class Forecast:
     """What formulas promise.
 
     Attributes
@@ -117,17 +117,19 @@ def beside(basis: Basis, across: Frame, own: int = -1) -> tuple[Frame, Frame]:
     Also the share of their ranks that those leaders leave; both ``[M]``, from their rank correlations ``[M, K]``.
     """
     plain = basis.expected(across) / basis.unit
-    others = [at for at in basis.leading if own < 0 or np.abs(basis.dictionary.alike[own, at]) < APART]
-    return left_beside(plain, across, basis.dictionary, others) if others else (plain, np.ones(len(plain)))
+    others = [at for at in basis.leading if own < 0 or np.abs(basis.dictionary.alike[own, at]) < MAX_LEADER_CORRELATION]
+    return marginal_contribution(plain, across, basis.dictionary, others) if others else (plain, np.ones(len(plain)))
 
 
-def order(worth: Frame, fits: NDArray[np.bool_]) -> list[int]:
+def rank_places(worth: Frame, fits: NDArray[np.bool_]) -> list[int]:
     """Return the places that fit, the most worthy first; ties go to the first."""
-    told = worth / max(float(np.abs(worth).max(initial=0.0)), TINY)
+    told = worth / max(float(np.abs(worth).max(initial=0.0)), MIN_WORTH_SCALE)
     return [int(place) for place in np.argsort(-np.round(told, 6), kind="stable") if fits[place]]
 
 
-def unlike(orders: Sequence[Sequence[int]], ranks: NDArray[np.float32], count: int, alike: float) -> list[int]:
+def choose_dissimilar(
+    orders: Sequence[Sequence[int]], ranks: NDArray[np.float32], count: int, alike: float
+) -> list[int]:
     """Return places whose ranks correlate less than `alike`, from the orders in turn: of each its first still to be had."""
     chosen: list[int] = []
     norms = lengths(ranks)

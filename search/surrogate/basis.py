@@ -11,25 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import Expression
-from .matching_pursuit import DOUBT, Dictionary, leading
+from .matching_pursuit import NOISE_VARIANCE_SHARE, Dictionary, leading
 
-__all__ = ["MOST_LEADERS", "Basis", "Scored", "lengths", "share"]
+__all__ = ["MAX_LEADERS", "Basis", "ScoredFormula", "explained_share", "lengths"]
 
 Frame = NDArray[np.float64]
 
-STRONGEST, ANY = 1_000, 1_000
+MAX_STRONGEST_FACTORS, MAX_OTHER_FACTORS = 1_000, 1_000
 """Scored factors that forecasts rest on: the strongest, and of the others the first by id, which are any: they tell where
 nothing is.
 """
-MOST_LEADERS = 16
+MAX_LEADERS = 16
 """Leaders that drafts are held against."""
-KIN, MOST_KIN = 0.45, 7
+MIN_NEIGHBOUR_CORRELATION, MAX_NEIGHBOURS = 0.45, 7
 """Absolute rank correlation with a leader from which a factor is its kin, and how many of them are told."""
 CLEAR_T = 2.0
 """Absolute t from which RankIC over t tells how exact a mean RankIC of this panel is."""
 
 
-class Scored(NamedTuple):
+class ScoredFormula(NamedTuple):
     """A formula with its mean RankIC on search and the t of it."""
 
     expression: Expression
@@ -56,7 +56,7 @@ class Basis:
     """
 
     ids: tuple[str, ...] = ()
-    scored: tuple[Scored, ...] = ()
+    scored: tuple[ScoredFormula, ...] = ()
     looks: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     products: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     others: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
@@ -69,7 +69,7 @@ class Basis:
         reach = self.looks @ others.T if self.ids else np.zeros((0, len(others)), np.float32)
         return replace(self, others=others, reach=reach)
 
-    def joined(self, names: Sequence[str], scored: Sequence[Scored], ranks: NDArray[np.float32]) -> Basis:
+    def joined(self, names: Sequence[str], scored: Sequence[ScoredFormula], ranks: NDArray[np.float32]) -> Basis:
         """Return what is known with further formulas: where there are too many the same ones, whenever they came."""
         old = len(self.ids)
         looks = np.vstack([self.looks, ranks]) if old else ranks
@@ -79,8 +79,8 @@ class Basis:
         products[old:, :], products[:, old:] = across, across.T
         ids, rows = (*self.ids, *names), (*self.scored, *scored)
         order = sorted(range(len(ids)), key=lambda at: (-abs(rows[at].rank_ic), ids[at]))
-        others = sorted(order[STRONGEST:], key=ids.__getitem__)[:ANY]
-        keep = sorted([*order[:STRONGEST], *others], key=ids.__getitem__)
+        others = sorted(order[MAX_STRONGEST_FACTORS:], key=ids.__getitem__)[:MAX_OTHER_FACTORS]
+        keep = sorted([*order[:MAX_STRONGEST_FACTORS], *others], key=ids.__getitem__)
         kept = np.ascontiguousarray(products[np.ix_(keep, keep)])
         seen = ranks @ self.others.T if len(self.others) else np.zeros((len(names), 0), np.float32)
         reach = np.vstack([self.reach, seen]) if old else seen
@@ -116,18 +116,18 @@ class Basis:
         return Dictionary(self.rank_ic / self.unit, size, self.products / np.outer(self.lengths, self.lengths))
 
     @cached_property
-    def _factored(self) -> tuple[Frame, bool]:
+    def _cholesky_factor(self) -> tuple[Frame, bool]:
         """Return the Cholesky factor of the covariance."""
         from scipy.linalg import cho_factor
 
-        return cho_factor(self.dictionary.alike + DOUBT * np.eye(len(self.ids)), lower=True)
+        return cho_factor(self.dictionary.alike + NOISE_VARIANCE_SHARE * np.eye(len(self.ids)), lower=True)
 
     @cached_property
     def weights(self) -> Frame:
         """Return the weights of the scored RankICs in a forecast, ``[K]``."""
         from scipy.linalg import cho_solve
 
-        return np.asarray(cho_solve(self._factored, self.rank_ic), np.float64)
+        return np.asarray(cho_solve(self._cholesky_factor, self.rank_ic), np.float64)
 
     def expected(self, across: Frame) -> Frame:
         """Return the mean RankICs that the scored ones let expect of others, ``[M]``, from ``[M, K]`` correlations."""
@@ -142,10 +142,10 @@ class Basis:
             return np.zeros((0, len(across)))
         from scipy.linalg import solve_triangular
 
-        return np.asarray(solve_triangular(self._factored[0], across.T, lower=True), np.float64)
+        return np.asarray(solve_triangular(self._cholesky_factor[0], across.T, lower=True), np.float64)
 
     @cached_property
-    def _others_apart(self) -> Frame:
+    def _reference_coordinates(self) -> Frame:
         """Return the coordinates of what stands for all that could be written, ``[K, J]``."""
         return self.apart(self.reach.T / np.outer(lengths(self.others), self.lengths))
 
@@ -165,13 +165,15 @@ class Basis:
         if not len(self.others):
             return np.zeros(len(ranks))
         alike = (ranks @ self.others.T) / np.outer(lengths(ranks), lengths(self.others))
-        left = alike - coordinates.T @ self._others_apart
-        return np.asarray((left**2).mean(axis=1) / (1.0 - share(coordinates) + DOUBT), np.float64)
+        left = alike - coordinates.T @ self._reference_coordinates
+        return np.asarray(
+            (left**2).mean(axis=1) / (1.0 - explained_share(coordinates) + NOISE_VARIANCE_SHARE), np.float64
+        )
 
     @cached_property
     def leading(self) -> Mapping[int, float]:
         """Return the places of the leaders with what each adds to the others, in t."""
-        return leading(self.dictionary, MOST_LEADERS) if self.ids else {}
+        return leading(self.dictionary, MAX_LEADERS) if self.ids else {}
 
     def across(self, ranks: NDArray[np.float32]) -> Frame:
         """Return the rank correlations of other formulas with these, ``[M, K]``."""
@@ -186,12 +188,12 @@ class Basis:
     def kin(self, place: int) -> tuple[str, ...]:
         """Return the strongest formulas that are like one."""
         alike, worth = np.abs(self.dictionary.alike[place]), np.abs(self.rank_ic)
-        near = [at for at in range(len(self.ids)) if at != place and alike[at] >= KIN]
+        near = [at for at in range(len(self.ids)) if at != place and alike[at] >= MIN_NEIGHBOUR_CORRELATION]
         near.sort(key=lambda at: (-round(float(worth[at] * alike[at]), 6), self.ids[at]))
-        return tuple(self.ids[at] for at in near[:MOST_KIN])
+        return tuple(self.ids[at] for at in near[:MAX_NEIGHBOURS])
 
 
-def share(coordinates: Frame) -> Frame:
+def explained_share(coordinates: Frame) -> Frame:
     """Return how much of formulas' ranks is explained, 0 to 1, ``[M]``, from their coordinates ``[K, M]``."""
     return np.asarray(np.clip(np.einsum("ij,ij->j", coordinates, coordinates), 0.0, 1.0), np.float64)
 

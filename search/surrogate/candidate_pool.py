@@ -18,27 +18,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import Expression, FactorError, Node, express
-from ...factors.space.search_space import drawn_from, sample_plain
-from .subsample import Thin
+from ...factors.space.search_space import sample_plain, select_fields
+from .subsample import SubsampledPanel
 
-__all__ = ["Population"]
+__all__ = ["CandidatePool"]
 
-MOST, STEP = 24_000, 500
+MAX_POOL_FORMULAS, POOL_STEP_FORMULAS = 24_000, 500
 """Formulas of the whole sample, and how many are drawn at a time: a short campaign need not look at all of them."""
-A_SCORE = 16
-"""Formulas that each score asks for beside the first `STEP`."""
-RULER = 320
+FORMULAS_PER_SCORE = 16
+"""Formulas that each score asks for beside the first `POOL_STEP_FORMULAS`."""
+REFERENCE_FORMULAS = 320
 """Formulas of the part that others are measured by."""
-SCORES_A_RULER = 64
+SCORES_PER_REFERENCE = 64
 """Scores after which the next part is the ruler: what is scored would grow to fit the few that it was chosen by."""
-RULERS = 4
+MAX_REFERENCES_KEPT = 4
 """Rulers that are kept: runs that share a sample are not all as far."""
-GIVE_UP = 20
+IDLE_DRAWS_PER_FORMULA = 20
 """Times as many draws after which a smaller sample will do: a panel of one field has few formulas."""
 
 
 @dataclass(eq=False)
-class Population:
+class CandidatePool:
     """Draws formulas of some fields and looks at them; it grows with what is scored, and what was drawn stays.
 
     Which ones depends on the panel, the fields and how many were scored, on no seed: a sample is a ruler, and every campaign
@@ -54,7 +54,7 @@ class Population:
         Whether too few names have a value, or too many the same.
     """
 
-    at: Thin
+    at: SubsampledPanel
     fields: Sequence[str]
     members: list[Expression] = field(default_factory=list, init=False)
     parts: list[NDArray[np.int8]] = field(default_factory=list, init=False)
@@ -64,8 +64,8 @@ class Population:
 
     def size(self, scored: int) -> int:
         """Return how many of the first members stand for all after so many scores; what is missing is drawn."""
-        asked = min(MOST, STEP + A_SCORE * scored)
-        while len(self.members) < asked and self._more():
+        asked = min(MAX_POOL_FORMULAS, POOL_STEP_FORMULAS + FORMULAS_PER_SCORE * scored)
+        while len(self.members) < asked and self._draw_step():
             pass
         return min(len(self.members), asked)
 
@@ -74,14 +74,14 @@ class Population:
 
         The same array while they are the same and few others are asked for.
         """
-        turn = scored // SCORES_A_RULER
-        size = self.size(turn * SCORES_A_RULER)
-        first = turn % max(size // RULER, 1) * RULER
-        asked = range(first, min(first + RULER, size))
+        turn = scored // SCORES_PER_REFERENCE
+        size = self.size(turn * SCORES_PER_REFERENCE)
+        first = turn % max(size // REFERENCE_FORMULAS, 1) * REFERENCE_FORMULAS
+        asked = range(first, min(first + REFERENCE_FORMULAS, size))
         if asked not in self._rulers:
             self._rulers[asked] = self.ranks(asked)
         self._rulers.move_to_end(asked)
-        while len(self._rulers) > RULERS:
+        while len(self._rulers) > MAX_REFERENCES_KEPT:
             self._rulers.popitem(last=False)
         return self._rulers[asked]
 
@@ -97,9 +97,9 @@ class Population:
         part = bisect_right(self._firsts, member) - 1
         return part, member - self._firsts[part]
 
-    def _more(self) -> bool:
+    def _draw_step(self) -> bool:
         """Draw as many as a step holds; say whether any of them orders names."""
-        drawn = list(islice(self._fresh, STEP))
+        drawn = list(islice(self._fresh, POOL_STEP_FORMULAS))
         looks = self.at.look(drawn)
         seen = [(one, look) for one, look in zip(drawn, looks, strict=True) if look.ranks.any()]
         if seen:
@@ -112,8 +112,8 @@ class Population:
     @cached_property
     def _fresh(self) -> Iterator[Expression]:
         """Yield formulas, each once, that may be looked at; it ends where nothing new is found."""
-        rng, names, known, idle = np.random.default_rng(0), drawn_from(sorted(self.fields)), set[str](), 0
-        while idle < GIVE_UP * RULER:
+        rng, names, known, idle = np.random.default_rng(0), select_fields(sorted(self.fields)), set[str](), 0
+        while idle < IDLE_DRAWS_PER_FORMULA * REFERENCE_FORMULAS:
             tree = sample_plain(rng, names)
             one = self._read(tree) if tree is not None else None
             idle += 1

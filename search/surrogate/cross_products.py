@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .basis import Basis, lengths
-from .candidate_pool import Population
+from .candidate_pool import CandidatePool
 
-__all__ = ["Reach"]
+__all__ = ["CrossProducts"]
 
 Frame = NDArray[np.float64]
 
 
 @dataclass(eq=False)
-class Reach:
+class CrossProducts:
     """Keeps products of ranks, so that each is worked out once.
 
     Attributes
@@ -30,7 +30,7 @@ class Reach:
         ``[rows, K]`` for each part of the sample: whole numbers, so exact.
     """
 
-    sample: Population
+    sample: CandidatePool
     ids: tuple[str, ...] = ()
     products: list[NDArray[np.float32]] = field(default_factory=list)
     _lengths: list[Frame] = field(default_factory=list, init=False)

@@ -13,26 +13,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["APART", "DOUBT", "Dictionary", "leading", "left_beside"]
+__all__ = ["MAX_LEADER_CORRELATION", "NOISE_VARIANCE_SHARE", "Dictionary", "leading", "marginal_contribution"]
 
 Frame = NDArray[np.float64]
 
-NODE = 2.0 * float(np.log(32.0))
+NODE_SQUARED_T = 2.0 * float(np.log(32.0))
 """Squared t that one node of a formula must be worth: the best of the 32^k formulas of k nodes has about that by chance."""
 FREE_NODES = 2
-LEAST = 8.0
+MIN_ADDED_SQUARED_T = 8.0
 """Squared t, less the price of its nodes, that one more choice must add."""
-BETTER = 1.0
+MIN_EXCHANGE_SQUARED_T = 1.0
 """Squared t by which one must be better to take another's place."""
-APART = 0.6
+MAX_LEADER_CORRELATION = 0.6
 """Absolute rank correlation from which two factors are not both chosen."""
-LEAST_LEFT = 0.3
+MIN_SHARE_LEFT = 0.3
 """Share of a factor's ranks that the other choices must leave."""
 OWN_SHARE = 0.5
 """Share of what a factor adds that it must show alone: one that is nothing without others is their difference."""
-DOUBT = 0.03
+NOISE_VARIANCE_SHARE = 0.03
 """Share of a factor's variance that thin looks get wrong; it keeps near-copies from being told apart by noise."""
-PASSES = 6
+MAX_EXCHANGE_PASSES = 6
 
 
 @dataclass(frozen=True)
@@ -54,18 +54,18 @@ class Dictionary:
     alike: Frame
 
     def beside(self, taken: Sequence[int]) -> Frame:
-        """Return what each factor adds to those taken, ``[K]``; see `left_beside`."""
-        return left_beside(self.t, self.alike, self, taken)[0] if taken else self.t
+        """Return what each factor adds to those taken, ``[K]``; see `marginal_contribution`."""
+        return marginal_contribution(self.t, self.alike, self, taken)[0] if taken else self.t
 
     def worth(self, taken: Sequence[int]) -> Frame:
         """Return the squared t that each adds less the price of its nodes, ``[K]``; -1 where it is too like one taken."""
-        gains = self.beside(taken) ** 2 - NODE * np.maximum(self.size - FREE_NODES, 0)
+        gains = self.beside(taken) ** 2 - NODE_SQUARED_T * np.maximum(self.size - FREE_NODES, 0)
         if taken:
-            gains[np.abs(self.alike[:, taken]).max(axis=1) >= APART] = -1.0
+            gains[np.abs(self.alike[:, taken]).max(axis=1) >= MAX_LEADER_CORRELATION] = -1.0
         return np.round(gains, 6)  # equal ranks are a tie on every machine
 
 
-def left_beside(t: Frame, across: Frame, dictionary: Dictionary, taken: Sequence[int]) -> tuple[Frame, Frame]:
+def marginal_contribution(t: Frame, across: Frame, dictionary: Dictionary, taken: Sequence[int]) -> tuple[Frame, Frame]:
     """Return what factors add to some that are taken, ``[M]``, and the share of their ranks that those leave, ``[M]``.
 
     What they add is in the unit of `t`, and 0 where those explain it, or where it is nothing alone.
@@ -81,12 +81,12 @@ def left_beside(t: Frame, across: Frame, dictionary: Dictionary, taken: Sequence
     taken : sequence of int
         Places in the dictionary, one at least.
     """
-    own = dictionary.alike[np.ix_(taken, taken)] + DOUBT * np.eye(len(taken))
+    own = dictionary.alike[np.ix_(taken, taken)] + NOISE_VARIANCE_SHARE * np.eye(len(taken))
     shown = across[:, taken]
     solved = np.linalg.solve(own, np.column_stack([dictionary.t[taken], shown.T]))
     share = 1.0 - np.einsum("ij,ji->i", shown, solved[:, 1:])
-    left = (t - shown @ solved[:, 0]) / np.sqrt(np.maximum(share, LEAST_LEFT))
-    stands = (share >= LEAST_LEFT) & (left * t > 0) & (np.abs(t) >= OWN_SHARE * np.abs(left))
+    left = (t - shown @ solved[:, 0]) / np.sqrt(np.maximum(share, MIN_SHARE_LEFT))
+    stands = (share >= MIN_SHARE_LEFT) & (left * t > 0) & (np.abs(t) >= OWN_SHARE * np.abs(left))
     return np.where(stands, left, 0.0), share
 
 
@@ -96,16 +96,16 @@ def leading(dictionary: Dictionary, limit: int) -> dict[int, float]:
     while len(chosen) < limit:
         worth = dictionary.worth(chosen)
         best = int(worth.argmax())
-        if worth[best] < LEAST:
+        if worth[best] < MIN_ADDED_SQUARED_T:
             break
         chosen.append(best)
         _exchange(dictionary, chosen)
-    chosen = _standing(dictionary, chosen)
+    chosen = _drop_redundant(dictionary, chosen)
     others = {one: [other for other in chosen if other != one] for one in chosen}
     return {one: float(dictionary.beside(rest)[one]) for one, rest in others.items()}
 
 
-def _standing(dictionary: Dictionary, chosen: list[int]) -> list[int]:
+def _drop_redundant(dictionary: Dictionary, chosen: list[int]) -> list[int]:
     """Return the choices without those that say nothing beside the others, the least worthy first to go."""
     while chosen:
         adds = [abs(float(dictionary.beside([other for other in chosen if other != one])[one])) for one in chosen]
@@ -117,12 +117,12 @@ def _standing(dictionary: Dictionary, chosen: list[int]) -> list[int]:
 
 def _exchange(dictionary: Dictionary, chosen: list[int]) -> None:
     """Put a better one in the place of any choice until there is none."""
-    for _ in range(PASSES):
+    for _ in range(MAX_EXCHANGE_PASSES):
         before = list(chosen)
         for place, one in enumerate(before):
             worth = dictionary.worth([other for other in chosen if other != one])
             best = int(worth.argmax())
-            if worth[best] > worth[one] + BETTER:
+            if worth[best] > worth[one] + MIN_EXCHANGE_SQUARED_T:
                 chosen[place] = best
         if chosen == before:
             return

@@ -20,46 +20,46 @@ from numpy.typing import NDArray
 from ...evidence.windows import Window
 from ...factors import Expression, FactorError
 from ...market import Panel
-from .acquisition import Promise, Seen, beside, order, unlike
-from .basis import Basis, Scored
-from .cross_products import Reach
+from .acquisition import BasisComparison, Forecast, beside, choose_dissimilar, rank_places
+from .basis import Basis, ScoredFormula
+from .cross_products import CrossProducts
 from .sample_store import Sample, Samples
 
-__all__ = ["Foreseen", "Foresight", "Leader", "Scored", "Unexplored"]
+__all__ = ["FormulaForecast", "Leader", "ScoredFormula", "SurrogateModel", "UnexploredFormula"]
 
 Frame = NDArray[np.float64]
 
-DECIMALS = 3
+RANK_IC_DECIMALS = 3
 """Of a RankIC that is expected: its error is in the third, so that is the last that is told."""
-EAGER = 2.0
+NOVELTY_BONUS_T = 2.0
 """What a change of which nothing is known is worth, in standard errors of RankIC: how far formulas scatter."""
-FIRST = 1e3
+FIRST_BONUS_T = 1e3
 """Added to the worth of what is to come first, more than any t."""
-COPY = 0.95
+COPY_CORRELATION = 0.95
 """Absolute rank correlation with a scored factor from which a draft is a copy of it."""
-NEWS = 0.7
+NEWS_CORRELATION = 0.7
 """Absolute rank correlation with every scored factor below which a draft is news."""
-TWIN = 0.9
+TWIN_CORRELATION = 0.9
 """Absolute rank correlation of two drafts of which only one is chosen."""
-NEAR = 0.3
+NEAR_CORRELATION = 0.3
 """Absolute rank correlation that a draft must have with the factor that it is to improve."""
-SPREAD = 0.7
+UNEXPLORED_CORRELATION = 0.7
 """Absolute rank correlation from which only one of two unexplored formulas is told."""
 SHORTLIST = 1_500
 """Formulas of the sample whose worth is worked out to the end, of those that promise most, and of those that may tell most."""
-A_ROUND = 16
+SCORES_PER_TURN = 16
 """Scores after which other formulas of the sample are asked what they would tell."""
-SURVEYED, MOST_SURVEYED, SHORT = 0.4, 800, 500
+SURVEY_SHARE, MAX_SURVEY_SCORES, MIN_SURVEY_EVALUATIONS = 0.4, 800, 500
 """Share of a search, and most of its scores, that are to tell of all that could be written, whatever it promises. Forecasts
 that rest on what was chosen for promise believe their own luck: after hundreds of scores that were not, true formulas stand
-out of a sample. A search of fewer evaluations than `SHORT` has no time for it and follows what is loud.
+out of a sample. A search of fewer evaluations than `MIN_SURVEY_EVALUATIONS` has no time for it and follows what is loud.
 """
-SPARE = 8
+COMPARED_PER_TOLD = 8
 """Times as many of the most worthy unexplored formulas are held against each other as are told."""
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class FormulaForecast:
     """What is expected of a formula.
 
     Attributes
@@ -75,7 +75,7 @@ class Foreseen:
     thin : bool
         Too few names have a value, or too many have the same.
     beside : float
-        The RankIC that it promises beside the leaders of its run; see `Foresight.choose`.
+        The RankIC that it promises beside the leaders of its run; see `SurrogateModel.choose`.
     """
 
     rank_ic: float
@@ -88,21 +88,21 @@ class Foreseen:
     def record(self) -> dict[str, Any]:
         """Return the JSON form, rounded: nothing that follows may hang on the last digits."""
         return {
-            "rank_ic": round(self.rank_ic, DECIMALS),
+            "rank_ic": round(self.rank_ic, RANK_IC_DECIMALS),
             "known": round(self.known, 2),
             "nearest": self.nearest,
             "rank_correlation": round(self.rank_correlation, 2),
             "thin": self.thin,
-            "beside": round(self.beside, DECIMALS),
+            "beside": round(self.beside, RANK_IC_DECIMALS),
         }
 
 
 @dataclass(frozen=True)
-class Unexplored:
+class UnexploredFormula:
     """A formula that nobody wrote yet, in the text of the language, and what is expected of it."""
 
     text: str
-    foreseen: Foreseen
+    foreseen: FormulaForecast
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -123,16 +123,16 @@ class Leader:
     kin: tuple[str, ...] = ()
 
     def record(self) -> dict[str, Any]:
-        """Return the JSON form, rounded as `Foreseen.record`."""
+        """Return the JSON form, rounded as `FormulaForecast.record`."""
         return {
             "id": self.id,
-            "rank_ic": round(self.rank_ic, DECIMALS),
-            "beside": round(self.beside, DECIMALS),
+            "rank_ic": round(self.rank_ic, RANK_IC_DECIMALS),
+            "beside": round(self.beside, RANK_IC_DECIMALS),
             "kin": list(self.kin),
         }
 
 
-class Foresight:
+class SurrogateModel:
     """Forecasts of one run, of formulas only: what Python code says is not known before it runs."""
 
     def __init__(self, sample: Sample, surveys: int = 0) -> None:
@@ -141,19 +141,21 @@ class Foresight:
         self._surveys = surveys
         self._turn = sample.turn
         self._basis = Basis()
-        self._reach = Reach(sample.population)
+        self._reach = CrossProducts(sample.population)
         self._passed: set[str] = set()
 
     @classmethod
     def of(
         cls, panel: Panel, window: Window, fields: Sequence[str], evaluations: int = 0, samples: Samples | None = None
-    ) -> Foresight:
+    ) -> SurrogateModel:
         """Return forecasts for a panel that know nothing yet; no day after the window is looked at.
 
-        `fields` are the columns that formulas may read, `evaluations` how many are to be scored: see `SURVEYED`. `samples`
+        `fields` are the columns that formulas may read, `evaluations` how many are to be scored: see `SURVEY_SHARE`. `samples`
         is what other runs stand on too.
         """
-        surveys = min(round(SURVEYED * evaluations), MOST_SURVEYED) if evaluations >= SHORT else 0
+        surveys = (
+            min(round(SURVEY_SHARE * evaluations), MAX_SURVEY_SCORES) if evaluations >= MIN_SURVEY_EVALUATIONS else 0
+        )
         return cls((samples or Samples()).sample(panel, window, fields), surveys)
 
     @property
@@ -169,7 +171,7 @@ class Foresight:
         """Tell whether a formula may be looked at: it is no code, and tells nothing of days after the window."""
         return not expression.code and not self._thin.knows_later(expression)
 
-    def learn(self, scored: Mapping[str, Scored]) -> None:
+    def learn(self, scored: Mapping[str, ScoredFormula]) -> None:
         """Take in scored formulas by id; what is known already, was forgotten, or is Python code is passed over."""
         with self._turn:
             fresh = [name for name in scored if name not in self._passed]
@@ -184,7 +186,7 @@ class Foresight:
 
     def choose(
         self, expressions: Sequence[Expression], count: int, direction: int = 0, like: str = ""
-    ) -> tuple[list[Foreseen], list[int]]:
+    ) -> tuple[list[FormulaForecast], list[int]]:
         """Return what is expected of drafts, and the places of the `count` that are most worth scoring, best first.
 
         A draft promises what is expected of it over the square root of how much of it is known: what all of it would show,
@@ -216,86 +218,90 @@ class Foresight:
         if not expressions:
             return [], []
         with self._turn:
-            basis = self._faced()
+            basis = self._update_reference()
             seen, own = self._seen(basis, expressions), basis.places.get(like, -1)
             promise, price = seen.promise(own), seen.price
-            fits = ~seen.thin & (np.abs(seen.near) < COPY)
+            fits = ~seen.thin & (np.abs(seen.near) < COPY_CORRELATION)
             if own >= 0:
-                first = fits & (np.abs(seen.across[:, own]) >= NEAR)
-                price = price - EAGER * np.sqrt(1.0 - seen.known) - FIRST * first
-            orders = [order(_in(direction, promise.beside) - price, fits)]
+                first = fits & (np.abs(seen.across[:, own]) >= NEAR_CORRELATION)
+                price = price - NOVELTY_BONUS_T * np.sqrt(1.0 - seen.known) - FIRST_BONUS_T * first
+            orders = [rank_places(_turn_promise(direction, promise.beside) - price, fits)]
             if own >= 0:
-                orders.append(order(_in(direction, promise.at_all) - price, fits & (np.abs(seen.near) < NEWS)))
+                orders.append(
+                    rank_places(
+                        _turn_promise(direction, promise.at_all) - price, fits & (np.abs(seen.near) < NEWS_CORRELATION)
+                    )
+                )
             if not like and not direction and self.surveying:
-                orders = [order(seen.tells, fits)]
+                orders = [rank_places(seen.tells, fits)]
             elif not like:
-                orders.append(order(seen.tells, fits))
+                orders.append(rank_places(seen.tells, fits))
                 if len(self._passed) % 2:  # where one is chosen at a time, both have their turn
                     orders.reverse()
-            told = [_foreseen(seen, promise, place) for place in range(len(expressions))]
-            return told, unlike(orders, seen.ranks, count, TWIN)
+            told = [_make_forecast(seen, promise, place) for place in range(len(expressions))]
+            return told, choose_dissimilar(orders, seen.ranks, count, TWIN_CORRELATION)
 
-    def unexplored(self, limit: int) -> list[Unexplored]:
+    def unexplored(self, limit: int) -> list[UnexploredFormula]:
         """Return formulas that nobody wrote yet and that are most worth a score, at most `limit`, no two alike.
 
         They come from a large random sample of the language: in turn the one that promises most beside the leaders, and the
         one whose score would tell most of all that could be written; see `choose`. No return is looked at.
         """
         with self._turn:
-            basis = self._faced()
+            basis = self._update_reference()
             size = self._population.size(len(self._passed))
             self._reach.follow(basis)
-            orders = [self._telling(basis, size)]
+            orders = [self._rank_by_information(basis, size)]
             if basis.ids and not self.surveying:
-                orders.insert(0, self._promising(basis, size))
+                orders.insert(0, self._rank_by_promise(basis, size))
             places = list(dict.fromkeys(chain(*orders)))
             row = {place: at for at, place in enumerate(places)}
-            best = [[row[place] for place in each[: SPARE * limit]] for each in orders]
-            chosen = unlike(best, self._population.ranks(places), limit, SPREAD)
+            best = [[row[place] for place in each[: COMPARED_PER_TOLD * limit]] for each in orders]
+            chosen = choose_dissimilar(best, self._population.ranks(places), limit, UNEXPLORED_CORRELATION)
             members = [self._population.members[places[at]] for at in chosen]
             seen = self._seen(basis, members)
             promise = seen.promise()
-            return [Unexplored(one.text, _foreseen(seen, promise, at)) for at, one in enumerate(members)]
+            return [UnexploredFormula(one.text, _make_forecast(seen, promise, at)) for at, one in enumerate(members)]
 
-    def _promising(self, basis: Basis, size: int) -> list[int]:
+    def _rank_by_promise(self, basis: Basis, size: int) -> list[int]:
         """Return the places of the first members that promise most; how much is known is asked of the best only."""
         adds = [beside(basis, self._reach.across(basis, part))[0] for part in range(len(self._population.parts))]
         hopeful = np.argsort(-np.round(np.abs(np.concatenate(adds)[:size]), 6), kind="stable")[:SHORTLIST]
         places = sorted(int(place) for place in hopeful)
         seen = self._of(basis, places)
-        return [places[at] for at in order(np.abs(seen.promise().beside) - seen.price, self._fits(seen, places))]
+        return [places[at] for at in rank_places(np.abs(seen.promise().beside) - seen.price, self._fits(seen, places))]
 
-    def _telling(self, basis: Basis, size: int) -> list[int]:
+    def _rank_by_information(self, basis: Basis, size: int) -> list[int]:
         """Return the places of the members that would tell most, of a part of the first ones: another part at every round."""
         stride = max(-(-size // SHORTLIST), 1)
-        places = list(range(len(self._passed) // A_ROUND % stride, size, stride))
+        places = list(range(len(self._passed) // SCORES_PER_TURN % stride, size, stride))
         seen = self._of(basis, places)
-        return [places[at] for at in order(seen.tells, self._fits(seen, places))]
+        return [places[at] for at in rank_places(seen.tells, self._fits(seen, places))]
 
-    def _fits(self, seen: Seen, places: Sequence[int]) -> NDArray[np.bool_]:
+    def _fits(self, seen: BasisComparison, places: Sequence[int]) -> NDArray[np.bool_]:
         new = [self._population.members[place].id not in self._passed for place in places]
-        return ~seen.thin & (np.abs(seen.near) < COPY) & np.array(new, np.bool_)
+        return ~seen.thin & (np.abs(seen.near) < COPY_CORRELATION) & np.array(new, np.bool_)
 
-    def _of(self, basis: Basis, places: Sequence[int]) -> Seen:
+    def _of(self, basis: Basis, places: Sequence[int]) -> BasisComparison:
         """Return members of the sample, held against what was scored."""
         sample = self._population
         size = np.array([sample.members[place].core.size for place in places], np.int64)
         thin = np.array([sample.thin[place] for place in places], np.bool_)
-        return Seen(basis, sample.ranks(places), thin, size, self._reach.rows(basis, places))
+        return BasisComparison(basis, sample.ranks(places), thin, size, self._reach.rows(basis, places))
 
-    def _faced(self) -> Basis:
+    def _update_reference(self) -> Basis:
         """Return what is known, held against the part of the sample that is the ruler now."""
         self._basis = self._basis.facing(self._population.ruler(len(self._passed)))
         return self._basis
 
-    def _seen(self, basis: Basis, expressions: Sequence[Expression]) -> Seen:
+    def _seen(self, basis: Basis, expressions: Sequence[Expression]) -> BasisComparison:
         if any(each.code for each in expressions):
             raise FactorError("nothing can be foreseen of Python code", field="texts", hint="Score it.")
         looks = self._thin.look(expressions)
         ranks = np.array([look.ranks for look in looks]).reshape(-1, self._thin.cells)
         thin = np.array([look.thin for look in looks], np.bool_)
         size = np.array([each.core.size for each in expressions], np.int64)
-        return Seen(basis, ranks, thin, size, basis.across(ranks))
+        return BasisComparison(basis, ranks, thin, size, basis.across(ranks))
 
     def leaders(self, limit: int) -> list[Leader]:
         """Return the scored factors that between them say what was found, at most `limit`, strongest first."""
@@ -308,9 +314,9 @@ class Foresight:
         return sorted(found, key=lambda one: (-abs(one.beside), one.id))[:limit]
 
 
-def _foreseen(seen: Seen, promise: Promise, place: int) -> Foreseen:
+def _make_forecast(seen: BasisComparison, promise: Forecast, place: int) -> FormulaForecast:
     nearest = int(seen.nearest[place])
-    return Foreseen(
+    return FormulaForecast(
         rank_ic=float(seen.rank_ic[place]),
         known=float(seen.known[place]),
         nearest=seen.basis.ids[nearest] if nearest >= 0 else "",
@@ -320,5 +326,5 @@ def _foreseen(seen: Seen, promise: Promise, place: int) -> Foreseen:
     )
 
 
-def _in(direction: int, promised: Frame) -> Frame:
+def _turn_promise(direction: int, promised: Frame) -> Frame:
     return direction * promised if direction else np.abs(promised)

@@ -10,8 +10,8 @@ from typing import Any
 
 from ...evidence.windows import Window
 from ...market import Panel
-from .candidate_pool import Population
-from .subsample import Thin
+from .candidate_pool import CandidatePool
+from .subsample import SubsampledPanel
 
 __all__ = ["Sample", "Samples"]
 
@@ -20,8 +20,8 @@ __all__ = ["Sample", "Samples"]
 class Sample:
     """Looks at a panel, the sample of what could be written, and whose turn it is to ask them: tools answer on threads."""
 
-    thin: Thin
-    population: Population
+    thin: SubsampledPanel
+    population: CandidatePool
     turn: AbstractContextManager[Any] = field(default_factory=RLock)
 
 
@@ -41,6 +41,6 @@ class Samples:
         key = panel, window, tuple(fields)
         with self._turn:
             if key not in self._kept:
-                thin = Thin(panel, window)
-                self._kept[key] = Sample(thin, Population(thin, key[2]))
+                thin = SubsampledPanel(panel, window)
+                self._kept[key] = Sample(thin, CandidatePool(thin, key[2]))
             return self._kept[key]

@@ -10,26 +10,26 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evidence.gate.adjusted_price_leak import Levels
+from ...evidence.gate.adjusted_price_leak import PriceLevelTest
 from ...evidence.windows import Window
 from ...factors import Engine, Expression, rank_rows
 from ...market import Panel
 
-__all__ = ["Look", "Thin"]
+__all__ = ["RankFingerprint", "SubsampledPanel"]
 
-NAMES = 64
-CELLS = 6_000
+MAX_SAMPLE_NAMES = 64
+MAX_SAMPLE_CELLS = 6_000
 """Names that are looked at, and at most how many of their days; correlations are then known to about .015."""
-FEWEST_NAMES = 10
-FEWEST_COVERED, FEWEST_DISTINCT = 0.5, 0.15
+MIN_SAMPLE_NAMES = 10
+MIN_SAMPLE_COVERAGE, MIN_DISTINCT_SHARE = 0.5, 0.15
 """Coverage, and share of a day's values that differ, below which a formula is thin: of 64 names ten values."""
-TOGETHER = 64
-AT_HAND, CACHED_BYTES = 512, 96 << 20
+FORMULAS_PER_BATCH = 64
+MAX_FINGERPRINTS_KEPT, CACHED_BYTES = 512, 96 << 20
 """Looks and bytes of subtrees that are kept: drafts are looked at again with changes of them, which share most of it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class RankFingerprint:
     """What is seen of one factor.
 
     Attributes
@@ -51,11 +51,11 @@ class Look:
     @property
     def thin(self) -> bool:
         """Tell whether too few names have a value, or too many have the same."""
-        return self.coverage < FEWEST_COVERED or self.distinct < FEWEST_DISTINCT
+        return self.coverage < MIN_SAMPLE_COVERAGE or self.distinct < MIN_DISTINCT_SHARE
 
 
 @dataclass(frozen=True, eq=False)
-class Thin:
+class SubsampledPanel:
     """Looks at factors on a few names of one panel, up to the end of one window.
 
     Operators across names see these few only, so what they give is near to what it is on the whole panel, not the same.
@@ -65,29 +65,29 @@ class Thin:
     window: Window
 
     @cached_property
-    def _few(self) -> Panel:
-        return few_names(self.panel.rows(0, self.window.stop), NAMES)
+    def _small_panel(self) -> Panel:
+        return few_names(self.panel.rows(0, self.window.stop), MAX_SAMPLE_NAMES)
 
     @cached_property
     def _engine(self) -> Engine:
-        return Engine(self._few, cache_bytes=CACHED_BYTES, threads=1)
+        return Engine(self._small_panel, cache_bytes=CACHED_BYTES, threads=1)
 
     @cached_property
-    def _kept(self) -> OrderedDict[str, Look]:
+    def _kept(self) -> OrderedDict[str, RankFingerprint]:
         return OrderedDict()
 
     @cached_property
-    def _levels(self) -> Levels:
-        return Levels(self._few, self.window)
+    def _levels(self) -> PriceLevelTest:
+        return PriceLevelTest(self._small_panel, self.window)
 
     def knows_later(self, expression: Expression) -> bool:
-        """Tell whether a formula reads the level of back-adjusted prices, and so may not be looked at; see `Levels`."""
+        """Tell whether a formula reads the level of back-adjusted prices, and so may not be looked at; see `PriceLevelTest`."""
         return bool(self._levels.objection(expression))
 
     @cached_property
     def _days(self) -> slice:
         names = self._engine.panel.names
-        return slice(self.window.start, self.window.stop, max(1, -(-self.window.days * names // CELLS)))
+        return slice(self.window.start, self.window.stop, max(1, -(-self.window.days * names // MAX_SAMPLE_CELLS)))
 
     @cached_property
     def cells(self) -> int:
@@ -98,25 +98,27 @@ class Thin:
     def _members(self) -> int:
         return max(int(self._engine.panel.universe[self._days].sum()), 1)
 
-    def look(self, expressions: Sequence[Expression]) -> list[Look]:
+    def look(self, expressions: Sequence[Expression]) -> list[RankFingerprint]:
         """Look at formulas, in order; they must be of this panel's fields. One thread looks at a time."""
         texts = [each.text for each in expressions]
         fresh = list({each.text: each for each in expressions if each.text not in self._kept}.values())
         found = {text: self._kept[text] for text in texts if text in self._kept}
-        for start in range(0, len(fresh), TOGETHER):
-            part = fresh[start : start + TOGETHER]
+        for start in range(0, len(fresh), FORMULAS_PER_BATCH):
+            part = fresh[start : start + FORMULAS_PER_BATCH]
             found.update(zip((each.text for each in part), map(self._seen, self._engine.evaluate(part)), strict=True))
         for text in texts:
             self._kept[text] = found[text]
             self._kept.move_to_end(text)
-        while len(self._kept) > AT_HAND:
+        while len(self._kept) > MAX_FINGERPRINTS_KEPT:
             self._kept.popitem(last=False)
         return [found[text] for text in texts]
 
-    def _seen(self, values: NDArray[np.float32]) -> Look:
+    def _seen(self, values: NDArray[np.float32]) -> RankFingerprint:
         few = np.ascontiguousarray(values[self._days])
         there = np.isfinite(few)
-        return Look(whole_ranks(few).ravel(), float(there.sum()) / self._members, _distinct(few, there))
+        return RankFingerprint(
+            whole_ranks(few).ravel(), float(there.sum()) / self._members, _distinct_share(few, there)
+        )
 
 
 def few_names(panel: Panel, most: int) -> Panel:
@@ -146,10 +148,10 @@ def whole_ranks(values: NDArray[np.float32]) -> NDArray[np.float32]:
     there = np.isfinite(ranks)
     counts = there.sum(axis=1, keepdims=True)
     centred = np.rint(2.0 * ranks * counts) - counts - 1.0  # percentiles back to ranks, ties in halves
-    return np.where(there & (counts >= FEWEST_NAMES), centred, 0.0).astype(np.float32)
+    return np.where(there & (counts >= MIN_SAMPLE_NAMES), centred, 0.0).astype(np.float32)
 
 
-def _distinct(values: NDArray[np.float32], there: NDArray[np.bool_]) -> float:
+def _distinct_share(values: NDArray[np.float32], there: NDArray[np.bool_]) -> float:
     counts = there.sum(axis=1)
     new = (np.diff(np.sort(values, axis=1), axis=1) > 0).sum(axis=1) + 1  # what is missing is sorted to the end
     known = counts > 0

@@ -6,8 +6,8 @@ Bytes pass through as they are; what is added is who asks (a bearer token), a pl
 
 from __future__ import annotations
 
-from .endpoint import Endpoint
+from .endpoint import GatewayEndpoint
 from .gateway import Gateway, application
 from .settings import GatewaySettings
 
-__all__ = ["Endpoint", "Gateway", "GatewaySettings", "application"]
+__all__ = ["Gateway", "GatewayEndpoint", "GatewaySettings", "application"]

@@ -11,18 +11,18 @@ import anyio
 from starlette.types import Receive, Scope
 
 from ...router.errors import BadCall, QueueFull
-from .outlet import Gone
+from .outlet import ClientGone
 from .quota import FairnessSettings
 
-__all__ = ["Door", "Visit"]
+__all__ = ["AdmittedCall", "GatewayDoor"]
 
-MOST_BYTES = 32 << 20
+MAX_CALL_BYTES = 32 << 20
 """Of one call."""
-BETWEEN = 16
+CALLS_BETWEEN = 16
 """Calls of a tenant that may be on their way in or out, beside those that wait and those that hold a place."""
 
 
-class Door:
+class GatewayDoor:
     """Counts what each tenant has open, before a byte of a call's body is read.
 
     Parameters
@@ -40,7 +40,7 @@ class Door:
         self._bytes: Counter[str] = Counter()
 
     @contextmanager
-    def open(self, name: str) -> Iterator[Visit]:
+    def open(self, name: str) -> Iterator[AdmittedCall]:
         """Let a call of a tenant in.
 
         Raises
@@ -48,13 +48,13 @@ class Door:
         QueueFull
             If more are open than may wait and hold places.
         """
-        most = self._fairness.of(name).queue + self._fairness.places + BETWEEN
+        most = self._fairness.of(name).queue + self._fairness.places + CALLS_BETWEEN
         if self._calls[name] >= most:
             raise QueueFull(
                 f"{most} calls of {name} are open already", field=f"tenants.{name}.queue", allowed=most,
                 hint="Ask again when some were answered, ask fewer at once, or raise the limit.",
             )  # fmt: skip
-        visit = Visit(self, name)
+        visit = AdmittedCall(self, name)
         self._calls[name] += 1
         try:
             yield visit
@@ -62,7 +62,7 @@ class Door:
             self._calls[name] -= 1
             self._bytes[name] -= visit.filled
 
-    def fill(self, visit: Visit, many: int) -> None:
+    def fill(self, visit: AdmittedCall, many: int) -> None:
         """Let more of a call in; `QueueFull` if its tenant has no room for as much."""
         if self._bytes[visit.name] + many > self._most_bytes:
             raise QueueFull(
@@ -75,10 +75,10 @@ class Door:
 
 
 @dataclass
-class Visit:
+class AdmittedCall:
     """One call that was let in, and the bytes that it may fill."""
 
-    door: Door
+    door: GatewayDoor
     name: str
     filled: int = 0
 
@@ -94,9 +94,9 @@ class Visit:
         """
         try:
             with anyio.fail_after(seconds):
-                return await self._read(_told(scope), receive)
+                return await self._read(_declared_length(scope), receive)
         except TimeoutError:
-            raise _refused(408, "the body did not come", f"{seconds:g} s") from None
+            raise _bad_body(408, "the body did not come", f"{seconds:g} s") from None
 
     async def _read(self, told: int, receive: Receive) -> bytes:
         found = bytearray()
@@ -104,7 +104,7 @@ class Visit:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise Gone
+                raise ClientGone
             found += message.get("body", b"")
             self._room(len(found))
             if not message.get("more_body", False):
@@ -112,19 +112,19 @@ class Visit:
 
     def _room(self, many: int) -> None:
         """Make sure of room for so many bytes in all."""
-        if many > MOST_BYTES:
-            raise _refused(413, "the body is too large", f"{MOST_BYTES:,} bytes")
+        if many > MAX_CALL_BYTES:
+            raise _bad_body(413, "the body is too large", f"{MAX_CALL_BYTES:,} bytes")
         if many > self.filled:
             self.door.fill(self, many - self.filled)
 
 
-def _told(scope: Scope) -> int:
+def _declared_length(scope: Scope) -> int:
     """Return how long a body says that it is, 0 if it does not."""
     value: bytes = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
     return int(value) if value.isdigit() and len(value) < 20 else 0
 
 
-def _refused(status: int, what: str, allowed: str) -> BadCall:
+def _bad_body(status: int, what: str, allowed: str) -> BadCall:
     refused = BadCall(what, field="body", allowed=allowed)
     refused.status = status
     return refused

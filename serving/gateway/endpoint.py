@@ -10,21 +10,21 @@ import httpx2
 
 from ...router.errors import EndpointAway
 
-__all__ = ["Endpoint", "Headers", "passed_back"]
+__all__ = ["GatewayEndpoint", "Headers", "reply_headers"]
 
 Headers = list[tuple[bytes, bytes]]
 CONNECT_S, SILENT_S = 5.0, 900.0
 """How long a connection may take to open, and how long an endpoint may say nothing; clients give up before."""
-PASSED = frozenset({b"accept", b"content-type", b"user-agent"})
+PASSED_HEADERS = frozenset({b"accept", b"content-type", b"user-agent"})
 """Of a request: what reaches the endpoint. Whatever else there is may be a key, who asks, or one of its own controls."""
-PASSED_BACK = frozenset(
+RETURNED_HEADERS = frozenset(
     {b"cache-control", b"content-encoding", b"content-length", b"content-type", b"retry-after", b"retry-after-ms",
      b"x-request-id", b"x-should-retry"}
 )  # fmt: skip
 """Of a reply: what clients of the OpenAI API read. Whatever else there is may be a cookie, or tell of the endpoint's inside."""
 
 
-class Endpoint:
+class GatewayEndpoint:
     """Where calls go; `address` ends before /v1.
 
     Parameters
@@ -55,7 +55,7 @@ class Endpoint:
         EndpointAway
             If it does not answer, or breaks off.
         """
-        sent = [(name, value) for name, value in headers if name.lower() in PASSED]
+        sent = [(name, value) for name, value in headers if name.lower() in PASSED_HEADERS]
         sent.append((b"accept-encoding", b"identity"))
         if self._key:
             sent.append((b"authorization", b"Bearer " + self._key.encode()))
@@ -76,9 +76,9 @@ class Endpoint:
         await self._client.aclose()
 
 
-def passed_back(response: httpx2.Response) -> Headers:
+def reply_headers(response: httpx2.Response) -> Headers:
     """Return the headers of a reply that a client needs."""
-    return [(name.lower(), value) for name, value in response.headers.raw if name.lower() in PASSED_BACK]
+    return [(name.lower(), value) for name, value in response.headers.raw if name.lower() in RETURNED_HEADERS]
 
 
 def _away(how: str, status: int) -> EndpointAway:

@@ -33,40 +33,40 @@ from contextlib import asynccontextmanager
 from typing import TypeAlias
 
 from ...router.errors import CallTooLarge, QueueFull, QuotaReached, RouterError
-from .quota import MOST_TOKENS, FairnessSettings
-from .tenants import Call, Tenant
+from .quota import MAX_CALL_TOKENS, FairnessSettings
+from .tenants import Tenant, TenantCall
 
-Order: TypeAlias = Callable[[Sequence[Tenant]], Tenant]
+PickTenant: TypeAlias = Callable[[Sequence[Tenant]], Tenant]
 """Says whose turn it is among tenants that have a call waiting which their quotas let go."""
 
-REBASED = float(2**30)
+REBASE_LEVEL = float(2**30)
 """The level from which the gate counts anew: a float of this size still tells a millionth of a token."""
-LATE = 1e-3
+WAKE_MARGIN_S = 1e-3
 """Seconds by which a quota is asked again after it should have room, so that a rounded clock has passed it."""
 
 
-def fairest(ready: Sequence[Tenant]) -> Tenant:
+def pick_fairest(ready: Sequence[Tenant]) -> Tenant:
     """Return the tenant with the smallest counter; of equal ones, the one whose call came first."""
     return min(ready, key=lambda tenant: (tenant.counter, tenant.waiting[0].number))
 
 
-def bound(settings: FairnessSettings, most_tokens_in: int, most_tokens_out: int, misjudged: int = 0) -> float:
+def fairness_bound(settings: FairnessSettings, most_tokens_in: int, most_tokens_out: int, misjudged: int = 0) -> float:
     """Return the most by which served tokens by share differ over any time in which two tenants both wait: 2 B."""
     brought = most_tokens_in + settings.places * misjudged
     work = settings.input_weight * brought + settings.output_weight * settings.places * most_tokens_out
     return 2.0 * work / min(own.share for own in (settings.default, *settings.tenants.values()))
 
 
-class Place:
+class Slot:
     """One of the endpoint's places, while a call holds it."""
 
-    def __init__(self, gate: Gate, call: Call) -> None:
+    def __init__(self, gate: FairScheduler, call: TenantCall) -> None:
         self._gate = gate
         self._call = call
 
     def took(self, tokens_out: int) -> None:
         """Say how many tokens the reply has so far, or in all; of a call that never says, the reservation is charged."""
-        _are_counts(tokens_out=tokens_out)
+        _check_counts(tokens_out=tokens_out)
         before = self._call.reported or 0
         if tokens_out < before:
             raise RouterError(
@@ -83,7 +83,7 @@ class Place:
         self._gate.put_right(self._call, tokens_in)
 
 
-class Gate:
+class FairScheduler:
     """Lets calls of many tenants through to one endpoint; used from one event loop at a time.
 
     Parameters
@@ -96,7 +96,9 @@ class Gate:
         Whose turn it is; the virtual token counter unless a benchmark compares others.
     """
 
-    def __init__(self, settings: FairnessSettings, *, clock: Callable[[], float], order: Order = fairest) -> None:
+    def __init__(
+        self, settings: FairnessSettings, *, clock: Callable[[], float], order: PickTenant = pick_fairest
+    ) -> None:
         self._settings = settings
         self._clock = clock
         self._order = order
@@ -127,7 +129,7 @@ class Gate:
         return len(self._tenants[name].running) if name in self._tenants else 0
 
     @asynccontextmanager
-    async def place(self, tenant: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Place]:
+    async def place(self, tenant: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Slot]:
         """Wait for a place and hold it; whatever ends the call, or the wait, gives it back.
 
         Raises
@@ -144,27 +146,27 @@ class Gate:
             self._serve()
             self._refuse_crowd(call)
             await call.granted
-            yield Place(self, call)
+            yield Slot(self, call)
         finally:
             self._leave(call)
 
-    def report(self, call: Call, tokens_out: int) -> None:
+    def report(self, call: TenantCall, tokens_out: int) -> None:
         """Charge what a call has put out so far, while it holds its place."""
         if call in call.tenant.running:
             call.tenant.report(call, tokens_out)
 
-    def put_right(self, call: Call, tokens_in: int) -> None:
+    def put_right(self, call: TenantCall, tokens_in: int) -> None:
         """Charge what a call really had in, while it holds its place."""
-        _are_counts(tokens_in=tokens_in)
+        _check_counts(tokens_in=tokens_in)
         if call in call.tenant.running:
             call.tenant.put_right(call, tokens_in)
 
-    def _join(self, name: str, tokens_in: int, most_tokens_out: int) -> Call:
+    def _join(self, name: str, tokens_in: int, most_tokens_out: int) -> TenantCall:
         """Put a call at the end of its tenant's queue, within what the tenant may ask."""
-        _are_counts(tokens_in=tokens_in, most_tokens_out=most_tokens_out)
+        _check_counts(tokens_in=tokens_in, most_tokens_out=most_tokens_out)
         loop = self._enter()
         tenant = self._tenants.setdefault(name, Tenant(name, self._settings))
-        call = Call(tenant, tokens_in, most_tokens_out, next(self._numbers), loop.create_future())
+        call = TenantCall(tenant, tokens_in, most_tokens_out, next(self._numbers), loop.create_future())
         self._hold_to_quota(call)
         tenant.waiting.append(call)
         self._queued[name] = tenant
@@ -186,7 +188,7 @@ class Gate:
             self._remove(call)
         return loop
 
-    def _hold_to_quota(self, call: Call) -> None:
+    def _hold_to_quota(self, call: TenantCall) -> None:
         """Refuse a call that never fits the quota, or does not fit it now and is not to wait."""
         own, name = call.tenant.own, call.tenant.name
         if own.tokens_per_minute is not None and call.worst > own.tokens_per_minute:
@@ -202,7 +204,7 @@ class Gate:
         self._refuse_beyond(call)
         call.take = call.tenant.meter.take(call.worst, self._clock())
 
-    def _refuse_beyond(self, call: Call) -> None:
+    def _refuse_beyond(self, call: TenantCall) -> None:
         """Refuse a call that a quota holds back now, with the time after which it would not."""
         own, name = call.tenant.own, call.tenant.name
         seconds = call.tenant.meter.seconds(call.worst, self._clock())
@@ -223,7 +225,7 @@ class Gate:
             reached.seconds = seconds
             raise reached
 
-    def _refuse_crowd(self, call: Call) -> None:
+    def _refuse_crowd(self, call: TenantCall) -> None:
         """Refuse a call that found no place and no room to wait in."""
         tenant = call.tenant
         if not call.granted.done() and len(tenant.waiting) > tenant.own.queue:
@@ -272,7 +274,7 @@ class Gate:
 
     def _rebase(self) -> None:
         """Count from the level on, once it is high; only differences matter, and who is below it will be lifted to it."""
-        if self._level > REBASED:
+        if self._level > REBASE_LEVEL:
             for tenant in self._tenants.values():
                 tenant.rebase(self._level)
             self._level = 0.0
@@ -289,18 +291,18 @@ class Gate:
             self._timer = None
         seconds = min((tenant.seconds(now) for tenant in self._blocked()), default=math.inf)
         if math.isfinite(seconds) and self._loop is not None and not self._loop.is_closed():
-            self._timer = self._loop.call_later(seconds + LATE, self._serve)
+            self._timer = self._loop.call_later(seconds + WAKE_MARGIN_S, self._serve)
 
     def _blocked(self) -> list[Tenant]:
         """Return the tenants whose quotas hold their first call back."""
         return [tenant for name, tenant in self._queued.items() if name not in self._ready]
 
-    def _leave(self, call: Call) -> None:
+    def _leave(self, call: TenantCall) -> None:
         """End a call or its wait, and serve the next."""
         self._remove(call)
         self._serve()
 
-    def _remove(self, call: Call) -> None:
+    def _remove(self, call: TenantCall) -> None:
         """Take a call out of wherever it is."""
         tenant = call.tenant
         if call in tenant.running:
@@ -311,10 +313,10 @@ class Gate:
             self._dequeue(tenant)
 
 
-def _are_counts(**tokens: int) -> None:
+def _check_counts(**tokens: int) -> None:
     """Refuse fewer tokens than none, and more than any call has."""
     for field, value in tokens.items():
         if value < 0:
             raise RouterError("a call has no fewer tokens than 0", field=field, got=value, allowed="0 or more")
-        if value > MOST_TOKENS:
-            raise RouterError("no call has so many tokens", field=field, allowed=f"0 to {MOST_TOKENS:,}")
+        if value > MAX_CALL_TOKENS:
+            raise RouterError("no call has so many tokens", field=field, allowed=f"0 to {MAX_CALL_TOKENS:,}")

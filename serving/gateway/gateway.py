@@ -23,23 +23,23 @@ from starlette.types import Receive, Scope, Send
 
 from ...ledger import AlphaloomError
 from ...router.errors import EndpointAway, GatewayEnds, GatewayError, NotServed
-from .calls import CHAT, COMPLETIONS, Asked, Limits, asked
-from .counting import Reply, Yardstick
-from .door import Door
-from .endpoint import Endpoint, passed_back
-from .fair_scheduler import Gate, Place
-from .looks import Looks
-from .metrics import Account, lines
-from .outlet import Gone, Outlet
+from .calls import CHAT, COMPLETIONS, GatewayRequest, ReplyLimits, read_call
+from .counting import ReplyCounter, TokenSize
+from .door import GatewayDoor
+from .endpoint import GatewayEndpoint, reply_headers
+from .fair_scheduler import FairScheduler, Slot
+from .looks import EndpointProbe
+from .metrics import TenantAccount, metric_lines
+from .outlet import ClientGone, Outlet
 from .quota import FairnessSettings
-from .refusals import refusal
+from .refusals import refusal_response
 from .settings import GatewaySettings
 
 __all__ = ["Gateway", "application"]
 
-ASKED = (CHAT, COMPLETIONS)
-SEEN = ("/v1/models", "/health", "/metrics")
-AT_ONCE = 64 << 10
+CALL_PATHS = (CHAT, COMPLETIONS)
+STATUS_PATHS = ("/v1/models", "/health", "/metrics")
+MAX_INLINE_BYTES = 64 << 10
 """Bytes of a call that are read without leave of the event loop; larger ones in a thread, one at a time of each tenant."""
 
 
@@ -47,10 +47,10 @@ AT_ONCE = 64 << 10
 class _Tenant:
     """One tenant: its books, its prefixes' salt, how long its tokens are, and whether a large call of its is being read."""
 
-    account: Account = field(default_factory=Account)
+    account: TenantAccount = field(default_factory=TenantAccount)
     salt: str = field(default_factory=secrets.token_urlsafe)
-    read: Yardstick = field(default_factory=Yardstick)
-    written: Yardstick = field(default_factory=Yardstick)
+    read: TokenSize = field(default_factory=TokenSize)
+    written: TokenSize = field(default_factory=TokenSize)
     reading: anyio.CapacityLimiter = field(default_factory=partial(anyio.CapacityLimiter, 1))
 
 
@@ -79,8 +79,8 @@ class Gateway:
         Seconds that the endpoint may take for what spends nothing.
     """
 
-    endpoint: Endpoint
-    gate: Gate
+    endpoint: GatewayEndpoint
+    gate: FairScheduler
     fairness: FairnessSettings
     settings: GatewaySettings
     who: Callable[[str], str]
@@ -95,9 +95,9 @@ class Gateway:
 
     def __post_init__(self) -> None:
         """Make the door and what looks at the endpoint."""
-        self._door = Door(self.fairness, self.settings.megabytes << 20)
-        self._looks = Looks(self.endpoint, self.seconds)
-        self._limits = Limits(self.settings.reply_tokens, self.settings.sequences, self.fairness.call_tokens)
+        self._door = GatewayDoor(self.fairness, self.settings.megabytes << 20)
+        self._looks = EndpointProbe(self.endpoint, self.seconds)
+        self._limits = ReplyLimits(self.settings.reply_tokens, self.settings.sequences, self.fairness.call_tokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -107,11 +107,11 @@ class Gateway:
         outlet = Outlet(send, self.patience, self.seconds)
         try:
             await self._answered(scope, receive, outlet)
-        except Gone:
+        except ClientGone:
             return
         except AlphaloomError as error:
             if not outlet.begun:  # else the connection is closed in the middle, as the endpoint did
-                await refusal(error, self._held)(scope, receive, send)
+                await refusal_response(error, self._held)(scope, receive, send)
 
     def end(self) -> None:
         """Refuse calls that wait, and those that come; those that hold a place are finished."""
@@ -121,13 +121,13 @@ class Gateway:
 
     async def _answered(self, scope: Scope, receive: Receive, outlet: Outlet) -> None:
         method, path = scope["method"], scope["path"]
-        if path not in (*ASKED, *SEEN):
-            raise NotServed(f"this gateway passes {', '.join((*ASKED, *SEEN))} on", field="path")
-        if method != ("POST" if path in ASKED else "GET"):
-            wrong = NotServed(f"{path} takes {'POST' if path in ASKED else 'GET'}", field="method", got=method)
+        if path not in (*CALL_PATHS, *STATUS_PATHS):
+            raise NotServed(f"this gateway passes {', '.join((*CALL_PATHS, *STATUS_PATHS))} on", field="path")
+        if method != ("POST" if path in CALL_PATHS else "GET"):
+            wrong = NotServed(f"{path} takes {'POST' if path in CALL_PATHS else 'GET'}", field="method", got=method)
             wrong.status = 405
             raise wrong
-        if path in SEEN:
+        if path in STATUS_PATHS:
             await self._seen(scope, outlet.send)
         else:
             await self._called(scope, receive, outlet)
@@ -142,7 +142,7 @@ class Gateway:
         if path == "/v1/models":
             self._name(scope)
         if self._ending:
-            raise _ends()
+            raise _gateway_ends()
         look = await self._looks.at(path, self.look)
         body = look.body
         if path == "/metrics" and look.status == 200:
@@ -153,7 +153,7 @@ class Gateway:
                 await send({"type": "http.response.start", "status": look.status, "headers": headers})
                 await send({"type": "http.response.body", "body": body})
         except TimeoutError:
-            raise Gone from None
+            raise ClientGone from None
 
     def _lines(self, scope: Scope) -> bytes:
         """Return the lines of our own: everybody's for the operator, a tenant's for itself, sums for who shows no token."""
@@ -162,7 +162,7 @@ class Gateway:
             told = {*books} if self.operates(_bearer(scope)) else {*books} & {self._name(scope)}
         except GatewayError:
             told = set()
-        return lines(self.gate, self.fairness.places, books, told)
+        return metric_lines(self.gate, self.fairness.places, books, told)
 
     async def _called(self, scope: Scope, receive: Receive, outlet: Outlet) -> None:
         """Take a call in, pass it on in its turn, and book what became of it."""
@@ -187,8 +187,8 @@ class Gateway:
         """Pass a call on in its turn; return what became of it."""
         tenant = self._tenants[name]
         salt = tenant.salt if self.settings.cache_salt else ""
-        read = partial(asked, body, self._limits, scope["path"], salt)
-        call = await anyio.to_thread.run_sync(read, limiter=tenant.reading) if len(body) > AT_ONCE else read()
+        read = partial(read_call, body, self._limits, scope["path"], salt)
+        call = await anyio.to_thread.run_sync(read, limiter=tenant.reading) if len(body) > MAX_INLINE_BYTES else read()
         came = self.seconds()
         async with self._turn(name, tenant.read.tokens(call.letters), call.most_tokens_out) as place:
             tenant.account.placed += 1
@@ -196,10 +196,10 @@ class Gateway:
             return await self._sent(scope, tenant, call, place, outlet)
 
     @asynccontextmanager
-    async def _turn(self, name: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Place]:
+    async def _turn(self, name: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Slot]:
         """Wait for a place and hold it; when the gateway ends, who still waits is told so."""
         if self._ending:
-            raise _ends()
+            raise _gateway_ends()
         async with AsyncExitStack() as stack:
             with anyio.CancelScope() as waiting:
                 self._waiting.add(waiting)
@@ -208,16 +208,16 @@ class Gateway:
                 finally:
                     self._waiting.discard(waiting)
             if waiting.cancelled_caught:
-                raise _ends()
+                raise _gateway_ends()
             began = self.seconds()
             yield place
             self._held += (self.seconds() - began - self._held) / 8
 
-    async def _sent(self, scope: Scope, tenant: _Tenant, call: Asked, place: Place, outlet: Outlet) -> str:
+    async def _sent(self, scope: Scope, tenant: _Tenant, call: GatewayRequest, place: Slot, outlet: Outlet) -> str:
         """Send a call and pass the reply on; return what became of it."""
         try:
             async with self.endpoint.asked("POST", scope["path"], scope["headers"], call.body) as answer:
-                return await _relayed(answer, tenant, call, place, outlet)
+                return await _relay_reply(answer, tenant, call, place, outlet)
         except EndpointAway:
             if not outlet.begun:  # nothing was served
                 place.brought(0)
@@ -225,11 +225,11 @@ class Gateway:
             raise
 
 
-async def _relayed(answer: Answer, tenant: _Tenant, call: Asked, place: Place, outlet: Outlet) -> str:
+async def _relay_reply(answer: Answer, tenant: _Tenant, call: GatewayRequest, place: Slot, outlet: Outlet) -> str:
     """Pass a reply on as it comes, and charge what it takes, also if it ends before its time."""
-    reply = Reply(b"event-stream" in answer.headers.get("content-type", "").encode())
+    reply = ReplyCounter(b"event-stream" in answer.headers.get("content-type", "").encode())
     try:
-        await outlet({"type": "http.response.start", "status": answer.status_code, "headers": passed_back(answer)})
+        await outlet({"type": "http.response.start", "status": answer.status_code, "headers": reply_headers(answer)})
         async for piece in answer.aiter_raw():
             reply.feed(piece)
             if reply.parts and reply.streams:
@@ -242,7 +242,7 @@ async def _relayed(answer: Answer, tenant: _Tenant, call: Asked, place: Place, o
     return "answered" if answer.is_success else "failed"
 
 
-def _charge(tenant: _Tenant, call: Asked, place: Place, reply: Reply, *, served: bool) -> None:
+def _charge(tenant: _Tenant, call: GatewayRequest, place: Slot, reply: ReplyCounter, *, served: bool) -> None:
     """Charge a call; one that was refused by the endpoint put nothing out, one that was left says nothing of itself."""
     if not served:
         place.took(0)
@@ -270,7 +270,7 @@ def _bearer(scope: Scope) -> str:
     return bearer.strip() if kind.lower() == "bearer" else ""
 
 
-def _ends() -> GatewayEnds:
+def _gateway_ends() -> GatewayEnds:
     return GatewayEnds("this gateway ends", hint="Ask again; the call was not sent.")
 
 

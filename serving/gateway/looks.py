@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 import anyio
 
 from ...router.errors import EndpointAway
-from .endpoint import Endpoint, Headers, passed_back
+from .endpoint import GatewayEndpoint, Headers, reply_headers
 
-__all__ = ["Look", "Looks"]
+__all__ = ["EndpointAnswer", "EndpointProbe"]
 
 FRESH_S = 1.0
 """For how long an answer, or that there was none, stands for the next."""
 
 
 @dataclass(frozen=True)
-class Look:
+class EndpointAnswer:
     """What a path of the endpoint answered, or why it did not."""
 
     at: float
@@ -28,15 +28,15 @@ class Look:
 
 
 @dataclass
-class Looks:
+class EndpointProbe:
     """Asks an endpoint for what spends nothing, one question at a time for each path."""
 
-    endpoint: Endpoint
+    endpoint: GatewayEndpoint
     seconds: Callable[[], float]
-    _last: dict[str, Look] = field(default_factory=dict)
+    _last: dict[str, EndpointAnswer] = field(default_factory=dict)
     _asking: dict[str, anyio.Lock] = field(default_factory=dict)
 
-    async def at(self, path: str, within: float) -> Look:
+    async def at(self, path: str, within: float) -> EndpointAnswer:
         """Return what the endpoint says there, a second old at most.
 
         Raises
@@ -52,15 +52,15 @@ class Looks:
             raise last.away
         return last
 
-    async def _asked(self, path: str, within: float) -> Look:
+    async def _asked(self, path: str, within: float) -> EndpointAnswer:
         try:
             with anyio.fail_after(within):
                 async with self.endpoint.asked("GET", path) as answer:
                     body = b"".join([piece async for piece in answer.aiter_raw()])
         except TimeoutError:
             away = EndpointAway(f"the endpoint did not answer within {within:g} s", hint="Ask again.")
-            return Look(self.seconds(), away=away)
+            return EndpointAnswer(self.seconds(), away=away)
         except EndpointAway as away:
-            return Look(self.seconds(), away=away)
-        headers = [each for each in passed_back(answer) if each[0] != b"content-length"]
-        return Look(self.seconds(), answer.status_code, headers, body)
+            return EndpointAnswer(self.seconds(), away=away)
+        headers = [each for each in reply_headers(answer) if each[0] != b"content-length"]
+        return EndpointAnswer(self.seconds(), answer.status_code, headers, body)

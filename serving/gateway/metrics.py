@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from .fair_scheduler import Gate
+from .fair_scheduler import FairScheduler
 
-__all__ = ["Account", "lines"]
+__all__ = ["TenantAccount", "metric_lines"]
 
 OUTCOMES = ("answered", "refused", "failed", "left")
 
 
 @dataclass
-class Account:
+class TenantAccount:
     """What one tenant asked and got: calls by what became of them, tokens, and seconds of waiting for a place."""
 
     calls: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -23,34 +23,38 @@ class Account:
     placed: int = 0
 
 
-def lines(gate: Gate, places: int, accounts: Mapping[str, Account], told: Collection[str]) -> bytes:
+def metric_lines(
+    gate: FairScheduler, places: int, accounts: Mapping[str, TenantAccount], told: Collection[str]
+) -> bytes:
     """Return the gateway's own lines: of the tenants that are told, and sums over everybody where none is."""
     names = sorted(told)
     found = [
         _gauge("places", "Calls that the endpoint is let answer at once.", {"": places}),
         _gauge("places_free", "Places that nobody holds.", {"": gate.free}),
-        _gauge("waiting", "Calls that wait for a place.", _each(names, gate.waiting, accounts)),
-        _gauge("running", "Calls that hold a place.", _each(names, gate.running, accounts)),
+        _gauge("waiting", "Calls that wait for a place.", _values_by_tenant(names, gate.waiting, accounts)),
+        _gauge("running", "Calls that hold a place.", _values_by_tenant(names, gate.running, accounts)),
     ]
     if names:
         found += [
-            _counter("served_tokens_total", "Weighted tokens that a tenant was served.", _each(names, gate.served, {})),
-            _counter("tokens_in_total", "Tokens in.", {_of(name): accounts[name].tokens_in for name in names}),
-            _counter("tokens_out_total", "Tokens out.", {_of(name): accounts[name].tokens_out for name in names}),
-            _counter("waited_seconds_total", "Waiting.", {_of(name): accounts[name].waited for name in names}),
-            _counter("placed_total", "Calls that got a place.", {_of(name): accounts[name].placed for name in names}),
+            _counter("served_tokens_total", "Weighted tokens that a tenant was served.", _values_by_tenant(names, gate.served, {})),
+            _counter("tokens_in_total", "Tokens in.", {_metric_labels(name): accounts[name].tokens_in for name in names}),
+            _counter("tokens_out_total", "Tokens out.", {_metric_labels(name): accounts[name].tokens_out for name in names}),
+            _counter("waited_seconds_total", "Waiting.", {_metric_labels(name): accounts[name].waited for name in names}),
+            _counter("placed_total", "Calls that got a place.", {_metric_labels(name): accounts[name].placed for name in names}),
             _counter("calls_total", "Calls that ended, by what became of them.",
-                     {_of(name, outcome): many for name in names for outcome, many in accounts[name].calls.items()}),
+                     {_metric_labels(name, outcome): many for name in names for outcome, many in accounts[name].calls.items()}),
         ]  # fmt: skip
     return "".join(found).encode()
 
 
-def _each(names: list[str], value: Callable[[str], float], everybody: Mapping[str, Account]) -> dict[str, float]:
+def _values_by_tenant(
+    names: list[str], value: Callable[[str], float], everybody: Mapping[str, TenantAccount]
+) -> dict[str, float]:
     """Return a value by tenant, or the sum over everybody where no names are told."""
-    return {_of(name): value(name) for name in names} if names else {"": sum(map(value, everybody))}
+    return {_metric_labels(name): value(name) for name in names} if names else {"": sum(map(value, everybody))}
 
 
-def _of(tenant: str, outcome: str = "") -> str:
+def _metric_labels(tenant: str, outcome: str = "") -> str:
     return f'{{tenant="{tenant}"' + (f',outcome="{outcome}"' if outcome else "") + "}"
 
 

@@ -11,13 +11,13 @@ from starlette.types import Message, Receive, Send
 
 from ...ledger import AlphaloomError
 
-__all__ = ["Gone", "Outlet"]
+__all__ = ["ClientGone", "Outlet"]
 
-KEPT = 1 << 20
+MAX_OUTLET_BYTES = 1 << 20
 """Bytes of one answer that are kept for a client which does not take them at once: some 5,000 pieces of a stream."""
 
 
-class Gone(Exception):
+class ClientGone(Exception):
     """The client hung up, or takes nothing any more."""
 
 
@@ -26,7 +26,7 @@ class Outlet:
     """Takes an answer as fast as it comes and hands it on as fast as the client takes it.
 
     A client is given up that takes nothing for `patience` seconds; and one that takes so little that the endpoint waited
-    for it, `KEPT` bytes ahead, for a quarter of them in all: a place is held meanwhile.
+    for it, `MAX_OUTLET_BYTES` bytes ahead, for a quarter of them in all: a place is held meanwhile.
     """
 
     send: Send
@@ -40,7 +40,7 @@ class Outlet:
 
     async def __call__(self, message: Message) -> None:
         """Take a piece of the answer; wait only if too much of it lies here."""
-        if self._bytes > KEPT:
+        if self._bytes > MAX_OUTLET_BYTES:
             await self._room()
         self.begun = True
         self._kept.append(message)
@@ -71,10 +71,10 @@ class Outlet:
         began = self.seconds()
         try:
             with anyio.fail_after(max(0.0, self.patience / 4 - self._waited)):
-                while self._bytes > KEPT:
+                while self._bytes > MAX_OUTLET_BYTES:
                     await self._changed.wait()
         except TimeoutError:
-            raise Gone from None
+            raise ClientGone from None
         self._waited += self.seconds() - began
 
     def _change(self) -> None:
@@ -85,11 +85,11 @@ class Outlet:
         """Do what answers a call and hand the answer on; return what became of it, "left" if the client went away."""
         became, failed, found = "left", None, ""
         async with anyio.create_task_group() as group:
-            group.start_soon(_until_gone, receive, group.cancel_scope)
+            group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
             group.start_soon(self.run, group.cancel_scope)
             try:
                 found = await work()
-            except Gone:
+            except ClientGone:
                 group.cancel_scope.cancel()
             except AlphaloomError as error:  # a group would wrap it
                 failed = error
@@ -101,7 +101,7 @@ class Outlet:
         return became
 
 
-async def _until_gone(receive: Receive, whole: anyio.CancelScope) -> None:
+async def _cancel_when_gone(receive: Receive, whole: anyio.CancelScope) -> None:
     """End a call whose client hangs up."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -9,18 +9,18 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-MINUTE = 60.0
-MOST_TOKENS = 2**31
+MINUTE_SECONDS = 60.0
+MAX_CALL_TOKENS = 2**31
 """Tokens that no call has: what counts more is a slip of the pen or an attack, and would drown what others are served."""
 
 
-class _Settings(BaseModel):
+class _QuotaModel(BaseModel):
     """Frozen, and strict about keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class TenantSettings(_Settings):
+class TenantSettings(_QuotaModel):
     """One tenant: its share beside the others, how many of its calls may wait, and its quotas."""
 
     share: float = Field(
@@ -32,14 +32,14 @@ class TenantSettings(_Settings):
     over: Literal["wait", "refuse"] = Field(default="wait", description="what becomes of a call beyond a quota")
 
 
-class FairnessSettings(_Settings):
+class FairnessSettings(_QuotaModel):
     """An endpoint that tenants share: how many calls it takes at once, and what a token weighs."""
 
     places: int = Field(ge=1, description="calls that the endpoint answers at once, such as its max-num-seqs")
     input_weight: float = Field(default=1.0, gt=0, allow_inf_nan=False, description="what a token in counts")
     output_weight: float = Field(default=2.0, gt=0, allow_inf_nan=False, description="what a token out counts")
     call_tokens: int = Field(
-        default=MOST_TOKENS, ge=1, le=MOST_TOKENS, description="most tokens out that one sequence may ask for"
+        default=MAX_CALL_TOKENS, ge=1, le=MAX_CALL_TOKENS, description="most tokens out that one sequence may ask for"
     )
     tenants: dict[str, TenantSettings] = Field(default={}, description="by name; any other has the default's")
     default: TenantSettings = TenantSettings()
@@ -57,7 +57,7 @@ class Take:
     tokens: int
 
 
-class Meter:
+class QuotaMeter:
     """Holds a tenant to its quotas: in no 60 seconds are calls let through that take more than `tokens_per_minute`.
 
     A call counts at its worst while it is under way, and as what it took afterwards.
@@ -75,7 +75,7 @@ class Meter:
             return math.inf
         if most is None:
             return 0.0
-        while self._takes and self._takes[0].at + MINUTE <= now:
+        while self._takes and self._takes[0].at + MINUTE_SECONDS <= now:
             self._takes.popleft()
         excess = sum(take.tokens for take in self._takes) + tokens - most
         if excess <= 0:
@@ -83,7 +83,7 @@ class Meter:
         for take in self._takes:
             excess -= take.tokens
             if excess <= 0:
-                return take.at + MINUTE - now
+                return take.at + MINUTE_SECONDS - now
         return math.inf
 
     def take(self, tokens: int, now: float) -> Take:

@@ -9,20 +9,20 @@ from starlette.responses import JSONResponse
 from ...ledger import AlphaloomError
 from ...router.errors import CallTooLarge, GatewayEnds, GatewayError, QueueFull, QuotaReached
 
-__all__ = ["refusal"]
+__all__ = ["refusal_response"]
 
-KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
-def refusal(error: AlphaloomError, held_s: float) -> JSONResponse:
+def refusal_response(error: AlphaloomError, held_s: float) -> JSONResponse:
     """Return the answer to a call that is refused; `held_s` is how long a call holds a place, about."""
     status = _status(error)
-    kind = KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    kind = ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
     message = " ".join(line if line[-1] in ".!?" else f"{line}." for line in lines)
     told = {"message": message, "type": kind, "param": error.field or None, "code": error.code}
     headers = {"www-authenticate": "Bearer"} if status == 401 else {}
-    if (wait := _wait(error, held_s)) is not None:
+    if (wait := _retry_after(error, held_s)) is not None:
         headers["retry-after"] = str(max(1, math.ceil(wait)))
     return JSONResponse({"error": told}, status, headers)
 
@@ -35,7 +35,7 @@ def _status(error: AlphaloomError) -> int:
     return error.status if isinstance(error, GatewayError) else 500
 
 
-def _wait(error: AlphaloomError, held_s: float) -> float | None:
+def _retry_after(error: AlphaloomError, held_s: float) -> float | None:
     """Return when it is worth asking again: as the quota says, else when a place is free."""
     if isinstance(error, CallTooLarge):
         return None

@@ -7,12 +7,12 @@ import re
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ...router.errors import GatewayError
-from .. import Plan
-from .quota import MOST_TOKENS, FairnessSettings, TenantSettings
+from .. import ServingPlan
+from .quota import MAX_CALL_TOKENS, FairnessSettings, TenantSettings
 
 __all__ = ["GatewaySettings"]
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+TENANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class GatewaySettings(BaseModel):
@@ -26,7 +26,7 @@ class GatewaySettings(BaseModel):
     reply_tokens: int = Field(default=4096, ge=1, description="most tokens of a reply where a call does not say")
     sequences: int = Field(default=1, ge=1, description="replies that one call may ask for, which hold one place (n)")
     call_tokens: int | None = Field(
-        default=None, ge=1, le=MOST_TOKENS, description="most that a call may say of it; the plan's max-model-len"
+        default=None, ge=1, le=MAX_CALL_TOKENS, description="most that a call may say of it; the plan's max-model-len"
     )
     connections: int = Field(default=1000, ge=1, description="open at once; those that wait for their client make room")
     cache_salt: bool = Field(
@@ -42,11 +42,11 @@ class GatewaySettings(BaseModel):
     def _names(cls, tenants: dict[str, TenantSettings]) -> dict[str, TenantSettings]:
         """Refuse names that no token can have."""
         for name in tenants:
-            if NAME.fullmatch(name) is None:
+            if TENANT_NAME.fullmatch(name) is None:
                 raise ValueError(f"{name!r} is no name of letters, digits, '.', '_' and '-', 64 at most")
         return tenants
 
-    def fairness(self, plan: Plan | None = None) -> FairnessSettings:
+    def fairness(self, plan: ServingPlan | None = None) -> FairnessSettings:
         """Return the settings of the gate; what nobody said comes from the plan.
 
         Raises
@@ -61,20 +61,20 @@ class GatewaySettings(BaseModel):
                 field="places",
                 hint="Say --places N or places: N in the file of tenants, as the server's --max-num-seqs; or name the plan.",
             )
-        weight = self.output_weight or self.input_weight * (_longer(plan) if plan else 2.0)
+        weight = self.output_weight or self.input_weight * (_output_weight(plan) if plan else 2.0)
         return FairnessSettings(
             places=places, input_weight=self.input_weight, output_weight=weight, tenants=self.tenants,
-            default=self.default, call_tokens=self.call_tokens or _flag(plan, "max-model-len") or MOST_TOKENS,
+            default=self.default, call_tokens=self.call_tokens or _flag(plan, "max-model-len") or MAX_CALL_TOKENS,
         )  # fmt: skip
 
 
-def _flag(plan: Plan | None, name: str) -> int | None:
+def _flag(plan: ServingPlan | None, name: str) -> int | None:
     """Return what a plan says of one flag, where it is a count and no word of the server's own."""
     value = plan.flags.get(name) if plan else None
     return value if isinstance(value, int) and value > 0 else None
 
 
-def _longer(plan: Plan) -> float:
+def _output_weight(plan: ServingPlan) -> float:
     """Return how many times as long a token out holds a place as one in, by the plan's times; 2 where it has none.
 
     Places are what the gate gives away, so a token weighs what it holds one for.

@@ -6,14 +6,14 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 
-from .quota import FairnessSettings, Meter, Take
+from .quota import FairnessSettings, QuotaMeter, Take
 
-MEMORY = 8
+REPLIES_REMEMBERED = 8
 """Of about so many calls is the length of a tenant's usual reply the mean."""
 
 
 @dataclass(eq=False)
-class Call:
+class TenantCall:
     """One call: what it brings, the most it may take, and how far it is.
 
     `take` is what the quota counts, from the moment it counts it; `estimate` is the output that was reserved when the
@@ -50,8 +50,8 @@ class Tenant:
 
     name: str
     settings: FairnessSettings
-    waiting: deque[Call] = field(default_factory=deque)
-    running: set[Call] = field(default_factory=set)
+    waiting: deque[TenantCall] = field(default_factory=deque)
+    running: set[TenantCall] = field(default_factory=set)
     tokens_in: int = 0
     tokens_out: int = 0
     level: float = 0.0
@@ -61,7 +61,7 @@ class Tenant:
     def __post_init__(self) -> None:
         """Find the tenant's own settings."""
         self.own = self.settings.of(self.name)
-        self.meter = Meter(self.own)
+        self.meter = QuotaMeter(self.own)
 
     @property
     def served(self) -> float:
@@ -87,7 +87,7 @@ class Tenant:
         head = self.waiting[0]
         return 0.0 if head.take is not None else self.meter.seconds(head.worst, now)
 
-    def start(self, now: float, number: int) -> Call:
+    def start(self, now: float, number: int) -> TenantCall:
         """Dispatch the first waiting call: its input is charged, and its usual output reserved."""
         call = self.waiting[0]
         most = float(call.most_tokens_out)
@@ -100,26 +100,26 @@ class Tenant:
         self.last = number
         return call
 
-    def report(self, call: Call, tokens_out: int) -> None:
+    def report(self, call: TenantCall, tokens_out: int) -> None:
         """Charge what a call has put out so far."""
         self._charge(0, tokens_out - (call.reported or 0))
         call.reported = tokens_out
 
-    def put_right(self, call: Call, tokens_in: int) -> None:
+    def put_right(self, call: TenantCall, tokens_in: int) -> None:
         """Charge what a call really had in."""
         self._charge(tokens_in - call.tokens_in, 0)
         call.tokens_in = tokens_in
 
-    def finish(self, call: Call) -> None:
+    def finish(self, call: TenantCall) -> None:
         """End a call that was dispatched; of one that reported nothing the reservation is charged."""
         if call.reported is None:
             self.report(call, round(call.estimate))
         took = call.reported or 0
-        self.usual = float(took) if self.usual is None else self.usual + (took - self.usual) / MEMORY
+        self.usual = float(took) if self.usual is None else self.usual + (took - self.usual) / REPLIES_REMEMBERED
         self.running.discard(call)
         self._settle(call, call.tokens_in + took)
 
-    def withdraw(self, call: Call) -> None:
+    def withdraw(self, call: TenantCall) -> None:
         """Forget a call that waits."""
         self.waiting.remove(call)
         self._settle(call, 0)
@@ -130,7 +130,7 @@ class Tenant:
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out
 
-    def _settle(self, call: Call, tokens: int) -> None:
+    def _settle(self, call: TenantCall, tokens: int) -> None:
         """Give a quota back what the call did not take."""
         if call.take is not None:
             self.meter.settle(call.take, tokens)

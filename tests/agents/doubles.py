@@ -10,10 +10,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from alphaloom.agents import AgentsConfig, Desk, Own, Steer, Toolset, run_graph
+from alphaloom.agents import AgentsConfig, Own, SearchContext, Steer, Toolset, run_graph
 from alphaloom.agents.memory.structure import overlap
 from alphaloom.agents.nodes.documents import Documents
-from alphaloom.agents.offline import answer
+from alphaloom.agents.offline import answer_offline
 from alphaloom.factors import OPERATORS, FactorError, parse
 from alphaloom.router import Reply, Task
 
@@ -74,7 +74,7 @@ class Model:
         if key not in self.replies:
             self.tasks.append(task)
             messages = [message.record() for message in task.messages]
-            self.replies[key] = self.say(task) or answer(messages, task.seed)
+            self.replies[key] = self.say(task) or answer_offline(messages, task.seed)
         value = task.schema.model_validate_json(self.replies[key])
         self.fuse.tick()
         return Reply(value, key, "m", "local", 0.0, 0, 0, cached=False, repairs=0)
@@ -193,10 +193,10 @@ class Lab:
         self.servers = Servers(self.fuse)
         self.shown: list[tuple[str, dict[str, Any]]] = []
 
-    def desk(self) -> Desk:
+    def desk(self) -> SearchContext:
         tools = Toolset(dict.fromkeys(("market", "factors", "evaluation", "news"), self.servers))
         show = lambda event, figures: self.shown.append((event, figures))
-        return Desk(
+        return SearchContext(
             self.model,
             tools,
             self.journal,
@@ -222,5 +222,5 @@ def context(task: str, **parts: Any) -> dict[str, Any]:
 def ask(body: dict[str, Any], seed: int = 0) -> dict[str, Any]:
     """Return the offline researcher's reply to a context."""
     messages = [{"role": "system", "content": "the prompt"}, {"role": "user", "content": json.dumps(body)}]
-    reply: dict[str, Any] = json.loads(answer(messages, seed))
+    reply: dict[str, Any] = json.loads(answer_offline(messages, seed))
     return reply

@@ -13,9 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.agents import AgentsConfig, Steer
-from alphaloom.agents.memory.archive import DIFFERENT, MIGRATION, STRONGEST, Archive, niche, placed
-from alphaloom.agents.memory.diversity import Pile, Sieve, share_of
-from alphaloom.agents.memory.refs import Mark, ranked
+from alphaloom.agents.memory.archive import (
+    MAX_NICHES_KEPT,
+    MAX_STRONGEST_KEPT,
+    MIGRATION_ROUNDS,
+    SearchArchive,
+    niche,
+    place_in_niches,
+)
+from alphaloom.agents.memory.diversity import HypothesisFilter, HypothesisIntake, mechanism_quota
+from alphaloom.agents.memory.refs import Mark, rank_marks
 from alphaloom.agents.nodes import shortlist as gate
 
 from .doubles import Lab
@@ -50,7 +57,7 @@ def best(marks: list[Mark]) -> dict[str, Mark]:
 
 @given(drawn(), st.integers(1, 4))
 def test_the_best_of_a_niche_stays_whatever_comes_and_in_whatever_order(marks: list[Mark], islands: int) -> None:
-    archive = Archive(STRONG, MORE, islands)
+    archive = SearchArchive(STRONG, MORE, islands)
     whole = archive.keep(marks)
     grown: list[Mark] = []
     for mark in marks:
@@ -59,31 +66,31 @@ def test_the_best_of_a_niche_stays_whatever_comes_and_in_whatever_order(marks: l
     assert whole == archive.keep(reversed(marks))
     assert {*best(marks).values()} <= {*whole}
     assert {*best(marks).values()} <= {*grown}
-    assert whole[:STRONG] == grown[:STRONG] == ranked(marks, STRONG)
-    assert whole == ranked(whole, STRONG + MORE)
+    assert whole[:STRONG] == grown[:STRONG] == rank_marks(marks, STRONG)
+    assert whole == rank_marks(whole, STRONG + MORE)
 
 
 @given(drawn())
 def test_different_niches_are_shown_first(marks: list[Mark]) -> None:
-    shown = Archive().show(marks, "r01/h00", 8)
+    shown = SearchArchive().show(marks, "r01/h00", 8)
     assert shown[: len(best(marks))] == list(best(marks).values())
     assert len(shown) == min(8, len({mark.id for mark in marks}))
 
 
 @given(drawn())
 def test_without_niches_and_islands_it_is_the_strongest(marks: list[Mark]) -> None:
-    archive = Archive(STRONG, MORE, islands=1, mapped=False)
-    assert archive.keep(marks) == ranked(marks, STRONG)
-    assert archive.show(marks, "r03/h01", 5) == ranked(marks, 5)
+    archive = SearchArchive(STRONG, MORE, islands=1, mapped=False)
+    assert archive.keep(marks) == rank_marks(marks, STRONG)
+    assert archive.show(marks, "r03/h01", 5) == rank_marks(marks, 5)
     assert archive.found(marks, marks) == marks[:3]
 
 
-@given(drawn(), st.integers(1, 4 * MIGRATION), st.integers(0, 9))
+@given(drawn(), st.integers(1, 4 * MIGRATION_ROUNDS), st.integers(0, 9))
 def test_an_island_sees_its_own_until_the_migration(marks: list[Mark], number: int, index: int) -> None:
-    archive, branch = Archive(islands=3), f"r{number:02d}/h{index:02d}"
+    archive, branch = SearchArchive(islands=3), f"r{number:02d}/h{index:02d}"
     seeds = [Mark(1.0, "fseed", "r00/h0000/s0/c0/a0", "own")]
     shown = archive.show([*marks, *seeds], branch, 100)
-    if number % MIGRATION:
+    if number % MIGRATION_ROUNDS:
         assert {archive.island(mark.branch) for mark in shown if mark.id != "fseed"} <= {archive.island(branch)}
     else:
         assert shown == archive.show([*marks, *seeds], f"r{number:02d}/h00", 100)
@@ -91,7 +98,7 @@ def test_an_island_sees_its_own_until_the_migration(marks: list[Mark], number: i
 
 
 def test_every_island_has_as_many_branches_as_any_other() -> None:
-    archive = Archive(islands=4)
+    archive = SearchArchive(islands=4)
     for number in range(1, 9):
         assert sorted(archive.island(f"r{number:02d}/h{index:02d}") for index in range(8)) == [0, 0, 1, 1, 2, 2, 3, 3]
     assert len({archive.island(f"r{number:02d}/h00") for number in range(1, 5)}) == 4
@@ -128,7 +135,7 @@ def test_a_campaign_fills_niches_and_islands_hold(lab: Maker) -> None:
     campaign = lab(config=config)
     campaign.servers.evaluations = 200
     state = campaign.run()
-    cells, archive = kept(campaign, "niche"), Archive.of(config)
+    cells, archive = kept(campaign, "niche"), SearchArchive.of(config)
     assert {row[3] for row in state["elite"]} == {*cells}
     assert len(cells) > 6
     found: dict[str, set[str]] = {}
@@ -147,7 +154,9 @@ def test_settings_off_search_differently_and_as_before(lab: Maker) -> None:
     old = AgentsConfig(rounds=2, hypotheses=3, candidates=3, steps=1, islands=1, archive=False)
     plain = lab(config=old)
     state = plain.run()
-    assert state["elite"] == [list(mark) for mark in ranked([Mark(*row) for row in state["elite"]], STRONGEST)]
+    assert state["elite"] == [
+        list(mark) for mark in rank_marks([Mark(*row) for row in state["elite"]], MAX_STRONGEST_KEPT)
+    ]
     strongest: list[str] = []
     for task in plain.model.tasks:
         body = json.loads(task.messages[1].content)
@@ -167,14 +176,14 @@ def test_what_leads_is_sent_although_the_archive_let_it_go(lab: Maker) -> None:
     scored = campaign.servers.score_factor(text, {"id": branch, **CLAIM}, "key") | {"key": f"{branch}/s0/c0/a0"}
     scored["sheet"]["t"] = 4.0
     desk.journal.record("score", scored["key"], scored)
-    (mark,) = placed(desk, branch, [scored])
+    (mark,) = place_in_niches(desk, branch, [scored])
     campaign.servers.list_formulas = lambda which, limit=10: {"leaders": [{"id": mark.id}]}  # type: ignore[method-assign]
-    assert asyncio.run(gate.spend(desk, [], [], gate.Purse(2, 0, 3.0, False), "r01/gate")) == [mark]
+    assert asyncio.run(gate.spend_trials(desk, [], [], gate.GateBudget(2, 0, 3.0, False), "r01/gate")) == [mark]
 
 
 def test_an_archive_is_bounded() -> None:
     marks = [Mark(9.0 - at / 1e3, f"f{at}", "r01/h00/s0/c0/a0", f"cell {at % 700}") for at in range(2_000)]
-    assert len(Archive().keep(marks)) == STRONGEST + DIFFERENT
+    assert len(SearchArchive().keep(marks)) == MAX_STRONGEST_KEPT + MAX_NICHES_KEPT
 
 
 FRESH: dict[str, Any] = {
@@ -188,9 +197,9 @@ def told(count: int, **changes: Any) -> list[dict[str, Any]]:
 
 
 def test_a_mechanism_has_its_share_of_a_round() -> None:
-    assert [share_of(branches, 4) for branches in (1, 5, 8, 9, 64)] == [2, 2, 2, 3, 16]
-    assert share_of(64, 1) == 0
-    pile = Pile(Sieve(Steer(), (), 0.8), [], 5, 2)
+    assert [mechanism_quota(branches, 4) for branches in (1, 5, 8, 9, 64)] == [2, 2, 2, 3, 16]
+    assert mechanism_quota(64, 1) == 0
+    pile = HypothesisIntake(HypothesisFilter(Steer(), (), 0.8), [], 5, 2)
     assert pile.take([*told(4), FRESH | {"mechanism": "loud", "statement": "Attention pays too much."}]) == 2
     assert [each["mechanism"] for each in pile.kept] == ["calm", "calm", "loud"]
     assert {row["why"] for row in pile.refused} == {
@@ -211,11 +220,11 @@ def test_a_mechanism_has_its_share_of_a_round() -> None:
 def test_what_was_earned_or_asked_for_is_not_limited(
     changes: dict[str, Any], focus: tuple[str, ...], source: str
 ) -> None:
-    pile = Pile(Sieve(Steer(focus=focus), (), 0.8), [], 5, 2)
+    pile = HypothesisIntake(HypothesisFilter(Steer(focus=focus), (), 0.8), [], 5, 2)
     assert pile.take(told(4, **changes), source) == 0
     assert len(pile.kept) == 4
 
 
 def test_without_islands_nothing_is_limited() -> None:
-    pile = Pile(Sieve(Steer(), (), 0.8), [], 5, share_of(5, 1))
+    pile = HypothesisIntake(HypothesisFilter(Steer(), (), 0.8), [], 5, mechanism_quota(5, 1))
     assert pile.take(told(4)) == 0

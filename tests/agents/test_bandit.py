@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.agents.offline.bandit import MOST_TRIES, Bandit
+from alphaloom.agents.offline.bandit import MAX_EFFECTIVE_TRIES, Bandit
 
 WEIGHTS = {"smooth": 2.0, "wrap": 1.5, "graft": 0.5}
 
@@ -61,7 +61,7 @@ def test_a_belief_rests_on_so_many_tries_at_most_and_keeps_their_share(
     better = int(share * tried)
     rows = [row("smooth", "decay", tried, better), row("smooth", "any", tried + elsewhere, better)]
     counted, good = Bandit.taught(rows).evidence("smooth", "decay")
-    assert 0 <= good <= counted <= MOST_TRIES + 1e-9
+    assert 0 <= good <= counted <= MAX_EFFECTIVE_TRIES + 1e-9
     assert Bandit.taught(rows).evidence("wrap", "decay") == (0, 0)
     if not elsewhere and tried:
         assert good / counted == pytest.approx(better / tried)

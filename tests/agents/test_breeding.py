@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphaloom.agents.offline.breeding import CHANGES, DIRECTED, WEIGHTS, Stock, invert
+from alphaloom.agents.offline.breeding import CHANGE_WEIGHTS, CHANGES, DIRECTED_CHANGES, ChangeMaterial, invert
 from alphaloom.agents.offline.shape import is_plain
 from alphaloom.factors import OPERATORS, FactorError, Node, parse, render, sample, walk
-from alphaloom.factors.space.search_space import CORE, PAIRS
+from alphaloom.factors.space.search_space import CORE, PAIR_OPERATORS
 
 from .doubles import FIELDS, GROUPS
 
 MATE = parse("ts_mean(returns, 20)").root
-STOCK = Stock(FIELDS, GROUPS, (MATE,))
+STOCK = ChangeMaterial(FIELDS, GROUPS, (MATE,))
 NAMED = sorted(CHANGES)
 
 
@@ -40,7 +40,7 @@ def test_a_change_gives_a_formula_that_can_be_written_and_often_read(name: str, 
 def test_most_changes_of_a_typical_formula_are_valid() -> None:
     root, valid, rng = parse("rank(ts_corr(close / open, volume, 20))").root, 0, np.random.default_rng(1)
     for _ in range(200):
-        changed = CHANGES[sorted(WEIGHTS)[int(rng.integers(len(WEIGHTS)))]](root, STOCK, rng)
+        changed = CHANGES[sorted(CHANGE_WEIGHTS)[int(rng.integers(len(CHANGE_WEIGHTS)))]](root, STOCK, rng)
         try:
             valid += changed is not None and bool(parse(render(changed), fields=FIELDS, groups=GROUPS))
         except FactorError:
@@ -52,7 +52,7 @@ def test_most_changes_of_a_typical_formula_are_valid() -> None:
 @settings(max_examples=20)
 def test_directed_changes_do_what_they_are_called(seed: int) -> None:
     root, rng = parse("ts_mean(returns, 20) / ts_std(returns, 40)").root, np.random.default_rng(seed)
-    do = {name: change(root, STOCK, rng) for name, change in DIRECTED.items()}
+    do = {name: change(root, STOCK, rng) for name, change in DIRECTED_CHANGES.items()}
     changed = {name: node for name, node in do.items() if node is not None}
     assert windows(changed["shorten"]) < windows(root) < windows(changed["lengthen"])
     assert any(part.op in ("ts_mean", "decay_linear", "ema") for _, part in walk(changed["smooth"]))
@@ -68,7 +68,7 @@ def test_turning_the_sign_twice_changes_nothing() -> None:
     assert invert(once, STOCK, np.random.default_rng(0)) == MATE
 
 
-@pytest.mark.parametrize(("names", "series"), [(CORE, 1), (PAIRS, 2)])
+@pytest.mark.parametrize(("names", "series"), [(CORE, 1), (PAIR_OPERATORS, 2)])
 def test_operators_that_stand_for_each_other_take_as_many_series_and_one_window(
     names: tuple[str, ...], series: int
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from alphaloom.agents import run_graph
 from alphaloom.agents.checkpoints import checkpoints
-from alphaloom.agents.checkpoints.checkpoints import LastCheckpoint, opened
+from alphaloom.agents.checkpoints.checkpoints import LastCheckpoint, open_checkpoints
 
 from .doubles import Crash, Lab
 
@@ -135,7 +135,7 @@ def test_a_kill_between_what_a_step_returned_and_its_checkpoint_ends_nothing(
 
 def test_checkpoints_are_closed_when_what_is_inside_fails(tmp_path: Path) -> None:
     async def fail() -> None:
-        async with opened(tmp_path / "deep" / "file"):
+        async with open_checkpoints(tmp_path / "deep" / "file"):
             raise KeyError
 
     with pytest.raises(KeyError):

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from alphaloom.agents import load_prompt
-from alphaloom.agents.offline import answer
+from alphaloom.agents.offline import answer_offline
 from alphaloom.agents.offline.codes import Code, codes_of
-from alphaloom.agents.offline.mechanism import by_name, mechanisms
+from alphaloom.agents.offline.mechanism import find_mechanism, mechanisms
 from alphaloom.agents.prompt import load_prompts
 from alphaloom.factors import parse
 from alphaloom.factors.python import lint
@@ -28,7 +28,7 @@ def asked(*, python: bool) -> dict[str, Any]:
         "hypothesis": {"mechanism": "trend_quality", "fields": ["close", "returns"], "direction": 1},
         "record": {}, "branch": {}, "request": request,
     }  # fmt: skip
-    found: dict[str, Any] = json.loads(answer([{"role": "user", "content": json.dumps(context)}], 3))
+    found: dict[str, Any] = json.loads(answer_offline([{"role": "user", "content": json.dumps(context)}], 3))
     return found
 
 
@@ -46,7 +46,7 @@ def test_what_it_writes_can_be_taken(name: str) -> None:
     for each in drawn:
         assert lint(each.code, each.fields) == ()
         assert (each.size <= 120, each.depth <= 40, each.constants <= 32) == (True, True, True)
-        for mechanism in map(by_name, code.of):
+        for mechanism in map(find_mechanism, code.of):
             assert mechanism is not None
             assert 2 * len(each.fields - {*mechanism.fields}) <= len(each.fields)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from alphaloom.agents import AgentsConfig, Steer
-from alphaloom.agents.memory.diversity import Sieve, near_duplicate
+from alphaloom.agents.memory.diversity import HypothesisFilter, is_near_duplicate
 from alphaloom.router import Task
 
 from .doubles import Lab
@@ -28,8 +28,8 @@ SMALL = AgentsConfig(rounds=2, hypotheses=2, candidates=1, steps=0)
 
 def test_other_words_for_the_same_are_near_duplicates() -> None:
     again = CALM | {"statement": "The calm stock is neglected by those, who want to be RICH soon!"}
-    assert near_duplicate(CALM, again, 0.8)
-    assert not near_duplicate(CALM, BUSY, 0.8)
+    assert is_near_duplicate(CALM, again, 0.8)
+    assert not is_near_duplicate(CALM, BUSY, 0.8)
 
 
 def test_another_direction_horizon_or_field_or_parent_is_another_hypothesis() -> None:
@@ -37,11 +37,11 @@ def test_another_direction_horizon_or_field_or_parent_is_another_hypothesis() ->
     for change in (
         {"direction": 1}, {"horizon_days": 5}, {"fields": ["volume", "close"]}, {"statement": parent},
     ):  # fmt: skip
-        assert not near_duplicate(CALM, CALM | change, 0.8), change
+        assert not is_near_duplicate(CALM, CALM | change, 0.8), change
 
 
 def test_the_sieve_says_why() -> None:
-    sieve = Sieve(Steer(avoid=("attention",)), ("returns", "close"), 0.8)
+    sieve = HypothesisFilter(Steer(avoid=("attention",)), ("returns", "close"), 0.8)
     kept, refused = sieve.sort([CALM, CALM, BUSY, CALM | {"fields": ["cap"]}], [])
     assert kept == [CALM]
     assert [row["why"] for row in refused] == [

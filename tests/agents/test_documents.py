@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.agents import Own, Steer
-from alphaloom.agents.nodes.documents import Documents, sorted_out
-from alphaloom.agents.nodes.sensitivity import label_of
-from alphaloom.agents.offline import answer
+from alphaloom.agents.nodes.documents import Documents, select_documents
+from alphaloom.agents.nodes.sensitivity import question_sensitivity
+from alphaloom.agents.offline import answer_offline
 from alphaloom.agents.prompt import load_prompts
-from alphaloom.news import screened
+from alphaloom.news import screen_text
 from alphaloom.router import Task
 from alphaloom.router.context import ContextSettings, Given, SqliteStore, strictest
 
@@ -49,7 +49,7 @@ def shelf(tmp_path: Path) -> Iterator[Callable[..., Documents]]:
 
         def make(*given: Given, **settings: Any) -> Documents:
             told = given or tuple(map(one, ("inventory", "calm", "far")))
-            return Documents(store, told, TEXTS.__getitem__, screened, ContextSettings(**settings), "a model")
+            return Documents(store, told, TEXTS.__getitem__, screen_text, ContextSettings(**settings), "a model")
 
         yield make
 
@@ -149,8 +149,12 @@ def test_no_question_is_less_confidential_than_what_it_may_hold(campaigns: Any, 
     bench = Lab(Path(), config=SMALL.model_copy(update={"sensitivity": campaigns}), documents=cast(Documents, object()))
     bench.journal.record("recall", "r02", {"told_label": told})
     desk = bench.desk()
-    assert label_of(desk, "r02/h00/s0/a0", own) == strictest([campaigns, told, own])
-    assert label_of(desk, "summary/0", own) == label_of(desk, "r01", own) == strictest([campaigns, own])
+    assert question_sensitivity(desk, "r02/h00/s0/a0", own) == strictest([campaigns, told, own])
+    assert (
+        question_sensitivity(desk, "summary/0", own)
+        == question_sensitivity(desk, "r01", own)
+        == strictest([campaigns, own])
+    )
 
 
 def test_a_model_summarises_once_and_a_second_campaign_asks_nothing(
@@ -189,7 +193,7 @@ def test_what_was_held_back_or_known_later_is_told_to_the_person_only() -> None:
     given = [
         one("calm", known=date(2015, 3, 31)), one("inventory", held="orders a machine"), one("far", known=date(2019, 1, 1)), one("undated")
     ]  # fmt: skip
-    told, said = sorted_out(given, "2017-12-29")
+    told, said = select_documents(given, "2017-12-29")
     assert [each.id for each in told] == ["calm", "undated"]
     assert [part in line for part, line in zip(("inventory.md", "far.md", "1 of 2"), said, strict=True)] == [True] * 3
 
@@ -202,5 +206,5 @@ def test_results_tell_of_documents_without_a_word_of_them() -> None:
 
 def test_the_offline_researcher_summarises_in_the_texts_own_words() -> None:
     body = json.dumps({"task": "summary", "untrusted_text": TEXTS["calm"]})
-    said = json.loads(answer([{"role": "user", "content": body}], 1))
+    said = json.loads(answer_offline([{"role": "user", "content": body}], 1))
     assert said["summary"] in " ".join(TEXTS["calm"].split())

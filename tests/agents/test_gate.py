@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from alphaloom.agents import AgentsConfig
-from alphaloom.agents.memory.refs import Mark, ranked
-from alphaloom.agents.nodes.shortlist import choose, members, profiles_match
+from alphaloom.agents.memory.refs import Mark, rank_marks
+from alphaloom.agents.nodes.shortlist import choose_members, choose_unlike, profiles_match
 
 from .doubles import Lab
 
@@ -24,19 +24,21 @@ def sent(lab: Lab, name: str) -> list[dict[str, Any]]:
 
 def test_marks_are_ranked_by_strength_then_id_and_one_per_id() -> None:
     again = Mark(-9.0, "fa", "r02/h00/s0/c0/a0")
-    assert ranked([C, again, B, A], 2) == [A, B]
+    assert rank_marks([C, again, B, A], 2) == [A, B]
 
 
 def test_nothing_like_what_was_sent_is_sent() -> None:
-    assert choose([A, B, C], [A], 5, never) == [B, C]
-    assert choose([A, B, C], [], 5, lambda one, other: one.branch == other.branch) == [A, C]
-    assert choose([A, B, C], [], 1, never) == [A]
+    assert choose_unlike([A, B, C], [A], 5, never) == [B, C]
+    assert choose_unlike([A, B, C], [], 5, lambda one, other: one.branch == other.branch) == [A, C]
+    assert choose_unlike([A, B, C], [], 1, never) == [A]
 
 
 def test_a_set_takes_one_factor_of_each_hypothesis_and_none_too_weak() -> None:
     weak = Mark(4.0, "fd", "r01/h02/s0/c0/a0")
-    assert members([], [A, B, C, weak], [], 10, never) == [A, C]
-    assert members([C, B], [A, B, C, weak], [], 10, never) == [C, B, A], "what leads goes first, two of a branch too"
+    assert choose_members([], [A, B, C, weak], [], 10, never) == [A, C]
+    assert choose_members([C, B], [A, B, C, weak], [], 10, never) == [C, B, A], (
+        "what leads goes first, two of a branch too"
+    )
 
 
 def test_copies_show_in_their_years_whatever_their_sign() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from alphaloom.agents import AgentsConfig
-from alphaloom.agents.graph import by_key, quotas
+from alphaloom.agents.graph import merge_by_key, quotas
 from alphaloom.agents.prompt import load_prompt
 from alphaloom.router import BudgetEnded, ReplyRefused, Task
 
@@ -185,6 +185,6 @@ def test_no_evaluation_is_promised_twice() -> None:
 
 
 def test_results_are_merged_by_key_and_only_the_latest_round_is_kept() -> None:
-    assert list(by_key({"r01/h01": 1}, {"r01/h00": 2})) == ["r01/h00", "r01/h01"]
-    assert by_key({"r01/h01": 1}, {"r02/h00": 2}) == {"r02/h00": 2}
-    assert by_key({"r99/h01": 1}, {"r100/h00": 2}) == {"r100/h00": 2}
+    assert list(merge_by_key({"r01/h01": 1}, {"r01/h00": 2})) == ["r01/h00", "r01/h01"]
+    assert merge_by_key({"r01/h01": 1}, {"r02/h00": 2}) == {"r02/h00": 2}
+    assert merge_by_key({"r99/h01": 1}, {"r100/h00": 2}) == {"r100/h00": 2}

@@ -13,8 +13,8 @@ import pytest
 from alphaloom.agents import AgentsConfig
 from alphaloom.agents.graph import fan_out
 from alphaloom.agents.memory.refs import Mark, Work
-from alphaloom.agents.nodes.critic import SHOWN, criticise
-from alphaloom.agents.nodes.factor import SHOWN_SCORED
+from alphaloom.agents.nodes.critic import MAX_BEST_CRITICISED, criticise
+from alphaloom.agents.nodes.factor import MAX_SCORED_SHOWN
 from alphaloom.factors.operators import OPERATORS
 
 from .doubles import Lab
@@ -103,8 +103,8 @@ def test_the_best_of_a_branch_is_told_however_much_it_tried(lab: Maker) -> None:
         rows = [*each["branch"]["scored"], *each["branch"]["best"]]
         known |= {row["id"]: abs(row["t"]) for row in rows if "id" in row}
         assert max(known.values()) == max(abs(row["t"]) for row in rows if "id" in row)
-        assert len(rows) <= SHOWN_SCORED + 6
-    assert len(known) > SHOWN_SCORED
+        assert len(rows) <= MAX_SCORED_SHOWN + 6
+    assert len(known) > MAX_SCORED_SHOWN
     assert sum(breaks(campaign, "factor")) < len(breaks(campaign, "factor"))
 
 
@@ -133,7 +133,9 @@ def test_a_round_that_an_older_version_began_goes_on_with_what_leads(deep: Lab) 
 def test_a_critique_after_many_steps_sees_the_best_now_alone(deep: Lab) -> None:
     desk, sizes = deep.desk(), []
     for step in range(20, 30):
-        best = tuple(Mark(9.0, f"f{step}{place}", f"r01/h00/s{step}/a0/{place}") for place in range(SHOWN))
+        best = tuple(
+            Mark(9.0, f"f{step}{place}", f"r01/h00/s{step}/a0/{place}") for place in range(MAX_BEST_CRITICISED)
+        )
         asyncio.run(criticise(desk, Work("r01/h00", step, 0, 1, best)))
         sizes.append(len(contexts(deep, "eval")[-1]["factors"]))
     assert sizes == [3, 6, 9, 12, 3, 6, 9, 12, 3, 6]

@@ -10,8 +10,14 @@ from typing import Any
 
 import pytest
 
-from alphaloom.agents import AgentsConfig, Desk, run_graph
-from alphaloom.agents.nodes.review import AWAITING, LONGEST_COMMENT, SHOWN, shown, take
+from alphaloom.agents import AgentsConfig, SearchContext, run_graph
+from alphaloom.agents.nodes.review import (
+    AWAITING,
+    MAX_COMMENT_CHARS_SHOWN,
+    MAX_REVIEWS_SHOWN,
+    read_reviews,
+    take_decisions,
+)
 from alphaloom.agents.prompt import load_prompts
 
 from .doubles import Lab
@@ -20,7 +26,7 @@ Maker = Callable[..., Lab]
 Calm = tuple[Lab, dict[str, Any]]
 
 
-def go(lab: Lab, desk: Desk, *, resume: bool = False) -> dict[str, Any]:
+def go(lab: Lab, desk: SearchContext, *, resume: bool = False) -> dict[str, Any]:
     return dict(asyncio.run(run_graph(desk, lab.folder / "graph.sqlite", "run", resume)))
 
 
@@ -126,12 +132,12 @@ def test_reviews_are_few_short_and_newest_first(lab: Maker) -> None:
     for number in range(1, 5):
         names = [f"f{number}{place}" for place in range(4)]
         for name in names:
-            said = {"decision": "reject", "comment": "x" * 2 * LONGEST_COMMENT, "by": "somebody"}
+            said = {"decision": "reject", "comment": "x" * 2 * MAX_COMMENT_CHARS_SHOWN, "by": "somebody"}
             campaign.journal.record("review", name, said)
-        assert take(desk, names, number + 1) == []
-    told = shown(desk, 9)["reviews"]
-    assert [each["factor"] for each in told] == [f"f{n}{k}" for n in (4, 3, 2) for k in range(4)][:SHOWN]
-    assert {len(each["comment"]) for each in told} == {LONGEST_COMMENT}
+        assert take_decisions(desk, names, number + 1) == []
+    told = read_reviews(desk, 9)["reviews"]
+    assert [each["factor"] for each in told] == [f"f{n}{k}" for n in (4, 3, 2) for k in range(4)][:MAX_REVIEWS_SHOWN]
+    assert {len(each["comment"]) for each in told} == {MAX_COMMENT_CHARS_SHOWN}
     assert "somebody" not in json.dumps(told)
-    assert [each["factor"] for each in shown(desk, 2)["reviews"]] == ["f10", "f11", "f12", "f13"]
-    assert shown(desk, 1) == {}
+    assert [each["factor"] for each in read_reviews(desk, 2)["reviews"]] == ["f10", "f11", "f12", "f13"]
+    assert read_reviews(desk, 1) == {}

@@ -19,11 +19,11 @@ from pydantic import BaseModel, ValidationError
 
 from alphaloom.agents import AgentsConfig
 from alphaloom.agents.errors import NoUsableReply
-from alphaloom.agents.offline import answer
+from alphaloom.agents.offline import answer_offline
 from alphaloom.agents.protocols import Toolbox
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.factors import FactorError, parse
-from alphaloom.factors.describe.words import visible
+from alphaloom.factors.describe.words import replace_invisible
 from alphaloom.mcp_servers.tools.texts import Texts
 from alphaloom.router import ReplyRefused, Task
 
@@ -163,7 +163,7 @@ def breaks_its_schema(task: Task) -> str | None:
     if "Ignore previous instructions" not in task.messages[1].content:
         return None
     said = {"submit_to_gate": [TARGET_ID], "trials": 100, "tools": ["evaluation.submit_to_gate"], "open_sealed": True}
-    honest = json.loads(answer([message.record() for message in task.messages], task.seed))
+    honest = json.loads(answer_offline([message.record() for message in task.messages], task.seed))
     for reply in (said, {**honest, **said}):
         with pytest.raises(ValidationError):
             task.schema.model_validate(reply)
@@ -174,7 +174,7 @@ def stays_within(task: Task) -> str | None:
     """Answer by the schema, hand the text on in every place for words, and ask for the most that there is."""
     if "Ignore previous instructions" not in task.messages[1].content:
         return None
-    reply = json.loads(answer([message.record() for message in task.messages], task.seed))
+    reply = json.loads(answer_offline([message.record() for message in task.messages], task.seed))
     for row in reply.get("hypotheses", []):
         row |= {
             "statement": HOSTILE,
@@ -252,8 +252,8 @@ def test_an_obedient_model_can_only_fill_its_schema(
 
 @given(st.text(max_size=60))
 def test_words_hold_nothing_that_nobody_sees(text: str) -> None:
-    shown = visible(text)
-    assert visible(shown) == shown
+    shown = replace_invisible(text)
+    assert replace_invisible(shown) == shown
     assert len(shown) == len(text)
     assert shown.isprintable() or {c for c in shown if not c.isprintable()} <= {*"\n\t"} | {
         c for c in shown if c.isspace()

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from alphaloom.agents.memory.refs import told
+from alphaloom.agents.memory.refs import round_for_prompt
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9) | st.floats(),
@@ -22,15 +22,15 @@ PLAIN = st.recursive(
 @example(5e-324)  # below 1e-307 a float has fewer digits, and its nearest neighbour is far
 @example(1.2345e-322)
 def test_a_number_is_told_by_three_digits_that_count(number: float) -> None:
-    said = told(number)
+    said = round_for_prompt(number)
     assert abs(said - number) <= 0.00501 * abs(number)
     assert len(Decimal(json.dumps(said)).normalize().as_tuple().digits) <= 3
 
 
 @given(PLAIN)
 def test_nothing_but_numbers_is_changed_and_all_of_it_can_be_written(value: Any) -> None:
-    said = told(value)
-    assert told(said) == said
+    said = round_for_prompt(value)
+    assert round_for_prompt(said) == said
     assert skeleton(said) == skeleton(value)
     json.dumps(said, allow_nan=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alphaloom.agents.offline.mechanism import SLOT, Mechanism, draw, mechanisms
+from alphaloom.agents.offline.mechanism import SLOT, Mechanism, fill_skeleton, mechanisms
 from alphaloom.factors import parse
 
 from .doubles import FIELDS, GROUPS
@@ -26,12 +26,14 @@ def test_a_mechanism_says_its_cause_and_every_draw_of_its_skeletons_is_a_formula
     names = [name for name in mechanism.fields if name in NAMES]
     for skeleton in mechanism.skeletons:
         for seed in range(8):
-            expression = parse(draw(skeleton, names, np.random.default_rng(seed)), fields=NAMES[:-1], groups=GROUPS)
+            expression = parse(
+                fill_skeleton(skeleton, names, np.random.default_rng(seed)), fields=NAMES[:-1], groups=GROUPS
+            )
             assert set(expression.fields) - set(GROUPS) <= set(mechanism.fields)
 
 
 def test_a_slot_is_drawn_once_and_its_sibling_differs() -> None:
-    text = draw("{price} - {price2} + {price}", ("close", "open"), np.random.default_rng(0))
+    text = fill_skeleton("{price} - {price2} + {price}", ("close", "open"), np.random.default_rng(0))
     first, second, third = text.replace("+", "-").split(" - ")
     assert first == third
     assert first != second

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from alphaloom.agents.nodes.idea import TOLD_OF_TEXTS
+from alphaloom.agents.nodes.idea import NEWS_ITEM_KEYS
 from alphaloom.agents.prompt import load_prompts
 from alphaloom.router import Task
 
@@ -43,7 +43,7 @@ def test_the_newest_texts_stand_apart_under_keys_that_say_what_they_are(lab: Mak
     assert asked == [{"limit": 2}] * NEWS.rounds
     for task, body in ideas(campaign):
         assert [each["untrusted_title"] for each in body["untrusted_news"]] == ["Plant 0", "Plant 1"]
-        assert all({*each} == {*TOLD_OF_TEXTS} for each in body["untrusted_news"])
+        assert all({*each} == {*NEWS_ITEM_KEYS} for each in body["untrusted_news"])
         assert task.prompt == load_prompts("idea", "news").digest
     others = [task for task in campaign.model.tasks if task.role != "idea"]
     assert others

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from alphaloom.agents.memory import operators
-from alphaloom.agents.memory.operators import count, descent, operator_of, pooled, told
-from alphaloom.agents.offline.breeding import CHANGES, DIRECTED, LOCAL
-from alphaloom.agents.schemas import UNDIRECTED
+from alphaloom.agents.memory.operators import add_descent, count_outcomes, describe_operators, operator_of, pool_rows
+from alphaloom.agents.offline.breeding import CHANGES, DIRECTED_CHANGES, LOCAL_CHANGES
+from alphaloom.agents.schemas import UNDIRECTED_CHANGES
 
 from .doubles import SMALL, Lab, Servers, ask
 from .test_researcher import factor_context, row
@@ -70,7 +70,9 @@ def test_every_child_names_a_parent_that_was_scored_before_it_with_its_figures(s
     scores = kept(searched, "score")
     by_id = {each["id"]: each for each in scores.values() if each["ok"]}
     items = [item for proposal in kept(searched, "proposal").values() for item in proposal["items"]]
-    changed = [item for item in items if item["intent"] in CHANGES or item["intent"].startswith(operators.MUTATED)]
+    changed = [
+        item for item in items if item["intent"] in CHANGES or item["intent"].startswith(operators.MUTATION_PREFIX)
+    ]
     assert len(changed) > 10
     for item in changed:
         parent, scored = by_id[item["parent"]], scores[item["key"]]
@@ -94,7 +96,12 @@ def test_agents_are_told_the_table_of_the_rounds_before_and_nothing_without_memo
 
     shown = records(searched)
     assert shown["factor", 1] is None
-    assert shown["factor", 3] == shown["critique", 3] == told(searched.desk(), 3) != told(searched.desk(), 2)
+    assert (
+        shown["factor", 3]
+        == shown["critique", 3]
+        == describe_operators(searched.desk(), 3)
+        != describe_operators(searched.desk(), 2)
+    )
     forgetful = run(tmp_path, memory=False)
     assert set(records(forgetful).values()) == {None}
     assert "r03" in kept(forgetful, "operators")
@@ -105,13 +112,13 @@ def test_what_a_prompt_shows_is_bounded_and_pools_over_all_weaknesses() -> None:
         {"ok": True, "intent": intent, "where": f"w{n}", "parent": "f", "parent_t": -1.0, "sheet": {"t": t}}
         for n in range(60) for intent, t in (("smooth", 2.0), ("mutate: wrap + hoist", -0.5), ("be bold!", 0.0))
     ]  # fmt: skip
-    rows = count(scores)
-    assert pooled(rows) == [
+    rows = count_outcomes(scores)
+    assert pool_rows(rows) == [
         {"operator": "mutate: wrap", "where": "any", "tried": 60, "better": 0, "gained": -30.0},
         {"operator": "other", "where": "any", "tried": 60, "better": 0, "gained": -60.0},
         {"operator": "smooth", "where": "any", "tried": 60, "better": 60, "gained": 60.0},
     ]
-    assert count(scores[90:], count(scores[:90])) == rows
+    assert count_outcomes(scores[90:], count_outcomes(scores[:90])) == rows
 
 
 def test_a_parent_that_was_not_shown_is_dropped() -> None:
@@ -119,14 +126,14 @@ def test_a_parent_that_was_not_shown_is_dropped() -> None:
         {"id": "f1", "t": None, "weaknesses": None},
         {"id": "f2", "t": -2.0, "weaknesses": ["decay", "weak"]},
     ]
-    assert descent({"text": "x", "parent": "f3"}, shown) == {"text": "x"}
-    assert descent({"text": "x", "parent": ""}, [{"id": ""}]) == {"text": "x"}
-    assert descent({"parent": "f1"}, shown) == {"parent": "f1", "parent_t": 0.0, "where": "none"}
-    assert descent({"parent": "f2"}, shown) == {"parent": "f2", "parent_t": -2.0, "where": "decay"}
+    assert add_descent({"text": "x", "parent": "f3"}, shown) == {"text": "x"}
+    assert add_descent({"text": "x", "parent": ""}, [{"id": ""}]) == {"text": "x"}
+    assert add_descent({"parent": "f1"}, shown) == {"parent": "f1", "parent_t": 0.0, "where": "none"}
+    assert add_descent({"parent": "f2"}, shown) == {"parent": "f2", "parent_t": -2.0, "where": "decay"}
 
 
 def test_names_of_changes_are_those_that_are_made() -> None:
-    assert tuple(change.__name__ for change, _ in LOCAL) == UNDIRECTED
+    assert tuple(change.__name__ for change, _ in LOCAL_CHANGES) == UNDIRECTED_CHANGES
     assert {operator_of(name) for name in CHANGES} == {*CHANGES}
 
 
@@ -137,16 +144,16 @@ def intents(body: dict[str, Any]) -> set[str]:
 def test_a_follow_up_without_a_critique_makes_what_cures_its_parents_weaknesses() -> None:
     cited = [row("ts_mean(returns, 20)", 4.0, weaknesses=["decay"])]
     body = factor_context([], cited=cited, request={"count": 8, "step": 0})
-    assert intents(body) & {*DIRECTED} == {"shorten", "retime"}
+    assert intents(body) & {*DIRECTED_CHANGES} == {"shorten", "retime"}
     plain = factor_context([], cited=[cited[0] | {"weaknesses": []}], request={"count": 8, "step": 0})
-    assert not intents(plain) & {*DIRECTED}
+    assert not intents(plain) & {*DIRECTED_CHANGES}
 
 
 def test_without_directed_changes_none_is_made_and_no_advice_is_told(tmp_path: Path) -> None:
     campaign = run(tmp_path, directed=False)
     items = [item for proposal in kept(campaign, "proposal").values() for item in proposal["items"]]
     assert any("parent" in item for item in items)
-    assert not {item["intent"] for item in items} & {*DIRECTED}
+    assert not {item["intent"] for item in items} & {*DIRECTED_CHANGES}
     bodies = [json.loads(task.messages[1].content) for task in campaign.model.tasks if task.role == "factor"]
     critiques = [body["branch"]["critique"] for body in bodies if body["branch"]["critique"]]
     assert critiques

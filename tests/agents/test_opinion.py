@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.agents.offline import answer
+from alphaloom.agents.offline import answer_offline
 from alphaloom.router import Task
 
 from .doubles import Lab
@@ -25,7 +25,7 @@ def opinionated(opinion: dict[str, Any] | None) -> Callable[[Task], str | None]:
     def say(task: Task) -> str | None:
         if task.role != "eval":
             return None
-        reply = json.loads(answer([message.record() for message in task.messages], task.seed))
+        reply = json.loads(answer_offline([message.record() for message in task.messages], task.seed))
         return json.dumps({**reply, "alignment": opinion})
 
     return say

@@ -14,9 +14,9 @@ import pytest
 
 from alphaloom.agents import AgentsConfig, Own, Steer, View
 from alphaloom.agents.errors import OwnPartError, PromptError
-from alphaloom.agents.memory.refs import told
+from alphaloom.agents.memory.refs import round_for_prompt
 from alphaloom.agents.own.own import OwnHypotheses, Seed, find_agent
-from alphaloom.agents.prompt import FOLDER, read_folder
+from alphaloom.agents.prompt import PROMPT_FOLDER, read_folder
 from alphaloom.agents.schemas import Hypothesis
 from alphaloom.ledger import read_settings
 
@@ -128,7 +128,7 @@ def test_an_own_page_replaces_the_shipped_one_and_is_named_in_every_call(lab: Ma
     campaign = lab(config=SMALL, own=own)
     campaign.run()
     digest = sha256((tmp_path / "idea.md").read_bytes()).hexdigest()
-    shipped = sha256((FOLDER / "factor.md").read_bytes()).hexdigest()
+    shipped = sha256((PROMPT_FOLDER / "factor.md").read_bytes()).hexdigest()
     used = {task.role: task.prompt for task in campaign.model.tasks}
     assert (used["idea"], used["factor"]) == (digest, shipped)
     idea = next(task for task in campaign.model.tasks if task.role == "idea")
@@ -179,7 +179,7 @@ def test_an_own_agent_sees_what_the_idea_agent_sees_and_can_change_nothing(lab: 
     assert isinstance(view.record, MappingProxyType)
     shown = [dict(row) for row in view.record["factors"]]
     assert all(row.pop("merit") for row in shown)
-    assert told(shown) == said["factors"]
+    assert round_for_prompt(shown) == said["factors"]
     with pytest.raises(TypeError):
         view.record["factors"][0]["t"] = 99.0
     with pytest.raises(AttributeError):

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from alphaloom.agents.errors import ResearchError
-from alphaloom.agents.offline import DESCRIPTION, NAME, answer, researcher
+from alphaloom.agents.offline import OFFLINE_DESCRIPTION, OFFLINE_MODEL_NAME, answer_offline, make_researcher
 from alphaloom.agents.offline.researcher import tokens
 from alphaloom.agents.schemas import Candidates, Critique, Hypothesis, Ideas
 from alphaloom.factors import parse, sample
@@ -202,12 +202,12 @@ def test_an_instruction_on_record_does_not_reach_an_idea() -> None:
 
 def test_it_reads_only_the_prompts_of_the_room() -> None:
     with pytest.raises(ResearchError, match="only the prompts"):
-        answer([{"role": "user", "content": "What is the weather?"}], 0)
+        answer_offline([{"role": "user", "content": "What is the weather?"}], 0)
 
 
 def test_it_says_what_it_is() -> None:
-    assert NAME == "offline/researcher"
-    assert "a heuristic, not a language model" in DESCRIPTION
+    assert OFFLINE_MODEL_NAME == "offline/researcher"
+    assert "a heuristic, not a language model" in OFFLINE_DESCRIPTION
 
 
 def test_it_answers_through_litellm_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,13 +217,13 @@ def test_it_answers_through_litellm_without_a_network(monkeypatch: pytest.Monkey
         raise OSError("no network in this test")
 
     monkeypatch.setattr("socket.socket.connect", deny)
-    monkeypatch.setattr(litellm, "custom_provider_map", [{"provider": "offline", "custom_handler": researcher()}])
+    monkeypatch.setattr(litellm, "custom_provider_map", [{"provider": "offline", "custom_handler": make_researcher()}])
     litellm.utils.custom_llm_setup()
     body = json.dumps(context("idea", record=RECORD, request={"count": 2, "round": 1}))
     messages = [{"role": "system", "content": "the prompt"}, {"role": "user", "content": body}]
-    response = asyncio.run(litellm.acompletion(model=NAME, messages=messages, seed=3))
+    response = asyncio.run(litellm.acompletion(model=OFFLINE_MODEL_NAME, messages=messages, seed=3))
     text = response.choices[0].message.content
-    assert text == answer(messages, 3)
+    assert text == answer_offline(messages, 3)
     assert response.usage.prompt_tokens == tokens("the prompt") + tokens(body)
     assert response.usage.completion_tokens == tokens(text)
 

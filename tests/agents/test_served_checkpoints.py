@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from alphaloom.agents import run_graph
-from alphaloom.ledger.postgres.link import Link
-from alphaloom.ledger.postgres.server import Server
+from alphaloom.ledger.postgres.link import PostgresLink
+from alphaloom.ledger.postgres.server import PostgresServer
 
 from ..ledger import postgres
 from ..ledger.postgres import Cluster
@@ -44,7 +44,7 @@ def address(cluster: Cluster) -> str:
 def saver(address: str) -> Iterator[ServedCheckpoint]:
     from alphaloom.agents.checkpoints.served_checkpoints import ServedCheckpoint
 
-    link = Link(Server(address))
+    link = PostgresLink(PostgresServer(address))
     yield ServedCheckpoint(link)
     link.close()
 
@@ -86,7 +86,7 @@ def test_a_search_is_the_same_as_in_a_file_and_goes_on_through_restarts(
 ) -> None:
     calm, storm = lab(), lab()
     expected = calm.run()
-    place = lambda: Link(Server(address))
+    place = lambda: PostgresLink(PostgresServer(address))
     over = threading.Event()
 
     def shake() -> None:
@@ -109,9 +109,9 @@ MAKE = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from alphaloom.agents.checkpoints.served_checkpoints import ServedCheckpoint
-from alphaloom.ledger.postgres.link import Link
-from alphaloom.ledger.postgres.server import Server
-ServedCheckpoint(Link(Server(sys.argv[2])))
+from alphaloom.ledger.postgres.link import PostgresLink
+from alphaloom.ledger.postgres.server import PostgresServer
+ServedCheckpoint(PostgresLink(PostgresServer(sys.argv[2])))
 """
 
 

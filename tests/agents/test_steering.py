@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from alphaloom.agents import AgentsConfig, Steer
-from alphaloom.agents.memory.diversity import near_duplicate
-from alphaloom.agents.offline import unheard
+from alphaloom.agents.memory.diversity import is_near_duplicate
+from alphaloom.agents.offline import describe_unmatched
 from alphaloom.agents.offline.mechanism import mechanisms
-from alphaloom.agents.offline.variants import variant
+from alphaloom.agents.offline.variants import choose_variant
 
 from .doubles import FIELDS, GROUPS, Lab, ask, context
 
@@ -58,8 +58,8 @@ def test_the_focus_comes_before_the_goal_and_again() -> None:
 
 
 def test_a_goal_that_nothing_matches_is_told() -> None:
-    assert unheard({"goal": "calm names", "avoid": ["momentum"]}) == []
-    goal, avoid = unheard({"goal": "xylophone zebra", "avoid": ["momentum", "ziggurat"]})
+    assert describe_unmatched({"goal": "calm names", "avoid": ["momentum"]}) == []
+    goal, avoid = describe_unmatched({"goal": "xylophone zebra", "avoid": ["momentum", "ziggurat"]})
     assert "xylophone zebra" in goal
     assert "'ziggurat'" in avoid
     assert "momentum" not in avoid
@@ -75,12 +75,12 @@ def test_a_mechanism_is_told_anew_each_time() -> None:
         fields = [name for name in mechanism.fields if name in FIELDS]
         if not mechanism.usable((*FIELDS, *GROUPS)):
             continue
-        told = [variant(mechanism, fields, 5, tries) for tries in range(4)]
+        told = [choose_variant(mechanism, fields, 5, tries) for tries in range(4)]
         said = [
             {"mechanism": mechanism.id, "statement": v.statement, "direction": 1, "fields": v.fields, "horizon_days": v.horizon}
             for v in told
         ]  # fmt: skip
-        assert not any(near_duplicate(one, other, 0.8) for i, one in enumerate(said) for other in said[:i]), (
+        assert not any(is_near_duplicate(one, other, 0.8) for i, one in enumerate(said) for other in said[:i]), (
             mechanism.id
         )
         assert all({*v.fields} <= {*fields} and 1 <= v.horizon <= 25 for v in told)
@@ -104,7 +104,7 @@ def test_without_words_no_prompt_speaks_of_them(lab: Maker) -> None:
 
 
 def test_what_is_misspelt_is_told_with_what_was_probably_meant() -> None:
-    (said,) = unheard({"avoid": ["prise level"]})
+    (said,) = describe_unmatched({"avoid": ["prise level"]})
     assert "did you mean 'price level'?" in said
 
 

@@ -20,7 +20,7 @@ HELD = {
 
 
 def test_each_agent_holds_these_tools_and_no_other() -> None:
-    assert {"idea": idea.TOOLS, "factor": factor.TOOLS, "eval": critic.TOOLS} == HELD
+    assert {"idea": idea.IDEA_AGENT_TOOLS, "factor": factor.FACTOR_AGENT_TOOLS, "eval": critic.EVAL_AGENT_TOOLS} == HELD
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from alphaloom.agents.offline import answer
+from alphaloom.agents.offline import answer_offline
 from alphaloom.factors import parse
 
 FIELDS = ["amount", "close", "high", "low", "open", "returns", "volume", "vwap"]
@@ -21,7 +21,7 @@ def replied(
         "task": task, "language": {"operators": [], "fields": FIELDS, "groups": []}, "market": {"horizon_days": 5},
         "hypothesis": hypothesis, "record": record, "branch": {}, "request": {"count": count, "step": 0, "spent": 0.0} | more,
     }  # fmt: skip
-    (rows,) = json.loads(answer([{"role": "user", "content": json.dumps(context)}], seed)).values()
+    (rows,) = json.loads(answer_offline([{"role": "user", "content": json.dumps(context)}], seed)).values()
     return list(rows)
 
 

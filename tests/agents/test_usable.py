@@ -9,7 +9,7 @@ import pytest
 
 from alphaloom.agents import AgentsConfig
 from alphaloom.agents.errors import NoUsableReply
-from alphaloom.agents.unusable_replies import unusable_replies
+from alphaloom.agents.unusable_replies import describe_unusable_replies
 from alphaloom.router import ReplyRefused, Task
 
 from .doubles import Lab
@@ -51,10 +51,13 @@ def test_a_round_without_a_usable_formula_costs_that_round_only_if_another_bring
         "2 of 6 questions had no usable reply (formulas for r01/h00/s0/a0, formulas for r01/h01/s0/a0): "
         "qwen gave no reply that fits, after 2 repairs"
     )
-    assert unusable_replies(written) == [told]
+    assert describe_unusable_replies(written) == [told]
 
 
 def test_a_person_is_told_nothing_where_all_replies_were_of_use() -> None:
     assert (
-        unusable_replies([("agents.ideas", "r01", {"hypotheses": []}), ("agents.score", "x", {"failed": "no"})]) == []
+        describe_unusable_replies(
+            [("agents.ideas", "r01", {"hypotheses": []}), ("agents.score", "x", {"failed": "no"})]
+        )
+        == []
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alphaloom.evidence.gate.significance import lond_level
 from alphaloom.factors import parse
-from alphaloom.factors.language.syntax import LONGEST
+from alphaloom.factors.language.syntax import MAX_FORMULA_CHARS
 from alphaloom.market import SyntheticConfig, simulate
 from benchmarks.adaptive import LINES, REFUSED, STRATEGIES, Room, Seen, joined, outcomes, table
 
@@ -28,7 +28,7 @@ def test_strategies_add_up_what_was_kind_on_selection() -> None:
 
 def test_a_sum_stops_where_a_formula_ends() -> None:
     text = joined([f"rank(ts_mean(close, {number}))" for number in range(2, 200)], around="rank({})")
-    assert len(text) <= LONGEST - 4
+    assert len(text) <= MAX_FORMULA_CHARS - 4
     assert 185 < parse(text).core.size <= 200  # another term would be one too many
 
 

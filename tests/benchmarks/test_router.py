@@ -225,8 +225,8 @@ def test_scikit_learn_may_be_missing(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 def test_a_writer_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(writers, "training", lambda: FEW)
-    monkeypatch.setattr(fit, "ROUNDS", 2)
-    monkeypatch.setattr(build, "AGAIN", ())
+    monkeypatch.setattr(fit, "MAX_FIT_ITERATIONS", 2)
+    monkeypatch.setattr(build, "NOISE_ROUNDS", ())
     assert writers.main(["--writer", "voice_2"]) == 0
     line = capsys.readouterr().out.splitlines()[1].split()
     assert line[0] == "voice_2"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, parse
-from alphaloom.factors.space.planted import PlantSettings, Signal
+from alphaloom.factors.space.planted import PlantedSignal, PlantSettings
 from alphaloom.market import Plant, PlantedAlpha, SyntheticConfig, SyntheticMarket, simulate
 from benchmarks.rivals.days import daily_rank_ic
 from benchmarks.search import market, planted
@@ -183,7 +183,7 @@ def test_a_setting_that_this_version_lacks_is_told() -> None:
 
 
 def test_an_acceptance_that_knows_nothing_is_false() -> None:
-    made = simulate(SyntheticConfig(seed=1, days=600, names=60), [Plant(FIVE[0], Signal(FIVE[0]), 0.06)])
+    made = simulate(SyntheticConfig(seed=1, days=600, names=60), [Plant(FIVE[0], PlantedSignal(FIVE[0]), 0.06)])
     world = replace(labelled("", made.panel), expected=made.expected_return.astype(np.float32))
     accepted = [
         {"text": FIVE[0], "sign": 1},
@@ -210,7 +210,7 @@ def test_a_whole_run_in_small(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def small(config: SyntheticConfig, _: PlantSettings) -> SyntheticMarket:
-        return simulate(config, [Plant(text, Signal(text), 0.08) for text in FIVE])
+        return simulate(config, [Plant(text, PlantedSignal(text), 0.08) for text in FIVE])
 
     monkeypatch.setattr(market, "planted_market", small)
     monkeypatch.setattr(market, "known_forms", lambda folder: frozenset())

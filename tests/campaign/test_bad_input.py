@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 
 from alphaloom.campaign import campaign
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.extras import install_hint
 from alphaloom.ledger import Ledger
 from alphaloom.sandbox import SandboxUnavailable
@@ -42,11 +42,11 @@ def told(capsys: Capture, *arguments: object, code: int = 2) -> str:
     """Run a command that must fail, once for a person and once for a program; return what the person is told."""
     line = [str(argument) for argument in arguments]
     capsys.readouterr()
-    assert outcome(line) == code
+    assert run_command(line) == code
     said = capsys.readouterr()
     assert "Traceback" not in said.out + said.err
     assert "internal error" not in said.err
-    assert outcome([*line, "--json"]) == code
+    assert run_command([*line, "--json"]) == code
     (only,) = capsys.readouterr().out.splitlines()
     assert set(json.loads(only)) >= ERROR
     assert json.loads(only)["message"]
@@ -138,7 +138,7 @@ def ledger_of(workspace: Path, run: str) -> None:
 @pytest.mark.parametrize("verb", ["resume", "report"])
 def test_a_run_that_was_no_campaign(verb: str, files: Files, tmp_path: Path, capsys: Capture) -> None:
     place = ["--panel", str(files.panel), "--sectors", str(files.sectors), "--workspace", str(tmp_path)]
-    assert outcome(["factor", "score", "rank(mood * close / open)", "--gate", *place]) == 0
+    assert run_command(["factor", "score", "rank(mood * close / open)", "--gate", *place]) == 0
     said = told(capsys, verb, "latest", "--workspace", tmp_path)
     assert "is no campaign: a factor was judged by hand" in said
 
@@ -224,7 +224,7 @@ def test_every_finding_is_told_at_once(few: pd.DataFrame, tmp_path: Path, capsys
     said = told(capsys, "run", "--panel", path, "--workspace", tmp_path / "w")
     assert said.count("row 6") >= 4
     assert "row 5, date, symbol" in said
-    outcome(["run", "--panel", str(path), "--json"])
+    run_command(["run", "--panel", str(path), "--json"])
     findings = json.loads(capsys.readouterr().out)["findings"]
     assert {"row", "column", "message"} == set(findings[0])
     assert {finding["column"] for finding in findings} >= {"close", "high", "volume", "open", "date, symbol"}
@@ -330,15 +330,15 @@ def test_a_disk_that_fills_up(place: str, files: Files, tmp_path: Path, monkeypa
     run = ["run", str(files.campaign), *TINY, *ACCEPTING, "--workspace"]
     with monkeypatch.context() as filled:
         filled.setattr(*WRITES[place], full)
-        assert outcome([*run, str(tmp_path / "told")]) == 2
+        assert run_command([*run, str(tmp_path / "told")]) == 2
         said = capsys.readouterr().err
-        assert outcome([*run, str(tmp_path / "object"), "--json"]) == 2
+        assert run_command([*run, str(tmp_path / "object"), "--json"]) == 2
         assert "no space" in json.loads(capsys.readouterr().out)["message"].lower()
     assert "no space" in said.lower()
     assert "Traceback" not in said
     assert "Free some space" in said or "free some space" in said
     assert "resume" in said
-    assert outcome(["resume", "latest", "--workspace", str(tmp_path / "told")]) == 0
+    assert run_command(["resume", "latest", "--workspace", str(tmp_path / "told")]) == 0
     left = [path for path in (tmp_path / "told").rglob("*") if ".draft-" in path.name or "unfinished" in path.name]
     assert not left
 
@@ -367,7 +367,7 @@ def test_a_disk_that_is_really_full(free_kb: int, files: Files, small_disk: Path
     assert "space" in said
     ballast.unlink()
     subprocess.run(["mount", "-o", "remount,size=50m", str(small_disk)], check=True)
-    assert outcome(["run", str(files.campaign), *place, *TINY]) == 0
+    assert run_command(["run", str(files.campaign), *place, *TINY]) == 0
 
 
 def listening() -> None:
@@ -415,7 +415,7 @@ def test_control_c_tells_a_program_too(files: Files, tmp_path: Path, monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr(campaign, "close", pressed)
-    assert outcome(["run", str(files.campaign), "--workspace", str(tmp_path), "--json", *TINY]) == 130
+    assert run_command(["run", str(files.campaign), "--workspace", str(tmp_path), "--json", *TINY]) == 130
     record = json.loads(capsys.readouterr().out)
     assert set(record) == ERROR
     assert record["code"] == "interrupted"
@@ -442,7 +442,7 @@ def test_control_c_says_nothing_of_python(files: Files, tmp_path: Path, monkeypa
     monkeypatch.setattr(campaign.Campaign, "_research", pressed)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        assert outcome(["run", str(files.campaign), "--workspace", str(tmp_path), *TINY]) == 130
+        assert run_command(["run", str(files.campaign), "--workspace", str(tmp_path), *TINY]) == 130
     assert not [each for each in heard if "never awaited" in str(each.message)]
     said = capsys.readouterr().err
     assert "interrupted; resume with" in said
@@ -468,7 +468,7 @@ def test_without_a_sandbox_a_campaign_of_code_says_so_before_any_work(
     def lacking(_settings: object) -> Any:
         raise SandboxUnavailable("landlock is missing", field="landlock", hint="boot another kernel")
 
-    monkeypatch.setattr("alphaloom.evidence.code.sandbox.on_this_machine", lacking)
+    monkeypatch.setattr("alphaloom.evidence.code.sandbox.open_sandbox", lacking)
     python = ("--set", "agents.python=true")
     said = told(capsys, "run", files.campaign, "--workspace", tmp_path, *TINY, *python, code=3)
     assert "landlock is missing" in said
@@ -487,7 +487,7 @@ def test_without_vectorbt_the_report_says_how_to_get_it(
 
     monkeypatch.setattr(builtins, "__import__", lacking)
     options = [part for text in markets.CLOSING for part in ("--set", text)]
-    assert outcome(["run", str(files.campaign), "--workspace", str(tmp_path), "--json", *options]) == 0
+    assert run_command(["run", str(files.campaign), "--workspace", str(tmp_path), "--json", *options]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["accepted"]
     assert record["book"]["unavailable"] == "the book backtest needs vectorbt, which is not installed"

@@ -16,7 +16,7 @@ import pytest
 
 from alphaloom import Campaign
 from alphaloom.campaign import campaign
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import close
 from alphaloom.evidence.gate.gate import Gate
 from alphaloom.factors import parse
@@ -265,7 +265,7 @@ def test_a_panel_that_changed_is_refused_in_words(
         frame = frame[frame["date"] < frame["date"].unique()[-200]]
     markets.write(frame, path)
     capsys.readouterr()
-    assert outcome(["resume", "latest", "--workspace", str(tmp_path / "w")]) == 2
+    assert run_command(["resume", "latest", "--workspace", str(tmp_path / "w")]) == 2
     said = capsys.readouterr().err
     assert "not the one that this run began with" in said
     assert "Restore the file, or start a new run." in said
@@ -273,7 +273,7 @@ def test_a_panel_that_changed_is_refused_in_words(
 
 def test_an_ended_model_budget_still_gives_a_report(files: Files, tmp_path: Path, capsys: Capture) -> None:
     options = [part for text in (*markets.CLOSING, "models.budget.calls=6") for part in ("--set", text)]
-    assert outcome(["run", str(files.campaign), "--workspace", str(tmp_path), "--json", *options]) == 4
+    assert run_command(["run", str(files.campaign), "--workspace", str(tmp_path), "--json", *options]) == 4
     record = json.loads(capsys.readouterr().out)
     assert "6 of 6 calls" in record["ended"]
     assert record["spend"]["calls"] == 6
@@ -312,14 +312,14 @@ def test_prices_from_a_file_with_a_column_of_ones_own(
     days = frame["date"].unique()
     prices = str(markets.write(frame[frame["date"] < days[420]], tmp_path / f"your{suffix}"))
     place = ["--panel", prices, "--workspace", str(tmp_path / "w"), "--json"]
-    assert outcome(["factor", "score", "rank(mood) - rank(ts_mean(mood, 5))", *place]) == 0
+    assert run_command(["factor", "score", "rank(mood) - rank(ts_mean(mood, 5))", *place]) == 0
     sheet = json.loads(capsys.readouterr().out)
     assert abs(sheet["rank_ic"]) < 0.2
     assert 200 < sheet["days"] <= 252
     brief = ["agents.rounds=1", "agents.hypotheses=2", "agents.steps=0", "evidence.windows.min_sealed_days=40"]
     options = [part for text in brief for part in ("--set", text)]
     command = ["run", str(ROOT / "examples" / "us_daily.yaml"), "--sectors", str(files.sectors), *place, *options]
-    assert outcome(command) == 0
+    assert run_command(command) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["run"]
     assert set(record) >= PARTS
@@ -337,7 +337,7 @@ def real(name: str) -> Path:
 def test_a_factor_on_real_prices(tmp_path: Path, capsys: Capture) -> None:
     prices, groups = real("us_sp500_2008_2017.parquet"), real("us_sp500_sectors.parquet")
     place = ["--panel", str(prices), "--sectors", str(groups), "--workspace", str(tmp_path), "--json"]
-    assert outcome(["factor", "score", "rank(ts_std(returns, 30)) * -1", *place]) == 0
+    assert run_command(["factor", "score", "rank(ts_std(returns, 30)) * -1", *place]) == 0
     sheet = json.loads(capsys.readouterr().out)
     assert sheet["days"] > 1_400
     assert abs(sheet["rank_ic"]) < 0.05

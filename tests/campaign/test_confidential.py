@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from alphaloom import Campaign
-from alphaloom.agents.offline import answer
+from alphaloom.agents.offline import answer_offline
 from alphaloom.campaign import campaign
 from alphaloom.evaluation import CampaignResult
 from alphaloom.ledger import AlphaloomError, Ledger
 from alphaloom.mcp_servers import Session
 from alphaloom.router import Confidential
-from alphaloom.sandbox import status
+from alphaloom.sandbox import probe_sandbox
 from alphaloom.sandbox.listening import descendants
 
 from ..router.served import Say, Served, chatting
@@ -63,7 +63,7 @@ def in_python() -> Say:
     code = ["def factor(panel):\n    return panel['close'].rolling(20).std()\n"]
 
     def say(messages: Sequence[Mapping[str, Any]], seed: int) -> str:
-        said = json.loads(answer(messages, seed))
+        said = json.loads(answer_offline(messages, seed))
         if said.get("candidates") and code:
             said["candidates"][0]["text"] = code.pop()
         return json.dumps(said)
@@ -79,7 +79,7 @@ def models(near: str, cloud: str) -> str:
     )
 
 
-def hear(files: Files, folder: Path, *more: str, say: Say = answer) -> Heard:
+def hear(files: Files, folder: Path, *more: str, say: Say = answer_offline) -> Heard:
     """Run a campaign on two servers that both answer as the offline researcher does."""
     call = Session.call
     with chatting(say) as near, chatting(say) as cloud, pytest.MonkeyPatch.context() as patch:
@@ -106,7 +106,7 @@ def hear(files: Files, folder: Path, *more: str, say: Say = answer) -> Heard:
 @pytest.fixture(scope="module")
 def confidential(files: Files, tmp_path_factory: pytest.TempPathFactory) -> Heard:
     folder, more = tmp_path_factory.mktemp("confidential"), ["agents.sensitivity=confidential"]
-    if not status().available:
+    if not probe_sandbox().available:
         return hear(files, folder, *more)
     return hear(files, folder, *more, "agents.python=true", "agents.drafts=1", say=in_python())
 
@@ -145,8 +145,8 @@ def test_no_key_reaches_a_prompt_the_ledger_a_tool_or_the_sandbox(kind: str, req
 
 
 def test_no_process_of_the_sandbox_has_a_key_in_its_environment(confidential: Heard) -> None:
-    if not status().available:
-        pytest.skip(f"the sandbox cannot run here: {status().problem}")
+    if not probe_sandbox().available:
+        pytest.skip(f"the sandbox cannot run here: {probe_sandbox().problem}")
     assert confidential.environments, "its server was there"
     assert not [text for text in confidential.environments.values() if any(key in text for key in KEYS.values())]
 
@@ -182,9 +182,9 @@ def test_a_confidential_campaign_waits_for_a_server_that_is_down_and_says_for_wh
 ) -> None:
     monkeypatch.setenv("NEAR_KEY", KEYS["NEAR_KEY"])
     monkeypatch.setenv("CLOUD_KEY", KEYS["CLOUD_KEY"])
-    with chatting(answer) as gone:
+    with chatting(answer_offline) as gone:
         down = gone.address
-    with chatting(answer) as cloud:
+    with chatting(answer_offline) as cloud:
         settings = [*SMALL, models(down, cloud.address), "agents.sensitivity=confidential"]
         with pytest.raises(AlphaloomError, match="waits for a local or attested model") as caught:
             Campaign.from_yaml(files.campaign, workspace=tmp_path, overrides=settings).run()

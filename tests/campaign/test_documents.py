@@ -106,9 +106,9 @@ def test_a_confidential_document_reaches_the_server_of_the_house_alone(files: Fi
 
 COUNTING = """
 from alphaloom.campaign import campaign
-from alphaloom.agents.offline import researcher
+from alphaloom.agents.offline import make_researcher
 def counted():
-    provider = researcher()
+    provider = make_researcher()
     real = provider.acompletion
     async def told(*given, **call):
         if '"task": "summary"' in call["messages"][1]["content"]:
@@ -119,7 +119,7 @@ def counted():
         return await real(*given, **call)
     provider.acompletion = told
     return provider
-campaign.researcher = counted
+campaign.make_researcher = counted
 """
 
 

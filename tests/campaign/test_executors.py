@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from alphaloom import Campaign
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.extras import install_hint
 from alphaloom.sandbox.listening import descendants
 
@@ -73,7 +73,7 @@ def test_ray_that_is_missing_ends_a_run_before_it_begins(
     files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    code = outcome(["run", str(files.campaign), "--workspace", str(tmp_path / "w"), "--executor", "ray"])
+    code = run_command(["run", str(files.campaign), "--workspace", str(tmp_path / "w"), "--executor", "ray"])
     assert code == 3
     assert install_hint("ray") in capsys.readouterr().err
     assert not list((tmp_path / "w").glob("runs/*"))
@@ -88,7 +88,7 @@ def test_ray_that_is_missing_ends_a_run_before_it_begins(
     ],
 )
 def test_what_is_not_offered_is_bad_input(options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert outcome(["run", *options]) == 2
+    assert run_command(["run", *options]) == 2
     assert said.rpartition(".")[2] in capsys.readouterr().err
 
 
@@ -101,7 +101,7 @@ def test_what_ran_without_isolation_is_stamped_wherever_it_is_kept(
     campaign.write_text("market:\n  synthetic: {days: 500, names: 50}\n")
     backend = "unsafe_no_isolation_i_accept_the_risk"
     with pytest.warns(UserWarning, match="every right of this account"):
-        code = outcome(["factor", "score", str(source), "--campaign", str(campaign), "--sandbox-backend", backend,
+        code = run_command(["factor", "score", str(source), "--campaign", str(campaign), "--sandbox-backend", backend,
                         "--workspace", str(tmp_path / "w"), "--json"])  # fmt: skip
     told = capsys.readouterr().out
     assert code == 0
@@ -116,7 +116,7 @@ def test_a_formula_carries_no_stamp_whatever_the_backend(tmp_path: Path, capsys:
     )
     with pytest.warns(UserWarning, match="every right of this account"):
         assert (
-            outcome(
+            run_command(
                 ["factor", "score", "rank(close)", "--campaign", str(campaign), "--workspace", str(tmp_path), "--json"]
             )
             == 0

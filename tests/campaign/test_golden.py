@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
 
 from ..golden.frozen import agrees, facts_of_results, words_of
@@ -21,7 +21,7 @@ def test_a_small_campaign(finished: CampaignResult) -> None:
 
 @pytest.mark.slow
 def test_the_demo(tmp_path: Path) -> None:
-    assert outcome(["run", "--workspace", str(tmp_path)]) == 0
+    assert run_command(["run", "--workspace", str(tmp_path)]) == 0
     (file,) = tmp_path.glob("runs/*/results.json")
     results = json.loads(file.read_text(encoding="utf-8"))
     agrees("facts", "demo", facts_of_results(results))

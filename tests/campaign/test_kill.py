@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.sandbox import status
+from alphaloom.sandbox import probe_sandbox
 
 SMALL = [
     "market.synthetic.days=420",
@@ -225,8 +225,8 @@ PYTHON = ("agents.python=true", "agents.hypotheses=6", "evidence.windows.search=
 
 @pytest.mark.slow
 def test_with_python_factors_it_ends_the_same_too(tmp_path: Path) -> None:
-    if not status().available:
-        pytest.skip(f"the sandbox cannot run here: {status().problem}")
+    if not probe_sandbox().available:
+        pytest.skip(f"the sandbox cannot run here: {probe_sandbox().problem}")
     expected = finish(tmp_path / "calm", tmp_path / "calm.jsonl", *PYTHON)
     assert b"def factor(panel)" in expected
     workspace, log = tmp_path / "storm", tmp_path / "storm.jsonl"

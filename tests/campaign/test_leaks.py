@@ -18,7 +18,7 @@ from alphaloom import Campaign
 from alphaloom.agents import asking
 from alphaloom.agents.memory import refs as marks
 from alphaloom.campaign import campaign
-from alphaloom.evaluation import Bench, Budget, CampaignResult, Evaluator
+from alphaloom.evaluation import Budget, CampaignResult, Evaluator, PanelContext
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.gate.survivorship import Survivorship
 from alphaloom.evidence.settings import WindowSettings
@@ -26,8 +26,8 @@ from alphaloom.factors import PlantSettings, planted_market
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel, SyntheticConfig
 from alphaloom.mcp_servers import Session
-from alphaloom.mcp_servers.tools.visibility import Shown
-from alphaloom.sandbox import status
+from alphaloom.mcp_servers.tools.visibility import VisiblePanel
+from alphaloom.sandbox import probe_sandbox
 
 from ..mcp_servers.numbers import MOST_DIGITS, floats, sign, signs, told
 from ..mcp_servers.opened import opened_to
@@ -88,11 +88,11 @@ def hear(panel: Panel, folder: Path, *more: str) -> Heard:
 
     def whole(context: Any) -> Any:
         contexts.append(json.dumps(context))
-        return marks.told(context)
+        return marks.round_for_prompt(context)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "call", listened)
-        patch.setattr(asking, "told", whole)
+        patch.setattr(asking, "round_for_prompt", whole)
         patch.setattr(campaign.Campaign, "render", None)
         ready = Campaign.from_yaml(file, workspace=folder / "w", overrides=[*SMALL, *more])
         result = ready.run()
@@ -162,8 +162,8 @@ def settings(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """Return what a campaign of formulas adds to its settings, and one whose agents write Python factors too."""
     if request.param == "formulas":
         return ()
-    if not status().available:
-        pytest.skip(f"the sandbox cannot run here: {status().problem}")
+    if not probe_sandbox().available:
+        pytest.skip(f"the sandbox cannot run here: {probe_sandbox().problem}")
     return PYTHON
 
 
@@ -179,7 +179,7 @@ def test_agents_were_told_something_and_there_was_something_to_tell(heard: Heard
     assert heard.result.record["sealed"]["opened"]
     assert len(heard.prompts) > 8
     assert {json.loads(text)["messages"][1]["content"] for text in heard.prompts} == {
-        json.dumps(marks.told(json.loads(text)), ensure_ascii=False) for text in heard.contexts
+        json.dumps(marks.round_for_prompt(json.loads(text)), ensure_ascii=False) for text in heard.contexts
     }
     assert len(heard.secrets) > 300
     assert any("def factor(panel)" in text for text in heard.texts) == bool(settings)
@@ -284,7 +284,7 @@ def asked(panel: Panel, workspace: Path) -> list[dict[str, Any]]:
 
     with Ledger.open(workspace, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as ledger:
         ledger.start_run(Run("run", {}, 1, "data", "2026"))
-        return asyncio.run(ask(Bench.set_up(panel, ledger, rules, "data").evaluator("run", Budget())))
+        return asyncio.run(ask(PanelContext.set_up(panel, ledger, rules, "data").evaluator("run", Budget())))
 
 
 def test_other_later_days_change_no_answer_of_any_tool(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_other_later_days_change_no_answer_of_any_tool(tmp_path: Path) -> None:
 def test_a_tool_that_knows_later_days_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The canary: labels of all names, as they once were told, and who survives to the end of the panel."""
     ends = [adjusted(ending(grown(), other=other), other=other) for other in (False, True)]
-    monkeypatch.setattr(Shown, "names", property(lambda self: list(range(self.panel.names))))
+    monkeypatch.setattr(VisiblePanel, "names", property(lambda self: list(range(self.panel.names))))
     monkeypatch.setattr(Survivorship, "suspected", property(lambda self: bool(self.panel.universe[-1, :5].all())))
     one, other = (asked(end, tmp_path / str(number)) for number, end in enumerate(ends))
     unlike = {key for mine, theirs in zip(one, other, strict=True) for key in mine if mine[key] != theirs.get(key)}

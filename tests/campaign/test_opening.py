@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from alphaloom.desk.cli.campaign.reported import Campaign
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.ledger import Ledger
 
@@ -32,7 +32,7 @@ class Killed(BaseException):
 
 def opened(capsys: Capture, run: CampaignResult, reason: str = "a person wants to know") -> tuple[int, Any]:
     """Open a run's seal from the command line."""
-    code = outcome(["evidence", "open", str(run.folder), "--reason", reason, "--json"])
+    code = run_command(["evidence", "open", str(run.folder), "--reason", reason, "--json"])
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -83,7 +83,7 @@ def test_a_seal_is_opened_once_and_a_crash_is_told(
 
     monkeypatch.setattr(Scorer, "score", dying)
     with pytest.raises(Killed):
-        outcome(["evidence", "open", str(shut.folder), "--reason", "the first reason"])
+        run_command(["evidence", "open", str(shut.folder), "--reason", "the first reason"])
     monkeypatch.setattr(Scorer, "score", look)
     assert openings(shut) == [(1, "the first reason")]
     assert not (shut.folder / "sealed.json").exists()
@@ -109,7 +109,7 @@ def test_a_seal_is_opened_once_and_a_crash_is_told(
 
 
 def test_no_reason_no_opening(shut: CampaignResult, capsys: Capture) -> None:
-    assert outcome(["evidence", "open", str(shut.folder)]) == 2
+    assert run_command(["evidence", "open", str(shut.folder)]) == 2
     code, told = opened(capsys, shut, "  ")
     assert (code, told["code"]) == (2, "usage")
 

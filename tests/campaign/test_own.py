@@ -11,7 +11,7 @@ import pytest
 
 from alphaloom import Campaign
 from alphaloom.campaign import Progress, Show
-from alphaloom.evidence.originality.published import published
+from alphaloom.evidence.originality.published import read_published
 from alphaloom.ledger import AlphaloomError, Ledger, SettingsError
 
 from ..evidence.lab import clock
@@ -72,7 +72,7 @@ def test_files_of_ones_own_are_used_and_named(files: Files, tmp_path: Path) -> N
 
 def test_a_known_formula_may_be_a_seed_and_is_never_sent(files: Files, tmp_path: Path) -> None:
     known = "-ts_corr(open, volume, 10)"
-    assert published(), "this is WorldQuant's alpha 6"
+    assert read_published(), "this is WorldQuant's alpha 6"
     (tmp_path / "seeds.txt").write_text(f"{known}\n")
     record = run(files, tmp_path, "steer.seed_library=seeds.txt", "budget.trials=5", "agents.early_search_t=0")
     entry = next(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.extras import install_hint
 
 from ..ledger import postgres
@@ -93,7 +93,7 @@ def test_a_server_that_is_down_ends_a_run_before_it_begins(tmp_path: Path, capsy
     if why := postgres.lacking():
         pytest.skip(why)
     address = f"postgresql://127.0.0.1:{free_port()}/alphaloom"
-    code = outcome(["run", "--workspace", str(tmp_path / "w"), "--ledger", address])
+    code = run_command(["run", "--workspace", str(tmp_path / "w"), "--ledger", address])
     told = capsys.readouterr().err
     assert code == 3
     assert "no PostgreSQL server answers" in told
@@ -104,7 +104,7 @@ def test_a_password_in_the_address_is_refused_and_not_repeated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = f"postgresql://loom:{PASSWORD}@localhost/alphaloom"
-    assert outcome(["run", "--workspace", str(tmp_path / "w"), "--ledger", address, "--json"]) == 2
+    assert run_command(["run", "--workspace", str(tmp_path / "w"), "--ledger", address, "--json"]) == 2
     told = capsys.readouterr()
     assert PASSWORD not in told.out + told.err
     assert "PGPASSWORD" in json.loads(told.out)["hint"]
@@ -114,6 +114,6 @@ def test_postgres_that_is_missing_ends_a_run_before_it_begins(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    assert outcome(["run", "--workspace", str(tmp_path / "w"), "--ledger", "postgresql://localhost/alphaloom"]) == 3
+    assert run_command(["run", "--workspace", str(tmp_path / "w"), "--ledger", "postgresql://localhost/alphaloom"]) == 3
     assert install_hint("postgres") in capsys.readouterr().err
     assert not list((tmp_path / "w").glob("runs/*"))

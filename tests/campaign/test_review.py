@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from alphaloom import Campaign
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
 from alphaloom.evidence.errors import RunPaused
 from alphaloom.ledger import Ledger
@@ -35,7 +35,7 @@ def begun(files: Files, workspace: Path, *overrides: str) -> None:
 
 
 def reviewed(workspace: Path, *arguments: str) -> int:
-    return outcome(["review", "latest", *arguments, "--workspace", str(workspace)])
+    return run_command(["review", "latest", *arguments, "--workspace", str(workspace)])
 
 
 def waiting(workspace: Path, capsys: Capture) -> list[str]:
@@ -50,7 +50,7 @@ def ended(workspace: Path, capsys: Capture, *decision: str) -> dict[str, Any]:
         for factor in waiting(workspace, capsys):
             assert reviewed(workspace, factor, *decision, "--by", "ann") == 0
         capsys.readouterr()
-        assert outcome(["resume", "latest", "--workspace", str(workspace), "--json"]) == 0
+        assert run_command(["resume", "latest", "--workspace", str(workspace), "--json"]) == 0
         told: dict[str, Any] = json.loads(capsys.readouterr().out)
         if "accepted" in told:
             return told
@@ -118,7 +118,7 @@ def test_a_case_is_shown_and_one_decision_stands(files: Files, tmp_path: Path, c
     capsys.readouterr()
     assert reviewed(tmp_path, factor, "--approve", "--by", "bob") == 1
     assert "one decision stands: ann rejected it: too crowded" in capsys.readouterr().err
-    assert outcome(["library", "add", "--run", "latest", factor, "--workspace", str(tmp_path)]) != 0
+    assert run_command(["library", "add", "--run", "latest", factor, "--workspace", str(tmp_path)]) != 0
     results = ended(tmp_path, capsys, "--reject")
     assert results["accepted"] == []
     (entry,) = [entry for entry in results["rejected"] if entry["id"] == factor]
@@ -131,11 +131,11 @@ def test_a_case_is_shown_and_one_decision_stands(files: Files, tmp_path: Path, c
 def test_undecided_it_goes_on_waiting_and_may_be_closed(files: Files, tmp_path: Path, capsys: Capture) -> None:
     begun(files, tmp_path)
     capsys.readouterr()
-    assert outcome(["resume", "latest", "--workspace", str(tmp_path)]) == 0
+    assert run_command(["resume", "latest", "--workspace", str(tmp_path)]) == 0
     assert "paused for review" in capsys.readouterr().err
-    assert outcome(["stop", "latest", "--close", "--workspace", str(tmp_path)]) == 0
+    assert run_command(["stop", "latest", "--close", "--workspace", str(tmp_path)]) == 0
     capsys.readouterr()
-    assert outcome(["resume", "latest", "--workspace", str(tmp_path), "--json"]) == 0
+    assert run_command(["resume", "latest", "--workspace", str(tmp_path), "--json"]) == 0
     results = json.loads(capsys.readouterr().out)
     assert results["accepted"] == []
     said = [reason["message"] for entry in results["rejected"] for reason in entry["reasons"]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 
 if TYPE_CHECKING:
     from alphaloom.evaluation import CampaignResult
@@ -17,7 +17,9 @@ Capture = pytest.CaptureFixture[str]
 
 def told(capsys: Capture, finished: CampaignResult, *arguments: str) -> dict[str, Any]:
     capsys.readouterr()
-    assert outcome(["models", "spend", *arguments, "--workspace", str(finished.folder.parent.parent), "--json"]) == 0
+    assert (
+        run_command(["models", "spend", *arguments, "--workspace", str(finished.folder.parent.parent), "--json"]) == 0
+    )
     said: dict[str, Any] = json.loads(capsys.readouterr().out)
     return said
 
@@ -52,9 +54,9 @@ def test_the_day_and_nobody_in_particular_have_the_same_calls(finished: Campaign
 
 def test_a_person_is_told_in_lines(finished: CampaignResult, capsys: Capture) -> None:
     workspace = str(finished.folder.parent.parent)
-    assert outcome(["models", "spend", "latest", "--workspace", workspace]) == 0
+    assert run_command(["models", "spend", "latest", "--workspace", workspace]) == 0
     text = " ".join(capsys.readouterr().out.split())
     for said in (finished.run, "for each accepted", "always local $0.00 (an estimate: the same tokens)", "role factor"):
         assert said in text
-    assert outcome(["models", "spend", "--workspace", workspace]) == 2
+    assert run_command(["models", "spend", "--workspace", workspace]) == 2
     assert "give a run, --day or --tenant" in capsys.readouterr().err

@@ -15,7 +15,7 @@ import pytest
 
 from alphaloom import Campaign
 from alphaloom.campaign import Progress
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
 from alphaloom.evidence.errors import RunStopped
 from alphaloom.ledger import Ledger
@@ -66,26 +66,26 @@ def test_a_search_that_a_person_ends_closes_with_a_report(files: Files, tmp_path
     ready = Campaign.from_yaml(files.campaign, workspace=tmp_path, overrides=markets.CLOSING)
     with pytest.raises(RunStopped):
         ready.run(asker(tmp_path, lambda progress: progress.counts.scored >= 1))
-    assert outcome(["stop", "latest", "--close", "--by", "ann", "--workspace", str(tmp_path)]) == 0
+    assert run_command(["stop", "latest", "--close", "--by", "ann", "--workspace", str(tmp_path)]) == 0
     assert "it closes when it is resumed" in capsys.readouterr().out
-    assert outcome(["resume", "latest", "--workspace", str(tmp_path), "--json"]) == 0
+    assert run_command(["resume", "latest", "--workspace", str(tmp_path), "--json"]) == 0
     results = said(capsys)
     assert results["ended"].startswith("a person ended the search")
     assert results["trials"] > 0
     assert Path(results["report"]).exists()
-    assert outcome(["status", "--workspace", str(tmp_path), "--json"]) == 0
+    assert run_command(["status", "--workspace", str(tmp_path), "--json"]) == 0
     told = said(capsys)
     assert (told["state"], told["ended"]) == ("done", results["ended"])
 
 
 def test_with_nothing_running_stop_says_so(finished: CampaignResult, capsys: Capture) -> None:
     workspace = str(finished.folder.parent.parent)
-    assert outcome(["stop", "latest", "--workspace", workspace]) == 0
+    assert run_command(["stop", "latest", "--workspace", workspace]) == 0
     assert "there is nothing to stop. It is done; next: alphaloom report" in capsys.readouterr().out
 
 
 def test_status_tells_of_a_finished_run(finished: CampaignResult, capsys: Capture) -> None:
-    assert outcome(["status", str(finished.folder), "--json"]) == 0
+    assert run_command(["status", str(finished.folder), "--json"]) == 0
     told = said(capsys)
     record = finished.record
     assert (told["state"], told["process"], told["waiting"]) == ("done", None, [])
@@ -113,7 +113,7 @@ def test_the_clock_ends_a_campaign_with_a_report(files: Files, tmp_path: Path) -
 
 def test_the_budget_of_hypotheses_ends_a_campaign_with_its_word(files: Files, tmp_path: Path, capsys: Capture) -> None:
     settings = [part for each in [*markets.BRIEF, "budget.hypotheses=4"] for part in ("--set", each)]
-    assert outcome(["run", str(files.campaign), "--workspace", str(tmp_path), "--json", *settings]) == 4
+    assert run_command(["run", str(files.campaign), "--workspace", str(tmp_path), "--json", *settings]) == 4
     results = said(capsys)
     assert results["ended"].startswith("budget.hypotheses: all 4 hypotheses were proposed in 1 of 3 rounds")
     assert results["hypotheses"] == 4
@@ -131,10 +131,10 @@ def test_a_process_that_runs_is_seen_and_stopped_from_another(files: Files, tmp_
             if list(tmp_path.glob("runs/*/now.json")) or process.poll() is not None:
                 break
             time.sleep(0.05)
-        assert outcome(["status", "--workspace", str(tmp_path), "--json"]) == 0
+        assert run_command(["status", "--workspace", str(tmp_path), "--json"]) == 0
         told = said(capsys)
         assert (told["state"], told["process"]) == ("running", str(process.pid))
-        assert outcome(["stop", "latest", "--wait", "300", "--workspace", str(tmp_path), "--json"]) == 0
+        assert run_command(["stop", "latest", "--wait", "300", "--workspace", str(tmp_path), "--json"]) == 0
         assert said(capsys) | {"next": ""} == {"run": told["run"], "was_running": True, "state": "stopped", "next": ""}
         _, errors = process.communicate(timeout=300)
     finally:
@@ -152,5 +152,5 @@ def test_an_interrupted_run_is_told_from_a_stopped_one(files: Files, tmp_path: P
     ready = replace(Campaign.from_yaml(files.campaign, workspace=tmp_path, overrides=markets.BRIEF))
     with pytest.raises(KeyboardInterrupt):
         ready.run(interrupt)
-    assert outcome(["status", "--workspace", str(tmp_path)]) == 0
+    assert run_command(["status", "--workspace", str(tmp_path)]) == 0
     assert ": interrupted" in capsys.readouterr().out

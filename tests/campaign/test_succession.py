@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from alphaloom import Campaign
-from alphaloom.agents.offline.mechanism import by_name
+from alphaloom.agents.offline.mechanism import find_mechanism
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.settings import LibrarySettings
 from alphaloom.factors import PlantSettings
 from alphaloom.factors.space.planted import draw_plants
 from alphaloom.ledger import Ledger
 from alphaloom.library.entries import entries
-from alphaloom.library.watch import Watch
+from alphaloom.library.watch import LibraryWatch
 from alphaloom.market import Panel, SyntheticConfig, simulate
 
 from . import markets
@@ -51,7 +51,7 @@ def test_a_decaying_factor_is_told_to_the_next_campaign_which_proposes_a_success
     with Ledger.open(tmp_path / "workspace", clock=clock) as ledger:
         longer = markets.write(markets.tidy(whole), tmp_path / "longer.parquet")
         later, dataset = campaign(tmp_path, "watch", longer, seed=5).settings.market.open(5)
-        Watch(ledger, later, dataset, EvidenceSettings(library=RULES)).run()
+        LibraryWatch(ledger, later, dataset, EvidenceSettings(library=RULES)).run()
         decaying = {entry.factor_id for entry in entries(ledger) if entry.status == "decaying"}
         assert decaying
 
@@ -62,7 +62,7 @@ def test_a_decaying_factor_is_told_to_the_next_campaign_which_proposes_a_success
     told = {row["id"]: row for row in noted.body}
     assert set(told) == decaying
     heirs = {claim["succeeds"] for claim in claims if claim.get("succeeds")}
-    known = {name for name, row in told.items() if by_name(row["mechanism"])}
+    known = {name for name, row in told.items() if find_mechanism(row["mechanism"])}
     assert known
     assert heirs
     assert heirs <= known

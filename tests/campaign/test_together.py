@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.evidence.gate.significance import lond_level
 from alphaloom.ledger import Ledger
 
@@ -113,5 +113,5 @@ def test_the_library_and_the_verdicts_say_the_same(workspace: Path) -> None:
 
 def test_every_verdict_can_be_run_again(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for run in records(workspace):
-        assert outcome(["evidence", "verify", run, "--workspace", str(workspace), "--ledger-only"]) == 0
+        assert run_command(["evidence", "verify", run, "--workspace", str(workspace), "--ledger-only"]) == 0
         capsys.readouterr()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 
 from . import markets
 from .conftest import Files
@@ -34,7 +34,7 @@ def verify(copy: Path, capsys: pytest.CaptureFixture[str]) -> Verify:
     """Return what verifies the campaign and gives the exit code and what was said."""
 
     def ask(*words: str) -> tuple[int, dict[str, Any]]:
-        code = outcome(["evidence", "verify", "latest", *words, "--workspace", str(copy), "--json"])
+        code = run_command(["evidence", "verify", "latest", *words, "--workspace", str(copy), "--json"])
         return code, json.loads(capsys.readouterr().out)
 
     return ask
@@ -60,13 +60,13 @@ def test_with_the_panel_it_is_said_which_ratios_were_not_computed_again(
     copy: Path, finished: CampaignResult, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ask = ["evidence", "verify", "latest", finished.accepted[0]["id"], "--workspace", str(copy)]
-    assert outcome(ask) == 0
+    assert run_command(ask) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert (
         "originality and redundancy were not: they are taken as recorded, and only held against their thresholds"
         in said
     )
-    assert outcome([*ask, "--ledger-only"]) == 0
+    assert run_command([*ask, "--ledger-only"]) == 0
     assert "originality" not in capsys.readouterr().out
 
 
@@ -105,7 +105,7 @@ def test_results_that_were_edited_are_told(copy: Path, verify: Verify, capsys: p
     results.write_text(results.read_text().replace("rejected", "accepted", 1))
     code, said = verify("--ledger-only")
     assert (code, said["differ"], [each["field"] for each in said["record"]]) == (1, 0, ["results.json"])
-    assert outcome(["evidence", "verify", "latest", "--workspace", str(copy), "--ledger-only"]) == 1
+    assert run_command(["evidence", "verify", "latest", "--workspace", str(copy), "--ledger-only"]) == 1
     page = capsys.readouterr().out
     assert "the run's record: results.json" in page
     assert "from the ledger alone" in page
@@ -156,7 +156,7 @@ def test_no_command_draws_on_a_file_of_a_run_that_was_changed(
     (path,) = copy.glob(f"runs/*/{name}")
     path.write_text(path.read_text() + " ")
     command = ["evidence", "combine", "latest"] if command[0] == "factor" else command
-    assert outcome([*command, "--workspace", str(copy), "--json"]) == 1
+    assert run_command([*command, "--workspace", str(copy), "--json"]) == 1
     said = json.loads(capsys.readouterr().out)
     assert (said["code"], said["got"]) == ("changed_file", str(path))
     assert "objects" in said["hint"]
@@ -165,7 +165,7 @@ def test_no_command_draws_on_a_file_of_a_run_that_was_changed(
 def test_the_status_of_a_run_is_that_of_the_recorded_results(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (path,) = copy.glob("runs/*/results.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"ended": "a lie"}))
-    assert outcome(["status", "latest", "--workspace", str(copy)]) == 0
+    assert run_command(["status", "latest", "--workspace", str(copy)]) == 0
     assert "a lie" not in capsys.readouterr().out
 
 
@@ -173,9 +173,9 @@ def test_a_run_of_a_version_that_recorded_no_curves_is_reported_and_says_so_once
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows_removed(copy, "DELETE FROM artefacts WHERE name = 'curves.json'", "UPDATE artefacts SET seq = 1")
-    assert outcome(["report", "latest", "--workspace", str(copy)]) == 0
+    assert run_command(["report", "latest", "--workspace", str(copy)]) == 0
     assert capsys.readouterr().err.count("curves.json: no digest recorded by the version that wrote it") == 1
-    assert outcome(["evidence", "verify", "latest", "--workspace", str(copy), "--ledger-only"]) == 0
+    assert run_command(["evidence", "verify", "latest", "--workspace", str(copy), "--ledger-only"]) == 0
 
 
 def test_a_run_outside_any_workspace_is_reported_with_a_notice(
@@ -183,7 +183,7 @@ def test_a_run_outside_any_workspace_is_reported_with_a_notice(
 ) -> None:
     (run,) = copy.glob("runs/*")
     alone = shutil.copytree(run, tmp_path / "alone")
-    assert outcome(["report", str(alone)]) == 0
+    assert run_command(["report", str(alone)]) == 0
     assert "compared with no record" in " ".join(capsys.readouterr().err.split())
 
 

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
-from alphaloom.agents.offline import researcher
+from alphaloom.agents.offline import make_researcher
 from alphaloom.campaign import Campaign, Settings, campaign
 from alphaloom.ledger import AlphaloomError, Ledger, read_settings
 from alphaloom.router import load_litellm
@@ -40,7 +40,7 @@ def paid_researcher(log: Path) -> Any:
 
     How long a call takes hangs on the process: branches answer in another order each time.
     """
-    provider = researcher()
+    provider = make_researcher()
     answer = provider.acompletion
 
     async def later(*given: Any, **call: Any) -> Any:
@@ -64,7 +64,7 @@ def write(log: Path, line: dict[str, str]) -> None:
 def main(workspace: Path, log: Path, overrides: list[str]) -> None:
     """Work in a workspace; the first override may be the address of its ledger."""
     log_answers(log)
-    campaign.researcher = lambda: paid_researcher(log)  # type: ignore[attr-defined]
+    campaign.make_researcher = lambda: paid_researcher(log)  # type: ignore[attr-defined]
     ledger = overrides.pop(0) if overrides[0].startswith("postgresql:") else ""
     Ledger.open(workspace, clock=lambda: datetime.now(UTC), address=ledger).close()
     try:

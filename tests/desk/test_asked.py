@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from alphaloom.desk.report.report import render
-from alphaloom.desk.report.request import asked, misgivings, varied
+from alphaloom.desk.report.report import render_report
+from alphaloom.desk.report.request import collect_doubts, describe_request, describe_variety
 
 from .example import curves, results
 
@@ -20,11 +20,11 @@ FULL = {
 
 
 def test_it_is_said_in_sentences() -> None:
-    assert asked(FULL) == (
+    assert describe_request(FULL) == (
         "Asked for: calm names. To be avoided: momentum. Only the fields: close, returns. "
         "Brought along: 3 formulas, 1 hypothesis, own pages for idea, the agent mine.py:propose."
     )
-    assert varied(FULL).startswith(
+    assert describe_variety(FULL).startswith(
         "9 hypotheses on 4 mechanisms, as varied as 3.5 equally frequent ones, in 7 niches of mechanism, horizon and turnover; 2 more got no branch"
     )
 
@@ -33,7 +33,7 @@ def test_it_is_said_in_sentences() -> None:
     "record", [{}, {"steer": {}, "own": {"prompts": {"idea": {"whose": "shipped"}}}, "diversity": {"hypotheses": 0}}]
 )
 def test_nothing_is_said_where_nothing_was_asked(record: dict[str, object]) -> None:
-    assert asked(record) == varied(record) == ""
+    assert describe_request(record) == describe_variety(record) == ""
 
 
 def test_doubts_and_the_last_doubting_opinion_are_told() -> None:
@@ -41,12 +41,12 @@ def test_doubts_and_the_last_doubting_opinion_are_told() -> None:
     entry = {
         "alignment": {"doubts": ["fields: x"], "opinions": [*opinions, {"step": 2, "verdict": "agrees", "why": "y"}]}
     }
-    assert misgivings(entry) == ["fields: x", "a model doubts that it says what its hypothesis says: It is size."]
-    assert misgivings({}) == []
+    assert collect_doubts(entry) == ["fields: x", "a model doubts that it says what its hypothesis says: It is size."]
+    assert collect_doubts({}) == []
 
 
 def test_the_report_says_it_with_what_a_person_wrote_escaped() -> None:
     hostile = {**results(), **FULL, "steer": {"goal": "<script>alert(1)</script>"}}
-    page = render(hostile, curves())
+    page = render_report(hostile, curves())
     assert "Asked for: &lt;script&gt;" in page
     assert "<script>" not in page

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
-from alphaloom.ledger.calls import CallLog, Outcome, ToolCall
+from alphaloom.desk.cli.main import run_command
+from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall
 
 Capture = pytest.CaptureFixture[str]
 
@@ -22,20 +22,22 @@ def record(workspace: Path, *names: str) -> Path:
     with CallLog.open(workspace / "audit", clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as log:
         for name in names:
             log.append(
-                ToolCall("1a2b3c4d", "market", name, Outcome.REFUSED, "forbidden", rows=3, bytes=10, duration_ms=1.5)
+                ToolCall(
+                    "1a2b3c4d", "market", name, CallOutcome.REFUSED, "forbidden", rows=3, bytes=10, duration_ms=1.5
+                )
             )
     return log.path
 
 
 def told(capsys: Capture, *arguments: str, code: int = 0) -> Any:
     capsys.readouterr()
-    assert outcome(["audit", *arguments, "--json"]) == code
+    assert run_command(["audit", *arguments, "--json"]) == code
     return json.loads(capsys.readouterr().out)
 
 
 def said(capsys: Capture, *arguments: str, code: int = 0) -> str:
     capsys.readouterr()
-    assert outcome(["audit", *arguments]) == code
+    assert run_command(["audit", *arguments]) == code
     captured = capsys.readouterr()
     return captured.out + captured.err
 

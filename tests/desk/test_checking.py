@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.sandbox import Sandbox, SandboxUnavailable
 
 GOOD = "def factor(panel):\n    return panel['close'].pct_change(5, fill_method=None)\n"
@@ -39,7 +39,7 @@ def panel(tmp_path: Path) -> Path:
 def check(code: str, panel: Path, *more: str) -> int:
     file = panel.with_name("mine.py")
     file.write_text(code)
-    return outcome(["sandbox", "check", str(file), "--panel", str(panel), *more])
+    return run_command(["sandbox", "check", str(file), "--panel", str(panel), *more])
 
 
 def test_a_good_factor_is_told_with_what_was_not_proven(panel: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +91,7 @@ def test_what_does_not_run_is_told_with_its_line(panel: Path, capsys: pytest.Cap
 
 @pytest.mark.parametrize("arguments", [["absent.py"], ["."]])
 def test_a_file_that_cannot_be_read_is_bad_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert outcome(["sandbox", "check", *arguments]) == 2
+    assert run_command(["sandbox", "check", *arguments]) == 2
     assert "error" in capsys.readouterr().err
 
 
@@ -111,7 +111,7 @@ def test_without_prices_it_is_said_first_that_the_market_is_synthetic(
 ) -> None:
     file = tmp_path / "mine.py"
     file.write_text(GOOD)
-    assert outcome(["sandbox", "check", str(file)]) == 0
+    assert run_command(["sandbox", "check", str(file)]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith(
         "mine.py on the SYNTHETIC market (for your own prices add --panel FILE), 500 days of 60 names"

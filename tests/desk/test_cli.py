@@ -17,11 +17,11 @@ import pytest
 from rich.console import Console
 
 from alphaloom.campaign import Progress
-from alphaloom.campaign.funnel import Best, Counts, Spent
-from alphaloom.desk.cli.campaign.progress import PlainLines, panel
-from alphaloom.desk.cli.data_options import Place
-from alphaloom.desk.cli.interrupt import FIRST, SECOND
-from alphaloom.desk.cli.main import outcome
+from alphaloom.campaign.funnel import Best, Counts, ModelSpend
+from alphaloom.desk.cli.campaign.progress import PlainLines, build_progress_panel
+from alphaloom.desk.cli.data_options import DataOptions
+from alphaloom.desk.cli.interrupt import FIRST_NOTICE, SECOND_NOTICE
+from alphaloom.desk.cli.main import run_command
 from alphaloom.ledger import AlphaloomError, Ledger, Run
 
 from . import example
@@ -51,7 +51,7 @@ def progress(**changes: Any) -> Any:
         "trials": 2,
         "best": best,
     }
-    spent = {"spent": Spent(7, 4_200, 0.5), "elapsed_s": 41.0, "remaining_s": 75.0}
+    spent = {"spent": ModelSpend(7, 4_200, 0.5), "elapsed_s": 41.0, "remaining_s": 75.0}
     return Progress(**(plain | spent | {"counts": counted} | changes))
 
 
@@ -86,7 +86,7 @@ def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
                 assert where == (None, None)
                 return cls(run, workspace=workspace).run(progress)
 
-        def score_factor(text: str, place: Place, **options: Any) -> dict[str, Any]:
+        def score_factor(text: str, place: DataOptions, **options: Any) -> dict[str, Any]:
             told.append(((text, place), options))
             if raises is not None:
                 raise raises
@@ -114,7 +114,7 @@ def test_run_prints_the_verdicts_and_the_report_on_a_line_of_its_own(
     campaign: Callable[..., list[Any]], capsys: Capture, tmp_path: Path
 ) -> None:
     campaign()
-    assert outcome(["run"]) == 0
+    assert run_command(["run"]) == 0
     output = capsys.readouterr()
     assert output.out.splitlines()[-1] == str(tmp_path / "report.html")
     assert "rank(ts_std(returns, 30)) * -1" in output.out
@@ -125,7 +125,7 @@ def test_run_prints_the_verdicts_and_the_report_on_a_line_of_its_own(
 
 def test_run_with_json_prints_one_object(campaign: Callable[..., list[Any]], capsys: Capture, tmp_path: Path) -> None:
     campaign()
-    assert outcome(["run", "--json"]) == 0
+    assert run_command(["run", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["run"] == "r1"
     assert printed["combination"] == str(tmp_path / "combination.parquet")
@@ -152,7 +152,7 @@ def begun(workspace: Path) -> Path:
 def test_run_hands_every_option_on(campaign: Callable[..., list[Any]], tmp_path: Path) -> None:
     told = campaign()
     arguments = ["run", "c.yaml", "--panel", "p.csv", "--sectors", "s.csv", "--as-of", "2020-01-31", "--seed", "3"]
-    assert outcome([*arguments, "--workspace", str(tmp_path), "--set", "a.b=1", "--set", "c=2"]) == 0
+    assert run_command([*arguments, "--workspace", str(tmp_path), "--set", "a.b=1", "--set", "c=2"]) == 0
     (path,), options = told[0]
     assert path == Path("c.yaml")
     assert options["panel"] == Path("p.csv")
@@ -162,7 +162,7 @@ def test_run_hands_every_option_on(campaign: Callable[..., list[Any]], tmp_path:
 
 def test_nothing_accepted_is_a_success(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
     campaign(results=example.nothing_accepted())
-    assert outcome(["run"]) == 0
+    assert run_command(["run"]) == 0
     output = capsys.readouterr().out
     assert output.startswith("Nothing was accepted; none on the watchlist, 45 rejected.")
     assert "could have proven" in output
@@ -170,7 +170,7 @@ def test_nothing_accepted_is_a_success(campaign: Callable[..., list[Any]], capsy
 
 def test_a_budget_that_ended_is_told_after_the_results(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
     campaign(results=example.results() | {"ended": "the budget of 3 calls is spent"})
-    assert outcome(["run"]) == 4
+    assert run_command(["run"]) == 4
     assert "The search ended early: the budget of 3 calls is spent" in capsys.readouterr().out
 
 
@@ -181,7 +181,7 @@ def test_every_error_has_its_exit_code(
     campaign: Callable[..., list[Any]], error: BaseException, code: int, capsys: Capture
 ) -> None:
     campaign(raises=error)
-    assert outcome(["run"]) == code
+    assert run_command(["run"]) == code
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -190,19 +190,19 @@ def test_an_interrupted_run_says_how_to_go_on(
 ) -> None:
     campaign(raises=KeyboardInterrupt())
     begun(tmp_path)
-    assert outcome(["resume", "r1", "--workspace", str(tmp_path)]) == 130
+    assert run_command(["resume", "r1", "--workspace", str(tmp_path)]) == 130
     assert f"resume with: alphaloom resume latest --workspace {tmp_path}" in capsys.readouterr().err
 
 
 def test_a_run_may_be_named_by_its_folder(campaign: Callable[..., list[Any]], tmp_path: Path) -> None:
     told = campaign()
-    assert outcome(["resume", str(begun(tmp_path / "w"))]) == 0
+    assert run_command(["resume", str(begun(tmp_path / "w"))]) == 0
     assert told == [(("r1",), {"workspace": tmp_path / "w"})]
 
 
 def test_an_error_names_field_value_and_remedy(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
     campaign(raises=Refused("there is [red]no[/red] room", field="disk", got=3, allowed="at least 5", hint="tidy up"))
-    outcome(["run"])
+    run_command(["run"])
     lines = [" ".join(line.split()) for line in capsys.readouterr().err.splitlines()]
     assert lines[-5:] == [
         "error: there is [red]no[/red] room",
@@ -219,7 +219,7 @@ def test_a_mistake_in_a_formula_is_pointed_at(campaign: Callable[..., list[Any]]
             return "rank(clse)\n     ^"
 
     campaign(raises=Misread("unknown field 'clse'", got="rank(clse)", hint="Did you mean close?"))
-    assert outcome(["factor", "score", "rank(clse)"]) == 2
+    assert run_command(["factor", "score", "rank(clse)"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: unknown field 'clse'\nrank(clse)\n     ^\n")
     assert said.count("rank(clse)") == 1
@@ -229,7 +229,7 @@ def test_an_error_with_json_is_one_object_on_standard_output(
     campaign: Callable[..., list[Any]], capsys: Capture
 ) -> None:
     campaign(raises=Refused("no", field="f", got=3, hint="h"))
-    assert outcome(["factor", "score", "close", "--json"]) == 1
+    assert run_command(["factor", "score", "close", "--json"]) == 1
     output = capsys.readouterr()
     assert json.loads(output.out) == {
         "code": "refused", "field": "f", "got": 3, "allowed": None, "hint": "h", "message": "no",
@@ -239,7 +239,7 @@ def test_an_error_with_json_is_one_object_on_standard_output(
 
 def test_a_full_disk_is_told_as_such(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
     campaign(raises=OSError(errno.ENOSPC, "No space left on device", "/data/x"))
-    assert outcome(["run"]) == 2
+    assert run_command(["run"]) == 2
     error = capsys.readouterr().err
     assert "No space left on device: /data/x" in error
     assert "alphaloom resume latest" in error
@@ -250,7 +250,7 @@ def test_a_mistake_of_ours_is_one_line_and_a_file(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     campaign(raises=ZeroDivisionError("by zero"))
-    assert outcome(["run"]) == 1
+    assert run_command(["run"]) == 1
     error = capsys.readouterr().err
     assert "internal error: ZeroDivisionError: by zero" in error
     assert "Traceback" not in error
@@ -271,23 +271,23 @@ def test_a_mistake_of_ours_is_one_line_and_a_file(
     ],
 )
 def test_a_mistyped_command_is_told_with_the_nearest(arguments: list[str], said: str, capsys: Capture) -> None:
-    assert outcome(arguments) == 2
+    assert run_command(arguments) == 2
     assert said in capsys.readouterr().err
 
 
 def test_no_command_shows_the_commands(capsys: Capture) -> None:
-    assert outcome([]) == 2
+    assert run_command([]) == 2
     assert "doctor" in capsys.readouterr().err
 
 
 def test_help_names_the_exit_codes(capsys: Capture) -> None:
-    assert outcome(["--help"]) == 0
+    assert run_command(["--help"]) == 0
     assert "130 interrupted" in capsys.readouterr().out
 
 
 def test_factor_score_prints_the_sheet(campaign: Callable[..., list[Any]], capsys: Capture) -> None:
     told = campaign()
-    assert outcome(["factor", "score", "rank(close)", "--gate"]) == 0
+    assert run_command(["factor", "score", "rank(close)", "--gate"]) == 0
     assert told[0][1]["gate"] is True
     output = capsys.readouterr().out
     assert "+0.0300" in output
@@ -299,33 +299,33 @@ def test_factor_score_prints_the_sheet(campaign: Callable[..., list[Any]], capsy
 def test_a_campaign_file_and_what_goes_before_it_are_handed_on(campaign: Callable[..., list[Any]]) -> None:
     told = campaign()
     data = ["--panel", "p.csv", "--sectors", "s.csv", "--as-of", "2020-01-31", "--workspace", "w"]
-    assert outcome(["factor", "score", "close", "--campaign", "c.yaml", *data]) == 0
-    assert told[0][0][1] == Place(Path("c.yaml"), Path("p.csv"), Path("s.csv"), date(2020, 1, 31), Path("w"))
+    assert run_command(["factor", "score", "close", "--campaign", "c.yaml", *data]) == 0
+    assert told[0][0][1] == DataOptions(Path("c.yaml"), Path("p.csv"), Path("s.csv"), date(2020, 1, 31), Path("w"))
 
 
 def test_report_writes_the_page_again(finished: Callable[..., Path], capsys: Capture) -> None:
     folder = finished()
-    assert outcome(["report", str(folder)]) == 0
+    assert run_command(["report", str(folder)]) == 0
     assert capsys.readouterr().out.strip() == str(folder / "report.html")
 
 
 def test_an_unknown_run_is_told(capsys: Capture, tmp_path: Path) -> None:
-    assert outcome(["report", "nowhere", "--workspace", str(tmp_path)]) == 2
+    assert run_command(["report", "nowhere", "--workspace", str(tmp_path)]) == 2
     assert "nowhere" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["report", "resume"])
 def test_asking_for_a_run_makes_no_workspace(command: str, capsys: Capture, tmp_path: Path) -> None:
-    assert outcome([command, "r1", "--workspace", str(tmp_path / "none")]) == 2
+    assert run_command([command, "r1", "--workspace", str(tmp_path / "none")]) == 2
     assert "There is no workspace at" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
 
 def test_init_writes_once(capsys: Capture, tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    assert outcome(["init", str(file)]) == 0
+    assert run_command(["init", str(file)]) == 0
     written = file.read_bytes()
-    assert outcome(["init", str(file)]) == 1
+    assert run_command(["init", str(file)]) == 1
     assert "exists and is left as it is" in capsys.readouterr().err
     assert file.read_bytes() == written
 
@@ -350,7 +350,7 @@ def test_plain_progress_says_little_until_something_happens() -> None:
         {"doing": {"idea": "asks for hypotheses about " + "volume " * 30, "factor": "writes formulas"}},
         {"phase": "searching", "message": "r02/h03 repair: " + "the model wrote something that is no formula " * 9},
         {"evaluations_budget": 0, "round": 0, "phase": "looking for the models", "message": "qwen does not answer " * 20},
-        {"spent": Spent(70_000, 42_000_000, 12_345.5), "elapsed_s": 400_000.0, "remaining_s": 800_000.0},
+        {"spent": ModelSpend(70_000, 42_000_000, 12_345.5), "elapsed_s": 400_000.0, "remaining_s": 800_000.0},
     ],
 )  # fmt: skip
 def test_a_plain_line_has_at_most_a_hundred_characters_and_loses_no_message(changes: dict[str, Any]) -> None:
@@ -430,7 +430,7 @@ def test_the_longer_a_run_takes_the_rarer_are_its_lines() -> None:
 def test_one_trial_is_one_trial() -> None:
     output = io.StringIO()
     console = Console(file=output, width=300)
-    console.print(panel(progress(trials=1)))
+    console.print(build_progress_panel(progress(trials=1)))
     assert output.getvalue().count("1 trial") == 1
     assert "1 trials" not in output.getvalue()
 
@@ -438,8 +438,10 @@ def test_one_trial_is_one_trial() -> None:
 def test_the_panel_shows_counts_once_there_are_some() -> None:
     output = io.StringIO()
     console = Console(file=output, width=100)
-    console.print(panel(progress(evaluations_budget=0, round=0, phase="compiling", message="compiled 3 of 69")))
-    console.print(panel(progress()))
+    console.print(
+        build_progress_panel(progress(evaluations_budget=0, round=0, phase="compiling", message="compiled 3 of 69"))
+    )
+    console.print(build_progress_panel(progress()))
     early, _, late = output.getvalue().partition("round 2 of 6")
     assert "compiled 3 of 69" in early
     assert "evaluated" not in early
@@ -450,7 +452,7 @@ def test_the_panel_shows_counts_once_there_are_some() -> None:
 def test_the_panel_shows_what_agents_do_and_what_an_accepted_factor_cost() -> None:
     output = io.StringIO()
     console = Console(file=output, width=100)
-    console.print(panel(progress(accepted=2, awaiting=1, doing={"factor": "writes formulas"})))
+    console.print(build_progress_panel(progress(accepted=2, awaiting=1, doing={"factor": "writes formulas"})))
     assert "$0.5000 ($0.2500 each accepted)" in output.getvalue()
     assert "2 accepted, 1 watched, 1 rejected, 1 to approve" in output.getvalue()
     assert re.search(r"factor +writes formulas", output.getvalue())
@@ -458,9 +460,9 @@ def test_the_panel_shows_what_agents_do_and_what_an_accepted_factor_cost() -> No
 
 SLOW = """
 import signal, sys, time
-from alphaloom.desk.cli.interrupt import answered
+from alphaloom.desk.cli.interrupt import answer_interrupts
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job hands on that it is ignored
-with answered():
+with answer_interrupts():
     try:
         print("begun", flush=True)
         time.sleep(600)
@@ -484,10 +486,10 @@ def interrupted(then: str) -> subprocess.Popen[str]:
 def test_the_first_interruption_is_answered_and_the_second_ends_the_process() -> None:
     process = interrupted("time.sleep(600)")
     assert process.stderr is not None
-    assert process.stderr.readline() == f"{FIRST}\n"
+    assert process.stderr.readline() == f"{FIRST_NOTICE}\n"
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (130, f"{SECOND}\n")
+    assert (process.returncode, said) == (130, f"{SECOND_NOTICE}\n")
 
 
 def test_a_server_that_handles_interruptions_is_not_ended_by_the_second() -> None:
@@ -505,9 +507,9 @@ def test_a_command_that_is_interrupted_says_so(
     campaign: Callable[..., list[Any]], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign(raises=KeyboardInterrupt())
-    assert outcome(["factor", "score", "close"]) == 130
+    assert run_command(["factor", "score", "close"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
-    assert outcome(["factor", "score", "close", "--json"]) == 130
+    assert run_command(["factor", "score", "close", "--json"]) == 130
     assert json.loads(capsys.readouterr().out)["code"] == "interrupted"
 
 
@@ -522,6 +524,6 @@ def test_the_process_ends_without_a_last_collection_of_garbage() -> None:
 def test_latest_in_a_folder_of_workspaces_names_the_newest(command: str, capsys: Capture, tmp_path: Path) -> None:
     for name in ("demo-20260101-000000", "demo-20260102-000000"):
         begun(tmp_path / name)
-    assert outcome([command, "latest", "--workspace", str(tmp_path)]) == 2
+    assert run_command([command, "latest", "--workspace", str(tmp_path)]) == 2
     assert f"--workspace {tmp_path / 'demo-20260102-000000'}" in capsys.readouterr().err
     assert not [path for path in tmp_path.iterdir() if path.is_file()]

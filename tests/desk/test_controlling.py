@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
-from alphaloom.evaluation.checks.negative_control import NullRun, Tally
+from alphaloom.desk.cli.main import run_command
+from alphaloom.evaluation.checks.negative_control import ControlTally, NullRun
 from alphaloom.evaluation.service import Evaluator
 
 Capture = pytest.CaptureFixture[str]
@@ -18,7 +18,7 @@ TINY = ["--seeds", "2", "--days", "450", "--names", "40", "--evaluations", "40"]
 
 def control(capsys: Capture, workspace: Path, *more: str) -> tuple[int, dict[str, Any], str]:
     """Run the smallest control and return its exit code, its object and what it told on the way."""
-    code = outcome(["evidence", "control", *TINY, "--workspace", str(workspace), "--json", *more])
+    code = run_command(["evidence", "control", *TINY, "--workspace", str(workspace), "--json", *more])
     printed = capsys.readouterr()
     return code, json.loads(printed.out) if printed.out else {}, printed.err
 
@@ -92,9 +92,9 @@ def test_a_panel_that_is_not_there_is_refused_before_any_work(
 
 
 def test_the_words_name_count_expectation_and_interval() -> None:
-    from alphaloom.desk.cli.evidence.control import told
+    from alphaloom.desk.cli.evidence.control import describe_tally
 
-    said = told(Tally("null", [NullRun(seed, 60, 10, 0) for seed in range(200)]))
+    said = describe_tally(ControlTally("null", [NullRun(seed, 60, 10, 0) for seed in range(200)]))
     assert "of 200: expected 0.83 at most, found 0," in said
     assert "95 % interval of the share 0.00 % to 1.83 %" in said
     assert "(0 accepted of 2,000 trials)" in said
@@ -103,11 +103,11 @@ def test_the_words_name_count_expectation_and_interval() -> None:
 
 
 def test_one_acceptance_in_twenty_is_not_passed_over() -> None:
-    from alphaloom.desk.cli.evidence.control import told
+    from alphaloom.desk.cli.evidence.control import describe_tally
 
-    tally = Tally("null", [NullRun(seed, 60, 10, int(seed == 7)) for seed in range(20)])
+    tally = ControlTally("null", [NullRun(seed, 60, 10, int(seed == 7)) for seed in range(20)])
     assert tally.holds
     assert tally.record()["clean"] is False
-    said = told(tally)
+    said = describe_tally(tally)
     assert "expected 0.08 at most, found 1, 95 % interval of the share 0.13 % to 24.87 %" in said
     assert "BUT NOT CLEAN: what was accepted on 1 market is false" in said

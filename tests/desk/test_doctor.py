@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from alphaloom.desk.cli import doctor as doctoring
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.extras import install_hint
 from alphaloom.router.endpoints.health import Health
 
@@ -27,7 +27,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_model_that_does_not_answer_limits_but_does_not_fail(capsys: Capture, tmp_path: Path) -> None:
-    assert outcome(["doctor", "--json", "--workspace", str(tmp_path)]) == 0
+    assert run_command(["doctor", "--json", "--workspace", str(tmp_path)]) == 0
     printed = json.loads(capsys.readouterr().out)
     models = [finding for finding in printed["findings"] if finding["group"] == "models"]
     assert [finding["status"] for finding in models] == ["ok", "limited"]
@@ -36,14 +36,14 @@ def test_a_model_that_does_not_answer_limits_but_does_not_fail(capsys: Capture, 
 
 
 def test_a_model_that_is_named_and_does_not_answer_is_to_be_mended_not_named(capsys: Capture, tmp_path: Path) -> None:
-    assert outcome(["doctor", "--workspace", str(tmp_path)]) == 0
+    assert run_command(["doctor", "--workspace", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "no research with a language model: big (hosted_vllm/big) does not answer: start the server" in told
     assert "name one under models" not in told
 
 
 def test_doctor_prints_one_object(capsys: Capture, tmp_path: Path) -> None:
-    assert outcome(["doctor", "--json", "--workspace", str(tmp_path)]) == 0
+    assert run_command(["doctor", "--json", "--workspace", str(tmp_path)]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["ok"] is True
     assert {finding["group"] for finding in printed["findings"]} >= {"packages", "machine", "workspace"}
@@ -53,20 +53,20 @@ def test_doctor_prints_one_object(capsys: Capture, tmp_path: Path) -> None:
 def test_doctor_names_every_required_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     named = {re.split(r"[\[>]", line)[0] for line in project["dependencies"]}
-    assert named - {"matplotlib"} == set(doctoring.REQUIRED)
+    assert named - {"matplotlib"} == set(doctoring.REQUIRED_PACKAGES)
 
 
 def test_a_missing_package_ends_with_3_and_the_remedy(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(doctoring.REQUIRED, "no-such-package", "nothing")
-    assert outcome(["doctor", "--workspace", str(tmp_path)]) == 3
+    monkeypatch.setitem(doctoring.REQUIRED_PACKAGES, "no-such-package", "nothing")
+    assert run_command(["doctor", "--workspace", str(tmp_path)]) == 3
     assert "pip install no-such-package" in capsys.readouterr().out
 
 
 def test_a_workspace_that_is_a_file_is_missing(capsys: Capture, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert outcome(["doctor", "--json", "--workspace", str(tmp_path / "file")]) == 3
+    assert run_command(["doctor", "--json", "--workspace", str(tmp_path / "file")]) == 3
     printed = json.loads(capsys.readouterr().out)
     (folder,) = [finding for finding in printed["findings"] if finding["name"] == "folder"]
     assert folder["status"] == "missing"
@@ -75,7 +75,7 @@ def test_a_workspace_that_is_a_file_is_missing(capsys: Capture, tmp_path: Path) 
 
 def test_a_ledger_whose_server_is_down_is_missing_with_what_to_do(capsys: Capture, tmp_path: Path) -> None:
     (tmp_path / "ledger.json").write_text('{"address": "postgresql://127.0.0.1:1/alphaloom"}')
-    assert outcome(["doctor", "--json", "--workspace", str(tmp_path)]) == 3
+    assert run_command(["doctor", "--json", "--workspace", str(tmp_path)]) == 3
     printed = json.loads(capsys.readouterr().out)
     (ledger,) = [finding for finding in printed["findings"] if finding["name"] == "ledger"]
     assert ledger["status"] == "missing"
@@ -92,14 +92,14 @@ def test_doctor_looks_at_the_models_of_a_router_file_named_or_here(
     monkeypatch.chdir(tmp_path)
     Path("router.yaml").write_text(ROUTER)
     for named in ([], ["router.yaml"]):
-        assert outcome(["doctor", *named, "--json", "--workspace", str(tmp_path)]) == 0
+        assert run_command(["doctor", *named, "--json", "--workspace", str(tmp_path)]) == 0
         groups = {each["group"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
         found = groups["models of router.yaml"]
         assert (found["name"], found["status"]) == ("qwen (hosted_vllm/qwen)", "limited")
         assert "qwen in router.yaml" in found["hint"]
         assert ("models" in groups, "found without a file" in groups) == (not named, False)
     Path("router.yaml").write_text("model: x\n")
-    assert outcome(["doctor", "--workspace", str(tmp_path)]) == 0, "a mistake there does not hinder campaigns"
+    assert run_command(["doctor", "--workspace", str(tmp_path)]) == 0, "a mistake there does not hinder campaigns"
     assert "limited" in capsys.readouterr().out.split("models of router.yaml")[1]
 
 
@@ -109,7 +109,7 @@ def test_beside_a_router_file_it_is_said_that_a_campaign_asks_its_own_models(
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     Path("router.yaml").write_text(ROUTER)
-    outcome(["doctor", "--workspace", str(tmp_path)])
+    run_command(["doctor", "--workspace", str(tmp_path)])
     (line,) = [each for each in capsys.readouterr().out.splitlines() if "research with a language model" in each]
     assert (
         "the models of router.yaml answer `alphaloom route` and programs; a campaign asks those of its own file" in line

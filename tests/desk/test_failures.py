@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 BEFORE = "import logging, sys, threading\nfrom alphaloom.desk.cli import main as cli\n\nclass Odd:\n    def __del__(self):\n        raise ValueError('odd\\nend')\n\n"
-RUN = "\ncli.outcome = lambda _: deed()\ncli.main()\n"
+RUN = "\ncli.run_command = lambda _: deed()\ncli.main()\n"
 DEEDS = {
     "thread": "def deed():\n    each = threading.Thread(target=lambda: 1 / 0)\n    each.start()\n    each.join()\n    return 0\n",
     "finaliser": "def deed():\n    Odd()\n    return 0\n",

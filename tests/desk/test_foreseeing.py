@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk.cli.evidence.power import TABLE
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.evidence.power import TABLE_TRIALS
+from alphaloom.desk.cli.main import run_command
 
 Capture = pytest.CaptureFixture[str]
 FILE = "market: {synthetic: {days: 500, names: 40}}\nevidence: {level: 0.1}\n"
@@ -18,12 +18,12 @@ def test_power_is_told_before_a_trial(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "campaign.yaml"
     file.write_text(FILE)
     ask = ["evidence", "power", "--campaign", str(file), "--workspace", str(tmp_path / "w"), "--trials", "7"]
-    assert outcome([*ask, "--json"]) == 0
+    assert run_command([*ask, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert [row["trials"] for row in told["table"]] == sorted({*TABLE, 7})
+    assert [row["trials"] for row in told["table"]] == sorted({*TABLE_TRIALS, 7})
     assert (told["trials"], told["level"], told["trials_spent_here"]) == (7, 0.1, 0)
     assert told["sentence"].startswith("After 7 trials, ")
-    assert outcome([*ask, "--days", "1000"]) == 0
+    assert run_command([*ask, "--days", "1000"]) == 0
     said = capsys.readouterr().out
     assert "994 selection days" in said
     assert "Of 1,000 days 994 are tested: what is bought on the last 6 is sold after the window's end." in said
@@ -31,5 +31,5 @@ def test_power_is_told_before_a_trial(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_days_that_cannot_be_are_refused(capsys: Capture) -> None:
-    assert outcome(["evidence", "power", "--days", "3", "--json"]) == 2
+    assert run_command(["evidence", "power", "--days", "3", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["code"] == "usage"

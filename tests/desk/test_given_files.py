@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 
 AFTER = 20.0
 """Seconds after which a command that waits for the pipe is let go, so that its test fails and does not hang."""
@@ -81,7 +81,7 @@ def test_a_pipe_in_place_of_a_file_is_refused(
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".alphaloom" / "audit").mkdir(parents=True)
     with pipe(tmp_path / name) as place:
-        code = outcome([str(place) if word == "X" else word for word in PIPED[name]])
+        code = run_command([str(place) if word == "X" else word for word in PIPED[name]])
     said = " ".join(capsys.readouterr().err.split())
     assert (code, "not a regular file" in said) == (1 if name == "summary.json" else 2, True), said
     assert "Traceback" not in said
@@ -107,7 +107,7 @@ def test_a_pipe_that_a_campaign_file_names_is_refused(
     (tmp_path / "panel.csv").write_text("\n".join(["date,symbol,open,high,low,close,volume", *rows]) + "\n")
     (given,) = re.findall(r"given\.\w+", section)
     with pipe(tmp_path / given):
-        code = outcome(["run", campaign(tmp_path, section)])
+        code = run_command(["run", campaign(tmp_path, section)])
     said = " ".join(capsys.readouterr().err.split())
     assert (code, told in said) == (2, True), said
     assert "Traceback" not in said
@@ -130,7 +130,7 @@ def test_aliases_of_aliases_are_refused_before_they_are_written_out(
 ) -> None:
     (tmp_path / name).write_text(laughs())
     (tmp_path / name).chmod(0o600)
-    assert outcome([str(tmp_path / name) if word == "X" else word for word in command]) == 2
+    assert run_command([str(tmp_path / name) if word == "X" else word for word in command]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "aliases" in said
     assert "Traceback" not in said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from alphaloom.desk.cli.serve.listen import listening
+from alphaloom.desk.cli.serve.listen import open_listener
 
 
 def test_an_answer_does_not_wait_until_the_client_acknowledges_its_beginning() -> None:
@@ -18,7 +18,7 @@ def test_an_answer_does_not_wait_until_the_client_acknowledges_its_beginning() -
             told.append(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
             writer.close()
 
-        there = listening("127.0.0.1", 0, "--http")
+        there = open_listener("127.0.0.1", 0, "--http")
         async with await asyncio.start_server(taken, sock=there):
             reader, writer = await asyncio.open_connection(*there.getsockname())
             await reader.read()

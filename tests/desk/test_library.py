@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.factors import parse
-from alphaloom.ledger import Attempt, Evaluation, Ledger, LibraryRow, Run, Sighting, Standing, VerdictRow, WindowKey
+from alphaloom.ledger import Attempt, Evaluation, Ledger, LibraryRow, Run, Sighting, StatusChange, VerdictRow, WindowKey
 from alphaloom.ledger.library import Pass
 from alphaloom.ledger.records import Boundaries
 
@@ -65,13 +65,13 @@ def days_since(ledger: Ledger, text: str, mean: float, count: int = 130) -> None
 
 def told(capsys: Capture, *arguments: str, code: int = 0) -> Any:
     capsys.readouterr()
-    assert outcome(["library", *arguments, "--json"]) == code
+    assert run_command(["library", *arguments, "--json"]) == code
     return json.loads(capsys.readouterr().out)
 
 
 def said(capsys: Capture, *arguments: str, code: int = 0) -> str:
     capsys.readouterr()
-    assert outcome(["library", *arguments]) == code
+    assert run_command(["library", *arguments]) == code
     captured = capsys.readouterr()
     return captured.out + captured.err
 
@@ -124,8 +124,8 @@ def test_the_list_tells_what_selection_and_the_days_since_showed(capsys: Capture
     assert "proven at 40" in table
 
 
-def place() -> Standing:
-    return Standing(parse(WATCHED).id, "watched", "watchlist", "rule", "place 1", "2019-12-31", {"place": 1})
+def place() -> StatusChange:
+    return StatusChange(parse(WATCHED).id, "watched", "watchlist", "rule", "place 1", "2019-12-31", {"place": 1})
 
 
 def test_a_factor_is_shown_with_its_quarters_and_its_history(capsys: Capture, ledger: Ledger) -> None:
@@ -158,7 +158,7 @@ def test_a_retired_factor_comes_back_and_its_retirement_stays_on_record(capsys: 
     name = parse(KEPT).id
     told(capsys, "add", "one", name)
     assert told(capsys, "restore", name, "--reason", "x", code=1)["got"] == "live"
-    ledger.kept.record(standings=[Standing(name, "2020-03 decaying", "decaying", "rule", "faint", "2020-03-31")])
+    ledger.kept.record(standings=[StatusChange(name, "2020-03 decaying", "decaying", "rule", "faint", "2020-03-31")])
     told(capsys, "retire", name, "--reason", "crowded")
     assert "--reason" in told(capsys, "restore", name, "--reason", "", code=2)["message"]
     assert told(capsys, "restore", name, "--reason", "crowd left")["status"] == "decaying"
@@ -200,7 +200,9 @@ def test_a_factor_of_another_market_is_no_evidence_here(capsys: Capture, ledger:
     row = LibraryRow(
         factor.id, OWN, factor.canonical_text, "", "", {"fields": ["high", "low"]}, "imported", {"judged": judged}
     )
-    ledger.kept.record(rows=[row], standings=[Standing(factor.id, "imported", "live", "hand", "from x", "2026-01-01")])
+    ledger.kept.record(
+        rows=[row], standings=[StatusChange(factor.id, "imported", "live", "hand", "from x", "2026-01-01")]
+    )
 
     def elsewhere() -> bool:
         return bool(next(one for one in told(capsys, "list")["factors"] if one["id"] == factor.id)["elsewhere"])

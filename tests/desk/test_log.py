@@ -12,9 +12,9 @@ import pytest
 
 from alphaloom.desk.cli.campaign import log
 from alphaloom.desk.cli.campaign.chronicle import Chronicle
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.ledger import Event, Ledger, Run, VerdictRow
-from alphaloom.ledger.database.register import Entry
+from alphaloom.ledger.database.register import RegisterEntry
 
 Capture = pytest.CaptureFixture[str]
 MINUS = "\N{MINUS SIGN}"
@@ -64,7 +64,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def test_everything_is_told_in_order_and_in_plain_words(workspace: Path, capsys: Capture) -> None:
-    assert outcome(["log", "r1", "--workspace", str(workspace)]) == 0
+    assert run_command(["log", "r1", "--workspace", str(workspace)]) == 0
     told = capsys.readouterr().out
     wanted = [
         "2026-03-02", "the run begins", 'told of desk.md (ab12): 2 passages: "Quiet names drift.', "r01, failure 1: models.qwen: no reply It does not answer.", "hypothesis r01/h00, slow money: It?[31m drifts.",
@@ -82,7 +82,7 @@ def test_everything_is_told_in_order_and_in_plain_words(workspace: Path, capsys:
 
 
 def test_as_json_each_line_is_an_object(workspace: Path, capsys: Capture) -> None:
-    assert outcome(["log", "latest", "--workspace", str(workspace), "--json"]) == 0
+    assert run_command(["log", "latest", "--workspace", str(workspace), "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["what"] for row in rows][:3] == ["running", "documents", "no answer"]
     assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
@@ -98,7 +98,7 @@ def test_followed_it_goes_on_until_nobody_works_on_the_run(workspace: Path) -> N
             ledger.record_event("r1", "agents.hypothesis", f"r0{len(pauses) + 1}/h00", {"statement": "more"})
 
         running = iter([True, True, False])
-        followed = log.followed(Chronicle(ledger, "r1"), lambda: next(running), wait)
+        followed = log.follow_chronicle(Chronicle(ledger, "r1"), lambda: next(running), wait)
         told = [(each.what, each.key) for each in followed]
         assert told[-2:] == [("hypothesis", "r02/h00"), ("hypothesis", "r03/h00")]
         assert len(told) == len(set(told))
@@ -108,8 +108,8 @@ def test_ctrl_c_ends_a_log_without_a_trace(workspace: Path, monkeypatch: pytest.
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(log, "followed", interrupted)
-    assert outcome(["log", "r1", "--follow", "--workspace", str(workspace)]) == 130
+    monkeypatch.setattr(log, "follow_chronicle", interrupted)
+    assert run_command(["log", "r1", "--follow", "--workspace", str(workspace)]) == 130
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -122,7 +122,7 @@ def test_a_run_without_end_is_read_some_at_a_time() -> None:
             for number in range(2_000_000):
                 read.append(number)
                 body = {"by": "ann"}
-                yield Entry(number, f"{number:09d}", Event(run, "stop", str(number), body))
+                yield RegisterEntry(number, f"{number:09d}", Event(run, "stop", str(number), body))
 
         def verdict_entries(self, run: str, place: int) -> Any:
             return iter(())

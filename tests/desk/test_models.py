@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 
 Capture = pytest.CaptureFixture[str]
 STAND_IN = Path(__file__).resolve().parents[1] / "router" / "serving" / "stand_in.py"
@@ -33,14 +33,14 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def said(capsys: Capture, *arguments: str, code: int = 0) -> str:
     capsys.readouterr()
-    assert outcome(["models", *arguments]) == code
+    assert run_command(["models", *arguments]) == code
     captured = capsys.readouterr()
     return captured.out + captured.err
 
 
 def told(capsys: Capture, *arguments: str, code: int = 0) -> Any:
     capsys.readouterr()
-    assert outcome(["models", *arguments, "--json"]) == code
+    assert run_command(["models", *arguments, "--json"]) == code
     captured = capsys.readouterr()
     assert captured.err == ""
     return json.loads(captured.out)

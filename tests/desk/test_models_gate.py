@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 
 from ..router.gateway.modelled import modelled
 
@@ -35,7 +35,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def token(capsys: Capture, *more: str, scopes: str = "model:ask") -> dict[str, Any]:
     capsys.readouterr()
     made = ["token", "create", "--scopes", scopes, "--expires", "2990-01-01", "--file", "tokens.yaml", "--json", *more]
-    assert outcome(made) == 0
+    assert run_command(made) == 0
     return dict(json.loads(capsys.readouterr().out))
 
 
@@ -58,13 +58,13 @@ def test_what_cannot_be_is_said_before_anything_listens(
     token(capsys)
     (elsewhere / "t.yaml").write_text("tenant: {}\n")
     auth = [] if "--auth" in arguments else ["--auth", "tokens.yaml"]
-    assert outcome(["models", "gate", *arguments, *auth]) == 2
+    assert run_command(["models", "gate", *arguments, *auth]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_tenants_name_holds_nothing_strange(capsys: Capture) -> None:
     made = ["token", "create", "--scopes", "model:ask", "--expires", "2990-01-01", "--file", "t.yaml"]
-    assert outcome([*made, "--tenant", 'a"} 1']) == 2
+    assert run_command([*made, "--tenant", 'a"} 1']) == 2
     assert "tenant" in capsys.readouterr().err
 
 
@@ -115,7 +115,7 @@ def test_tokens_are_tenants_until_they_are_revoked(elsewhere: Path, capsys: Capt
             told = http.get("/metrics", headers={"authorization": f"Bearer {operator}"}).text
             assert f'alphaloom_gateway_placed_total{{tenant="{alone["id"]}"}} 1\n' in told
             assert ask(operator) == 403
-            assert outcome(["token", "revoke", alone["id"], "--file", "tokens.yaml"]) == 0
+            assert run_command(["token", "revoke", alone["id"], "--file", "tokens.yaml"]) == 0
             assert ask(alone["token"]) == 401
     assert {headers["authorization"] for headers in endpoint.headers} == {"Bearer own"}
 
@@ -152,5 +152,5 @@ def test_a_port_that_is_taken_is_told(capsys: Capture) -> None:
     token(capsys)
     with gate("http://127.0.0.1:1", "--places", "1") as (base, _, _):
         there = ["--listen", base.removeprefix("http://"), "--auth", "tokens.yaml", "--places", "1"]
-        assert outcome(["models", "gate", "http://127.0.0.1:1", *there]) == 1
+        assert run_command(["models", "gate", "http://127.0.0.1:1", *there]) == 1
         assert "cannot listen" in capsys.readouterr().err

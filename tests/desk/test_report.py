@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.campaign.trade import BOUNDS
+from alphaloom.campaign.trade import BOUNDS_NOTE
 from alphaloom.desk import write_report
 from alphaloom.desk.cli.errors import ReportError
 
@@ -269,8 +269,8 @@ def test_the_deflated_ratio_is_shown_for_every_count(finished: Run) -> None:
 
 
 def test_the_bounds_of_signals_are_told_for_what_they_are(finished: Run) -> None:
-    signals = example.results()["signals"] | {"bounds": BOUNDS}
-    assert f"Bounds are {BOUNDS}." in unescape(html(finished(example.results() | {"signals": signals})))
+    signals = example.results()["signals"] | {"bounds": BOUNDS_NOTE}
+    assert f"Bounds are {BOUNDS_NOTE}." in unescape(html(finished(example.results() | {"signals": signals})))
 
 
 def test_a_deflated_ratio_of_nothing_is_put_into_words(finished: Run) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk.cli.data_options import Place
+from alphaloom.desk.cli.data_options import DataOptions
 from alphaloom.ledger import AlphaloomError, Ledger, SettingsError
 
 FILE = """
@@ -26,14 +26,14 @@ budget: {evaluations: 17, trials: 2}
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> DataOptions:
     """Return a place whose rules are a campaign file's."""
     file = tmp_path / "campaign.yaml"
     file.write_text(FILE)
-    return Place(campaign=file, workspace=tmp_path / "workspace")
+    return DataOptions(campaign=file, workspace=tmp_path / "workspace")
 
 
-def test_a_score_follows_the_campaign_file(place: Place) -> None:
+def test_a_score_follows_the_campaign_file(place: DataOptions) -> None:
     from alphaloom.desk.cli.research import score_factor
 
     sheet = score_factor("rank(close)", place, gate=False)
@@ -41,10 +41,10 @@ def test_a_score_follows_the_campaign_file(place: Place) -> None:
     assert sheet["costs"] == {"bps_per_side": 25.0, "borrow_bps_per_year": 50.0}
 
 
-def test_what_is_served_has_the_windows_and_the_budget_of_the_file(place: Place) -> None:
-    from alphaloom.desk.cli.research import opened
+def test_what_is_served_has_the_windows_and_the_budget_of_the_file(place: DataOptions) -> None:
+    from alphaloom.desk.cli.research import open_evaluator
 
-    with opened("serve-evaluation", place, recorded=True) as evaluator:
+    with open_evaluator("serve-evaluation", place, recorded=True) as evaluator:
         settings, windows, panel = evaluator.settings, evaluator.windows, evaluator.panel
         assert (settings.prior_trials, settings.returns) == (4, "raw")
         assert (evaluator.budget.evaluations, evaluator.budget.trials) == (17, 2)
@@ -58,30 +58,32 @@ def test_without_a_file_the_budget_is_the_default_one(monkeypatch: pytest.Monkey
 
     small = campaign.Settings.model_validate({"market": {"synthetic": {"days": 700, "names": 40}}})
     monkeypatch.setattr(research, "Settings", lambda: small)
-    with research.opened("serve-factors", Place(workspace=tmp_path / "w"), recorded=True) as evaluator:
+    with research.open_evaluator("serve-factors", DataOptions(workspace=tmp_path / "w"), recorded=True) as evaluator:
         assert evaluator.budget == Budget()
 
 
-def test_a_plain_score_fixes_no_windows_and_writes_no_run(place: Place, tmp_path: Path) -> None:
-    from alphaloom.desk.cli.research import opened, score_factor
+def test_a_plain_score_fixes_no_windows_and_writes_no_run(place: DataOptions, tmp_path: Path) -> None:
+    from alphaloom.desk.cli.research import open_evaluator, score_factor
 
     other = tmp_path / "other.yaml"
     other.write_text(FILE.replace("search: 0.5", "search: 0.6").replace("selection: 0.3", "selection: 0.2"))
     score_factor("rank(close)", place, gate=False)
     with Ledger.open(tmp_path / "workspace", clock=lambda: pytest.fail("a plain score has no time")) as ledger:
         assert ledger.runs() == []
-    with opened("serve-market", Place(campaign=other, workspace=place.workspace), recorded=True) as evaluator:
+    with open_evaluator(
+        "serve-market", DataOptions(campaign=other, workspace=place.workspace), recorded=True
+    ) as evaluator:
         assert evaluator.windows.search.stop == round(0.6 * evaluator.panel.days)
 
 
-def test_data_named_on_the_command_line_goes_before_the_file(place: Place, tmp_path: Path) -> None:
+def test_data_named_on_the_command_line_goes_before_the_file(place: DataOptions, tmp_path: Path) -> None:
     from alphaloom.desk.cli.research import settings_at
 
     file = tmp_path / "campaign.yaml"
     file.write_text("market: {panel: mine.csv, sectors: of_mine.csv, as_of: 2019-01-31}")
-    kept = settings_at(Place(campaign=file)).market
+    kept = settings_at(DataOptions(campaign=file)).market
     assert (kept.panel, kept.sectors) == (tmp_path / "mine.csv", tmp_path / "of_mine.csv")
-    named = settings_at(Place(file, Path("/p.csv"), Path("/s.csv"), date(2020, 1, 31))).market
+    named = settings_at(DataOptions(file, Path("/p.csv"), Path("/s.csv"), date(2020, 1, 31))).market
     assert (named.panel, named.sectors, named.as_of) == (Path("/p.csv"), Path("/s.csv"), date(2020, 1, 31))
 
 
@@ -91,6 +93,6 @@ def test_a_mistake_in_the_file_is_told(tmp_path: Path) -> None:
     file = tmp_path / "campaign.yaml"
     file.write_text("budget: {trails: 3}")
     with pytest.raises(SettingsError, match="trails") as caught:
-        score_factor("close", Place(campaign=file, workspace=tmp_path / "w"), gate=False)
+        score_factor("close", DataOptions(campaign=file, workspace=tmp_path / "w"), gate=False)
     assert isinstance(caught.value, AlphaloomError)
     assert not (tmp_path / "w").exists()

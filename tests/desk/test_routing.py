@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
-from alphaloom.router.calls.prices import listed
+from alphaloom.desk.cli.main import run_command
+from alphaloom.router.calls.prices import find_listing
 from alphaloom.router.classifier import own
-from alphaloom.router.endpoints.discovery import KEYS
+from alphaloom.router.endpoints.discovery import PROVIDER_KEYS
 
 Capture = pytest.CaptureFixture[str]
 PARTS = {"intent", "difficulty", "tier", "model", "signals", "cost_usd", "alternatives", "reason"}
@@ -42,7 +42,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def told(capsys: Capture) -> Callable[..., list[dict[str, Any]]]:
     def ask(*arguments: str, code: int = 0) -> list[dict[str, Any]]:
         capsys.readouterr()
-        assert outcome(["route", *arguments, "--json"]) == code
+        assert run_command(["route", *arguments, "--json"]) == code
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     return ask
@@ -52,7 +52,7 @@ def test_without_a_model_the_tier_is_told_all_the_same(told: Callable[..., Any],
     (one,) = told("Which field holds the traded volume?")
     assert set(one) == PARTS
     assert (one["intent"], one["tier"], one["model"], one["cost_usd"]) == ("data_lookup", "local", None, None)
-    assert outcome(["route", "Which field holds the traded volume?"]) == 0
+    assert run_command(["route", "Which field holds the traded volume?"]) == 0
     assert "No model is set up" in capsys.readouterr().err
 
 
@@ -66,8 +66,8 @@ def test_a_key_is_enough(told: Callable[..., Any], monkeypatch: pytest.MonkeyPat
 
 
 def test_every_model_that_a_key_brings_has_a_price_and_a_context() -> None:
-    for model in (name for names in KEYS.values() for name in names):
-        told = listed(model)
+    for model in (name for names in PROVIDER_KEYS.values() for name in names):
+        told = find_listing(model)
         assert told["input_cost_per_token"] > 0, model
         assert told["max_input_tokens"] > 10_000, model
 
@@ -91,7 +91,7 @@ def test_it_reads_standard_input_and_prints_for_people(
 ) -> None:
     Path("other.yaml").write_text(ROUTER)
     monkeypatch.setattr("sys.stdin", io.StringIO("Which field holds the traded volume?"))
-    assert outcome(["route", "-", "--router", "other.yaml"]) == 0
+    assert run_command(["route", "-", "--router", "other.yaml"]) == 0
     said = capsys.readouterr().out
     assert "data_lookup" in said
     assert "large (frontier, 0.0" in said
@@ -114,7 +114,7 @@ def test_it_reads_standard_input_and_prints_for_people(
 def test_what_is_wrong_is_told(words: list[str], file: str | None, said: str, capsys: Capture) -> None:
     if file is not None:
         Path("p.jsonl").write_text(file)
-    assert outcome(["route", *words]) == 2
+    assert run_command(["route", *words]) == 2
     heard = capsys.readouterr()
     assert said in heard.err
     assert heard.out == "", "nothing is answered where a line is wrong"
@@ -133,11 +133,11 @@ def test_an_intent_of_ones_own_is_told_and_how_well_its_examples_tell_it(
         {"surface": one["signals"]["intents"]["surface"]},
     )
     Path("router.yaml").write_text(f"{ROUTER}routing: {{own_intents: {{surface: {{examples: [a, b, c]}}}}}}\n")
-    assert outcome(["route", "plot it"]) == 2
+    assert run_command(["route", "plot it"]) == 2
     assert "routing.own_intents.surface.examples: 3 are too few" in capsys.readouterr().err
     unlike = json.dumps(["Mend it", "Which field?", "Why did it crash?", "Summarise this page", "Invent a signal"])
     Path("router.yaml").write_text(f"{ROUTER}routing: {{own_intents: {{surface: {{examples: {unlike}}}}}}}\n")
-    assert outcome(["route", "plot it"]) == 0
+    assert run_command(["route", "plot it"]) == 0
     assert "of its examples are recognised when each is left out" in capsys.readouterr().err
 
 
@@ -147,9 +147,9 @@ def test_the_models_of_a_campaign_file_are_taken_and_a_file_that_is_none_is_told
     Path("campaign.yaml").write_text("name: a\nmodels:\n  models: {mine: {model: offline/x, place: local}}\n")
     (one,) = told("Which field holds the traded volume?", "--router", "campaign.yaml")
     assert one["model"] == "mine"
-    assert outcome(["route", "Which field?", "--router", "campaign.yaml"]) == 0
+    assert run_command(["route", "Which field?", "--router", "campaign.yaml"]) == 0
     assert "campaign.yaml is a campaign file" in capsys.readouterr().err
-    assert outcome(["route", "Which field?", "--router", "none.yaml"]) == 2
+    assert run_command(["route", "Which field?", "--router", "none.yaml"]) == 2
     assert "models: {NAME: {model: PROVIDER/MODEL}}" in capsys.readouterr().err
 
 
@@ -159,7 +159,7 @@ def test_a_key_that_is_not_set_and_the_limit_are_told(capsys: Capture, monkeypat
     said = []
     for key in ("", "sk-dummy"):
         monkeypatch.setenv("ANTHROPIC_API_KEY", key)
-        assert outcome(words) == 0
+        assert run_command(words) == 0
         said.append(capsys.readouterr().out)
     assert "large (its key ANTHROPIC_API_KEY is not set)" in said[0]
     assert "is not set" not in said[1]
@@ -169,7 +169,7 @@ def test_a_key_that_is_not_set_and_the_limit_are_told(capsys: Capture, monkeypat
 def test_what_is_no_text_on_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     for held, how in ((b"\xff\xfe", "strict"), (b"\xff\xfe", "surrogateescape"), (b"a\0b", "strict")):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(held), "utf-8", how))
-        assert outcome(["route", "-"]) == 2
+        assert run_command(["route", "-"]) == 2
         assert "is no UTF-8 text" in capsys.readouterr().err
 
 
@@ -178,7 +178,7 @@ def test_a_word_that_nobody_has_heard_of_is_told(capsys: Capture) -> None:
     Path("p.jsonl").write_text(
         '{"prompt": "Which field?", "role": "wizard"}\n{"prompt": "Mend it", "role": "factor"}\n'
     )
-    assert outcome(["route", "--file", "p.jsonl"]) == 0
+    assert run_command(["route", "--file", "p.jsonl"]) == 0
     intent, role = capsys.readouterr().err.splitlines()
     assert intent.startswith("routing.intents: no such intent is known: critiqe (did you mean critique?); known: ")
     assert role.startswith("no such role is known: wizard; known: idea, factor, ")
@@ -186,5 +186,5 @@ def test_a_word_that_nobody_has_heard_of_is_told(capsys: Capture) -> None:
 
 def test_a_line_too_long_is_refused_as_a_prompt_is(capsys: Capture) -> None:
     Path("p.jsonl").write_text(json.dumps({"prompt": "x" * 1_000_001}))
-    assert outcome(["route", "--file", "p.jsonl"]) == 2
+    assert run_command(["route", "--file", "p.jsonl"]) == 2
     assert "line 1 has more than 1,000,000 characters" in capsys.readouterr().err

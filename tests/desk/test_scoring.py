@@ -11,11 +11,11 @@ import pytest
 from alphaloom.campaign import campaign
 from alphaloom.desk.cli import research
 from alphaloom.desk.cli.data_options import data_line
-from alphaloom.desk.cli.main import outcome
-from alphaloom.market.data_warning import Suspicion
+from alphaloom.desk.cli.main import run_command
+from alphaloom.market.data_warning import DataWarning
 
 Capture = pytest.CaptureFixture[str]
-TICKS = Suspicion(
+TICKS = DataWarning(
     "bad ticks", "3 closes that jump and come back", 3, ("A 2010-01-04",), "they look like reversal", "mend"
 )
 
@@ -36,7 +36,7 @@ def sheet(*, verdict: str) -> dict[str, Any]:
 
 def said(monkeypatch: pytest.MonkeyPatch, capsys: Capture, verdict: str) -> str:
     monkeypatch.setattr(research, "score_factor", lambda *_, **__: sheet(verdict=verdict))
-    assert outcome(["factor", "score", "rank(close)", "--stress"]) == 0
+    assert run_command(["factor", "score", "rank(close)", "--stress"]) == 0
     return capsys.readouterr().out
 
 
@@ -65,11 +65,11 @@ def test_without_prices_the_first_line_says_that_the_market_is_synthetic(
     small = campaign.Settings.model_validate({"market": {"synthetic": {"days": 700, "names": 40}}})
     monkeypatch.setattr(research, "Settings", lambda: small)
     where = ["--workspace", str(tmp_path / "w")]
-    assert outcome([*command, *where]) == 0
+    assert run_command([*command, *where]) == 0
     first = capsys.readouterr().out.splitlines()[0].rstrip()
     assert first.startswith("data: SYNTHETIC market, seed 7, 700 days x 40 symbols, 2010-01-04 to ")
     assert first.endswith("; for your own prices add --panel FILE")
-    assert outcome([*command, *where, "--json"]) == 0
+    assert run_command([*command, *where, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)["data"]
     assert (data["synthetic"], data["seed"], data["file"], data["symbols"]) == (True, 7, None, 40)
 

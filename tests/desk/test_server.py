@@ -16,9 +16,16 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from alphaloom.desk.cli.serve.connections import SPARE
-from alphaloom.desk.cli.serve.listen import listening, quiet_signals
-from alphaloom.desk.cli.serve.server import DESCRIPTORS, END_S, LEAST, Server, Terms, room_for
+from alphaloom.desk.cli.serve.connections import SPARE_CONNECTIONS
+from alphaloom.desk.cli.serve.listen import open_listener, quiet_signals
+from alphaloom.desk.cli.serve.server import (
+    END_SECONDS,
+    MAX_DESCRIPTORS,
+    MIN_CONNECTIONS,
+    HttpServer,
+    ServerTerms,
+    count_places,
+)
 from benchmarks.mcp_calls.started import ROOT, environment
 
 SLACK = 6.0
@@ -27,18 +34,18 @@ import sys, threading, time
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
-from alphaloom.desk.cli.serve.listen import listening, quiet_signals
-from alphaloom.desk.cli.serve.server import Terms, serve
+from alphaloom.desk.cli.serve.listen import open_listener, quiet_signals
+from alphaloom.desk.cli.serve.server import ServerTerms, serve_until_signal
 
 async def stuck(request):
     print("stuck", flush=True)
     {stuck}
     return Response("done")
 
-with listening("127.0.0.1", 0, "here") as there, quiet_signals() as came:
+with open_listener("127.0.0.1", 0, "here") as there, quiet_signals() as came:
     print(there.getsockname()[1], flush=True)
     {first}
-    serve(Starlette(routes=[Route("/", stuck)]), there, Terms(1), lambda: bool(came))
+    serve_until_signal(Starlette(routes=[Route("/", stuck)]), there, ServerTerms(1), lambda: bool(came))
 print("ended", flush=True)
 """
 
@@ -56,7 +63,7 @@ def ended(stuck: str = "pass", first: str = "pass") -> tuple[int, float, str]:
                 assert process.stdout.readline() == "stuck\n"
                 process.send_signal(signal.SIGTERM)
             began = time.monotonic()
-            code = process.wait(END_S + SLACK)
+            code = process.wait(END_SECONDS + SLACK)
             return code, time.monotonic() - began, process.stdout.read()
         finally:
             process.kill()
@@ -75,7 +82,7 @@ def test_a_request_without_end_is_cut_off() -> None:
 def test_what_cannot_be_cut_off_ends_with_the_process(stuck: str, said: str) -> None:
     code, took, told = ended(stuck)
     assert code == -signal.SIGALRM, "no success, so that a supervisor looks"
-    assert took > END_S / 2
+    assert took > END_SECONDS / 2
     assert told == said
 
 
@@ -86,8 +93,8 @@ def test_a_signal_that_comes_before_it_serves_is_not_lost() -> None:
 
 def test_a_signal_that_ended_the_server_is_not_raised_again() -> None:
     async def serving() -> None:
-        with listening("127.0.0.1", 0, "here") as there:
-            server = Server(Starlette(), Terms(1))
+        with open_listener("127.0.0.1", 0, "here") as there:
+            server = HttpServer(Starlette(), ServerTerms(1))
             task = asyncio.create_task(server.serve(sockets=[there]))
             while not server.started:
                 await asyncio.sleep(0.01)
@@ -101,8 +108,8 @@ def test_a_signal_that_ended_the_server_is_not_raised_again() -> None:
 
 def test_a_listener_that_breaks_ends_the_server_with_an_error() -> None:
     async def serving() -> bool:
-        with listening("127.0.0.1", 0, "here") as there:
-            server = Server(Starlette(), Terms(1))
+        with open_listener("127.0.0.1", 0, "here") as there:
+            server = HttpServer(Starlette(), ServerTerms(1))
             task = asyncio.create_task(server.serve(sockets=[there]))
             while not server.started:
                 await asyncio.sleep(0.01)
@@ -118,8 +125,8 @@ def test_where_no_descriptor_is_left_a_connection_makes_room(monkeypatch: pytest
     """As many errors of accept() as there may be: none ends the listener, and each closes a connection."""
 
     async def serving() -> int:
-        with listening("127.0.0.1", 0, "here") as there:
-            server = Server(Starlette(), Terms(1))
+        with open_listener("127.0.0.1", 0, "here") as there:
+            server = HttpServer(Starlette(), ServerTerms(1))
             task = asyncio.create_task(server.serve(sockets=[there]))
             while not server.started:
                 await asyncio.sleep(0.01)
@@ -156,17 +163,17 @@ def test_there_are_no_more_places_than_the_system_gives_descriptors(
     monkeypatch.setattr(resource, "getrlimit", lambda _which: limits[-1])
     monkeypatch.setattr(resource, "setrlimit", lambda _which, wanted: limits.append(wanted))
     for each in (1, 2):
-        most = room_for(Terms(1, 1_000, each))
-        assert each * (most + SPARE) <= 0.75 * 1024
+        most = count_places(ServerTerms(1, 1_000, each))
+        assert each * (most + SPARE_CONNECTIONS) <= 0.75 * 1024
         assert most > 300
     assert "1024 descriptors" in caplog.text
     limits[:] = [(256, 4096)]
     with caplog.at_level(logging.WARNING):
         caplog.clear()
-        assert room_for(Terms(1, 1_000, 2)) == 1_000
+        assert count_places(ServerTerms(1, 1_000, 2)) == 1_000
     assert (limits[-1], caplog.text) == ((4096, 4096), "")
     limits[:] = [(64, 64)]
-    assert room_for(Terms(1)) == LEAST
+    assert count_places(ServerTerms(1)) == MIN_CONNECTIONS
     limits[:] = [(1024, resource.RLIM_INFINITY)]
-    assert room_for(Terms(1)) == 1_000
-    assert limits[-1] == (DESCRIPTORS, resource.RLIM_INFINITY)
+    assert count_places(ServerTerms(1)) == 1_000
+    assert limits[-1] == (MAX_DESCRIPTORS, resource.RLIM_INFINITY)

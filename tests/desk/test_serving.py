@@ -20,7 +20,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 
 ROOT = Path(__file__).resolve().parents[2]
 CAMPAIGN = """
@@ -50,7 +50,7 @@ OPEN = "data:read,factor:read"
 def test_what_cannot_be_served_is_refused_with_what_to_write(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert outcome(["serve", "mcp", *arguments]) == 2
+    assert run_command(["serve", "mcp", *arguments]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
 
 

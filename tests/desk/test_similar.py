@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger, LibraryRow
 
@@ -35,7 +35,7 @@ def library(tmp_path: Path) -> Path:
 
 
 def rows(capsys: Capture, *arguments: str) -> list[dict[str, Any]]:
-    assert outcome(["factor", "similar", *arguments, "--json"]) == 0
+    assert run_command(["factor", "similar", *arguments, "--json"]) == 0
     said = capsys.readouterr()
     assert said.err == ""
     found: list[dict[str, Any]] = json.loads(said.out)
@@ -92,18 +92,18 @@ def test_another_language_is_read(capsys: Capture) -> None:
 
 
 def test_a_person_sees_a_table(capsys: Capture) -> None:
-    assert outcome(["factor", "similar", "-ts_corr(open, volume, 10)", "--top", "2"]) == 0
+    assert run_command(["factor", "similar", "-ts_corr(open, volume, 10)", "--top", "2"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "100.0 % WorldQuant alpha 6 (Kakushadze 2016, no. 6)" in said
     assert "the same formula" in said
 
 
 def test_a_mistake_is_told_as_by_check(capsys: Capture) -> None:
-    assert outcome(["factor", "similar", "rank(clos)"]) == 2
+    assert run_command(["factor", "similar", "rank(clos)"]) == 2
     told = capsys.readouterr().out
-    assert outcome(["factor", "check", "rank(clos)"]) == 2
+    assert run_command(["factor", "check", "rank(clos)"]) == 2
     assert told == capsys.readouterr().out
-    assert outcome(["factor", "similar", "rank(clos)", "--json"]) == 2
+    assert run_command(["factor", "similar", "rank(clos)", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["errors"][0]["message"] == "unknown field 'clos'"
 
 
@@ -117,12 +117,12 @@ def test_a_mistake_is_told_as_by_check(capsys: Capture) -> None:
     ],
 )
 def test_bad_input_is_named(arguments: list[str], said: str, capsys: Capture) -> None:
-    assert outcome(["factor", "similar", *arguments]) == 2
+    assert run_command(["factor", "similar", *arguments]) == 2
     assert said in capsys.readouterr().err
 
 
 def test_a_bad_line_of_a_library_is_named_with_its_place(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "mine.txt").write_text("close - open\nrank(clos)\n")
-    assert outcome(["factor", "similar", "close", "--library", "mine.txt"]) == 2
+    assert run_command(["factor", "similar", "close", "--library", "mine.txt"]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "--library: mine.txt:2:6: unknown field 'clos'. Did you mean close?" in said

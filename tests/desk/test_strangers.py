@@ -22,7 +22,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from alphaloom.mcp_servers.access import Grant, create
+from alphaloom.mcp_servers.access import Grant, create_token
 from benchmarks.mcp_calls.started import ROOT, alphaloom, campaign, environment
 
 from ..router.gateway.modelled import modelled
@@ -129,7 +129,7 @@ def said(running: subprocess.Popen[bytes], log: Path, begins: str) -> str:
 
 def token(folder: Path, *scopes: str) -> tuple[str, list[str]]:
     grant = Grant(scopes, datetime(2990, 1, 1, tzinfo=UTC).date())
-    made = create(folder / "tokens.yaml", grant, now=datetime.now(UTC)).token
+    made = create_token(folder / "tokens.yaml", grant, now=datetime.now(UTC)).token
     return made, ["--auth", str(folder / "tokens.yaml")]
 
 

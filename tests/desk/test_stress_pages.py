@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from alphaloom.desk import write_report
-from alphaloom.desk.cli.data_options import Place
+from alphaloom.desk.cli.data_options import DataOptions
 from alphaloom.desk.cli.factor.stress_table import print_stress
 from alphaloom.desk.report.stress_matrix import stress_page
 
@@ -114,7 +114,7 @@ def test_a_score_is_stressed_when_it_is_asked_to_be(tmp_path: Path) -> None:
 
     file = tmp_path / "campaign.yaml"
     file.write_text("market: {synthetic: {days: 700, names: 40}}\nevidence: {costs: {bps_per_side: 25.0}}\n")
-    place = Place(campaign=file, workspace=tmp_path / "workspace")
+    place = DataOptions(campaign=file, workspace=tmp_path / "workspace")
     plain, told = (score_factor("-ts_mean(returns, 5)", place, gate=False, stress=asked) for asked in (False, True))
     found = told.pop("stress")
     assert told == plain

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from alphaloom.desk.cli.campaign.init import TEMPLATE
+from alphaloom.desk.cli.campaign.init import CAMPAIGN_TEMPLATE
 
 EXAMPLES = {"panel", "sectors", "actions", "volumes", "as_of", "name", "models"}  # shown by example
 
@@ -39,12 +39,14 @@ def test_the_template_runs_as_it_is(settings: type[BaseModel], tmp_path: Path) -
     from alphaloom.ledger import read_settings
 
     file = tmp_path / "campaign.yaml"
-    file.write_text(TEMPLATE.read_text(encoding="utf-8"))
+    file.write_text(CAMPAIGN_TEMPLATE.read_text(encoding="utf-8"))
     assert read_settings(file, settings)
 
 
 def test_every_setting_is_there_with_its_default(settings: type[BaseModel]) -> None:
-    uncommented = re.sub(r'^(\s*)#(?=["\w]+:)', r"\1", TEMPLATE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    uncommented = re.sub(
+        r'^(\s*)#(?=["\w]+:)', r"\1", CAMPAIGN_TEMPLATE.read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     shown = read(uncommented, settings)
     default, told = leaves(settings.model_validate({})), leaves(shown)
     assert {key: told[key] for key in default if key.split(".")[-1] not in EXAMPLES} == {

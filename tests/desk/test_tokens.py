@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.mcp_servers.access import Tokens
 from alphaloom.mcp_servers.errors import TokenRefused
 
@@ -36,19 +36,19 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def told(capsys: Capture, *arguments: str, code: int = 0) -> Any:
     capsys.readouterr()
-    assert outcome(["token", *arguments, "--json"]) == code
+    assert run_command(["token", *arguments, "--json"]) == code
     return json.loads(capsys.readouterr().out)
 
 
 def said(capsys: Capture, *arguments: str, code: int = 0) -> str:
     capsys.readouterr()
-    assert outcome(["token", *arguments]) == code
+    assert run_command(["token", *arguments]) == code
     captured = capsys.readouterr()
     return captured.out + captured.err
 
 
 def test_the_token_alone_goes_to_standard_output(capsys: Capture, tmp_path: Path) -> None:
-    assert outcome(["token", *MADE, "--file", "tokens.yaml"]) == 0
+    assert run_command(["token", *MADE, "--file", "tokens.yaml"]) == 0
     captured = capsys.readouterr()
     caller = Tokens.open(tmp_path / "tokens.yaml", clock=lambda: datetime.now(UTC)).verify(captured.out.strip())
     assert caller.scopes == {"data:read", "factor:write"}

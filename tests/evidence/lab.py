@@ -11,12 +11,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from alphaloom.evaluation import Bench, Budget, Evaluator
+from alphaloom.evaluation import Budget, Evaluator, PanelContext
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.code.computing import Computing
 from alphaloom.evidence.gate.gate import Gate
 from alphaloom.evidence.gate.verdict import Verdict
-from alphaloom.evidence.scoring.metrics import Sheet
+from alphaloom.evidence.scoring.metrics import FactorMetrics
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.evidence.windows import Window
@@ -82,8 +82,8 @@ class Lab:
     def open(
         cls, ledger: Ledger, run: str, panel: Panel, settings: EvidenceSettings, budget: Budget | None = None
     ) -> Lab:
-        set_up = Bench.set_up(panel, ledger, settings, "small")
-        bench = Bench(Computing(engine(panel)), scorer(panel, settings), set_up.windows, ledger)
+        set_up = PanelContext.set_up(panel, ledger, settings, "small")
+        bench = PanelContext(Computing(engine(panel)), scorer(panel, settings), set_up.windows, ledger)
         rules = {"evidence": settings.model_dump(mode="json")}
         config: dict[str, Any] = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "rules": rules}
         config |= {"sectors": "sector" in panel.groups}
@@ -127,7 +127,7 @@ class Crash(Exception):
 class Dying(Scorer):
     """A scorer that dies when it is to look at the selection window."""
 
-    def score(self, values: NDArray[Any], window: Window, sign: int | None = None) -> Sheet:
+    def score(self, values: NDArray[Any], window: Window, sign: int | None = None) -> FactorMetrics:
         if window.name == "selection":
             raise Crash
         return super().score(values, window, sign)

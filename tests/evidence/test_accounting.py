@@ -26,7 +26,7 @@ import os, signal, sys
 from datetime import UTC, datetime
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from alphaloom.evaluation import Bench, Budget
+from alphaloom.evaluation import PanelContext, Budget
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.ledger import Ledger
@@ -41,7 +41,7 @@ def dies(self, values, window, sign=None):
 Scorer.score = dies
 panel = simulate(SyntheticConfig(seed=1, days=420, names=60), []).panel
 ledger = Ledger.open(Path(sys.argv[2]), clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-bench = Bench.set_up(panel, ledger, EvidenceSettings.model_validate_json(sys.argv[3]), "small")
+bench = PanelContext.set_up(panel, ledger, EvidenceSettings.model_validate_json(sys.argv[3]), "small")
 evaluator = bench.evaluator("killed", Budget(evaluations=9, trials=3))
 text = sys.argv[4]
 direction = -1 if evaluator.score(text)["rank_ic"] < 0 else 1

@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 
 from alphaloom.evidence.settings import LibrarySettings
-from alphaloom.library.decay import Ageing, Promise, ages, standing_after
+from alphaloom.library.decay import DecayTest, SelectionRecord, run_decay_tests, status_after
 
 from .test_eprocess import DEVIATION, HORIZON, overlapping
 
 RULES = LibrarySettings()
-PROMISE = Promise(0.03, DEVIATION, HORIZON)
+PROMISE = SelectionRecord(0.03, DEVIATION, HORIZON)
 
 
-def lives(mean: float, seed: int, reps: int = 24, days: int = 1260) -> list[list[Ageing]]:
+def lives(mean: float, seed: int, reps: int = 24, days: int = 1260) -> list[list[DecayTest]]:
     names = [str(day) for day in range(days)]
-    return [ages(names, one, PROMISE, RULES) for one in overlapping(seed, reps, days) + mean]
+    return [run_decay_tests(names, one, PROMISE, RULES) for one in overlapping(seed, reps, days) + mean]
 
 
-def story(life: list[Ageing]) -> dict[str, int]:
+def story(life: list[DecayTest]) -> dict[str, int]:
     """Return the quarter in which each status was first taken, from live on."""
     found, status = {"live": 0}, "live"
     for quarter, age in enumerate(life, start=1):
-        status, _ = standing_after(status, age, RULES)
+        status, _ = status_after(status, age, RULES)
         found.setdefault(status, quarter)
         if status == "retired":
             break
@@ -44,9 +44,9 @@ def test_a_dead_factor_is_flagged_and_one_that_turned_is_retired() -> None:
     assert np.median([one.get("retired", 99) for one in turned]) <= 12
 
 
-def age(**changed: float) -> Ageing:
+def age(**changed: float) -> DecayTest:
     healthy = {"rank_ic": 0.03, "t": 2.0, "p_value": 0.9, "bar": 0.015, "e_value": 1.0}
-    return Ageing("2020-01-02", **(healthy | changed))
+    return DecayTest("2020-01-02", **(healthy | changed))
 
 
 @pytest.mark.parametrize(
@@ -62,22 +62,22 @@ def age(**changed: float) -> Ageing:
     ],
 )
 def test_what_a_quarter_does_to_a_status(status: str, changed: dict[str, float], after: str) -> None:
-    told, why = standing_after(status, age(**changed), RULES)
+    told, why = status_after(status, age(**changed), RULES)
     assert told == after
     assert bool(why) == (after != status)
 
 
 def test_retirement_by_rule_can_be_switched_off() -> None:
     never = RULES.model_copy(update={"retire_e": 0.0})
-    assert standing_after("live", age(e_value=1e9), never) == ("live", "")
+    assert status_after("live", age(e_value=1e9), never) == ("live", "")
 
 
 def test_half_a_year_says_nothing_by_its_t() -> None:
-    first, second = ages([str(day) for day in range(126)], overlapping(1, 1, 126)[0], PROMISE, RULES)
+    first, second = run_decay_tests([str(day) for day in range(126)], overlapping(1, 1, 126)[0], PROMISE, RULES)
     assert np.isnan(first.p_value)
     assert 0 < second.p_value < 1
 
 
 def test_the_last_quarter_alone_is_told_as_among_all() -> None:
     days, daily = [str(day) for day in range(300)], overlapping(2, 1, 300)[0]
-    assert ages(days, daily, PROMISE, RULES, first=3) == ages(days, daily, PROMISE, RULES)[3:]
+    assert run_decay_tests(days, daily, PROMISE, RULES, first=3) == run_decay_tests(days, daily, PROMISE, RULES)[3:]

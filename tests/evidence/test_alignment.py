@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from alphaloom.evidence import Claim
-from alphaloom.evidence.gate.alignment import against_its_direction, unlike_its_words
-from alphaloom.evidence.gate.complexity import breaches, price
+from alphaloom.evidence.gate.alignment import find_direction_mismatch, find_word_mismatches
+from alphaloom.evidence.gate.complexity import breaches, complexity_price
 from alphaloom.evidence.settings import ComplexitySettings
 from alphaloom.factors import parse
 
@@ -26,14 +26,14 @@ from .lab import SMALL, claim_of
     ],
 )
 def test_half_of_the_fields_must_be_the_hypothesis_own(text: str, fields: list[str], kept: bool) -> None:
-    found = unlike_its_words(parse(text), claim_of(text, fields=fields), SMALL)
+    found = find_word_mismatches(parse(text), claim_of(text, fields=fields), SMALL)
     assert (found == []) is kept
     assert kept or "the hypothesis is about" in found[0]
 
 
 @pytest.mark.parametrize(("days", "kept"), [(1, True), (5, True), (25, True), (26, False), (100, False)])
 def test_the_horizon_lies_within_a_factor_of_five(days: int, kept: bool) -> None:
-    found = unlike_its_words(parse("rank(volume)"), claim_of("rank(volume)", horizon_days=days), SMALL)
+    found = find_word_mismatches(parse("rank(volume)"), claim_of("rank(volume)", horizon_days=days), SMALL)
     assert (found == []) is kept
     assert kept or found[0].endswith("allowed are 1 to 25")
 
@@ -49,7 +49,7 @@ def test_the_horizon_lies_within_a_factor_of_five(days: int, kept: bool) -> None
     ],
 )
 def test_the_search_window_must_show_the_claimed_direction(rank_ic: float | None, direction: int, said: str) -> None:
-    found = against_its_direction(rank_ic, claim_of("rank(volume)", direction))
+    found = find_direction_mismatch(rank_ic, claim_of("rank(volume)", direction))
     assert said in found[0] if said else found == []
 
 
@@ -80,5 +80,5 @@ def test_each_bound_is_said(text: str, said: list[str]) -> None:
 
 def test_size_costs_beyond_five_nodes() -> None:
     free, dear = parse("rank(ts_corr(close, volume, 10))"), parse("rank(close) + rank(volume) + rank(high) + rank(low)")
-    assert (free.size, price(free, ComplexitySettings())) == (4, 0)
-    assert price(dear, ComplexitySettings()) == pytest.approx(0.02 * (dear.size - 5)) != 0
+    assert (free.size, complexity_price(free, ComplexitySettings())) == (4, 0)
+    assert complexity_price(dear, ComplexitySettings()) == pytest.approx(0.02 * (dear.size - 5)) != 0

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from alphaloom.factors import parse
 from alphaloom.search.surrogate import basis
-from alphaloom.search.surrogate.basis import Basis, Scored
-from alphaloom.search.surrogate.matching_pursuit import DOUBT
+from alphaloom.search.surrogate.basis import Basis, ScoredFormula
+from alphaloom.search.surrogate.matching_pursuit import NOISE_VARIANCE_SHARE
 
-ONE = Scored(parse("close"), 0.01, 2.0)
+ONE = ScoredFormula(parse("close"), 0.01, 2.0)
 
 
 def unit(ranks: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -34,7 +34,7 @@ def test_a_score_tells_by_how_much_the_rest_grows_less_uncertain(seed: int, scor
         left = unit(others) @ unit(others).T
         if len(given):
             across = unit(others) @ unit(given).T
-            alike = unit(given) @ unit(given).T + DOUBT * np.eye(len(given))
+            alike = unit(given) @ unit(given).T + NOISE_VARIANCE_SHARE * np.eye(len(given))
             left = left - across @ np.linalg.solve(alike, across.T)
         return float(np.diag(left).mean())
 
@@ -45,10 +45,13 @@ def test_a_score_tells_by_how_much_the_rest_grows_less_uncertain(seed: int, scor
 
 
 def test_of_too_many_the_same_are_kept_whenever_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(basis, "STRONGEST", 4)
-    monkeypatch.setattr(basis, "ANY", 3)
+    monkeypatch.setattr(basis, "MAX_STRONGEST_FACTORS", 4)
+    monkeypatch.setattr(basis, "MAX_OTHER_FACTORS", 3)
     rng = np.random.default_rng(0)
-    rows = {f"f{at:02d}": Scored(ONE.expression, float(rank_ic), 1.0) for at, rank_ic in enumerate(rng.normal(size=20))}
+    rows = {
+        f"f{at:02d}": ScoredFormula(ONE.expression, float(rank_ic), 1.0)
+        for at, rank_ic in enumerate(rng.normal(size=20))
+    }
     ranks = {name: rng.integers(-9, 10, (1, 30)).astype(np.float32) for name in rows}
     found = []
     for _ in range(5):

@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from alphaloom.evaluation import Evaluator, close, write_closing
-from alphaloom.evidence.scoring.metrics import Sheet
+from alphaloom.evidence.scoring.metrics import FactorMetrics
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel
-from alphaloom.portfolio.combination import Part, combine, write_combination
+from alphaloom.portfolio.combination import CombinationPart, combine_ranks, write_combination
 
 from .lab import KNOWN, SMALL, Crash, Lab, market
 
@@ -24,23 +24,23 @@ Make = Callable[..., Lab]
 OTHER = "ts_kurt(high / low, 25)"
 
 
-def parts() -> list[Part]:
+def parts() -> list[CombinationPart]:
     rng = np.random.default_rng(0)
     values = [np.round(rng.normal(size=(12, 20)) * 3).astype(np.float32) for _ in range(3)]
     values[1][rng.random((12, 20)) < 0.3] = np.nan
     values[0][:, :2] = values[1][:, :2] = values[2][:, :2] = np.nan
-    return [Part("a", 1, values[0]), Part("b", -1, values[1]), Part("c", 1, values[2])]
+    return [CombinationPart("a", 1, values[0]), CombinationPart("b", -1, values[1]), CombinationPart("c", 1, values[2])]
 
 
 def test_the_combination_is_the_mean_of_signed_centred_ranks() -> None:
     frames = [part.sign * (pd.DataFrame(part.values).rank(axis=1, pct=True) - 0.5) for part in parts()]
     mean = pd.concat(frames).groupby(level=0).mean()
-    np.testing.assert_allclose(combine(parts()), mean.to_numpy(), rtol=1e-6, atol=1e-7)
-    assert np.isnan(combine(parts())[:, :2]).all()
+    np.testing.assert_allclose(combine_ranks(parts()), mean.to_numpy(), rtol=1e-6, atol=1e-7)
+    assert np.isnan(combine_ranks(parts())[:, :2]).all()
 
 
 def test_the_combination_does_not_know_the_order_of_its_parts() -> None:
-    np.testing.assert_allclose(combine(parts()[::-1]), combine(parts()), atol=1e-7)
+    np.testing.assert_allclose(combine_ranks(parts()[::-1]), combine_ranks(parts()), atol=1e-7)
 
 
 def test_the_combination_is_written_tidily_and_whole(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_nothing_accepted_closes_with_nothing(lab: Make, tmp_path: Path) -> None
 class Peeking(Scorer):
     """A scorer that dies when it is to look at sealed days."""
 
-    def score(self, values: NDArray[Any], window: Window, sign: int | None = None) -> Sheet:
+    def score(self, values: NDArray[Any], window: Window, sign: int | None = None) -> FactorMetrics:
         if window.name == "sealed":
             raise Crash
         return super().score(values, window, sign)

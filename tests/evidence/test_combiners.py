@@ -18,15 +18,15 @@ from alphaloom.evaluation import close, write_closing
 from alphaloom.evidence.scoring.exposures import market_return
 from alphaloom.evidence.scoring.long_short import Costs, long_short
 from alphaloom.evidence.scoring.scorer import Scorer
-from alphaloom.evidence.settings import EvidenceSettings, as_recorded
+from alphaloom.evidence.settings import EvidenceSettings, complete_settings
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, rank_rows, row_rank_correlation
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
-from alphaloom.portfolio.blend import blend, blended, slowed
-from alphaloom.portfolio.combiners import KINDS, Kind, Ridge, combiner
-from alphaloom.portfolio.comparison import difference
+from alphaloom.portfolio.blend import blend, blend_values, slow_score
+from alphaloom.portfolio.combiners import COMBINER_KINDS, CombinerKind, Ridge, combiner
+from alphaloom.portfolio.comparison import bootstrap_difference
 from alphaloom.portfolio.market_state import market_states
-from alphaloom.portfolio.moments import Moments, known_by, measure_moments, standard_ranks
+from alphaloom.portfolio.moments import RankMoments, last_known_rows, measure_moments, standard_ranks
 from alphaloom.portfolio.trading_rate import RATES, trading_rate
 
 from .lab import KNOWN, SMALL, Lab, market
@@ -48,7 +48,7 @@ def foretold(values: list[Frame], strengths: Frame, seed: int = 99) -> Frame:
     return sum((each * strengths[:, k, None] for k, each in enumerate(values)), noise)
 
 
-def moments_of(values: list[Frame], labels: Frame) -> Moments:
+def moments_of(values: list[Frame], labels: Frame) -> RankMoments:
     return measure_moments([standard_ranks(each) for each in values], labels)
 
 
@@ -61,9 +61,9 @@ def likeness(score: NDArray[Any], truth: Frame, rows: slice) -> float:
 # What they may know.
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", COMBINER_KINDS)
 @given(day=st.integers(80, 199), seed=st.integers(0, 3))
-def test_labels_that_have_not_ended_change_no_weight(kind: Kind, day: int, seed: int) -> None:
+def test_labels_that_have_not_ended_change_no_weight(kind: CombinerKind, day: int, seed: int) -> None:
     values = draw(seed, 200, 20, 3)
     labels = foretold(values, np.full((200, 3), 0.2))
     states = np.random.default_rng(seed).random((2, 200))
@@ -76,8 +76,8 @@ def test_labels_that_have_not_ended_change_no_weight(kind: Kind, day: int, seed:
         assert (before != after).any(), "later days know the change"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_prices_after_a_day_change_no_weight_up_to_it(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", COMBINER_KINDS)
+def test_prices_after_a_day_change_no_weight_up_to_it(kind: CombinerKind) -> None:
     panel, day = market(3, days=420, names=40), 300
     before, after = (_weights(each, kind) for each in (panel, _other_prices(panel, day)))
     np.testing.assert_array_equal(before[: day + 1], after[: day + 1])
@@ -85,7 +85,7 @@ def test_prices_after_a_day_change_no_weight_up_to_it(kind: Kind) -> None:
         assert (before != after).any()
 
 
-def _weights(panel: Panel, kind: Kind) -> Frame:
+def _weights(panel: Panel, kind: CombinerKind) -> Frame:
     ranks = [standard_ranks(each) for each in Engine(panel).evaluate([KNOWN, OTHER, "-returns"])]
     moments = measure_moments(ranks, Scorer(panel, SMALL).main_label)
     allowed, signs = np.ones(panel.days, np.bool_), np.array([1, -1, 1])
@@ -104,21 +104,21 @@ def _other_prices(panel: Panel, day: int) -> Panel:
     return replace(panel, fields=fields)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_days_that_may_not_teach_are_not_read(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", COMBINER_KINDS)
+def test_days_that_may_not_teach_are_not_read(kind: CombinerKind) -> None:
     values = draw(1, 300, 30, 3)
     labels = foretold(values, np.full((300, 3), 0.1))
     allowed = np.arange(300) < 200
     sealed = np.where(allowed[:, None], labels, 1e6 * np.random.default_rng(1).normal(size=labels.shape))
-    one, other = (blended(values, each, allowed, kind=kind, horizon=HORIZON) for each in (labels, sealed))
+    one, other = (blend_values(values, each, allowed, kind=kind, horizon=HORIZON) for each in (labels, sealed))
     np.testing.assert_array_equal(one, other)
     hidden = np.where(allowed[:, None], labels, np.nan)
-    np.testing.assert_array_equal(one, blended(values, hidden, allowed, kind=kind, horizon=HORIZON))
+    np.testing.assert_array_equal(one, blend_values(values, hidden, allowed, kind=kind, horizon=HORIZON))
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 5))
 def test_a_day_is_known_once_its_label_has_ended(allowed: list[bool], horizon: int) -> None:
-    found = known_by(np.array(allowed), horizon)
+    found = last_known_rows(np.array(allowed), horizon)
     for day, last in enumerate(found):
         rows = [row for row in range(day - horizon) if allowed[row]]
         assert last == (rows[-1] if rows else -1)
@@ -148,12 +148,12 @@ def test_ridge_is_the_regression_over_all_known_days() -> None:
     np.testing.assert_allclose(found, slopes / np.abs(slopes).sum(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_order_of_the_factors_does_not_matter(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", COMBINER_KINDS)
+def test_the_order_of_the_factors_does_not_matter(kind: CombinerKind) -> None:
     values = draw(2, 200, 20, 4)
     labels = foretold(values, np.tile([0.3, 0.1, 0.0, 0.2], (200, 1)))
     allowed = np.ones(200, np.bool_)
-    one, other = (blended(each, labels, allowed, kind=kind, horizon=HORIZON) for each in (values, values[::-1]))
+    one, other = (blend_values(each, labels, allowed, kind=kind, horizon=HORIZON) for each in (values, values[::-1]))
     np.testing.assert_allclose(one, other, atol=1e-5)
 
 
@@ -166,8 +166,8 @@ def test_a_factor_that_died_loses_its_weight() -> None:
     truth = foretold(values, strengths) - foretold(values, 0 * strengths)
     allowed = np.ones(days, np.bool_)
     late = slice(800, days)
-    ridge, adaptive = (blended(values, labels, allowed, kind=kind, horizon=1) for kind in ("ridge", "adaptive"))
-    even = blended(values, labels, allowed, kind="equal", horizon=1)
+    ridge, adaptive = (blend_values(values, labels, allowed, kind=kind, horizon=1) for kind in ("ridge", "adaptive"))
+    even = blend_values(values, labels, allowed, kind="equal", horizon=1)
     found = [likeness(each, truth, late) for each in (even, ridge, adaptive)]
     assert found[0] < found[1] - 0.02 < found[2] - 0.06, found
 
@@ -176,7 +176,7 @@ def test_where_nothing_is_known_weights_stay_near_equal() -> None:
     values = draw(8, 600, 40, 4)
     labels = np.random.default_rng(1).normal(size=values[0].shape)
     allowed = np.ones(600, np.bool_)
-    even, adaptive = (blended(values, labels, allowed, kind=kind) for kind in ("equal", "adaptive"))
+    even, adaptive = (blend_values(values, labels, allowed, kind=kind) for kind in ("equal", "adaptive"))
     assert likeness(adaptive, even.astype(np.float64), slice(100, 600)) > 0.9
 
 
@@ -206,11 +206,11 @@ def test_a_plant_that_lives_in_wild_months_only_is_weighed_by_the_months() -> No
     panel, values = found.panel, Engine(found.panel).evaluate([KNOWN, calm])
     labels = Scorer(panel, EvidenceSettings()).main_label
     allowed, states, late = np.ones(panel.days, np.bool_), market_states(panel), slice(700, None)
-    scores = {kind: blended(values, labels, allowed, kind=kind, states=states) for kind in KINDS}
+    scores = {kind: blend_values(values, labels, allowed, kind=kind, states=states) for kind in COMBINER_KINDS}
     truth = np.where(panel.universe, found.expected_return, np.nan)
     told = {kind: likeness(score, truth, late) for kind, score in scores.items()}
     assert told["adaptive"] > max(told["ridge"], told["equal"]) + 0.03, told
-    deaf = blended(values, labels, allowed, kind="adaptive")
+    deaf = blend_values(values, labels, allowed, kind="adaptive")
     assert told["adaptive"] > likeness(deaf, truth, late) + 0.02, "it is the state of the market that tells"
     ranks = [standard_ranks(each) for each in values]
     weights = blend(ranks, measure_moments(ranks, labels), allowed, combiner("adaptive", 5), states=states).weights
@@ -224,11 +224,11 @@ def test_a_plant_that_lives_in_wild_months_only_is_weighed_by_the_months() -> No
 def test_a_slowed_score_is_an_exponential_mean() -> None:
     score = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
     expected = pd.DataFrame(score.astype(np.float64)).ewm(alpha=0.2, adjust=False).mean()
-    np.testing.assert_allclose(slowed(score, 0.2), expected, atol=1e-6)
-    assert slowed(score, 1.0) is score
+    np.testing.assert_allclose(slow_score(score, 0.2), expected, atol=1e-6)
+    assert slow_score(score, 1.0) is score
     gap = score.copy()
     gap[20:25, 0] = np.nan
-    found = slowed(gap, 0.2)
+    found = slow_score(gap, 0.2)
     assert np.isnan(found[20:25, 0]).all()
     assert found[25, 0] == gap[25, 0], "what comes back starts anew"
 
@@ -243,7 +243,7 @@ def test_the_rate_is_the_one_that_leaves_most_after_costs(planted: Panel) -> Non
         window = _whole(planted)
         chosen[name] = trading_rate(score, scorer, window)
         book = (
-            long_short(rank_rows(slowed(score, rate)), scorer.target(window).earned, Costs(price, 0.0), 5)
+            long_short(rank_rows(slow_score(score, rate)), scorer.target(window).earned, Costs(price, 0.0), 5)
             for rate in RATES
         )
         sharpes[name] = [each.sharpe_net for each in book]
@@ -261,20 +261,20 @@ def _whole(panel: Panel) -> Window:
 def test_the_interval_of_a_difference_is_that_of_its_mean() -> None:
     rng = np.random.default_rng(4)
     one, other = rng.normal(0.02, 0.1, 2000), rng.normal(0.0, 0.1, 2000)
-    found = difference(one, other, 5)
+    found = bootstrap_difference(one, other, 5)
     assert found.mean == pytest.approx(float((one - other).mean()))
     error = 0.1 * np.sqrt(2 / 2000)
     assert (found.high - found.low) == pytest.approx(2 * 1.96 * error, rel=0.2)
     assert found.low < found.mean < found.high
     assert not found.is_tie
-    assert difference(one, one, 5).is_tie
-    assert difference(one[:30], other[:30], 5).is_tie, "too few days tell nothing"
+    assert bootstrap_difference(one, one, 5).is_tie
+    assert bootstrap_difference(one[:30], other[:30], 5).is_tie, "too few days tell nothing"
 
 
 def test_dependent_days_widen_the_interval() -> None:
     shocks = np.random.default_rng(5).normal(size=3000)
     slow = pd.Series(shocks).rolling(10, min_periods=1).mean().to_numpy()
-    wide, narrow = (difference(each / each.std(), np.zeros(3000), 5) for each in (slow, shocks))
+    wide, narrow = (bootstrap_difference(each / each.std(), np.zeros(3000), 5) for each in (slow, shocks))
     assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
 
 
@@ -283,16 +283,16 @@ def test_dependent_days_widen_the_interval() -> None:
 
 def test_settings_name_the_combiner(lab: Make, planted: Panel, tmp_path: Path) -> None:
     told = {}
-    for kind in (*KINDS, "best"):
+    for kind in (*COMBINER_KINDS, "best"):
         run = lab(f"run-{kind}", panel=planted, combination=kind)
         names = [run.scored(text) for text in (KNOWN, OTHER)]
         told[kind] = write_closing(close(run.evaluator, names, open_sealed=False), run.evaluator, tmp_path)
     assert all(told[kind] is not None for kind in told)
     made = {kind: each or {} for kind, each in told.items()}
-    assert [made[kind]["combiner"] for kind in KINDS] == list(KINDS)
+    assert [made[kind]["combiner"] for kind in COMBINER_KINDS] == list(COMBINER_KINDS)
     assert {abs(weight) for weight in made["equal"]["weights"].values()} == {0.5}
     rows = made["best"]["compared"]["search"]["combiners"]
-    assert made["best"]["combiner"] == max(KINDS, key=lambda kind: rows[kind]["net_sharpe"])
+    assert made["best"]["combiner"] == max(COMBINER_KINDS, key=lambda kind: rows[kind]["net_sharpe"])
     assert "search" in made["best"]["chosen"]
     assert set(made["best"]["compared"]) == {"note", "trading_rate", "search", "selection"}, "never the sealed days"
 
@@ -305,5 +305,5 @@ def test_one_factor_is_its_own_combination(lab: Make, planted: Panel, tmp_path: 
 
 
 def test_a_run_of_before_there_was_a_choice_is_combined_as_it_was() -> None:
-    kept = as_recorded({})
+    kept = complete_settings({})
     assert (kept["combination"], kept["trading_rate"]) == ("equal", 1.0)

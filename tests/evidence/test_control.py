@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from alphaloom.evaluation.checks.negative_control import RARE, NullRun, Tally, share_interval, top_up
+from alphaloom.evaluation.checks.negative_control import RARE_CHANCE, ControlTally, NullRun, share_interval, top_up
 from alphaloom.evidence import Proposal
 from alphaloom.evidence.gate.verdict import Verdict
 from alphaloom.factors import sample
@@ -87,8 +87,8 @@ def test_an_interval_is_where_the_tails_are_exact(of: int, data: st.DataObject) 
         assert binom.cdf(count, of, high) == pytest.approx(0.025, rel=1e-6)
 
 
-def tally(*accepted: int, trials: int = 10) -> Tally:
-    return Tally("null", [NullRun(seed, 40, trials, each) for seed, each in enumerate(accepted)])
+def tally(*accepted: int, trials: int = 10) -> ControlTally:
+    return ControlTally("null", [NullRun(seed, 40, trials, each) for seed, each in enumerate(accepted)])
 
 
 @pytest.mark.parametrize(("markets", "allowed"), [(20, 1), (200, 3)])
@@ -97,7 +97,7 @@ def test_a_count_is_held_against_what_a_correct_gate_reaches(markets: int, allow
     assert (right.allowed, right.fooled, right.holds) == (allowed, allowed, True)
     assert not tally(*[1] * (allowed + 1), *[0] * (markets - allowed - 1)).holds
     chance = right.expected / markets
-    assert binom.sf(allowed, markets, chance) <= RARE < binom.sf(allowed - 1, markets, chance)
+    assert binom.sf(allowed, markets, chance) <= RARE_CHANCE < binom.sf(allowed - 1, markets, chance)
 
 
 def test_the_expected_number_is_the_one_of_the_stream_rule() -> None:

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from alphaloom.campaign import Meter
-from alphaloom.evaluation import Budget, Dossier
+from alphaloom.campaign import ProgressMeter
+from alphaloom.evaluation import Budget, ResultsBuilder
 from alphaloom.evaluation.checks.power import next_power
 from alphaloom.evidence.gate.significance import lond_level
-from alphaloom.evidence.gate.trial_evidence import Seen, deflated_by
+from alphaloom.evidence.gate.trial_evidence import TrialEvidence, deflated_sharpe_of
 from alphaloom.evidence.settings import CostSettings
 from alphaloom.factors import parse
 from alphaloom.ledger import canonical_json
@@ -31,7 +31,7 @@ ENTRY = {
 }  # fmt: skip
 
 
-def researched(run: Lab) -> Dossier:
+def researched(run: Lab) -> ResultsBuilder:
     """Accept one factor, try one in vain, leave one unsent, propose one twice, and have three refused."""
     run.judged(KNOWN)
     run.judged(JUNK[0])
@@ -40,15 +40,15 @@ def researched(run: Lab) -> Dossier:
     run.propose("rank(volume) * rank(high)", key="k1", fields=["cap"])
     run.propose("-ts_returns(close, 5)", key="k2")
     run.propose("-ts_returns(close, 6)", key="k3")
-    return Dossier(run.evaluator)
+    return ResultsBuilder(run.evaluator)
 
 
 @pytest.fixture
-def dossier(lab: Make, planted: Panel) -> Dossier:
+def dossier(lab: Make, planted: Panel) -> ResultsBuilder:
     return researched(lab(panel=planted))
 
 
-def test_entries_have_the_form_of_the_results(dossier: Dossier) -> None:
+def test_entries_have_the_form_of_the_results(dossier: ResultsBuilder) -> None:
     record = dossier.record()
     assert [len(record[word]) for word in ("accepted", "watchlist", "rejected")] == [1, 0, 2]
     for entry in (*record["accepted"], *record["rejected"]):
@@ -60,7 +60,7 @@ def test_entries_have_the_form_of_the_results(dossier: Dossier) -> None:
     assert rejected == sorted(rejected)
 
 
-def test_a_window_not_reached_is_null(dossier: Dossier) -> None:
+def test_a_window_not_reached_is_null(dossier: ResultsBuilder) -> None:
     entries = {entry["id"]: entry for entry in dossier.entries()["rejected"]}
     unsent, tried = entries[parse(JUNK[1]).id], entries[parse(JUNK[0]).id]
     assert (unsent["metrics"]["selection"], unsent["trial"]) == (None, None)
@@ -74,7 +74,7 @@ def test_what_was_too_weak_is_not_said_to_have_been_passed_over(lab: Make, plant
     weak.ledger.start_run(replace(weak.ledger.run(weak.evaluator.run), id="weak", config=config))
     weak = Lab(weak.ledger, replace(weak.evaluator, run="weak"))
     weak.propose(JUNK[0])
-    (entry,) = Dossier(weak.evaluator).entries()["rejected"]
+    (entry,) = ResultsBuilder(weak.evaluator).entries()["rejected"]
     t = abs(entry["metrics"]["search"]["t"])
     said = f"not tested: |t| = {t:.1f} in sample, below agents.min_search_t, 99"
     assert [reason["message"] for reason in entry["reasons"]] == [said]
@@ -84,15 +84,15 @@ def test_others_are_said_to_have_been_preferred_only_where_others_were_sent(lab:
     run = lab(panel=planted)
     run.propose(JUNK[0])
     run.propose(JUNK[1], direction=-run.direction(JUNK[1]))
-    (first, second) = (Dossier(run.evaluator).entries()["rejected"][place] for place in (0, 1))
+    (first, second) = (ResultsBuilder(run.evaluator).entries()["rejected"][place] for place in (0, 1))
     said = sorted(each["reasons"][0]["message"].partition(" (")[0] for each in (first, second))
     assert said == ["not tested: it shows the opposite of its hypothesis", "not tested: nothing was sent to the gate"]
     run.judged(JUNK[2])
-    (entry,) = (each for each in Dossier(run.evaluator).entries()["rejected"] if each["id"] == parse(JUNK[0]).id)
+    (entry,) = (each for each in ResultsBuilder(run.evaluator).entries()["rejected"] if each["id"] == parse(JUNK[0]).id)
     assert entry["reasons"][0]["message"].startswith("not tested: other candidates were preferred (")
 
 
-def test_attempts_evaluations_and_trials_are_counted(dossier: Dossier) -> None:
+def test_attempts_evaluations_and_trials_are_counted(dossier: ResultsBuilder) -> None:
     record = dossier.record()
     assert record["attempts"] == {"total": 7, "refused": {"alignment": 1, "duplicate": 1, "originality": 2}}
     assert (record["evaluations"], record["trials"], record["prior_trials"], record["hypotheses"]) == (3, 2, 0, 3)
@@ -100,7 +100,7 @@ def test_attempts_evaluations_and_trials_are_counted(dossier: Dossier) -> None:
 
 def test_looks_of_earlier_runs_and_elsewhere_are_prior(lab: Make, planted: Panel) -> None:
     researched(lab("first", panel=planted))
-    record = Dossier(lab("second", panel=planted, prior_trials=4).evaluator).record()
+    record = ResultsBuilder(lab("second", panel=planted, prior_trials=4).evaluator).record()
     assert (record["trials"], record["prior_trials"], record["power"]["trials"]) == (0, 6, 6)
     assert record["power"]["p_required"] == pytest.approx(lond_level(7, 1), rel=1e-8)
 
@@ -134,7 +134,7 @@ def test_the_power_of_what_is_held_is_in_the_same_unit(lab: Make, planted: Panel
     assert f"a RankIC of {held['rank_ic_provable']:.3f} or more" in held["sentence"]
 
 
-def test_power_is_stated_beside_every_verdict_of_a_trial(dossier: Dossier) -> None:
+def test_power_is_stated_beside_every_verdict_of_a_trial(dossier: ResultsBuilder) -> None:
     tried = [entry for entries in dossier.entries().values() for entry in entries if entry["trial"]]
     assert len(tried) == 2
     for entry in tried:
@@ -145,7 +145,7 @@ def test_power_is_stated_beside_every_verdict_of_a_trial(dossier: Dossier) -> No
 
 
 def test_an_empty_run_has_a_dossier(lab: Make) -> None:
-    record = Dossier(lab().evaluator).record()
+    record = ResultsBuilder(lab().evaluator).record()
     assert (record["accepted"], record["rejected"], record["overfitting"]) == ([], [], None)
     assert (record["power"]["rank_ic_provable"], record["power"]["rank_ic_likely"]) == (None, None)
     assert "unknown, since no score has a t" in record["power"]["sentence"]
@@ -155,10 +155,12 @@ def test_a_set_is_an_entry_with_members(lab: Make) -> None:
     run = lab()
     members = sorted(run.scored(text) for text in JUNK)
     verdict = run.evaluator.submit_set(members)
-    entry = next(entry for each in Dossier(run.evaluator).entries().values() for entry in each if entry["members"])
+    entry = next(
+        entry for each in ResultsBuilder(run.evaluator).entries().values() for entry in each if entry["members"]
+    )
     assert (entry["id"], entry["members"], entry["hypothesis"]["mechanism"]) == (verdict.factor_id, members, "set")
     assert parse(entry["text"]).id == entry["id"]
-    assert Dossier(run.evaluator).record()["hypotheses"] == 3
+    assert ResultsBuilder(run.evaluator).record()["hypotheses"] == 3
 
 
 def test_equal_work_gives_equal_bytes_whatever_the_run_is_called(
@@ -168,7 +170,7 @@ def test_equal_work_gives_equal_bytes_whatever_the_run_is_called(
 
     mine = canonical_json(researched(lab("mine", panel=planted)).record())
     with read(tmp_path_factory.mktemp("elsewhere")) as ledger:
-        other = Dossier(researched(Lab.open(ledger, "other", planted, SMALL)).evaluator).record()
+        other = ResultsBuilder(researched(Lab.open(ledger, "other", planted, SMALL)).evaluator).record()
     assert canonical_json(other) == mine
     assert "mine" not in mine
     assert "2026" not in mine
@@ -178,10 +180,10 @@ def test_too_good_a_single_factor_raises_the_alarm(lab: Make, planted: Panel) ->
     dossier = researched(lab(panel=planted, leak_rank_ic=0.02))
     assert parse(KNOWN).id in dossier.alarms()
     assert [warning["code"] for warning in dossier.warnings()].count("leak_alarm") == len(dossier.alarms())
-    assert Dossier(lab("calm", panel=planted, leak_rank_ic=0.5).evaluator).alarms() == []
+    assert ResultsBuilder(lab("calm", panel=planted, leak_rank_ic=0.5).evaluator).alarms() == []
 
 
-def test_curves_are_daily_and_say_null(dossier: Dossier) -> None:
+def test_curves_are_daily_and_say_null(dossier: ResultsBuilder) -> None:
     curves = dossier.curves()
     assert set(curves) == {parse(KNOWN).id}
     for name, window in (
@@ -198,7 +200,7 @@ def test_curves_are_daily_and_say_null(dossier: Dossier) -> None:
 def test_progress_is_counted_from_the_ledger(lab: Make, planted: Panel) -> None:
     run = lab(panel=planted)
     moments = iter([10.0, 16.0, 22.0])
-    meter = Meter(run.evaluator, 4, lambda: next(moments), 100.0)
+    meter = ProgressMeter(run.evaluator, 4, lambda: next(moments), 100.0)
     assert meter.read("searching", 1).remaining_s is None
     researched(run)
     for number in range(3):
@@ -219,7 +221,7 @@ def test_progress_is_counted_from_the_ledger(lab: Make, planted: Panel) -> None:
     assert (seen.elapsed_s, seen.remaining_s) == (112.0, 12.0 / 6 * run.evaluator.evaluations_left())
 
 
-def test_data_and_windows_are_stated(dossier: Dossier) -> None:
+def test_data_and_windows_are_stated(dossier: ResultsBuilder) -> None:
     record = dossier.record()
     assert record["data"]["digest"] == dossier.evaluator.panel.digest != market().digest
     windows = dossier.evaluator.windows
@@ -228,7 +230,7 @@ def test_data_and_windows_are_stated(dossier: Dossier) -> None:
 
 
 def test_the_rules_of_a_run_are_stated(lab: Make) -> None:
-    stated = Dossier(lab(level=0.02, budget=Budget(evaluations=7, trials=3)).evaluator).record()["settings"]
+    stated = ResultsBuilder(lab(level=0.02, budget=Budget(evaluations=7, trials=3)).evaluator).record()["settings"]
     assert stated["budget"] == {"evaluations": 7, "trials": 3}
     assert (stated["evidence"]["level"], stated["evidence"]["max_redundancy"]) == (0.02, SMALL.max_redundancy)
     json.dumps(stated, allow_nan=False)
@@ -239,7 +241,7 @@ def test_a_look_of_another_run_is_told_as_reused(lab: Make) -> None:
     second = lab("second")
     second.judged(JUNK[0])
     second.judged(JUNK[1])
-    record = Dossier(second.evaluator).record()
+    record = ResultsBuilder(second.evaluator).record()
     assert (record["trials"], record["looks_reused"], record["prior_trials"]) == (1, 1, 1)
 
 
@@ -250,13 +252,13 @@ def test_a_look_that_was_paid_is_neither_reused_nor_counted_twice(lab: Make) -> 
         dying(first).evaluator.submit([name])
     second = lab("second")
     second.judged(JUNK[0])
-    record = Dossier(second.evaluator).record()
+    record = ResultsBuilder(second.evaluator).record()
     assert (record["trials"], record["looks_reused"], record["prior_trials"]) == (1, 0, 0)
 
 
 def test_declared_looks_stay_in_what_is_told(lab: Make) -> None:
     lab("first", prior_trials=5).judged(JUNK[0])
-    record = Dossier(lab("second").evaluator).record()
+    record = ResultsBuilder(lab("second").evaluator).record()
     assert (record["prior_trials"], record["power"]["trials"]) == (6, 6)
     assert record["power"]["p_required"] == pytest.approx(lond_level(7, 0), rel=1e-8)
 
@@ -264,7 +266,7 @@ def test_declared_looks_stay_in_what_is_told(lab: Make) -> None:
 def test_windows_that_an_earlier_campaign_fixed_are_said(lab: Make) -> None:
     other = WIDE.model_copy(update={"search": 0.45})
     codes = [
-        [warning["code"] for warning in Dossier(run.evaluator).record()["warnings"]].count("windows")
+        [warning["code"] for warning in ResultsBuilder(run.evaluator).record()["warnings"]].count("windows")
         for run in (lab("first"), lab("same"), lab("inherits", windows=other))
     ]
     assert codes == [0, 0, 1]
@@ -280,7 +282,7 @@ def test_on_noise_the_best_of_one_half_is_below_the_median_on_the_other_half_the
     noise = lambda self, expression: rng.standard_normal(self.panel.universe.shape).astype(np.float32)
     monkeypatch.setattr(type(run.evaluator), "values", noise)
     for _ in range(40):
-        said = Dossier(run.evaluator).overfitting()
+        said = ResultsBuilder(run.evaluator).overfitting()
         assert said is not None
         found.append(said["probability"])
     assert np.mean(found) == pytest.approx(0.5, abs=0.1)
@@ -299,7 +301,7 @@ def test_overfitting_is_of_single_factors_as_they_were_claimed(lab: Make, monkey
         return plain(self, values, window, sign)
 
     monkeypatch.setattr(type(run.evaluator.scorer), "score", noted)
-    said = Dossier(run.evaluator).overfitting()
+    said = ResultsBuilder(run.evaluator).overfitting()
     assert said is not None
     assert said["candidates"] == 3  # the set is none of them
     assert held == [against[text] for text in sorted(JUNK, key=lambda text: parse(text).id)]
@@ -310,12 +312,12 @@ def test_fewer_than_two_factors_that_vary_have_no_overfitting(lab: Make) -> None
     run.scored(JUNK[0])
     run.scored("rank(close - close)", direction=1)
     assert len(run.evaluator.rows) == 2
-    assert Dossier(run.evaluator).overfitting() is None
+    assert ResultsBuilder(run.evaluator).overfitting() is None
     run.scored(JUNK[1])
-    assert (Dossier(run.evaluator).overfitting() or {})["candidates"] == 2
+    assert (ResultsBuilder(run.evaluator).overfitting() or {})["candidates"] == 2
 
 
-def line(dossier: Dossier, rule: str) -> dict[str, Any]:
+def line(dossier: ResultsBuilder, rule: str) -> dict[str, Any]:
     """Return what one rule says of the run's stream."""
     return dict(next(one for one in dossier.looks.record()["rules"] if one["rule"] == rule))
 
@@ -334,7 +336,7 @@ def test_every_rule_is_asked_about_every_look(lab: Make, planted: Panel) -> None
 def test_the_line_that_decides_is_what_was_decided(lab: Make, planted: Panel) -> None:
     run = lab(panel=planted)
     run.judged(KNOWN)
-    later = Dossier(lab("later", panel=planted, level=1e-12).evaluator)
+    later = ResultsBuilder(lab("later", panel=planted, level=1e-12).evaluator)
     assert line(later, "lond_dependent")["found"] == 1  # as that run's own level had it
     assert line(later, "bonferroni")["found"] == 0
     assert line(later, "lond_dependent")["accepts"] == []  # it was not this run's
@@ -342,7 +344,7 @@ def test_the_line_that_decides_is_what_was_decided(lab: Make, planted: Panel) ->
 
 def test_looks_that_were_declared_count_as_looks_that_found_nothing(lab: Make, planted: Panel) -> None:
     researched(lab("first", panel=planted))
-    second = Dossier(lab("second", panel=planted, prior_trials=400).evaluator)
+    second = ResultsBuilder(lab("second", panel=planted, prior_trials=400).evaluator)
     record = second.looks.record()
     assert (record["looks"], record["declared"]) == (402, 400)
     assert line(second, "bonferroni")["p_asked"] == pytest.approx(0.05 / 402)
@@ -355,23 +357,23 @@ def test_a_look_that_was_cut_short_found_nothing(lab: Make) -> None:
     name = run.scored(JUNK[0])
     with pytest.raises(Crash):
         dying(run).evaluator.submit([name])
-    record = Dossier(run.evaluator).looks.record()
+    record = ResultsBuilder(run.evaluator).looks.record()
     assert (record["looks"], record["unfinished"]) == (1, 1)
     assert all(one["found"] == 0 for one in record["rules"])
 
 
-def test_the_ratio_deflated_for_clusters_stands_beside_the_others(dossier: Dossier) -> None:
+def test_the_ratio_deflated_for_clusters_stands_beside_the_others(dossier: ResultsBuilder) -> None:
     entry = dossier.entries()["accepted"][0]
     ratios = entry["metrics"]["selection"]["deflated_sharpe"]
     assert set(ratios) == {"by_trials", "by_evaluations", "by_clusters"}
     clusters = dossier.record()["clusters"]
     assert (clusters["candidates"], clusters["scored"]) == (3, 3)
     look = dossier.looks.trials[0].outcome or {}
-    seen = Seen.read(dossier.evaluator.ledger.get(look["seen"]))
-    assert ratios["by_clusters"] == deflated_by(seen, clusters["clusters"])
+    seen = TrialEvidence.read(dossier.evaluator.ledger.get(look["seen"]))
+    assert ratios["by_clusters"] == deflated_sharpe_of(seen, clusters["clusters"])
 
 
-def test_the_search_itself_is_tested_at_the_close(dossier: Dossier) -> None:
+def test_the_search_itself_is_tested_at_the_close(dossier: ResultsBuilder) -> None:
     record = dossier.record()
     best, crossed = record["superior"], record["cross_validation"]
     assert 0 < best["lower"] <= best["consistent"] <= best["upper"] <= 1
@@ -383,6 +385,6 @@ def test_the_search_itself_is_tested_at_the_close(dossier: Dossier) -> None:
 
 
 def test_nothing_scored_leaves_nothing_to_test(lab: Make) -> None:
-    record = Dossier(lab().evaluator).record()
+    record = ResultsBuilder(lab().evaluator).record()
     assert [record[key] for key in ("overfitting", "superior", "cross_validation", "clusters")] == [None] * 4
     assert record["stream_rules"]["looks"] == 0

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from alphaloom.evaluation.drafts import choose_drafts
-from alphaloom.search.surrogate.model import Foresight, Scored
+from alphaloom.search.surrogate.model import ScoredFormula, SurrogateModel
 
 from .lab import Lab, claim_of
 
@@ -22,17 +22,17 @@ def test_forecasts_that_another_thread_made_meanwhile_are_not_asked(
     """Threads that ask first may each make forecasts, since a cached property has no lock from Python 3.12 on."""
     desk = lab()
     desk.scored(SCORED)
-    evaluator, claim, learn = desk.evaluator, claim_of(SCORED), Foresight.learn
+    evaluator, claim, learn = desk.evaluator, claim_of(SCORED), SurrogateModel.learn
     expected = choose_drafts(evaluator, DRAFTS, claim, 2)
     assert any(one["known"] > 0.3 for one in expected["forecasts"])
 
-    def overtaken(self: Foresight, scored: Mapping[str, Scored]) -> None:
+    def overtaken(self: SurrogateModel, scored: Mapping[str, ScoredFormula]) -> None:
         learn(self, scored)
-        vars(evaluator)["foresight"] = Foresight.of(
+        vars(evaluator)["foresight"] = SurrogateModel.of(
             evaluator.panel, evaluator.windows.search, tuple(evaluator.panel.fields)
         )
 
-    monkeypatch.setattr(Foresight, "learn", overtaken)
+    monkeypatch.setattr(SurrogateModel, "learn", overtaken)
     assert choose_drafts(evaluator, DRAFTS, claim, 2) == expected
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.library.eprocess import BET, capital, detector, e_lond_threshold, quarter_days, quarters
+from alphaloom.library.eprocess import BET_SHARE, capital, e_detector, e_lond_threshold, quarter_days, quarters
 
 Series = NDArray[np.float64]
 DEVIATION, HORIZON = 0.08, 5
@@ -84,7 +84,7 @@ def obvious(daily: Series, bar: float, horizon: int) -> list[float]:
         for day in range(length - horizon):
             value = daily[quarter * length + day]
             won = 0.0 if math.isnan(value) else (value - bar) / (1 + bar)
-            accounts[day % (horizon + 1)] *= 1 + BET * won
+            accounts[day % (horizon + 1)] *= 1 + BET_SHARE * won
         wealth = sum(accounts)
         found.append(wealth)
     return found
@@ -117,8 +117,8 @@ def test_nothing_ruins_the_capital() -> None:
 def test_the_detector_forgets_good_years() -> None:
     daily = np.concatenate([np.full(630, -0.05), np.full(630, 0.05)])
     factors = quarters(daily, 0.0, HORIZON)
-    assert detector(factors)[-1] > 10 * capital(factors)[-1]
-    assert detector(factors)[:10].max() <= 1
+    assert e_detector(factors)[-1] > 10 * capital(factors)[-1]
+    assert e_detector(factors)[:10].max() <= 1
 
 
 def test_the_thresholds_are_those_of_e_lond() -> None:

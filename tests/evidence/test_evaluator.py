@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from alphaloom.evaluation import Bench, Budget, recall_facts
+from alphaloom.evaluation import Budget, PanelContext, recall_facts
 from alphaloom.evidence import EvidenceSettings, Proposal
 from alphaloom.evidence.errors import EvidenceError, TooFewDays
 from alphaloom.evidence.settings import WindowSettings
@@ -172,9 +172,10 @@ def test_a_selection_window_too_short_for_the_horizon_is_refused_at_once(ledger:
     asked = EvidenceSettings(horizon_days=20, windows=windows)
     panel = market().rows(0, 400)
     with pytest.raises(TooFewDays, match="The selection window has 59 days; at a horizon of 20 days it proves nothing"):
-        Bench.set_up(panel, ledger, asked, "small")
+        PanelContext.set_up(panel, ledger, asked, "small")
     assert (
-        Bench.set_up(panel, ledger, asked.model_copy(update={"horizon_days": 5}), "small").windows.selection.days == 59
+        PanelContext.set_up(panel, ledger, asked.model_copy(update={"horizon_days": 5}), "small").windows.selection.days
+        == 59
     )
 
 

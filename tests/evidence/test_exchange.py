@@ -11,9 +11,9 @@ import pytest
 from alphaloom.evaluation.admission import add_by_hand, retire
 from alphaloom.evidence.errors import LibraryFileError
 from alphaloom.factors import parse
-from alphaloom.ledger import Ledger, LibraryRow, RunLocked, Standing, write_json
+from alphaloom.ledger import Ledger, LibraryRow, RunLocked, StatusChange, write_json
 from alphaloom.library.entries import entries
-from alphaloom.library.exchange import exported, imported
+from alphaloom.library.exchange import export_library, import_library
 
 from .lab import read
 
@@ -32,17 +32,17 @@ def file(tmp_path: Path, ledger: Ledger) -> Path:
     row = LibraryRow(
         one.id, FIRST, one.canonical_text, "why", "", {"fields": ["volume"]}, "imported", {"judged": JUDGED}
     )
-    ledger.kept.record(rows=[row], standings=[Standing(one.id, "imported", "live", "hand", "from x", "2026-01-01")])
+    ledger.kept.record(rows=[row], standings=[StatusChange(one.id, "imported", "live", "hand", "from x", "2026-01-01")])
     add_by_hand(ledger, parse(SECOND), "2026-01-01")
     retire(ledger, parse(SECOND).id, "crowded", "2026-01-02")
     path = tmp_path / "library.json"
-    write_json(path, exported(ledger))
+    write_json(path, export_library(ledger))
     return path
 
 
 def test_a_library_comes_over_with_its_claims_and_its_retirements(file: Path, tmp_path: Path) -> None:
     with read(tmp_path / "other") as other:
-        told = imported(other, file, "2026-02-01")
+        told = import_library(other, file, "2026-02-01")
         assert (told["added"], told["known"]) == (2, 0)
         found = {one.text: one for one in entries(other)}
         assert (found[FIRST].status, found[SECOND].status) == ("live", "retired")
@@ -53,20 +53,20 @@ def test_a_library_comes_over_with_its_claims_and_its_retirements(file: Path, tm
         terms = found[FIRST].terms
         assert terms is not None
         assert terms.full() == JUDGED
-        assert exported(other)["factors"][0]["judged"] == json.loads(file.read_text())["factors"][0]["judged"]
+        assert export_library(other)["factors"][0]["judged"] == json.loads(file.read_text())["factors"][0]["judged"]
 
 
 def test_a_file_that_is_taken_in_twice_adds_nothing(file: Path, ledger: Ledger, tmp_path: Path) -> None:
     with read(tmp_path / "other") as other:
-        imported(other, file, "2026-02-01")
-        before = (other.library(), other.kept.standings(), exported(other))
-        assert imported(other, file, "2026-03-01")["added"] == 0
-        assert (other.library(), other.kept.standings(), exported(other)) == before
-    assert imported(ledger, file, "2026-03-01")["added"] == 0
+        import_library(other, file, "2026-02-01")
+        before = (other.library(), other.kept.standings(), export_library(other))
+        assert import_library(other, file, "2026-03-01")["added"] == 0
+        assert (other.library(), other.kept.standings(), export_library(other)) == before
+    assert import_library(ledger, file, "2026-03-01")["added"] == 0
 
 
 def test_the_same_library_is_the_same_bytes(file: Path, ledger: Ledger, tmp_path: Path) -> None:
-    assert write_json(tmp_path / "again.json", exported(ledger)) == file.read_bytes()
+    assert write_json(tmp_path / "again.json", export_library(ledger)) == file.read_bytes()
 
 
 def change(body: dict[str, Any], *path: Any, to: Any) -> None:
@@ -100,7 +100,7 @@ def test_a_bad_file_is_refused_and_nothing_is_written(
     file.write_text(json.dumps(body))
     with read(tmp_path / "other") as other:
         with pytest.raises(LibraryFileError, match=said):
-            imported(other, file, "2026-02-01")
+            import_library(other, file, "2026-02-01")
         assert (other.library(), other.kept.standings()) == ([], [])
 
 
@@ -108,9 +108,9 @@ def test_a_bad_file_is_refused_and_nothing_is_written(
 def test_what_is_no_library_at_all_is_said_to_be_none(tmp_path: Path, ledger: Ledger, body: str) -> None:
     (tmp_path / "x.json").write_text(body)
     with pytest.raises(LibraryFileError, match=r"x\.json is n"):
-        imported(ledger, tmp_path / "x.json", "2026-02-01")
+        import_library(ledger, tmp_path / "x.json", "2026-02-01")
     with pytest.raises(LibraryFileError, match="cannot be read"):
-        imported(ledger, tmp_path / "gone.json", "2026-02-01")
+        import_library(ledger, tmp_path / "gone.json", "2026-02-01")
 
 
 def test_nobody_writes_to_the_library_while_it_is_read_for_changes(file: Path, ledger: Ledger) -> None:
@@ -120,7 +120,7 @@ def test_nobody_writes_to_the_library_while_it_is_read_for_changes(file: Path, l
         for write in (
             lambda: retire(ledger, name, "crowded", "2026-01-03"),
             lambda: add_by_hand(ledger, parse("rank(open)"), "2026-01-03"),
-            lambda: imported(ledger, file, "2026-01-03"),
+            lambda: import_library(ledger, file, "2026-01-03"),
         ):
             with pytest.raises(RunLocked):
                 write()

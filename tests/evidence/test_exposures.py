@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.evidence.scoring.exposures import measure_exposures, residual, trailing_sum
-from alphaloom.evidence.scoring.idiosyncratic_vol import own_risk
+from alphaloom.evidence.scoring.idiosyncratic_vol import idiosyncratic_volatility
 from alphaloom.evidence.scoring.labels import forward_returns
 from alphaloom.market import Panel, SyntheticConfig, simulate
 
@@ -54,7 +54,7 @@ def test_residual_returns_hold_no_sector_beta_or_size() -> None:
 def test_a_scaled_residual_is_that_of_weighted_least_squares() -> None:
     panel, day = market(), 240
     exposures, label = measure_exposures(panel), np.log1p(forward_returns(panel, 5))
-    risk = own_risk(panel, exposures)
+    risk = idiosyncratic_volatility(panel, exposures)
     known = ~np.isnan(label[day]) & ~np.isnan(exposures.beta[day]) & ~np.isnan(exposures.size[day])
     label[day, ~known] = np.nan
     dummies = exposures.sector[known, None] == np.unique(exposures.sector[known])
@@ -70,7 +70,10 @@ def test_a_scaled_residual_is_that_of_weighted_least_squares() -> None:
 def test_own_risk_is_known_at_the_close_and_is_the_size_of_residual_moves() -> None:
     panel = market()
     exposures = measure_exposures(panel)
-    whole, cut = own_risk(panel, exposures), own_risk(panel.rows(0, 200), measure_exposures(panel.rows(0, 200)))
+    whole, cut = (
+        idiosyncratic_volatility(panel, exposures),
+        idiosyncratic_volatility(panel.rows(0, 200), measure_exposures(panel.rows(0, 200))),
+    )
     np.testing.assert_allclose(whole[:200], cut, rtol=1e-9)
     rest = np.abs(residual(np.log1p(np.where(panel.universe, panel.fields["returns"], np.nan)), exposures))
     name = int(np.flatnonzero(~np.isnan(rest[180:241]).any(axis=0))[0])
@@ -109,7 +112,7 @@ def test_an_outlier_that_has_left_the_window_leaves_no_trace() -> None:
     for name, days in (("beta", 120), ("volatility", 60)):
         rows = slice(10 + days, None)
         np.testing.assert_allclose(getattr(after, name)[rows], getattr(clean, name)[rows], rtol=1e-9, atol=1e-12)
-    risks = [own_risk(each, exposures) for each, exposures in ((panel, clean), (bad, after))]
+    risks = [idiosyncratic_volatility(each, exposures) for each, exposures in ((panel, clean), (bad, after))]
     np.testing.assert_allclose(risks[1][190:], risks[0][190:], rtol=1e-9)  # its residuals take a beta of 120 days
 
 

@@ -11,11 +11,11 @@ from alphaloom.factors.space.planted import PlantSettings
 from alphaloom.market import Panel, SyntheticConfig
 from alphaloom.search.surrogate import candidate_pool as population
 from alphaloom.search.surrogate import model as foresight_module
-from alphaloom.search.surrogate.candidate_pool import Population
-from alphaloom.search.surrogate.matching_pursuit import DOUBT
-from alphaloom.search.surrogate.model import Foreseen, Foresight, Scored
+from alphaloom.search.surrogate.candidate_pool import CandidatePool
+from alphaloom.search.surrogate.matching_pursuit import NOISE_VARIANCE_SHARE
+from alphaloom.search.surrogate.model import FormulaForecast, ScoredFormula, SurrogateModel
 from alphaloom.search.surrogate.sample_store import Samples
-from alphaloom.search.surrogate.subsample import Thin, few_names
+from alphaloom.search.surrogate.subsample import SubsampledPanel, few_names
 
 PANEL = planted_market(SyntheticConfig(seed=3, days=500, names=90), PlantSettings(count=0)).panel
 FIELDS = tuple(PANEL.fields)
@@ -24,21 +24,21 @@ TEXTS = (
     "ts_std(returns, 20)", "ts_mean(volume, 10) / ts_mean(volume, 60)", "ts_returns(close, 20)", "ts_skew(returns, 40)",
     "ts_corr(close, volume, 20)", "high / low",
 )  # fmt: skip
-SCORED = {f"f{at:016x}": Scored(parse(text), 0.01 * (at - 2), 4.0 * (at - 2)) for at, text in enumerate(TEXTS)}
+SCORED = {f"f{at:016x}": ScoredFormula(parse(text), 0.01 * (at - 2), 4.0 * (at - 2)) for at, text in enumerate(TEXTS)}
 ASKED = [
     parse(text)
     for text in ("ts_std(returns, 25)", "ts_mad(returns, 20)", "ts_skew(returns, 40) * 2", "ts_rank(open, 30)")
 ]
 
 
-def learned(names: list[str]) -> Foresight:
-    foresight = Foresight.of(PANEL, SEARCH, FIELDS)
+def learned(names: list[str]) -> SurrogateModel:
+    foresight = SurrogateModel.of(PANEL, SEARCH, FIELDS)
     for name in names:
         foresight.learn({name: SCORED[name]})
     return foresight
 
 
-def foreseen(foresight: Foresight, drafts: list[Expression]) -> list[Foreseen]:
+def foreseen(foresight: SurrogateModel, drafts: list[Expression]) -> list[FormulaForecast]:
     return foresight.choose(drafts, len(drafts))[0]
 
 
@@ -48,11 +48,11 @@ def test_a_forecast_is_that_of_a_gaussian_process_over_rank_correlations() -> No
     assert few.names == 64
     ranks = [
         look.ranks.astype(np.float64)
-        for look in Thin(PANEL, SEARCH).look([*(s.expression for s in SCORED.values()), *ASKED])
+        for look in SubsampledPanel(PANEL, SEARCH).look([*(s.expression for s in SCORED.values()), *ASKED])
     ]
     unit = np.array([each / np.linalg.norm(each) for each in ranks])
     known, asked = unit[: len(SCORED)], unit[len(SCORED) :]
-    covariance = known @ known.T + DOUBT * np.eye(len(known))
+    covariance = known @ known.T + NOISE_VARIANCE_SHARE * np.eye(len(known))
     expected = asked @ known.T @ np.linalg.solve(covariance, [one.rank_ic for one in SCORED.values()])
     told = foreseen(foresight, ASKED)
     assert [one.rank_ic for one in told] == pytest.approx(expected.tolist(), abs=1e-9)
@@ -63,7 +63,7 @@ def test_a_forecast_is_that_of_a_gaussian_process_over_rank_correlations() -> No
 
 def test_the_order_of_learning_changes_no_bit() -> None:
     forward, backward = learned(sorted(SCORED)), learned(sorted(SCORED, reverse=True))
-    together = Foresight.of(PANEL, SEARCH, FIELDS)
+    together = SurrogateModel.of(PANEL, SEARCH, FIELDS)
     together.learn(SCORED)
     asked = [one.choose(ASKED, 3) for one in (forward, backward, together)]
     assert asked[0] == asked[1] == asked[2]
@@ -78,7 +78,7 @@ def test_nothing_hangs_on_days_after_the_window() -> None:
     }
     fields["returns"] = np.vstack([PANEL.fields["returns"][:300], -PANEL.fields["returns"][300:]])
     later = Panel(PANEL.dates, PANEL.symbols, fields, PANEL.universe, PANEL.groups, PANEL.group_labels)
-    other = Foresight.of(later, SEARCH, FIELDS)
+    other = SurrogateModel.of(later, SEARCH, FIELDS)
     other.learn(SCORED)
     assert other.choose(ASKED, 3) == learned(sorted(SCORED)).choose(ASKED, 3)
 
@@ -106,24 +106,24 @@ def test_every_other_choice_is_what_would_tell_most_of_all_that_could_be_written
     drafts = [
         parse(text) for text in ("ts_skew(volume, 30)", "ts_mean(close, 20) / close", "high / low", "ts_std(low, 5)")
     ]
-    thin = Thin(PANEL, SEARCH)
-    others, ranks = Population(thin, FIELDS).ruler(0), np.array([look.ranks for look in thin.look(drafts)])
+    thin = SubsampledPanel(PANEL, SEARCH)
+    others, ranks = CandidatePool(thin, FIELDS).ruler(0), np.array([look.ranks for look in thin.look(drafts)])
     alike = (ranks @ others.T) / np.outer(np.linalg.norm(ranks, axis=1), np.linalg.norm(others, axis=1))
     telling = int((alike**2).mean(axis=1).argmax())
     foresight = learned([])
     _, chosen = foresight.choose(drafts, 2)
     assert chosen == [0, telling], "before any score the shortest promises most"
     assert telling != 0
-    foresight.learn({"f": Scored(parse("sign(ts_skew(returns, 15))"), 0.0, 0.0)})
+    foresight.learn({"f": ScoredFormula(parse("sign(ts_skew(returns, 15))"), 0.0, 0.0)})
     assert foresight.choose(drafts, 1)[1] == [telling], "where one is chosen at a time, both orders have their turn"
     assert foresight.choose(drafts, 1, like="unknown")[1] == [0], "a follow-up does not look elsewhere"
 
 
 def test_a_long_search_first_scores_what_tells_most_whatever_it_promises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foresight_module, "MOST_SURVEYED", 2)
-    monkeypatch.setattr(population, "STEP", 40)
+    monkeypatch.setattr(foresight_module, "MAX_SURVEY_SCORES", 2)
+    monkeypatch.setattr(population, "POOL_STEP_FORMULAS", 40)
     drafts = [parse(text) for text in ("ts_skew(volume, 30)", "ts_mean(close, 20) / close", "high / low")]
-    short, long = (Foresight.of(PANEL, SEARCH, FIELDS, budget) for budget in (499, 500))
+    short, long = (SurrogateModel.of(PANEL, SEARCH, FIELDS, budget) for budget in (499, 500))
     both = short.choose(drafts, 2)[1]
     assert [short.surveying, long.surveying] == [False, True]
     assert long.choose(drafts, 1)[1] == both[1:], "the most telling one, not the shortest"
@@ -139,11 +139,11 @@ def test_a_long_search_first_scores_what_tells_most_whatever_it_promises(monkeyp
 
 
 def test_unexplored_formulas_promise_and_tell_most_of_all_that_were_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(population, "STEP", 40)
+    monkeypatch.setattr(population, "POOL_STEP_FORMULAS", 40)
     foresight = learned(sorted(SCORED))
     told = foresight.unexplored(6)
     assert [one.text for one in told] == [one.text for one in learned(sorted(SCORED, reverse=True)).unexplored(6)]
-    sample = Population(Thin(PANEL, SEARCH), FIELDS)
+    sample = CandidatePool(SubsampledPanel(PANEL, SEARCH), FIELDS)
     members = sample.members[: sample.size(len(SCORED))]
     assert {one.text for one in told} <= {each.text for each in members}
     every, best = foresight.choose(members, 2)
@@ -151,12 +151,12 @@ def test_unexplored_formulas_promise_and_tell_most_of_all_that_were_drawn(monkey
     looked = {each.text: one for each, one in zip(members, every, strict=True)}
     assert [one.foreseen for one in told] == [looked[one.text] for one in told]
     first = next(each for each in members if each.text == told[0].text)
-    foresight.learn({first.id: Scored(first, 0.0, 0.0)})
+    foresight.learn({first.id: ScoredFormula(first, 0.0, 0.0)})
     assert first.text not in [one.text for one in foresight.unexplored(6)]
 
 
 def test_before_any_score_unexplored_formulas_are_those_that_tell_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(population, "STEP", 40)
+    monkeypatch.setattr(population, "POOL_STEP_FORMULAS", 40)
     told = learned([]).unexplored(3)
     assert len(told) == 3
     assert {one.foreseen.known for one in told} == {0.0}
@@ -173,9 +173,9 @@ def test_of_no_draft_none_is_chosen() -> None:
 
 
 def test_runs_that_share_a_sample_foresee_what_each_would_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(population, "STEP", 40)
+    monkeypatch.setattr(population, "POOL_STEP_FORMULAS", 40)
     samples, names = Samples(), sorted(SCORED)
-    first, second = (Foresight.of(PANEL, SEARCH, FIELDS, samples=samples) for _ in range(2))
+    first, second = (SurrogateModel.of(PANEL, SEARCH, FIELDS, samples=samples) for _ in range(2))
     first.learn({name: SCORED[name] for name in names})
     ahead = first.unexplored(6)
     second.learn({names[0]: SCORED[names[0]]})

@@ -14,11 +14,11 @@ from alphaloom.evaluation import Budget
 from alphaloom.evaluation.run_start import refuse_other_stream
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.errors import EvidenceError, OtherStream, TrialsSpent, UnknownFactor
-from alphaloom.evidence.gate.gate import LEAST_DAYS, PAID
+from alphaloom.evidence.gate.gate import MIN_RANKED_DAY_SHARE, PAID_EVENT
 from alphaloom.evidence.gate.significance import lond_level
 from alphaloom.evidence.gate.verdict import Verdict
-from alphaloom.evidence.originality.catalogue import Catalogue, nearest, published
-from alphaloom.evidence.settings import RECORDED, CostSettings
+from alphaloom.evidence.originality.catalogue import Catalogue, nearest, read_published
+from alphaloom.evidence.settings import RECORDED_CONTEXT, CostSettings
 from alphaloom.factors import parse
 from alphaloom.ledger import Look
 from alphaloom.market import Panel
@@ -182,7 +182,7 @@ def test_a_look_that_another_run_never_took_is_paid_by_the_one_that_takes_it(lab
     assert second.evaluator.trials_left() == 0
     again = lab("second", budget=Budget(trials=1))  # it has paid, and may look after its own restart
     assert again.evaluator.submit([name])[0].trial == 1
-    assert [event.body["subject"] for event in again.ledger.events("second", PAID)] == [name]
+    assert [event.body["subject"] for event in again.ledger.events("second", PAID_EVENT)] == [name]
     assert (again.evaluator.trials_spent(), len(again.trials())) == (1, 1)
     third = lab("third", budget=Budget(trials=0))
     assert third.judged(JUNK[0]).trial == 1  # what was taken is told for nothing
@@ -377,7 +377,7 @@ def test_a_wide_watchlist_is_refused_but_an_old_run_is_read() -> None:
     with pytest.raises(ValueError, match=r"must be at most 0\.05"):
         EvidenceSettings(watch_p=0.2)
     kept = EvidenceSettings().model_dump(mode="json") | {"watch_p": 0.2}
-    assert EvidenceSettings.model_validate(kept, context={RECORDED: True}).watch_p == 0.2
+    assert EvidenceSettings.model_validate(kept, context={RECORDED_CONTEXT: True}).watch_p == 0.2
 
 
 def test_looks_once_declared_stay_declared(lab: Make) -> None:
@@ -441,7 +441,7 @@ def test_a_factor_of_too_few_names_or_days_is_refused(lab: Make, kept: tuple[int
     verdict = run.judged("rank(ts_skew(amount, 4)) * rank(amount)")
     assert "for 25% of the names" in failed(verdict)["support"]
     numbers = next(reason.numbers for reason in verdict.reasons if reason.step == "support")
-    assert numbers["days"] < numbers["least"] == LEAST_DAYS
+    assert numbers["days"] < numbers["least"] == MIN_RANKED_DAY_SHARE
     assert (verdict.word, run.trials()) == ("rejected", [])
 
 
@@ -504,7 +504,7 @@ def test_each_member_of_a_set_must_not_have_met_selection(lab: Make, place: int)
 
 
 def test_a_formula_exactly_as_near_as_allowed_is_original(lab: Make) -> None:
-    ratio = nearest(parse(JUNK[0]), Catalogue((published(),)))[0].ratio
+    ratio = nearest(parse(JUNK[0]), Catalogue((read_published(),)))[0].ratio
     at = lab("at", max_similarity=ratio)
     assert steps(at.judged(JUNK[0]))["originality"]
     assert "not_new" not in {each["code"] for each in at.evaluator.score(JUNK[0])["warnings"]}

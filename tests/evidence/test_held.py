@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence.gate.mean_test import borne_out, proof, slope
+from alphaloom.evidence.gate.mean_test import confirm_p_value, proof, slope
 from alphaloom.evidence.gate.newey_west_null import null_distribution
 from alphaloom.evidence.gate.significance import newey_west_t
-from alphaloom.evidence.gate.trial_evidence import Seen, decide
-from alphaloom.evidence.scoring.holding_ic import held_rank_ic, held_ranks
+from alphaloom.evidence.gate.trial_evidence import TrialEvidence, decide_trial
+from alphaloom.evidence.scoring.holding_ic import holding_rank_ic, holding_ranks
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import order_rows, rank_rows, row_rank_correlation
@@ -47,18 +47,18 @@ def test_what_is_held_is_the_mean_of_the_last_ranks(horizon: int, days: int, see
     values = rng.integers(0, 6, (days, 12)).astype(np.float32)
     values[rng.random((days, 12)) < 0.2] = np.nan
     values[:, 0] = rng.random(days)  # no row is empty
-    np.testing.assert_allclose(held_ranks(values, horizon), slow_held(values, horizon), atol=1e-12)
+    np.testing.assert_allclose(holding_ranks(values, horizon), slow_held(values, horizon), atol=1e-12)
 
 
 def test_the_held_series_ends_with_the_last_position_and_reads_no_later_rank() -> None:
     rng = np.random.default_rng(1)
     values, daily = rng.standard_normal((60, 40)).astype(np.float32), rng.standard_normal((60, 40))
     daily[58:] = np.nan  # a return ends two days later
-    series = held_rank_ic(values, order_rows(daily), 5)
+    series = holding_rank_ic(values, order_rows(daily), 5)
     assert np.flatnonzero(np.isnan(series)).tolist() == [58, 59]
     later = values.copy()
     later[31:] = rng.standard_normal((29, 40))
-    np.testing.assert_array_equal(held_rank_ic(later, order_rows(daily), 5)[:31], series[:31])
+    np.testing.assert_array_equal(holding_rank_ic(later, order_rows(daily), 5)[:31], series[:31])
 
 
 def market(seed: int, days: int, names: int, persistence: float, drift: float) -> tuple[NDArray[np.float64], ...]:
@@ -73,7 +73,7 @@ def market(seed: int, days: int, names: int, persistence: float, drift: float) -
     label = np.full((days, names), np.nan)
     label[: days - 6] = np.lib.stride_tricks.sliding_window_view(daily, 5, axis=0).sum(axis=-1)[: days - 6]
     values = factor.astype(np.float32)
-    return row_rank_correlation(values, label), held_rank_ic(values, order_rows(daily), 5)
+    return row_rank_correlation(values, label), holding_rank_ic(values, order_rows(daily), 5)
 
 
 @pytest.mark.parametrize(("persistence", "between"), [(0.0, (0.8, 1.25)), (1.0, (2.0, 2.4))])
@@ -119,12 +119,12 @@ def test_a_low_median_is_no_proof_that_a_factor_foretells_returns() -> None:
     label = np.full((days, names), np.nan)
     label[: days - 6] = np.lib.stride_tricks.sliding_window_view(daily, 5, axis=0).sum(axis=-1)[: days - 6]
     values = np.broadcast_to(-spread, (days, names)).astype(np.float32)
-    rank_ic, held = row_rank_correlation(values, label), held_rank_ic(values, order_rows(daily), 5)
+    rank_ic, held = row_rank_correlation(values, label), holding_rank_ic(values, order_rows(daily), 5)
     alone, labels = proof(rank_ic, held, 5, 10).p_value(1), proof(rank_ic, None, 5, 10).p_value(1)
     assert alone < 1e-5
-    assert borne_out(alone, labels, 0.05) == labels > 0.05
-    seen = Seen(ASKED, 10, rank_ic, np.full(days, np.nan), (), 600, days, {}, held)
-    told = decide(seen, 1, 0)
+    assert confirm_p_value(alone, labels, 0.05) == labels > 0.05
+    seen = TrialEvidence(ASKED, 10, rank_ic, np.full(days, np.nan), (), 600, days, {}, held)
+    told = decide_trial(seen, 1, 0)
     assert not told["passed"]
     assert not told["watch"]
     assert told["p_value"] == told["p_labels"]
@@ -149,17 +149,17 @@ def test_code_that_failed_after_search_is_neither_accepted_nor_watched(
     fault: dict[str, str] | None, passed: bool
 ) -> None:
     strong = 0.2 + 0.05 * np.random.default_rng(4).standard_normal(200)
-    seen = Seen(ASKED, 10, strong, np.full(200, np.nan), (), 600, 200, {}, None, fault)
-    told = decide(seen, 1, 0)
+    seen = TrialEvidence(ASKED, 10, strong, np.full(200, np.nan), (), 600, 200, {}, None, fault)
+    told = decide_trial(seen, 1, 0)
     assert (told["passed"], told["watch"]) == (passed, passed)
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0.01, 0.5))
 def test_labels_can_only_take_away_from_what_is_held(tested: float, labels: float, bar: float) -> None:
-    told = borne_out(tested, labels, bar)
+    told = confirm_p_value(tested, labels, bar)
     assert told >= tested
     assert (told > bar) or (tested <= bar and labels <= bar)
-    assert borne_out(labels, labels, bar) == labels
+    assert confirm_p_value(labels, labels, bar) == labels
 
 
 def test_too_few_days_prove_nothing() -> None:

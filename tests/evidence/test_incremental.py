@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.evidence.originality.consensus import Consensus
-from alphaloom.evidence.originality.incremental import Addition, Beside, residual_ranks
+from alphaloom.evidence.originality.incremental import AddedValue, Addition, residual_ranks
 from alphaloom.evidence.originality.redundancy import LibraryValues
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, parse
 from alphaloom.ledger import LibraryRow
 from alphaloom.market import Panel
-from alphaloom.portfolio.combination import Part, combine
+from alphaloom.portfolio.combination import CombinationPart, combine_ranks
 
 from .lab import KNOWN, Lab, market, scorer
 
@@ -73,10 +73,10 @@ def test_days_with_few_names_or_one_value_are_left_out() -> None:
 
 def test_the_library_says_together_what_the_combination_says(tmp_path: Path) -> None:
     told = library(tmp_path, "a", "b", "c")
-    parts = [Part(name, SIGNS[name], told.values(name)) for name in TEXTS]
-    right = WINDOW.cut(combine(parts))
+    parts = [CombinationPart(name, SIGNS[name], told.values(name)) for name in TEXTS]
+    right = WINDOW.cut(combine_ranks(parts))
     assert np.allclose(Consensus(told, WINDOW).without(), right, atol=1e-7, equal_nan=True)
-    fewer = WINDOW.cut(combine(parts[1:]))
+    fewer = WINDOW.cut(combine_ranks(parts[1:]))
     assert np.allclose(Consensus(told, WINDOW).without("a"), fewer, atol=1e-7, equal_nan=True)
 
 
@@ -108,7 +108,7 @@ def test_it_is_kept_and_a_damaged_file_is_made_anew(tmp_path: Path, monkeypatch:
 
 def test_a_clone_adds_nothing_and_what_is_new_adds_all_it_has(tmp_path: Path, planted: Panel) -> None:
     told = library(tmp_path, "b", "c", panel=planted)
-    beside = Beside.of(told, scorer(planted), WINDOW)
+    beside = AddedValue.of(told, scorer(planted), WINDOW)
     clone = beside.addition(-told.values("b"))
     assert clone is not None
     assert (clone.record()["t"], clone.against[0]) == (None, "b")
@@ -126,8 +126,8 @@ def test_a_clone_adds_nothing_and_what_is_new_adds_all_it_has(tmp_path: Path, pl
 
 def test_one_is_not_beside_itself_and_an_empty_library_has_no_beside(tmp_path: Path) -> None:
     told = library(tmp_path, "a")
-    assert Beside.of(told, scorer(market()), WINDOW).addition(told.values("a"), but="a") is None
-    assert Beside.of(library(tmp_path), scorer(market()), WINDOW).addition(told.values("a")) is None
+    assert AddedValue.of(told, scorer(market()), WINDOW).addition(told.values("a"), but="a") is None
+    assert AddedValue.of(library(tmp_path), scorer(market()), WINDOW).addition(told.values("a")) is None
 
 
 def test_little_is_doubted_in_words() -> None:

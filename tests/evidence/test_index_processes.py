@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from alphaloom.evidence.originality.published import drawn
+from alphaloom.evidence.originality.published import draw_formula
 from alphaloom.evidence.originality.sketch_store import SketchStore
 from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import parse
@@ -21,21 +21,21 @@ import sys
 from pathlib import Path
 import numpy as np
 from alphaloom.evidence.originality import subtree_index
-from alphaloom.evidence.originality.published import drawn
+from alphaloom.evidence.originality.published import draw_formula
 from alphaloom.evidence.originality.sketch import Sketch
 from alphaloom.evidence.originality.sketch_store import SketchStore
 from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import parse
 
 folder, mark, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-subtree_index.LONGEST_TABLE = 8
+subtree_index.MAX_TABLE_ROWS = 8
 print("ready", flush=True)
 sys.stdin.readline()
 store = SketchStore(folder / "sketches")
 with SubtreeIndex(folder / "index") as index:
     for at in range(count):
         name = f"{mark}{at:04}"
-        index.add([drawn(name, parse(f"ts_mean(close, {at + 2}) / ts_std(close, {2 * at + 3})"), "test")])
+        index.add([draw_formula(name, parse(f"ts_mean(close, {at + 2}) / ts_std(close, {2 * at + 3})"), "test")])
         buckets, cells = np.full(8192, at % 127, np.int8), np.full(4096, ord(mark), np.int8)
         store.add({name: Sketch(buckets, cells, float(at))})
         print(name, flush=True)
@@ -73,7 +73,7 @@ def test_two_processes_add_and_one_is_killed(tmp_path: Path) -> None:
     with SubtreeIndex(tmp_path / "index") as index:
         assert all(name in index for name in there)
         assert len(index) - len(there) in (0, 1)  # the one that was there before it could be told of
-        known, one = drawn("x", parse("ts_mean(close, 12) / ts_std(close, 23)"), "test")
+        known, one = draw_formula("x", parse("ts_mean(close, 12) / ts_std(close, 23)"), "test")
         assert index.nearest(one)[0].ratio == 1.0
         assert index.add([(known, outline(parse("ts_mean(close, 12) / ts_std(close, 23)").core))]) == 1
     store = SketchStore(tmp_path / "sketches")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alphaloom.evidence.scoring.labels import forward_returns, inside, unlabelled
+from alphaloom.evidence.scoring.labels import count_unlabelled, cut_label, forward_returns
 from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel, SyntheticConfig, simulate
 
@@ -36,7 +36,7 @@ def test_a_label_that_ends_outside_its_window_is_missing() -> None:
     panel = simulate(SyntheticConfig(seed=5, days=90, names=20)).panel
     label = forward_returns(panel, 5)
     window = Window("search", 10, 50, "", "")
-    rows = inside(label, window, 5)
+    rows = cut_label(label, window, 5)
     assert np.isnan(rows[-6:]).all()
     np.testing.assert_array_equal(rows[:-6], label[10:44])
 
@@ -53,4 +53,4 @@ def test_cells_without_an_open_to_buy_at_are_counted() -> None:
     missing = sum(
         panel.universe[t, n] and np.isnan(panel.fields["open"][t + 1, n]) for t in range(84) for n in range(panel.names)
     )
-    assert unlabelled(panel, window, label, 5) == missing > 0
+    assert count_unlabelled(panel, window, label, 5) == missing > 0

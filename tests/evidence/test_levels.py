@@ -8,12 +8,18 @@ from functools import cache
 import numpy as np
 import pytest
 
-from alphaloom.evidence.gate.adjusted_price_leak import READS, READS_VOLUMES, Levels, order_kept, rescaled
+from alphaloom.evidence.gate.adjusted_price_leak import (
+    READS_LEVEL_MESSAGE,
+    READS_VOLUMES_MESSAGE,
+    PriceLevelTest,
+    order_correlation,
+    rescale_prices,
+)
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
-from alphaloom.market.adjusted import adjusted_fields, forwards
+from alphaloom.market.adjusted import adjust_forwards, adjusted_fields
 
 from .lab import KNOWN, SMALL, Lab, market
 
@@ -45,9 +51,9 @@ def adjusted() -> Panel:
 
 
 @cache
-def levels(panel: Panel | None = None) -> Levels:
+def levels(panel: Panel | None = None) -> PriceLevelTest:
     panel = panel or adjusted()
-    return Levels(panel, window(panel))
+    return PriceLevelTest(panel, window(panel))
 
 
 def window(panel: Panel, start: int = 20, stop: int = 220) -> Window:
@@ -56,7 +62,7 @@ def window(panel: Panel, start: int = 20, stop: int = 220) -> Window:
 
 @pytest.mark.parametrize("text", LEVELS)
 def test_a_level_of_adjusted_prices_is_objected_to(text: str) -> None:
-    assert levels().objection(parse(text)) == READS
+    assert levels().objection(parse(text)) == READS_LEVEL_MESSAGE
 
 
 @pytest.mark.parametrize("text", SHARES)
@@ -67,7 +73,7 @@ def test_ratios_returns_and_quoted_prices_pass(text: str) -> None:
 @pytest.mark.parametrize("text", LEVELS)
 def test_nothing_is_objected_to_where_prices_are_as_they_were(text: str) -> None:
     panel = replace(adjusted(), back_adjusted=False)
-    assert Levels(panel, window(panel)).objection(parse(text)) == ""
+    assert PriceLevelTest(panel, window(panel)).objection(parse(text)) == ""
 
 
 def test_what_later_prices_are_does_not_matter() -> None:
@@ -79,7 +85,7 @@ def test_what_later_prices_are_does_not_matter() -> None:
     blind = replace(panel, fields=later)
     assert adjusted_fields(blind.rows(20, 220)) == adjusted_fields(panel.rows(20, 220))
     for text in ("rank(close)", "close / delay(close, 5)"):
-        assert Levels(blind, window(blind)).objection(parse(text)) == levels().objection(parse(text))
+        assert PriceLevelTest(blind, window(blind)).objection(parse(text)) == levels().objection(parse(text))
 
 
 def test_a_factor_that_orders_nothing_is_not_taken_for_shown() -> None:
@@ -88,9 +94,9 @@ def test_a_factor_that_orders_nothing_is_not_taken_for_shown() -> None:
 
 def test_a_factor_that_looks_far_back_is_tried_on_a_longer_part() -> None:
     panel = replace(market(3, days=900), back_adjusted=True)
-    long = Levels(panel, window(panel, 0, 800))
+    long = PriceLevelTest(panel, window(panel, 0, 800))
     assert long.objection(parse("ts_mean(close, 650) / close")) == ""
-    assert long.objection(parse("ts_mean(close, 650)")) == READS
+    assert long.objection(parse("ts_mean(close, 650)")) == READS_LEVEL_MESSAGE
 
 
 def test_a_factor_of_the_adjustment_is_a_level_that_may_not_stand_against_prices_either() -> None:
@@ -99,7 +105,7 @@ def test_a_factor_of_the_adjustment_is_a_level_that_may_not_stand_against_prices
     given = levels(replace(panel, fields={**panel.fields, "adj_factor": factor, "adj_close": panel.fields["close"]}))
     fields = tuple(given.panel.fields)
     for text in ("adj_factor", "adj_close / close", "close / adj_factor"):
-        assert given.objection(parse(text, fields=fields)) == READS
+        assert given.objection(parse(text, fields=fields)) == READS_LEVEL_MESSAGE
     assert given.objection(parse("adj_close / delay(adj_close, 5)", fields=fields)) == ""
 
 
@@ -115,13 +121,13 @@ def test_vwap_and_amount_move_with_the_prices_that_they_are_made_of() -> None:
 
 def test_rescaling_keeps_returns_and_every_ratio_to_the_bit() -> None:
     panel = adjusted()
-    other = rescaled(panel)
+    other = rescale_prices(panel)
     assert other.fields["returns"] is panel.fields["returns"]
     before, after = (each.fields["close"] / each.fields["open"] for each in (panel, other))
     np.testing.assert_array_equal(before, after)
     constant = other.fields["close"] / panel.fields["close"]
     assert len(np.unique(constant[~np.isnan(constant)])) > 3
-    assert rescaled(panel) == other
+    assert rescale_prices(panel) == other
 
 
 def with_splits(*, quoted: bool) -> Panel:
@@ -133,36 +139,36 @@ def with_splits(*, quoted: bool) -> Panel:
         raw[:day, name] *= 2.0
         volume[:day, name] /= 2.0 if quoted else 1.0
     fields = {**panel.fields, "close_raw": raw, "volume": volume, "amount": raw * volume}
-    return forwards(replace(panel, fields=fields, volumes=""), 220)
+    return adjust_forwards(replace(panel, fields=fields, volumes=""), 220)
 
 
 def test_volumes_that_splits_of_search_days_show_to_be_adjusted_may_not_be_read_by_their_level() -> None:
     """Nobody has to say so: what the panel's own splits show must not be read by a formula that is said to be causal."""
     seen, quoted = levels(with_splits(quoted=False)), levels(with_splits(quoted=True))
     for text in ("volume", "rank(ts_mean(volume, 20))", "close_raw * volume", "amount", "abs(returns) / amount"):
-        assert seen.objection(parse(text)) == READS_VOLUMES
+        assert seen.objection(parse(text)) == READS_VOLUMES_MESSAGE
         assert quoted.objection(parse(text)) == ""
     for text in ("volume / ts_mean(volume, 20)", "ts_corr(close, volume, 20)", "ts_zscore(amount, 30)", KNOWN):
         assert seen.objection(parse(text)) == ""
     said = replace(with_splits(quoted=False), volumes="quoted")
-    assert Levels(said, window(said)).objection(parse("volume")) == "", "the owner's word stands"
+    assert PriceLevelTest(said, window(said)).objection(parse("volume")) == "", "the owner's word stands"
 
 
 def test_a_day_that_only_one_side_orders_counts_against_it() -> None:
     flat, rising = np.ones((1, 20), np.float32), np.arange(20, dtype=np.float32)[None]
-    assert order_kept(flat, flat) is None
-    assert order_kept(np.vstack([flat, rising]), np.vstack([flat, rising])) == 1.0
-    assert order_kept(np.vstack([flat, rising]), np.vstack([rising, rising])) == 0.5
+    assert order_correlation(flat, flat) is None
+    assert order_correlation(np.vstack([flat, rising]), np.vstack([flat, rising])) == 1.0
+    assert order_correlation(np.vstack([flat, rising]), np.vstack([rising, rising])) == 0.5
 
 
 def test_a_level_is_refused_before_it_is_scored_and_only_doubted_on_a_plain_sheet(ledger: Ledger) -> None:
     lab = Lab.open(ledger, "run", adjusted(), SMALL)
     said = lab.propose("close / close_raw")
-    assert (said["ok"], said["stage"], said["errors"][0]["message"]) == (False, "causal", READS)
+    assert (said["ok"], said["stage"], said["errors"][0]["message"]) == (False, "causal", READS_LEVEL_MESSAGE)
     assert [attempt.stage for attempt in ledger.attempts("run")] == ["causal"]
     assert not ledger.evaluations("run")
     doubts = {doubt["code"]: doubt["message"] for doubt in lab.evaluator.score("close / close_raw")["warnings"]}
-    assert doubts["adjusted_level"] == READS
+    assert doubts["adjusted_level"] == READS_LEVEL_MESSAGE
     assert "adjusted_level" not in {doubt["code"] for doubt in lab.evaluator.score(KNOWN)["warnings"]}
     assert lab.propose(KNOWN)["ok"]
 

@@ -10,11 +10,11 @@ import pytest
 from alphaloom.evaluation import Budget, Evaluator, recall_facts
 from alphaloom.evidence import EvidenceError, Proposal
 from alphaloom.ledger import Ledger
-from alphaloom.search.constraints import Mandate
+from alphaloom.search.constraints import SearchConstraints
 
 from .lab import SMALL, Lab, claim_of, clock, market
 
-LIMITS = Mandate(fields=("close", "returns"), avoid=("momentum",))
+LIMITS = SearchConstraints(fields=("close", "returns"), avoid=("momentum",))
 
 
 @pytest.fixture
@@ -54,5 +54,5 @@ def test_what_is_allowed_is_scored_and_groupings_are_no_fields(limited: Evaluato
 
 def test_a_field_that_the_panel_lacks_is_named_before_anything_is_done() -> None:
     with pytest.raises(EvidenceError, match="no field sentiment") as caught:
-        Mandate(fields=("close", "sentiment")).fit(market())
+        SearchConstraints(fields=("close", "sentiment")).fit(market())
     assert caught.value.field == "steer.fields"

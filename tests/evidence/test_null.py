@@ -12,7 +12,12 @@ from scipy.linalg import cholesky, toeplitz
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from alphaloom.evidence.gate.newey_west_null import MOST_DAYS, NullDistribution, from_response, null_distribution
+from alphaloom.evidence.gate.newey_west_null import (
+    MAX_NULL_DAYS,
+    NullDistribution,
+    null_distribution,
+    null_from_response,
+)
 
 
 def simulated(days: int, horizon: int, lag: int, paths: int, seed: int) -> NDArray[np.float64]:
@@ -60,7 +65,7 @@ def test_simulated_size_is_nominal(days: int) -> None:
 def test_a_faster_factor_has_a_thinner_tail(persistence: float, horizon: int) -> None:
     days, steps = 250, np.arange(250)
     correlation = np.maximum(1 - steps / horizon, 0) * float(persistence) ** steps
-    faster = from_response(cholesky(toeplitz(correlation), lower=True), horizon, 2 * horizon)
+    faster = null_from_response(cholesky(toeplitz(correlation), lower=True), horizon, 2 * horizon)
     worst = null_distribution(days, horizon, 2 * horizon)
     assert all(faster.p_value(t) <= worst.p_value(t) * (1 + 1e-6) for t in (1.0, 2.0, 3.0, 4.0, 6.0))
 
@@ -74,7 +79,7 @@ def test_shocks_that_cluster_have_a_thinner_tail() -> None:
     tails = []
     for kick in kicks:
         size = np.exp(0.4 * math.sqrt(1 - 0.97**2) * np.convolve(kick, 0.97 ** np.arange(days + 4))[: days + 4])
-        clustered = from_response(response * size, 5, 10)
+        clustered = null_from_response(response * size, 5, 10)
         tails.append([clustered.p_value(t) for t in (3.0, 4.0, 5.0)])
     worst = null_distribution(days, 5, 10)
     assert np.all(np.mean(tails, axis=0) < [worst.p_value(t) for t in (3.0, 4.0, 5.0)])
@@ -103,9 +108,9 @@ def test_nothing_is_proved_by_nan_and_no_t_reaches_zero() -> None:
 
 
 def test_longer_windows_borrow_a_fatter_tail() -> None:
-    long = null_distribution(MOST_DAYS * 3, 5, 10)
-    assert long.days == MOST_DAYS * 3
-    assert long.p_value(4.0) == null_distribution(MOST_DAYS, 5, 10).p_value(4.0)
+    long = null_distribution(MAX_NULL_DAYS * 3, 5, 10)
+    assert long.days == MAX_NULL_DAYS * 3
+    assert long.p_value(4.0) == null_distribution(MAX_NULL_DAYS, 5, 10).p_value(4.0)
     assert long.p_value(4.0) < null_distribution(500, 5, 10).p_value(4.0)
 
 

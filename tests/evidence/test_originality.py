@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.originality.catalogue import Catalogue, nearest
-from alphaloom.evidence.originality.published import formulas, published
+from alphaloom.evidence.originality.published import formulas, read_published
 from alphaloom.factors import Node, parse, render, sample
-from alphaloom.factors.similarity.compare import Known, compare
+from alphaloom.factors.similarity.compare import KnownFormula, compare
 from alphaloom.factors.similarity.signature import outline
 
 LIMIT = EvidenceSettings().max_similarity
@@ -165,7 +165,7 @@ DIFFERENT = {
 
 
 def ratio(a: str, b: str) -> float:
-    return compare(parse(a), Known.of("known", parse(b), "print")).ratio
+    return compare(parse(a), KnownFormula.of("known", parse(b), "print")).ratio
 
 
 NOTHING_DONE = [
@@ -247,7 +247,7 @@ def test_the_next_window_is_near_and_twice_as_long_is_not(window: int) -> None:
 
 def test_an_unrelated_formula_is_new() -> None:
     fresh = parse("rank(ts_corr(delta(low, 3) / low, delta(volume, 2) / volume, 17)) - rank(ts_mad(close / open, 23))")
-    assert nearest(fresh, Catalogue((published(),)))[0].ratio < LIMIT / 2
+    assert nearest(fresh, Catalogue((read_published(),)))[0].ratio < LIMIT / 2
 
 
 def test_half_of_a_formula_is_half_like_it() -> None:
@@ -267,7 +267,7 @@ def test_likeness_is_symmetric_whole_with_itself_and_at_most_one(seed: int) -> N
 
 def test_the_nearest_come_first_and_say_what_is_shared() -> None:
     texts = ("volume", "ts_std(returns, 20)", "ts_std(returns, 21)", "cap")
-    known = [Known.of(text, parse(text), "print") for text in texts]
+    known = [KnownFormula.of(text, parse(text), "print") for text in texts]
     found = nearest(parse("rank(ts_std(returns, 20)) * rank(volume)"), known, 4)
     assert [like.known.name for like in found] == ["ts_std(returns, 20)", "ts_std(returns, 21)", "volume"]
     assert (found[0].shared, found[0].exact, found[1].exact) == ("ts_std(returns, 20)", True, False)
@@ -277,12 +277,12 @@ def test_the_nearest_come_first_and_say_what_is_shared() -> None:
 
 @pytest.mark.parametrize("number", ["1", "41", "57"])
 def test_a_formula_of_the_paper_is_known_by_its_number(number: str) -> None:
-    found = nearest(parse(formulas("worldquant")[number], dialect="worldquant"), Catalogue((published(),)))
+    found = nearest(parse(formulas("worldquant")[number], dialect="worldquant"), Catalogue((read_published(),)))
     assert (found[0].ratio, found[0].known.where) == (1.0, f"Kakushadze 2016, no. {number}")
 
 
 def test_the_published_factors_are_all_there_with_names_and_sources() -> None:
-    rows = list(published())
+    rows = list(read_published())
     assert (len(formulas("worldquant")), len(formulas("alpha158"))) == (101, 158)
     assert len(rows) >= 101 + 158 + 25
     assert len({row.name for row in rows}) == len(rows)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from skfolio.measures import deflated_sharpe_ratio, expected_max_sharpe_ratio, probabilistic_sharpe_ratio
 
-from alphaloom.evidence.gate.trial_evidence import Seen, deflated
+from alphaloom.evidence.gate.trial_evidence import TrialEvidence, deflated_sharpe_ratios
 from alphaloom.evidence.multiple_testing.overfitting import (
-    Moments,
+    ReturnMoments,
     deflated_sharpe,
     expected_maximum,
     moments,
@@ -20,7 +20,7 @@ from alphaloom.evidence.multiple_testing.overfitting import (
 from .lab import Lab
 
 DAYS = 1250
-PAPER = Moments(2.5 / math.sqrt(250), -3.0, 10.0, DAYS)
+PAPER = ReturnMoments(2.5 / math.sqrt(250), -3.0, 10.0, DAYS)
 VARIANCE = 0.5 / 250
 
 
@@ -31,7 +31,7 @@ VARIANCE = 0.5 / 250
 def test_probabilistic_sharpe_matches_the_paper(
     skewness: float, kurtosis: float, benchmark: float, expected: float
 ) -> None:
-    found = probabilistic_sharpe(Moments(0.458, skewness, kurtosis, 24), benchmark)
+    found = probabilistic_sharpe(ReturnMoments(0.458, skewness, kurtosis, 24), benchmark)
     assert found == pytest.approx(expected, abs=6e-4)
 
 
@@ -44,7 +44,7 @@ def test_deflated_sharpe_matches_the_paper() -> None:
     assert math.sqrt(VARIANCE) * expected_maximum(100) == pytest.approx(0.1132, abs=5e-5)
     assert deflated_sharpe(PAPER, 100, VARIANCE) == pytest.approx(0.9004, abs=5e-5)
     assert deflated_sharpe(PAPER, 46, VARIANCE) == pytest.approx(0.9505, abs=5e-5)
-    assert deflated_sharpe(Moments(PAPER.sharpe, 0.0, 3.0, DAYS), 88, VARIANCE) == pytest.approx(0.9505, abs=5e-5)
+    assert deflated_sharpe(ReturnMoments(PAPER.sharpe, 0.0, 3.0, DAYS), 88, VARIANCE) == pytest.approx(0.9505, abs=5e-5)
 
 
 def test_a_series_is_measured_before_it_is_deflated() -> None:
@@ -112,8 +112,8 @@ def test_the_best_of_ten_worthless_series_is_no_better_than_even(lab: Callable[.
         net = rng.standard_normal((count, selection))
         best = net[(net.mean(axis=1) / net.std(axis=1)).argmax()]
         ratios = tuple(map(float, tried.mean(axis=1) / tried.std(axis=1, ddof=1)))
-        seen = Seen({}, 10, np.empty(0), best, ratios, search, selection, {})
-        found.append(deflated(seen, count)["by_trials"])
+        seen = TrialEvidence({}, 10, np.empty(0), best, ratios, search, selection, {})
+        found.append(deflated_sharpe_ratios(seen, count)["by_trials"])
     assert np.mean(np.array(found, dtype=float)) == pytest.approx(0.5, abs=0.08)
 
 

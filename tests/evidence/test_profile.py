@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from alphaloom.evidence.gate.significance import newey_west_t
 from alphaloom.evidence.scoring.capacity import measure_capacity
-from alphaloom.evidence.scoring.exposures import momentum, neutralised
-from alphaloom.evidence.scoring.profile import DECAY_DAYS, Profiler, between_groups
-from alphaloom.evidence.scoring.regimes import by_regime, market_regimes
+from alphaloom.evidence.scoring.exposures import momentum, neutralise_ranks
+from alphaloom.evidence.scoring.profile import DECAY_DAYS, Profiler, variance_between_groups
+from alphaloom.evidence.scoring.regimes import market_regimes, mean_by_regime
 from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel
 
@@ -50,7 +50,7 @@ def test_a_regime_of_all_days_is_the_plain_mean_and_one_of_none_is_unknown() -> 
     daily = np.random.default_rng(1).normal(0.1, 1, 200)
     daily[::7] = np.nan
     known = daily[~np.isnan(daily)]
-    found = by_regime(known, {"all": np.ones(len(known), bool), "none": np.zeros(len(known), bool)}, 10)
+    found = mean_by_regime(known, {"all": np.ones(len(known), bool), "none": np.zeros(len(known), bool)}, 10)
     plain = newey_west_t(known, 10)
     assert found["all"] == {"rank_ic": pytest.approx(plain.mean), "t": pytest.approx(plain.t), "days": plain.days}
     assert found["none"] == {"rank_ic": None, "t": None, "days": 0}
@@ -68,7 +68,7 @@ def test_the_error_in_a_regime_is_that_of_a_regression_on_dummies() -> None:
         middle += (1 - lag / 7) * (crossed + crossed.T)
     bread = np.linalg.inv(x.T @ x)
     error = math.sqrt((bread @ middle @ bread)[0, 0])
-    assert by_regime(daily, {"rising": rising}, 6)["rising"]["t"] == pytest.approx(coefficients[0] / error)
+    assert mean_by_regime(daily, {"rising": rising}, 6)["rising"]["t"] == pytest.approx(coefficients[0] / error)
 
 
 def test_momentum_leaves_out_the_last_month() -> None:
@@ -82,7 +82,7 @@ def test_what_is_left_after_neutralising_is_uncorrelated_with_what_was_taken_out
     styles = [np.random.default_rng(seed).normal(size=values.shape) for seed in (1, 2)]
     sector = market().groups["sector"]
     mixed = (values + 2 * styles[0] - styles[1] + 0.5 * sector).astype(np.float32)
-    rest = neutralised(mixed, styles, sector)
+    rest = neutralise_ranks(mixed, styles, sector)
     assert (np.isnan(rest) == np.isnan(mixed)).all()
     ranked = [pd.DataFrame(style).rank(axis=1).to_numpy() for style in styles]
     for day in range(0, len(rest), 29):
@@ -90,15 +90,15 @@ def test_what_is_left_after_neutralising_is_uncorrelated_with_what_was_taken_out
         within = row[["one", "two"]] - row.groupby("sector")[["one", "two"]].transform("mean")
         assert row.groupby("sector")["rest"].mean().abs().max() == pytest.approx(0, abs=1e-9)
         assert within.mul(row["rest"], axis=0).sum().abs().max() == pytest.approx(0, abs=1e-7)
-    assert np.nanmax(np.abs(neutralised(styles[0].astype(np.float32), styles, sector))) == 0.0
+    assert np.nanmax(np.abs(neutralise_ranks(styles[0].astype(np.float32), styles, sector))) == 0.0
 
 
 def test_the_share_between_sectors_is_one_for_a_sector_and_little_for_chance(values: NDArray[np.float32]) -> None:
     sector = market().groups["sector"]
     own = np.tile(sector.astype(np.float32), (3, 1))
-    assert between_groups(own, sector) == pytest.approx(np.ones(3))
-    assert np.nanmean(between_groups(values, sector)) < 0.5
-    assert np.isnan(between_groups(values, np.zeros_like(sector))).all()
+    assert variance_between_groups(own, sector) == pytest.approx(np.ones(3))
+    assert np.nanmean(variance_between_groups(values, sector)) < 0.5
+    assert np.isnan(variance_between_groups(values, np.zeros_like(sector))).all()
 
 
 def test_capacity_is_found_by_trading_it_by_hand() -> None:

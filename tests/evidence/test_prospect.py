@@ -10,10 +10,17 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from alphaloom.evaluation import Dossier, Evaluator
-from alphaloom.evaluation.checks.power import state_before
-from alphaloom.evaluation.checks.prospect import LIKELY, Scatter, few_labels, outlook, prospect, published_scatter
-from alphaloom.evidence.gate.mean_test import Proof, null_of
+from alphaloom.evaluation import Evaluator, ResultsBuilder
+from alphaloom.evaluation.checks.power import record_first_power
+from alphaloom.evaluation.checks.prospect import (
+    NORMAL_QUANTILE_80,
+    Scatter,
+    few_labels,
+    outlook,
+    prospect,
+    published_scatter,
+)
+from alphaloom.evidence.gate.mean_test import MeanTest, null_of
 from alphaloom.evidence.gate.newey_west_null import null_distribution
 from alphaloom.evidence.gate.significance import lond_level
 from alphaloom.evidence.originality.published import published_expressions
@@ -32,8 +39,8 @@ def test_a_mean_at_the_bar_has_the_p_value_of_the_level() -> None:
     assert found.p_required == lond_level(10, 0, 0.05)
     t = found.rank_ic_provable / (0.1 / np.sqrt(200))
     assert null.p_value(t) == pytest.approx(found.p_required, rel=1e-6)
-    assert norm.cdf(LIKELY) == pytest.approx(0.8, abs=1e-4)
-    assert found.rank_ic_likely - found.rank_ic_provable == pytest.approx(LIKELY * 0.1 / np.sqrt(200))
+    assert norm.cdf(NORMAL_QUANTILE_80) == pytest.approx(0.8, abs=1e-4)
+    assert found.rank_ic_likely - found.rank_ic_provable == pytest.approx(NORMAL_QUANTILE_80 * 0.1 / np.sqrt(200))
 
 
 def test_more_trials_ask_more_and_more_days_less(lab: Make) -> None:
@@ -53,7 +60,7 @@ def test_a_campaign_says_the_same_after_as_many_trials(lab: Make) -> None:
     evaluator = run.evaluator
     values = evaluator.values(evaluator.read(evaluator.rows[verdict.factor_id].text))
     scatter = Scatter([evaluator.scorer.proof(values, evaluator.windows.search).deviation])
-    assert Dossier(evaluator).power() == outlook(evaluator, scatter, (1,))[0].record() | {"test": "labels"}
+    assert ResultsBuilder(evaluator).power() == outlook(evaluator, scatter, (1,))[0].record() | {"test": "labels"}
 
 
 def test_one_trial_is_one_trial() -> None:
@@ -91,7 +98,7 @@ def test_every_published_formula_is_measured_that_the_panel_has_the_fields_for(
         return np.zeros(self.panel.universe.shape, np.float32)
 
     monkeypatch.setattr(Evaluator, "values", noted)
-    monkeypatch.setattr(Scorer, "proof", lambda *_: Proof("labels", 1.0, 200, 5, 10, 0.01))
+    monkeypatch.setattr(Scorer, "proof", lambda *_: MeanTest("labels", 1.0, 200, 5, 10, 0.01))
     found = published_scatter(lab(panel=replace(market(), fields=fields)).evaluator)
     known = [each for _, each, _ in published_expressions()]
     assert asked == [each.id for each in known if each.fields <= set(fields)]
@@ -104,12 +111,12 @@ def test_the_days_that_are_tested_end_inside_the_window() -> None:
 
 def test_what_could_be_proven_is_stated_before_anything_is_scored(lab: Make) -> None:
     run = lab().evaluator
-    sentence, few = state_before(run)
+    sentence, few = record_first_power(run)
     assert run.evaluations_spent() == 0
     assert "the next look at these" in sentence
     assert "has 126 days, 25 labels of 5 days that do not overlap; below 50" in few
-    assert state_before(run) == [sentence, few]
-    record = Dossier(run).record()
+    assert record_first_power(run) == [sentence, few]
+    record = ResultsBuilder(run).record()
     assert (record["power_before"]["trials"], record["power_before"]["sentence"]) == (0, sentence)
     assert {"code": "few_labels", "message": few} in record["warnings"]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.search.surrogate.matching_pursuit import APART, Dictionary, leading
+from alphaloom.search.surrogate.matching_pursuit import MAX_LEADER_CORRELATION, Dictionary, leading
 
 DAYS = 4_000
 
@@ -44,7 +44,7 @@ def test_leaders_are_few_and_unlike_and_each_says_something(seed: int, limit: in
     assert len(chosen) <= limit
     assert all(found[one] * given.t[one] > 0 for one in chosen)
     alike = np.abs(given.alike[np.ix_(chosen, chosen)]) - np.eye(len(chosen))
-    assert not chosen or alike.max(initial=0.0) < APART
+    assert not chosen or alike.max(initial=0.0) < MAX_LEADER_CORRELATION
 
 
 def test_nothing_leads_where_nothing_is() -> None:

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.evaluation import Bench, Budget, Evaluator, stress_on_search
+from alphaloom.evaluation import Budget, Evaluator, PanelContext, stress_on_search
 from alphaloom.evaluation.admission import add_by_hand
-from alphaloom.evaluation.budget import Runs
+from alphaloom.evaluation.budget import RefusedRuns
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
-from alphaloom.evidence.archive import Archive
+from alphaloom.evidence.archive import RunArchive
 from alphaloom.evidence.code.computing import Computing
 from alphaloom.evidence.code.contained import Contained
-from alphaloom.evidence.code.retry import PATIENCE, Allowance, Pace
+from alphaloom.evidence.code.retry import SECOND_TRY_FACTOR, Allowance, TimeSteps
 from alphaloom.evidence.code.sandbox import Jail, SandboxSettings
 from alphaloom.evidence.errors import NeedsSandbox, PythonRefused
-from alphaloom.evidence.gate.adjusted_price_leak import READS
+from alphaloom.evidence.gate.adjusted_price_leak import READS_LEVEL_MESSAGE
 from alphaloom.evidence.replay.replay import replay
 from alphaloom.factors import Engine, parse
 from alphaloom.ledger import Ledger, Run
@@ -129,8 +129,8 @@ def service(ledger: Ledger, runner: Counting) -> Maker:
         run: str = "run", *, panel: Panel | None = None, settings: EvidenceSettings = SMALL, python: bool = True
     ) -> Evaluator:
         panel = panel or market()
-        set_up = Bench.set_up(panel, ledger, settings, "small", runner=runner)
-        bench = Bench(set_up.engine, scorer(panel, settings), set_up.windows, ledger)
+        set_up = PanelContext.set_up(panel, ledger, settings, "small", runner=runner)
+        bench = PanelContext(set_up.engine, scorer(panel, settings), set_up.windows, ledger)
         rules = {"evidence": settings.model_dump(mode="json")}
         config: dict[str, Any] = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "rules": rules}
         ledger.start_run(Run(run, config, 1, "small", clock().isoformat()))
@@ -209,7 +209,9 @@ def test_what_is_refused_says_why_and_costs_an_evaluation_if_it_ran(
     before = len(runner.jobs)
     assert proposed(evaluator, code) == answer, "the same attempt again is answered, and not run"
     assert (evaluator.evaluations_spent(), len(runner.jobs)) == (ran, before)
-    assert Runs(evaluator.ledger, "run").told(code) == (answer if ran else None), "a process that resumes knows it"
+    assert RefusedRuns(evaluator.ledger, "run").told(code) == (answer if ran else None), (
+        "a process that resumes knows it"
+    )
     if ran:
         proposed(evaluator, code, key="another")
         assert evaluator.evaluations_spent() == 2, "what is run again is paid again"
@@ -263,14 +265,14 @@ def test_a_look_that_runs_code_ends_at_a_whole_step_of_the_clock(service: Maker)
 
     def worked(seconds: float) -> float:
         began, now[0] = 100.0, 100.0
-        with suppress(ValueError), Pace(lambda: now[0], sleep, step=60.0).even():
+        with suppress(ValueError), TimeSteps(lambda: now[0], sleep, step=60.0).even():
             now[0] += seconds
             raise ValueError("failed")
         return now[0] - began
 
     assert [worked(seconds) for seconds in (7.0, 59.0, 61.0, 119.0)] == [60.0, 60.0, 120.0, 120.0]
     slept.clear()
-    evaluator = replace(service(panel=market(days=SHORT), settings=QUICK), pace=Pace(lambda: 3.0, sleep))
+    evaluator = replace(service(panel=market(days=SHORT), settings=QUICK), pace=TimeSteps(lambda: 3.0, sleep))
     assert judged(evaluator, STATE).trial == 1
     assert len(slept) == 1
     assert judged(evaluator, "-ts_skew(returns, 17) * ts_std(volume, 9) / ts_mean(volume, 9)").word
@@ -293,7 +295,7 @@ def test_a_campaign_without_python_takes_none(service: Maker, runner: Counting) 
 
 def test_nothing_runs_code_without_a_sandbox(ledger: Ledger) -> None:
     panel = market()
-    bench = Bench.set_up(panel, ledger, SMALL, "small")
+    bench = PanelContext.set_up(panel, ledger, SMALL, "small")
     with pytest.raises(NeedsSandbox, match="need the sandbox"):
         bench.evaluator("run", Budget()).score(STATE)
 
@@ -301,15 +303,15 @@ def test_nothing_runs_code_without_a_sandbox(ledger: Ledger) -> None:
 def test_the_level_of_adjusted_prices_is_refused(service: Maker) -> None:
     evaluator = service(panel=adjusted())
     level = 'def factor(panel):\n    return np.log(panel["close"].expanding().max()) ** 3'
-    assert proposed(evaluator, level)["errors"][0]["message"] == READS
+    assert proposed(evaluator, level)["errors"][0]["message"] == READS_LEVEL_MESSAGE
     assert proposed(evaluator, STATE)["ok"], "what only compares prices keeps its order"
 
 
 def test_code_cannot_tell_the_days_on_which_its_level_is_tried(service: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("alphaloom.evidence.gate.adjusted_price_leak.DAYS", 80)
+    monkeypatch.setattr("alphaloom.evidence.gate.adjusted_price_leak.LEVEL_TEST_DAYS", 80)
     level = 'def factor(panel):\n    c = panel["close"]\n    return c.pct_change(5) if len(c) <= 80 else c * 1.0'
     evaluator = service(panel=adjusted())
-    assert evaluator.levels.objection(evaluator.read(level)) == READS
+    assert evaluator.levels.objection(evaluator.read(level)) == READS_LEVEL_MESSAGE
 
 
 def test_a_score_is_refused_to_code_that_sees_later_days(service: Maker) -> None:
@@ -346,8 +348,8 @@ def test_a_busy_machine_decides_nothing(jail: Jail) -> None:
     found = Contained(market(), busy).sweep(parse(COPY), (22, 24))
     assert found.fault is None
     np.testing.assert_array_equal(found.values, calm.values)
-    assert {job.patience for job in busy.jobs} == {1, PATIENCE}
-    slow = Busy(jail, calm=22, most=PATIENCE + 1)
+    assert {job.patience for job in busy.jobs} == {1, SECOND_TRY_FACTOR}
+    slow = Busy(jail, calm=22, most=SECOND_TRY_FACTOR + 1)
     fault = Contained(market(), slow).sweep(parse(COPY), (22, 24)).fault
     assert fault is not None
     assert "too long" in fault["message"]
@@ -372,7 +374,7 @@ def test_a_look_is_taken_at_values_that_were_computed_day_by_day(service: Maker,
     assert len(runner.jobs) == before, "what was swept is kept"
     np.testing.assert_array_equal(again.values, values)
     row = evaluator.ledger.verdicts("run")[0]
-    assert replay(Archive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
+    assert replay(RunArchive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
 
 
 def test_a_verdict_says_that_its_code_ran_uncontained(service: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +400,7 @@ def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(ser
     assert "later days" not in said
     assert not any(each in said for each in (fault["day"], fault["message"], day[:4]))
     row = evaluator.ledger.verdicts("run")[0]
-    assert replay(Archive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
+    assert replay(RunArchive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
 
 
 def test_what_comes_after_search_changes_no_answer(service: Maker, jail: Jail, tmp_path: Path) -> None:
@@ -416,7 +418,7 @@ def test_what_comes_after_search_changes_no_answer(service: Maker, jail: Jail, t
             fields[name] = np.where(late, last * (fields[name] / last) ** turned, fields[name])
         with Ledger.open(tmp_path / folder, clock=clock) as ledger:
             other = replace(panel, fields=fields)
-            bench = Bench.set_up(other, ledger, SMALL, "small", runner=jail)
+            bench = PanelContext.set_up(other, ledger, SMALL, "small", runner=jail)
             ledger.start_run(Run("run", {}, 1, "small", clock().isoformat()))
             evaluator = bench.evaluator("run", Budget(evaluations=9, trials=1))
             heard.append([proposed(evaluator, text) for text in texts])
@@ -436,7 +438,7 @@ def test_code_that_fails_after_search_costs_a_look(service: Maker) -> None:
 def test_it_stands_in_the_library_like_a_formula(service: Maker, tmp_path: Path) -> None:
     from alphaloom.evaluation.admission import add_by_hand
     from alphaloom.ledger import write_json
-    from alphaloom.library.exchange import exported, imported
+    from alphaloom.library.exchange import export_library, import_library
 
     evaluator = service(settings=ALONE)
     add_by_hand(evaluator.ledger, parse(STATE), "2026-01-01")
@@ -446,9 +448,9 @@ def test_it_stands_in_the_library_like_a_formula(service: Maker, tmp_path: Path)
     like = evaluator.library_values.closest(evaluator.values(parse(STATE)))
     assert like is not None
     assert like.rank_correlation == pytest.approx(1.0)
-    write_json(tmp_path / "library.json", exported(evaluator.ledger))
+    write_json(tmp_path / "library.json", export_library(evaluator.ledger))
     with Ledger.open(tmp_path / "other", clock=clock) as other:
-        assert imported(other, tmp_path / "library.json", "2026-01-02")["added"] == 1
+        assert import_library(other, tmp_path / "library.json", "2026-01-02")["added"] == 1
         assert other.library()[0].text == STATE
 
 

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
 from alphaloom.market import SyntheticConfig, simulate
-from alphaloom.search.surrogate.basis import Basis, Scored
-from alphaloom.search.surrogate.candidate_pool import Population
-from alphaloom.search.surrogate.cross_products import Reach
-from alphaloom.search.surrogate.subsample import Thin
+from alphaloom.search.surrogate.basis import Basis, ScoredFormula
+from alphaloom.search.surrogate.candidate_pool import CandidatePool
+from alphaloom.search.surrogate.cross_products import CrossProducts
+from alphaloom.search.surrogate.subsample import SubsampledPanel
 
 PANEL = simulate(SyntheticConfig(seed=3, days=120, names=20)).panel
-ONE = Scored(parse("close"), 0.01, 2.0)
+ONE = ScoredFormula(parse("close"), 0.01, 2.0)
 
 
 def unit(rows: NDArray[Any]) -> NDArray[np.float64]:
@@ -29,8 +29,8 @@ def unit(rows: NDArray[Any]) -> NDArray[np.float64]:
 def test_products_are_those_of_what_is_known_now(seed: int, steps: list[set[int]]) -> None:
     rng = np.random.default_rng(seed)
     ranks = rng.integers(-9, 10, (10, 20)).astype(np.float32)
-    sample = Population(Thin(PANEL, Window("search", 0, 60, "", "")), ("close",))
-    reach = Reach(sample)
+    sample = CandidatePool(SubsampledPanel(PANEL, Window("search", 0, 60, "", "")), ("close",))
+    reach = CrossProducts(sample)
     for places in map(sorted, steps):
         basis = Basis().joined([f"f{at}" for at in places], [ONE] * len(places), ranks[places]) if places else Basis()
         rows = rng.integers(1, 4)

@@ -17,10 +17,10 @@ import pytest
 from alphaloom.evaluation import Evaluator
 from alphaloom.evaluation.checks.loose_ends import loose_ends
 from alphaloom.evaluation.checks.replay_panel import replay_on_panel
-from alphaloom.evidence.archive import Archive
-from alphaloom.evidence.gate.trial_evidence import Seen, decide
-from alphaloom.evidence.replay.replay import TOO_OLD, Replay, replay
-from alphaloom.evidence.settings import as_recorded
+from alphaloom.evidence.archive import RunArchive
+from alphaloom.evidence.gate.trial_evidence import TrialEvidence, decide_trial
+from alphaloom.evidence.replay.replay import TOO_OLD_MESSAGE, Replay, replay
+from alphaloom.evidence.settings import complete_settings
 from alphaloom.ledger import Ledger
 
 from .lab import KNOWN, SMALL, Lab, market, read
@@ -51,14 +51,14 @@ def workspace(judged: tuple[Path, Evaluator], tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def archive(workspace: Path) -> Iterator[Archive]:
+def archive(workspace: Path) -> Iterator[RunArchive]:
     with read(workspace) as ledger:
         yield opened(ledger)
 
 
-def opened(ledger: Ledger) -> Archive:
+def opened(ledger: Ledger) -> RunArchive:
     rules = {"settings": {"evidence": SMALL.model_dump(mode="json")}}
-    return Archive(ledger, replace(ledger.run(RUN), config=rules))
+    return RunArchive(ledger, replace(ledger.run(RUN), config=rules))
 
 
 def replays(workspace: Path) -> list[Replay]:
@@ -97,7 +97,7 @@ def test_every_kind_of_verdict_comes_out_the_same_from_the_ledger_alone(workspac
     assert changed(workspace) == set()
 
 
-def test_the_panel_says_the_same(judged: tuple[Path, Evaluator], archive: Archive) -> None:
+def test_the_panel_says_the_same(judged: tuple[Path, Evaluator], archive: RunArchive) -> None:
     for row in archive.verdicts.values():
         before = replay(archive, row)
         assert replay_on_panel(archive, judged[1], row, before) == before
@@ -210,19 +210,21 @@ def forged_look(workspace: Path, *, everywhere: bool) -> None:
     """Put a better series in place of the one that was seen; `everywhere`, with all that follows from it."""
     with read(workspace) as ledger:
         trial = ledger.trials()[1]
-        seen = Seen.read(ledger.get(str((trial.outcome or {})["seen"])))
+        seen = TrialEvidence.read(ledger.get(str((trial.outcome or {})["seen"])))
         better = replace(seen, rank_ic=seen.rank_ic + 0.002 * seen.asked["sign"])
         if everywhere:
             from alphaloom.evidence.gate.significance import newey_west_t
-            from alphaloom.evidence.scoring.metrics import tidy
+            from alphaloom.evidence.scoring.metrics import round_significant
 
             test = newey_west_t(better.rank_ic, seen.lag)
-            better = replace(better, sheet={**seen.sheet, "rank_ic": tidy(test.mean), "t": tidy(test.t)})
+            better = replace(
+                better, sheet={**seen.sheet, "rank_ic": round_significant(test.mean), "t": round_significant(test.t)}
+            )
         kept = ledger.put(better.body())
         new: dict[str, Any] = {"seen": kept, "selection": dict(better.sheet)}
         outcome = dict(trial.outcome or {}) | new
         if everywhere:
-            outcome |= decide(better, trial.number, 1)
+            outcome |= decide_trial(better, trial.number, 1)
             verdict = outcome
     forge(workspace, "outcomes", "trial = 2", lambda record: record.update(outcome))
     if everywhere:
@@ -268,15 +270,17 @@ def test_a_look_without_its_series_cannot_be_run_again(workspace: Path) -> None:
     """As in workspaces of before; what was not kept must not read as the same."""
     forge(workspace, "outcomes", "trial = 2", lambda record: [record.pop("seen"), record.pop("discoveries")])
     (old,) = [one for one in replays(workspace) if one.word != "same"]
-    assert (old.word, old.missing, old.differs) == ("cannot be replayed", TOO_OLD, ())
+    assert (old.word, old.missing, old.differs) == ("cannot be replayed", TOO_OLD_MESSAGE, ())
 
 
 def test_what_was_seen_is_kept_to_the_last_bit() -> None:
     rng = np.random.default_rng(2)
     series = np.append(rng.standard_normal(50), np.nan)
     ratios = tuple(map(float, rng.standard_normal(7)))
-    seen = Seen({"sign": 1, "level": 0.05}, 10, series, series[::-1].copy(), ratios, 300, 100, {"rank_ic": None})
-    again = Seen.read(seen.body())
+    seen = TrialEvidence(
+        {"sign": 1, "level": 0.05}, 10, series, series[::-1].copy(), ratios, 300, 100, {"rank_ic": None}
+    )
+    again = TrialEvidence.read(seen.body())
     assert np.array_equal(again.rank_ic, seen.rank_ic, equal_nan=True)
     assert np.array_equal(again.net, seen.net, equal_nan=True)
     assert (again.sharpes, again.asked, again.body()) == (ratios, seen.asked, seen.body())
@@ -297,13 +301,13 @@ def test_a_record_of_an_older_version_comes_out_the_same(workspace: Path) -> Non
 
 def test_a_run_that_could_not_choose_is_read_as_it_judged() -> None:
     old = {"horizon_days": 5, "returns": "residual"}
-    assert (as_recorded(old)["test"], as_recorded(old)["label_scale"]) == ("labels", "none")
-    assert as_recorded(old | {"test": "held"})["test"] == "held"
+    assert (complete_settings(old)["test"], complete_settings(old)["label_scale"]) == ("labels", "none")
+    assert complete_settings(old | {"test": "held"})["test"] == "held"
 
 
 def test_a_look_with_another_series_than_the_settings_test_is_found(workspace: Path) -> None:
     with read(workspace) as ledger:
-        seen = Seen.read(ledger.get(str((ledger.trials()[1].outcome or {})["seen"])))
+        seen = TrialEvidence.read(ledger.get(str((ledger.trials()[1].outcome or {})["seen"])))
         kept = ledger.put(replace(seen, held=seen.rank_ic).body())
     forge(workspace, "outcomes", "trial = 2", lambda record: record.update(seen=kept))
     assert "look.held" in changed(workspace)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from alphaloom.evidence import EvidenceSettings, tidy
-from alphaloom.evidence.scoring.metrics import Sheet
+from alphaloom.evidence import EvidenceSettings, round_significant
+from alphaloom.evidence.scoring.metrics import FactorMetrics
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import HORIZONS, Window
 from alphaloom.factors import Engine
@@ -207,7 +207,7 @@ def test_what_is_too_good_is_warned_of() -> None:
     assert "leak_alarm" not in [doubt.code for doubt in scorer(panel, RAW).score(factor(1, panel), WINDOW).warnings]
 
 
-def undefined(values: NDArray[np.float32]) -> Sheet:
+def undefined(values: NDArray[np.float32]) -> FactorMetrics:
     return Scorer(steady(), RAW).score(values, WINDOW)
 
 
@@ -228,16 +228,16 @@ def test_a_thin_factor_is_warned_of() -> None:
 
 @given(st.floats(-1e300, 1e300) | st.sampled_from([float("nan"), float("inf"), -float("inf")]))
 def test_tidy_keeps_ten_digits_and_says_null(value: float) -> None:
-    kept = tidy(value)
+    kept = round_significant(value)
     if np.isfinite(value):
         assert kept == pytest.approx(value, rel=6e-10, abs=0)
-        assert tidy(kept or 0.0) == kept
+        assert round_significant(kept or 0.0) == kept
     else:
         assert kept is None
 
 
 def test_a_number_that_rounds_to_infinity_is_null() -> None:
-    assert tidy(1.7976931349e308) is None
+    assert round_significant(1.7976931349e308) is None
 
 
 def test_horizons_follow_the_settings() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.evaluation.score_log import AT_HAND, Scores, Tried
+from alphaloom.evaluation.score_log import MAX_SHEETS_KEPT, ProposalLog, Scores
 from alphaloom.evidence.archive import scored_claims
 from alphaloom.ledger import Attempt, Evaluation, Journal, Ledger, Run
 from alphaloom.ledger.journal import AT_HAND_BYTES
@@ -29,13 +29,13 @@ def scored(run: str, number: int, hypothesis: str = "h") -> Evaluation:
 
 
 def test_every_sheet_comes_back_though_few_are_at_hand(ledger: Ledger) -> None:
-    rows = [scored("one", number) for number in range(AT_HAND + 300)]
+    rows = [scored("one", number) for number in range(MAX_SHEETS_KEPT + 300)]
     for row in rows:
         ledger.record_evaluation(row)
     ledger.record_evaluation(scored("two", 9_000))
     scores = Scores(ledger, "one")
     assert dict(scores) == {row.factor_id: row for row in rows}
-    assert len(scores._at_hand) == AT_HAND
+    assert len(scores._at_hand) == MAX_SHEETS_KEPT
     assert scores.best_t == max(abs(row.sheet["t"]) for row in rows if row.sheet["t"] is not None)
     assert "f9000" not in scores
 
@@ -50,7 +50,7 @@ def test_sets_are_not_counted_as_single_factors(ledger: Ledger) -> None:
 
 
 def test_claims_are_those_of_the_whole_record_whenever_they_are_asked_for(ledger: Ledger) -> None:
-    draw, tried = random.Random(3), Tried(ledger, "one")
+    draw, tried = random.Random(3), ProposalLog(ledger, "one")
     for name in ("h0", "h1", "h2"):
         claim: dict[str, object] = {
             "id": name,

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from alphaloom.evidence.scoring.scorer import Scorer
-from alphaloom.evidence.scoring.screening import STEP
+from alphaloom.evidence.scoring.screening import SCREEN_STEP_DAYS
 from alphaloom.evidence.windows import Window
 
 from .lab import KNOWN, SMALL, engine, market
@@ -29,11 +29,14 @@ def test_what_promises_something_gets_the_whole_sheet() -> None:
 def test_a_first_look_is_the_sheet_of_every_fifth_day_and_says_so() -> None:
     values = engine(market(planted=True)).evaluate([KNOWN])[0]
     whole, first = (looks(values, bar).examine(values, WINDOW) for bar in (0.0, 1e9))
-    daily = whole.daily[::STEP]
+    daily = whole.daily[::SCREEN_STEP_DAYS]
     assert first.rank_ic == pytest.approx(np.nanmean(daily))
     assert first.days == np.count_nonzero(~np.isnan(daily))
     assert first.by_year == pytest.approx(
-        {"2010": np.nanmean(daily[: -(-whole_year() // STEP)]), "2011": np.nanmean(daily[-(-whole_year() // STEP) :])}
+        {
+            "2010": np.nanmean(daily[: -(-whole_year() // SCREEN_STEP_DAYS)]),
+            "2011": np.nanmean(daily[-(-whole_year() // SCREEN_STEP_DAYS) :]),
+        }
     )
     assert dict(first.decay) == pytest.approx(dict(whole.decay))
     assert "screened" in {doubt.code for doubt in first.warnings}

@@ -9,7 +9,7 @@ import pytest
 
 from alphaloom.evidence.errors import LibraryFileError
 from alphaloom.ledger import Ledger, LibraryRow
-from alphaloom.library.exchange import exported
+from alphaloom.library.exchange import export_library
 from alphaloom.search.seeds import read_seeds
 
 from .lab import SMALL, Lab, clock, market
@@ -58,7 +58,7 @@ def test_an_exported_library_is_read_without_what_was_retired(tmp_path: Path) ->
         expression = evaluator.read(FORMULA)
         row = LibraryRow(expression.id, FORMULA, expression.shown, "h", "run", {"fields": ["returns"], "rank_ic": 0.02})
         ledger.add_to_library(row)
-        path = write(tmp_path, "library.json", json.dumps(exported(ledger)))
+        path = write(tmp_path, "library.json", json.dumps(export_library(ledger)))
     (only,) = read_seeds(path)
     assert (only["text"], only["direction"]) == (FORMULA, 1)
     body = json.loads(path.read_text())

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.evidence.gate.significance import gamma, lond_level, newey_west_t, null_distribution, power
+from alphaloom.evidence.gate.significance import compute_power, gamma, lond_level, newey_west_t, null_distribution
 
 STREAM = [2.90e-14, 0.06743, 0.01514, 0.08174, 0.00171, 3.61e-05, 0.79149, 0.27201, 0.28295, 7.59e-08]
 STREAM += [0.69274, 0.30443, 0.000487, 0.72342, 0.54757]
@@ -79,7 +79,7 @@ def test_trials_are_counted_from_one() -> None:
 
 def test_power_is_the_rank_ic_that_just_passes() -> None:
     null, level = null_distribution(500, 5, 10), lond_level(10, 0)
-    provable = power(null, level, 0.2)
+    provable = compute_power(null, level, 0.2)
     assert null.p_value(provable.rank_ic_provable / 0.2 * math.sqrt(500)) == pytest.approx(level, rel=1e-6)
     assert 0.03 < provable.rank_ic_provable < 0.06
-    assert power(null, level / 10, 0.2).rank_ic_provable > provable.rank_ic_provable
+    assert compute_power(null, level / 10, 0.2).rank_ic_provable > provable.rank_ic_provable

@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.evidence.originality import redundancy
-from alphaloom.evidence.originality.redundancy import FLOOR, LibraryValues, Overlap, closest, rank_correlation
-from alphaloom.evidence.originality.sketch import MISSING, Sketch, Sketcher, Sketches, guess
+from alphaloom.evidence.originality.redundancy import (
+    CORRELATION_FLOOR,
+    LibraryValues,
+    Overlap,
+    closest,
+    rank_correlation,
+)
+from alphaloom.evidence.originality.sketch import MISSING_CELL, Sketch, Sketcher, Sketches, guess
 from alphaloom.evidence.originality.sketch_store import SketchStore
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, parse, sample
@@ -162,7 +168,7 @@ def test_random_formulas_on_a_market_are_told_as_by_comparing_all(tmp_path: Path
 def test_in_a_long_library_what_reaches_the_floor_is_told_as_by_comparing_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redundancy, "FEW", 0)
+    monkeypatch.setattr(redundancy, "SMALL_LIBRARY_FACTORS", 0)
     member, values = drawn(8, 40)
     library = {f"f{at:02}": each for at, each in enumerate(values[:30])}
     told, _ = shown(tmp_path, member, library)
@@ -172,7 +178,7 @@ def test_in_a_long_library_what_reaches_the_floor_is_told_as_by_comparing_all(
         assert right is not None
         assert found is not None
         assert found.rank_correlation == rank_correlation(candidate, library[found.factor_id], WINDOW)
-        if abs(right.rank_correlation) >= FLOOR:
+        if abs(right.rank_correlation) >= CORRELATION_FLOOR:
             reached += 1
             assert found == right
     assert reached >= 2
@@ -248,7 +254,7 @@ def test_a_later_day_makes_nothing_anew_and_another_window_does(tmp_path: Path) 
 def sketches(count: int, seed: int = 0) -> dict[str, Sketch]:
     rng = np.random.default_rng(seed)
     return {f"f{seed}-{at}": Sketch(rng.integers(-127, 128, 8192).astype(np.int8),
-                                    rng.integers(MISSING, 128, 4096).astype(np.int8), float(rng.random()))
+                                    rng.integers(MISSING_CELL, 128, 4096).astype(np.int8), float(rng.random()))
             for at in range(count)}  # fmt: skip
 
 
@@ -311,5 +317,5 @@ def test_two_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
 def test_other_code_makes_other_sketches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     member, values = drawn(7, 1)
     before = shown(tmp_path, member, {"a": values[0]})[0].folder
-    monkeypatch.setattr(redundancy, "form", lambda: "another")
+    monkeypatch.setattr(redundancy, "sketch_code_digest", lambda: "another")
     assert shown(tmp_path, member, {"a": values[0]})[0].folder != before

@@ -14,7 +14,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from alphaloom.evidence.gate.significance import gamma, lond_level
-from alphaloom.evidence.multiple_testing.online_fdr import RULES, e_value, say
+from alphaloom.evidence.multiple_testing.online_fdr import ONLINE_RULES, apply_rules, e_value
 
 VIGNETTE = [2.90e-14, 0.06743, 0.01514, 0.08174, 0.00171, 3.61e-05, 0.79149, 0.27201, 0.28295, 7.59e-08]
 VIGNETTE += [0.69274, 0.30443, 0.000487, 0.72342, 0.54757]
@@ -25,7 +25,7 @@ streams = st.lists(st.floats(1e-12, 1), min_size=1, max_size=40)
 
 
 def found(p_values: list[float], level: float = 0.05) -> dict[str, tuple[int, ...]]:
-    return {said.rule.key: said.found for said in say(p_values, level)}
+    return {said.rule.key: said.found for said in apply_rules(p_values, level)}
 
 
 def test_the_stream_of_the_vignette() -> None:
@@ -121,17 +121,17 @@ def test_what_comes_later_changes_no_online_decision(p_values: list[float]) -> N
 
 
 def test_an_empty_stream_has_no_discoveries() -> None:
-    assert all((said.found, said.asked) == ((), None) for said in say([], 0.05))
+    assert all((said.found, said.asked) == ((), None) for said in apply_rules([], 0.05))
 
 
 def test_one_rule_decides_and_it_is_shown_first() -> None:
-    assert [rule.key for rule in RULES if rule.decides] == [RULES[0].key] == ["lond_dependent"]
-    assert all(rule.means.endswith(".") and rule.means.count(". ") == 0 for rule in RULES)  # one sentence each
+    assert [rule.key for rule in ONLINE_RULES if rule.decides] == [ONLINE_RULES[0].key] == ["lond_dependent"]
+    assert all(rule.means.endswith(".") and rule.means.count(". ") == 0 for rule in ONLINE_RULES)  # one sentence each
 
 
 def test_no_rule_finds_much_in_noise() -> None:
     rng = np.random.default_rng(0)
-    any_found = {rule.key: 0 for rule in RULES}
+    any_found = {rule.key: 0 for rule in ONLINE_RULES}
     for _ in range(400):
         for key, places in found(list(rng.random(30))).items():
             any_found[key] += bool(places)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from alphaloom.evaluation import stress_on_search
 from alphaloom.evidence.scoring.labels import forward_returns
-from alphaloom.evidence.stress import GROUPS, Stressed, stress
-from alphaloom.evidence.stress.judgement import Word
+from alphaloom.evidence.stress import SCENARIO_GROUPS, StressResult, stress
+from alphaloom.evidence.stress.judgement import StressWord
 from alphaloom.factors import Engine, parse, sample
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 
@@ -35,15 +35,15 @@ def formulas(*texts: str) -> Callable[[Panel], list[Values]]:
 
 
 @cache
-def known() -> Stressed:
+def known() -> StressResult:
     return stress(formulas(KNOWN), planted(), SMALL)[0]
 
 
-def words(found: Stressed) -> dict[str, Mapping[str, Word]]:
+def words(found: StressResult) -> dict[str, Mapping[str, StressWord]]:
     return {outcome.scenario.code: said for outcome, said in zip(found.outcomes, found.words, strict=True)}
 
 
-def kept(found: Stressed, code: str) -> float:
+def kept(found: StressResult, code: str) -> float:
     """Return the share of RankIC that is left."""
     outcome = next(each for each in found.outcomes if each.scenario.code == code)
     assert outcome.rank_ic is not None
@@ -77,7 +77,7 @@ def test_a_good_factor_stays_alive_in_mild_stress() -> None:
 
 
 def test_every_group_is_there_and_the_sentence_names_what_breaks() -> None:
-    assert list(dict.fromkeys(outcome.scenario.group for outcome in known().outcomes)) == list(GROUPS)
+    assert list(dict.fromkeys(outcome.scenario.group for outcome in known().outcomes)) == list(SCENARIO_GROUPS)
     told = known().record()
     broken = [row["words"] for row in told["scenarios"] if row["verdict"] == "breaks"]
     assert len(broken) == len(told["weaknesses"]) == len(known().breaks)

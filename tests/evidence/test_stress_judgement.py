@@ -9,9 +9,15 @@ import pytest
 from numpy.typing import NDArray
 
 from alphaloom.evidence.gate.significance import newey_west_t
-from alphaloom.evidence.stress.judgement import Clock, Reading, apart, judge, paired
+from alphaloom.evidence.stress.judgement import (
+    LabelOverlap,
+    StressReading,
+    compare_same_days,
+    compare_stretch,
+    judge_readings,
+)
 
-CLOCK = Clock(5, 10)
+CLOCK = LabelOverlap(5, 10)
 
 
 def series(rng: np.random.Generator, days: int, mean: float, spread: float = 0.1) -> NDArray[np.float64]:
@@ -24,7 +30,7 @@ def test_a_paired_loss_is_the_newey_west_test_of_the_difference() -> None:
     rng = np.random.default_rng(1)
     clean, stressed = series(rng, 300, 0.03), series(rng, 300, 0.01)
     clean[7] = stressed[9] = np.nan
-    found = paired(clean, stressed, CLOCK)
+    found = compare_same_days(clean, stressed, CLOCK)
     days = ~np.isnan(clean)
     wanted = newey_west_t(clean[days] - np.nan_to_num(stressed[days]), 10)
     assert found.days == 299
@@ -35,22 +41,22 @@ def test_a_paired_loss_is_the_newey_west_test_of_the_difference() -> None:
 
 def test_a_loss_that_is_the_same_every_day_is_certain_and_no_loss_is_not() -> None:
     clean = series(np.random.default_rng(1), 100, 0.03)
-    assert paired(clean, clean - 0.01, CLOCK).p == 0.0
-    assert paired(clean, clean, CLOCK).p == 1.0
-    assert paired(clean, clean + 0.01, CLOCK).p == 1.0
+    assert compare_same_days(clean, clean - 0.01, CLOCK).p == 0.0
+    assert compare_same_days(clean, clean, CLOCK).p == 1.0
+    assert compare_same_days(clean, clean + 0.01, CLOCK).p == 1.0
 
 
 def test_a_stretch_is_compared_with_all_other_days() -> None:
     values = series(np.random.default_rng(2), 600, 0.0)
     inside = np.zeros(600, np.bool_)
     inside[100:163] = True
-    found = apart(values - np.where(inside, 0.2, 0.0), inside, CLOCK)
+    found = compare_stretch(values - np.where(inside, 0.2, 0.0), inside, CLOCK)
     assert found.stressed == pytest.approx(values[inside].mean() - 0.2)
     assert found.clean == pytest.approx(values[~inside].mean())
     assert found.p < 0.01
     others = newey_west_t(values[~inside], 10)
     assert found.error >= math.hypot(others.standard_error, others.daily_deviation / math.sqrt(63)) * (1 - 1e-9)
-    turned = apart(values - np.where(inside, 0.2, 0.0), ~inside, CLOCK)
+    turned = compare_stretch(values - np.where(inside, 0.2, 0.0), ~inside, CLOCK)
     assert turned.error == pytest.approx(found.error)
     assert turned.counted == found.counted == 63
 
@@ -61,12 +67,12 @@ def test_few_days_are_never_judged() -> None:
     assert CLOCK.p_value(50.0, 30) < 1e-4
     assert CLOCK.p_value(1.5, 500) == pytest.approx(CLOCK.p_value(1.4999, 500), abs=0.03)
     assert CLOCK.p_value(1.4999, 500) > 0.05
-    assert Clock(20, 40).p_value(50.0, 119) == 1.0
+    assert LabelOverlap(20, 40).p_value(50.0, 119) == 1.0
 
 
 def test_words() -> None:
     def word(stressed: float, p: float, alive: bool = True, clean: float = 0.04) -> str:
-        return judge([Reading(clean, stressed, 0.01, p, alive)])[0]
+        return judge_readings([StressReading(clean, stressed, 0.01, p, alive)])[0]
 
     assert word(0.01, 1e-6) == "breaks"
     assert word(0.01, 0.06) == "unclear"
@@ -76,13 +82,15 @@ def test_words() -> None:
 
 
 def test_the_more_is_judged_the_stronger_a_proof_must_be() -> None:
-    doubtful = Reading(0.04, 0.0, 0.02, 0.01, alive=True)
-    whole = Reading(0.04, 0.04, 0.02, 0.5, alive=True)
-    untested = Reading(0.04, 0.0, 0.02, 0.01, alive=False)
-    assert judge([doubtful, untested, untested, untested, untested, untested])[0] == "breaks"
-    assert judge([doubtful, whole, whole, whole, whole, whole])[0] == "unclear"
-    sure = Reading(0.04, 0.0, 0.01, 1e-9, alive=True)
-    assert judge([sure, sure, sure, sure, doubtful, whole])[4] == "breaks"  # Holm: what is sure no longer counts
+    doubtful = StressReading(0.04, 0.0, 0.02, 0.01, alive=True)
+    whole = StressReading(0.04, 0.04, 0.02, 0.5, alive=True)
+    untested = StressReading(0.04, 0.0, 0.02, 0.01, alive=False)
+    assert judge_readings([doubtful, untested, untested, untested, untested, untested])[0] == "breaks"
+    assert judge_readings([doubtful, whole, whole, whole, whole, whole])[0] == "unclear"
+    sure = StressReading(0.04, 0.0, 0.01, 1e-9, alive=True)
+    assert (
+        judge_readings([sure, sure, sure, sure, doubtful, whole])[4] == "breaks"
+    )  # Holm: what is sure no longer counts
 
 
 def alarms(mean: float, spread_inside: float, length: int, runs: int = 400) -> float:
@@ -98,9 +106,9 @@ def alarms(mean: float, spread_inside: float, length: int, runs: int = 400) -> f
         for start in range(40, 840, 100):
             inside = np.zeros(900, np.bool_)
             inside[start : start + length] = True
-            told = apart(mean + np.where(inside, spread_inside, 1.0) * daily, inside, CLOCK)
-            readings.append(Reading(told.clean, told.stressed, told.error, told.p, told.t >= 2.0))
-        found += bool({"breaks", "weakens"} & set(judge(readings)))
+            told = compare_stretch(mean + np.where(inside, spread_inside, 1.0) * daily, inside, CLOCK)
+            readings.append(StressReading(told.clean, told.stressed, told.error, told.p, told.t >= 2.0))
+        found += bool({"breaks", "weakens"} & set(judge_readings(readings)))
     return found / runs
 
 
@@ -117,7 +125,10 @@ def test_a_factor_that_dies_in_a_stretch_is_found_when_it_was_strong() -> None:
     inside[300:500] = True
     broken = 0
     for _ in range(50):
-        told = apart(series(rng, 900, 0.0) + np.where(inside, 0.0, 0.08), inside, CLOCK)
-        quiet = [Reading(0.08, 0.08, 0.01, 0.5, alive=True)] * 20
-        broken += judge([Reading(told.clean, told.stressed, told.error, told.p, told.t >= 2.0), *quiet])[0] == "breaks"
+        told = compare_stretch(series(rng, 900, 0.0) + np.where(inside, 0.0, 0.08), inside, CLOCK)
+        quiet = [StressReading(0.08, 0.08, 0.01, 0.5, alive=True)] * 20
+        broken += (
+            judge_readings([StressReading(told.clean, told.stressed, told.error, told.p, told.t >= 2.0), *quiet])[0]
+            == "breaks"
+        )
     assert broken >= 25

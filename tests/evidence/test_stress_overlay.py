@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphaloom.evidence.scoring.exposures import measure_exposures
-from alphaloom.evidence.stress.moves import Moves
+from alphaloom.evidence.stress.moves import PanelMoves
 from alphaloom.evidence.stress.overlay import Overlay, lay
 from alphaloom.market import Panel
 
@@ -56,7 +56,7 @@ def test_all_columns_agree(seed: int, reach: float, volume: float) -> None:
 
 def test_the_moves_of_a_day_add_up() -> None:
     panel = market(2)
-    moves = Moves(panel, measure_exposures(panel))
+    moves = PanelMoves(panel, measure_exposures(panel))
     returns = np.log1p(panel.fields["returns"])
     np.testing.assert_allclose(moves.total[~np.isnan(returns)], returns[~np.isnan(returns)], atol=1e-12)
     parts = moves.beta * moves.market + moves.sector + moves.own
@@ -72,7 +72,7 @@ def test_a_move_over_a_gap_belongs_to_the_day_that_ends_it() -> None:
     fields = {"open": opened, "close": close, "high": close + 1, "low": opened - 1, "volume": close}
     days = np.arange(np.datetime64("2020-01-01"), np.datetime64("2020-01-05"))
     panel = Panel.build(days, [f"N{i:02}" for i in range(12)], fields)
-    moves = Moves(panel, measure_exposures(panel))
+    moves = PanelMoves(panel, measure_exposures(panel))
     assert moves.night[:, 0] == pytest.approx([0, 0, np.log(1.1), 0])
     assert moves.day[:, 0] == pytest.approx([0, 0, np.log(12 / 11), 0])
     assert moves.by_sector.shape == (4, 0)

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from alphaloom.evidence.stress.perturbations import PERTURBATIONS, Spoiled, spoiled
+from alphaloom.evidence.stress.perturbations import PERTURBATIONS, SpoiledPanel, spoil_panel
 from alphaloom.market import Panel
 from alphaloom.market.panel import PRICE_FIELDS, simple_returns
 
@@ -18,13 +18,13 @@ def panel() -> Panel:
 
 
 @cache
-def told() -> dict[str, Spoiled]:
-    return {each.code: each for each in spoiled(panel(), 1)}
+def told() -> dict[str, SpoiledPanel]:
+    return {each.code: each for each in spoil_panel(panel(), 1)}
 
 
 def test_every_kind_is_drawn_from_its_own_stream() -> None:
     assert list(told()) == list(PERTURBATIONS)
-    again = {each.code: each.panel.digest for each in spoiled(panel(), 1)}
+    again = {each.code: each.panel.digest for each in spoil_panel(panel(), 1)}
     assert again == {code: each.panel.digest for code, each in told().items()}
 
 

@@ -9,16 +9,16 @@ import pytest
 from numpy.typing import NDArray
 
 from alphaloom.evidence.scoring.exposures import measure_exposures
-from alphaloom.evidence.stress.moves import Moves
-from alphaloom.evidence.stress.regimes import CRASH_DAYS, CYCLE, REGIMES, Regime, regimes
+from alphaloom.evidence.stress.moves import PanelMoves
+from alphaloom.evidence.stress.regimes import CRASH_CYCLE_DAYS, CRASH_DAYS, REGIME_MAKERS, Regime, regimes
 
 from .lab import market
 
 
 @cache
-def moves() -> Moves:
+def moves() -> PanelMoves:
     panel = market(5, days=420, names=80)
-    return Moves(panel, measure_exposures(panel))
+    return PanelMoves(panel, measure_exposures(panel))
 
 
 @cache
@@ -38,7 +38,7 @@ def log_returns(code: str | None = None) -> NDArray[np.float64]:
 
 
 def test_all_regimes_are_made_and_are_the_same_for_the_same_seed() -> None:
-    assert list(made()) == list(REGIMES)
+    assert list(made()) == list(REGIME_MAKERS)
     again = {regime.code: regime.panel.digest for regime in regimes(moves(), 1)}
     assert again == {code: regime.panel.digest for code, regime in made().items()}
     other = {regime.code: regime.panel.digest for regime in regimes(moves(), 2)}
@@ -46,10 +46,10 @@ def test_all_regimes_are_made_and_are_the_same_for_the_same_seed() -> None:
 
 
 def test_a_crash_takes_a_fifth_in_ten_days_and_everybody_falls_together() -> None:
-    start = CYCLE - 15 + CYCLE * 3
+    start = CRASH_CYCLE_DAYS - 15 + CRASH_CYCLE_DAYS * 3
     days = slice(start, start + CRASH_DAYS)
     assert made()["crash"].rows[start : start + 15].all()
-    assert made()["crash"].rows.mean() == pytest.approx(15 / CYCLE, abs=0.02)
+    assert made()["crash"].rows.mean() == pytest.approx(15 / CRASH_CYCLE_DAYS, abs=0.02)
     fallen = np.nansum(log_returns("crash")[days], axis=0) / moves().beta[days].mean(axis=0)
     assert np.median(fallen) == pytest.approx(np.log(0.8), abs=0.05)
     assert mean_correlation(log_returns("crash")[days]) > 0.8
@@ -95,7 +95,7 @@ def test_a_drought_is_dry_and_bounces() -> None:
 def test_the_order_of_own_moves_is_kept(code: str) -> None:
     """What is neither market nor sector keeps its order on each day, so whoever foretells it is still right."""
     panel = made()[code].panel
-    after = Moves(panel, moves().exposures)
+    after = PanelMoves(panel, moves().exposures)
     member = panel.universe
     for day in range(130, 400, 10):
         names = member[day] & (moves().total[day] != 0)
@@ -107,5 +107,5 @@ def test_a_market_without_sectors_has_no_rotation() -> None:
     from dataclasses import replace
 
     bare = replace(moves().panel, groups={}, group_labels={})
-    codes = [regime.code for regime in regimes(Moves(bare, measure_exposures(bare)), 1)]
-    assert codes == [code for code in REGIMES if code != "sector_rotation"]
+    codes = [regime.code for regime in regimes(PanelMoves(bare, measure_exposures(bare)), 1)]
+    assert codes == [code for code in REGIME_MAKERS if code != "sector_rotation"]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from alphaloom.evidence.scoring.exposures import measure_exposures
-from alphaloom.evidence.stress.moves import Moves
-from alphaloom.evidence.stress.stretches import QUARTER, Stretch, calendar, found_stretches
+from alphaloom.evidence.stress.moves import PanelMoves
+from alphaloom.evidence.stress.stretches import QUARTER_DAYS, Stretch, calendar, find_stretches
 from alphaloom.market import Panel, PanelSource, read_panel
 
 from .lab import market
@@ -22,14 +22,14 @@ LAST = 400
 
 
 @cache
-def moves() -> Moves:
+def moves() -> PanelMoves:
     panel = market(5, days=420, names=80)
-    return Moves(panel, measure_exposures(panel))
+    return PanelMoves(panel, measure_exposures(panel))
 
 
 @cache
 def found() -> dict[str, Stretch]:
-    return {each.code: each for each in found_stretches(moves().panel, moves(), LAST)}
+    return {each.code: each for each in find_stretches(moves().panel, moves(), LAST)}
 
 
 def test_the_worst_drawdown_is_the_deepest_fall_within_a_third_of_the_days() -> None:
@@ -41,7 +41,7 @@ def test_the_worst_drawdown_is_the_deepest_fall_within_a_third_of_the_days() -> 
 
 def test_quarters_are_the_extreme_ones() -> None:
     daily = moves().market[:LAST, 0]
-    spreads = [daily[start : start + QUARTER].std() for start in range(LAST - QUARTER + 1)]
+    spreads = [daily[start : start + QUARTER_DAYS].std() for start in range(LAST - QUARTER_DAYS + 1)]
     assert found()["wildest_quarter"].start == int(np.argmax(spreads))
     assert found()["calmest_quarter"].start == int(np.argmin(spreads))
     months = [daily[start : start + 21].sum() for start in range(LAST - 20)]
@@ -51,8 +51,10 @@ def test_quarters_are_the_extreme_ones() -> None:
 def test_sectors_turn_where_leaders_change_most() -> None:
     rows = moves().by_sector[:LAST]
     turned = {
-        start: np.abs(rows[start : start + QUARTER].sum(axis=0) - rows[start - QUARTER : start].sum(axis=0)).mean()
-        for start in range(QUARTER, LAST - QUARTER + 1)
+        start: np.abs(
+            rows[start : start + QUARTER_DAYS].sum(axis=0) - rows[start - QUARTER_DAYS : start].sum(axis=0)
+        ).mean()
+        for start in range(QUARTER_DAYS, LAST - QUARTER_DAYS + 1)
     }
     assert found()["sector_turn"].start == max(turned, key=lambda start: turned[start])
 
@@ -62,13 +64,13 @@ def test_thin_trading_is_found_where_it_was_made() -> None:
     thin = np.array(panel.fields["amount"])
     thin[200:270] *= 0.2
     dry = replace(panel, fields={**panel.fields, "amount": thin})
-    stretch = next(each for each in found_stretches(dry, moves(), LAST) if each.code == "thinnest_quarter")
+    stretch = next(each for each in find_stretches(dry, moves(), LAST) if each.code == "thinnest_quarter")
     assert stretch.start >= 195
     assert stretch.stop <= 275
 
 
 def test_a_short_panel_has_no_stretches() -> None:
-    assert found_stretches(moves().panel, moves(), 2 * QUARTER - 1) == []
+    assert find_stretches(moves().panel, moves(), 2 * QUARTER_DAYS - 1) == []
 
 
 def dated(first: str, *notes: str) -> Panel:
@@ -90,7 +92,9 @@ def test_the_worst_days_of_a_real_market_are_where_everybody_knows_them() -> Non
     if not path.exists():
         pytest.skip("us_sp500_2008_2017.parquet is not on this machine; set ALPHALOOM_DATA to its folder")
     panel = read_panel(PanelSource(path))
-    real = {each.code: each for each in found_stretches(panel, Moves(panel, measure_exposures(panel)), panel.days - 6)}
+    real = {
+        each.code: each for each in find_stretches(panel, PanelMoves(panel, measure_exposures(panel)), panel.days - 6)
+    }
     days = {code: str(panel.dates[each.start])[:4] for code, each in real.items()}
     assert days["worst_drawdown"] == days["worst_month"] == days["wildest_quarter"] == "2008"
     assert days["calmest_quarter"] == "2017"

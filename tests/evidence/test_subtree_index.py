@@ -11,13 +11,20 @@ import pytest
 
 from alphaloom.evidence.originality import inverted_index as shelf
 from alphaloom.evidence.originality import subtree_index
-from alphaloom.evidence.originality.catalogue import Catalogue, Holdings
-from alphaloom.evidence.originality.inverted_index import OpenShelf, Selection, postings, search
-from alphaloom.evidence.originality.published import drawn, formulas, kept, published_expressions
+from alphaloom.evidence.originality.catalogue import Catalogue, KnownLibrary
+from alphaloom.evidence.originality.inverted_index import MemoryIndex, Selection, postings, search_indexes
+from alphaloom.evidence.originality.published import draw_formula, formulas, published_expressions, read_published_file
 from alphaloom.evidence.originality.sorted_run import SortedRun
 from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import Expression, parse, sample
-from alphaloom.factors.similarity.compare import Known, Likeness, best, compare, packed, unpacked
+from alphaloom.factors.similarity.compare import (
+    KnownFormula,
+    Likeness,
+    compare,
+    pack_formula,
+    rank_likeness,
+    unpack_formula,
+)
 from alphaloom.factors.similarity.signature import Outline, outline, subtrees
 from alphaloom.ledger import LibraryRow
 
@@ -33,8 +40,8 @@ def factors() -> list[tuple[str, Expression, str]]:
 
 
 @cache
-def known() -> list[tuple[Known, Outline]]:
-    return [drawn(*each) for each in factors()]
+def known() -> list[tuple[KnownFormula, Outline]]:
+    return [draw_formula(*each) for each in factors()]
 
 
 @cache
@@ -53,13 +60,13 @@ def told(found: Sequence[Likeness]) -> Found:
 def by_comparing(top: int = 10) -> list[Found]:
     """Return the answers of the slow definition."""
     everything = [[compare(one, each) for each, _ in known()] for one in asked()]
-    return [told(best([like for like in found if like.ratio > 0], top)) for found in everything]
+    return [told(rank_likeness([like for like in found if like.ratio > 0], top)) for found in everything]
 
 
 @pytest.fixture
 def small_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs be made and joined after few formulas."""
-    monkeypatch.setattr(subtree_index, "LONGEST_TABLE", 40)
+    monkeypatch.setattr(subtree_index, "MAX_TABLE_ROWS", 40)
 
 
 @pytest.mark.usefixtures("small_table")
@@ -80,8 +87,8 @@ def test_so_does_a_shelf_in_memory() -> None:
 
 
 def test_several_shelves_are_one() -> None:
-    shelves = [OpenShelf(known()[:700]), OpenShelf(known()[700:1500]), OpenShelf(known()[1500:])]
-    assert [told(search(outline(one.core), shelves, 10)) for one in asked()] == by_comparing()
+    shelves = [MemoryIndex(known()[:700]), MemoryIndex(known()[700:1500]), MemoryIndex(known()[1500:])]
+    assert [told(search_indexes(outline(one.core), shelves, 10)) for one in asked()] == by_comparing()
 
 
 def test_hashes_that_collide_decide_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,11 +101,11 @@ def test_hashes_that_collide_decide_nothing(tmp_path: Path, monkeypatch: pytest.
     with SubtreeIndex(tmp_path) as index:
         index.add(known()[:400])
         index.settle()
-        crowded: list[list[shelf.Shelf]] = [index.shelves[:1], [OpenShelf(known()[:400])]]
+        crowded: list[list[shelf.InvertedIndex]] = [index.shelves[:1], [MemoryIndex(known()[:400])]]
     few = [each for each, _ in known()[:400]]
     for one in asked()[:12]:
-        right = best([like for like in (compare(one, each) for each in few) if like.ratio > 0], 5)
-        assert [told(search(outline(one.core), shelves, 5)) for shelves in crowded] == [told(right)] * 2
+        right = rank_likeness([like for like in (compare(one, each) for each in few) if like.ratio > 0], 5)
+        assert [told(search_indexes(outline(one.core), shelves, 5)) for shelves in crowded] == [told(right)] * 2
 
 
 @pytest.mark.usefixtures("small_table")
@@ -165,14 +172,14 @@ def test_two_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
 def test_an_index_of_another_form_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with SubtreeIndex(tmp_path) as index:
         index.add(known()[:10])
-    monkeypatch.setattr(subtree_index, "form", lambda: "another")
+    monkeypatch.setattr(subtree_index, "drawing_code_digest", lambda: "another")
     with SubtreeIndex(tmp_path) as again:
         assert (len(again), again.nearest(known()[0][1])) == (0, [])
 
 
 def test_a_formula_survives_being_packed() -> None:
     for each, _ in known()[:50]:
-        assert unpacked(packed(each), each.size) == each
+        assert unpack_formula(pack_formula(each), each.size) == each
 
 
 def test_each_subtree_is_found_under_its_own_text() -> None:
@@ -192,11 +199,11 @@ DIGEST = "e6ca6291d0a20009"
 
 def test_a_selection_hides_the_rest() -> None:
     names = {each.name for each, _ in known()[::3]}
-    chosen = Selection(OpenShelf(known()), names)
-    apart = OpenShelf(each for each in known() if each[0].name in names)
+    chosen = Selection(MemoryIndex(known()), names)
+    apart = MemoryIndex(each for each in known() if each[0].name in names)
     for one in asked():
         whole = outline(one.core)
-        assert told(search(whole, [chosen], 5)) == told(search(whole, [apart], 5))
+        assert told(search_indexes(whole, [chosen], 5)) == told(search_indexes(whole, [apart], 5))
 
 
 def row(place: int) -> LibraryRow:
@@ -205,7 +212,10 @@ def row(place: int) -> LibraryRow:
 
 
 def test_a_run_sees_the_rows_that_it_is_shown(tmp_path: Path) -> None:
-    first, second = Holdings(tmp_path, lambda one: parse(one.text)), Holdings(tmp_path, lambda one: parse(one.text))
+    first, second = (
+        KnownLibrary(tmp_path, lambda one: parse(one.text)),
+        KnownLibrary(tmp_path, lambda one: parse(one.text)),
+    )
     first.show([])
     assert not list(tmp_path.iterdir())
     first.show([row(0), row(1)])
@@ -217,10 +227,10 @@ def test_a_run_sees_the_rows_that_it_is_shown(tmp_path: Path) -> None:
 
 def test_published_factors_that_are_kept_are_those_that_are_read(tmp_path: Path) -> None:
     file = tmp_path / "cache" / "published.json"
-    fresh, again = kept(file), kept(file)
-    assert list(fresh) == list(again) == [drawn(*each)[0] for each in published_expressions()]
+    fresh, again = read_published_file(file), read_published_file(file)
+    assert list(fresh) == list(again) == [draw_formula(*each)[0] for each in published_expressions()]
     file.write_bytes(file.read_bytes()[:-10])
-    assert list(kept(file)) == list(fresh)
+    assert list(read_published_file(file)) == list(fresh)
     one = parse(formulas("alpha158")["KLEN"], dialect="qlib")
     assert told(Catalogue((again,)).nearest(one, 5)) == told(Catalogue((fresh,)).nearest(one, 5))
 

@@ -13,17 +13,17 @@ from alphaloom.evaluation import recall_facts
 from alphaloom.evaluation.admission import retire
 from alphaloom.evaluation.checks.replay_panel import replay_on_panel
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.archive import Archive
+from alphaloom.evidence.archive import RunArchive
 from alphaloom.evidence.errors import LibraryRefused
-from alphaloom.evidence.gate.succession import told_as_decaying
+from alphaloom.evidence.gate.succession import read_decaying
 from alphaloom.evidence.originality.redundancy import rank_correlation
 from alphaloom.evidence.replay.replay import replay
 from alphaloom.evidence.settings import LibrarySettings
 from alphaloom.factors import Engine
 from alphaloom.ledger import Ledger
-from alphaloom.library.entries import entry_named
+from alphaloom.library.entries import find_entry
 from alphaloom.library.record import Condition
-from alphaloom.library.watch import Watch
+from alphaloom.library.watch import LibraryWatch
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 
 from .lab import KNOWN, SMALL, Lab, engine, known_values
@@ -56,8 +56,8 @@ def first() -> Panel:
 def decayed(ledger: Ledger, settings: EvidenceSettings = EASY) -> str:
     """Accept `KNOWN` on the first days, watch it decay, and return its id."""
     name = Lab.open(ledger, "run", first(), settings).judged(KNOWN).factor_id
-    Watch(ledger, whole(), "small", settings).run()
-    assert entry_named(ledger, name).status == "decaying"
+    LibraryWatch(ledger, whole(), "small", settings).run()
+    assert find_entry(ledger, name).status == "decaying"
     return name
 
 
@@ -78,7 +78,7 @@ def test_a_run_is_told_what_decays_without_a_figure(ledger: Ledger) -> None:
     (row,) = facts["decaying"]
     assert set(row) == {"id", "text", "mechanism", "hypothesis", "since"}
     assert (row["id"], row["mechanism"], row["hypothesis"]) == (name, "control", "a formula of the tests")
-    assert row["since"] == entry_named(ledger, name).history[-1].day > str(first().dates[-1])
+    assert row["since"] == find_entry(ledger, name).history[-1].day > str(first().dates[-1])
     figures = [each.rank_ic for each in ledger.kept.sightings(name) if each.rank_ic is not None]
     assert not any(f"{abs(figure):.4f}" in str(row) for figure in figures)
 
@@ -88,7 +88,7 @@ def test_what_a_run_is_told_stands_from_its_beginning(ledger: Ledger) -> None:
     decayed(ledger)
     run.evaluator.begin()
     assert recall_facts(run.evaluator, 30)["decaying"] == []
-    assert told_as_decaying(ledger, "run of long ago") == []
+    assert read_decaying(ledger, "run of long ago") == []
 
 
 def test_a_flag_of_days_that_the_gate_holds_is_not_told(ledger: Ledger) -> None:
@@ -96,13 +96,13 @@ def test_a_flag_of_days_that_the_gate_holds_is_not_told(ledger: Ledger) -> None:
     decayed(ledger)
     evaluator = later(ledger).evaluator
     windows = evaluator.windows
-    from alphaloom.library.decaying import decaying_for
+    from alphaloom.library.decaying import list_decaying
 
-    assert decaying_for(ledger, windows)
+    assert list_decaying(ledger, windows)
     sealed = replace(windows.sealed, last_day=str(whole().dates[-1]))
-    assert decaying_for(ledger, replace(windows, sealed=sealed)) == []
+    assert list_decaying(ledger, replace(windows, sealed=sealed)) == []
     elsewhere = replace(windows.boundaries, names=tuple(f"X{n}" for n in range(50)))
-    assert decaying_for(ledger, replace(windows, boundaries=elsewhere)) == []
+    assert list_decaying(ledger, replace(windows, boundaries=elsewhere)) == []
 
 
 def test_a_successor_may_resemble_what_it_succeeds_and_nothing_else(ledger: Ledger) -> None:
@@ -145,7 +145,7 @@ def test_selection_judges_what_is_left_and_the_record_can_be_run_again(ledger: L
     assert left is not None
     assert abs(rank_correlation(left, engine(first()).evaluate([KNOWN])[0], window)) < 0.05
     sheet = evaluator.scorer.score(left, window, 1)
-    archive = Archive(ledger, ledger.run("named"))
+    archive = RunArchive(ledger, ledger.run("named"))
     row = archive.verdicts[verdict.factor_id]
     told = row.metrics["selection"]
     assert told["rank_ic"] == pytest.approx(sheet.rank_ic)
@@ -165,7 +165,7 @@ def test_a_successor_takes_the_place_of_what_decayed(ledger: Ledger) -> None:
     entry = retire(ledger, name, "its successor is proven", "2030-01-01", heir)
     assert (entry.status, entry.successor) == ("retired", heir)
     assert entry.history[-1].reason == "its successor is proven"
-    shown = Condition.of(entry_named(ledger, heir), ledger, RULES, 0).full()
+    shown = Condition.of(find_entry(ledger, heir), ledger, RULES, 0).full()
     assert (shown["succeeds"], shown["successor"]) == (name, None)
     assert Condition.of(entry, ledger, RULES, 0).full()["successor"] == heir
     assert np.isfinite(shown["selection_rank_ic"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.ledger import Ledger, Run
-from alphaloom.search.diversity import effective_number, of_round, variety
+from alphaloom.search.diversity import effective_number, effective_number_of_round, variety
 
 from .lab import clock
 
@@ -37,7 +37,7 @@ def test_it_is_told_by_round_without_seeds(tmp_path: Path) -> None:
             ledger.record_event("run", "agents.niche", f"{mechanism}/week/slow", {"id": mechanism})
         ledger.record_event("run", "agents.refused_ideas", "r02", {"items": [{"mechanism": "calm"}]})
         found = variety(ledger, "run")
-        assert of_round(ledger, "run", 2) == pytest.approx(1.0)
-        assert of_round(ledger, "run", 3) is None
+        assert effective_number_of_round(ledger, "run", 2) == pytest.approx(1.0)
+        assert effective_number_of_round(ledger, "run", 3) is None
     assert [row["effective"] for row in found["rounds"]] == pytest.approx([2.0, 1.0])
     assert (found["hypotheses"], found["mechanisms"], found["niches"], found["refused"]) == (4, 2, 3, 1)

@@ -17,11 +17,11 @@ from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.errors import PanelDisagrees
 from alphaloom.evidence.settings import LibrarySettings
 from alphaloom.factors import parse
-from alphaloom.ledger import Boundaries, Ledger, Run, Sighting, Standing
-from alphaloom.library.entries import entries, entry_named
-from alphaloom.library.observations import Sight
+from alphaloom.ledger import Boundaries, Ledger, Run, Sighting, StatusChange
+from alphaloom.library.entries import entries, find_entry
+from alphaloom.library.observations import FactorReading
 from alphaloom.library.record import conditions
-from alphaloom.library.watch import Watch
+from alphaloom.library.watch import LibraryWatch
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 
 from .lab import KNOWN, SMALL, Lab, engine, known_values, read, scorer
@@ -51,8 +51,8 @@ def judged(ledger: Ledger, settings: EvidenceSettings = EASY, text: str = KNOWN,
     return Lab.open(ledger, "run", first(CUT, end), settings).judged(text).factor_id
 
 
-def watch(ledger: Ledger, panel: Panel, settings: EvidenceSettings = EASY, revised: str = "") -> list[Sight]:
-    return Watch(ledger, panel, "small", settings).run(revised)
+def watch(ledger: Ledger, panel: Panel, settings: EvidenceSettings = EASY, revised: str = "") -> list[FactorReading]:
+    return LibraryWatch(ledger, panel, "small", settings).run(revised)
 
 
 def seen(ledger: Ledger, factor: str) -> list[tuple[str, float | None]]:
@@ -169,7 +169,7 @@ def test_a_column_that_is_missing_and_can_be_derived_is_told_how(ledger: Ledger)
     judged(ledger)
     (entry,) = entries(ledger)
     fields = {name: values for name, values in whole().fields.items() if name not in ("amount", "cap")}
-    eye = Watch(ledger, replace(whole(), fields=fields), "small", EASY)
+    eye = LibraryWatch(ledger, replace(whole(), fields=fields), "small", EASY)
     said = eye._obstacle(replace(entry, fields=("amount", "cap")))
     assert said == (
         "the panel has no column amount, cap; a campaign file can derive it, under market: derive: {amount: close*volume}"
@@ -189,7 +189,7 @@ def test_a_strong_entry_of_the_watchlist_is_proven_by_new_days(ledger: Ledger) -
     assert proven.numbers["e_value"] >= 40
     (row,) = ledger.library()
     assert (row.factor_id, row.origin, row.run) == (name, "promoted", "run")
-    assert (entry_named(ledger, name).proof, entry_named(ledger, name).trial) == ("proven on new days", 1)
+    assert (find_entry(ledger, name).proof, find_entry(ledger, name).trial) == ("proven on new days", 1)
 
 
 def test_a_proof_on_a_panel_without_some_of_the_names_that_were_judged_says_so(ledger: Ledger) -> None:
@@ -244,7 +244,7 @@ def test_what_is_proven_but_says_what_the_library_says_stays_out(ledger: Ledger)
         f"nearly {kept.factor_id}" in sight.changes[1].reason
     )
     assert [row.factor_id for row in ledger.library()] == [kept.factor_id]
-    assert entry_named(ledger, name).status == "watchlist"
+    assert find_entry(ledger, name).status == "watchlist"
 
 
 def test_a_factor_that_dies_is_flagged_then_retired_and_watched_no_more(ledger: Ledger) -> None:
@@ -313,11 +313,13 @@ def test_a_day_without_a_rank_correlation_is_kept_as_one_and_bets_nothing(ledger
 
 def test_entries_keep_their_places(ledger: Ledger) -> None:
     name = judged(ledger, DREAM)
-    ledger.kept.record(standings=[Standing("other", "watched", "watchlist", "rule", "", "2020-01-01", {"place": 1})])
+    ledger.kept.record(
+        standings=[StatusChange("other", "watched", "watchlist", "rule", "", "2020-01-01", {"place": 1})]
+    )
     ledger.kept.record(passes=[])
     watch(ledger, first(560), DREAM)
     watch(ledger, first(600), DREAM)
-    assert entry_named(ledger, name).place == 2
+    assert find_entry(ledger, name).place == 2
     assert isinstance(ledger.kept.sightings(name)[0], Sighting)
 
 
@@ -336,7 +338,7 @@ def test_days_that_somebody_saw_before_a_factor_was_judged_are_not_new_to_it(tmp
         late = Lab(ledger, replace(bench, run="later"))
         other = late.judged("rank(ts_mad(close / open, 29)) - rank(ts_corr(delta(low, 4) / low, volume, 11))")
         assert other.word == "watchlist"
-        before, after = (entry_named(ledger, name).terms for name in (parse(KNOWN).id, other.factor_id))
+        before, after = (find_entry(ledger, name).terms for name in (parse(KNOWN).id, other.factor_id))
         assert before is not None
         assert after is not None
         assert (before.judged_to, after.judged_to) == (str(whole().dates[CUT - 1]), str(whole().dates[700 - 7]))

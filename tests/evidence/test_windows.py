@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphaloom.evaluation import Bench
+from alphaloom.evaluation import PanelContext
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.errors import BoundaryConflict, TooFewDays, TooFewNames
 from alphaloom.evidence.settings import WindowSettings
@@ -98,15 +98,15 @@ def test_a_bench_that_only_looks_or_is_refused_fixes_nothing(tmp_path: Path) -> 
     other = EvidenceSettings(windows=WindowSettings(search=0.5, selection=0.3))
     long = EvidenceSettings(horizon_days=20, windows=WindowSettings(search=0.65, min_selection_days=40))
     with Ledger.open(tmp_path, clock=clock) as ledger:
-        assert Bench.set_up(panel, ledger, EvidenceSettings(), "m", store=False).windows.search.days == 360
+        assert PanelContext.set_up(panel, ledger, EvidenceSettings(), "m", store=False).windows.search.days == 360
         with pytest.raises(TooFewDays, match="proves nothing"):
-            Bench.set_up(panel.rows(0, 405), ledger, long, "m")
+            PanelContext.set_up(panel.rows(0, 405), ledger, long, "m")
         with pytest.raises(
             TooFewNames, match="At most 9 names have a return on any day of the search window"
         ) as caught:
-            Bench.set_up(only(panel, *range(9)), ledger, EvidenceSettings(returns="raw"), "m")
+            PanelContext.set_up(only(panel, *range(9)), ledger, EvidenceSettings(returns="raw"), "m")
         assert (caught.value.field, caught.value.got) == ("panel", "9 names")
-        bench = Bench.set_up(panel, ledger, other, "m")
+        bench = PanelContext.set_up(panel, ledger, other, "m")
     assert (bench.windows.search.days, bench.windows.inherited) == (300, False)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from alphaloom.evaluation import Budget
-from alphaloom.evaluation.closing.builder import Dossier
+from alphaloom.evaluation.closing.builder import ResultsBuilder
 from alphaloom.evidence import Proposal
 from alphaloom.evidence.gate.doubts import doubts
 from alphaloom.factors import parse
@@ -80,5 +80,5 @@ def test_doubts_reach_the_agents_and_the_results_and_refuse_nothing(tmp_path: Pa
         ledger.record_event("run", "agents.critique", "r01/h00/s0", {"keep": True, "alignment": opinion})
         verdict = lab.evaluator.submit([answer["id"]])[0]
         assert {reason.step: reason.passed for reason in verdict.reasons}["alignment"]
-        (entry,) = [each for rows in Dossier(lab.evaluator).entries().values() for each in rows]
+        (entry,) = [each for rows in ResultsBuilder(lab.evaluator).entries().values() for each in rows]
     assert entry["alignment"] == {"doubts": told[:1], "opinions": [{"step": 0, **opinion}]}

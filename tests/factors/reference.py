@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.factors.definitions import expanded
+from alphaloom.factors.definitions import expand_operator
 from alphaloom.factors.language.node import Node
 from alphaloom.factors.language.signature import Operator
 from alphaloom.factors.operators import OPERATORS, parameters
@@ -92,7 +92,7 @@ def narrow(values: Values) -> Values:
 
 def evaluate(node: Node, panel: Panel) -> Any:
     """Compute a tree, one step after the other, each rounded to float32."""
-    node = expanded(node)
+    node = expand_operator(node)
     if node.is_leaf:
         return leaf(node, panel)
     args = [evaluate(arg, panel) for arg in node.args]

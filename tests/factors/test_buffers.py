@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.factors.engine.buffers import Pool, SubtreeCache
+from alphaloom.factors.engine.buffers import BufferPool, SubtreeCache
 from alphaloom.factors.engine.tiles import Layout
 from alphaloom.factors.engine.workers import Workers
 from alphaloom.factors.kernels.moves import gather, scatter
@@ -56,7 +56,7 @@ def test_what_is_larger_than_the_budget_comes_back() -> None:
 
 
 def test_a_pool_hands_out_what_it_got() -> None:
-    pool = Pool(4)
+    pool = BufferPool(4)
     array = pool.take()
     pool.give(array)
     assert pool.take() is array

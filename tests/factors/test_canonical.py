@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.factors import Node, bucketed, parse, render, sample
+from alphaloom.factors import Node, bucket_windows, parse, render, sample
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -97,7 +97,7 @@ def test_evasion_1_windows_moved_by_one_meet_in_their_buckets() -> None:
     text = "rank(ts_corr(ts_mean(close, 10), ts_std(volume, 20), 40)) * ts_rank(delta(returns, 5), 60)"
     moved = parse(render(windows_moved(parse(text).root, 1)))
     assert moved.id != parse(text).id
-    assert bucketed(moved.canonical) == bucketed(parse(text).canonical)
+    assert bucket_windows(moved.canonical) == bucket_windows(parse(text).canonical)
 
 
 def test_evasion_2_another_wrapper_leaves_the_core() -> None:
@@ -149,8 +149,8 @@ def test_the_order_of_sums_products_and_symmetric_arguments_is_nothing(one: int,
 @given(SEEDS)
 def test_buckets_are_a_canonical_form_too(seed: int) -> None:
     expression = sample(np.random.default_rng(seed), max_size=12)
-    once = bucketed(expression.canonical)
-    assert bucketed(once) == once
+    once = bucket_windows(expression.canonical)
+    assert bucket_windows(once) == once
 
 
 @pytest.mark.parametrize(
@@ -166,5 +166,9 @@ def test_constants_of_an_extreme_are_one(one: str, other: str) -> None:
 
 
 def test_a_long_average_is_bucketed_by_its_span() -> None:
-    assert bucketed(parse("macd(close, 12, 26)").canonical) == bucketed(parse("macd(close, 11, 25)").canonical)
-    assert bucketed(parse("macd(close, 12, 26)").canonical) != bucketed(parse("macd(close, 12, 120)").canonical)
+    assert bucket_windows(parse("macd(close, 12, 26)").canonical) == bucket_windows(
+        parse("macd(close, 11, 25)").canonical
+    )
+    assert bucket_windows(parse("macd(close, 12, 26)").canonical) != bucket_windows(
+        parse("macd(close, 12, 120)").canonical
+    )

@@ -15,7 +15,7 @@ from lark import Lark, LarkError
 
 from alphaloom.factors import OPERATORS, FactorError, Node, Operator, ParseError, parse, walk
 from alphaloom.factors.decoding import decoding_grammar
-from alphaloom.factors.definitions import written_out
+from alphaloom.factors.definitions import expand_tree
 from alphaloom.factors.language import types as unit_rules
 from alphaloom.factors.language.types import UnitMismatch
 from alphaloom.factors.operators import parameters
@@ -139,7 +139,7 @@ def refusal(text: str, campaign: Campaign) -> str:
     allowed = {*campaign.windows} | ({20} if "adv20" in campaign.fields else set())
     if used := {value for _, node in walk(formula.root) for value in windows_of(node)} - allowed:
         return f"it uses the windows {used}"
-    if not {node.name for _, node in walk(written_out(formula.root)) if node.op == "field"}:
+    if not {node.name for _, node in walk(expand_tree(formula.root)) if node.op == "field"}:
         return "it reads no column"
     return f"it warns: {formula.warnings}" if formula.warnings else ""
 
@@ -302,7 +302,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, operator: Operator) -> None:
 
 
 def plant_rule(monkeypatch: pytest.MonkeyPatch, rule: Any) -> None:
-    monkeypatch.setattr(unit_rules, "RULES", MappingProxyType({**unit_rules.RULES, "planted": rule}))
+    monkeypatch.setattr(unit_rules, "UNIT_RULES", MappingProxyType({**unit_rules.UNIT_RULES, "planted": rule}))
 
 
 ZSCORE = OPERATORS["ts_zscore"]
@@ -344,7 +344,7 @@ def test_an_operator_whose_units_depend_on_more_than_units_is_caught(monkeypatch
 def test_an_operator_that_reads_the_future_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     from alphaloom.factors.language import interval
 
-    ahead = {**interval.RULES, "ahead": lambda read, window: read.shifted(window, window)}
-    monkeypatch.setattr(interval, "RULES", MappingProxyType(ahead))
+    ahead = {**interval.INTERVAL_RULES, "ahead": lambda read, window: read.shifted(window, window)}
+    monkeypatch.setattr(interval, "INTERVAL_RULES", MappingProxyType(ahead))
     plant(monkeypatch, replace(ZSCORE, name="ahead", interval="ahead"))
     assert refusals(replace(STANDARD, operators=("ahead", "rank")), 50)

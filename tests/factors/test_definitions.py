@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from alphaloom.factors import OPERATORS, Node, parse, render, walk
-from alphaloom.factors.definitions import expanded, written_out
+from alphaloom.factors.definitions import expand_operator, expand_tree
 from alphaloom.factors.engine.engine import Engine
-from alphaloom.factors.language.node import call, field_node
+from alphaloom.factors.language.node import call_node, field_node
 from alphaloom.factors.operators import parameters
 
 from . import panels
@@ -162,15 +162,15 @@ def test_every_definition_is_told_what_it_means() -> None:
 @pytest.mark.parametrize("name", DEFINED)
 def test_a_definition_is_the_same_factor_as_its_formula_written_out(name: str) -> None:
     short = parse(OPERATORS[name].example)
-    long = parse(render(written_out(short.root)))
+    long = parse(render(expand_tree(short.root)))
     assert long.root != short.root
     assert (long.id, long.unit, long.lookback) == (short.id, short.unit, short.lookback)
 
 
 def test_arithmetic_on_the_numbers_of_a_definition_is_worked_out() -> None:
-    node = call("wilder", field_node("close"), window=10)
-    assert render(expanded(node)) == "ema(close, 152, min_periods=10, span=19)"
-    assert parameters(expanded(node)) == {"window": 152, "min_periods": 10, "span": 19}
+    node = call_node("wilder", field_node("close"), window=10)
+    assert render(expand_operator(node)) == "ema(close, 152, min_periods=10, span=19)"
+    assert parameters(expand_operator(node)) == {"window": 152, "min_periods": 10, "span": 19}
 
 
 @pytest.mark.parametrize("name", DEFINED)
@@ -181,4 +181,4 @@ def test_every_window_that_a_definition_allows_can_be_written_out(name: str) -> 
         given = {"k": 2.0, "share": 0.5, "value": 1.0}
         known = {each.name: given[each.name] for each in operator.numbers if each.name in given}
         args = [Node("field", name=each.name) for each in operator.nodes]
-        assert written_out(call(name, *args, params=numbers | known)).op != name
+        assert expand_tree(call_node(name, *args, params=numbers | known)).op != name

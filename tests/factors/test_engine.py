@@ -16,7 +16,7 @@ from alphaloom.factors.engine import warmup
 from alphaloom.factors.engine.engine import Engine
 from alphaloom.factors.errors import PanelLacksField, ParseError
 from alphaloom.factors.language.expression import Expression
-from alphaloom.factors.language.node import Node, call, field_node, number, walk
+from alphaloom.factors.language.node import Node, call_node, field_node, number_node, walk
 from alphaloom.factors.language.parse import parse
 from alphaloom.factors.operators import OPERATORS
 from alphaloom.factors.space.sampling import sample
@@ -135,11 +135,11 @@ def test_an_outlier_leaves_no_trace_when_it_has_left_the_window() -> None:
         "decay_linear",
         "ema",
     ):
-        node = call(name, field_node("returns"), window=30)
+        node = call_node(name, field_node("returns"), window=30)
         found, expected = Engine(panel).compute([node])[0][91:], reference.evaluate(node, panel)[91:]
         np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-9)
     for name in ("ts_corr", "ts_cov", "ts_beta"):
-        node = call(name, field_node("returns"), field_node("close"), window=30)
+        node = call_node(name, field_node("returns"), field_node("close"), window=30)
         found, expected = Engine(panel).compute([node])[0][91:], reference.evaluate(node, panel)[91:]
         np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-12)
 
@@ -227,7 +227,11 @@ def test_tiny_panels_are_computed(days: int, names: int) -> None:
 def test_a_number_is_a_factor_too() -> None:
     panel = panels.draw(0, 6, 3, "plain", all_members=True)
     found = Engine(panel).compute(
-        [number(2.5), call("ts_sum", number(2.0), window=3), call("add", number(1), number(2))]
+        [
+            number_node(2.5),
+            call_node("ts_sum", number_node(2.0), window=3),
+            call_node("add", number_node(1), number_node(2)),
+        ]
     )
     assert (found[0] == 2.5).all()
     assert (found[1][2:] == 6).all()
@@ -236,10 +240,17 @@ def test_a_number_is_a_factor_too() -> None:
 
 def test_no_result_is_infinite() -> None:
     panel = panels.draw(0, 30, 5, "outliers")
-    close, big = field_node("close"), number(1e30)
-    trees = [call("exp", close), call("mul", close, call("mul", close, big)), call("ts_product", close, window=12)]
-    trees += [call("log", call("mul", close, number(0))), call("power", number(0), call("neg", call("abs", close)))]
-    trees += [call("div", close, number(0)), number(1e300)]
+    close, big = field_node("close"), number_node(1e30)
+    trees = [
+        call_node("exp", close),
+        call_node("mul", close, call_node("mul", close, big)),
+        call_node("ts_product", close, window=12),
+    ]
+    trees += [
+        call_node("log", call_node("mul", close, number_node(0))),
+        call_node("power", number_node(0), call_node("neg", call_node("abs", close))),
+    ]
+    trees += [call_node("div", close, number_node(0)), number_node(1e300)]
     for found in Engine(panel).compute(trees):
         assert not np.isinf(found).any()
 

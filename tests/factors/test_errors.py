@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alphaloom.factors import OPERATORS, ParseError, parse
-from alphaloom.factors.language.reader import FOREIGN
+from alphaloom.factors.language.reader import FOREIGN_SIGN_HINTS
 
 LESSONS = {
     "close && open": (6, "'&&' is not part of the language", "(close > open) & (returns > 0)"),
@@ -49,10 +49,10 @@ def test_a_lesson_has_place_reason_and_remedy(text: str) -> None:
     assert remedy in error.hint
 
 
-@pytest.mark.parametrize("sign", FOREIGN)
+@pytest.mark.parametrize("sign", FOREIGN_SIGN_HINTS)
 def test_a_sign_of_another_language_is_answered_by_ours(sign: str) -> None:
     error = refused(f"close {sign} open")
-    assert (error.at, error.hint) == (6, FOREIGN[sign])
+    assert (error.at, error.hint) == (6, FOREIGN_SIGN_HINTS[sign])
 
 
 @pytest.mark.parametrize("text", [text for text in LESSONS if text])

@@ -7,13 +7,13 @@ import json
 import pytest
 
 from alphaloom.factors import OPERATORS, ParseError, parse
-from alphaloom.factors.describe.facts import checked, cost, explained, translated
+from alphaloom.factors.describe.facts import check_formula, estimate_cost, explain_formula, translate_formula
 
 KEYS = {"ok", "canonical", "id", "type", "interval", "warmup", "size", "errors", "warnings"}
 
 
 def test_a_formula_that_can_be_used_has_every_fact() -> None:
-    facts = checked("rank(ts_std(returns, 30)) * -1")
+    facts = check_formula("rank(ts_std(returns, 30)) * -1")
     known = parse("-rank(ts_std(returns, 30))")
     assert set(facts) >= KEYS
     assert (facts["ok"], facts["canonical"], facts["id"]) == (True, known.canonical_text, known.id)
@@ -22,8 +22,8 @@ def test_a_formula_that_can_be_used_has_every_fact() -> None:
 
 
 def test_a_refused_formula_has_the_same_keys_and_all_its_mistakes() -> None:
-    facts = checked("rank(clos) + ts_meen(opn, 5)")
-    assert set(facts) == set(checked("close"))
+    facts = check_formula("rank(clos) + ts_meen(opn, 5)")
+    assert set(facts) == set(check_formula("close"))
     assert (facts["ok"], facts["id"], facts["warmup"]) == (False, None, None)
     assert [mistake["at"] for mistake in facts["errors"]] == [5, 13]
     assert all(mistake["message"] and mistake["hint"] for mistake in facts["errors"])
@@ -38,18 +38,18 @@ def test_a_refused_formula_has_the_same_keys_and_all_its_mistakes() -> None:
     ],
 )
 def test_a_formula_of_another_language_is_recognised_and_not_guessed(text: str, named: str) -> None:
-    facts = checked(text)
+    facts = check_formula(text)
     assert not facts["ok"]
     assert named in facts["errors"][0]["hint"]
-    assert checked(text, dialect=named)["ok"]
+    assert check_formula(text, dialect=named)["ok"]
 
 
 def test_units_that_disagree_are_no_sign_of_another_language() -> None:
-    assert "can be read as" not in checked("close + volume")["errors"][0]["hint"]
+    assert "can be read as" not in check_formula("close + volume")["errors"][0]["hint"]
 
 
 @pytest.mark.parametrize(
-    "ask", [lambda: checked("close", dialect="qlb"), lambda: translated("close", "alphaloom", "qlb")]
+    "ask", [lambda: check_formula("close", dialect="qlb"), lambda: translate_formula("close", "alphaloom", "qlb")]
 )
 def test_an_unknown_dialect_is_an_error_that_lists_them(ask: object) -> None:
     assert callable(ask)
@@ -58,14 +58,14 @@ def test_an_unknown_dialect_is_an_error_that_lists_them(ask: object) -> None:
 
 
 def test_own_columns_and_groupings_may_be_named() -> None:
-    facts = checked("group_rank(mood, country)", fields={"mood"}, groups={"country"})
+    facts = check_formula("group_rank(mood, country)", fields={"mood"}, groups={"country"})
     assert facts["ok"]
-    theirs = translated("Rank($mood, 5)", "qlib", "alphaloom", fields={"mood"})
+    theirs = translate_formula("Rank($mood, 5)", "qlib", "alphaloom", fields={"mood"})
     assert theirs["translation"].startswith("ts_rank(mood, 5")
 
 
 def test_an_explanation_names_what_is_read_and_what_computes() -> None:
-    facts = explained(parse("indneutralize(close, IndClass.sector)", dialect="worldquant"))
+    facts = explain_formula(parse("indneutralize(close, IndClass.sector)", dialect="worldquant"))
     assert facts["alphaloom"] == "group_demean(close, sector)"
     assert [each["name"] for each in facts["fields"]] == ["close", "sector"]
     assert facts["operators"] == [
@@ -77,7 +77,7 @@ def test_an_explanation_names_what_is_read_and_what_computes() -> None:
 
 def test_cost_counts_a_shared_subtree_once_and_a_long_sum_by_its_pairs() -> None:
     def ns(text: str) -> float:
-        return float(cost(parse(text))["ns_per_cell"])
+        return float(estimate_cost(parse(text))["ns_per_cell"])
 
     assert ns("close") == 0
     one = ns("ts_mean(close, 20)")
@@ -86,13 +86,13 @@ def test_cost_counts_a_shared_subtree_once_and_a_long_sum_by_its_pairs() -> None
 
 
 def test_a_translation_keeps_the_meaning_and_says_what_differs() -> None:
-    facts = translated("correlation(close, open, 5.5)", "worldquant", "alphaloom")
+    facts = translate_formula("correlation(close, open, 5.5)", "worldquant", "alphaloom")
     assert (facts["ok"], facts["translation"]) == (True, "ts_corr(close, open, 5)")
     assert facts["notes"] == ["the window 5.5 of correlation was floored to 5"]
 
 
 def test_what_the_other_language_cannot_say_is_refused_with_the_reason() -> None:
-    facts = translated("ts_kurt(close, 20)", "alphaloom", "worldquant")
+    facts = translate_formula("ts_kurt(close, 20)", "alphaloom", "worldquant")
     assert (facts["ok"], facts["translation"]) == (False, None)
     (mistake,) = facts["errors"]
     assert (mistake["stage"], mistake["got"]) == ("dialect", "ts_kurt(close, 20)")
@@ -100,7 +100,7 @@ def test_what_the_other_language_cannot_say_is_refused_with_the_reason() -> None
 
 
 def test_a_translation_that_our_language_refuses_says_so() -> None:
-    facts = translated("close + volume", "worldquant", "alphaloom")
+    facts = translate_formula("close + volume", "worldquant", "alphaloom")
     assert facts["translation"] == "close + volume"
     assert facts["notes"][0].startswith("units do not agree: close is in units of price")
     assert (

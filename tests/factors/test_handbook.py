@@ -7,16 +7,16 @@ import pytest
 from alphaloom.factors import OPERATORS
 from alphaloom.factors.describe.handbook import (
     FIELD_MEANINGS,
-    PAGE,
+    OPERATORS_PAGE,
     UNIT_WORDS,
-    described,
-    elsewhere,
-    operator_named,
+    find_operator,
+    foreign_spellings,
+    operator_facts,
     page,
 )
 from alphaloom.factors.errors import UnknownOperator
-from alphaloom.factors.language.fields import FIELDS
-from alphaloom.factors.language.types import RULES
+from alphaloom.factors.language.fields import STANDARD_FIELDS
+from alphaloom.factors.language.types import UNIT_RULES
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +25,14 @@ def written() -> str:
 
 
 def test_the_page_is_fresh(written: str) -> None:
-    assert PAGE.read_text(encoding="utf-8") == written, (
+    assert OPERATORS_PAGE.read_text(encoding="utf-8") == written, (
         "factors/describe/OPERATORS.md is old: write it again with make operators"
     )
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_an_operator_is_documented_whole(name: str, written: str) -> None:
-    known = described(OPERATORS[name])
+    known = operator_facts(OPERATORS[name])
     assert {"name", "signature", "meaning", "nan", "unit", "example"} <= {key for key, said in known.items() if said}
     assert (known["ns_per_cell"] is None) == bool(OPERATORS[name].definition)
     assert [each["name"] for each in known["arguments"]] == [each.name for each in OPERATORS[name].arguments]
@@ -40,23 +40,25 @@ def test_an_operator_is_documented_whole(name: str, written: str) -> None:
 
 
 def test_every_unit_rule_and_every_field_has_words() -> None:
-    assert set(UNIT_WORDS) == set(RULES)
-    assert tuple(FIELD_MEANINGS) == FIELDS
+    assert set(UNIT_WORDS) == set(UNIT_RULES)
+    assert tuple(FIELD_MEANINGS) == STANDARD_FIELDS
 
 
 def test_an_operator_is_found_by_name_in_any_case_and_by_its_sign() -> None:
-    assert [operator_named(name).name for name in ("ts_mean", "TS_MEAN", "-", ">=", "~")] == [
+    assert [find_operator(name).name for name in ("ts_mean", "TS_MEAN", "-", ">=", "~")] == [
         "ts_mean", "ts_mean", "sub", "ge", "not",
     ]  # fmt: skip
 
 
 def test_an_unknown_operator_is_told_the_nearest() -> None:
     with pytest.raises(UnknownOperator, match=r"no operator 'ts_men'\nDid you mean ts_mean\?"):
-        operator_named("ts_men")
+        find_operator("ts_men")
 
 
 def test_other_languages_are_named_with_their_words_and_only_where_the_whole_side_is_the_operator() -> None:
-    found = {(each["dialect"], each["written"]) for each in elsewhere(OPERATORS["ts_mean"])}
+    found = {(each["dialect"], each["written"]) for each in foreign_spellings(OPERATORS["ts_mean"])}
     assert {("qlib", "Mean(x, d)"), ("worldquant", "adv{d}")} <= found
-    assert all(each["meaning"].startswith("log(") for each in elsewhere(OPERATORS["log"]))
-    assert ("alphagen", "Ref(x, b)") in {(each["dialect"], each["written"]) for each in elsewhere(OPERATORS["delay"])}
+    assert all(each["meaning"].startswith("log(") for each in foreign_spellings(OPERATORS["log"]))
+    assert ("alphagen", "Ref(x, b)") in {
+        (each["dialect"], each["written"]) for each in foreign_spellings(OPERATORS["delay"])
+    }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from alphaloom.factors.canonical.canonical import SCALING
 from alphaloom.factors.engine.engine import Engine
-from alphaloom.factors.language.node import Node, call, field_node, group, number
+from alphaloom.factors.language.node import Node, call_node, field_node, group_node, number_node
 from alphaloom.factors.operators import OPERATORS
 from alphaloom.market import Panel
 
@@ -38,10 +38,10 @@ def step(name: str, **numbers: float) -> Node:
     operator = OPERATORS[name]
     columns = iter(COLUMNS)
     kinds = [argument.kind for argument in operator.nodes]
-    args = [group("sector") if kind == "group" else field_node(next(columns)) for kind in kinds]
+    args = [group_node("sector") if kind == "group" else field_node(next(columns)) for kind in kinds]
     given = GIVEN | numbers
     known = [argument.name for argument in operator.numbers]
-    return call(name, *args, params={key: given[key] for key in known if key in given})
+    return call_node(name, *args, params={key: given[key] for key in known if key in given})
 
 
 def computed(node: Node, panel: Panel, threads: int = 1) -> NDArray[np.float32]:
@@ -136,7 +136,7 @@ def released(node: Node, place: int, factor: int) -> tuple[float, Node]:
     if held < 0 and operator.mirror:
         op, held = operator.mirror, Fraction(1)
         outside = -outside if operator.scaling[place] == "mirror" else outside
-    args = [call("neg", arg) if at == place and held < 0 else arg for at, arg in enumerate(node.args)]
+    args = [call_node("neg", arg) if at == place and held < 0 else arg for at, arg in enumerate(node.args)]
     return float(outside), Node(op, tuple(args), node.params)
 
 
@@ -145,7 +145,7 @@ def released(node: Node, place: int, factor: int) -> tuple[float, Node]:
 def test_a_constant_factor_does_what_the_operator_says(name: str, factor: int) -> None:
     panel, node = panels.draw(8, 30, 9, "plain"), step(name)
     for place in range(min(len(OPERATORS[name].scaling), len(node.args))):
-        args = [call("mul", number(factor), arg) if at == place else arg for at, arg in enumerate(node.args)]
+        args = [call_node("mul", number_node(factor), arg) if at == place else arg for at, arg in enumerate(node.args)]
         outside, body = released(node, place, factor)
         found, expected = computed(node.with_args(*args), panel), outside * computed(body, panel)
         agree(found, expected.astype(float), 1e-5 * np.nanmax(np.abs(expected), initial=0.0))

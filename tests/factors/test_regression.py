@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.factors.engine.engine import Engine
-from alphaloom.factors.language.node import call, field_node
+from alphaloom.factors.language.node import call_node, field_node
 from alphaloom.market import Panel
 
 from . import panels, reference
@@ -22,7 +22,7 @@ def test_many_exposures_agree_with_the_reference() -> None:
     for flavour in panels.FLAVOURS:
         panel = panels.draw(1, 30, 40, flavour)
         for names in (Z, MORE):
-            node = call("regress_out", field_node(X), *map(field_node, names))
+            node = call_node("regress_out", field_node(X), *map(field_node, names))
             expected = np.where(panel.universe, reference.evaluate(node, panel), np.nan)
             found = Engine(panel).compute([node])[0]
             np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))

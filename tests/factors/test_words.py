@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.factors.describe.search import K1, B, relevance
-from alphaloom.factors.describe.words import likeness, mentioned, mentions, stems
+from alphaloom.factors.describe.search import BM25_B, BM25_K1, relevance
+from alphaloom.factors.describe.words import find_mention, mentions, stem_overlap, stems
 
 SENTENCES = st.lists(st.sampled_from(["calm", "price", "prices", "the", "volume", "trend"]), max_size=8).map(" ".join)
 
@@ -33,13 +33,13 @@ def test_a_phrase_is_mentioned_as_a_phrase() -> None:
     assert not mentions("reversal in the short term", "short term reversal")
     assert not mentions("momentary pressure", "momentum")
     assert not mentions("anything", "of the")
-    assert mentioned(("low_volatility", "calm names"), ("momentum", "calm")) == "calm"
+    assert find_mention(("low_volatility", "calm names"), ("momentum", "calm")) == "calm"
 
 
 @given(SENTENCES, SENTENCES)
 def test_likeness_is_a_share_and_has_no_order(one: str, other: str) -> None:
-    assert 0.0 <= likeness(one, other) == likeness(other, one) <= 1.0
-    assert likeness(one, one) == 1.0
+    assert 0.0 <= stem_overlap(one, other) == stem_overlap(other, one) <= 1.0
+    assert stem_overlap(one, one) == 1.0
 
 
 def obvious(query: str, texts: list[str]) -> list[float]:
@@ -52,8 +52,10 @@ def obvious(query: str, texts: list[str]) -> list[float]:
         for stem in sorted(set(stems(query))):
             held = sum(stem in each for each in split)
             often = words.count(stem)
-            damp = often + K1 * (1 - B + B * (len(words) / mean if mean else 0.0))
-            score += math.log(1 + (len(split) - held + 0.5) / (held + 0.5)) * often * (K1 + 1) / damp if often else 0.0
+            damp = often + BM25_K1 * (1 - BM25_B + BM25_B * (len(words) / mean if mean else 0.0))
+            score += (
+                math.log(1 + (len(split) - held + 0.5) / (held + 0.5)) * often * (BM25_K1 + 1) / damp if often else 0.0
+            )
         found.append(score)
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import Budget
 from alphaloom.factors.decoding import decoding_grammar
 from alphaloom.ledger import Ledger
@@ -76,4 +76,4 @@ def test_decoding_grammar(form: Any) -> None:
 
 def test_exit_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    agrees("facts", "exit codes", {line: outcome(line.split()) for line in COMMANDS})
+    agrees("facts", "exit codes", {line: run_command(line.split()) for line in COMMANDS})

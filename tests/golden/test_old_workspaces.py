@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli.main import outcome
+from alphaloom.desk.cli.main import run_command
 
 ARCHIVE = Path(__file__).with_name("b756a02.tar.xz")
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ def old(tmp_path: Path) -> Path:
 
 def told(capsys: pytest.CaptureFixture[str], command: str, workspace: Path) -> dict[str, Any]:
     capsys.readouterr()
-    assert outcome([*command.split(), "--workspace", str(workspace), "--json"]) == 0
+    assert run_command([*command.split(), "--workspace", str(workspace), "--json"]) == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out.partition("\n")[0])
     return answer
 

@@ -17,7 +17,7 @@ from alphaloom.extras import install_hint
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
 LONGEST, USUAL = 60, 40
-LONGEST_FILE = 400
+LONGEST_FILE = 600
 
 
 def sources() -> list[Path]:

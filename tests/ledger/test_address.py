@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.ledger.errors import AddressError
-from alphaloom.ledger.postgres.address import checked, database
+from alphaloom.ledger.postgres.address import check_address, database_name
 
 GOOD = [
     "postgresql://localhost/alphaloom",
@@ -20,8 +20,8 @@ GOOD = [
 
 @pytest.mark.parametrize("address", GOOD)
 def test_what_libpq_reads_without_a_secret_is_taken_as_it_is(address: str) -> None:
-    assert checked(address) == address
-    assert database(address) == "alphaloom"
+    assert check_address(address) == address
+    assert database_name(address) == "alphaloom"
 
 
 SECRET = st.text("78:/?#@&=%+ ", min_size=5).filter(lambda text: {"7", "8"} & set(text))
@@ -44,7 +44,7 @@ FORMS = [
 def test_a_password_is_refused_wherever_it_stands_and_never_repeated(form: str, secret: str, quoted: bool) -> None:
     address = form.format(quote(secret, safe="") if quoted else secret)
     with pytest.raises(AddressError) as caught:
-        checked(address)
+        check_address(address)
     assert not {"7", "8"} & set(f"{caught.value} {caught.value.record()}")
     assert caught.value.exit_code == 2
 
@@ -54,11 +54,11 @@ def test_a_password_is_refused_wherever_it_stands_and_never_repeated(form: str, 
 )
 def test_what_is_no_address_is_told_with_the_form_of_one(address: str) -> None:
     with pytest.raises(AddressError) as caught:
-        checked(address)
+        check_address(address)
     assert "postgresql://USER@HOST:PORT/DATABASE" in str(caught.value)
 
 
 def test_an_option_that_changes_the_session_is_refused_by_name() -> None:
     with pytest.raises(AddressError, match="options that are not known") as caught:
-        checked("postgresql://host/alphaloom?options=-csearch_path%3Dpublic")
+        check_address("postgresql://host/alphaloom?options=-csearch_path%3Dpublic")
     assert caught.value.got == ["options"]

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from alphaloom.ledger import WorkspaceError
-from alphaloom.ledger.calls import CallLog, Outcome, ToolCall, latest, verified
+from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall, read_latest, verify_calls
 from alphaloom.ledger.calls.heads import read_heads
 from alphaloom.ledger.calls.log import STALL_SECONDS
-from alphaloom.ledger.calls.segment import Segment
+from alphaloom.ledger.calls.segment import CallSegment
 from alphaloom.ledger.errors import CallsDamaged, CallsUnwritable
 
 ROOT = Path(__file__).resolve().parents[2] / ".root"
@@ -24,10 +24,10 @@ import sys, time
 from datetime import UTC, datetime
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from alphaloom.ledger.calls import CallLog, Outcome, ToolCall
+from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall
 log = CallLog.open(Path(sys.argv[2]), clock=lambda: datetime.now(UTC))
 for index in range(int(sys.argv[3])):
-    number = log.append(ToolCall("stdio", "market", f"{sys.argv[4]}{index}", Outcome.OK))
+    number = log.append(ToolCall("stdio", "market", f"{sys.argv[4]}{index}", CallOutcome.OK))
     print(number, time.monotonic(), flush=True)
     time.sleep(0.0003)
 log.close()
@@ -37,10 +37,10 @@ import resource, sys, time
 from datetime import UTC, datetime
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from alphaloom.ledger.calls import CallLog, Outcome, ToolCall
+from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall
 from alphaloom.ledger.errors import CallsUnwritable
 log = CallLog.open(Path(sys.argv[2]), clock=lambda: datetime.now(UTC))
-call = ToolCall("stdio", "market", "preview", Outcome.OK)
+call = ToolCall("stdio", "market", "preview", CallOutcome.OK)
 log.append(call)
 log.flush()
 resource.setrlimit(resource.RLIMIT_FSIZE, (log.path.stat().st_size + 700, resource.RLIM_INFINITY))
@@ -70,7 +70,7 @@ def now() -> datetime:
 
 
 def call(name: str = "preview") -> ToolCall:
-    return ToolCall("stdio", "market", name, Outcome.OK)
+    return ToolCall("stdio", "market", name, CallOutcome.OK)
 
 
 def started(code: str, *arguments: object) -> "subprocess.Popen[str]":
@@ -109,10 +109,10 @@ def asked_until_kept(log: CallLog, name: str) -> int:
 def test_two_hundred_threads_lose_nothing_and_keep_the_order(tmp_path: Path) -> None:
     with CallLog.open(tmp_path, clock=now) as log, ThreadPoolExecutor(200) as pool:
         numbers = dict(pool.map(lambda index: (asked_until_kept(log, str(index)), str(index)), range(4_000)))
-    rows = latest(tmp_path, 5_000)
+    rows = read_latest(tmp_path, 5_000)
     assert [row["sequence"] for row in rows] == list(range(1, 4_001))
     assert [row["tool"] for row in rows] == [numbers[number] for number in range(1, 4_001)]
-    assert not verified(tmp_path).findings
+    assert not verify_calls(tmp_path).findings
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -126,11 +126,11 @@ def test_a_killed_process_loses_the_last_moment_and_no_more(tmp_path: Path, afte
         killed = time.monotonic()
         told += [line.split() for line in process.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
         process.communicate()
-    rows = latest(tmp_path, 10**6)
+    rows = read_latest(tmp_path, 10**6)
     assert [row["tool"] for row in rows] == [f"k{index}" for index in range(len(rows))]
     due = max(int(number) for number, moment in told if float(moment) < killed - STALL_SECONDS)
     assert len(rows) >= due > 0  # on a slow disk too: a line that waits for longer is refused
-    assert not verified(tmp_path).findings
+    assert not verify_calls(tmp_path).findings
 
 
 def test_a_torn_line_is_seen_and_the_next_process_cuts_it_off(tmp_path: Path) -> None:
@@ -142,12 +142,12 @@ def test_a_torn_line_is_seen_and_the_next_process_cuts_it_off(tmp_path: Path) ->
     (segment,) = tmp_path.glob("calls-*")
     whole = segment.read_bytes()
     segment.write_bytes(whole + whole.splitlines()[-1][:100])
-    reading = verified(tmp_path)
+    reading = verify_calls(tmp_path)
     assert not reading.findings
     assert "100 bytes was cut short" in " ".join(reading.notes)
     with CallLog.open(tmp_path, clock=now):
         assert segment.read_bytes() == whole
-    reading = verified(tmp_path)
+    reading = verify_calls(tmp_path)
     assert (reading.findings, len(reading.heads)) == ((), 2)
 
 
@@ -156,9 +156,11 @@ def test_several_processes_write_to_one_folder(tmp_path: Path) -> None:
     for process in processes:
         _, complaints = process.communicate(timeout=300)
         assert process.returncode == 0, complaints
-    reading = verified(tmp_path / "audit")
+    reading = verify_calls(tmp_path / "audit")
     assert (reading.calls, reading.findings, len(reading.heads)) == (300, (), 3)
-    assert {row["tool"] for row in latest(tmp_path / "audit", 300)} == {f"{a}{n}" for a in "abc" for n in range(100)}
+    assert {row["tool"] for row in read_latest(tmp_path / "audit", 300)} == {
+        f"{a}{n}" for a in "abc" for n in range(100)
+    }
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
@@ -168,7 +170,7 @@ def test_a_full_disk_refuses_calls_until_there_is_room_again(tmp_path: Path) -> 
     assert process.returncode == 0, complaints
     refusal, taken = said.splitlines()
     assert refusal.startswith("calls_unwritable calls cannot be recorded, so none is answered: no space is left")
-    reading = verified(tmp_path)
+    reading = verify_calls(tmp_path)
     assert (reading.calls, reading.findings) == (int(taken), ())
 
 
@@ -176,7 +178,7 @@ def test_a_slow_disk_refuses_calls_and_a_dead_one_is_told_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = CallLog.open(tmp_path, clock=now)
-    monkeypatch.setattr(Segment, "add", lambda *_: time.sleep(STALL_SECONDS + 0.5))
+    monkeypatch.setattr(CallSegment, "add", lambda *_: time.sleep(STALL_SECONDS + 0.5))
     log.append(call())
     time.sleep(STALL_SECONDS + 0.1)
     with pytest.raises(CallsUnwritable, match="the disk has not answered"):
@@ -185,7 +187,7 @@ def test_a_slow_disk_refuses_calls_and_a_dead_one_is_told_at_the_end(
     def broken(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(Segment, "add", broken)
+    monkeypatch.setattr(CallSegment, "add", broken)
     with pytest.raises(CallsUnwritable, match="Input/output error"):
         log.close()
 
@@ -219,7 +221,7 @@ def test_only_heads_that_no_segment_names_yet_are_kept(tmp_path: Path) -> None:
         with CallLog.open(tmp_path, clock=now) as log:
             log.append(call())
     assert len(read_heads(tmp_path)) == 1
-    assert verified(tmp_path).findings == ()
+    assert verify_calls(tmp_path).findings == ()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="fork of POSIX")

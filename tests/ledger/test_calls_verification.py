@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from alphaloom.ledger.calls import CallLog, Outcome, ToolCall, anchors_of, export, verified
-from alphaloom.ledger.calls.chain import CALL, Link, written
-from alphaloom.ledger.calls.heads import read_heads, segments, write
+from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall, anchors_of, export_calls, verify_calls
+from alphaloom.ledger.calls.chain import KIND_CALL, ChainLink, written
+from alphaloom.ledger.calls.heads import read_heads, segments, write_heads
 
 law = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 CALLS = 6
@@ -28,7 +28,7 @@ def record(folder: Path, count: int = 2) -> list[Path]:
     for _ in range(count):
         with CallLog.open(folder, clock=now) as log:
             for index in range(CALLS):
-                log.append(ToolCall("stdio", "market", f"tool{index}", Outcome.OK))
+                log.append(ToolCall("stdio", "market", f"tool{index}", CallOutcome.OK))
     return segments(folder)
 
 
@@ -42,7 +42,7 @@ def kinds(paths: list[Path], body: bytes, at: int = 0) -> set[str]:
     whole = paths[at].read_bytes()
     try:
         paths[at].write_bytes(body)
-        return {finding.kind for finding in verified(paths[0].parent).findings}
+        return {finding.kind for finding in verify_calls(paths[0].parent).findings}
     finally:
         paths[at].write_bytes(whole)
 
@@ -52,9 +52,9 @@ def lines(path: Path) -> list[bytes]:
 
 
 def test_a_whole_record_is_found_whole(paths: list[Path]) -> None:
-    reading = verified(paths[0].parent)
+    reading = verify_calls(paths[0].parent)
     assert (reading.calls, reading.findings, reading.notes) == (2 * CALLS, (), ())
-    assert reading.root == verified(paths[0].parent).root
+    assert reading.root == verify_calls(paths[0].parent).root
 
 
 @law
@@ -100,7 +100,7 @@ def test_any_end_that_is_cut_off_is_found(paths: list[Path], cut: int) -> None:
 def test_a_line_that_is_written_anew_with_its_hash_is_found(paths: list[Path]) -> None:
     old = lines(paths[0])
     previous = json.loads(old[1])["hash"]
-    forged, _ = written(CALL, Link(1, previous), "2026-01-02T00:00:00.000000+00:00", '"who":"somebody else"')
+    forged, _ = written(KIND_CALL, ChainLink(1, previous), "2026-01-02T00:00:00.000000+00:00", '"who":"somebody else"')
     assert kinds(paths, b"".join([*old[:2], forged, *old[3:]])) == {"changed"}
 
 
@@ -108,21 +108,21 @@ def test_a_line_that_is_written_anew_with_its_hash_is_found(paths: list[Path]) -
 def test_a_segment_that_is_removed_is_found(tmp_path: Path, gone: int) -> None:
     paths = record(tmp_path, 3)
     paths[gone].unlink()
-    (finding,) = verified(tmp_path).findings
+    (finding,) = verify_calls(tmp_path).findings
     assert (finding.kind, finding.segment) == ("removed", paths[gone].name)
 
 
 def test_a_segment_that_is_put_in_is_found(tmp_path: Path, paths: list[Path]) -> None:
     (other,) = record(tmp_path / "other", 1)
     shutil.copy(other, paths[0].with_name("calls-20260101T000000.000000Z-1.jsonl"))
-    found = {finding.message for finding in verified(paths[0].parent).findings}
+    found = {finding.message for finding in verify_calls(paths[0].parent).findings}
     assert "no other segment and no head file names it" in found
 
 
 @pytest.mark.parametrize("harm", [lambda path: path.unlink(), lambda path: path.write_text('{"heads": []}')])
 def test_a_head_file_that_is_gone_or_changed_is_found(paths: list[Path], harm: Callable[[Path], object]) -> None:
     harm(paths[0].parent / "heads.json")
-    (finding,) = verified(paths[0].parent).findings
+    (finding,) = verify_calls(paths[0].parent).findings
     assert (finding.kind, finding.segment) == ("changed", "heads.json")
 
 
@@ -130,44 +130,44 @@ def test_what_was_taken_back_with_the_head_file_is_found_by_an_earlier_export(tm
     record(tmp_path / "audit", 1)
     kept = (tmp_path / "audit" / "heads.json").read_bytes()
     record(tmp_path / "audit", 1)
-    written = export(tmp_path / "audit", tmp_path / "calls.jsonl", by="Ann", now=now())
+    written = export_calls(tmp_path / "audit", tmp_path / "calls.jsonl", by="Ann", now=now())
     segments(tmp_path / "audit")[1].unlink()
     (tmp_path / "audit" / "heads.json").write_bytes(kept)
-    assert not verified(tmp_path / "audit").findings
-    (finding,) = verified(tmp_path / "audit", anchors_of(written.summary)).findings
+    assert not verify_calls(tmp_path / "audit").findings
+    (finding,) = verify_calls(tmp_path / "audit", anchors_of(written.summary)).findings
     assert finding.kind == "removed"
 
 
 def test_a_record_that_is_written_all_anew_is_found_by_an_earlier_export(tmp_path: Path) -> None:
     record(tmp_path / "audit", 1)
-    written = export(tmp_path / "audit", tmp_path / "calls.jsonl", by="Ann", now=now())
+    written = export_calls(tmp_path / "audit", tmp_path / "calls.jsonl", by="Ann", now=now())
     (name,) = (path.name for path in (tmp_path / "audit").glob("calls-*"))
     shutil.rmtree(tmp_path / "audit")
     with CallLog.open(tmp_path / "audit", clock=now) as log:
         for _ in range(CALLS):
-            log.append(ToolCall("stdio", "market", "nothing to see", Outcome.OK))
+            log.append(ToolCall("stdio", "market", "nothing to see", CallOutcome.OK))
     assert log.path.name == name
-    (finding,) = verified(tmp_path / "audit", anchors_of(written.summary)).findings
+    (finding,) = verify_calls(tmp_path / "audit", anchors_of(written.summary)).findings
     assert finding.kind == "changed"
 
 
 def test_a_record_can_be_read_while_it_is_written(tmp_path: Path) -> None:
     with CallLog.open(tmp_path, clock=now) as log:
         for _ in range(300):
-            log.append(ToolCall("stdio", "market", "tool", Outcome.OK))
+            log.append(ToolCall("stdio", "market", "tool", CallOutcome.OK))
             if log.durable % 7 == 0:
-                assert not verified(tmp_path).findings
-    assert not verified(tmp_path).findings
+                assert not verify_calls(tmp_path).findings
+    assert not verify_calls(tmp_path).findings
 
 
 def remade(paths: list[Path], keeps: Callable[[dict[str, Any]], bool]) -> None:
     """Leave lines out and make the whole chain again, as somebody can who may write to the folder: it takes no key."""
-    folder, tips = paths[0].parent, dict[str, Link]()
+    folder, tips = paths[0].parent, dict[str, ChainLink]()
     for path in paths:
-        link, body = Link(-1, ""), b""
+        link, body = ChainLink(-1, ""), b""
         for raw in lines(path):
             record = json.loads(raw)
-            if record["kind"] == CALL and not keeps(record):
+            if record["kind"] == KIND_CALL and not keeps(record):
                 continue
             for head in record.get("before", ()):
                 head |= {"sequence": tips[head["segment"]].sequence, "hash": tips[head["segment"]].hash}
@@ -180,7 +180,7 @@ def remade(paths: list[Path], keeps: Callable[[dict[str, Any]], bool]) -> None:
         path.write_bytes(body)
         tips[path.name] = link
     heads = {head.segment: head for head in read_heads(folder).values()}
-    write(
+    write_heads(
         folder,
         {name: replace(head, sequence=tips[name].sequence, hash=tips[name].hash) for name, head in heads.items()},
     )
@@ -190,20 +190,20 @@ def test_a_chain_made_again_whole_is_shown_by_a_head_that_was_noted_elsewhere_an
     paths: list[Path],
 ) -> None:
     folder = paths[0].parent
-    noted = [tip.hash for tip in verified(folder).tips]
+    noted = [tip.hash for tip in verify_calls(folder).tips]
     remade(paths, lambda record: record["tool"] != "tool3")
-    assert verified(folder).findings == ()
-    assert verified(folder).calls == 2 * (CALLS - 1)
-    (found,) = verified(folder, noted=noted).findings
+    assert verify_calls(folder).findings == ()
+    assert verify_calls(folder).calls == 2 * (CALLS - 1)
+    (found,) = verify_calls(folder, noted=noted).findings
     assert noted[0] in found.message
 
 
 def test_a_noted_head_stays_valid_while_the_record_grows(paths: list[Path]) -> None:
     folder = paths[0].parent
-    (tip,) = verified(folder).tips
+    (tip,) = verify_calls(folder).tips
     assert (tip.segment, tip.final) == (paths[-1].name, True)
     record(folder)
-    reading = verified(folder, noted=[tip.hash])
+    reading = verify_calls(folder, noted=[tip.hash])
     assert reading.findings == ()
     assert tip not in reading.tips
 
@@ -211,6 +211,6 @@ def test_a_noted_head_stays_valid_while_the_record_grows(paths: list[Path]) -> N
 def test_a_time_that_goes_back_by_days_is_noted(tmp_path: Path) -> None:
     times = iter([now(), now(), now() - timedelta(days=3), *[now()] * 9])
     with CallLog.open(tmp_path / "audit", clock=lambda: next(times)) as log:
-        log.append(ToolCall("stdio", "market", "one", Outcome.OK))
-        log.append(ToolCall("stdio", "market", "two", Outcome.OK))
-    assert any("its time 2025-12-30" in note for note in verified(tmp_path / "audit").notes)
+        log.append(ToolCall("stdio", "market", "one", CallOutcome.OK))
+        log.append(ToolCall("stdio", "market", "two", CallOutcome.OK))
+    assert any("its time 2025-12-30" in note for note in verify_calls(tmp_path / "audit").notes)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphaloom.ledger import Event, Ledger, LedgerConflict, Run
-from alphaloom.ledger.reservations import Cap, Hold, Reached, Wish
+from alphaloom.ledger.reservations import Cap, CapReached, Hold, Wish
 from alphaloom.ledger.tally import Taken
 
 from .test_store import CALL
@@ -51,12 +51,12 @@ def other(ledger: Ledger) -> Iterator[subprocess.Popen[str]]:
 def test_a_hold_counts_until_it_is_settled_and_the_call_from_then_on(ledger: Ledger) -> None:
     held = ledger.holds.hold(wish(CALL.key, 0.9), DAY, 100.0)
     assert isinstance(held, Hold)
-    assert ledger.holds.hold(wish(usd=0.2), DAY, 100.0) == Reached(DAY[0], "2026-01-02", 0.0, 0.9, 0.2, 1)
+    assert ledger.holds.hold(wish(usd=0.2), DAY, 100.0) == CapReached(DAY[0], "2026-01-02", 0.0, 0.9, 0.2, 1)
     ledger.holds.settle(held, CALL, NOTE)
     assert ledger.holds.open() == []
     assert ledger.calls("one") == [CALL]
     assert ledger.events("one", "route") == [NOTE]
-    assert ledger.holds.hold(wish(usd=1.0), DAY, 100.0) == Reached(DAY[0], "2026-01-02", 0.01, 0.0, 1.0, 0)
+    assert ledger.holds.hold(wish(usd=1.0), DAY, 100.0) == CapReached(DAY[0], "2026-01-02", 0.01, 0.0, 1.0, 0)
     assert isinstance(ledger.holds.hold(wish(usd=0.99), DAY, 100.0), Hold)
 
 
@@ -85,14 +85,14 @@ def test_a_call_is_under_way_once_and_never_after_it_was_answered(ledger: Ledger
 def test_who_lives_holds_and_the_worst_of_who_is_killed_stays_counted(
     ledger: Ledger, other: "subprocess.Popen[str]"
 ) -> None:
-    assert isinstance(ledger.holds.hold(wish(), DAY, 100.0), Reached)
+    assert isinstance(ledger.holds.hold(wish(), DAY, 100.0), CapReached)
     assert ledger.holds.lapse("one") == 0
     other.kill()
     other.wait()
-    assert isinstance(ledger.holds.hold(wish(), DAY, 100.0), Reached)  # nobody has looked yet
+    assert isinstance(ledger.holds.hold(wish(), DAY, 100.0), CapReached)  # nobody has looked yet
     assert ledger.holds.lapse("one") == 1
     found = ledger.holds.hold(wish(), DAY, 100.0)
-    assert isinstance(found, Reached)  # nobody heard what it took
+    assert isinstance(found, CapReached)  # nobody heard what it took
     assert (found.spent, found.held) == (0.8, 0.0)
     assert ledger.holds.killed("one", "2026-01-02") == Taken(1, 10, int(0.8e12))
     assert ledger.holds.killed("two") == ledger.holds.killed(tenant="desk") == Taken()
@@ -146,7 +146,7 @@ def test_calls_are_found_by_day_and_by_tenant_however_the_clock_writes_its_time(
         assert found("2026-01-02", 'de"sk%') == "a"
         now[0] = "2026-01-02"
         cap = Cap("tenant_day", "usd", 0.01)
-        assert isinstance(ledger.holds.hold(wish(tenant='de"sk%', usd=0.001), [cap], 1.0), Reached)
+        assert isinstance(ledger.holds.hold(wish(tenant='de"sk%', usd=0.001), [cap], 1.0), CapReached)
         assert isinstance(ledger.holds.hold(wish(tenant="nobody", usd=0.01), [cap], 1.0), Hold)
 
 
@@ -154,7 +154,7 @@ def test_what_was_recorded_before_there_were_tenants_counts(filed: Ledger) -> No
     body = '{"attempts":1,"cost_usd":0.9,"intent":"new","model":"m","prompt":"p","reply":"r","request":"q","role":"idea","tier":"local","tokens_in":1,"tokens_out":1}'
     add = "INSERT INTO calls (run, key, at, body) VALUES ('one', 'old', '2026-01-02T01:00:00+00:00', ?)"
     filed._database.write(lambda session: session.execute(add, (body,)))
-    assert isinstance(filed.holds.hold(wish(usd=0.2), DAY, 1.0), Reached)
+    assert isinstance(filed.holds.hold(wish(usd=0.2), DAY, 1.0), CapReached)
     assert filed.holds.calls("2026-01-02")[0].tenant == ""
 
 
@@ -164,7 +164,7 @@ def test_a_call_holds_what_it_changed_to_or_what_it_held(ledger: Ledger) -> None
     smaller = ledger.holds.change(hold, 5, 0.2, DAY)
     assert isinstance(smaller, Hold)
     assert ledger.holds.open() == [smaller]
-    assert isinstance(ledger.holds.change(smaller, 5, 1.1, DAY), Reached)
+    assert isinstance(ledger.holds.change(smaller, 5, 1.1, DAY), CapReached)
     assert ledger.holds.open() == [smaller]
     assert (smaller.key, smaller.tokens, smaller.picos) == (hold.key, 5, 2 * 10**11)
     assert ledger.holds.hold(wish(usd=0.1), DAY, 1.0) == "busy"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.ledger import Ledger, LibraryRow, Look, Sighting, Standing, WindowKey
+from alphaloom.ledger import Ledger, LibraryRow, Look, Sighting, StatusChange, WindowKey
 from alphaloom.ledger.library import Pass
 
 ROW = LibraryRow("f1", "rank(close)", "rank(close)", "h1", "one", {"rank_ic": 0.02})
 DAYS = ("2021-01-04", "2021-01-05", "2021-01-06")
-RETIRED = Standing("f1", "hand 1", "retired", "hand", "tired", "2021-01-06")
+RETIRED = StatusChange("f1", "hand 1", "retired", "hand", "tired", "2021-01-06")
 
 
 def window(first: str = DAYS[0], last: str = DAYS[-1], names: Sequence[str] = ("A", "B")) -> WindowKey:
@@ -28,7 +28,7 @@ def passed(factor: str = "f1", values: Sequence[float | None] = (0.01, None, 0.0
 
 
 def test_what_is_written_is_read_in_order(ledger: Ledger) -> None:
-    added = Standing("f1", "added", "live", "hand", "added", "2021-01-01", {"place": 1})
+    added = StatusChange("f1", "added", "live", "hand", "added", "2021-01-01", {"place": 1})
     assert ledger.kept.record(rows=[ROW], standings=[added, RETIRED], passes=[passed()]) == 1
     assert ledger.library() == [ROW]
     assert ledger.kept.standings("f1") == [added, RETIRED] == ledger.kept.standings()

@@ -14,8 +14,8 @@ HOLD = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from alphaloom.ledger.database.locks import held
-with held(Path(sys.argv[2]), "one"):
+from alphaloom.ledger.database.locks import hold_lock
+with hold_lock(Path(sys.argv[2]), "one"):
     print("held", flush=True)
     time.sleep(60)
 """

@@ -27,13 +27,13 @@ from alphaloom.ledger import (
     WindowKey,
     WorkspaceError,
 )
-from alphaloom.ledger.database.home import NAMED
-from alphaloom.ledger.database.schema import KEYS
+from alphaloom.ledger.database.home import ADDRESS_FILE
+from alphaloom.ledger.database.schema import TABLE_KEYS
 from alphaloom.ledger.errors import AddressError, ServerError
-from alphaloom.ledger.postgres.address import database
+from alphaloom.ledger.postgres.address import database_name
 from alphaloom.ledger.postgres.connection import PostgresDatabase
-from alphaloom.ledger.postgres.schema import OWN
-from alphaloom.ledger.postgres.server import Server
+from alphaloom.ledger.postgres.schema import POSTGRES_ONLY_TABLES
+from alphaloom.ledger.postgres.server import PostgresServer
 
 from .postgres import PASSWORD, Cluster, free_port
 from .test_store import CALL, fill
@@ -65,7 +65,7 @@ DEEDS = [
     "SET session_replication_role = replica; DELETE FROM alphaloom.{}",
     "INSERT INTO alphaloom.{} SELECT * FROM alphaloom.{} ON CONFLICT ({}) DO UPDATE SET {} = EXCLUDED.{}",
 ]
-TABLES = {name: keys[0][0] for name, keys in KEYS.items()} | {"objects": "digest", "formats": "version"}
+TABLES = {name: keys[0][0] for name, keys in TABLE_KEYS.items()} | {"objects": "digest", "formats": "version"}
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -83,7 +83,7 @@ def test_no_table_can_be_changed_even_from_outside(cluster: Cluster, filled: str
 
 def test_every_table_is_guarded(cluster: Cluster, filled: str) -> None:
     there = {name for (name,) in cluster.ask(filled, "SELECT tablename FROM pg_tables WHERE schemaname = 'alphaloom'")}
-    assert there == {*KEYS, *OWN} == {*TABLES}
+    assert there == {*TABLE_KEYS, *POSTGRES_ONLY_TABLES} == {*TABLES}
 
 
 # Two workspaces, several processes.
@@ -251,7 +251,7 @@ def test_what_is_left_of_a_lost_connection_holds_no_lock_against_its_own_process
 
 
 def test_a_server_that_stays_away_ends_the_work_after_a_stated_time(cluster: Cluster) -> None:
-    served = PostgresDatabase(Server(cluster.database(), patience_s=0.5))
+    served = PostgresDatabase(PostgresServer(cluster.database(), patience_s=0.5))
     cluster.stop()
     try:
         with pytest.raises(
@@ -269,7 +269,7 @@ def test_a_server_that_stays_away_ends_the_work_after_a_stated_time(cluster: Clu
 
 
 def test_a_server_that_freezes_ends_the_work_after_a_stated_time(cluster: Cluster) -> None:
-    served = PostgresDatabase(Server(cluster.database(), patience_s=0.5, silence_s=0.5))
+    served = PostgresDatabase(PostgresServer(cluster.database(), patience_s=0.5, silence_s=0.5))
     with cluster.frozen(), pytest.raises(ServerError, match="no PostgreSQL server answers at") as caught:
         served.rows("SELECT 1")
     assert caught.value.exit_code == 3
@@ -279,7 +279,7 @@ def test_a_server_that_freezes_ends_the_work_after_a_stated_time(cluster: Cluste
 
 
 def test_a_server_that_freezes_for_a_while_costs_no_record_and_no_lock(cluster: Cluster) -> None:
-    served = PostgresDatabase(Server(cluster.database(), silence_s=0.3))
+    served = PostgresDatabase(PostgresServer(cluster.database(), silence_s=0.3))
     add = lambda session: session.execute("INSERT INTO formats VALUES (2) ON CONFLICT DO NOTHING").rowcount
     with served.held("run one"):
         over = threading.Event()
@@ -301,7 +301,7 @@ def test_a_server_that_freezes_for_a_while_costs_no_record_and_no_lock(cluster: 
 
 
 def test_a_slow_statement_is_not_taken_for_silence_before_its_time(cluster: Cluster) -> None:
-    served = PostgresDatabase(Server(cluster.database(), silence_s=5.0))
+    served = PostgresDatabase(PostgresServer(cluster.database(), silence_s=5.0))
     assert served.rows("SELECT 1 FROM pg_sleep(0.4)") == [(1,)]
     served.close()
 
@@ -330,7 +330,7 @@ def refused(folder: Path, address: str) -> LedgerError:
         Ledger.open(folder, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC), address=address)
     assert caught.value.hint or caught.value.allowed
     assert PASSWORD not in f"{caught.value} {caught.value.record()}"
-    assert not (folder / NAMED).exists()
+    assert not (folder / ADDRESS_FILE).exists()
     return caught.value
 
 
@@ -362,7 +362,7 @@ def test_the_password_comes_from_the_environment_and_is_kept_nowhere(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    address = cluster.by_tcp(database(cluster.database()))
+    address = cluster.by_tcp(database_name(cluster.database()))
     with opened(tmp_path, address) as ledger:
         fill(ledger)
         everything = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
@@ -407,7 +407,7 @@ def test_a_workspace_keeps_to_its_record(cluster: Cluster, tmp_path: Path) -> No
             pass
     with opened(tmp_path / "served", address), opened(tmp_path / "served"):
         assert not (tmp_path / "served" / "ledger.sqlite").exists()
-    (tmp_path / "served" / NAMED).write_text("{}")
+    (tmp_path / "served" / ADDRESS_FILE).write_text("{}")
     with pytest.raises(WorkspaceError, match="does not say where the ledger is"), opened(tmp_path / "served"):
         pass
 

@@ -25,8 +25,8 @@ from alphaloom.ledger import (
     VerdictRow,
     WindowKey,
 )
-from alphaloom.ledger.database.protocol import Session
-from alphaloom.ledger.database.schema import KEYS
+from alphaloom.ledger.database.protocol import Transaction
+from alphaloom.ledger.database.schema import TABLE_KEYS
 
 ATTEMPT = Attempt("one", "k1", "h1", "rank(close)", None, "parse", "no such operator")
 SCORED = Evaluation("one", "f1", "rank(close)", "h1", {"rank_ic": 0.0125, "decay": {"1": 0.1}}, None)
@@ -67,7 +67,7 @@ def test_a_commit_whose_answer_was_lost_is_new_and_counted_once(
     """A database on another machine may be lost after it has kept a write; the work is then done a second time."""
     write = ledger._database.write
 
-    def twice(work: Callable[[Session], Any]) -> Any:
+    def twice(work: Callable[[Transaction], Any]) -> Any:
         write(work)
         return write(work)
 
@@ -134,7 +134,7 @@ def test_a_number_that_is_none_reaches_no_record(ledger: Ledger) -> None:
     assert ledger.evaluations("one") == []
 
 
-@pytest.mark.parametrize("table", KEYS)
+@pytest.mark.parametrize("table", TABLE_KEYS)
 @pytest.mark.parametrize("deed", ["UPDATE {} SET rowid = rowid", "DELETE FROM {}"])
 def test_no_table_can_be_changed_even_from_outside(filed: Ledger, table: str, deed: str) -> None:
     fill(filed)
@@ -146,7 +146,7 @@ def test_no_table_can_be_changed_even_from_outside(filed: Ledger, table: str, de
     outside.close()
 
 
-@pytest.mark.parametrize("table", KEYS)
+@pytest.mark.parametrize("table", TABLE_KEYS)
 def test_no_row_can_be_replaced_from_outside(filed: Ledger, table: str) -> None:
     """A replacement deletes what it meets and asks no trigger of deletions."""
     fill(filed)
@@ -177,7 +177,7 @@ def test_a_workspace_of_before_is_guarded_when_it_is_opened(filed: Ledger) -> No
 
 def fill(ledger: Ledger) -> None:
     """Put at least one row into every table."""
-    from alphaloom.ledger import Boundaries, Look, Opening, Sighting, Standing, WindowKey
+    from alphaloom.ledger import Boundaries, Look, Opening, Sighting, StatusChange, WindowKey
     from alphaloom.ledger.library import Pass
     from alphaloom.ledger.reservations import Hold, Wish
 
@@ -195,7 +195,9 @@ def fill(ledger: Ledger) -> None:
     ledger.record_opening(Opening("one", window, "close"))
     ledger.fix_boundaries(Boundaries("data", ("A",), *["2020-01-01"] * 6), fingerprint={"2020-01-01": [1, 2]})
     seen = Pass("f1", window, [Sighting("f1", "2021-01-04", 0.01)], {"panel": "p"})
-    ledger.kept.record(standings=[Standing("f1", "hand 1", "retired", "hand", "tired", "2021-01-04")], passes=[seen])
+    ledger.kept.record(
+        standings=[StatusChange("f1", "hand 1", "retired", "hand", "tired", "2021-01-04")], passes=[seen]
+    )
 
 
 def test_a_reopened_workspace_holds_what_it_held(ledger: Ledger) -> None:

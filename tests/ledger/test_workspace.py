@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from alphaloom.ledger import Attempt, Ledger, Run, WorkspaceError, write_json
-from alphaloom.ledger.database.refusals import refusal
+from alphaloom.ledger.database.refusals import workspace_error
 from alphaloom.ledger.database.sqlite import SqliteDatabase
 from alphaloom.ledger.errors import ChangedFile
 
@@ -85,7 +85,7 @@ def test_a_folder_of_someone_else_is_refused(tmp_path: Path, monkeypatch: pytest
     ],
 )
 def test_every_way_to_fail_has_its_words(error: Exception, words: str) -> None:
-    refused = refusal(Path("w/ledger.sqlite"), error)
+    refused = workspace_error(Path("w/ledger.sqlite"), error)
     assert words in refused.message
     assert refused.hint
 

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.market import Panel, Suspicion, SyntheticConfig, examine, simulate
+from alphaloom.market import DataWarning, Panel, SyntheticConfig, find_data_warnings, simulate
 
 Fields = dict[str, NDArray[np.float64]]
 PRICES = ("open", "high", "low", "close", "vwap")
@@ -37,6 +37,6 @@ def steady(panel: Panel, seed: int, span: int = 60) -> tuple[int, int]:
     return int(day), int(name)
 
 
-def found(panel: Panel) -> dict[str, Suspicion]:
+def found(panel: Panel) -> dict[str, DataWarning]:
     """Return what is suspected, by trap."""
-    return {each.trap: each for each in examine(panel)}
+    return {each.trap: each for each in find_data_warnings(panel)}

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from alphaloom.factors import MarketSettings
 from alphaloom.market import MarketError
 from alphaloom.market.actions import read_actions
-from alphaloom.market.adjusted import forwards, without_volume_levels
+from alphaloom.market.adjusted import adjust_forwards, reset_volume_levels
 from alphaloom.market.errors import PanelError
-from alphaloom.market.point_in_time import NOT_POINT_IN_TIME, known_on, members
+from alphaloom.market.point_in_time import NOT_POINT_IN_TIME, keep_members, panel_as_of
 
 from .vendor import SPLITS, Draw, Vendor
 
@@ -37,8 +37,8 @@ def test_what_was_known_is_what_would_be_if_nothing_had_come_after(
 ) -> None:
     found, day = VENDOR.actions([*draws, (110, 0, 30, 2.0)]), RAW.dates[stop - 1].astype(object)
     then = VENDOR.until(found, stop)
-    of_all = known_on(VENDOR.sold(120, found, volume, own), day, found, volume)
-    of_then = known_on(VENDOR.sold(stop, then, volume, own), day, then, volume)
+    of_all = panel_as_of(VENDOR.sold(120, found, volume, own), day, found, volume)
+    of_then = panel_as_of(VENDOR.sold(stop, then, volume, own), day, then, volume)
     assert of_all.digest == of_then.digest
     assert of_all.notes == of_then.notes
     assert of_all.back_adjusted == of_then.back_adjusted
@@ -52,7 +52,7 @@ def test_a_vendors_own_vwap_and_amount_stay_what_they_are(own: str, volume: str,
     """Quoted ones to the bit or adjusted ones anew, whatever the size of what comes later; never a third thing."""
     before: list[Draw] = [(40, name, 90, 2.0) for name in range(8)]
     found = VENDOR.actions([*before, *later])
-    seen = known_on(VENDOR.sold(120, found, volume, own), RAW.dates[79].astype(object), found, volume)
+    seen = panel_as_of(VENDOR.sold(120, found, volume, own), RAW.dates[79].astype(object), found, volume)
     truth = VENDOR.sold(80, VENDOR.actions(before), volume, own)
     for name in ("vwap", "amount"):
         np.testing.assert_allclose(seen.fields[name], truth.fields[name], rtol=1e-9)
@@ -60,7 +60,7 @@ def test_a_vendors_own_vwap_and_amount_stay_what_they_are(own: str, volume: str,
 
 def test_a_vwap_that_no_earlier_event_tells_about_is_left_out_and_it_is_said() -> None:
     found = VENDOR.actions([(110, 3, 30, 2.0)])
-    seen = known_on(VENDOR.sold(120, found, own="quoted"), RAW.dates[99].astype(object), found, "adjusted")
+    seen = panel_as_of(VENDOR.sold(120, found, own="quoted"), RAW.dates[99].astype(object), found, "adjusted")
     assert not {"vwap", "amount"} & {*seen.fields}
     assert sum("left out" in note for note in seen.notes) == 2
 
@@ -68,7 +68,7 @@ def test_a_vwap_that_no_earlier_event_tells_about_is_left_out_and_it_is_said() -
 def test_with_actions_the_volumes_must_be_declared() -> None:
     found = VENDOR.actions([(60, 3, 0, 2.0)])
     with pytest.raises(MarketError, match=r"market\.volumes.*quoted, adjusted"):
-        known_on(VENDOR.sold(120, found), RAW.dates[99].astype(object), found)
+        panel_as_of(VENDOR.sold(120, found), RAW.dates[99].astype(object), found)
     with pytest.raises(ValueError, match="with actions say what the panel's volumes are"):
         MarketSettings(actions=Path("actions.csv"))
 
@@ -77,7 +77,7 @@ def test_actions_after_the_files_last_day_change_nothing() -> None:
     found, day = VENDOR.actions([(60, 3, 0, 2.0), (110, 3, 0, 7.0)]), RAW.dates[79].astype(object)
     then = VENDOR.until(found, 100)
     sold = VENDOR.sold(100, then)
-    assert known_on(sold, day, found, "adjusted").digest == known_on(sold, day, then, "adjusted").digest
+    assert panel_as_of(sold, day, found, "adjusted").digest == panel_as_of(sold, day, then, "adjusted").digest
 
 
 def test_a_dividend_that_leaves_no_price_is_refused() -> None:
@@ -89,7 +89,7 @@ def test_a_dividend_that_leaves_no_price_is_refused() -> None:
 
 def test_a_split_and_a_dividend_move_what_came_before_them_alone() -> None:
     found = VENDOR.actions([(60, 3, 0, 2.0), (80, 3, 50, 1.0)])
-    seen = known_on(VENDOR.sold(120, found), RAW.dates[99].astype(object), found, "adjusted")
+    seen = panel_as_of(VENDOR.sold(120, found), RAW.dates[99].astype(object), found, "adjusted")
     at = seen.symbols.index(RAW.symbols[3])
     paid = 1.0 - 0.5 / RAW.fields["close"][79, 3]
     ratio = seen.fields["close"][:, at] / RAW.fields["close"][:100, 3]
@@ -100,7 +100,7 @@ def test_a_split_and_a_dividend_move_what_came_before_them_alone() -> None:
     assert seen.fields["returns"][60, at] == pytest.approx(
         2 * RAW.fields["close"][60, 3] / RAW.fields["close"][59, 3] - 1
     )
-    before = known_on(VENDOR.sold(120, found), RAW.dates[50].astype(object), found, "adjusted")
+    before = panel_as_of(VENDOR.sold(120, found), RAW.dates[50].astype(object), found, "adjusted")
     at = before.symbols.index(RAW.symbols[3])
     assert before.fields["close"][:, at] == pytest.approx(RAW.fields["close"][:51, 3])
     assert before.fields["volume"][:, at] == pytest.approx(RAW.fields["volume"][:51, 3])
@@ -108,7 +108,7 @@ def test_a_split_and_a_dividend_move_what_came_before_them_alone() -> None:
 
 def test_without_actions_levels_end_at_the_quote_and_it_is_said() -> None:
     found = VENDOR.actions([(60, 3, 0, 2.0), (110, 3, 50, 1.0)])
-    seen = known_on(VENDOR.sold(120, found), RAW.dates[99].astype(object))
+    seen = panel_as_of(VENDOR.sold(120, found), RAW.dates[99].astype(object))
     assert NOT_POINT_IN_TIME in seen.notes
     assert seen.fields["close"][99, seen.symbols.index(RAW.symbols[3])] == pytest.approx(RAW.fields["close"][99, 3])
     assert not any("sold on row" in note for note in seen.notes), "other notes may tell of any day"
@@ -129,7 +129,7 @@ def test_prices_that_are_adjusted_forwards_are_those_of_a_file_that_ends_earlier
     found = VENDOR.actions([*draws, (30, 1, 30, 2.0), (115, 0, 30, 2.0)])
     then = VENDOR.until(found, stop)
     seen = [
-        without_volume_levels(members(forwards(sold, stop).rows(0, stop)))
+        reset_volume_levels(keep_members(adjust_forwards(sold, stop).rows(0, stop)))
         for sold in (VENDOR.sold(120, found, volume, own), VENDOR.sold(stop, then, volume, own))
     ]
     assert seen[0].digest == seen[1].digest
@@ -138,25 +138,25 @@ def test_prices_that_are_adjusted_forwards_are_those_of_a_file_that_ends_earlier
 
 def test_a_forward_price_begins_at_the_quote_and_keeps_every_return() -> None:
     sold = VENDOR.sold(120, VENDOR.actions([(60, 3, 0, 2.0), (80, 3, 50, 1.0)]))
-    seen = forwards(sold)
+    seen = adjust_forwards(sold)
     there = np.isfinite(sold.fields["close"]).argmax(axis=0), np.arange(sold.names)
     np.testing.assert_allclose(seen.fields["close"][there], sold.fields["close_raw"][there], rtol=1e-7)
     np.testing.assert_allclose(seen.fields["returns"], sold.fields["returns"], atol=1e-7)
     assert seen.fields["volume"] is sold.fields["volume"]
     assert seen.back_adjusted
-    assert not forwards(sold, 50).back_adjusted, "until then nothing happened"
+    assert not adjust_forwards(sold, 50).back_adjusted, "until then nothing happened"
 
 
 def test_what_is_adjusted_forwards_already_is_left_alone() -> None:
-    assert forwards(RAW) is RAW
+    assert adjust_forwards(RAW) is RAW
     plain = replace(RAW, fields={name: RAW.fields[name] for name in RAW.fields if name != "close_raw"})
-    assert forwards(plain) is plain
+    assert adjust_forwards(plain) is plain
 
 
 def test_the_level_of_volumes_is_shown_where_they_are_said_to_be_quoted() -> None:
     sold = VENDOR.sold(120, VENDOR.actions([(60, 3, 0, 2.0)]))
     for said, level in (("quoted", True), ("adjusted", False), ("", False)):
-        panel = without_volume_levels(forwards(replace(sold, volumes=said)))
+        panel = reset_volume_levels(adjust_forwards(replace(sold, volumes=said)))
         same = np.array_equal(panel.fields["volume"], sold.fields["volume"], equal_nan=True)
         assert same == level
         first = panel.fields["volume"][np.isfinite(sold.fields["volume"]).argmax(axis=0), np.arange(sold.names)]
@@ -165,7 +165,7 @@ def test_the_level_of_volumes_is_shown_where_they_are_said_to_be_quoted() -> Non
 
 def test_before_the_first_day_nothing_was_known() -> None:
     with pytest.raises(MarketError, match="nothing was known yet"):
-        known_on(RAW, (RAW.dates[0] - np.timedelta64(1, "D")).astype(object))
+        panel_as_of(RAW, (RAW.dates[0] - np.timedelta64(1, "D")).astype(object))
 
 
 def test_actions_are_read_and_mistakes_said_at_once(tmp_path: Path) -> None:

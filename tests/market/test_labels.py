@@ -7,7 +7,7 @@ import pytest
 
 from alphaloom.market import MarketError, Panel
 from alphaloom.market.panel import REQUIRED_FIELDS
-from alphaloom.market.sensitivity import ALL, marked
+from alphaloom.market.sensitivity import ALL_FIELDS, withheld_fields
 
 DATES = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")
 PANEL = Panel.build(
@@ -17,13 +17,13 @@ PANEL = Panel.build(
 
 def test_a_field_is_marked_for_who_lacks_one_of_its_labels() -> None:
     labels = {"flow": ["confidential", "jurisdiction:CH"], "sector": ["confidential"]}
-    assert marked(PANEL, labels) == {"flow", "sector"}
-    assert marked(PANEL, labels, ["confidential"]) == {"flow"}
-    assert marked(PANEL, labels, ["confidential", "jurisdiction:CH"]) == set()
-    assert marked(PANEL, {ALL: ["confidential"]}) == {ALL}
+    assert withheld_fields(PANEL, labels) == {"flow", "sector"}
+    assert withheld_fields(PANEL, labels, ["confidential"]) == {"flow"}
+    assert withheld_fields(PANEL, labels, ["confidential", "jurisdiction:CH"]) == set()
+    assert withheld_fields(PANEL, {ALL_FIELDS: ["confidential"]}) == {ALL_FIELDS}
 
 
 def test_a_label_on_what_is_not_there_is_a_mistake_and_hides_nothing_silently() -> None:
     with pytest.raises(MarketError, match="no field or group folw") as told:
-        marked(PANEL, {"folw": ["confidential"]})
+        withheld_fields(PANEL, {"folw": ["confidential"]})
     assert "flow" in str(told.value.record()["allowed"])

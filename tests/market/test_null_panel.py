@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphaloom.market import Nulling, Panel, SyntheticConfig, nulled, simulate
-from alphaloom.market.synthetic.null_panel import centred, permuted
+from alphaloom.market import Nulling, Panel, SyntheticConfig, make_null_panel, simulate
+from alphaloom.market.synthetic.null_panel import centre_moves, permute_rows
 
 QUICK = settings(max_examples=15, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -35,7 +35,7 @@ def steps(panel: Panel) -> np.ndarray:
 
 def test_moves_are_centred_by_name_and_without_the_market() -> None:
     panel = full()
-    moves = centred(panel)
+    moves = centre_moves(panel)
     own = steps(panel)
     middle = own - np.median(own, axis=0)
     np.testing.assert_allclose(moves.whole[1:], middle - middle.mean(axis=1, keepdims=True), atol=1e-12)
@@ -47,8 +47,8 @@ def test_moves_are_centred_by_name_and_without_the_market() -> None:
 @QUICK
 @given(SEEDS, st.integers(1, 60), st.integers(1, 30))
 def test_each_day_is_a_day_of_the_panel_up_to_its_sign(seed: int, block: int, sign: int) -> None:
-    made = steps(nulled(full(), seed, Nulling(block_days=block, sign_days=sign)))
-    own = centred(full()).whole[1:]
+    made = steps(make_null_panel(full(), seed, Nulling(block_days=block, sign_days=sign)))
+    own = centre_moves(full()).whole[1:]
     likeness = made @ own.T / np.sqrt((made**2).sum(axis=1)[:, None] * (own**2).sum(axis=1)[None, :])
     source, coin = np.abs(likeness).argmax(axis=1), np.sign(likeness[range(len(made)), np.abs(likeness).argmax(axis=1)])
     assert sorted(source) == list(range(len(own)))
@@ -61,7 +61,7 @@ def test_each_day_is_a_day_of_the_panel_up_to_its_sign(seed: int, block: int, si
 @given(SEEDS)
 def test_cells_that_were_missing_are_missing_and_no_other(seed: int) -> None:
     panel = gappy()
-    made = nulled(panel, seed)
+    made = make_null_panel(panel, seed)
     assert (made.dates == panel.dates).all()
     assert made.symbols == panel.symbols
     assert (made.universe == panel.universe).all()
@@ -72,7 +72,7 @@ def test_cells_that_were_missing_are_missing_and_no_other(seed: int) -> None:
 @QUICK
 @given(SEEDS)
 def test_prices_hang_together(seed: int) -> None:
-    made = nulled(gappy(), seed).fields
+    made = make_null_panel(gappy(), seed).fields
     there = ~np.isnan(made["close"])
     opened, high, low, close = (made[name][there] for name in ("open", "high", "low", "close"))
     assert (low > 0).all()
@@ -82,11 +82,11 @@ def test_prices_hang_together(seed: int) -> None:
 
 
 def test_volume_gaps_and_ranges_are_those_of_the_days_drawn() -> None:
-    own, made = full().fields, nulled(full(), 3)
+    own, made = full().fields, make_null_panel(full(), 3)
     np.testing.assert_array_equal(
         np.sort(made.fields["volume"][1:], axis=0)[3:-3], np.sort(own["volume"][1:], axis=0)[3:-3]
     )
-    before, after = centred(full()), centred(made)
+    before, after = centre_moves(full()), centre_moves(made)
     nights = np.sort(np.abs(before.night[1:]), axis=0), np.sort(np.abs(after.night[1:]), axis=0)
     np.testing.assert_allclose(nights[0], nights[1], atol=1e-9)
     reach = np.sort((before.up + before.down)[1:], axis=0), np.sort((after.up + after.down)[1:], axis=0)
@@ -94,14 +94,14 @@ def test_volume_gaps_and_ranges_are_those_of_the_days_drawn() -> None:
 
 
 def test_equal_seeds_give_equal_bytes_and_others_do_not() -> None:
-    assert nulled(gappy(), 5).digest == nulled(gappy(), 5).digest
-    assert len({nulled(gappy(), seed).digest for seed in range(4)} | {gappy().digest}) == 5
+    assert make_null_panel(gappy(), 5).digest == make_null_panel(gappy(), 5).digest
+    assert len({make_null_panel(gappy(), seed).digest for seed in range(4)} | {gappy().digest}) == 5
 
 
 @QUICK
 @given(SEEDS, st.integers(2, 400), st.integers(1, 500))
 def test_a_permutation_draws_each_row_once_and_leaves_the_first(seed: int, days: int, block: int) -> None:
-    rows = permuted(np.random.default_rng(seed), days, block)
+    rows = permute_rows(np.random.default_rng(seed), days, block)
     assert rows[0] == 0
     assert sorted(rows) == list(range(days))
 
@@ -119,7 +119,7 @@ def reversing() -> Panel:
 
 @pytest.mark.parametrize(("sign_days", "left"), [(1, False), (20, True)])
 def test_a_coin_for_each_day_takes_reversal_out_and_one_for_a_block_leaves_it(sign_days: int, left: bool) -> None:
-    moves = steps(nulled(reversing(), 0, Nulling(sign_days=sign_days)))
+    moves = steps(make_null_panel(reversing(), 0, Nulling(sign_days=sign_days)))
     products = (moves[1:] * moves[:-1]).mean(axis=1) / moves.var()
     error = products.std() / np.sqrt(len(products))
     assert bool(abs(products.mean()) > 5 * error) is left
@@ -146,8 +146,8 @@ DRAWN = Nulling(kind="drawn")
 
 
 def test_moves_drawn_anew_keep_each_names_skew_and_coins_do_not() -> None:
-    own = skew(centred(skewed()).whole[1:])
-    drawn, mirrored = skew(steps(nulled(skewed(), 2, DRAWN))), skew(steps(nulled(skewed(), 2)))
+    own = skew(centre_moves(skewed()).whole[1:])
+    drawn, mirrored = skew(steps(make_null_panel(skewed(), 2, DRAWN))), skew(steps(make_null_panel(skewed(), 2)))
     assert np.corrcoef(own, drawn)[0, 1] > 0.8
     assert abs(drawn.mean() / own.mean() - 1) < 0.25
     assert np.abs(mirrored).max() < 0.6 * own.mean()
@@ -155,7 +155,7 @@ def test_moves_drawn_anew_keep_each_names_skew_and_coins_do_not() -> None:
 
 def test_moves_drawn_anew_earn_nothing_and_remember_nothing() -> None:
     panel = skewed()
-    made = np.concatenate([steps(nulled(panel, seed, DRAWN)) for seed in range(4)])
+    made = np.concatenate([steps(make_null_panel(panel, seed, DRAWN)) for seed in range(4)])
     t = made.mean(axis=0) / (made.std(axis=0) / np.sqrt(len(made)))
     assert np.abs(t).max() < 4.5
     products = (made[1:] * made[:-1]).mean(axis=1) / made.var()
@@ -167,7 +167,7 @@ def test_moves_drawn_anew_earn_nothing_and_remember_nothing() -> None:
 @given(SEEDS)
 def test_prices_of_moves_drawn_anew_hang_together_and_keep_the_gaps(seed: int) -> None:
     panel = gappy()
-    made = nulled(panel, seed, DRAWN).fields
+    made = make_null_panel(panel, seed, DRAWN).fields
     for name, values in panel.fields.items():
         np.testing.assert_array_equal(np.isnan(made[name]), np.isnan(values), err_msg=name)
     there = ~np.isnan(made["close"])
@@ -184,12 +184,12 @@ def test_wild_days_stay_together_when_moves_are_drawn_anew() -> None:
     fields = {"open": close, "high": close * 1.01, "low": close * 0.99, "close": close}
     dates = np.datetime64("2010-01-01") + np.arange(600)
     panel = Panel.build(dates, [f"N{i:02d}" for i in range(40)], {**fields, "volume": np.full_like(close, 1e6)})
-    size = np.abs(steps(nulled(panel, 1, DRAWN))).mean(axis=1)
+    size = np.abs(steps(make_null_panel(panel, 1, DRAWN))).mean(axis=1)
     assert np.corrcoef(size[1:], size[:-1])[0, 1] > 0.7
 
 
 def test_what_a_panel_tells_of_itself_stays_true() -> None:
-    made = nulled(gappy(), 9)
+    made = make_null_panel(gappy(), 9)
     assert made.notes[-1] == "made null with seed 9: nothing is in it"
     assert made.groups == gappy().groups
     np.testing.assert_array_equal(made.fields["cap"], gappy().fields["cap"])

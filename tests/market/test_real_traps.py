@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from alphaloom.market import Panel, PanelSource, read_panel
-from alphaloom.market.quality.moves import Moves
+from alphaloom.market.quality.moves import LogMoves
 from alphaloom.market.quality.splits import splits
 
 from .planted import found
@@ -54,7 +54,7 @@ def test_a_panel_whose_names_vanish_is_not_taken_for_survivors_nor_its_quoted_vo
 def test_rows_of_other_securities_and_splits_that_the_crawl_missed_are_found() -> None:
     said = found(crawl())
     assert said["bad ticks"].cases == ("NEE 2016-11-21 (4 days)", "MS 2017-02-14 (2 days)")
-    jumps = {f"{crawl().symbols[name]} {crawl().dates[day]}" for day, name, _ in splits(Moves(crawl()))}
+    jumps = {f"{crawl().symbols[name]} {crawl().dates[day]}" for day, name, _ in splits(LogMoves(crawl()))}
     assert {"NFLX 2015-07-14", "HLT 2017-01-04", "CF 2015-06-18", "NEE 2016-06-09"} <= jumps
     assert len(jumps) <= 20
 
@@ -73,7 +73,7 @@ def test_of_a_hundred_true_splits_nine_in_ten_are_found_in_quoted_prices() -> No
         later[: np.searchsorted(panel.dates, np.datetime64(day)), panel.symbols.index(symbol)] *= shares
     fields = {name: panel.fields[name] * ratio for name in ("open", "high", "low", "close")}
     quoted = Panel.build(panel.dates, panel.symbols, {**fields, "volume": panel.fields["volume"] / later})
-    seen = {(quoted.symbols[name], str(quoted.dates[day])) for day, name, _ in splits(Moves(quoted))}
+    seen = {(quoted.symbols[name], str(quoted.dates[day])) for day, name, _ in splits(LogMoves(quoted))}
     big = {place for place, shares in known.items() if abs(np.log(shares)) > BIG}
     assert len(big) > 100
     assert len(big & seen) > 0.9 * len(big)

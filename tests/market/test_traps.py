@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import poisson, rankdata
 
 from alphaloom.market import Panel
-from alphaloom.market.quality import DETECTORS, examine
-from alphaloom.market.quality.columns import ranked, row_correlation
-from alphaloom.market.quality.moves import Moves, local_size, medians, usual_size
+from alphaloom.market.quality import DETECTORS, find_data_warnings
+from alphaloom.market.quality.columns import centred_ranks, row_correlation
+from alphaloom.market.quality.moves import LogMoves, local_size, medians, usual_size
 from alphaloom.market.quality.shifts import market_fits
 from alphaloom.market.quality.survivors import poisson_at_most
 
@@ -26,12 +26,12 @@ places = st.integers(0, 10_000)
 
 @pytest.mark.parametrize("seed", range(20))
 def test_nothing_is_suspected_on_a_clean_market(seed: int) -> None:
-    assert not [str(each) for each in examine(clean(seed))]
+    assert not [str(each) for each in find_data_warnings(clean(seed))]
 
 
 @pytest.mark.parametrize(("days", "names"), [(60, 20), (300, 100), (1500, 200), (120, 400)])
 def test_nor_on_one_of_another_size(days: int, names: int) -> None:
-    assert not [str(each) for each in examine(clean(30, days, names))]
+    assert not [str(each) for each in find_data_warnings(clean(30, days, names))]
 
 
 def test_the_clean_market_is_no_list_of_survivors() -> None:
@@ -85,7 +85,7 @@ def test_padding_the_vanished_does_not_hide_that_they_left_and_is_seen() -> None
 def test_a_spike_that_is_gone_the_next_day_is_found(seed: int, place: int, size: float) -> None:
     panel = clean(seed)
     day, name = steady(panel, place)
-    around = max(local_size(Moves(panel).own[:, name], day, day + 2), Moves(panel).usual[name])
+    around = max(local_size(LogMoves(panel).own[:, name], day, day + 2), LogMoves(panel).usual[name])
 
     def plant(fields: Fields) -> None:
         fields["close"][day, name] *= np.exp(np.sign(size) * max(abs(size), 25 * around))
@@ -148,7 +148,7 @@ def test_a_split_that_was_not_adjusted_is_found(seed: int, place: int, shares: f
         fields["volume"][day:, name] *= shares
         fields["volume"][day, name] = shares * np.median(panel.fields["volume"][day - 20 : day, name])
 
-    moves = Moves(panel)
+    moves = LogMoves(panel)
     around = max(local_size(moves.own[:, name], day, day + 1), moves.usual[name])
     assume(abs(np.log(shares)) > 20 * around)  # else it is like the days around
     assume(abs(moves.night[day, name]) < min(3 * usual_size(moves.night)[name], 0.04))  # else the ratio is not plain
@@ -205,7 +205,7 @@ def test_a_day_that_repeats_the_day_before_is_found() -> None:
 @given(seeds, places, st.sampled_from([-1, 1]))
 def test_a_name_that_is_a_day_off_is_found(seed: int, place: int, rows: int) -> None:
     panel = clean(seed, 900)
-    follows = np.flatnonzero((panel.universe.mean(axis=0) > 0.95) & (market_fits(Moves(panel))["today"] > 0.4))
+    follows = np.flatnonzero((panel.universe.mean(axis=0) > 0.95) & (market_fits(LogMoves(panel))["today"] > 0.4))
     name = int(follows[place % len(follows)])
 
     def plant(fields: Fields) -> None:
@@ -251,8 +251,8 @@ def test_a_label_that_was_left_in_the_file_is_found(seed: int, horizon: int, noi
 def test_ties_order_nothing() -> None:
     values = np.random.default_rng(0).integers(0, 3, (20, 30)).astype(np.float64)
     values[:, 28:] = np.nan
-    np.testing.assert_array_equal(ranked(values)[:, :28], rankdata(values[:, :28], axis=1) - 29 / 2)
-    assert np.isnan(row_correlation(ranked(np.ones((1, 30))), ranked(np.ones((1, 30))))).all()
+    np.testing.assert_array_equal(centred_ranks(values)[:, :28], rankdata(values[:, :28], axis=1) - 29 / 2)
+    assert np.isnan(row_correlation(centred_ranks(np.ones((1, 30))), centred_ranks(np.ones((1, 30))))).all()
 
 
 def test_an_honest_column_of_the_day_and_a_faint_forecast_are_not_suspected() -> None:
@@ -451,18 +451,18 @@ def test_an_adjustment_on_the_wrong_day_is_found_whatever_was_traded() -> None:
 
 def test_every_finding_says_what_where_why_and_what_to_do() -> None:
     panel = back_adjusted(clean(1, 1500, 200))
-    for each in examine(panel):
+    for each in find_data_warnings(panel):
         assert str(each).startswith(f"{each.trap} suspected: {each.seen}")
         assert each.why in str(each)
         assert each.remedy in str(each)
         assert each.record()["message"] == str(each)
-    assert examine(panel) == examine(panel)
+    assert find_data_warnings(panel) == find_data_warnings(panel)
 
 
 def test_every_detector_bears_a_panel_of_a_few_cells() -> None:
     panel = clean(1)
     for days in (0, 1, 2, 5, 30):
-        assert not [each(Moves(panel.rows(0, days))) for each in DETECTORS if each(Moves(panel.rows(0, days)))]
+        assert not [each(LogMoves(panel.rows(0, days))) for each in DETECTORS if each(LogMoves(panel.rows(0, days)))]
 
 
 def test_medians_are_those_of_numpy() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from alphaloom.market import Panel, SyntheticConfig, simulate
 from alphaloom.market.actions import Actions
-from alphaloom.market.derive import derived
-from alphaloom.market.quality.levels import maybe_adjusted
+from alphaloom.market.derive import derive_fields
+from alphaloom.market.quality.levels import may_be_adjusted
 
 __all__ = ["SPLITS", "Draw", "Vendor"]
 
@@ -56,8 +56,8 @@ class Vendor:
             paid = (quoted["high"] + quoted["low"]) / 2
             prices, volumes = (prices, volumes) if own == "adjusted" else (np.ones_like(prices), np.ones_like(volumes))
             fields |= {"vwap": paid * prices, "amount": paid * prices * quoted["volume"] * volumes}
-        fields, notes = derived(fields, {} if own else {"vwap": "typical", "amount": "close*volume"})
+        fields, notes = derive_fields(fields, {} if own else {"vwap": "typical", "amount": "close*volume"})
         sectors = [f"s{at % 4}" if at < len(self.raw.symbols) - 1 else "new" for at in range(len(names))]
         notes = (*notes, f"sold on row {stop}")
         panel = Panel.build(rows.dates, names, fields, groups={"sector": sectors}, notes=notes)
-        return replace(panel, back_adjusted=maybe_adjusted(panel))
+        return replace(panel, back_adjusted=may_be_adjusted(panel))

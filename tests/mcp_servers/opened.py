@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from alphaloom.evaluation import Evaluator
 from alphaloom.ledger.calls import ToolCall
 from alphaloom.mcp_servers import SERVERS, Session, build_server, open_sessions
-from alphaloom.mcp_servers.served import Served
+from alphaloom.mcp_servers.served import ServedCaller
 
 
 def clock() -> datetime:
@@ -20,14 +20,14 @@ def unrecorded(call: ToolCall) -> None:
     """Keep nothing of a call."""
 
 
-def served_to(evaluator: Evaluator, calls: list[ToolCall] | None = None) -> Served:
-    return Served.ours(evaluator, unrecorded if calls is None else calls.append, clock)
+def served_to(evaluator: Evaluator, calls: list[ToolCall] | None = None) -> ServedCaller:
+    return ServedCaller.ours(evaluator, unrecorded if calls is None else calls.append, clock)
 
 
 @asynccontextmanager
-async def opened_to(served: Served | Evaluator) -> AsyncIterator[dict[str, Session]]:
+async def opened_to(served: ServedCaller | Evaluator) -> AsyncIterator[dict[str, Session]]:
     """Open a session on every server of a caller; of an evaluator alone, of one who may do everything."""
-    told = served if isinstance(served, Served) else served_to(served)
+    told = served if isinstance(served, ServedCaller) else served_to(served)
     async with open_sessions({name: build_server(name, told) for name in SERVERS}) as sessions:
         yield sessions
     if told is not served:

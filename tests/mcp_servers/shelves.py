@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
-from alphaloom.news import NewsItem, Provenance, Shelf, examine, sanitise
+from alphaloom.news import NewsItem, NewsStore, Provenance, judge_text, sanitise
 
 LAST_DAY = date(2010, 10, 22)
 """Of the search window of `SMALL` on `market()`."""
@@ -25,7 +25,7 @@ def text(
     """Return an item known some days after the last day's noon."""
     known = datetime.combine(LAST_DAY, time(12), UTC) + timedelta(days=days)
     clean, head = sanitise(body), sanitise(title)
-    signs = max(examine(clean), examine(head), key=lambda verdict: verdict.score).signs
+    signs = max(judge_text(clean), judge_text(head), key=lambda verdict: verdict.score).signs
     place = Provenance("made.jsonl", 1, "0" * 64)
     return NewsItem(
         source,
@@ -50,7 +50,7 @@ MANY = (
 
 
 @contextmanager
-def shelved(folder: Path, *items: NewsItem) -> Iterator[Shelf]:
-    with Shelf(folder) as shelf:
+def shelved(folder: Path, *items: NewsItem) -> Iterator[NewsStore]:
+    with NewsStore(folder) as shelf:
         shelf.put(items)
         yield shelf

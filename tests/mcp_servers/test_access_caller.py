@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.mcp_servers.access import Caller, checked_scope
+from alphaloom.mcp_servers.access import Caller, check_scope
 from alphaloom.mcp_servers.access.caller import ALL_SCOPES, is_scope
 from alphaloom.mcp_servers.errors import ScopeMissing
 
@@ -16,7 +16,7 @@ def test_no_other_text_is_a_scope(text: str) -> None:
 @pytest.mark.parametrize("text", ["data:jurisdiction:ch", "data:jurisdiction:CHE", "data:jurisdiction:", "data:reed"])
 def test_a_wrong_scope_is_told_with_the_one_that_may_be_meant(text: str) -> None:
     with pytest.raises(ValueError, match="did you mean data:"):
-        checked_scope(text)
+        check_scope(text)
 
 
 def test_a_caller_without_a_scope_is_told_which_one_it_lacks() -> None:

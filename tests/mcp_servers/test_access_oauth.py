@@ -30,14 +30,14 @@ from alphaloom.mcp_servers.access import (
     Jwts,
     KeySet,
     Tokens,
+    TokenVerifier,
     Trust,
-    Verifier,
-    create,
+    create_token,
 )
 from alphaloom.mcp_servers.access.bearer import BearerAuth
-from alphaloom.mcp_servers.access.fetching import LARGEST, Unanswered, checked_url, fetched
-from alphaloom.mcp_servers.access.introspection import Endpoint
-from alphaloom.mcp_servers.access.keys import Pace
+from alphaloom.mcp_servers.access.fetching import MAX_FETCH_BYTES, Unanswered, check_url, fetch_body
+from alphaloom.mcp_servers.access.introspection import IntrospectionEndpoint
+from alphaloom.mcp_servers.access.keys import KeyLifetimes
 from alphaloom.mcp_servers.access.oauth import Protected, read_oauth
 from alphaloom.mcp_servers.errors import SecretMissing, TokenRefused
 
@@ -69,7 +69,7 @@ def verifier(keys: list[dict[str, Any]] | None = None) -> Jwts:
     return Jwts(TRUST, KeySet(lambda: body), clock=lambda: NOW)
 
 
-def told(folder: Path, text: str) -> tuple[Verifier, Protected]:
+def told(folder: Path, text: str) -> tuple[TokenVerifier, Protected]:
     (folder / "oauth.yaml").write_text(text)
     return read_oauth(folder / "oauth.yaml", lambda: NOW)
 
@@ -183,7 +183,7 @@ def test_a_new_key_is_fetched_but_not_as_often_as_somebody_asks() -> None:
         fetched_at.append(clock[0])
         return json.dumps({"keys": held[0]}).encode()
 
-    keys = KeySet(fetch, Pace(fresh=300, keep=3600, pause=60), ticks=lambda: clock[0])
+    keys = KeySet(fetch, KeyLifetimes(fresh=300, keep=3600, pause=60), ticks=lambda: clock[0])
     assert keys.key("r1", "RS256")
     for _ in range(100):
         assert keys.key("e1", "ES256") is None
@@ -201,7 +201,7 @@ def test_old_keys_serve_for_a_while_when_none_can_be_fetched() -> None:
             raise Unanswered("gone")
         return answers.pop()
 
-    keys = KeySet(fetch, Pace(fresh=300, keep=3600, pause=60), ticks=lambda: clock[0])
+    keys = KeySet(fetch, KeyLifetimes(fresh=300, keep=3600, pause=60), ticks=lambda: clock[0])
     for clock[0], there in ((0.0, True), (1_000.0, True), (3_600.0, True), (3_601.0, False)):
         assert (keys.key("r1", "RS256") is not None) == there
 
@@ -284,8 +284,8 @@ def test_a_no_about_one_token_is_about_that_token_alone(status: int) -> None:
 
 
 def test_strangers_displace_nobodys_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("alphaloom.mcp_servers.access.introspection.MOST_KEPT", 2)
-    monkeypatch.setattr("alphaloom.mcp_servers.access.introspection.MOST_REFUSED", 2)
+    monkeypatch.setattr("alphaloom.mcp_servers.access.introspection.MAX_ACCEPTED_CACHED", 2)
+    monkeypatch.setattr("alphaloom.mcp_servers.access.introspection.MAX_REFUSED_CACHED", 2)
     asked: list[str] = []
 
     def ask(token: str) -> bytes:
@@ -322,7 +322,7 @@ def test_a_server_that_fails_refuses_everybody_and_rests(status: int | None) -> 
 
 def test_our_own_tokens_are_never_sent_away(tmp_path: Path) -> None:
     asked: list[str] = []
-    issued = create(tmp_path / "tokens.yaml", Grant(("data:read",), date(2027, 1, 1)), now=NOW)
+    issued = create_token(tmp_path / "tokens.yaml", Grant(("data:read",), date(2027, 1, 1)), now=NOW)
     own = Tokens.open(tmp_path / "tokens.yaml", clock=lambda: NOW)
     both = AnyOf([asking(lambda token: asked.append(token) or b"{}"), own])  # type: ignore[func-returns-value]
     assert both.verify(issued.token).id == issued.entry.id
@@ -336,7 +336,7 @@ class Issuer(BaseHTTPRequestHandler):
     """An OAuth server on this machine."""
 
     def do_GET(self) -> None:
-        body = {"/keys": json.dumps({"keys": KEYS}).encode(), "/large": b" " * (LARGEST + 1)}.get(self.path)
+        body = {"/keys": json.dumps({"keys": KEYS}).encode(), "/large": b" " * (MAX_FETCH_BYTES + 1)}.get(self.path)
         self.send_response(200 if body else 302)
         self.send_header("location", "/keys")
         self.send_header("content-length", str(len(body or b"")))
@@ -372,13 +372,13 @@ def issuer(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_keys_and_answers_are_fetched_over_http(issuer: str) -> None:
     assert Jwts(TRUST, KeySet.at(f"{issuer}/keys"), clock=lambda: NOW).verify(signed()).id == "oauth:sub:team-x"
-    endpoint = Endpoint(f"{issuer}/introspect", "me", "secret")
+    endpoint = IntrospectionEndpoint(f"{issuer}/introspect", "me", "secret")
     assert "secret" not in repr(endpoint)
     assert asking(endpoint).verify("good").id == "oauth:sub:team-x"
     assert reason("bad", asking(endpoint))
     for path in ("/elsewhere", "/large"):
         with pytest.raises(Unanswered):
-            fetched(issuer + path)
+            fetch_body(issuer + path)
 
 
 @pytest.mark.parametrize(
@@ -386,7 +386,7 @@ def test_keys_and_answers_are_fetched_over_http(issuer: str) -> None:
 )
 def test_an_address_that_is_not_safe_to_ask_is_refused(url: str) -> None:
     with pytest.raises(AlphaloomError, match="cannot be asked") as caught:
-        checked_url(url, "jwks")
+        check_url(url, "jwks")
     assert "secret" not in str(caught.value.record())
 
 

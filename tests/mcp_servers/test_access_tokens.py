@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from alphaloom.ledger import SettingsError
-from alphaloom.mcp_servers.access import Grant, Issued, Scope, Tokens, create, listed, revoke
+from alphaloom.mcp_servers.access import Grant, Issued, Scope, Tokens, create_token, list_tokens, revoke_token
 from alphaloom.mcp_servers.access.caller import ALL_SCOPES
 from alphaloom.mcp_servers.errors import TokenRefused, UnknownToken
 
@@ -53,16 +53,16 @@ def reason(path: Path, bearer: str, now: datetime = NOW) -> str:
 @law
 @given(grants)
 def test_what_was_granted_is_what_its_bearer_may(path: Path, grant: Grant) -> None:
-    issued = create(path, grant, now=NOW)
+    issued = create_token(path, grant, now=NOW)
     caller = opened(path).verify(issued.token)
     assert (caller.id, caller.scopes, caller.as_of) == (issued.entry.id, frozenset(grant.scopes), grant.as_of)
     assert caller.fields == (frozenset(grant.fields) if grant.fields is not None else None)
-    assert listed(path)[-1].note == grant.note
+    assert list_tokens(path)[-1].note == grant.note
     assert caller.expires == datetime(*grant.expires.timetuple()[:3], tzinfo=UTC) + timedelta(days=1)
 
 
 def test_a_token_has_its_form_and_only_its_digest_is_kept(path: Path) -> None:
-    issued = create(path, GRANT, now=NOW)
+    issued = create_token(path, GRANT, now=NOW)
     assert FORM.fullmatch(issued.token)
     assert issued.token[4:12] == issued.entry.id
     assert issued.token not in repr(issued)
@@ -73,7 +73,7 @@ def test_a_token_has_its_form_and_only_its_digest_is_kept(path: Path) -> None:
 
 
 def test_the_labels_of_a_caller_are_its_scopes_of_that_name(path: Path) -> None:
-    issued = create(path, GRANT, now=NOW)
+    issued = create_token(path, GRANT, now=NOW)
     caller = opened(path).verify(issued.token)
     assert caller.labels == {"jurisdiction:CH", "confidential"}
     assert caller.allows(Scope.DATA_READ)
@@ -81,8 +81,8 @@ def test_the_labels_of_a_caller_are_its_scopes_of_that_name(path: Path) -> None:
 
 
 def test_unknown_malformed_expired_and_revoked_tokens_are_refused_in_the_same_words(path: Path) -> None:
-    live, other = (create(path, GRANT, now=NOW) for _ in range(2))
-    revoke(path, other.entry.id, now=NOW)
+    live, other = (create_token(path, GRANT, now=NOW) for _ in range(2))
+    revoke_token(path, other.entry.id, now=NOW)
     last, first = datetime(2027, 1, 31, 23, 59, 59, tzinfo=UTC), datetime(2027, 2, 1, tzinfo=UTC)
     opened(path, last).verify(live.token)
     bad = ["", "Bearer", live.token + "A", live.token[:-1], live.token[:13] + "A" * 43, "ü", "\ud800", "x" * 10**6]
@@ -91,8 +91,8 @@ def test_unknown_malformed_expired_and_revoked_tokens_are_refused_in_the_same_wo
 
 
 def test_every_entry_is_compared_whatever_is_shown(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = [create(path, GRANT, now=NOW) for _ in range(3)]
-    revoke(path, made[1].entry.id, now=NOW)
+    made = [create_token(path, GRANT, now=NOW) for _ in range(3)]
+    revoke_token(path, made[1].entry.id, now=NOW)
     tokens = opened(path)
     compared: list[bool] = []
 
@@ -111,15 +111,15 @@ def test_every_entry_is_compared_whatever_is_shown(path: Path, monkeypatch: pyte
 
 
 def test_a_running_server_takes_new_tokens_and_refuses_revoked_ones_at_once(path: Path) -> None:
-    first = create(path, GRANT, now=NOW)
+    first = create_token(path, GRANT, now=NOW)
     tokens = opened(path)
-    second = create(path, GRANT, now=NOW)
+    second = create_token(path, GRANT, now=NOW)
     assert tokens.verify(second.token).id == second.entry.id
-    _, new = revoke(path, first.entry.id, now=NOW)
+    _, new = revoke_token(path, first.entry.id, now=NOW)
     assert new
     with pytest.raises(TokenRefused):
         tokens.verify(first.token)
-    assert revoke(path, first.entry.id, now=NOW)[1] is False
+    assert revoke_token(path, first.entry.id, now=NOW)[1] is False
     tokens.verify(second.token)
 
 
@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_used_any_more_refuses_everybody_until_it_can(
 ) -> None:
     if harm == "open" and sys.platform == "win32":
         pytest.skip("permissions of POSIX")
-    issued = create(path, GRANT, now=NOW)
+    issued = create_token(path, GRANT, now=NOW)
     tokens, body = opened(path), path.read_bytes()
     if harm == "gone":
         path.unlink()
@@ -156,13 +156,13 @@ def reason_of_unknown() -> str:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
 def test_every_mistake_of_a_file_is_told_at_once_and_no_secret_with_it(path: Path) -> None:
-    issued = create(path, GRANT, now=NOW)
+    issued = create_token(path, GRANT, now=NOW)
     body = path.read_text().replace("expires:", "expire:").replace("data:confidential", "data:confidental")
     body = re.sub(r"sha256: .*", f"sha256: {issued.token}", body) + f"  note: for {issued.token}\n"
     path.write_text(body)
     path.chmod(0o644)
     with pytest.raises(SettingsError) as caught:
-        listed(path)
+        list_tokens(path)
     said = str(caught.value)
     for part in ("others may use this file (mode 0644)", "expire: there is no such key", "did you mean data:confidential",
                  "expires: this key is missing", "sha256: must be a SHA-256", "note: must not hold a token"):  # fmt: skip
@@ -180,15 +180,15 @@ def test_a_grant_that_makes_no_sense_is_refused_with_every_mistake(path: Path) -
     ]
     for grant, words in wrong:
         with pytest.raises(SettingsError) as caught:
-            create(path, grant, now=NOW)
+            create_token(path, grant, now=NOW)
         assert words in str(caught.value)
     assert not path.exists()
 
 
 def test_an_id_that_is_not_there_is_told_with_those_that_are_and_a_token_is_not_repeated(path: Path) -> None:
-    issued = create(path, GRANT, now=NOW)
+    issued = create_token(path, GRANT, now=NOW)
     with pytest.raises(UnknownToken) as caught:
-        revoke(path, issued.token, now=NOW)
+        revoke_token(path, issued.token, now=NOW)
     assert issued.entry.id in str(caught.value)
     assert issued.token not in str(caught.value.record())
 
@@ -197,9 +197,9 @@ MANY = """
 import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
-from alphaloom.mcp_servers.access import Grant, create
+from alphaloom.mcp_servers.access import Grant, create_token
 for _ in range(10):
-    create(Path(sys.argv[1]), Grant(("data:read",), date(2099, 1, 1)), now=datetime(2026, 11, 22, tzinfo=UTC))
+    create_token(Path(sys.argv[1]), Grant(("data:read",), date(2099, 1, 1)), now=datetime(2026, 11, 22, tzinfo=UTC))
 """
 
 
@@ -207,18 +207,18 @@ def test_writers_at_the_same_time_lose_no_token(path: Path) -> None:
     inherited = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / ".root")}
     writers = [subprocess.Popen([sys.executable, "-c", MANY, str(path)], env=inherited) for _ in range(2)]
     assert [writer.wait(timeout=300) for writer in writers] == [0, 0]
-    assert len({entry.id for entry in listed(path)}) == 20
+    assert len({entry.id for entry in list_tokens(path)}) == 20
 
 
 def test_a_file_that_holds_a_token_twice_is_refused(path: Path) -> None:
-    create(path, GRANT, now=NOW)
+    create_token(path, GRANT, now=NOW)
     body = path.read_text()
     path.write_text(body + body[body.index("- id") :])
     with pytest.raises(SettingsError, match="two tokens have the same id"):
-        listed(path)
+        list_tokens(path)
 
 
 def test_what_was_issued_is_the_only_place_of_the_secret(path: Path) -> None:
-    issued: Any = create(path, GRANT, now=NOW)
+    issued: Any = create_token(path, GRANT, now=NOW)
     assert isinstance(issued, Issued)
     assert [name for name in os.listdir(path.parent) if issued.token in (path.parent / name).read_text()] == []

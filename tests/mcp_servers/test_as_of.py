@@ -20,13 +20,13 @@ from alphaloom.ledger import Ledger, LibraryRow
 from alphaloom.market import MarketError, Panel
 from alphaloom.market.actions import Actions
 from alphaloom.mcp_servers.access import Caller
-from alphaloom.mcp_servers.callers import Ground, Rooms
-from alphaloom.mcp_servers.entry import EVERYTHING
+from alphaloom.mcp_servers.callers import CallerContexts, ServerSetup
+from alphaloom.mcp_servers.entry import EVERY_SCOPE
 from alphaloom.mcp_servers.errors import NothingShown, ToolError
-from alphaloom.mcp_servers.served import PANELS
-from alphaloom.mcp_servers.tools.holdings import Holdings
-from alphaloom.news import NEWS
-from alphaloom.search.constraints import Mandate
+from alphaloom.mcp_servers.served import PANELS_FOLDER
+from alphaloom.mcp_servers.tools.holdings import CallerHoldings
+from alphaloom.news import NEWS_FOLDER
+from alphaloom.search.constraints import SearchConstraints
 
 from ..market.vendor import SPLITS, Draw, Vendor
 from .opened import opened_to, unrecorded
@@ -74,7 +74,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[str]:
     """Return what every tool answers a caller, as it stands on the wire."""
 
-    async def ask(rooms: Rooms) -> list[str]:
+    async def ask(rooms: CallerContexts) -> list[str]:
         async with opened_to(rooms.served(caller)) as sessions:
             answers = []
             for name, arguments in ASKED:
@@ -102,24 +102,24 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
     def clock() -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC)
 
-    (folder / PANELS).mkdir(parents=True)
-    (folder / PANELS / "key").write_bytes(bytes(32))  # or handles would differ
+    (folder / PANELS_FOLDER).mkdir(parents=True)
+    (folder / PANELS_FOLDER / "key").write_bytes(bytes(32))  # or handles would differ
     days = [(day - LAST_DAY).days for day in panel.dates.astype(object)]
     texts = [text(f"Acme opens plant {place}.", day) for place, day in enumerate(days)]
-    with Ledger.open(folder, clock=clock) as ledger, shelved(folder / NEWS, *texts) as news:
-        ground = Ground(
+    with Ledger.open(folder, clock=clock) as ledger, shelved(folder / NEWS_FOLDER, *texts) as news:
+        ground = ServerSetup(
             lambda: (panel, "sold"),
             ledger,
             SETTINGS,
             Budget(),
-            Mandate(),
+            SearchConstraints(),
             clock,
             unrecorded,
             actions,
             "adjusted",
             news=news,
         )
-        with Rooms(ground) as rooms:
+        with CallerContexts(ground) as rooms:
             return asyncio.run(ask(rooms))
 
 
@@ -132,7 +132,7 @@ def test_answers_are_those_of_data_that_end_on_the_callers_last_day(
     folder = tmp_path_factory.mktemp("as_of")
     later = [(stop + 2, 3, cents, 1.0), (stop + 5, 5, 0, split), (stop + 7, 0, cents, split)]
     actions = VENDOR.actions([*EVENTS, *later])
-    caller = Caller("ann", EVERYTHING, as_of=VENDOR.raw.dates[stop - 1].astype(object))
+    caller = Caller("ann", EVERY_SCOPE, as_of=VENDOR.raw.dates[stop - 1].astype(object))
     of_all = told(VENDOR.sold(420, actions), actions, caller, folder / "all")
     then = VENDOR.until(actions, stop)
     of_then = told(VENDOR.sold(stop, then), then, caller, folder / "then")
@@ -148,10 +148,18 @@ def test_an_earlier_ceiling_of_the_server_holds_for_every_caller(tmp_path: Path)
     day, later = (VENDOR.raw.dates[row].astype(object) for row in (350, 400))
     with Ledger.open(tmp_path, clock=clock) as ledger:
         panel = VENDOR.sold(420, ACTIONS)
-        ground = Ground(
-            lambda: (panel, "sold"), ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, ACTIONS, "adjusted"
+        ground = ServerSetup(
+            lambda: (panel, "sold"),
+            ledger,
+            SETTINGS,
+            Budget(),
+            SearchConstraints(),
+            clock,
+            unrecorded,
+            ACTIONS,
+            "adjusted",
         )
-        with Rooms(ground, ceiling=day) as rooms:
+        with CallerContexts(ground, ceiling=day) as rooms:
             ann, bob = rooms.served(Caller("ann", as_of=later)), rooms.served(Caller("bob"))
             assert ann.evaluator.panel.dates[-1] == panel.dates[350]
             assert ann.evaluator.panel is bob.evaluator.panel
@@ -177,15 +185,28 @@ def test_a_library_factor_that_later_days_judged_is_not_there_yet(tmp_path: Path
     with Ledger.open(tmp_path, clock=clock) as ledger:
         for row in (kept, by_hand):
             ledger.add_to_library(row)
-        ground = Ground(
-            lambda: (panel, "sold"), ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, ACTIONS, "adjusted"
+        ground = ServerSetup(
+            lambda: (panel, "sold"),
+            ledger,
+            SETTINGS,
+            Budget(),
+            SearchConstraints(),
+            clock,
+            unrecorded,
+            ACTIONS,
+            "adjusted",
         )
-        with Rooms(ground) as rooms:
+        with CallerContexts(ground) as rooms:
             seen = {
-                day: {row["id"] for row in Holdings(rooms.served(Caller(str(day), EVERYTHING, as_of=day))).search("")}
+                day: {
+                    row["id"]
+                    for row in CallerHoldings(rooms.served(Caller(str(day), EVERY_SCOPE, as_of=day))).search("")
+                }
                 for day in (early, late, None)
             }
-            narrow = Holdings(rooms.served(Caller("eve", EVERYTHING, frozenset({"close", "returns"})))).search("")
+            narrow = CallerHoldings(rooms.served(Caller("eve", EVERY_SCOPE, frozenset({"close", "returns"})))).search(
+                ""
+            )
     assert seen == {early: set(), late: {kept.factor_id}, None: {kept.factor_id, by_hand.factor_id}}
     assert {row["id"] for row in narrow} == {by_hand.factor_id}, "what it may not read is not told of"
 
@@ -197,10 +218,10 @@ def test_what_is_marked_is_not_there_without_the_label(tmp_path: Path) -> None:
     labels = {"vwap": ["confidential"], "amount": ["confidential", "jurisdiction:CH"]}
     with Ledger.open(tmp_path, clock=clock) as ledger:
         panel = VENDOR.sold(420, ACTIONS)
-        ground = Ground(
-            lambda: (panel, "sold"), ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, labels=labels
+        ground = ServerSetup(
+            lambda: (panel, "sold"), ledger, SETTINGS, Budget(), SearchConstraints(), clock, unrecorded, labels=labels
         )
-        with Rooms(ground) as rooms:
+        with CallerContexts(ground) as rooms:
 
             def fields(*scopes: str) -> set[str]:
                 return set(rooms.served(Caller(str(scopes), frozenset(scopes))).evaluator.panel.fields) & {*labels}
@@ -210,11 +231,11 @@ def test_what_is_marked_is_not_there_without_the_label(tmp_path: Path) -> None:
             assert fields("data:confidential", "data:jurisdiction:DE") == {"vwap"}
             assert fields("data:confidential", "data:jurisdiction:CH") == {"vwap", "amount"}
         whole = replace(ground, labels={"*": ["jurisdiction:CH"]})
-        with Rooms(whole) as rooms:
+        with CallerContexts(whole) as rooms:
             with pytest.raises(NothingShown, match="may not be shown"):
                 rooms.served(Caller("ann", frozenset({"data:read"})))
             assert rooms.served(Caller("bob", frozenset({"data:jurisdiction:CH"}))).evaluator.panel.fields
-        one = Rooms(replace(ground, labels={"close": ["confidential"]}))
+        one = CallerContexts(replace(ground, labels={"close": ["confidential"]}))
         with one, pytest.raises(MarketError, match="Label all of it"):
             _ = one.served(Caller("eve")).evaluator
 
@@ -224,13 +245,13 @@ def test_fields_that_meet_nowhere_are_none_and_not_all(tmp_path: Path) -> None:
         return datetime(2026, 1, 1, tzinfo=UTC)
 
     with Ledger.open(tmp_path, clock=clock) as ledger:
-        mandate = Mandate(("close", "returns"))
+        mandate = SearchConstraints(("close", "returns"))
         panel = VENDOR.sold(420, ACTIONS)
-        ground = Ground(lambda: (panel, "sold"), ledger, SETTINGS, Budget(), mandate, clock, unrecorded)
-        with Rooms(ground) as rooms:
+        ground = ServerSetup(lambda: (panel, "sold"), ledger, SETTINGS, Budget(), mandate, clock, unrecorded)
+        with CallerContexts(ground) as rooms:
             for fields in (frozenset({"volume"}), frozenset[str]()):
                 with pytest.raises(NothingShown, match="No field"):
-                    _ = rooms.served(Caller("ann", EVERYTHING, fields)).evaluator
+                    _ = rooms.served(Caller("ann", EVERY_SCOPE, fields)).evaluator
 
 
 def test_windows_of_who_knows_more_tell_nothing_and_nothing_is_fixed_by_who_knows_less(tmp_path: Path) -> None:
@@ -240,14 +261,22 @@ def test_windows_of_who_knows_more_tell_nothing_and_nothing_is_fixed_by_who_know
     def searched(folder: str, *callers: Caller) -> list[Any]:
         with Ledger.open(tmp_path / folder, clock=clock) as ledger:
             panel = VENDOR.sold(420, ACTIONS)
-            ground = Ground(
-                lambda: (panel, "sold"), ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded, ACTIONS, "adjusted"
+            ground = ServerSetup(
+                lambda: (panel, "sold"),
+                ledger,
+                SETTINGS,
+                Budget(),
+                SearchConstraints(),
+                clock,
+                unrecorded,
+                ACTIONS,
+                "adjusted",
             )
-            with Rooms(ground) as rooms:
+            with CallerContexts(ground) as rooms:
                 return [rooms.served(caller).evaluator.windows.search.record() for caller in callers]
 
-    ann = Caller("ann", EVERYTHING, as_of=VENDOR.raw.dates[330].astype(object))
-    bob = Caller("bob", EVERYTHING)
+    ann = Caller("ann", EVERY_SCOPE, as_of=VENDOR.raw.dates[330].astype(object))
+    bob = Caller("bob", EVERY_SCOPE)
     alone = [searched("ann", ann)[0], searched("bob", bob)[0]]
     assert searched("bob first", bob, ann) == [alone[1], alone[0]]
     assert searched("ann first", ann, bob) == alone
@@ -259,13 +288,15 @@ def test_tokens_of_one_caller_that_see_the_same_share_one_run_and_its_budget(tmp
 
     with Ledger.open(tmp_path, clock=clock) as ledger:
         panel = VENDOR.sold(420, ACTIONS)
-        ground = Ground(lambda: (panel, "sold"), ledger, SETTINGS, Budget(), Mandate(), clock, unrecorded)
-        with Rooms(ground) as rooms:
+        ground = ServerSetup(
+            lambda: (panel, "sold"), ledger, SETTINGS, Budget(), SearchConstraints(), clock, unrecorded
+        )
+        with CallerContexts(ground) as rooms:
             hours = [clock() + timedelta(hours=hour) for hour in range(3)]
-            tokens = [Caller("ann", EVERYTHING, expires=hour) for hour in hours] + [
+            tokens = [Caller("ann", EVERY_SCOPE, expires=hour) for hour in hours] + [
                 Caller("ann", frozenset({"data:read"}))
             ]
             told = [rooms.served(token) for token in tokens]
             assert len({each.evaluator.run for each in told}) == 1
             assert [each.entry.caller for each in told] == tokens, "each may do what it may"
-            assert rooms.served(Caller("ann", EVERYTHING, frozenset({"close"}))).evaluator.run != told[0].evaluator.run
+            assert rooms.served(Caller("ann", EVERY_SCOPE, frozenset({"close"}))).evaluator.run != told[0].evaluator.run

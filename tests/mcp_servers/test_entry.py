@@ -7,11 +7,11 @@ from typing import Any
 
 from mcp import Client
 
-from alphaloom.ledger.calls import Outcome, ToolCall, digest_of_arguments
+from alphaloom.ledger.calls import CallOutcome, ToolCall, digest_of_arguments
 from alphaloom.ledger.errors import CallsUnwritable
 from alphaloom.mcp_servers.access import Caller, Scope
-from alphaloom.mcp_servers.answers import tool
-from alphaloom.mcp_servers.entry import Entry
+from alphaloom.mcp_servers.answers import json_tool
+from alphaloom.mcp_servers.entry import CallerEntry
 from alphaloom.mcp_servers.errors import ToolError
 from alphaloom.mcp_servers.server import ToolServer
 from alphaloom.mcp_servers.session import Session
@@ -21,29 +21,29 @@ SCOPES = {"read_it": Scope.DATA_READ, "score_it": Scope.EVAL_RUN, "break_it": Sc
 
 
 def served(record: Any, *scopes: str) -> ToolServer:
-    entry = Entry(Caller("ann", frozenset(scopes)), record, seconds=iter(range(1000)).__next__)
+    entry = CallerEntry(Caller("ann", frozenset(scopes)), record, seconds=iter(range(1000)).__next__)
     server = ToolServer("alphaloom-try", instructions="", entry=entry, scopes=SCOPES, reading=Scope.DATA_READ)
 
     @server.tool()
-    @tool
+    @json_tool
     def read_it(rows: int = 2) -> dict[str, Any]:
         """Answer rows."""
         return {"rows": rows}
 
     @server.tool()
-    @tool
+    @json_tool
     def score_it() -> dict[str, Any]:
         """Score."""
         return {}
 
     @server.tool()
-    @tool
+    @json_tool
     def open_it() -> dict[str, Any]:
         """Ask for no scope, by a slip."""
         return {}
 
     @server.tool()
-    @tool
+    @json_tool
     def break_it() -> dict[str, Any]:
         """Break."""
         raise RuntimeError("/secret/path")
@@ -76,11 +76,11 @@ def test_a_caller_sees_and_may_call_what_its_scopes_allow_and_all_of_it_is_on_re
     unknown = asked(server, "read_that")
     assert unknown["allowed"] == ["break_it", "read_it"], "what it may not call is not named"
     assert [(each.tool, each.outcome, each.code) for each in calls] == [
-        ("read_it", Outcome.OK, ""),
-        ("score_it", Outcome.REFUSED, "forbidden"),
-        ("read_it", Outcome.REFUSED, "arguments"),
-        ("break_it", Outcome.REFUSED, "failed"),
-        ("read_that", Outcome.REFUSED, "unknown_tool"),
+        ("read_it", CallOutcome.OK, ""),
+        ("score_it", CallOutcome.REFUSED, "forbidden"),
+        ("read_it", CallOutcome.REFUSED, "arguments"),
+        ("break_it", CallOutcome.REFUSED, "failed"),
+        ("read_that", CallOutcome.REFUSED, "unknown_tool"),
     ]
     assert {each.who for each in calls} == {"ann"}
     assert calls[0].rows == 3

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
-from alphaloom.mcp_servers.served import Served
-from alphaloom.news import NEWS
+from alphaloom.mcp_servers.served import ServedCaller
+from alphaloom.news import NEWS_FOLDER
 
 from ..evidence.lab import SMALL, Lab, market, read
 from .numbers import MOST_DIGITS, Sign, floats, sign, signs, told
@@ -126,13 +126,13 @@ def hypotheses(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, Served, list[str]]]:
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, ServedCaller, list[str]]]:
     """Return a run in which factors were judged already, so that there is something to be told."""
     with read(tmp_path_factory.mktemp("fuzz") / "workspace") as ledger:
         lab = Lab.open(ledger, "run", market(), SMALL, Budget(evaluations=30, trials=8))
         ids = [lab.scored(text) for text in JUNK]
         lab.evaluator.submit(ids[:2])
-        with shelved(ledger.workspace / NEWS, *MANY) as news:
+        with shelved(ledger.workspace / NEWS_FOLDER, *MANY) as news:
             served = replace(served_to(lab.evaluator), news=news)
             yield ledger, served, ids
             served.jobs.close()
@@ -169,7 +169,7 @@ def half_written(ledger: Ledger, evaluator: Evaluator) -> list[str]:
     return scores + looks
 
 
-def talked(served: Served, said: list[tuple[str, dict[str, Any]]]) -> list[Any]:
+def talked(served: ServedCaller, said: list[tuple[str, dict[str, Any]]]) -> list[Any]:
     async def ask() -> list[Any]:
         async with opened_to(served) as sessions:
             split = [(name.split("."), arguments) for name, arguments in said]
@@ -202,7 +202,7 @@ def check(result: Any, call: tuple[str, dict[str, Any]], evaluator: Evaluator, s
 
 @settings(max_examples=10)
 @given(data=st.data())
-def test_whatever_a_tool_is_called_with(judged: tuple[Ledger, Served, list[str]], data: st.DataObject) -> None:
+def test_whatever_a_tool_is_called_with(judged: tuple[Ledger, ServedCaller, list[str]], data: st.DataObject) -> None:
     ledger, served, ids = judged
     evaluator = served.evaluator
     said = data.draw(st.lists(calls(ids), min_size=10, max_size=25))
@@ -217,7 +217,7 @@ def whole(value: float) -> bool:
     return all(not sign(shown, FEWEST)[1].partition("e")[0].endswith("0") for shown in (value, 100 * value))
 
 
-def test_a_number_of_a_later_day_would_be_seen(judged: tuple[Ledger, Served, list[str]]) -> None:
+def test_a_number_of_a_later_day_would_be_seen(judged: tuple[Ledger, ServedCaller, list[str]]) -> None:
     """The canary: plant what must never be told, and see it caught, rounded or not."""
     evaluator = judged[1].evaluator
     secrets, panel = later(evaluator), evaluator.panel

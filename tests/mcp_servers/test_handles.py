@@ -16,7 +16,7 @@ import pytest
 
 from alphaloom.mcp_servers import handles as panels
 from alphaloom.mcp_servers.errors import UnknownHandle
-from alphaloom.mcp_servers.handles import LIFE, PART_BYTES, Handles
+from alphaloom.mcp_servers.handles import HANDLE_LIFETIME, MAX_PART_BYTES, Handles
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 WIDE = pa.table({f"n{at}": np.random.default_rng(at).normal(size=600) for at in range(300)})
@@ -45,7 +45,7 @@ def test_the_parts_are_the_whole_and_each_is_small(handles: Handles) -> None:
     handed = handles.hand(WIDE, "ann", "2015-12-31")
     files = [handles.fetch(handed.handle, part, "ann", "2015-12-31") for part in range(len(handed.parts))]
     assert len(files) > 1
-    assert max(map(len, files)) <= PART_BYTES
+    assert max(map(len, files)) <= MAX_PART_BYTES
     assert pa.concat_tables(pq.read_table(io.BytesIO(each)) for each in files).equals(WIDE)
     assert handed.rows == 600
     assert handed.sha256 == hashlib.sha256((handles.folder / f"{handed.sha256}.parquet").read_bytes()).hexdigest()
@@ -65,7 +65,7 @@ def test_no_part_is_large_where_the_rest_of_the_panel_shrinks(handles: Handles, 
     table = pa.table([*values.T], names=[f"name {at}" for at in range(values.shape[1])])
     handed = handles.hand(table, "ann", "")
     files = [handles.fetch(handed.handle, part, "ann", "") for part in range(len(handed.parts))]
-    assert max(map(len, files)) <= PART_BYTES
+    assert max(map(len, files)) <= MAX_PART_BYTES
     whole = pa.concat_tables(pq.read_table(io.BytesIO(each)) for each in files)
     assert np.array_equal(np.array([column.to_numpy() for column in whole.columns]).T, values, equal_nan=True)
 
@@ -101,7 +101,7 @@ def test_what_is_foreign_unknown_or_forged_is_refused_in_the_same_words(
 def test_a_handle_expires_and_its_file_goes(handles: Handles, clock: Clock) -> None:
     handed = handles.hand(SMALL, "ann", "2015-12-31")
     assert handles.fetch(handed.handle, 0, "ann", "2015-12-31")
-    clock.now += LIFE + timedelta(seconds=1)
+    clock.now += HANDLE_LIFETIME + timedelta(seconds=1)
     with pytest.raises(UnknownHandle, match="no panel of yours"):
         handles.fetch(handed.handle, 0, "ann", "2015-12-31")
     handles.hand(WIDE, "ann", "2015-12-31")
@@ -125,7 +125,7 @@ def test_what_one_caller_holds_is_limited_and_its_oldest_makes_room(
 ) -> None:
     tables = [pa.table({"n": np.random.default_rng(at).normal(size=2_000)}) for at in range(6)]
     size = handles.hand(tables[0], "bob", "x").size_bytes
-    monkeypatch.setattr(panels, "CALLER_BYTES", 3 * size)
+    monkeypatch.setattr(panels, "MAX_CALLER_BYTES", 3 * size)
     own = [handles.hand(table, "ann", "x").handle for table in tables]
     held = []
     for handle in own:
@@ -143,7 +143,7 @@ def test_a_panel_stays_while_a_handle_of_another_server_opens_it(
 ) -> None:
     others = Handles(handles.folder, clock).hand(SMALL, "bob", "x").handle
     handles.hand(SMALL, "ann", "x")
-    monkeypatch.setattr(panels, "CALLER_BYTES", 1)
+    monkeypatch.setattr(panels, "MAX_CALLER_BYTES", 1)
     handles.hand(WIDE, "ann", "x")
     assert Handles(handles.folder, clock).fetch(others, 0, "bob", "x")
 

@@ -14,7 +14,7 @@ import pytest
 from alphaloom.evaluation import Evaluator
 from alphaloom.ledger import AlphaloomError
 from alphaloom.mcp_servers.errors import ToolError, TooManyJobs, UnknownJob
-from alphaloom.mcp_servers.jobs import AT_ONCE, KEPT, WAITING, Advance, Jobs
+from alphaloom.mcp_servers.jobs import JOBS_AT_ONCE, MAX_ENDED_JOBS, MAX_JOBS_UNDER_WAY, Advance, Jobs
 
 Call = Callable[..., dict[str, Any]]
 
@@ -74,12 +74,12 @@ def test_work_that_runs_says_how_far_it_is() -> None:
 
 def test_jobs_wait_for_each_other_and_too_many_are_refused() -> None:
     jobs, gate = Jobs(), threading.Event()
-    told = [jobs.begin("wait", {"n": n}, lambda _: {"came": gate.wait(10)}) for n in range(WAITING)]
-    with pytest.raises(TooManyJobs, match=str(WAITING)):
-        jobs.begin("wait", {"n": WAITING}, nothing)
+    told = [jobs.begin("wait", {"n": n}, lambda _: {"came": gate.wait(10)}) for n in range(MAX_JOBS_UNDER_WAY)]
+    with pytest.raises(TooManyJobs, match=str(MAX_JOBS_UNDER_WAY)):
+        jobs.begin("wait", {"n": MAX_JOBS_UNDER_WAY}, nothing)
     states = [jobs.get(each["job"])["status"] for each in told]
-    assert states.count("running") <= AT_ONCE
-    assert states.count("waiting") >= WAITING - AT_ONCE
+    assert states.count("running") <= JOBS_AT_ONCE
+    assert states.count("waiting") >= MAX_JOBS_UNDER_WAY - JOBS_AT_ONCE
     gate.set()
     assert ended(jobs, told[0]["job"])["result"] == {"came": True}
     jobs.close()
@@ -88,8 +88,8 @@ def test_jobs_wait_for_each_other_and_too_many_are_refused() -> None:
 
 def test_only_the_newest_answers_are_kept() -> None:
     jobs = Jobs()
-    names = [jobs.begin("n", {"n": n}, nothing)["job"] for n in range(WAITING)]
-    for n in range(WAITING, KEPT + WAITING):
+    names = [jobs.begin("n", {"n": n}, nothing)["job"] for n in range(MAX_JOBS_UNDER_WAY)]
+    for n in range(MAX_JOBS_UNDER_WAY, MAX_ENDED_JOBS + MAX_JOBS_UNDER_WAY):
         ended(jobs, names[-1])
         names.append(jobs.begin("n", {"n": n}, nothing)["job"])
     with pytest.raises(UnknownJob):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.evaluation import Bench, Budget
+from alphaloom.evaluation import Budget, PanelContext
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.code.sandbox import Jail, SandboxSettings
 from alphaloom.evidence.errors import NeedsSandbox
@@ -25,7 +25,7 @@ from alphaloom.evidence.settings import ComplexitySettings, WindowSettings
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
 from alphaloom.market.actions import Actions
-from alphaloom.market.quality.levels import maybe_adjusted
+from alphaloom.market.quality.levels import may_be_adjusted
 from alphaloom.mcp_servers.errors import ToolError
 
 from ..evidence.lab import clock, market
@@ -87,7 +87,7 @@ def panel(other: bool, *, quoted: bool = True, volume: str = "quoted") -> Panel:
     fields["amount"] = fields.get("close_raw", fields["close"]) * fields["volume"]
     sectors = [f"{'a new' if new[place] else 's'}{place % 4}" for place in kept]
     made = Panel.build(raw.dates, symbols, fields, groups={"sector": sectors}, notes=(f"sold {other}",))
-    return replace(made, back_adjusted=maybe_adjusted(made), volumes=volume if volume == "adjusted" else "")
+    return replace(made, back_adjusted=may_be_adjusted(made), volumes=volume if volume == "adjusted" else "")
 
 
 def _actions(other: bool, symbols: tuple[str, ...], raw: Panel) -> Actions:
@@ -153,7 +153,7 @@ def told(sold: Panel, texts: Sequence[str], jail: Jail, folder: Path) -> list[tu
         return heard
 
     with Ledger.open(folder, clock=clock) as ledger:
-        bench = Bench.set_up(sold, ledger, SETTINGS, "sold", runner=jail)
+        bench = PanelContext.set_up(sold, ledger, SETTINGS, "sold", runner=jail)
         assert bench.windows.search.stop == STOP
         ledger.start_run(Run("run", {}, 1, "sold", clock().isoformat()))
         ledger.record_event("run", "screening", "seed", 5)

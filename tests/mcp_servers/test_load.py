@@ -28,7 +28,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from alphaloom.campaign import Settings
 from alphaloom.ledger import read_settings
-from alphaloom.ledger.calls import latest
+from alphaloom.ledger.calls import read_latest
 from alphaloom.market import Panel
 from benchmarks.audit_calls import share
 from benchmarks.mcp_calls.started import Served, Start, cpu_of, memory, over_http
@@ -214,7 +214,9 @@ def test_two_hundred_callers_at_once(tmp_path: Path) -> None:
         last, load.worked = memory(served.process.pid), cpu_of(served.process.pid) - load.worked
         assert served.end() == 0
         told, log = served.verify(), served.log.read_text()
-    written = Counter((str(row["who"]), str(row["tool"]), str(row["outcome"])) for row in latest(served.record, 10**9))
+    written = Counter(
+        (str(row["who"]), str(row["tool"]), str(row["outcome"])) for row in read_latest(served.record, 10**9)
+    )
     figures = [1e3 * share(load.spans, part) for part in (0.5, 0.99)] + [share(load.first, 0.5), max(load.first)]
     print(
         "a call of a tool: {:.0f} ms at the median, {:.0f} at 99 %; to the first panel {:.1f} s, {:.1f} at most".format(

@@ -26,7 +26,7 @@ from mcp import MCPError
 from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.market import Panel
 from alphaloom.mcp_servers import Session
-from alphaloom.mcp_servers.served import Served
+from alphaloom.mcp_servers.served import ServedCaller
 
 from ..evidence.lab import SMALL, Lab, market, read
 from .asking import Request, repeat, requests, seconds
@@ -41,7 +41,7 @@ OWN = ("handle", "uri", "parts", "expires")
 
 
 @contextmanager
-def served_on(folder: Path, panel: Panel) -> Iterator[tuple[Served, list[str]]]:
+def served_on(folder: Path, panel: Panel) -> Iterator[tuple[ServedCaller, list[str]]]:
     with read(folder) as ledger:
         lab = Lab.open(ledger, "run", panel, SMALL, Budget(evaluations=5_000, trials=100))
         ids = [lab.scored(text) for text in JUNK]
@@ -54,7 +54,7 @@ def served_on(folder: Path, panel: Panel) -> Iterator[tuple[Served, list[str]]]:
 class Talk:
     """Sessions on all servers of a caller, kept open."""
 
-    served: Served
+    served: ServedCaller
     sessions: dict[str, Session]
     portal: BlockingPortal
     patient: bool = False
@@ -87,7 +87,7 @@ class Talk:
 
 
 @contextmanager
-def talking(served: Served, *, patient: bool = False) -> Iterator[Talk]:
+def talking(served: ServedCaller, *, patient: bool = False) -> Iterator[Talk]:
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened_to(served)) as sessions:
         yield Talk(served, sessions, portal, patient)
 

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from hypothesis import strategies as st
 
-from alphaloom.mcp_servers.tools.servers import ALL, SERVERS
+from alphaloom.mcp_servers.tools.servers import ALL_SERVERS, SERVERS
 from benchmarks.mcp_calls.started import ROOT, Served, Start, memory, over_http
 
 from .asking import repeat
@@ -133,7 +133,7 @@ def bodies(draw: st.DrawFn) -> Body:
 @st.composite
 def posts(draw: st.DrawFn) -> dict[str, Any]:
     """Draw a request and, where one thing alone is wrong with it, the status that it must get."""
-    server = draw(st.sampled_from([*sorted(SERVERS), ALL]))
+    server = draw(st.sampled_from([*sorted(SERVERS), ALL_SERVERS]))
     asked: dict[str, Any] = {"method": "POST", "path": f"/{server}/mcp", "headers": {}, "wanted": None}
     kind = draw(st.sampled_from(["body", "body", "body", "headers", "wrong", "path", "method", "large", "raw"]))
     asked["content"] = (

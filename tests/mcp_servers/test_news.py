@@ -19,14 +19,14 @@ from mcp import Client, MCPError
 
 from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.ledger import canonical_json
-from alphaloom.mcp_servers import build_server, own_sessions
+from alphaloom.mcp_servers import build_server, open_own_sessions
 from alphaloom.mcp_servers.access import Caller
-from alphaloom.mcp_servers.answers import MOST_BYTES
-from alphaloom.mcp_servers.entry import Entry
-from alphaloom.mcp_servers.served import Served
-from alphaloom.mcp_servers.tools.texts import MOST_ITEMS, NOTE, SHOWN_CHARACTERS
-from alphaloom.news import NEWS, NewsItem, Shelf
-from alphaloom.news.screening.crowd import VOICES
+from alphaloom.mcp_servers.answers import MAX_ANSWER_BYTES
+from alphaloom.mcp_servers.entry import CallerEntry
+from alphaloom.mcp_servers.served import ServedCaller
+from alphaloom.mcp_servers.tools.texts import MAX_ITEMS_PER_PAGE, MAX_TEXT_CHARS_SHOWN, NOTE
+from alphaloom.news import NEWS_FOLDER, NewsItem, NewsStore
+from alphaloom.news.screening.crowd import MIN_BURST_VOICES
 
 from ..evidence.lab import SMALL, Lab, market, read
 from .opened import clock, served_to, unrecorded
@@ -41,7 +41,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
         yield Lab.open(ledger, "run", market(), SMALL, Budget(evaluations=8, trials=2)).evaluator
 
 
-def asked(served: Served, ask: Callable[[Client], Awaitable[Any]]) -> Any:
+def asked(served: ServedCaller, ask: Callable[[Client], Awaitable[Any]]) -> Any:
     async def talk() -> Any:
         async with Client(build_server("news", served)) as client:
             return await ask(client)
@@ -49,16 +49,16 @@ def asked(served: Served, ask: Callable[[Client], Awaitable[Any]]) -> Any:
     return asyncio.run(talk())
 
 
-def called(served: Served, tool: str, **arguments: Any) -> dict[str, Any]:
+def called(served: ServedCaller, tool: str, **arguments: Any) -> dict[str, Any]:
     """Return what a tool answers, a refusal too."""
     return dict(asked(served, lambda client: client.call_tool(tool, arguments)).structured_content)
 
 
-def on(run: Evaluator, shelf: Shelf | None, last_day: date | None = None, *scopes: str) -> Served:
+def on(run: Evaluator, shelf: NewsStore | None, last_day: date | None = None, *scopes: str) -> ServedCaller:
     """Return what the server of a caller stands on; without scopes it may do everything."""
     served = replace(served_to(run), news=shelf)
     caller = Caller("ann", frozenset(scopes)) if scopes else served.entry.caller
-    return replace(served, entry=Entry(caller, unrecorded, last_day))
+    return replace(served, entry=CallerEntry(caller, unrecorded, last_day))
 
 
 def test_the_shelves_of_these_tests_end_with_the_search_window(run: Evaluator) -> None:
@@ -102,7 +102,7 @@ ROWS = st.tuples(
 )
 
 
-def everything(served: Served, ids: list[str]) -> str:
+def everything(served: ServedCaller, ids: list[str]) -> str:
     """Return all that the server says to one caller, as it stands on the wire."""
 
     async def ask(client: Client) -> list[str]:
@@ -154,7 +154,9 @@ def test_a_day_after_the_search_window_is_never_told_whoever_asks(run: Evaluator
 
 def held() -> list[NewsItem]:
     """Return texts that are held back: one speaks to machines in its text, one in its title, the others are shouted."""
-    shouted = [text(f"{RUMOUR} {n % 3}", -3 + n / 1000, "", ("Z",), f"forum/{n}", 0.2) for n in range(VOICES + 1)]
+    shouted = [
+        text(f"{RUMOUR} {n % 3}", -3 + n / 1000, "", ("Z",), f"forum/{n}", 0.2) for n in range(MIN_BURST_VOICES + 1)
+    ]
     return [text(ORDER, -4), text("Nothing happened.", -4, ORDER), *shouted]
 
 
@@ -188,21 +190,21 @@ def test_long_texts_are_cut_and_say_so(run: Evaluator, tmp_path: Path) -> None:
     whole = result.structured_content["item"]
     assert (found["cut"], found["untrusted_text"], found["characters"]) == (
         True,
-        long.body[:SHOWN_CHARACTERS],
+        long.body[:MAX_TEXT_CHARS_SHOWN],
         len(long.body),
     )
     assert (whole["cut"], whole["characters"]) == (True, len(long.body))
     assert long.body.startswith(whole["untrusted_text"])
-    assert 0.9 * MOST_BYTES < len(result.content[0].text.encode()) <= MOST_BYTES
+    assert 0.9 * MAX_ANSWER_BYTES < len(result.content[0].text.encode()) <= MAX_ANSWER_BYTES
 
 
 def test_a_page_of_the_longest_texts_is_still_an_answer(run: Evaluator, tmp_path: Path) -> None:
     symbols = tuple(f"{n:03d}{'X' * 17}" for n in range(300))
-    longest = [text("🜁" * 900, -n, "🜂" * 500, symbols, "🜃" * 400) for n in range(MOST_ITEMS)]
+    longest = [text("🜁" * 900, -n, "🜂" * 500, symbols, "🜃" * 400) for n in range(MAX_ITEMS_PER_PAGE)]
     with shelved(tmp_path, *longest) as shelf:
-        found = asked(on(run, shelf), lambda client: client.call_tool("search_news", {"limit": MOST_ITEMS}))
+        found = asked(on(run, shelf), lambda client: client.call_tool("search_news", {"limit": MAX_ITEMS_PER_PAGE}))
     assert not found.is_error
-    assert len(found.structured_content["items"]) == MOST_ITEMS
+    assert len(found.structured_content["items"]) == MAX_ITEMS_PER_PAGE
 
 
 @pytest.mark.parametrize(
@@ -256,10 +258,10 @@ def test_no_shelf_answers_like_an_empty_one(run: Evaluator, tmp_path: Path) -> N
 
 
 def test_a_campaigns_own_agents_read_the_workspaces_texts_and_make_no_folder(run: Evaluator) -> None:
-    folder = run.ledger.workspace / NEWS
+    folder = run.ledger.workspace / NEWS_FOLDER
 
     async def found() -> list[str]:
-        async with own_sessions(run, clock) as sessions:
+        async with open_own_sessions(run, clock) as sessions:
             return [item["id"] for item in (await sessions["news"].call("search_news", {"limit": 1}))["items"]]
 
     assert asyncio.run(found()) == []

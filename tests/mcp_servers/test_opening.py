@@ -15,17 +15,17 @@ from mcp.types import PromptReference
 from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.factors import MarketSettings, PlantSettings
 from alphaloom.ledger import Ledger
-from alphaloom.ledger.calls import Outcome, ToolCall
+from alphaloom.ledger.calls import CallOutcome, ToolCall
 from alphaloom.market import MarketError, Panel, SyntheticConfig
 from alphaloom.mcp_servers import callers as callers_module
 from alphaloom.mcp_servers.access import Caller
-from alphaloom.mcp_servers.callers import Ground, Rooms
-from alphaloom.mcp_servers.entry import EVERYTHING, Entry
+from alphaloom.mcp_servers.callers import CallerContexts, ServerSetup
+from alphaloom.mcp_servers.entry import EVERY_SCOPE, CallerEntry
 from alphaloom.mcp_servers.errors import ServersEnd, StillOpening, ToolError
 from alphaloom.mcp_servers.handles import Handles
 from alphaloom.mcp_servers.jobs import Jobs
-from alphaloom.mcp_servers.served import Served
-from alphaloom.search.constraints import Mandate
+from alphaloom.mcp_servers.served import ServedCaller
+from alphaloom.search.constraints import SearchConstraints
 
 from ..evidence.lab import SMALL, market
 from .opened import opened_to, unrecorded
@@ -35,8 +35,8 @@ def clock() -> datetime:
     return datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def served(folder: Path, opening: Any) -> Served:
-    return Served(opening, Entry(Caller("ann", EVERYTHING), unrecorded), Handles(folder, clock), Jobs())
+def served(folder: Path, opening: Any) -> ServedCaller:
+    return ServedCaller(opening, CallerEntry(Caller("ann", EVERY_SCOPE), unrecorded), Handles(folder, clock), Jobs())
 
 
 def test_all_is_listed_before_the_data_are_open_and_a_call_waits_for_them(evaluator: Evaluator, tmp_path: Path) -> None:
@@ -79,16 +79,18 @@ def test_rooms_that_close_while_they_are_opened_leave_no_run(tmp_path: Path) -> 
             rooms.__exit__(None, None, None)
             return market(), "late"
 
-        rooms = Rooms(Ground(opening, ledger, SMALL, Budget(), Mandate(), clock, unrecorded))
+        rooms = CallerContexts(ServerSetup(opening, ledger, SMALL, Budget(), SearchConstraints(), clock, unrecorded))
         with pytest.raises(ServersEnd):
-            _ = rooms.served(Caller("ann", EVERYTHING)).evaluator
+            _ = rooms.served(Caller("ann", EVERY_SCOPE)).evaluator
         assert ledger.runs() == []
 
 
 def test_a_call_under_way_ends_on_record_before_anything_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(callers_module, "GRACE_S", 60)  # a busy machine takes longer over the call than servers wait
+    monkeypatch.setattr(
+        callers_module, "CLOSING_GRACE_S", 60
+    )  # a busy machine takes longer over the call than servers wait
     calls: list[ToolCall] = []
     with Ledger.open(tmp_path, clock=clock) as ledger:
         began, go = Event(), Event()
@@ -98,8 +100,8 @@ def test_a_call_under_way_ends_on_record_before_anything_is_closed(
             assert go.wait(60)
             return market(), "slow"
 
-        rooms = Rooms(Ground(opening, ledger, SMALL, Budget(), Mandate(), clock, calls.append))
-        caller = rooms.served(Caller("ann", EVERYTHING))
+        rooms = CallerContexts(ServerSetup(opening, ledger, SMALL, Budget(), SearchConstraints(), clock, calls.append))
+        caller = rooms.served(Caller("ann", EVERY_SCOPE))
 
         async def ask() -> None:
             async with opened_to(caller) as sessions:
@@ -117,8 +119,8 @@ def test_a_call_under_way_ends_on_record_before_anything_is_closed(
         asyncio.run(ask())
         closing.join()
         with pytest.raises(ServersEnd):
-            rooms.served(Caller("bob", EVERYTHING))
-    assert [(call.tool, call.outcome) for call in calls] == [("get_budget", Outcome.OK)]
+            rooms.served(Caller("bob", EVERY_SCOPE))
+    assert [(call.tool, call.outcome) for call in calls] == [("get_budget", CallOutcome.OK)]
 
 
 def test_a_completion_that_cannot_be_made_is_refused_in_words_and_on_record(tmp_path: Path) -> None:
@@ -127,7 +129,9 @@ def test_a_completion_that_cannot_be_made_is_refused_in_words_and_on_record(tmp_
     def opening() -> Evaluator:
         raise MarketError("There are no such days.", field="as_of")
 
-    told = Served(opening, Entry(Caller("ann", EVERYTHING), calls.append), Handles(tmp_path, clock), Jobs())
+    told = ServedCaller(
+        opening, CallerEntry(Caller("ann", EVERY_SCOPE), calls.append), Handles(tmp_path, clock), Jobs()
+    )
 
     async def ask() -> None:
         async with opened_to(told) as sessions:
@@ -142,11 +146,11 @@ def test_a_completion_that_cannot_be_made_is_refused_in_words_and_on_record(tmp_
 def test_a_formula_is_checked_before_the_market_is_open(tmp_path: Path) -> None:
     settings = MarketSettings(synthetic=SyntheticConfig(days=80, names=30), plants=PlantSettings(count=0))
     with Ledger.open(tmp_path, clock=clock) as ledger:
-        ground = Ground(
-            lambda: pytest.fail("the market was opened"), ledger, SMALL, Budget(), Mandate(("close", "volume")), clock,
+        ground = ServerSetup(
+            lambda: pytest.fail("the market was opened"), ledger, SMALL, Budget(), SearchConstraints(("close", "volume")), clock,
             unrecorded, columns=settings.columns,
         )  # fmt: skip
-        caller = Rooms(ground).served(Caller("ann", EVERYTHING))
+        caller = CallerContexts(ground).served(Caller("ann", EVERY_SCOPE))
 
         async def ask() -> list[dict[str, Any]]:
             async with opened_to(caller) as sessions:
@@ -173,7 +177,7 @@ def test_a_formula_is_checked_before_the_market_is_open(tmp_path: Path) -> None:
 def test_a_call_that_would_wait_too_long_for_the_market_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alphaloom.mcp_servers.callers.PATIENCE_S", 0.01)
+    monkeypatch.setattr("alphaloom.mcp_servers.callers.OPENING_WAIT_S", 0.01)
     began, go = Event(), Event()
 
     def opening() -> tuple[Panel, str]:
@@ -183,9 +187,9 @@ def test_a_call_that_would_wait_too_long_for_the_market_is_told_so(
 
     with (
         Ledger.open(tmp_path, clock=clock) as ledger,
-        Rooms(Ground(opening, ledger, SMALL, Budget(), Mandate(), clock, unrecorded)) as opened,
+        CallerContexts(ServerSetup(opening, ledger, SMALL, Budget(), SearchConstraints(), clock, unrecorded)) as opened,
     ):
-        caller = opened.served(Caller("ann", EVERYTHING))
+        caller = opened.served(Caller("ann", EVERY_SCOPE))
         first = Thread(target=lambda: caller.evaluator)
         first.start()
         assert began.wait(60)

@@ -12,19 +12,19 @@ from mcp.types import PromptReference, ResourceTemplateReference
 
 from alphaloom.evaluation import Evaluator
 from alphaloom.factors import OPERATORS
-from alphaloom.ledger.calls import Outcome, ToolCall
+from alphaloom.ledger.calls import CallOutcome, ToolCall
 from alphaloom.mcp_servers.access import Caller
-from alphaloom.mcp_servers.entry import Entry
+from alphaloom.mcp_servers.entry import CallerEntry
 from alphaloom.mcp_servers.handles import Handles
 from alphaloom.mcp_servers.jobs import Jobs
-from alphaloom.mcp_servers.served import Served
+from alphaloom.mcp_servers.served import ServedCaller
 
 from .opened import clock, opened_to, served_to
 
 TEXT = "rank(ts_std(returns, 30))"
 
 
-def talked(served: Served, ask: Any) -> Any:
+def talked(served: ServedCaller, ask: Any) -> Any:
     async def opened() -> Any:
         async with opened_to(served) as sessions:
             return await ask({name: session.client for name, session in sessions.items()})
@@ -32,7 +32,7 @@ def talked(served: Served, ask: Any) -> Any:
     return asyncio.run(opened())
 
 
-def read(served: Served, server: str, uri: str) -> Any:
+def read(served: ServedCaller, server: str, uri: str) -> Any:
     async def ask(clients: dict[str, Any]) -> Any:
         (content,) = (await clients[server].read_resource(uri)).contents
         return content.text
@@ -40,7 +40,7 @@ def read(served: Served, server: str, uri: str) -> Any:
     return talked(served, ask)
 
 
-def refusal(served: Served, server: str, ask: Any) -> dict[str, Any]:
+def refusal(served: ServedCaller, server: str, ask: Any) -> dict[str, Any]:
     with pytest.raises(MCPError) as caught:
         talked(served, lambda clients: ask(clients[server]))
     return dict(caught.value.error.data)
@@ -63,7 +63,7 @@ def test_every_resource_that_is_listed_can_be_read(evaluator: Evaluator) -> None
         f"alphaloom://{name}"
         for name in ("fields", "grammar", "library", "news", "operators", "reports/run", "rules", "universe")
     ]
-    assert {(call.tool, call.outcome) for call in calls} == {("resources/read", Outcome.OK)}
+    assert {(call.tool, call.outcome) for call in calls} == {("resources/read", CallOutcome.OK)}
     assert all(call.bytes and call.result for call in calls)
 
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_read_is_refused_in_words_and_on_record(evaluator: Evalua
     assert unknown["hint"] == "Did you mean propose_factor?"
     none = refusal(served, "factors", lambda c: c.get_prompt("review_factor", {"id": "f" + "0" * 16}))
     assert none["code"] == "unknown_factor"
-    assert [call.outcome for call in calls] == [Outcome.REFUSED] * 5
+    assert [call.outcome for call in calls] == [CallOutcome.REFUSED] * 5
 
 
 def test_prompts_are_written_out(evaluator: Evaluator) -> None:
@@ -126,8 +126,8 @@ def test_names_are_completed_as_far_as_the_caller_may_know_them(evaluator: Evalu
 
 def test_who_may_not_read_is_shown_nothing(evaluator: Evaluator) -> None:
     calls: list[ToolCall] = []
-    entry = Entry(Caller("eve", frozenset({"data:read"})), calls.append)
-    served = Served(lambda: evaluator, entry, Handles(evaluator.ledger.workspace / "panels", clock), Jobs())
+    entry = CallerEntry(Caller("eve", frozenset({"data:read"})), calls.append)
+    served = ServedCaller(lambda: evaluator, entry, Handles(evaluator.ledger.workspace / "panels", clock), Jobs())
 
     async def ask(clients: dict[str, Any]) -> Any:
         factors = clients["factors"]

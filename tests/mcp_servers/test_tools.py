@@ -15,15 +15,15 @@ import pytest
 
 from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.ledger import AlphaloomError, Ledger, LedgerConflict
-from alphaloom.ledger.database.refusals import refusal
+from alphaloom.ledger.database.refusals import workspace_error
 from alphaloom.ledger.errors import DamagedObject
 from alphaloom.mcp_servers import SERVERS, Session, server
 from alphaloom.mcp_servers.access import Caller
-from alphaloom.mcp_servers.callers import Ground, Rooms
-from alphaloom.mcp_servers.entry import EVERYTHING
+from alphaloom.mcp_servers.callers import CallerContexts, ServerSetup
+from alphaloom.mcp_servers.entry import EVERY_SCOPE
 from alphaloom.mcp_servers.errors import ToolError
-from alphaloom.mcp_servers.served import Served
-from alphaloom.search.constraints import Mandate
+from alphaloom.mcp_servers.served import ServedCaller
+from alphaloom.search.constraints import SearchConstraints
 
 from ..evidence.lab import SMALL, Lab, market
 from .opened import clock, opened_to, served_to, unrecorded
@@ -423,7 +423,10 @@ def test_no_tool_names_a_day_after_the_search_window(ledger: Ledger) -> None:
     [
         (LedgerConflict("verdicts: another record", field="verdicts", got={"p_value": 0.01234}), "does not allow it"),
         (DamagedObject("/home/somebody/w/objects/ab does not hold it", got="ab"), "does not allow it"),
-        (refusal(Path("/home/somebody/w"), OSError("No space left on device")), "no space is left for the workspace"),
+        (
+            workspace_error(Path("/home/somebody/w"), OSError("No space left on device")),
+            "no space is left for the workspace",
+        ),
     ],
 )
 def test_what_the_ledger_refuses_is_told_without_records_and_folders(
@@ -446,7 +449,7 @@ CODE = "def factor(panel):\n    return panel.{}\n"
 def test_a_token_for_some_fields_learns_of_no_other(ledger: Ledger, name: str) -> None:
     """A field that it may not read and one that is not there are refused in the same words."""
     panel = market()
-    ground = Ground(lambda: (panel, "market"), ledger, SMALL, Budget(), Mandate(), clock, unrecorded)
+    ground = ServerSetup(lambda: (panel, "market"), ledger, SMALL, Budget(), SearchConstraints(), clock, unrecorded)
     hidden = {*panel.fields} - {"close", "returns"}
     asked: list[tuple[str, str, dict[str, Any]]] = [
         ("factors", tool, {"text": text.format(name)})
@@ -457,13 +460,13 @@ def test_a_token_for_some_fields_learns_of_no_other(ledger: Ledger, name: str) -
     asked += [("evaluation", "score_factor", {"text": f"rank({name})", "key": "k", "hypothesis": hypothesis()})]
     asked += [("factors", "translate_factor", {"text": f"rank(${name})", "source": "alphaagent"})]
 
-    async def ask(served: Served) -> list[str]:
+    async def ask(served: ServedCaller) -> list[str]:
         async with opened_to(served) as sessions:
             calls = [await sessions[server].client.call_tool(tool, arguments) for server, tool, arguments in asked]
         return [json.dumps(call.structured_content) for call in calls]
 
-    with Rooms(ground) as rooms:
-        answers = asyncio.run(ask(rooms.served(Caller("eve", EVERYTHING, frozenset({"close", "returns"})))))
+    with CallerContexts(ground) as rooms:
+        answers = asyncio.run(ask(rooms.served(Caller("eve", EVERY_SCOPE, frozenset({"close", "returns"})))))
     for (_, tool, _), said in zip(asked, answers, strict=True):
         told = set(re.findall(r"[a-z_]+", said.replace(name, "")))
         assert not told & hidden, (tool, said)

@@ -22,19 +22,27 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from alphaloom.desk.cli.serve.server import Server, Terms
+from alphaloom.desk.cli.serve.server import HttpServer, ServerTerms
 from alphaloom.evaluation import Budget
 from alphaloom.ledger import Ledger
-from alphaloom.ledger.calls import Outcome, ToolCall
+from alphaloom.ledger.calls import CallOutcome, ToolCall
 from alphaloom.ledger.errors import CallsUnwritable, WorkspaceError
-from alphaloom.mcp_servers.access import Caller, Verifier
-from alphaloom.mcp_servers.callers import Ground, Rooms
-from alphaloom.mcp_servers.entry import EVERYTHING
+from alphaloom.mcp_servers.access import Caller, TokenVerifier
+from alphaloom.mcp_servers.callers import CallerContexts, ServerSetup
+from alphaloom.mcp_servers.entry import EVERY_SCOPE
 from alphaloom.mcp_servers.errors import TokenRefused
 from alphaloom.mcp_servers.http import web as web_module
-from alphaloom.mcp_servers.http.web import METADATA, STRANGERS, WAITING, WAITING_STRANGERS, Limits, Protected, web
-from alphaloom.mcp_servers.served import Served
-from alphaloom.search.constraints import Mandate
+from alphaloom.mcp_servers.http.web import (
+    MAX_STRANGERS_WAITING,
+    METADATA,
+    STRANGERS_PER_MINUTE,
+    TOKEN_CHECKS_AT_ONCE,
+    CallerLimits,
+    Protected,
+    build_web_app,
+)
+from alphaloom.mcp_servers.served import ServedCaller
+from alphaloom.search.constraints import SearchConstraints
 
 from ..evidence.lab import market
 from .test_as_of import SETTINGS
@@ -56,7 +64,7 @@ class Known:
     def verify(self, bearer: str) -> Caller:
         if bearer not in (*DAYS, "reader"):
             raise TokenRefused("not known")
-        scopes = frozenset({"data:read"}) if bearer == "reader" else EVERYTHING
+        scopes = frozenset({"data:read"}) if bearer == "reader" else EVERY_SCOPE
         return Caller(bearer, scopes, as_of=DAYS.get(bearer, DAYS["early"]))
 
 
@@ -83,9 +91,9 @@ def reason(told: Any) -> dict[str, Any]:
 @contextmanager
 def running(
     folder: Path,
-    rooms_of: Callable[[Ground], Rooms] = Rooms,
+    rooms_of: Callable[[ServerSetup], CallerContexts] = CallerContexts,
     protected: Protected | None = None,
-    verifier: Verifier | None = None,
+    verifier: TokenVerifier | None = None,
     **limits: Any,
 ) -> Iterator[Running]:
     with Ledger.open(folder, clock=clock) as ledger, socket.socket() as free:
@@ -93,10 +101,12 @@ def running(
         port = free.getsockname()[1]
         served = Running(f"http://127.0.0.1:{port}")
         with rooms_of(
-            Ground(lambda: (PANEL, "market"), ledger, SETTINGS, Budget(), Mandate(), clock, served.record)
+            ServerSetup(
+                lambda: (PANEL, "market"), ledger, SETTINGS, Budget(), SearchConstraints(), clock, served.record
+            )
         ) as rooms:
-            served.app = web(rooms, verifier or Known(), Limits(**limits), protected)
-            server = Server(served.app, Terms(1))
+            served.app = build_web_app(rooms, verifier or Known(), CallerLimits(**limits), protected)
+            server = HttpServer(served.app, ServerTerms(1))
             free.listen()
             thread = threading.Thread(target=server.run, kwargs={"sockets": [free]})
             thread.start()
@@ -178,7 +188,7 @@ def test_what_is_refused_before_a_tool_is_told_and_on_record(served: Running) ->
         *(("anonymous", "http", code) for code in ("http_421", "http_403")),
         *(("early", "http", code) for code in ("http_413", "http_400")),
     ]
-    assert all(call.outcome is Outcome.REFUSED for call in served.calls[before:])
+    assert all(call.outcome is CallOutcome.REFUSED for call in served.calls[before:])
     assert [call.server for call in served.calls[before:]] == ["market", "market", "unknown", *["market"] * 4]
 
 
@@ -242,7 +252,7 @@ def test_what_the_protocol_refuses_with_200_is_on_record(served: Running, method
     )
     assert told.status_code == 200
     kept = [(call.who, call.tool, call.outcome, call.code) for call in served.calls[before:]]
-    assert kept == [("early", "http", Outcome.REFUSED, f"rpc_{told.json()['error']['code']}")]
+    assert kept == [("early", "http", CallOutcome.REFUSED, f"rpc_{told.json()['error']['code']}")]
 
 
 @pytest.mark.parametrize(
@@ -304,10 +314,10 @@ def test_nothing_is_told_that_cannot_be_recorded(served: Running) -> None:
     assert not any("secret" in each.text for each in answers)
 
 
-class Broken(Rooms):
+class Broken(CallerContexts):
     """Rooms that cannot be opened."""
 
-    def served(self, caller: Caller) -> Served:
+    def served(self, caller: Caller) -> ServedCaller:
         if caller.id == "early":
             raise WorkspaceError("/secret/place is damaged", hint="Restore it.")
         raise ZeroDivisionError("/secret/place")
@@ -331,12 +341,12 @@ def test_strangers_do_not_fill_the_record(tmp_path: Path) -> None:
     more = 60
     with running(tmp_path) as served, httpx2.Client(base_url=served.url, timeout=60) as http:
         began = time.monotonic()
-        assert {http.post("/market/mcp").status_code for _ in range(STRANGERS + more)} == {401}
+        assert {http.post("/market/mcp").status_code for _ in range(STRANGERS_PER_MINUTE + more)} == {401}
         took = time.monotonic() - began
         kept = Counter(call.code for call in served.calls)
-        assert STRANGERS <= kept["unauthorized"] <= STRANGERS * (1 + took / 60)
+        assert STRANGERS_PER_MINUTE <= kept["unauthorized"] <= STRANGERS_PER_MINUTE * (1 + took / 60)
         assert kept["unauthorized_flood"] <= 1 + took
-        assert kept["unauthorized"] < STRANGERS + more
+        assert kept["unauthorized"] < STRANGERS_PER_MINUTE + more
 
 
 class Asking:
@@ -359,10 +369,12 @@ class Asking:
 
 def test_tokens_that_are_asked_about_leave_threads_for_what_else_is_done(tmp_path: Path) -> None:
     slow = Asking()
-    with running(tmp_path, verifier=slow) as served, ThreadPoolExecutor(2 * WAITING) as pool:
-        asked = [pool.submit(httpx2.post, f"{served.url}/market/mcp", timeout=120) for _ in range(2 * WAITING)]
+    with running(tmp_path, verifier=slow) as served, ThreadPoolExecutor(2 * TOKEN_CHECKS_AT_ONCE) as pool:
+        asked = [
+            pool.submit(httpx2.post, f"{served.url}/market/mcp", timeout=120) for _ in range(2 * TOKEN_CHECKS_AT_ONCE)
+        ]
         assert {each.result().status_code for each in asked} == {401}
-    assert 1 < slow.most <= WAITING
+    assert 1 < slow.most <= TOKEN_CHECKS_AT_ONCE
 
 
 class Sluggish(Asking):
@@ -380,7 +392,7 @@ class Sluggish(Asking):
 
 
 def test_a_caller_that_was_let_in_before_waits_for_no_strangers_token(tmp_path: Path) -> None:
-    slow, many = Sluggish(), WAITING + WAITING_STRANGERS
+    slow, many = Sluggish(), TOKEN_CHECKS_AT_ONCE + MAX_STRANGERS_WAITING
     with running(tmp_path, verifier=slow) as served, ThreadPoolExecutor(many + 1) as pool:
         assert httpx2.post(f"{served.url}/market/mcp", json=ASKED, headers=EARLY).status_code == 200
         try:
@@ -404,8 +416,8 @@ class Renewed(Known):
 
 
 def test_requests_of_one_caller_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_module, "AT_ONCE", 0)
-    monkeypatch.setattr(web_module, "OPEN", 3)
+    monkeypatch.setattr(web_module, "CALLS_AT_ONCE", 0)
+    monkeypatch.setattr(web_module, "MAX_REQUESTS_WAITING", 3)
     with running(tmp_path, verifier=Renewed()) as served, ThreadPoolExecutor(4) as pool:
         waits = [
             pool.submit(httpx2.post, f"{served.url}/{server}/mcp", json=ASKED, headers=EARLY, timeout=5)
@@ -467,10 +479,10 @@ def test_more_calls_than_allowed_wait_and_another_caller_does_not(tmp_path: Path
 OPENING, GO_ON = threading.Event(), threading.Event()
 
 
-class Slow(Rooms):
+class Slow(CallerContexts):
     """Rooms of which one caller's take their time."""
 
-    def served(self, caller: Caller) -> Served:
+    def served(self, caller: Caller) -> ServedCaller:
         if caller.id == "late":
             OPENING.set()
             GO_ON.wait(30)

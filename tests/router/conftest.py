@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from alphaloom.ledger import Ledger, Run
 from alphaloom.router import Message, Router, RouterConfig, Task
-from alphaloom.router.testing import Double, Line
+from alphaloom.router.testing import ScriptedModel, ScriptedReply
 from alphaloom.router.timing import Timing
 
 
@@ -39,8 +39,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 @pytest.fixture
-def double() -> Double:
-    return Double([Line('{"text": "reversal", "direction": -1}')])
+def double() -> ScriptedModel:
+    return ScriptedModel([ScriptedReply('{"text": "reversal", "direction": -1}')])
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def task() -> Callable[..., Task]:
 
 
 @pytest.fixture
-def build(ledger: Ledger, double: Double) -> Callable[..., Router]:
+def build(ledger: Ledger, double: ScriptedModel) -> Callable[..., Router]:
     """Return a maker of routers on the test's ledger and double."""
 
     def make(environment: dict[str, str] | None = None, timing: Timing | None = None, **config: Any) -> Router:

@@ -17,7 +17,7 @@ import pytest
 
 from alphaloom.ledger import Ledger
 from alphaloom.router import Confidential, ConfidentialWaits, Reply, Router, RouterConfig, Task
-from alphaloom.router.attestation.attestation import Attestations, Attested, Endpoint, Refused, Verifier
+from alphaloom.router.attestation.attestation import Attestations, AttestationVerifier, Attested, AttestedModel, NoProof
 from alphaloom.router.config import ModelSettings
 from benchmarks.servers import Server
 
@@ -52,10 +52,10 @@ class Clock:
 class Scripted:
     """A verifier that says what the test scripted; the last is for ever. `nonces` is what it was asked with."""
 
-    def __init__(self, *script: Attested | Refused) -> None:
+    def __init__(self, *script: Attested | NoProof) -> None:
         self.script, self.nonces = script, list[str]()
 
-    def verify(self, endpoint: Endpoint, nonce: str) -> Attested | Refused:
+    def verify(self, endpoint: AttestedModel, nonce: str) -> Attested | NoProof:
         self.nonces.append(nonce)
         return self.script[min(len(self.nonces), len(self.script)) - 1]
 
@@ -65,7 +65,7 @@ def proof(start: float = 0, seconds: float = 600, channel: str = "c") -> Atteste
     return Attested("b" * 64, "a" * 64, channel * 64, issued, issued + timedelta(seconds=seconds))
 
 
-def kept(verifier: Verifier, clock: Clock, margin: float = 120) -> Attestations:
+def kept(verifier: AttestationVerifier, clock: Clock, margin: float = 120) -> Attestations:
     numbers = iter(range(10**6))
     models = {"far": ModelSettings.model_validate(FAR)}
     return Attestations(models, verifier, clock, lambda: f"{next(numbers):032}", margin)
@@ -95,7 +95,7 @@ def test_a_proof_that_lasts_shorter_than_a_call_is_renewed_at_half_its_life() ->
 
 
 def test_silence_leaves_a_proof_until_it_ends_and_a_refusal_ends_it() -> None:
-    for answer, held in ((Refused("down", passing=True), {"far"}), (Refused("it runs something else"), set())):
+    for answer, held in ((NoProof("down", passing=True), {"far"}), (NoProof("it runs something else"), set())):
         clock = Clock()
         attestations = kept(Scripted(proof(), answer), clock)
         hold(attestations)
@@ -107,7 +107,7 @@ def test_silence_leaves_a_proof_until_it_ends_and_a_refusal_ends_it() -> None:
 
 
 def test_who_gives_no_proof_is_not_asked_at_every_call() -> None:
-    clock, verifier = Clock(), Scripted(Refused("down", passing=True))
+    clock, verifier = Clock(), Scripted(NoProof("down", passing=True))
     attestations = kept(verifier, clock)
     for _ in range(50):
         assert hold(attestations) == set()
@@ -262,12 +262,12 @@ def test_a_proof_that_ends_while_a_call_waits_stops_it(ledger: Ledger, task: Mak
     before = len(served.bodies)
 
     class Ending(Scripted):
-        def verify(self, endpoint: Endpoint, nonce: str) -> Attested | Refused:
+        def verify(self, endpoint: AttestedModel, nonce: str) -> Attested | NoProof:
             found = super().verify(endpoint, nonce)
             clock.later(6)  # each look takes its time
             return found
 
-    verifier = Ending(proof(seconds=8), Refused("it runs something else"))
+    verifier = Ending(proof(seconds=8), NoProof("it runs something else"))
     with pytest.raises(ConfidentialWaits, match="something else"):
         asked(ledger, task(sensitivity="confidential"), {"far": far}, verifier=verifier, clock=clock)
     assert len(served.bodies) == before
@@ -277,7 +277,7 @@ def test_a_proof_that_ends_between_two_attempts_stops_the_second(ledger: Ledger,
     clock = Clock()
     with Server(statuses=[503], before_answer=lambda: clock.later(30)) as server:
         models = {"far": FAR | FREE | {"api_base": server.address}}
-        verifier = Scripted(proof(seconds=20), Refused("it runs something else"))
+        verifier = Scripted(proof(seconds=20), NoProof("it runs something else"))
         with pytest.raises(ConfidentialWaits, match="something else"):
             asked(ledger, task(sensitivity="confidential"), models, retries=3, verifier=verifier, clock=clock)
         assert server.posts == 1

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from alphaloom.router.endpoints.breaker import LONGEST_REST_S, Breaker, Permit
+from alphaloom.router.endpoints.breaker import MAX_REST_S, Breaker, Permit
 from alphaloom.router.timing import Timing
 
 FAILURES, REST_S = 3, 5.0
@@ -64,7 +64,7 @@ class Courses(RuleBasedStateMachine):
         assert self.breaker.state == ("open" if opens else "closed")
         if opens:
             self.row = 0
-            assert REST_S <= self.breaker._until - self.now <= 1.25 * max(rest_s, LONGEST_REST_S)
+            assert REST_S <= self.breaker._until - self.now <= 1.25 * max(rest_s, MAX_REST_S)
             assert self.breaker._until - self.now >= rest_s
 
     @precondition(lambda self: self.out)

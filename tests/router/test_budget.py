@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from alphaloom.ledger import Event, Ledger, ModelCall, Run
 from alphaloom.router import BudgetEnded, ModelBudget, Router, Task
-from alphaloom.router.calls.caps import Account, Amount
-from alphaloom.router.testing import Double, Line
+from alphaloom.router.calls.caps import Amount, RunAccount
+from alphaloom.router.testing import ScriptedModel, ScriptedReply
 
 wishes = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 60), st.integers(0, 5)), max_size=12)
 _keys = count()
@@ -63,7 +63,7 @@ def shared(tmp_path: Path, clock: Clock) -> Callable[[], Ledger]:
     return open_one
 
 
-async def pay(account: Account, took: ModelCall, worst: float, steps: int = 0) -> None:
+async def pay(account: RunAccount, took: ModelCall, worst: float, steps: int = 0) -> None:
     """Hold the worst of a call, let others go first so many times, and settle it."""
     async with account.reserve(took.key, Amount(1, 0, worst), 60.0, took.tenant) as hold:
         assert hold is not None
@@ -78,7 +78,7 @@ async def spend(
     """Ask for each (worst, share of it really taken, steps it lasts); return which fitted, and the tokens spent."""
     run = "together" if together else "alone"
     ledger.start_run(Run(run, {}, 1, "data", "2026-01-02"))
-    account = Account(ledger, budget, run)
+    account = RunAccount(ledger, budget, run)
 
     async def one(worst: int, taken: int, steps: int) -> bool:
         took = call(min(taken, worst), run=run)
@@ -113,7 +113,7 @@ def test_the_budget_ends_at_the_same_call_together_as_one_by_one(
 
 
 def test_a_failed_call_gives_back_what_it_held(ledger: Ledger) -> None:
-    account = Account(ledger, ModelBudget(calls=1), "one")
+    account = RunAccount(ledger, ModelBudget(calls=1), "one")
 
     async def fail() -> None:
         async with account.reserve("k", Amount(1), 60.0):
@@ -131,7 +131,7 @@ def test_a_failed_call_gives_back_what_it_held(ledger: Ledger) -> None:
 def test_what_was_recorded_before_counts(ledger: Ledger) -> None:
     for tokens in (60, 30):
         ledger.record_call(call(tokens))
-    account = Account(ledger, ModelBudget(calls=2, tokens=100), "one")
+    account = RunAccount(ledger, ModelBudget(calls=2, tokens=100), "one")
     assert account.spent == Amount(2, 90)
     with pytest.raises(BudgetEnded, match="2 of 2 calls, and the next call may need 1"):
         asyncio.run(account.enter(call(5), note(call(5))))
@@ -157,8 +157,8 @@ def test_a_cap_over_all_runs_counts_what_another_ledger_of_the_workspace_spends(
     shared: Callable[[], Ledger], budget: ModelBudget, said: str
 ) -> None:
     with shared() as mine, shared() as theirs:
-        asyncio.run(pay(Account(theirs, budget, "two"), call(usd=0.7, run="two", tenant="desk"), 0.9))
-        account = Account(mine, budget, "one")
+        asyncio.run(pay(RunAccount(theirs, budget, "two"), call(usd=0.7, run="two", tenant="desk"), 0.9))
+        account = RunAccount(mine, budget, "one")
         with pytest.raises(BudgetEnded) as ended:
             asyncio.run(pay(account, call(usd=0.1, tenant="desk"), 0.4))
         assert said in str(ended.value)
@@ -170,7 +170,7 @@ def test_a_cap_over_all_runs_counts_what_another_ledger_of_the_workspace_spends(
 def test_a_day_ends_at_midnight_utc_and_a_tenant_does_not(shared: Callable[[], Ledger], clock: Clock) -> None:
     budget = ModelBudget.model_validate({"day_usd": 1.0, "tenants": {"desk": {"usd": 1.5, "day_usd": 1.0}}})
     with shared() as ledger:
-        account = Account(ledger, budget, "one")
+        account = RunAccount(ledger, budget, "one")
         asyncio.run(pay(account, call(usd=1.0, tenant="desk"), 1.0))
         clock.now = datetime.fromisoformat("2026-01-03T00:30:00+01:00")  # still the 2nd in UTC
         with pytest.raises(BudgetEnded, match="on 2026-01-02"):
@@ -186,8 +186,8 @@ def test_one_waits_for_a_call_of_another_run_that_may_leave_room(shared: Callabl
     budget = ModelBudget(day_usd=1.0)
 
     async def both(first: Ledger, second: Ledger) -> None:
-        slow = pay(Account(first, budget, "two"), call(usd=0.1, run="two"), 0.9, steps=50)
-        await asyncio.gather(slow, pay(Account(second, budget, "one"), call(usd=0.9), 0.9))
+        slow = pay(RunAccount(first, budget, "two"), call(usd=0.1, run="two"), 0.9, steps=50)
+        await asyncio.gather(slow, pay(RunAccount(second, budget, "one"), call(usd=0.9), 0.9))
 
     with shared() as first, shared() as second:
         asyncio.run(both(first, second))
@@ -198,9 +198,9 @@ def test_what_cannot_fit_is_refused_at_once_and_says_what_is_held(shared: Callab
     budget = ModelBudget(day_usd=1.0)
 
     async def refused(ledger: Ledger) -> str:
-        async with Account(ledger, budget, "two").reserve("k", Amount(1, 0, 0.5), 60.0):
+        async with RunAccount(ledger, budget, "two").reserve("k", Amount(1, 0, 0.5), 60.0):
             with pytest.raises(BudgetEnded) as ended:
-                await pay(Account(ledger, budget, "one"), call(usd=1.1), 1.1)
+                await pay(RunAccount(ledger, budget, "one"), call(usd=1.1), 1.1)
         return str(ended.value)
 
     with shared() as ledger:
@@ -212,9 +212,9 @@ Build = Callable[..., Router]
 
 
 def test_a_reply_that_another_run_paid_for_takes_nothing_of_the_day(
-    build: Build, task: Make, double: Double, ledger: Ledger
+    build: Build, task: Make, double: ScriptedModel, ledger: Ledger
 ) -> None:
-    double.script = [Line('{"text": "x", "direction": 1}', tokens_in=0, tokens_out=4000)]  # 0.04 USD each
+    double.script = [ScriptedReply('{"text": "x", "direction": 1}', tokens_in=0, tokens_out=4000)]  # 0.04 USD each
     router = build(budget={"day_usd": 0.085})
     for run in ("one", "two"):
         for text in "ab":

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router import ModelSettings, NoModel, Task
-from alphaloom.router.calls.charges import Charges, Used, certain_tokens, fewest_tokens, used
-from alphaloom.router.calls.prices import listed, price_of
-from alphaloom.router.calls.replies import Answer, Beside
+from alphaloom.router.calls.charges import Charges, TokenUsage, charged_tokens, lower_token_count, read_usage
+from alphaloom.router.calls.prices import find_listing, price_of
+from alphaloom.router.calls.replies import HedgedAttempt, ModelAnswer
 
-SENT, WORST = "a prompt of five words, and more", Beside("m", "", 60, 100, 1.0)
+SENT, WORST = "a prompt of five words, and more", HedgedAttempt("m", "", 60, 100, 1.0)
 anything = st.one_of(
     st.integers(), st.floats(allow_nan=True), st.none(), st.text(max_size=5), st.booleans(), st.lists(st.integers(), max_size=2)
 )  # fmt: skip
@@ -34,9 +34,9 @@ def model(**settings: Any) -> ModelSettings:
 def test_no_usage_moves_a_charge_out_of_what_is_possible(
     prompt: Any, completion: Any, cached: Any, written: Any, text: str
 ) -> None:
-    found = used(told(prompt, completion, cached, written), SENT, text, WORST)
-    assert certain_tokens(SENT) <= found.tokens_in <= WORST.tokens_in
-    assert min(certain_tokens(text), WORST.tokens_out) <= found.tokens_out <= WORST.tokens_out
+    found = read_usage(told(prompt, completion, cached, written), SENT, text, WORST)
+    assert lower_token_count(SENT) <= found.tokens_in <= WORST.tokens_in
+    assert min(lower_token_count(text), WORST.tokens_out) <= found.tokens_out <= WORST.tokens_out
     assert 0 <= found.cached + found.written <= found.tokens_in
     assert min(found.cached, found.written) >= 0
 
@@ -44,25 +44,25 @@ def test_no_usage_moves_a_charge_out_of_what_is_possible(
 @pytest.mark.parametrize(
     ("usage", "text", "found"),
     [
-        (told(40, 17), "x" * 50, Used(40, 17)),
-        (told(40, 90), "x" * 50, Used(40, 90)),  # it thought, and did not say so
-        (told(10**12, 10**12, 10**12), "x", Used(60, 100)),
-        (told(40, 0), "x" * 50, Used(fewest_tokens(SENT), 26)),
-        (told(-1, 17), "x" * 50, Used(fewest_tokens(SENT), 26)),
-        (told(0, 0), "", Used(fewest_tokens(SENT), 1)),
-        (None, "x" * 50, Used(fewest_tokens(SENT), 26)),
-        (told(40, 17, 30, 5), "x", Used(40, 17, 30, 5)),
-        (told(40, 17, 41), "x", Used(40, 17)),
-        (told(40, 17, 30, 30), "x", Used(40, 17)),
+        (told(40, 17), "x" * 50, TokenUsage(40, 17)),
+        (told(40, 90), "x" * 50, TokenUsage(40, 90)),  # it thought, and did not say so
+        (told(10**12, 10**12, 10**12), "x", TokenUsage(60, 100)),
+        (told(40, 0), "x" * 50, TokenUsage(charged_tokens(SENT), 26)),
+        (told(-1, 17), "x" * 50, TokenUsage(charged_tokens(SENT), 26)),
+        (told(0, 0), "", TokenUsage(charged_tokens(SENT), 1)),
+        (None, "x" * 50, TokenUsage(charged_tokens(SENT), 26)),
+        (told(40, 17, 30, 5), "x", TokenUsage(40, 17, 30, 5)),
+        (told(40, 17, 41), "x", TokenUsage(40, 17)),
+        (told(40, 17, 30, 30), "x", TokenUsage(40, 17)),
     ],
 )
-def test_a_usage_is_believed_where_it_can_be_true(usage: Any, text: str, found: Used) -> None:
-    assert used(usage, SENT, text, WORST) == found
+def test_a_usage_is_believed_where_it_can_be_true(usage: Any, text: str, found: TokenUsage) -> None:
+    assert read_usage(usage, SENT, text, WORST) == found
 
 
 def cost(settings: ModelSettings, cached: int = 0, written: int = 0) -> float:
     charges = Charges({"m": settings})
-    return charges.of(Answer("", "stop", 1000, 0, "m", cached, written)).cost_usd
+    return charges.of(ModelAnswer("", "stop", 1000, 0, "m", cached, written)).cost_usd
 
 
 def test_cached_tokens_cost_what_the_list_says_of_them() -> None:
@@ -88,7 +88,7 @@ def test_no_share_of_cached_tokens_costs_more_than_the_worst(name: str, task: Ca
     worst = charges.worst("m", task(), [{"role": "user", "content": "x" * 400_000}])
     assert worst.tokens_in > 400_000
     for cached, written in ((0, 0), (worst.tokens_in, 0), (0, worst.tokens_in), (9, 9)):
-        answer = Answer("", "stop", worst.tokens_in, worst.tokens_out, "m", cached, written)
+        answer = ModelAnswer("", "stop", worst.tokens_in, worst.tokens_out, "m", cached, written)
         assert charges.of(answer).cost_usd <= worst.cost_usd
     assert price_of(model(model=name)) is not None
 
@@ -96,8 +96,8 @@ def test_no_share_of_cached_tokens_costs_more_than_the_worst(name: str, task: Ca
 def test_thoughts_cost_what_the_list_says_of_them() -> None:
     name = "dashscope/qwen-turbo"
     assert price_of(model(model=name)) == (
-        listed(name)["input_cost_per_token"],
-        listed(name)["output_cost_per_reasoning_token"],
+        find_listing(name)["input_cost_per_token"],
+        find_listing(name)["output_cost_per_reasoning_token"],
     )
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from alphaloom.router import RouterConfig, Task
 from alphaloom.router.classifier import INTENTS
 from alphaloom.router.classifier.model import Classifier
-from alphaloom.router.policy.decision_rule import NEXT, Asked, Decider
-from alphaloom.router.policy.intents import ROLES
+from alphaloom.router.policy.decision_rule import NEXT_MODEL_REASON, Decider, RoutingQuestion
+from alphaloom.router.policy.intents import ROLE_INTENTS
 
 CLASSIFIER = Classifier.shipped()
 MODELS: dict[str, Any] = {
@@ -36,12 +36,18 @@ def decider(**config: Any) -> Decider:
 
 
 def test_what_is_easy_stays_and_what_may_be_hard_goes_up() -> None:
-    easy, hard = (decider().decide(Asked(prompt=prompt)) for prompt in (EASY, HARD))
+    easy, hard = (decider().decide(RoutingQuestion(prompt=prompt)) for prompt in (EASY, HARD))
     assert (easy.tier, easy.model, easy.difficulty, easy.cost_usd) == ("local", "small", "low", 0.0)
     assert (hard.tier, hard.model, hard.difficulty) == ("frontier", "large", "high")
     assert hard.cost_usd == pytest.approx(5e-6 * hard.signals["tokens"] + 25e-6 * hard.signals["reply_tokens"])
-    assert [each.model for each in easy.alternatives if each.reason == NEXT] == ["quick", "large", "sealed"]
-    assert [each.model for each in hard.alternatives if each.reason == NEXT] == ["sealed"], "hard never goes down"
+    assert [each.model for each in easy.alternatives if each.reason == NEXT_MODEL_REASON] == [
+        "quick",
+        "large",
+        "sealed",
+    ]
+    assert [each.model for each in hard.alternatives if each.reason == NEXT_MODEL_REASON] == ["sealed"], (
+        "hard never goes down"
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,41 +62,41 @@ def test_what_is_easy_stays_and_what_may_be_hard_goes_up() -> None:
     ],
 )  # fmt: skip
 def test_each_signal_can_send_an_easy_prompt_up_and_says_so(config: Any, asked: Any, word: str) -> None:
-    told = decider(**config).decide(Asked(prompt=EASY, **asked))
+    told = decider(**config).decide(RoutingQuestion(prompt=EASY, **asked))
     assert told.tier == "frontier"
     assert word in told.reason
 
 
 def test_a_role_or_intent_that_the_house_gave_a_tier_keeps_it_whatever_the_text_says() -> None:
-    told = decider(routing={"intents": {"factor_idea": "local"}}).decide(Asked(prompt=HARD, role="idea"))
+    told = decider(routing={"intents": {"factor_idea": "local"}}).decide(RoutingQuestion(prompt=HARD, role="idea"))
     assert (told.intent, told.tier, told.difficulty) == ("factor_idea", "local", "high")
 
 
-@pytest.mark.parametrize(("role", "prior"), ROLES.items())
+@pytest.mark.parametrize(("role", "prior"), ROLE_INTENTS.items())
 def test_a_role_says_what_is_wanted_unless_the_text_says_the_other_thing_that_it_sends(role: str, prior: Any) -> None:
     for prompt in (EASY, HARD, "hm"):
-        assert decider().decide(Asked(prompt=prompt, role=role)).intent in prior
+        assert decider().decide(RoutingQuestion(prompt=prompt, role=role)).intent in prior
 
 
 def test_declared_intents_and_roles_of_ones_own_are_taken_at_their_word() -> None:
     own = decider(routing={"roles": {"esg": {"esg_check": 1.0}}, "intents": {"esg_check": "local"}})
-    assert own.decide(Asked(prompt=HARD, role="esg")).intent == "esg_check"
-    assert own.decide(Asked(prompt=HARD, role="esg")).tier == "local"
-    assert decider().decide(Asked(prompt=EASY, intent="formulas")).intent == "code"
-    assert decider().decide(Asked(prompt=EASY, role="nobody heard of it")).intent == "data_lookup"
+    assert own.decide(RoutingQuestion(prompt=HARD, role="esg")).intent == "esg_check"
+    assert own.decide(RoutingQuestion(prompt=HARD, role="esg")).tier == "local"
+    assert decider().decide(RoutingQuestion(prompt=EASY, intent="formulas")).intent == "code"
+    assert decider().decide(RoutingQuestion(prompt=EASY, role="nobody heard of it")).intent == "data_lookup"
 
 
 PROVEN = frozenset({"sealed"})
 
 
 def test_confidential_text_is_told_with_models_that_may_see_it_only() -> None:
-    hard = decider().decide(Asked(prompt=HARD, sensitivity="confidential", attested=PROVEN))
+    hard = decider().decide(RoutingQuestion(prompt=HARD, sensitivity="confidential", attested=PROVEN))
     assert hard.model == "sealed"
-    closed = {each.model: each.reason for each in hard.alternatives if each.reason != NEXT}
+    closed = {each.model: each.reason for each in hard.alternatives if each.reason != NEXT_MODEL_REASON}
     assert "does not leave" in closed["large"]
     assert "does not leave" in closed["quick"]
-    swiss = decider().decide(Asked(prompt=EASY, jurisdiction="EU", attested=PROVEN))
-    assert [swiss.model, *(each.model for each in swiss.alternatives if each.reason == NEXT)] == [
+    swiss = decider().decide(RoutingQuestion(prompt=EASY, jurisdiction="EU", attested=PROVEN))
+    assert [swiss.model, *(each.model for each in swiss.alternatives if each.reason == NEXT_MODEL_REASON)] == [
         "small",
         "quick",
         "sealed",
@@ -98,17 +104,17 @@ def test_confidential_text_is_told_with_models_that_may_see_it_only() -> None:
 
 
 def test_an_attested_model_without_its_proof_is_as_any_that_is_elsewhere() -> None:
-    bare = decider().decide(Asked(prompt=HARD, sensitivity="confidential"))
+    bare = decider().decide(RoutingQuestion(prompt=HARD, sensitivity="confidential"))
     assert bare.model == "small"
     assert "only while its proof holds" in {each.model: each.reason for each in bare.alternatives}["sealed"]
-    assert (bare.signals["attested"], decider().decide(Asked(prompt=HARD)).model) == ([], "large")
-    assert decider().decide(Asked(prompt=HARD, sensitivity="confidential")) == bare
+    assert (bare.signals["attested"], decider().decide(RoutingQuestion(prompt=HARD)).model) == ([], "large")
+    assert decider().decide(RoutingQuestion(prompt=HARD, sensitivity="confidential")) == bare
 
 
 def test_a_call_that_does_not_fit_or_is_in_haste_goes_to_another_of_its_tier() -> None:
-    assert decider().decide(Asked(prompt=EASY, context_tokens=1_900)).model == "quick"
-    assert decider().decide(Asked(prompt=EASY, latency_s=3.0)).model == "quick"
-    assert decider().decide(Asked(prompt=EASY, latency_s=30.0)).model == "small"
+    assert decider().decide(RoutingQuestion(prompt=EASY, context_tokens=1_900)).model == "quick"
+    assert decider().decide(RoutingQuestion(prompt=EASY, latency_s=3.0)).model == "quick"
+    assert decider().decide(RoutingQuestion(prompt=EASY, latency_s=30.0)).model == "small"
 
 
 def test_a_tasks_own_latency_is_the_one_that_counts(task: Callable[..., Task]) -> None:
@@ -118,20 +124,20 @@ def test_a_tasks_own_latency_is_the_one_that_counts(task: Callable[..., Task]) -
 
 
 @given(
-    st.text(max_size=400), st.sampled_from([None, *ROLES, "x"]), st.sampled_from(["public", "internal", "confidential"]),
+    st.text(max_size=400), st.sampled_from([None, *ROLE_INTENTS, "x"]), st.sampled_from(["public", "internal", "confidential"]),
     st.sampled_from(["", "EU", "CH"]), st.integers(1, 5_000), st.sampled_from([PROVEN, frozenset()]),
 )  # fmt: skip
 def test_no_decision_breaks_a_rule(
     prompt: str, role: str | None, sensitivity: Any, jurisdiction: str, tokens: int, proven: frozenset[str]
 ) -> None:
-    asked = Asked(
+    asked = RoutingQuestion(
         prompt=prompt, role=role, sensitivity=sensitivity, jurisdiction=jurisdiction, context_tokens=tokens, attested=proven
     )  # fmt: skip
     told = decider().decide(asked)
     assert told == decider().decide(asked)
     json.dumps(told.record(), allow_nan=False)
     assert {told.model, *(each.model for each in told.alternatives)} - {None} == {*MODELS}
-    for name in [told.model, *(each.model for each in told.alternatives if each.reason == NEXT)]:
+    for name in [told.model, *(each.model for each in told.alternatives if each.reason == NEXT_MODEL_REASON)]:
         if name is None:
             continue
         model = MODELS[name]

@@ -10,8 +10,8 @@ import pytest
 
 from alphaloom.ledger import Ledger
 from alphaloom.router import AccessRefused, ReplyRefused, Router, Task, load_litellm
-from alphaloom.router.calls.calls import ROUTED
-from alphaloom.router.testing import Double, Line
+from alphaloom.router.calls.calls import ROUTE_EVENT
+from alphaloom.router.testing import ScriptedModel, ScriptedReply
 
 Make = Callable[..., Task]
 Build = Callable[..., Router]
@@ -19,52 +19,54 @@ MODELS = {
     "small": {"model": "double/small", "place": "local", "input_cost_per_mtok": 1, "output_cost_per_mtok": 1},
     "large": {"model": "double/large", "tier": "frontier", "input_cost_per_mtok": 100, "output_cost_per_mtok": 100},
 }
-GOOD, BAD = Line('{"text": "calm names", "direction": 1}'), Line("not JSON")
+GOOD, BAD = ScriptedReply('{"text": "calm names", "direction": 1}'), ScriptedReply("not JSON")
 DOWN = load_litellm().BadRequestError("no such model", llm_provider="double", model="large")
 
 
-def routed(build: Build, double: Double, *script: Line | Exception, **routing: Any) -> Router:
+def routed(build: Build, double: ScriptedModel, *script: ScriptedReply | Exception, **routing: Any) -> Router:
     double.script = list(script)
     return build(models=MODELS, routing=routing, roles={"factor": "local"})
 
 
-def asked_of(double: Double) -> list[str]:
+def asked_of(double: ScriptedModel) -> list[str]:
     return [str(call["model"]).rpartition("/")[2] for call in double.seen]
 
 
 def test_the_cascade_takes_the_failure_along_and_counts_what_was_spent(
-    build: Build, double: Double, ledger: Ledger, task: Make
+    build: Build, double: ScriptedModel, ledger: Ledger, task: Make
 ) -> None:
     reply = asyncio.run(routed(build, double, BAD, BAD, GOOD).ask(task()))
     assert asked_of(double) == ["small", "small", "large"]
     assert "does not fit the schema" in str(double.seen[-1]["messages"])
     assert (reply.tier, reply.repairs, reply.tokens_in) == ("frontier", 2, 300)
-    last = ledger.event("one", ROUTED, reply.key)
+    last = ledger.event("one", ROUTE_EVENT, reply.key)
     assert last is not None
     assert last.body["tier"] == "frontier"
     assert "2 replies of the local tier did not fit" in last.body["reason"]
 
 
-def test_the_direct_policy_stays_where_it_is(build: Build, double: Double, task: Make) -> None:
+def test_the_direct_policy_stays_where_it_is(build: Build, double: ScriptedModel, task: Make) -> None:
     with pytest.raises(ReplyRefused):
         asyncio.run(routed(build, double, BAD, policy="direct").ask(task()))
     assert asked_of(double) == ["small"] * 3
 
 
-def test_a_reply_that_was_cut_off_is_a_failure_like_any_other(build: Build, double: Double, task: Make) -> None:
-    reply = asyncio.run(routed(build, double, Line('{"text": "calm', finish="length"), GOOD, local_tries=1).ask(task()))
+def test_a_reply_that_was_cut_off_is_a_failure_like_any_other(build: Build, double: ScriptedModel, task: Make) -> None:
+    reply = asyncio.run(
+        routed(build, double, ScriptedReply('{"text": "calm', finish="length"), GOOD, local_tries=1).ask(task())
+    )
     assert reply.tier == "frontier"
     assert "cut off" in str(double.seen[-1]["messages"])
 
 
-def test_what_was_refused_again_and_again_is_repaired_above(build: Build, double: Double, task: Make) -> None:
+def test_what_was_refused_again_and_again_is_repaired_above(build: Build, double: ScriptedModel, task: Make) -> None:
     routing = routed(build, double, GOOD)
     assert asyncio.run(routing.ask(task(refused=1))).tier == "local"
     assert asyncio.run(routing.ask(task(refused=2, seed=9))).tier == "frontier"
 
 
 def test_what_was_learned_steers_and_a_resumed_run_asks_for_nothing_again(
-    build: Build, double: Double, ledger: Ledger, task: Make
+    build: Build, double: ScriptedModel, ledger: Ledger, task: Make
 ) -> None:
     """The small model never succeeds here: after a while it is seldom asked, and what was paid stays paid."""
     double.script = [BAD]
@@ -89,8 +91,8 @@ def test_what_was_learned_steers_and_a_resumed_run_asks_for_nothing_again(
 
 
 @pytest.mark.parametrize(("second", "tier"), [(1, "local"), (-1, "frontier")])
-def test_replies_that_disagree_go_up(build: Build, double: Double, task: Make, second: int, tier: str) -> None:
-    script = [GOOD, Line(f'{{"text": "other words", "direction": {second}}}'), Line("not JSON"), GOOD]
+def test_replies_that_disagree_go_up(build: Build, double: ScriptedModel, task: Make, second: int, tier: str) -> None:
+    script = [GOOD, ScriptedReply(f'{{"text": "other words", "direction": {second}}}'), ScriptedReply("not JSON"), GOOD]
     reply = asyncio.run(routed(build, double, *script).ask(task(compared=("direction",))))
     assert reply.tier == tier
     assert asked_of(double) == ["small"] * 3 + ["large"] * (tier == "frontier")
@@ -98,9 +100,9 @@ def test_replies_that_disagree_go_up(build: Build, double: Double, task: Make, s
 
 
 def test_a_reply_that_fits_is_never_given_up_for_want_of_a_further_try(
-    build: Build, double: Double, task: Make
+    build: Build, double: ScriptedModel, task: Make
 ) -> None:
-    other = Line('{"text": "other words", "direction": -1}')
+    other = ScriptedReply('{"text": "other words", "direction": -1}')
     router = routed(build, double, BAD, BAD, GOOD, other, other, local_tries=3)
     reply = asyncio.run(router.ask(task(compared=("direction",))))
     assert (reply.tier, reply.value.direction) == ("local", 1)
@@ -108,27 +110,29 @@ def test_a_reply_that_fits_is_never_given_up_for_want_of_a_further_try(
 
 @pytest.mark.parametrize("above", [[DOWN], [BAD]], ids=["away", "says nothing that fits"])
 def test_a_reply_that_fits_stands_where_the_tier_above_gives_none(
-    build: Build, double: Double, task: Make, above: list[Line | Exception]
+    build: Build, double: ScriptedModel, task: Make, above: list[ScriptedReply | Exception]
 ) -> None:
-    disputed = [GOOD, Line('{"text": "other words", "direction": -1}'), BAD]
+    disputed = [GOOD, ScriptedReply('{"text": "other words", "direction": -1}'), BAD]
     reply = asyncio.run(routed(build, double, *disputed, *above).ask(task(compared=("direction",))))
     assert (reply.tier, reply.value.direction, asked_of(double)[3]) == ("local", 1, "large")
 
 
-def test_a_wrong_key_of_the_tier_above_is_told_at_once(build: Build, double: Double, task: Make) -> None:
+def test_a_wrong_key_of_the_tier_above_is_told_at_once(build: Build, double: ScriptedModel, task: Make) -> None:
     refused = load_litellm().AuthenticationError("no such key", llm_provider="double", model="large")
     with pytest.raises(AccessRefused):
         asyncio.run(routed(build, double, BAD, BAD, refused, GOOD).ask(task()))
     assert asked_of(double) == ["small", "small", "large"]
 
 
-def test_where_the_tier_above_is_away_the_own_one_repairs_its_reply(build: Build, double: Double, task: Make) -> None:
+def test_where_the_tier_above_is_away_the_own_one_repairs_its_reply(
+    build: Build, double: ScriptedModel, task: Make
+) -> None:
     reply = asyncio.run(routed(build, double, BAD, BAD, DOWN, GOOD).ask(task()))
     assert (reply.tier, asked_of(double)) == ("local", ["small", "small", "large", "small"])
 
 
 def test_where_money_ends_among_replies_that_are_compared_the_one_that_fits_stands(
-    build: Build, double: Double, ledger: Ledger, task: Make
+    build: Build, double: ScriptedModel, ledger: Ledger, task: Make
 ) -> None:
     double.script = [GOOD]
     router = build(models=MODELS, roles={"factor": "local"}, budget={"calls": 2})
@@ -138,11 +142,11 @@ def test_where_money_ends_among_replies_that_are_compared_the_one_that_fits_stan
 
 
 def test_where_only_a_large_model_is_set_up_its_price_stays_told_when_a_reply_goes_up(
-    build: Build, double: Double, ledger: Ledger, task: Make
+    build: Build, double: ScriptedModel, ledger: Ledger, task: Make
 ) -> None:
     double.script = [BAD, BAD, GOOD]
     router = build(models={"large": MODELS["large"]}, roles={"factor": "local"})
     reply = asyncio.run(router.ask(task()))
-    told = ledger.event("one", ROUTED, reply.key)
+    told = ledger.event("one", ROUTE_EVENT, reply.key)
     assert told is not None
     assert told.body["cost_usd"] > 0

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 import pytest
 
 from alphaloom.router import AccessRefused, ModelFailed, RequestRefused, load_litellm
-from alphaloom.router.endpoints.failures import Failure, Missed, failed, failure
+from alphaloom.router.endpoints.failures import AttemptFailed, Failure, classify_failure, combine_failures
 
 HEAD = b"HTTP/1.1 %d X\r\nRetry-After: 7\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 BODY = b'{"error": {"message": "no"}}'
@@ -62,9 +62,9 @@ async def broken(provider: str, port: int) -> Failure:
     )  # fmt: skip
     outcome = (await asyncio.gather(asked, return_exceptions=True))[0]
     await litellm.close_litellm_async_clients()
-    missed = Missed("said")
+    missed = AttemptFailed("said")
     missed.__cause__ = outcome if isinstance(outcome, BaseException) else None
-    return failure("it", missed, 0.7)
+    return classify_failure("it", missed, 0.7)
 
 
 @pytest.mark.parametrize("provider", ["hosted_vllm", "openai"])
@@ -92,8 +92,8 @@ def test_an_error_is_told_from_what_really_happened(
 
 def test_a_mixture_of_reasons_may_heal_and_is_told_in_full() -> None:
     told = [Failure("a", "refused", "bad key", AccessRefused), Failure("b", "late", "silent", ModelFailed)]
-    error = failed(told, {"c": "gone"})
+    error = combine_failures(told, {"c": "gone"})
     assert type(error) is ModelFailed
     assert error.message == "no reply from a: bad key; nor from b: silent; nor from c: not asked, gone"
-    assert type(failed(told[:1], {})) is AccessRefused
-    assert type(failed(told[:1], {"c": "gone"})) is ModelFailed
+    assert type(combine_failures(told[:1], {})) is AccessRefused
+    assert type(combine_failures(told[:1], {"c": "gone"})) is ModelFailed

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
 from alphaloom.router.errors import CallTooLarge, QueueFull, QuotaReached
-from alphaloom.serving.gateway.fair_scheduler import Gate, bound
+from alphaloom.serving.gateway.fair_scheduler import FairScheduler, fairness_bound
 from alphaloom.serving.gateway.quota import FairnessSettings, TenantSettings
-from alphaloom.serving.gateway.tenants import Call, Tenant
+from alphaloom.serving.gateway.tenants import Tenant, TenantCall
 from benchmarks.fairness import ORDERS, Scenario, beside_flood, hurried, ratios
 
 L_IN, L_OUT, L_WRONG = 40, 30, 25
@@ -55,7 +55,7 @@ def places(draw: st.DrawFn) -> FairnessSettings:
     return FairnessSettings(places=count, input_weight=weights[0], output_weight=weights[1], tenants=shares)
 
 
-class Watched(Gate):
+class Watched(FairScheduler):
     """Looks at every pair of tenants that wait without a break, and at the free places, whenever anything happens."""
 
     apart: float = 0.0
@@ -74,11 +74,11 @@ class Watched(Gate):
         super()._serve()
         self.idle += bool(self._free and self._queued)
 
-    def report(self, call: Call, tokens_out: int) -> None:
+    def report(self, call: TenantCall, tokens_out: int) -> None:
         super().report(call, tokens_out)
         self.look()
 
-    def put_right(self, call: Call, tokens_in: int) -> None:
+    def put_right(self, call: TenantCall, tokens_in: int) -> None:
         super().put_right(call, tokens_in)
         self.look()
 
@@ -138,7 +138,7 @@ def test_two_tenants_that_wait_are_served_alike_and_no_place_stands_idle(
 ) -> None:
     course = hurried(run(given, asked))
     wrong = max((abs(ask.misjudged) for ask in asked), default=0)
-    assert course.gate.apart <= bound(given, L_IN, L_OUT, wrong) + 1e-6
+    assert course.gate.apart <= fairness_bound(given, L_IN, L_OUT, wrong) + 1e-6
     assert course.gate.idle == 0
     assert course.finished + course.cancelled == len(asked)
     assert course.finished >= sum(not ask.patience for ask in asked)
@@ -159,7 +159,7 @@ def test_the_bound_is_not_idle_talk() -> None:
     asked = [Ask(name, 0.0, L_IN if name == "a" else 0, L_OUT, L_OUT if name == "a" else 0, 1, 0.0)
              for name in "ab" for _ in range(60)]  # fmt: skip
     fair = hurried(run(given, asked))
-    assert 0 < fair.gate.apart <= bound(given, L_IN, L_OUT)
+    assert 0 < fair.gate.apart <= fairness_bound(given, L_IN, L_OUT)
 
     async def by_turns() -> float:
         course = Course(Watched(given, asyncio.get_running_loop().time))
@@ -167,7 +167,7 @@ def test_the_bound_is_not_idle_talk() -> None:
         await asyncio.gather(*(one(course, number, ask) for number, ask in enumerate(asked)))
         return course.gate.apart
 
-    assert hurried(by_turns()) > 5 * bound(given, L_IN, L_OUT)
+    assert hurried(by_turns()) > 5 * fairness_bound(given, L_IN, L_OUT)
 
 
 def test_service_follows_the_shares() -> None:
@@ -197,11 +197,11 @@ def test_idle_time_cannot_be_saved_up_where_nobody_waits_either() -> None:
 def test_who_is_ahead_stays_ahead_when_it_comes_back() -> None:
     """A tenant that asks for long replies one by one gets no more than one that waits with short ones."""
 
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         short = [asyncio.create_task(ask(gate, "short", 5)) for _ in range(90)]
         for _ in range(10):
             await ask(gate, "long", 30)
-        assert abs(gate.served("long") - gate.served("short")) <= bound(FairnessSettings(places=1), 0, 30)
+        assert abs(gate.served("long") - gate.served("short")) <= fairness_bound(FairnessSettings(places=1), 0, 30)
         await asyncio.gather(*short)
 
     at(steps, places=1)
@@ -213,17 +213,17 @@ def test_a_newcomer_waits_for_one_place_only() -> None:
     assert begun.index(99) == 2 * 28  # two calls every 11.1 s until 299.7 s
 
 
-def at(steps: Callable[[Gate], Coroutine[Any, Any, None]], **given: Any) -> None:
+def at(steps: Callable[[FairScheduler], Coroutine[Any, Any, None]], **given: Any) -> None:
     """Run steps at a fresh gate in simulated time."""
 
     async def all_of_it() -> None:
-        gate = Gate(FairnessSettings.model_validate(given), clock=asyncio.get_running_loop().time)
+        gate = FairScheduler(FairnessSettings.model_validate(given), clock=asyncio.get_running_loop().time)
         await steps(gate)
 
     hurried(all_of_it())
 
 
-async def ask(gate: Gate, tenant: str, tokens: int = 10, seconds: float = 1.0) -> float:
+async def ask(gate: FairScheduler, tenant: str, tokens: int = 10, seconds: float = 1.0) -> float:
     """Ask for one call; return when it began."""
     async with gate.place(tenant, 0, tokens) as place:
         began = asyncio.get_running_loop().time()
@@ -237,12 +237,12 @@ async def ask(gate: Gate, tenant: str, tokens: int = 10, seconds: float = 1.0) -
 def test_a_call_cancelled_at_any_step_leaves_its_place_to_the_next(held: int, patient: int) -> None:
     """Steps of the event loop, one by one: while it waits, as it is granted, as it begins, as it ends."""
 
-    async def call(gate: Gate, steps: int) -> None:
+    async def call(gate: FairScheduler, steps: int) -> None:
         async with gate.place("a", 1, 1):
             for _ in range(steps):
                 await asyncio.sleep(0)
 
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         first, second, third = (asyncio.create_task(call(gate, steps)) for steps in (held, 2, 1))
         for _ in range(patient):
             await asyncio.sleep(0)
@@ -255,7 +255,7 @@ def test_a_call_cancelled_at_any_step_leaves_its_place_to_the_next(held: int, pa
 
 
 def test_a_full_queue_says_what_to_do() -> None:
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         calls = [asyncio.create_task(ask(gate, "a")) for _ in range(3)]
         await asyncio.sleep(0.5)
         with pytest.raises(QueueFull, match=r"2 calls of a wait already(.|\n)*Ask again when some were answered"):
@@ -267,7 +267,7 @@ def test_a_full_queue_says_what_to_do() -> None:
 
 
 def test_a_quota_of_tokens_lets_calls_wait() -> None:
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         began = await asyncio.gather(*(ask(gate, "a") for _ in range(4)))
         assert began == pytest.approx([0.0, 0.0, 60.0, 60.0], abs=0.01)
 
@@ -275,7 +275,7 @@ def test_a_quota_of_tokens_lets_calls_wait() -> None:
 
 
 def test_a_quota_holds_back_its_own_tenant_only() -> None:
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         own = asyncio.gather(*(ask(gate, "a") for _ in range(3)))
         others = await asyncio.gather(*(ask(gate, "b") for _ in range(5)))
         assert max(others) < 10
@@ -285,7 +285,7 @@ def test_a_quota_holds_back_its_own_tenant_only() -> None:
 
 
 def test_a_quota_can_refuse_and_says_when_to_come_back() -> None:
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         await ask(gate, "a", 15)
         with pytest.raises(QuotaReached, match=r"may take 10; allowed: 20(.|\n)*Ask again in 59 s") as refused:
             await ask(gate, "a")
@@ -297,7 +297,7 @@ def test_a_quota_can_refuse_and_says_when_to_come_back() -> None:
 
 
 def test_a_call_that_never_fits_is_refused_at_once() -> None:
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         with pytest.raises(CallTooLarge, match="more than a may take in a minute"):
             await ask(gate, "a", 21)
 
@@ -306,7 +306,7 @@ def test_a_call_that_never_fits_is_refused_at_once() -> None:
 
 @pytest.mark.parametrize("over", ["wait", "refuse"])
 def test_calls_at_once_are_limited(over: str) -> None:
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         found = await asyncio.gather(*(ask(gate, "a") for _ in range(3)), return_exceptions=True)
         if over == "wait":
             assert found == [0.0, 1.0, 2.0]
@@ -318,7 +318,7 @@ def test_calls_at_once_are_limited(over: str) -> None:
 
 
 def test_what_a_call_did_not_take_is_given_back() -> None:
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         for _ in range(10):
             async with gate.place("a", 0, 20) as place:
                 place.took(2)
@@ -329,7 +329,7 @@ def test_what_a_call_did_not_take_is_given_back() -> None:
 
 
 def test_a_call_that_says_nothing_is_charged_what_was_reserved() -> None:
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         with pytest.raises(OSError, match="broken"):
             async with gate.place("a", 3, 20):
                 raise OSError("broken")
@@ -340,7 +340,7 @@ def test_a_call_that_says_nothing_is_charged_what_was_reserved() -> None:
 
 
 def test_tokens_in_are_put_right_while_a_call_holds_its_place() -> None:
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         for really in (10, 90):
             async with gate.place("a", 50, 20) as place:
                 place.brought(really)
@@ -355,7 +355,7 @@ def test_tokens_in_are_put_right_while_a_call_holds_its_place() -> None:
 
 
 def test_tokens_cannot_become_fewer() -> None:
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         async with gate.place("a", 3, 20) as place:
             place.took(5)
             with pytest.raises(RouterError, match="at least 5"):
@@ -365,7 +365,7 @@ def test_tokens_cannot_become_fewer() -> None:
 
 
 def test_a_gate_outlives_its_loop() -> None:
-    gate = Gate(FairnessSettings(places=1), clock=lambda: 0.0)
+    gate = FairScheduler(FairnessSettings(places=1), clock=lambda: 0.0)
     for _ in range(2):
         assert hurried(ask(gate, "a")) == 0.0
     left = asyncio.new_event_loop()

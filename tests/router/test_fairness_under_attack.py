@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
-from alphaloom.serving.gateway.fair_scheduler import Gate, bound
-from alphaloom.serving.gateway.quota import MOST_TOKENS, FairnessSettings, TenantSettings
+from alphaloom.serving.gateway.fair_scheduler import FairScheduler, fairness_bound
+from alphaloom.serving.gateway.quota import MAX_CALL_TOKENS, FairnessSettings, TenantSettings
 from benchmarks.fairness import hurried
 
 from .test_fairness import L_IN, L_OUT, L_WRONG, Ask, Course, Watched, ask, asks, at, one
@@ -18,7 +18,9 @@ from .test_fairness import L_IN, L_OUT, L_WRONG, Ask, Course, Watched, ask, asks
 
 @given(
     asked=st.lists(asks(), min_size=2, max_size=40),
-    huge=st.lists(st.tuples(st.integers(0, MOST_TOKENS), st.integers(2**29, MOST_TOKENS)), min_size=1, max_size=4),
+    huge=st.lists(
+        st.tuples(st.integers(0, MAX_CALL_TOKENS), st.integers(2**29, MAX_CALL_TOKENS)), min_size=1, max_size=4
+    ),
     share=st.sampled_from([1.0, 1e-9]),
 )
 def test_what_one_tenant_asked_and_left_is_not_felt_by_others(
@@ -44,7 +46,7 @@ def test_what_one_tenant_asked_and_left_is_not_felt_by_others(
         await asyncio.gather(*(one(course, number, each) for number, each in enumerate(others)))
         return course.gate.apart
 
-    assert hurried(steps()) <= bound(FairnessSettings(places=1), L_IN, L_OUT, L_WRONG) + 1e-6
+    assert hurried(steps()) <= fairness_bound(FairnessSettings(places=1), L_IN, L_OUT, L_WRONG) + 1e-6
 
 
 class Uncounted(int):
@@ -55,7 +57,7 @@ class Uncounted(int):
 
 
 def test_a_call_that_cannot_be_counted_fails_alone() -> None:
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         first, wrong, last = (asyncio.create_task(ask(gate, name, many))
                               for name, many in (("a", 1), ("b", Uncounted(1)), ("c", 1)))  # fmt: skip
         found = await asyncio.wait_for(asyncio.gather(first, wrong, last, return_exceptions=True), 60)
@@ -65,9 +67,9 @@ def test_a_call_that_cannot_be_counted_fails_alone() -> None:
     at(steps, places=1)
 
 
-@pytest.mark.parametrize("many", [MOST_TOKENS + 1, 10**400])
+@pytest.mark.parametrize("many", [MAX_CALL_TOKENS + 1, 10**400])
 def test_no_call_has_tokens_without_end(many: int) -> None:
-    async def steps(gate: Gate) -> None:
+    async def steps(gate: FairScheduler) -> None:
         for size in ((many, 1), (1, many)):
             with pytest.raises(RouterError, match="no call has so many tokens"):
                 async with gate.place("a", *size):

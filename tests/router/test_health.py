@@ -9,7 +9,7 @@ import pytest
 
 from alphaloom.router import NoModel, Router
 from alphaloom.router.config import ModelSettings
-from alphaloom.router.endpoints.health import probe, refuse_keyless, silent
+from alphaloom.router.endpoints.health import find_silent_models, probe_model, refuse_keyless
 from benchmarks.servers import Server as Chat
 
 Build = Callable[..., Router]
@@ -108,7 +108,7 @@ def test_who_cannot_be_asked_is_named_before_anybody_is(address: str) -> None:
         "paid": ModelSettings(model="anthropic/large"),
         "here": ModelSettings(model="double/small"),
     }
-    gone, keyless = asyncio.run(silent(models, {"double"}, {}))
+    gone, keyless = asyncio.run(find_silent_models(models, {"double"}, {}))
     assert gone.startswith("gone: http://127.0.0.1:")
     assert gone.endswith("; it is tried again")
     assert "does not answer" in gone
@@ -128,6 +128,6 @@ def test_what_a_server_of_ones_own_spared_by_its_prefix_cache_is_told() -> None:
     told = 'vllm:prefix_cache_queries_total{engine="0"} 400.0\nvllm:prefix_cache_hits_total{engine="0"} 100.0\n'
     with Chat(metrics=told) as server:
         model = {"model": "hosted_vllm/tiny", "place": "local", "api_base": server.address}
-        health = asyncio.run(probe("m", ModelSettings.model_validate(model), (), {}))
+        health = asyncio.run(probe_model("m", ModelSettings.model_validate(model), (), {}))
     assert health.answers
     assert health.detail.endswith("; 25% of its prompt tokens came from its prefix cache")

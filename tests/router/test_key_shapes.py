@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphaloom.router.context.secrecy import looks_secret
-from alphaloom.router.key_shapes import ADDRESSED, NAMED, SHAPES
-from alphaloom.router.redaction import KEY, Redactor
+from alphaloom.router.key_shapes import ADDRESS_WITH_PASSWORD, KEY_SHAPES, NAMED_KEY
+from alphaloom.router.redaction import KEY_MASK, Redactor
 
 ASCII = st.characters(max_codepoint=126, min_codepoint=32)
 SEEN = {
@@ -29,29 +29,31 @@ PROSE = [
 
 
 def test_each_shape_has_an_example() -> None:
-    assert SEEN.keys() == SHAPES.keys()
-    assert all(re.fullmatch(SHAPES[name], key) for name, key in SEEN.items())
+    assert SEEN.keys() == KEY_SHAPES.keys()
+    assert all(re.fullmatch(KEY_SHAPES[name], key) for name, key in SEEN.items())
 
 
 @pytest.mark.parametrize("key", [*SEEN.values(), *TOLD])
 def test_what_a_log_may_not_say_no_document_may_hold(key: str) -> None:
     assert looks_secret(f"We use {key} for it.")
-    assert KEY in Redactor().without_keys(f"We use {key} for it.")
+    assert KEY_MASK in Redactor().without_keys(f"We use {key} for it.")
 
 
-@pytest.mark.parametrize("shape", [*SHAPES.values(), ADDRESSED.pattern], ids=[*SHAPES, "an address"])
+@pytest.mark.parametrize(
+    "shape", [*KEY_SHAPES.values(), ADDRESS_WITH_PASSWORD.pattern], ids=[*KEY_SHAPES, "an address"]
+)
 @settings(max_examples=15)
 @given(data=st.data())
 def test_whatever_has_a_shape_is_both(shape: str, data: st.DataObject) -> None:
     key = data.draw(st.from_regex(re.compile(shape, re.ASCII), alphabet=ASCII))
     assert looks_secret(key)
-    assert KEY in Redactor().without_keys(key)
+    assert KEY_MASK in Redactor().without_keys(key)
 
 
-@given(st.text(ASCII, max_size=60) | st.from_regex(NAMED, alphabet=ASCII))
+@given(st.text(ASCII, max_size=60) | st.from_regex(NAMED_KEY, alphabet=ASCII))
 def test_what_is_refused_is_also_taken_out_of_logs(text: str) -> None:
     if looks_secret(text):
-        assert KEY in Redactor().without_keys(text)
+        assert KEY_MASK in Redactor().without_keys(text)
 
 
 @pytest.mark.parametrize("text", PROSE)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.router.endpoints.latency import ENOUGH, Latency, is_slow
+from alphaloom.router.endpoints.latency import MIN_LATENCIES, Latency, is_slow
 
-seconds = st.lists(st.floats(0.001, 100), min_size=ENOUGH, max_size=150)
+seconds = st.lists(st.floats(0.001, 100), min_size=MIN_LATENCIES, max_size=150)
 
 
 def of(*took: float) -> Latency:

@@ -9,13 +9,13 @@ from scipy.stats import beta
 
 from alphaloom.router import RouterError
 from alphaloom.router.config import Tier
-from alphaloom.router.policy.learning import WAYS, Bounds, Learner, Outcome, Prior, cost_per_valid
+from alphaloom.router.policy.learning import WAYS, Bounds, Learner, Prior, TierOutcome, cost_per_valid
 from benchmarks.learning import World, always, laws, learner
 
 INTENTS, DIFFICULTIES = ("summary", "code"), ("easy", "hard")
 tiers: st.SearchStrategy[Tier] = st.sampled_from(["local", "frontier"])
 outcomes = st.builds(
-    Outcome, st.sampled_from(INTENTS), tiers, st.booleans(), st.floats(0, 0.05), st.sampled_from(DIFFICULTIES)
+    TierOutcome, st.sampled_from(INTENTS), tiers, st.booleans(), st.floats(0, 0.05), st.sampled_from(DIFFICULTIES)
 )
 courses = st.lists(outcomes, max_size=80)
 priors = st.builds(Prior, half_life=st.sampled_from([1.0, 10.0, 200.0, math.inf]))
@@ -28,12 +28,12 @@ bounds = st.builds(
 )
 
 
-def local(success: bool, difficulty: str = "easy") -> Outcome:
-    return Outcome("code", "local", success, 0.0, difficulty)
+def local(success: bool, difficulty: str = "easy") -> TierOutcome:
+    return TierOutcome("code", "local", success, 0.0, difficulty)
 
 
 @given(prior=priors, bounds=bounds, course=courses, seed=st.integers(0, 9))
-def test_no_outcome_moves_a_bound(prior: Prior, bounds: Bounds, course: list[Outcome], seed: int) -> None:
+def test_no_outcome_moves_a_bound(prior: Prior, bounds: Bounds, course: list[TierOutcome], seed: int) -> None:
     one = Learner(prior, bounds, seed, course)
     for intent in INTENTS:
         for difficulty in DIFFICULTIES:
@@ -47,7 +47,7 @@ def test_no_outcome_moves_a_bound(prior: Prior, bounds: Bounds, course: list[Out
 
 @given(prior=priors, bounds=bounds, course=courses, seed=st.integers(0, 9))
 def test_what_was_learned_is_rebuilt_from_the_record(
-    prior: Prior, bounds: Bounds, course: list[Outcome], seed: int
+    prior: Prior, bounds: Bounds, course: list[TierOutcome], seed: int
 ) -> None:
     living, said = Learner(prior, bounds, seed), []
     for number, outcome in enumerate(course):
@@ -68,8 +68,8 @@ def test_keys_and_seeds_draw_differently_and_the_order_of_asking_does_not_matter
 
 
 @given(prior=priors, course=courses, turned=st.integers(0, 79))
-def test_a_success_never_lowers_the_mean(prior: Prior, course: list[Outcome], turned: int) -> None:
-    def mean(course: list[Outcome]) -> float:
+def test_a_success_never_lowers_the_mean(prior: Prior, course: list[TierOutcome], turned: int) -> None:
+    def mean(course: list[TierOutcome]) -> float:
         return Learner(prior, Bounds(), 0, course).known("code", "easy", "local").mean
 
     assert mean([*course, local(True)]) >= mean(course) - 1e-12
@@ -96,7 +96,7 @@ def test_a_poor_local_model_hardly_ever_gets_past_the_floor() -> None:
     one, past = learner(0, floor=0.9), 0
     world = World(0, 2000)
 
-    def hear(outcome: Outcome) -> None:
+    def hear(outcome: TierOutcome) -> None:
         nonlocal past
         past += "local" in one.allowed("summary", "hard")[0]
         one.record(outcome)
@@ -139,9 +139,9 @@ def live(one: Learner, success: float, calls: int, name: str) -> None:
     for number in range(calls):
         way = one.decide(f"{name}{number}", "code").way
         if way != "frontier":
-            one.record(Outcome("code", "local", number % 100 < 100 * success, 0.0004))
+            one.record(TierOutcome("code", "local", number % 100 < 100 * success, 0.0004))
         if way == "frontier":
-            one.record(Outcome("code", "frontier", True, 0.01))
+            one.record(TierOutcome("code", "frontier", True, 0.01))
 
 
 def test_it_notices_that_a_model_became_worse_and_better_again() -> None:
@@ -159,13 +159,15 @@ def test_what_is_not_asked_is_forgotten_in_time() -> None:
     one = Learner(Prior(half_life=10), Bounds(), 0, [local(False)] * 50)
     assert one.known("code", "easy", "local").mean < 0.1
     for _ in range(100):
-        one.record(Outcome("code", "frontier", True, 0.01))
+        one.record(TierOutcome("code", "frontier", True, 0.01))
     assert one.known("code", "easy", "local").mean == pytest.approx(0.5, abs=0.01)
 
 
 def test_it_learns_the_price() -> None:
     """A local model that is dearer than the frontier is not asked, however good it is."""
-    dear = [Outcome("code", tier, True, {"local": 0.05, "frontier": 0.01}[tier]) for tier in ("local", "frontier")] * 50
+    dear = [
+        TierOutcome("code", tier, True, {"local": 0.05, "frontier": 0.01}[tier]) for tier in ("local", "frontier")
+    ] * 50
     assert share_local(Learner(Prior(), Bounds(), 0, dear), 0) == 0.0
 
 
@@ -178,4 +180,4 @@ def test_bounds_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize("price", [-0.1, math.nan, math.inf])
 def test_an_outcome_needs_a_price(price: float) -> None:
     with pytest.raises(RouterError, match="Take the price that the ledger holds"):
-        learner(0).record(Outcome("code", "local", True, price))
+        learner(0).record(TierOutcome("code", "local", True, price))

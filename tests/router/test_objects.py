@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from alphaloom.router.calls.json_objects import NotJson, checked, objects, split
-from alphaloom.router.calls.replies import MOST_OBJECTS, Answer, Misfit, complaint, quoted, read_reply
+from alphaloom.router.calls.json_objects import NotJson, check_json, objects, split_thoughts
+from alphaloom.router.calls.replies import (
+    MAX_REPLY_OBJECTS,
+    Misfit,
+    ModelAnswer,
+    quote_reply,
+    read_reply,
+    repair_request,
+)
 
 from ..growth import linear
 from .conftest import Idea
@@ -34,7 +41,7 @@ values = st.recursive(
 
 
 def read(text: str, finish: str = "stop") -> Any:
-    return read_reply(Answer(text, finish, 1, 1, "m"), Idea)
+    return read_reply(ModelAnswer(text, finish, 1, 1, "m"), Idea)
 
 
 @given(before=words, value=st.dictionaries(st.text(max_size=5), values, max_size=4), after=words)
@@ -78,7 +85,7 @@ def test_one_object_that_fits_is_read_wherever_it_stands(text: str) -> None:
         ('{"text": "a", "direction": 1, "direction": 2}', "the key 'direction' stands twice"),
         ('{"text": "a", "direction": NaN}', "NaN is no finite number"),
         ('{"text": "a", "direction": -1e999}', "-1e999 is no finite number"),
-        ("".join(f"{{{i}}}" for i in range(MOST_OBJECTS + 1)), "holds 1001 objects"),
+        ("".join(f"{{{i}}}" for i in range(MAX_REPLY_OBJECTS + 1)), "holds 1001 objects"),
         ("<think>nothing yet", "Invalid JSON"),
         (" \ufeff ", "the reply was empty"),
     ],
@@ -94,9 +101,9 @@ def test_the_reason_is_that_of_the_object_and_not_of_the_words_around_it() -> No
 
 
 def test_a_key_twice_with_one_value_is_no_matter() -> None:
-    checked('{"a": [1, {"b": 2}], "a": [1, {"b": 2}]}')
+    check_json('{"a": [1, {"b": 2}], "a": [1, {"b": 2}]}')
     with pytest.raises(NotJson):
-        checked('{"a": [{"b": 1, "b": 2}]}')
+        check_json('{"a": [{"b": 1, "b": 2}]}')
 
 
 def test_a_text_is_read_in_time_that_grows_with_its_length_only() -> None:
@@ -110,12 +117,12 @@ def test_a_text_is_read_in_time_that_grows_with_its_length_only() -> None:
         '{"' + '\\"' * 100_000,
     ):
         objects(text)
-        split(text)
+        split_thoughts(text)
 
 
 def test_a_reply_that_is_sent_back_is_no_longer_than_one_can_be() -> None:
-    assert quoted("short", 10) == "short"
-    assert quoted("x" * 1000, 10) == "x" * 80 + "..."
+    assert quote_reply("short", 10) == "short"
+    assert quote_reply("x" * 1000, 10) == "x" * 80 + "..."
 
 
 @pytest.mark.parametrize("end", ["", "\\", '"', "x"])
@@ -135,5 +142,5 @@ def test_a_text_that_never_closes_is_read_once(end: str) -> None:
 )
 def test_a_reply_does_not_choose_how_long_the_question_for_its_repair_is(text: str) -> None:
     with pytest.raises(Misfit) as misfit:
-        read_reply(Answer(text, "stop", 1, 1, "m"), Many)
-    assert len(complaint(misfit.value)) < 10_000
+        read_reply(ModelAnswer(text, "stop", 1, 1, "m"), Many)
+    assert len(repair_request(misfit.value)) < 10_000

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from alphaloom.router.errors import QuotaReached
-from alphaloom.serving.gateway.fair_scheduler import Gate
-from alphaloom.serving.gateway.quota import FairnessSettings, Meter, TenantSettings
+from alphaloom.serving.gateway.fair_scheduler import FairScheduler
+from alphaloom.serving.gateway.quota import FairnessSettings, QuotaMeter, TenantSettings
 
 asked = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 50), st.floats(0, 40)), max_size=30)
 
 
 @given(asked=asked, most=st.integers(50, 120))
 def test_no_sixty_seconds_hold_more_tokens_than_the_quota(asked: list[tuple[int, int, float]], most: int) -> None:
-    meter, now = Meter(TenantSettings(tokens_per_minute=most)), 0.0
+    meter, now = QuotaMeter(TenantSettings(tokens_per_minute=most)), 0.0
     begun: list[tuple[float, int]] = []
     for worst, unused, gap in asked:
         now += gap
@@ -31,7 +31,7 @@ def test_no_sixty_seconds_hold_more_tokens_than_the_quota(asked: list[tuple[int,
 
 @given(asked=asked)
 def test_a_wait_is_no_longer_than_it_must_be(asked: list[tuple[int, int, float]]) -> None:
-    meter, now = Meter(TenantSettings(tokens_per_minute=60)), 0.0
+    meter, now = QuotaMeter(TenantSettings(tokens_per_minute=60)), 0.0
     for worst, _, gap in asked:
         now += gap
         wait = meter.seconds(worst, now)
@@ -42,7 +42,7 @@ def test_a_wait_is_no_longer_than_it_must_be(asked: list[tuple[int, int, float]]
 
 
 def test_calls_at_once_end_only_with_a_call() -> None:
-    meter = Meter(TenantSettings(calls=1))
+    meter = QuotaMeter(TenantSettings(calls=1))
     take = meter.take(5, 0.0)
     assert math.isinf(meter.seconds(5, 1e9))
     meter.settle(take, 5)
@@ -66,7 +66,7 @@ def test_who_may_not_wait_is_told_which_quota_holds_the_call_back_and_how_long()
     async def course() -> list[QuotaReached]:
         found = []
         for own in (TenantSettings(tokens_per_minute=10, queue=0), TenantSettings(calls=1, queue=0)):
-            gate = Gate(FairnessSettings(places=5, default=own), clock=lambda: 0.0)
+            gate = FairScheduler(FairnessSettings(places=5, default=own), clock=lambda: 0.0)
             async with gate.place("desk", 4, 4):
                 with pytest.raises(QuotaReached) as caught:
                     async with gate.place("desk", 4, 4):

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router import ModelFailed, Router, Task, load_litellm
-from alphaloom.router.redaction import GUARDED, KEY, POSITION, Redactor, guard, redacted
-from alphaloom.router.testing import Double, Line
+from alphaloom.router.redaction import GUARDED_LOGGERS, KEY_MASK, POSITION_MASK, Redactor, guard_loggers, redact_text
+from alphaloom.router.testing import ScriptedModel, ScriptedReply
 
 from ..growth import linear
 
@@ -36,8 +36,8 @@ def test_a_position_in_words_goes_and_the_words_around_it_stay(
     shape: str, name: str, much: str, unit: str, side: str, before: str, after: str
 ) -> None:
     told = before + shape.format(name=name, much=much, unit=unit, side=side) + after
-    kept = redacted(told)
-    assert POSITION in kept
+    kept = redact_text(told)
+    assert POSITION_MASK in kept
     assert not any(char.isdigit() for char in kept)
     assert kept.startswith(before)
     assert kept.endswith(after)
@@ -60,7 +60,7 @@ def test_a_record_of_a_position_goes_however_it_is_spelt(
 ) -> None:
     pairs = [(who, name), (much, amount), ("note", "kept")]
     text = spelt(dict(reversed(pairs) if turned else pairs))
-    kept = redacted(f"refused: {text}")
+    kept = redact_text(f"refused: {text}")
     assert name not in kept
     assert str(amount) not in kept
     assert "kept" in kept
@@ -71,10 +71,10 @@ def test_a_record_of_a_position_goes_however_it_is_spelt(
     st.sampled_from(["weights", "positions", "holdings", "targets"]),
 )
 def test_a_book_goes_as_a_whole(book: dict[str, float], name: str) -> None:
-    kept = redacted(json.dumps({name: book, "day": "2026-05-04"}))
+    kept = redact_text(json.dumps({name: book, "day": "2026-05-04"}))
     assert not any(ticker in kept for ticker in book if len(ticker) > 1)
-    assert json.loads(kept) == {name: POSITION, "day": "2026-05-04"}
-    assert POSITION in redacted(json.dumps({name: book})[:-3]), "one that was cut off as well"
+    assert json.loads(kept) == {name: POSITION_MASK, "day": "2026-05-04"}
+    assert POSITION_MASK in redact_text(json.dumps({name: book})[:-3]), "one that was cut off as well"
 
 
 @pytest.mark.parametrize(
@@ -87,18 +87,18 @@ def test_a_book_goes_as_a_whole(book: dict[str, float], name: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_position_stays(text: str) -> None:
-    assert redacted(text) == text
+    assert redact_text(text) == text
 
 
 @given(st.text(max_size=300), st.lists(st.text(min_size=1, max_size=20), max_size=3))
 def test_a_second_time_changes_nothing(text: str, keys: list[str]) -> None:
-    redactor = Redactor(key for key in keys if set(key) - {*KEY, *POSITION, '"'})
+    redactor = Redactor(key for key in keys if set(key) - {*KEY_MASK, *POSITION_MASK, '"'})
     once = redactor(text)
     assert redactor(once) == once
 
 
 keys = st.text(alphabet=ascii_letters + "0123456789-_/+= \"'\\é", min_size=8, max_size=60).filter(
-    lambda key: len(set(key) - {*POSITION, *"Key *"}) >= 4
+    lambda key: len(set(key) - {*POSITION_MASK, *"Key *"}) >= 4
 )
 
 
@@ -108,7 +108,7 @@ def test_a_key_goes_in_each_of_its_spellings(key: str, before: str, after: str) 
     for spelt in (key, json.dumps({"k": key}), repr({"k": key}), f"https://host/?q={key}", f"{key}{key}"):
         kept = redactor(before + spelt + after)
         assert key not in kept
-        assert KEY in kept
+        assert KEY_MASK in kept
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_a_key_goes_in_each_of_its_spellings(key: str, before: str, after: str) 
     ],
 )  # fmt: skip
 def test_what_looks_like_a_key_goes_though_nobody_configured_it(text: str) -> None:
-    kept = redacted(f"failed: {text} (again)")
-    assert KEY in kept
+    kept = redact_text(f"failed: {text} (again)")
+    assert KEY_MASK in kept
     assert "abcdef" not in kept.lower()
     assert kept.startswith("failed: ")
     assert kept.endswith(" (again)")
@@ -129,7 +129,7 @@ def test_what_looks_like_a_key_goes_though_nobody_configured_it(text: str) -> No
 
 @pytest.mark.parametrize("piece", ["1", "A", '"symbol":', "long ", "weights:{", '\\"', "-eyJ", "."])
 def test_no_text_takes_long(piece: str) -> None:
-    assert linear(redacted, piece, 12_000)
+    assert linear(redact_text, piece, 12_000)
 
 
 # Where it is used.
@@ -138,12 +138,12 @@ SECRET = "sk-0123456789abcdef"
 HELD = "we are short 3,400 MSFT and hold AAPL 12,000 sh"
 
 
-@pytest.mark.parametrize("name", [*GUARDED, "alphaloom.router.calls.backend", "openai._base_client"])
+@pytest.mark.parametrize("name", [*GUARDED_LOGGERS, "alphaloom.router.calls.backend", "openai._base_client"])
 def test_no_logger_of_the_room_writes_them_in_words_arguments_errors_or_extras(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     logger = logging.getLogger(name)
-    guard([SECRET])
+    guard_loggers([SECRET])
     caplog.handler.setFormatter(logging.Formatter("%(message)s %(request)s"))
     before = logger.level
     if not logger.propagate:  # LiteLLM, once loaded, writes by itself
@@ -171,14 +171,14 @@ def test_no_logger_of_the_room_writes_them_in_words_arguments_errors_or_extras(
 
 
 def test_an_error_of_a_provider_is_said_without_them_and_the_model_sees_all(
-    build: Callable[..., Router], task: Callable[..., Task], double: Double
+    build: Callable[..., Router], task: Callable[..., Task], double: ScriptedModel
 ) -> None:
     litellm = load_litellm()
     text = f'propose: {HELD}, {{"symbol": "TSLA", "target": 0.25}}'
     echo = f"cannot read: {HELD} {{'symbol': 'TSLA', 'target': 0.25}} key {SECRET}"
     double.script = [
         litellm.InternalServerError(echo, llm_provider="double", model="small"),
-        Line('{"text": "a", "direction": 1}'),
+        ScriptedReply('{"text": "a", "direction": 1}'),
     ]
     router = build(
         {"K": SECRET}, models={"small": {"model": "double/x", "place": "local", "api_key_env": "K"}}, retries=0
@@ -189,6 +189,6 @@ def test_an_error_of_a_provider_is_said_without_them_and_the_model_sees_all(
     assert not [
         word for word in (SECRET, "MSFT", "TSLA", "0.25", "12,000") for each in chain if word in f"{each!r} {each}"
     ]
-    assert POSITION in str(failed.value)
+    assert POSITION_MASK in str(failed.value)
     asyncio.run(router.ask(task(text)))
     assert [seen["messages"][-1]["content"] for seen in double.seen] == [text, text]

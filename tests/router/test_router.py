@@ -19,12 +19,12 @@ from alphaloom.router import (
     Task,
     load_litellm,
 )
-from alphaloom.router.testing import Double, Line
+from alphaloom.router.testing import ScriptedModel, ScriptedReply
 
 Build = Callable[..., Router]
 Make = Callable[..., Task]
-GOOD = Line('{"text": "reversal", "direction": -1}')
-BAD = Line('{"text": "reversal", "direction": "down"}')
+GOOD = ScriptedReply('{"text": "reversal", "direction": -1}')
+BAD = ScriptedReply('{"text": "reversal", "direction": "down"}')
 SMALL = {"model": "double/small", "place": "local", "input_cost_per_mtok": 1, "output_cost_per_mtok": 10}
 LARGE = {"model": "double/large", "tier": "frontier", "input_cost_per_mtok": 3, "output_cost_per_mtok": 15}
 
@@ -52,7 +52,7 @@ def test_a_reply_is_a_record_of_the_schema_with_its_price(build: Build, task: Ma
     assert json.loads(ledger.get(call.request))["messages"][1] == {"role": "user", "content": "propose"}
 
 
-def test_schema_seed_and_length_reach_the_model(build: Build, task: Make, double: Double) -> None:
+def test_schema_seed_and_length_reach_the_model(build: Build, task: Make, double: ScriptedModel) -> None:
     asyncio.run(build().ask(task(temperature=0.5)))
     (seen,) = double.seen
     assert (seen["model"], seen["seed"], seen["max_tokens"], seen["temperature"]) == ("small", 7, 4000, 0.5)
@@ -63,7 +63,7 @@ def test_schema_seed_and_length_reach_the_model(build: Build, task: Make, double
     assert described["schema"]["required"] == ["text", "direction"]
 
 
-def test_the_same_task_is_sent_once_ever(build: Build, task: Make, double: Double) -> None:
+def test_the_same_task_is_sent_once_ever(build: Build, task: Make, double: ScriptedModel) -> None:
     first = asyncio.run(build().ask(task()))
     again = asyncio.run(build().ask(task()))
     assert len(double.seen) == 1
@@ -74,11 +74,11 @@ def test_another_router_needs_no_model_library_for_what_is_recorded(
     build: Build, task: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asyncio.run(build().ask(task()))
-    monkeypatch.setattr("alphaloom.router.calls.calls.Backend", None)
+    monkeypatch.setattr("alphaloom.router.calls.calls.ModelBackend", None)
     assert asyncio.run(build().ask(task())).cached
 
 
-def test_equal_tasks_at_once_are_sent_once(build: Build, task: Make, double: Double) -> None:
+def test_equal_tasks_at_once_are_sent_once(build: Build, task: Make, double: ScriptedModel) -> None:
     async def many() -> list[Any]:
         router = build()
         return list(await asyncio.gather(*(router.ask(task()) for _ in range(20))))
@@ -110,7 +110,9 @@ def test_the_key_is_the_hash_of_what_is_asked_and_of_nothing_else(build: Build, 
     assert asyncio.run(build().ask(task())).key == digest(request)
 
 
-def test_a_bad_reply_is_repaired_with_the_exact_error(build: Build, task: Make, double: Double, ledger: Ledger) -> None:
+def test_a_bad_reply_is_repaired_with_the_exact_error(
+    build: Build, task: Make, double: ScriptedModel, ledger: Ledger
+) -> None:
     double.script = [BAD, GOOD]
     reply = asyncio.run(build().ask(task()))
     assert (reply.repairs, reply.tokens_in, reply.value.direction) == (1, 200, -1)
@@ -128,16 +130,16 @@ def test_a_bad_reply_is_repaired_with_the_exact_error(build: Build, task: Make, 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (Line('{"text": "x", "direction": 1}', finish="length"), "cut off after 20 tokens"),
-        (Line(""), "the reply was empty"),
-        (Line("Sure! Here it is"), "Invalid JSON"),
-        (Line('{"text": "x"}'), "direction: Field required"),
-        (Line('{"text": "x", "direction": 1, "more": 2}'), "more: Extra inputs are not permitted"),
+        (ScriptedReply('{"text": "x", "direction": 1}', finish="length"), "cut off after 20 tokens"),
+        (ScriptedReply(""), "the reply was empty"),
+        (ScriptedReply("Sure! Here it is"), "Invalid JSON"),
+        (ScriptedReply('{"text": "x"}'), "direction: Field required"),
+        (ScriptedReply('{"text": "x", "direction": 1, "more": 2}'), "more: Extra inputs are not permitted"),
         (BAD, "direction: Input should be a valid integer"),
     ],
 )
 def test_two_repairs_are_made_and_no_more(
-    build: Build, task: Make, double: Double, ledger: Ledger, tmp_path: Path, line: Line, reason: str
+    build: Build, task: Make, double: ScriptedModel, ledger: Ledger, tmp_path: Path, line: ScriptedReply, reason: str
 ) -> None:
     double.script = [line]
     with pytest.raises(ReplyRefused, match="after 2 repairs") as caught:
@@ -150,12 +152,12 @@ def test_two_repairs_are_made_and_no_more(
     assert len(double.seen) == 3
 
 
-def test_a_reply_in_a_code_fence_is_read(build: Build, task: Make, double: Double) -> None:
-    double.script = [Line(f"```json\n{GOOD.text}\n```")]
+def test_a_reply_in_a_code_fence_is_read(build: Build, task: Make, double: ScriptedModel) -> None:
+    double.script = [ScriptedReply(f"```json\n{GOOD.text}\n```")]
     assert asyncio.run(build().ask(task())).value.direction == -1
 
 
-def test_a_refusal_to_serve_is_tried_again(build: Build, task: Make, double: Double, ledger: Ledger) -> None:
+def test_a_refusal_to_serve_is_tried_again(build: Build, task: Make, double: ScriptedModel, ledger: Ledger) -> None:
     double.script = [refused("429"), GOOD]
     reply = asyncio.run(build().ask(task()))
     assert reply.value.direction == -1
@@ -163,7 +165,7 @@ def test_a_refusal_to_serve_is_tried_again(build: Build, task: Make, double: Dou
 
 
 def test_the_tier_above_answers_when_this_one_does_not(
-    build: Build, task: Make, double: Double, ledger: Ledger
+    build: Build, task: Make, double: ScriptedModel, ledger: Ledger
 ) -> None:
     double.script = [refused("500"), GOOD]
     reply = asyncio.run(build(models={"small": SMALL, "large": LARGE}, retries=0).ask(task()))
@@ -172,7 +174,9 @@ def test_the_tier_above_answers_when_this_one_does_not(
     assert reply.cost_usd == pytest.approx((100 * 3 + 20 * 15) / 1e6)
 
 
-def test_no_reply_at_all_is_said_and_costs_nothing(build: Build, task: Make, double: Double, ledger: Ledger) -> None:
+def test_no_reply_at_all_is_said_and_costs_nothing(
+    build: Build, task: Make, double: ScriptedModel, ledger: Ledger
+) -> None:
     double.script = [refused("500")]
     router = build(retries=0)
     with pytest.raises(ModelFailed, match=r"no reply from small: .*broken") as caught:
@@ -185,7 +189,7 @@ def test_no_reply_at_all_is_said_and_costs_nothing(build: Build, task: Make, dou
 
 @pytest.mark.parametrize(("status", "kind"), [("401", AccessRefused), ("400", RequestRefused), ("429", ModelFailed)])
 def test_whether_asking_again_may_help_is_told_apart(
-    build: Build, task: Make, double: Double, status: str, kind: type[ModelFailed]
+    build: Build, task: Make, double: ScriptedModel, status: str, kind: type[ModelFailed]
 ) -> None:
     double.script = [refused(status)]
     with pytest.raises(ModelFailed) as caught:
@@ -195,7 +199,7 @@ def test_whether_asking_again_may_help_is_told_apart(
 
 
 def test_a_call_cap_holds_under_fifty_at_once_and_after_a_restart(
-    build: Build, task: Make, double: Double, ledger: Ledger
+    build: Build, task: Make, double: ScriptedModel, ledger: Ledger
 ) -> None:
     async def many() -> list[Any]:
         router = build(budget={"calls": 10})
@@ -246,7 +250,7 @@ def test_the_budget_ends_at_the_same_call_alone_or_together(build: Build, task: 
     assert asyncio.run(together("one")) == asyncio.run(alone())
 
 
-def test_repairs_count_against_the_cap(build: Build, task: Make, double: Double) -> None:
+def test_repairs_count_against_the_cap(build: Build, task: Make, double: ScriptedModel) -> None:
     double.script = [BAD]
     with pytest.raises(BudgetEnded) as caught:
         asyncio.run(build(budget={"calls": 2}).ask(task()))
@@ -255,7 +259,7 @@ def test_repairs_count_against_the_cap(build: Build, task: Make, double: Double)
 
 
 def test_another_run_reuses_replies_and_ends_where_the_first_one_ended(
-    build: Build, task: Make, double: Double, ledger: Ledger
+    build: Build, task: Make, double: ScriptedModel, ledger: Ledger
 ) -> None:
     router = build(budget={"calls": 2})
     for run in ("one", "two"):
@@ -280,13 +284,15 @@ def test_the_bill_is_split_by_role_and_by_model(build: Build, task: Make) -> Non
     assert json.loads(json.dumps(spend.record()))["by_role"]["idea"]["usd"] == pytest.approx(0.0006)
 
 
-def test_a_run_that_never_started_is_refused_before_anything_is_paid(build: Build, task: Make, double: Double) -> None:
+def test_a_run_that_never_started_is_refused_before_anything_is_paid(
+    build: Build, task: Make, double: ScriptedModel
+) -> None:
     with pytest.raises(UnknownRun):
         asyncio.run(build().ask(task(run="ghost")))
     assert double.seen == []
 
 
-def test_a_missing_key_names_its_variable(build: Build, task: Make, double: Double) -> None:
+def test_a_missing_key_names_its_variable(build: Build, task: Make, double: ScriptedModel) -> None:
     with pytest.raises(NoModel, match="the environment variable MY_KEY is not set") as caught:
         asyncio.run(build(models={"large": LARGE | {"api_key_env": "MY_KEY"}}).ask(task()))
     assert caught.value.exit_code == 3
@@ -294,7 +300,7 @@ def test_a_missing_key_names_its_variable(build: Build, task: Make, double: Doub
 
 
 def test_no_key_is_ever_written_down_or_said(
-    build: Build, task: Make, double: Double, ledger: Ledger, caplog: pytest.LogCaptureFixture
+    build: Build, task: Make, double: ScriptedModel, ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = "sk-0123456789"
     router = build({"MY_KEY": key}, models={"large": LARGE | {"api_key_env": "MY_KEY"}}, retries=0)
@@ -310,7 +316,7 @@ def test_no_key_is_ever_written_down_or_said(
     assert key not in str(failed.value) + str(leaked.value) + str(failed.value.record()) + caplog.text
 
 
-def test_a_model_without_a_known_price_is_refused(build: Build, task: Make, double: Double) -> None:
+def test_a_model_without_a_known_price_is_refused(build: Build, task: Make, double: ScriptedModel) -> None:
     with pytest.raises(NoModel, match="the price of double/large is not known"):
         asyncio.run(build(models={"large": {"model": "double/large"}}).ask(task()))
     assert double.seen == []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from alphaloom.router import ModelSettings
-from alphaloom.router.attestation.attestation import Attested, Endpoint, Refused
+from alphaloom.router.attestation.attestation import Attested, AttestedModel, NoProof
 from alphaloom.router.attestation.signed_statements import SignedStatements
 from alphaloom.router.attestation.statement import NO_CHANNEL, Envelope, Statement, Unproven, measurement_of
 from alphaloom.router.config import AttestationSettings
@@ -44,9 +44,9 @@ def stated(nonce: str, key: Ed25519PrivateKey = KEY, **changes: Any) -> bytes:
     return Envelope.signed(Statement.model_validate(fields | changes), key).model_dump_json().encode()
 
 
-def verified(answer: Callable[[str], bytes], status: int = 200, **trusted: Any) -> Attested | Refused:
+def verified(answer: Callable[[str], bytes], status: int = 200, **trusted: Any) -> Attested | NoProof:
     with answering(answer, status) as address:
-        endpoint = Endpoint("it", address, TRUSTED.model_copy(update=trusted))
+        endpoint = AttestedModel("it", address, TRUSTED.model_copy(update=trusted))
         return SignedStatements(lambda: NOW, 2.0).verify(endpoint, NONCE)
 
 
@@ -79,27 +79,29 @@ def test_what_proves_nothing_is_refused(answer: Callable[[str], bytes], reason: 
     import re
 
     found = verified(answer)
-    assert isinstance(found, Refused)
+    assert isinstance(found, NoProof)
     assert re.search(reason, found.reason), found.reason
     assert not found.passing
 
 
 def test_an_answer_that_is_none_is_refused_and_silence_is_passing() -> None:
     refused = verified(stated, status=404)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, NoProof)
     assert ("status 404" in refused.reason, refused.passing) == (True, False)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    silent = SignedStatements(lambda: NOW, 0.3).verify(Endpoint("it", f"http://127.0.0.1:{port}/v1", TRUSTED), NONCE)
-    assert isinstance(silent, Refused)
+    silent = SignedStatements(lambda: NOW, 0.3).verify(
+        AttestedModel("it", f"http://127.0.0.1:{port}/v1", TRUSTED), NONCE
+    )
+    assert isinstance(silent, NoProof)
     assert ("does not answer" in silent.reason, silent.passing) == (True, True)
 
 
 def test_a_nonce_is_used_once() -> None:
     with answering(stated) as address:
-        verifier, endpoint = SignedStatements(lambda: NOW), Endpoint("it", address, TRUSTED)
+        verifier, endpoint = SignedStatements(lambda: NOW), AttestedModel("it", address, TRUSTED)
         assert isinstance(verifier.verify(endpoint, NONCE), Attested)
-        assert isinstance(verifier.verify(endpoint, NONCE), Refused)
+        assert isinstance(verifier.verify(endpoint, NONCE), NoProof)
         assert isinstance(verifier.verify(endpoint, OTHER), Attested)
 
 

@@ -13,7 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.factors import decoding_grammar, parse
 from alphaloom.router import RouterError
-from alphaloom.router.calls.reply_grammar import Shape, bounded, held_to, longest, one_of, reply_grammar
+from alphaloom.router.calls.reply_grammar import (
+    ReplyShape,
+    bound_schema,
+    choice_grammar,
+    longest_reply_bytes,
+    reply_grammar,
+    schema_grammar,
+)
 
 FIELDS, GROUPS = ("close", "volume", "returns"), ("sector",)
 FORMULAS = decoding_grammar(FIELDS, GROUPS, depth=4)
@@ -89,10 +96,10 @@ class Drawer:
 
 
 SHAPES = {
-    "ideas": Shape(Ideas, 3, {"Hypothesis.fields": one_of(FIELDS)}),
-    "candidates": Shape(Candidates, 2, {"Candidate.text": FORMULAS}),
-    "critique": Shape(Critique),
-    "kinds": Shape(Kinds),
+    "ideas": ReplyShape(Ideas, 3, {"Hypothesis.fields": choice_grammar(FIELDS)}),
+    "candidates": ReplyShape(Candidates, 2, {"Candidate.text": FORMULAS}),
+    "critique": ReplyShape(Critique),
+    "kinds": ReplyShape(Kinds),
 }
 
 
@@ -119,8 +126,8 @@ def test_what_was_asked_for_is_the_most_that_is_said() -> None:
 
 def test_a_bound_that_leaves_room_stays() -> None:
     schema = Critique.model_json_schema()
-    assert longest(bounded(schema, 10**9)) == longest(schema)
-    assert longest(bounded(schema, 3_000)) <= 3_000 < longest(schema)
+    assert longest_reply_bytes(bound_schema(schema, 10**9)) == longest_reply_bytes(schema)
+    assert longest_reply_bytes(bound_schema(schema, 3_000)) <= 3_000 < longest_reply_bytes(schema)
 
 
 class Nested(BaseModel):
@@ -133,9 +140,9 @@ class Mapped(BaseModel):
 
 @pytest.mark.parametrize(("schema", "said"), [(Nested, "holds itself"), (Mapped, "may hold any key")])
 def test_what_need_not_end_gets_no_grammar(schema: type[BaseModel], said: str) -> None:
-    assert held_to(schema, 100) == ""
+    assert schema_grammar(schema, 100) == ""
     with pytest.raises(RouterError, match=said):
-        reply_grammar(Shape(schema), 100)
+        reply_grammar(ReplyShape(schema), 100)
 
 
 class Told(BaseModel):
@@ -168,7 +175,7 @@ def matching(grammar: str, rule: str = "root") -> str:
 @pytest.mark.parametrize("tokens", [150, 300, 4_000])
 @pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
 def test_a_reply_ends_in_bytes_whatever_its_letters(words: str, tokens: int) -> None:
-    form = re.compile(matching(reply_grammar(Shape(Told), tokens)))
+    form = re.compile(matching(reply_grammar(ReplyShape(Told), tokens)))
     counts = sorted({int(1.3**power) for power in range(36)})
     texts = [f'{{"text": "{words * count}...", "short": "x"}}' for count in counts if count * len(words) < 4 * tokens]
     lengths = [len(text.encode()) for text in texts if form.fullmatch(text)]
@@ -188,11 +195,11 @@ class Yours(BaseModel):
 
 def test_records_of_one_name_keep_their_own_rules() -> None:
     assert Yours.model_json_schema()["title"] == "Mine"
-    form = matching(reply_grammar(Shape(Yours), 400))
+    form = matching(reply_grammar(ReplyShape(Yours), 400))
     assert re.fullmatch(form, '{"mine": {"size": 12}}')
 
 
 def test_a_rule_of_a_text_that_is_written_twice_is_refused() -> None:
     twice = 'root ::= letter\nletter ::= "a"\nletter ::= "b"\n'
     with pytest.raises(RouterError, match="letter is written twice"):
-        reply_grammar(Shape(Told, texts={"Told.text": twice}), 400)
+        reply_grammar(ReplyShape(Told, texts={"Told.text": twice}), 400)

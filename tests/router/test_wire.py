@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from alphaloom.router.calls.wire import MOST_BYTES, MOST_OF_AN_ERROR, Unreadable, reading
+from alphaloom.router.calls.wire import MAX_COMPLETION_BYTES, MAX_ERROR_BYTES, Unreadable, wrap_transport
 
 CHAT = json.dumps({"choices": [{"message": {"content": "well"}}]}).encode()
 
@@ -26,7 +26,7 @@ def read(body: bytes, packed: str = "", status: int = 200) -> tuple[bytes, Any]:
         return httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
 
     async def asked() -> bytes:
-        async with httpx.AsyncClient(transport=reading(httpx.MockTransport(answer))) as client:
+        async with httpx.AsyncClient(transport=wrap_transport(httpx.MockTransport(answer))) as client:
             return (await client.get("http://127.0.0.1/")).content
 
     return asyncio.run(asked()), seen[0]
@@ -40,22 +40,22 @@ def test_what_is_packed_once_is_read_and_nothing_else_is_asked_for() -> None:
 
 @pytest.mark.parametrize("packed", ["gzip", "gzip, gzip", "zstd"])
 def test_no_answer_is_unpacked_beyond_the_bound(packed: str) -> None:
-    bomb = gzip.compress(b" " * (20 * MOST_BYTES))
-    body = _zstd(20 * MOST_BYTES) if packed == "zstd" else gzip.compress(bomb) if "," in packed else bomb
+    bomb = gzip.compress(b" " * (20 * MAX_COMPLETION_BYTES))
+    body = _zstd(20 * MAX_COMPLETION_BYTES) if packed == "zstd" else gzip.compress(bomb) if "," in packed else bomb
     tracemalloc.start()
     try:
         with pytest.raises(Unreadable):
             read(body, packed)
-        assert tracemalloc.get_traced_memory()[1] < 5 * MOST_BYTES
+        assert tracemalloc.get_traced_memory()[1] < 5 * MAX_COMPLETION_BYTES
     finally:
         tracemalloc.stop()
 
 
 def test_of_an_error_no_more_is_kept_than_is_read() -> None:
-    assert len(read(b"x" * MOST_BYTES, status=500)[0]) == MOST_OF_AN_ERROR
+    assert len(read(b"x" * MAX_COMPLETION_BYTES, status=500)[0]) == MAX_ERROR_BYTES
     with pytest.raises(Unreadable) as told:
         read(json.dumps({"error": "x" * (1 << 20)}).encode())
-    assert len(str(told.value)) < 2 * MOST_OF_AN_ERROR
+    assert len(str(told.value)) < 2 * MAX_ERROR_BYTES
 
 
 def _zstd(size: int) -> bytes:

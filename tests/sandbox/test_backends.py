@@ -31,11 +31,11 @@ from alphaloom.sandbox import (
     TimedOut,
 )
 from alphaloom.sandbox.backends import BACKENDS, UNSAFE, Bubblewrap, Container, Guests, GVisor, NoIsolation, Wall
-from alphaloom.sandbox.backends import backend_named as named
+from alphaloom.sandbox.backends import find_backend as named
 from alphaloom.sandbox.backends.gvisor import bundle
-from alphaloom.sandbox.backends.refusals import REFUSED, refusals
+from alphaloom.sandbox.backends.refusals import REFUSED_CALLS, build_filter
 from alphaloom.sandbox.backends.sources import modules
-from alphaloom.sandbox.backends.wire import answer, job_pieces
+from alphaloom.sandbox.backends.wire import job_pieces, read_answer
 from alphaloom.sandbox.jail.words import clean
 from alphaloom.sandbox.listening import descendants
 from alphaloom.sandbox.native.syscalls import MACHINES
@@ -223,10 +223,10 @@ def test_the_container_of_gvisor_is_read_only_and_has_no_rights(
 
 def test_every_refused_call_is_one_that_linux_has() -> None:
     known = set.union(*(set(machine.numbers) for machine in MACHINES.values()))
-    assert set(REFUSED) <= known
-    assert list(REFUSED) == sorted(set(REFUSED))
-    assert len(refusals()) % 8 == 0
-    assert len(refusals()) // 8 < 4096
+    assert set(REFUSED_CALLS) <= known
+    assert list(REFUSED_CALLS) == sorted(set(REFUSED_CALLS))
+    assert len(build_filter()) % 8 == 0
+    assert len(build_filter()) // 8 < 4096
 
 
 def test_what_is_sent_holds_all_that_it_imports() -> None:
@@ -251,7 +251,7 @@ def test_a_container_can_be_asked_for_where_linux_is_missing() -> None:
     """On Windows neither these modules nor `ctypes.CDLL(None)` are there; `shutil` asks the system when it is imported."""
     code = (
         "import ctypes, shutil, sys; sys.modules.update(dict.fromkeys(['fcntl', 'resource'])); ctypes.CDLL = None\n"
-        "sys.platform = 'win32'; from alphaloom.sandbox.backends import backend_named as named\n"
+        "sys.platform = 'win32'; from alphaloom.sandbox.backends import find_backend as named\n"
         "print(named('container').name)"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / ".root")}
@@ -282,7 +282,7 @@ def test_whatever_comes_back_is_values_of_the_shape_or_an_error(
     job = Job(MEAN, frames, rows=4)
     for text in (raw, struct.pack("<4s2xHdd", b"al" + status, size, float("nan"), -1.0) + raw):
         try:
-            outcome = answer(reader(text), job, LIMITS, clean)
+            outcome = read_answer(reader(text), job, LIMITS, clean)
         except EOFError:
             continue
         assert (outcome.values is None) != (outcome.error is None)

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.desk.cli.main import outcome
-from alphaloom.sandbox import Job, Limits, Outcome, SandboxError, SandboxUnavailable, TimedOut, status
-from alphaloom.sandbox.native.escapes import insist
-from alphaloom.sandbox.native.primitives import examine
+from alphaloom.desk.cli.main import run_command
+from alphaloom.sandbox import Job, Limits, Outcome, SandboxError, SandboxUnavailable, TimedOut, probe_sandbox
+from alphaloom.sandbox.native.escapes import require_contained
+from alphaloom.sandbox.native.primitives import examine_primitives
 from alphaloom.sandbox.native.syscalls import this_machine
 
 ROOT = Path(__file__).resolve().parents[2]
-MISSING = [one.name for one in examine() if one.required and not one.works]
+MISSING = [one.name for one in examine_primitives() if one.required and not one.works]
 needs_walls = pytest.mark.skipif(bool(MISSING), reason=f"missing here: {', '.join(MISSING)}")
 
 WITHOUT = """
@@ -51,7 +51,7 @@ def without(names: tuple[str, ...], answer: int, *arguments: str) -> subprocess.
 
 @needs_walls
 def test_a_machine_with_all_walls_holds_five_ways_out() -> None:
-    found = status()
+    found = probe_sandbox()
     assert found.available, found.problem
     assert len(found.escapes) == 5
     assert all(escape.contained for escape in found.escapes)
@@ -87,7 +87,7 @@ def test_a_sandbox_refuses_to_open_without_a_wall() -> None:
 
 @needs_walls
 def test_the_command_says_it_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    assert outcome(["sandbox", "status"]) == 0
+    assert run_command(["sandbox", "status"]) == 0
     told = capsys.readouterr().out
     assert "landlock" in told
     assert told.count("held") == 5
@@ -115,4 +115,4 @@ def test_a_jail_that_answers_oddly_is_not_trusted_and_not_accused(
             pass
 
     with pytest.raises(SandboxUnavailable, match=told):
-        insist(Odd())
+        require_contained(Odd())

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from alphaloom.sandbox import BadResult, Crashed, Frames, NotCausal, NotDeterministic, SandboxError, TimedOut
 from alphaloom.sandbox.causality.causality import prove
-from alphaloom.sandbox.causality.claim import Claim
-from alphaloom.sandbox.causality.comparison import rounded
-from alphaloom.sandbox.causality.meter import Meter
-from alphaloom.sandbox.causality.proof import Proof
-from alphaloom.sandbox.causality.sweep import day_by_day
+from alphaloom.sandbox.causality.claim import CausalClaim
+from alphaloom.sandbox.causality.comparison import round_values
+from alphaloom.sandbox.causality.meter import CountingRunner
+from alphaloom.sandbox.causality.proof import CausalProof
+from alphaloom.sandbox.causality.sweep import iterate_days
 
 from .functions import Function, Functions, Panel
 from .panels import frames
@@ -38,7 +38,9 @@ def honest(panel: Panel) -> Frame:
     return panel["close"] / shifted(panel["close"], 5) - 1.0
 
 
-def proof(function: Function, sweep: bool = False, panel: Frames = PANEL, *, seed: int = 0, cuts: int = 6) -> Proof:
+def proof(
+    function: Function, sweep: bool = False, panel: Frames = PANEL, *, seed: int = 0, cuts: int = 6
+) -> CausalProof:
     return prove(Functions({"it": function}), "it", panel, sweep, seed=seed, cuts=cuts)
 
 
@@ -54,7 +56,7 @@ def row(day: date) -> int:
 
 def test_an_honest_function_passes_and_keeps_its_values() -> None:
     said = proof(honest)
-    assert np.array_equal(said.values, rounded(honest(PANEL.fields)), equal_nan=True)
+    assert np.array_equal(said.values, round_values(honest(PANEL.fields)), equal_nan=True)
     assert not said.point_in_time
     assert said.warm_up == 5
     assert len(said.cut_off) == len(said.replaced) == 6
@@ -157,7 +159,7 @@ def test_rounding_is_no_look_ahead() -> None:
 def test_a_sweep_gives_values_point_in_time() -> None:
     said = proof(honest, sweep=True)
     assert said.point_in_time
-    assert np.array_equal(said.values, rounded(honest(PANEL.fields)), equal_nan=True)
+    assert np.array_equal(said.values, round_values(honest(PANEL.fields)), equal_nan=True)
 
 
 def test_a_sweep_calls_every_day_alone_and_few_rows_suffice() -> None:
@@ -272,10 +274,10 @@ def test_progress_is_shown() -> None:
 
 
 def test_a_sweep_goes_on_where_it_was_left() -> None:
-    claim = Claim("it", PANEL, honest(PANEL.fields))
-    rest = dict(day_by_day(Meter(Functions({"it": honest})), claim, first=DAYS - 10))
+    claim = CausalClaim("it", PANEL, honest(PANEL.fields))
+    rest = dict(iterate_days(CountingRunner(Functions({"it": honest})), claim, first=DAYS - 10))
     assert sorted(rest) == list(range(DAYS - 10, DAYS))
-    assert all(np.array_equal(values, rounded(claim.values)[day], equal_nan=True) for day, values in rest.items())
+    assert all(np.array_equal(values, round_values(claim.values)[day], equal_nan=True) for day, values in rest.items())
 
 
 def test_the_days_cannot_be_known_from_the_seed() -> None:

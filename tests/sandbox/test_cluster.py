@@ -16,7 +16,7 @@ import pytest
 from alphaloom.extras import install_hint
 from alphaloom.sandbox import Crashed, Frames, Job, Limits, Outcome, Sandbox, SandboxUnavailable, TimedOut
 from alphaloom.sandbox.cluster import Cluster
-from alphaloom.sandbox.listening import beyond_loopback, descendants
+from alphaloom.sandbox.listening import descendants, find_exposed_addresses
 
 MEAN = "def factor(panel):\n    return panel['close'].rolling(5).mean() / panel['volume']"
 FAULTY = "def factor(panel):\n    return panel['nothing']"
@@ -100,7 +100,7 @@ def test_nobody_else_can_reach_it_and_it_sees_no_key(cluster: Cluster, frames: F
     cluster.run(MEAN, frames)
     processes = descendants(os.getpid())
     assert named("ray::Station")
-    assert beyond_loopback(processes) == []
+    assert find_exposed_addresses(processes) == []
     assert [one for one in processes[1:] if "canary-7391" in read(one, "environ")] == []
 
 
@@ -124,6 +124,6 @@ def test_a_socket_that_others_can_reach_is_found() -> None:
         inside.bind(("127.0.0.1", 0))
         outside.listen()
         inside.listen()
-        found = beyond_loopback([os.getpid()])
+        found = find_exposed_addresses([os.getpid()])
         assert f"0.0.0.0:{outside.getsockname()[1]}" in found
         assert f"127.0.0.1:{inside.getsockname()[1]}" not in found

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.sandbox.causality.comparison import Cell, first_change, rounded
+from alphaloom.sandbox.causality.comparison import Cell, first_change, round_values
 
 Frame = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ def test_what_passes_keeps_every_place_and_every_tie(seed: int, scale: float, di
     values = drawn(seed, scale)
     other = values * (1.0 + 10.0**digits * np.random.default_rng(seed + 1).standard_normal(values.shape))
     if first_change(values, other) is None:
-        np.testing.assert_array_equal(places(rounded(values)), places(rounded(other)))
+        np.testing.assert_array_equal(places(round_values(values)), places(round_values(other)))
 
 
 @given(st.integers(0, 10_000))
@@ -45,10 +45,10 @@ def test_noise_of_sums_passes(seed: int) -> None:
 @given(st.integers(0, 10_000), st.sampled_from([1e-42, 1e-10, 1.0, 1e30]))
 def test_rounded_is_single_precision_day_by_day(seed: int, scale: float) -> None:
     values = drawn(seed, scale)
-    found = rounded(values)
+    found = round_values(values)
     np.testing.assert_array_equal(found, found.astype(np.float32).astype(np.float64))
-    np.testing.assert_array_equal(found, rounded(found))
-    np.testing.assert_array_equal(found[2:3], rounded(values[2:3]))
+    np.testing.assert_array_equal(found, round_values(found))
+    np.testing.assert_array_equal(found[2:3], round_values(values[2:3]))
     if scale > 1e-38:
         largest = np.nanmax(np.abs(values), axis=1, keepdims=True)
         assert np.nanmax(np.abs(found - values) / largest) <= 2.0**-24
@@ -65,5 +65,5 @@ def test_two_names_that_change_places_are_found_however_small(scale: float) -> N
 
 def test_one_huge_value_does_not_blur_the_others() -> None:
     values = np.concatenate([np.arange(20.0), [1e16]])[None, :]
-    np.testing.assert_array_equal(rounded(values)[0, :20], np.arange(20.0))
-    assert np.isnan(rounded(np.array([[1.0, 1e39]]))[0, 1]), "as in single precision"
+    np.testing.assert_array_equal(round_values(values)[0, :20], np.arange(20.0))
+    assert np.isnan(round_values(np.array([[1.0, 1e39]]))[0, 1]), "as in single precision"

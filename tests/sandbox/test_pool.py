@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from alphaloom.sandbox import Busy, Frames, Job, Limits, Outcome, Sandbox, SandboxError, SandboxUnavailable
-from alphaloom.sandbox.backend import Broken
-from alphaloom.sandbox.pool import Pool
+from alphaloom.sandbox.backend import WorkerBroken
+from alphaloom.sandbox.pool import WorkerPool
 
 FRAMES = Frames({"close": np.ones((3, 2))}, np.datetime64("2020-01-01") + np.arange(3), ("A", "B"))
 JOB = Job("def factor(panel):\n    return panel['close']", FRAMES)
@@ -44,7 +44,7 @@ class Fragile:
         if self.gate is not None:
             assert self.gate.wait(30)
         if self.started <= self.breaks:
-            raise Broken("as planned")
+            raise WorkerBroken("as planned")
         return GOOD
 
     def stop(self) -> None:
@@ -81,18 +81,18 @@ def sandbox() -> Iterator[Sandbox]:
 
 def test_a_broken_worker_is_replaced_and_its_job_done_again() -> None:
     backend = Fragile(breaks=1)
-    assert Pool(backend, Limits(), 1).run(JOB) is GOOD
+    assert WorkerPool(backend, Limits(), 1).run(JOB) is GOOD
     assert (backend.started, backend.closed) == (2, 1)
 
 
 def test_a_worker_that_always_breaks_is_told() -> None:
     with pytest.raises(SandboxUnavailable, match="twice"):
-        Pool(Fragile(breaks=9), Limits(), 1).run(JOB)
+        WorkerPool(Fragile(breaks=9), Limits(), 1).run(JOB)
 
 
 def test_a_job_may_be_given_more_time_and_nothing_else() -> None:
     backend = Fragile()
-    pool = Pool(backend, Limits(wall_s=3, memory_mb=64), 1)
+    pool = WorkerPool(backend, Limits(wall_s=3, memory_mb=64), 1)
     for job in (JOB, replace(JOB, patience=4)):
         pool.run(job)
     assert backend.limits == [Limits(wall_s=3, memory_mb=64), Limits(wall_s=12, memory_mb=64)]
@@ -100,7 +100,7 @@ def test_a_job_may_be_given_more_time_and_nothing_else() -> None:
 
 def test_a_full_queue_is_told_at_once() -> None:
     gate = threading.Event()
-    pool = Pool(Fragile(gate=gate), Limits(), 1, waiting=1)
+    pool = WorkerPool(Fragile(gate=gate), Limits(), 1, waiting=1)
     callers = [threading.Thread(target=pool.run, args=(JOB,)) for _ in range(2)]
     for caller in callers:
         caller.start()
@@ -118,7 +118,7 @@ def test_a_call_that_waits_when_it_is_closed_is_told_and_does_not_run() -> None:
     gate = threading.Event()
     told: list[str] = []
     backend = Fragile(gate=gate)
-    pool = Pool(backend, Limits(), 1)
+    pool = WorkerPool(backend, Limits(), 1)
 
     def call() -> None:
         try:

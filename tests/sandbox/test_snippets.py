@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.sandbox import Job, NotCausal, Proof, Sandbox, SandboxUnavailable, prove
-from alphaloom.sandbox.causality.comparison import TOLERANCE, first_change, rounded
+from alphaloom.sandbox import CausalProof, Job, NotCausal, Sandbox, SandboxUnavailable, prove
+from alphaloom.sandbox.causality.comparison import TOLERANCE, first_change, round_values
 
 from .panels import code, frames, snippets
 
@@ -68,10 +68,10 @@ def test_there_are_enough_of_them() -> None:
         assert path.read_text(encoding="utf-8").startswith("# Looks at ")
 
 
-def hands_on_its_values(sandbox: Sandbox, text: str, proof: Proof) -> bool:
+def hands_on_its_values(sandbox: Sandbox, text: str, proof: CausalProof) -> bool:
     expected = sandbox.run(text, PANEL)
     expected[: proof.start_up] = np.nan
-    return np.array_equal(proof.values, rounded(expected), equal_nan=True)
+    return np.array_equal(proof.values, round_values(expected), equal_nan=True)
 
 
 @pytest.mark.parametrize("path", LEGITIMATE, ids=name)

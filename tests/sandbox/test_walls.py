@@ -15,7 +15,7 @@ import pytest
 
 from alphaloom.sandbox import Crashed, Frames, Job, Limits, Outcome, Refused, Sandbox, SandboxUnavailable, TimedOut
 from alphaloom.sandbox.jail.channel import clean
-from alphaloom.sandbox.jail.words import paths
+from alphaloom.sandbox.jail.words import path_pattern
 from alphaloom.sandbox.native.syscalls import MACHINES, this_machine
 
 CLOSE = np.arange(24.0).reshape(8, 3)
@@ -152,7 +152,7 @@ def test_words_are_cut_and_cleaned() -> None:
     assert clean(b"in /home/someone/secret/file.py line 3") == "in <path> line 3"
     assert clean(b"close/open/high, 2024/01/05, '/etc/passwd'") == "close/open/high, 2024/01/05, '<path>'"
     assert len(clean(b"x" * 10_000)) == 2048
-    own = paths(["/srv/a  folder (2)/main", "/srv/a  folder (2)/main/.venv", "/usr/lib", ""])
+    own = path_pattern(["/srv/a  folder (2)/main", "/srv/a  folder (2)/main/.venv", "/usr/lib", ""])
     assert own.sub("<path>", "'/srv/a folder (2)/main/.venv/lib/x.py' in /usr/lib/y") == "'<path>' in <path>"
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from alphaloom.campaign import Campaign, Settings
-from alphaloom.desk.cli.evidence.null_runs import code
-from alphaloom.evidence.proposal import SET
+from alphaloom.desk.cli.evidence.null_runs import digest_code
+from alphaloom.evidence.proposal import SET_PREFIX
 from alphaloom.factors import MarketSettings, parse
 from alphaloom.ledger import Ledger, SettingsError, digest, read_settings
 from alphaloom.market import Panel
@@ -56,7 +56,7 @@ class Alphaloom:
 
     def state(self) -> str:
         """Return the digest of the rooms that decide a campaign, and of its settings."""
-        return digest([code(), SEARCH.read_text(encoding="utf-8"), list(self.overrides)])[:12]
+        return digest([digest_code(), SEARCH.read_text(encoding="utf-8"), list(self.overrides)])[:12]
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
         """Run a campaign to its end; all that it scored is put in order by the rule that rivals are given."""
@@ -93,7 +93,7 @@ def scored_in(workspace: Path) -> dict[str, Factor]:
     """Return by id every formula that the campaign of a workspace scored on search days, sets left out."""
     with Ledger.open(workspace, clock=_never) as ledger:
         rows: Sequence[Any] = ledger.evaluations(ledger.runs()[-1].id)
-    formulas = [row for row in rows if not row.hypothesis.startswith(SET) and not parse(row.text).code]
+    formulas = [row for row in rows if not row.hypothesis.startswith(SET_PREFIX) and not parse(row.text).code]
     return {row.factor_id: Factor(row.text, float(row.sheet["t"] or 0.0)) for row in formulas}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from alphaloom.factors import Expression
-from alphaloom.factors.space.planted import GRAMMAR, plausible
+from alphaloom.factors.space.planted import GRAMMAR, draw_plausible
 from alphaloom.ledger import digest
 
 from ..market import PLANTS
@@ -45,4 +45,4 @@ def _drawn(ground: Ground, seed: int) -> Iterator[Expression]:
     """Draw without end what this panel's columns can express."""
     rng, columns = np.random.default_rng([seed, STREAM]), frozenset(ground.panel.fields)
     while True:
-        yield from (each for each in plausible(rng, PLANTS.nodes) if each.fields <= columns)
+        yield from (each for each in draw_plausible(rng, PLANTS.nodes) if each.fields <= columns)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alphaloom.agents.offline.mechanism import draw, mechanisms
+from alphaloom.agents.offline.mechanism import fill_skeleton, mechanisms
 from alphaloom.factors import Expression, FactorError, parse
 from alphaloom.ledger import digest
 
@@ -50,6 +50,6 @@ def _drawn(ground: Ground, seed: int) -> Iterator[Expression]:
             names = [name for name in mechanism.fields if name in fields]
             for skeleton in mechanism.skeletons:
                 try:
-                    yield parse(draw(skeleton, names, rng), fields=fields, groups=groups)
+                    yield parse(fill_skeleton(skeleton, names, rng), fields=fields, groups=groups)
                 except FactorError:
                     continue

@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...figures import number, plural
-from ..code import in_one_line
+from ..code import summarise_formula
 
 if TYPE_CHECKING:
     from ....ledger import Event, Ledger, VerdictRow
 
-__all__ = ["Chronicle", "Happening"]
+__all__ = ["Chronicle", "ChronicleEntry"]
 
 Body = Mapping[str, Any]
-PASSAGE = 60
+PASSAGE_CHARS = 60
 """Characters of a passage by which a person knows it again."""
 
 
 @dataclass(frozen=True)
-class Happening:
+class ChronicleEntry:
     """One thing that happened: when, who did it, a word for what, the key of its record, and lines that say it."""
 
     at: str
@@ -43,33 +43,35 @@ class Chronicle:
     run: str
     _seen: dict[str, int] = field(default_factory=lambda: {"events": 0, "verdicts": 0, "statuses": 0})
 
-    def read(self) -> Iterator[Happening]:
+    def read(self) -> Iterator[ChronicleEntry]:
         """Yield what was written since the last time, in the order of its time."""
-        return heapq.merge(self._statuses(), self._events(), self._verdicts(), key=lambda one: one.at)
+        return heapq.merge(self._read_statuses(), self._events(), self._verdicts(), key=lambda one: one.at)
 
-    def _events(self) -> Iterator[Happening]:
+    def _events(self) -> Iterator[ChronicleEntry]:
         for entry in self.ledger.event_entries(self.run, self._seen["events"]):
             self._seen["events"] = entry.place
-            if told := tell_event(entry.record):
+            if told := describe_event(entry.record):
                 who, what, lines = told
-                yield Happening(entry.at, who, what, entry.record.key, tuple(map(one_line, lines)))
+                yield ChronicleEntry(entry.at, who, what, entry.record.key, tuple(map(flatten_lines, lines)))
 
-    def _verdicts(self) -> Iterator[Happening]:
+    def _verdicts(self) -> Iterator[ChronicleEntry]:
         for entry in self.ledger.verdict_entries(self.run, self._seen["verdicts"]):
             self._seen["verdicts"] = entry.place
-            lines = tuple(map(one_line, tell_verdict(entry.record)))
-            yield Happening(entry.at, "gate", "verdict", entry.record.factor_id, lines)
+            lines = tuple(map(flatten_lines, describe_verdict(entry.record)))
+            yield ChronicleEntry(entry.at, "gate", "verdict", entry.record.factor_id, lines)
 
-    def _statuses(self) -> Iterator[Happening]:
+    def _read_statuses(self) -> Iterator[ChronicleEntry]:
         rows = self.ledger.statuses(self.run)
         for place, (at, status) in enumerate(rows):
             if place >= self._seen["statuses"]:
                 self._seen["statuses"] = place + 1
                 said = STATUSES.get(status, status)
-                yield Happening(at, "run", status, "", (said if place or status != "running" else "the run begins",))
+                yield ChronicleEntry(
+                    at, "run", status, "", (said if place or status != "running" else "the run begins",)
+                )
 
 
-def one_line(text: str) -> str:
+def flatten_lines(text: str) -> str:
     """Return a text on one line, without what would steer a terminal: most of it comes from models."""
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
 
@@ -80,23 +82,23 @@ STATUSES = {
     "stopped": "the run stops, to be gone on with",
     "done": "the run is done",
 }
-Told = tuple[str, str, list[str]]
+EventText = tuple[str, str, list[str]]
 
 
-def tell_event(event: Event) -> Told | None:
+def describe_event(event: Event) -> EventText | None:
     """Say an event: who did what, and how; None for what only the machinery needs."""
-    tell = EVENTS.get(event.kind)
+    tell = EVENT_DESCRIBERS.get(event.kind)
     return tell(event.key, event.body) if tell else None
 
 
-def tell_verdict(row: VerdictRow) -> list[str]:
+def describe_verdict(row: VerdictRow) -> list[str]:
     """Say a verdict with the step that decided it."""
     failed = [reason for reason in row.reasons if not reason["passed"]]
     deciding = failed[0] if failed else row.reasons[-1]
     return [f"{row.factor_id} {row.verdict}: {deciding['step']}: {deciding['message']}"]
 
 
-def _hypothesis(key: str, body: Body) -> Told:
+def _hypothesis(key: str, body: Body) -> EventText:
     way = "higher values, higher returns" if body.get("direction") == 1 else "higher values, lower returns"
     lines = [
         f"hypothesis {key}, {str(body.get('mechanism', '')).replace('_', ' ')}: {body.get('statement', '')}",
@@ -107,36 +109,36 @@ def _hypothesis(key: str, body: Body) -> Told:
     return "idea", "hypothesis", lines
 
 
-def _ideas(key: str, body: Body) -> Told | None:
+def _ideas(key: str, body: Body) -> EventText | None:
     said = body.get("failed") or body.get("ended")
     return ("idea", "no hypotheses", [f"no hypotheses in {key}: {said}"]) if said else None
 
 
-def _recall(key: str, body: Body) -> Told | None:
+def _recall(key: str, body: Body) -> EventText | None:
     """Say which of the person's documents a round was told of, and the beginnings of the passages."""
     lines = [
-        f"told of {row.get('untrusted_name', '')} ({row.get('document', '')}): {_of_document(row)}"
+        f"told of {row.get('untrusted_name', '')} ({row.get('document', '')}): {_describe_document(row)}"
         for row in body.get("documents", [])
     ]
     return ("idea", "documents", [f"documents in {key}", *lines]) if lines else None
 
 
-def _of_document(row: Body) -> str:
+def _describe_document(row: Body) -> str:
     passages = row.get("untrusted_passages", [])
     said = plural(len(passages), "passage")
-    begins = "; ".join(f'"{" ".join(str(each).split())[:PASSAGE]}"' for each in passages)
+    begins = "; ".join(f'"{" ".join(str(each).split())[:PASSAGE_CHARS]}"' for each in passages)
     return f"{said}{', a summary' if row.get('untrusted_summary') else ''}{f': {begins}' if begins else ''}"
 
 
-def _proposal(key: str, body: Body) -> Told:
+def _proposal(key: str, body: Body) -> EventText:
     items = body.get("items", [])
     lines = [f"{plural(len(items), 'formula')} for {key.split('/s')[0]}"]
-    lines += [f"{item['intent']}{_of_parent(item)}: {in_one_line(item['text'])}" for item in items]
+    lines += [f"{item['intent']}{_describe_parent(item)}: {summarise_formula(item['text'])}" for item in items]
     lines += [str(body[name]) for name in ("failed", "ended") if body.get(name)]
     return "factor", "formulas", lines
 
 
-def _of_parent(body: Body) -> str:
+def _describe_parent(body: Body) -> str:
     """Say which factor a formula is a change of, with the parent's own figures; nothing where it is of none."""
     if "parent" not in body:
         return ""
@@ -144,10 +146,10 @@ def _of_parent(body: Body) -> str:
     return f" of {body['parent']} (t {number(body.get('parent_t'), 2, sign=True)}{weak})"
 
 
-def _operators(key: str, body: Body) -> Told | None:
-    from ....agents.memory.operators import pooled
+def _operators(key: str, body: Body) -> EventText | None:
+    from ....agents.memory.operators import pool_rows
 
-    rows = sorted(pooled(body.get("rows", [])), key=lambda row: (-row["tried"], row["operator"]))
+    rows = sorted(pool_rows(body.get("rows", [])), key=lambda row: (-row["tried"], row["operator"]))
     lines = [f"what changes did until the end of {key}: children better than their parent in |t|, and the mean gain"]
     lines += [
         f"{row['operator']}: {row['better']} of {row['tried']}, {number(row['gained'] / row['tried'], 2, sign=True)}"
@@ -156,15 +158,15 @@ def _operators(key: str, body: Body) -> Told | None:
     return ("eval", "changes", lines) if rows else None
 
 
-def _score(key: str, body: Body) -> Told:
-    text = in_one_line(str(body.get("text", "")))
+def _score(key: str, body: Body) -> EventText:
+    text = summarise_formula(str(body.get("text", "")))
     if not body.get("ok"):
         why = "; ".join(str(error.get("message", "")) for error in body.get("errors", []))
         return "eval", "refused", [f"refused at {body.get('stage', '')}: {text}", why]
     sheet = body.get("sheet", {})
     figures = f"t {number(sheet.get('t'), 2, sign=True)}, RankIC {number(sheet.get('rank_ic'), 4, sign=True)}"
     weak = ", ".join(str(each["code"]) for each in body.get("weaknesses", []))
-    made = [f"{body.get('intent')}{_of_parent(body)}"] if "parent" in body else []
+    made = [f"{body.get('intent')}{_describe_parent(body)}"] if "parent" in body else []
     return (
         "eval",
         "scored",
@@ -172,7 +174,7 @@ def _score(key: str, body: Body) -> Told:
     )
 
 
-def _critique(key: str, body: Body) -> Told:
+def _critique(key: str, body: Body) -> EventText:
     said = body.get("failed") or body.get("ended")
     if said:
         return "eval", "no critique", [f"no critique of {key}: {said}"]
@@ -185,31 +187,31 @@ def _critique(key: str, body: Body) -> Told:
     return "eval", "critique", lines
 
 
-def _set(key: str, body: Any) -> Told:
+def _set(key: str, body: Any) -> EventText:
     return "gate", "set", [f"{key} is a set of {len(body)}: {', '.join(map(str, body))}"]
 
 
-def _case(key: str, body: Body) -> Told:
-    return "gate", "case", [f"{key} waits for a person's approval: {in_one_line(str(body.get('canonical', '')))}"]
+def _case(key: str, body: Body) -> EventText:
+    return "gate", "case", [f"{key} waits for a person's approval: {summarise_formula(str(body.get('canonical', '')))}"]
 
 
-def _failure(key: str, body: Body) -> Told:
+def _failure(key: str, body: Body) -> EventText:
     agent, _, place = key.partition("/")
     place, _, number_of_try = place.rpartition("/")
     return agent, "no answer", [f"{place}, failure {number_of_try}: {body.get('reason', '')}"]
 
 
-def _review(key: str, body: Body) -> Told:
-    from ....evaluation.pending_cases import Decision
+def _review(key: str, body: Body) -> EventText:
+    from ....evaluation.pending_cases import PersonDecision
 
-    return "person", "review", [f"{key}: {Decision(key, **body).sentence}"]
+    return "person", "review", [f"{key}: {PersonDecision(key, **body).sentence}"]
 
 
-def _request(word: str) -> Callable[[str, Body], Told]:
+def _request(word: str) -> Callable[[str, Body], EventText]:
     return lambda _, body: ("person", word, [f"{body.get('by', '')} asks the run to {word}"])
 
 
-EVENTS: Mapping[str, Callable[[str, Any], Told | None]] = {
+EVENT_DESCRIBERS: Mapping[str, Callable[[str, Any], EventText | None]] = {
     "agents.hypothesis": _hypothesis,
     "agents.ideas": _ideas,
     "agents.recall": _recall,

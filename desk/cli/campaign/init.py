@@ -10,9 +10,9 @@ import typer
 from ..console import print_object, print_plain
 from ..options import AsJson
 
-__all__ = ["TEMPLATE", "init"]
+__all__ = ["CAMPAIGN_TEMPLATE", "init"]
 
-TEMPLATE = Path(__file__).with_name("template.yaml")
+CAMPAIGN_TEMPLATE = Path(__file__).with_name("template.yaml")
 
 
 def init(
@@ -23,7 +23,7 @@ def init(
 
     try:
         with file.open("x", encoding="utf-8") as target:
-            target.write(TEMPLATE.read_text(encoding="utf-8"))
+            target.write(CAMPAIGN_TEMPLATE.read_text(encoding="utf-8"))
     except FileExistsError:
         raise FileExists(
             f"{file} exists and is left as it is", field="file", got=str(file), hint="choose another name"

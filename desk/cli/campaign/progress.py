@@ -10,8 +10,8 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...figures import DASH, count, duration, money, plural
-from ..code import in_one_line
-from ..console import notices
+from ..code import summarise_formula
+from ..console import stderr_console
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
     from ....campaign import Progress
     from ....campaign.funnel import Best, Counts
-    from .standing import Standing
+    from .standing import RunStanding
 
 __all__ = [
     "AGENTS",
     "Show",
     "best_line",
     "funnel_line",
-    "shown_progress",
+    "show_progress",
     "spend_line",
     "variety_line",
     "verdicts_line",
 ]
 
-EVENTS = {
+EVENT_TEXTS = {
     "round": "hypotheses are being thought of",
     "survey": "surveying: what is scored now is to tell of the whole language",
     "scored": "a batch was scored",
@@ -42,35 +42,35 @@ EVENTS = {
     "no_passage": "context.documents: no passage could be told in this round",
     "own_agent": "your own agent failed in this round",
 }
-EVENTS_IN_LINE = ("round", "survey", "scored", "gate", "seeds")
+COUNTED_EVENTS = ("round", "survey", "scored", "gate", "seeds")
 """Events that say nothing beyond the counts; the others are told on a line of their own."""
 AGENTS = ("idea", "factor", "eval")
 SEARCHING = "searching"
-QUIET_SECONDS, MOST_QUIET_SECONDS = 10.0, 60.0
+MIN_LINE_SECONDS, MAX_LINE_SECONDS = 10.0, 60.0
 """Between plain lines when nothing decisive happened: a twentieth of the time so far, within these bounds."""
 BEAT_SECONDS = 1.0
-WIDTH = 100
+LINE_WIDTH = 100
 
 Show: TypeAlias = "Callable[[Progress], None]"
 
 
 @contextmanager
-def shown_progress() -> Iterator[Show]:
+def show_progress() -> Iterator[Show]:
     """Give the function that shows progress, for as long as the campaign runs."""
-    console = notices()
+    console = stderr_console()
     if not console.is_terminal or console.is_dumb_terminal:
         lines = PlainLines(console)
-        with _beating(lines):
+        with _run_heartbeat(lines):
             yield lines
         return
     from rich.live import Live
 
     with Live(console=console, refresh_per_second=8, transient=True) as live:
-        yield Panelled(live)
+        yield ProgressPanel(live)
 
 
 @contextmanager
-def _beating(lines: PlainLines) -> Iterator[None]:
+def _run_heartbeat(lines: PlainLines) -> Iterator[None]:
     """Let lines go on while no progress comes: a step may take minutes on a busy machine."""
     ended = Event()
 
@@ -109,30 +109,30 @@ class PlainLines:
         with self._lock:
             now = self._seconds()
             took = now - self._heard
-            if self._where and now - self._at >= _quiet(took):
+            if self._where and now - self._at >= _line_interval(took):
                 self._at = now
                 self._print(f"{self._where}: still at the same step, for {duration(took)}{self._doing}")
 
     def _show(self, progress: Progress) -> None:
         counts, now = progress.counts, self._seconds()
-        self._where, self._heard = _where(progress, "/"), now
-        self._doing = f"; {doing}" if (doing := _doing(progress)) else ""
+        self._where, self._heard = _format_phase(progress, "/"), now
+        self._doing = f"; {doing}" if (doing := _describe_agents(progress)) else ""
         alone = ""
-        if progress.phase == SEARCHING and progress.message not in ("", self._message, *EVENTS_IN_LINE):
-            self._message, alone = progress.message, f"{_where(progress, '/')}: {_message(progress)}"
+        if progress.phase == SEARCHING and progress.message not in ("", self._message, *COUNTED_EVENTS):
+            self._message, alone = progress.message, f"{_format_phase(progress, '/')}: {_message(progress)}"
             self._print(alone)
         news = (progress.phase, progress.round, counts.accepted, counts.watched, counts.awaiting)
-        if news != self._said or now - self._at >= _quiet(progress.elapsed_s):
+        if news != self._said or now - self._at >= _line_interval(progress.elapsed_s):
             self._said, self._at = news, now
-            if (text := line(progress)) != alone:  # before the first count a line is its message
+            if (text := format_progress_line(progress)) != alone:  # before the first count a line is its message
                 self._print(text)
 
     def _print(self, text: str) -> None:
-        for part in textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False):
+        for part in textwrap.wrap(text, LINE_WIDTH, subsequent_indent="  ", break_on_hyphens=False):
             self._console.print(part, markup=False, soft_wrap=True)
 
 
-class Panelled:
+class ProgressPanel:
     """A panel that is redrawn in place."""
 
     def __init__(self, live: Live) -> None:
@@ -140,16 +140,16 @@ class Panelled:
 
     def __call__(self, progress: Progress, /) -> None:
         """Redraw the panel."""
-        self._live.update(panel(progress))
+        self._live.update(build_progress_panel(progress))
 
 
-def _quiet(elapsed_s: float) -> float:
+def _line_interval(elapsed_s: float) -> float:
     """Return how long there need be no line, after so long."""
-    return min(max(QUIET_SECONDS, elapsed_s / 20), MOST_QUIET_SECONDS)
+    return min(max(MIN_LINE_SECONDS, elapsed_s / 20), MAX_LINE_SECONDS)
 
 
-def line(progress: Progress) -> str:
-    """Return a progress in one line of at most `WIDTH` characters, most important first: what does not fit is left out.
+def format_progress_line(progress: Progress) -> str:
+    """Return a progress in one line of at most `LINE_WIDTH` characters, most important first: what does not fit is left out.
 
     Before the search there is nothing to count, and the message is all that there is.
     """
@@ -162,21 +162,21 @@ def line(progress: Progress) -> str:
         _time(progress).replace("about ", ""),
         *([f"best |t| {abs(progress.best.t):.1f}"] if progress.best else []),
         *([f"${progress.spent.usd:,.2f}"] if progress.spent.usd else []),
-        _doing(progress) or (_message(progress) if progress.message in EVENTS_IN_LINE else ""),
+        _describe_agents(progress) or (_message(progress) if progress.message in COUNTED_EVENTS else ""),
     ]
-    said = f"{_where(progress, '/')}: {counts.scored:,}/{progress.evaluations_budget:,} scored"
+    said = f"{_format_phase(progress, '/')}: {counts.scored:,}/{progress.evaluations_budget:,} scored"
     for part in filter(None, parts):
-        said += f"; {part}" if len(said) + len(part) + 2 <= WIDTH else ""
+        said += f"; {part}" if len(said) + len(part) + 2 <= LINE_WIDTH else ""
     return said
 
 
-def panel(progress: Progress) -> RenderableType:
+def build_progress_panel(progress: Progress) -> RenderableType:
     """Return a progress as a panel."""
     from rich.panel import Panel
     from rich.text import Text
 
     body = _counts(progress) if progress.evaluations_budget else Text(progress.message)
-    return Panel(body, title=Text(_where(progress)), title_align="left", border_style="dim", width=76)
+    return Panel(body, title=Text(_format_phase(progress)), title_align="left", border_style="dim", width=76)
 
 
 def _counts(progress: Progress) -> RenderableType:
@@ -217,7 +217,7 @@ def verdicts_line(counts: Counts) -> str:
 
 def best_line(best: Best | None) -> str:
     """Say what is best so far, on search days alone."""
-    return f"|t| {abs(best.t):.1f} on search: {in_one_line(best.text)}" if best else DASH
+    return f"|t| {abs(best.t):.1f} on search: {summarise_formula(best.text)}" if best else DASH
 
 
 def spend_line(progress: Progress) -> str:
@@ -227,22 +227,22 @@ def spend_line(progress: Progress) -> str:
     return f"{plural(spent.calls, 'call')}, {count(spent.tokens)} tokens, {money(spent.usd)}{each}"
 
 
-def _where(progress: Progress, of: str = " of ") -> str:
+def _format_phase(progress: Progress, of: str = " of ") -> str:
     return f"{progress.phase}, round {progress.round}{of}{progress.rounds}" if progress.round else progress.phase
 
 
 def _message(progress: Progress) -> str:
-    return EVENTS.get(progress.message, progress.message)
+    return EVENT_TEXTS.get(progress.message, progress.message)
 
 
-def variety_line(progress: Progress | Standing) -> str:
+def variety_line(progress: Progress | RunStanding) -> str:
     """Say how different what is searched is, in brackets; nothing before there is any."""
     said = [] if progress.mechanisms is None else [f"{progress.mechanisms:.1f} mechanisms this round"]
     said += [f"{plural(progress.niches, 'niche')} filled"] if progress.niches else []
     return f" ({', '.join(said)})" if said else ""
 
 
-def _doing(progress: Progress) -> str:
+def _describe_agents(progress: Progress) -> str:
     """Say what agents do, or did last, while there is a search."""
     if progress.phase != SEARCHING:
         return ""

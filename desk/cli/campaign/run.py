@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..console import notices, print_object, print_plain
-from ..failures import BUDGET_ENDED, InterruptionTold
+from ..console import print_object, print_plain, stderr_console
+from ..failures import EXIT_BUDGET_ENDED, InterruptionReported
 from ..options import (
     AsJson,
     AsOf,
@@ -22,11 +22,11 @@ from ..options import (
     SectorsFile,
     Seed,
     Workspace,
-    readable,
+    check_campaign_file,
 )
 from ..run_lookup import run_folder
-from .progress import Show, shown_progress
-from .standing import found
+from .progress import Show, show_progress
+from .standing import open_run
 
 if TYPE_CHECKING:
     from ....evaluation import CampaignResult
@@ -39,7 +39,9 @@ DEMO = Path(__file__).with_name("demo.yaml")
 def run(
     campaign: Annotated[
         Path | None,
-        typer.Argument(metavar="CAMPAIGN.yaml", callback=readable, help="The campaign; the demo by default."),
+        typer.Argument(
+            metavar="CAMPAIGN.yaml", callback=check_campaign_file, help="The campaign; the demo by default."
+        ),
     ] = None,
     panel: PanelFile = None,
     sectors: SectorsFile = None,
@@ -76,12 +78,16 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run that was interrupted or killed; nothing that was paid for is done twice."""
-    with found(run, workspace) as (ledger, row):
+    with open_run(run, workspace) as (ledger, row):
         name, place = row.id, ledger.workspace
     from .reported import Campaign
 
     where = (executor, sandbox_backend)
-    _follow(lambda show: Campaign.resume(name, workspace=place, progress=show, where=where), workspace, as_json=as_json)
+    _follow(
+        lambda show: Campaign.resume(name, workspace=place, progress=show, where=where),
+        workspace,
+        as_json=as_json,
+    )
 
 
 def report(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -> None:
@@ -99,23 +105,23 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
     from ....evidence.errors import RunHalted
 
     try:
-        with shown_progress() as show:
+        with show_progress() as show:
             result = start(show)
     except KeyboardInterrupt:
-        _tell_resting("interrupted", "interrupted", "resume latest", workspace, as_json=as_json)
-        raise InterruptionTold from None
+        _print_resume_hint("interrupted", "interrupted", "resume latest", workspace, as_json=as_json)
+        raise InterruptionReported from None
     except RunHalted as rest:
         after = "review" if rest.exit_code == 0 else "resume"
-        _tell_resting(rest.code, rest.message, f"{after} {rest.got}", workspace, as_json=as_json)
+        _print_resume_hint(rest.code, rest.message, f"{after} {rest.got}", workspace, as_json=as_json)
         raise typer.Exit(rest.exit_code) from None
-    _tell(result, as_json=as_json)
+    _print_result(result, as_json=as_json)
     from ....campaign.progress_reporter import CLOSED_BY_HAND
 
     if result.record.get("ended") not in (None, CLOSED_BY_HAND):
-        raise typer.Exit(BUDGET_ENDED)
+        raise typer.Exit(EXIT_BUDGET_ENDED)
 
 
-def _tell_resting(code: str, said: str, after: str, workspace: Path | None, *, as_json: bool) -> None:
+def _print_resume_hint(code: str, said: str, after: str, workspace: Path | None, *, as_json: bool) -> None:
     """Say that a run rests, and which command goes on."""
     command, *rest = after.split()
     hint = f"alphaloom {after}" + (f" --workspace {workspace}" if workspace else "")
@@ -123,10 +129,10 @@ def _tell_resting(code: str, said: str, after: str, workspace: Path | None, *, a
         told = {"code": code, "field": "run", "got": rest[0], "allowed": None}
         print_object({**told, "hint": f"{command} with: {hint}", "message": said})
     else:
-        notices().print(f"{said}; {command} with: {hint}", markup=False, soft_wrap=True)
+        stderr_console().print(f"{said}; {command} with: {hint}", markup=False, soft_wrap=True)
 
 
-def _tell(result: CampaignResult, *, as_json: bool) -> None:
+def _print_result(result: CampaignResult, *, as_json: bool) -> None:
     report = str(result.report.resolve()) if result.report else ""
     if as_json:
         print_object(_object(result, report))

@@ -10,32 +10,32 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..run_lookup import located
+from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
-    from ....campaign.funnel import Best, Counts, Spent
+    from ....campaign.funnel import Best, Counts, ModelSpend
     from ....ledger import Ledger, Run
 
-__all__ = ["Standing", "found", "state_of", "where_of"]
+__all__ = ["RunStanding", "open_run", "state_of", "workspace_option"]
 
-RUNNING, PAUSED, DECIDED, STOPPED, INTERRUPTED, DONE = (
+STATE_RUNNING, STATE_PAUSED, STATE_DECIDED, STATE_STOPPED, STATE_INTERRUPTED, STATE_DONE = (
     "running", "paused for review", "reviewed", "stopped", "interrupted", "done",
 )  # fmt: skip
 
 
 @contextmanager
-def found(run: str, workspace: Path | None) -> Iterator[tuple[Ledger, Run]]:
+def open_run(run: str, workspace: Path | None) -> Iterator[tuple[Ledger, Run]]:
     """Open the ledger that holds a campaign's run, and find it."""
-    name, place = located(run, workspace)
-    from ....evaluation import named
+    name, place = locate_run(run, workspace)
+    from ....evaluation import find_campaign
     from ....ledger import Ledger
 
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        yield ledger, named(ledger, name)
+        yield ledger, find_campaign(ledger, name)
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStanding:
     """One run as another process sees it; `at` is when the process that works on it said last what it does.
 
     Figures are those of search days; what came before the gate is told by its word alone.
@@ -53,7 +53,7 @@ class Standing:
     budget: Mapping[str, Any]
     trials: int
     best: Best | None
-    spent: Spent
+    spent: ModelSpend
     elapsed_s: float | None
     doing: Mapping[str, str]
     at: str
@@ -62,18 +62,18 @@ class Standing:
     next: str
 
     @classmethod
-    def of(cls, ledger: Ledger, run: Run, workspace: Path | None = None) -> Standing:
+    def of(cls, ledger: Ledger, run: Run, workspace: Path | None = None) -> RunStanding:
         """Read where a run stands from its ledger, its lock and what its last process said.
 
         A workspace that had to be named is named in the command that goes on, too.
         """
         from ....campaign.funnel import Funnel
-        from ....campaign.progress_reporter import worked_before
+        from ....campaign.progress_reporter import read_last_progress
         from ....evaluation.pending_cases import Reviews
-        from ....evidence.gate.gate import PAID
+        from ....evidence.gate.gate import PAID_EVENT
 
         reviews, folder = Reviews.of(ledger, run), ledger.run_folder(run.id)
-        said, funnel, settings = worked_before(folder), Funnel(reviews).read(), run.config["settings"]
+        said, funnel, settings = read_last_progress(folder), Funnel(reviews).read(), run.config["settings"]
         waiting, process = tuple(reviews.waiting()), ledger.holder(run.id)
         state = state_of(run.status, process, waiting)
         return cls(
@@ -81,9 +81,9 @@ class Standing:
             round=int(said.get("round") or 0), rounds=int(settings["agents"]["rounds"]),
             mechanisms=said.get("mechanisms"), niches=int(said.get("niches") or 0),
             counts=funnel.counts, budget={**settings["models"]["budget"], **settings["budget"]},
-            trials=sum(trial.run == run.id for trial in ledger.trials()) + len(ledger.events(run.id, PAID)),
+            trials=sum(trial.run == run.id for trial in ledger.trials()) + len(ledger.events(run.id, PAID_EVENT)),
             best=funnel.best, spent=funnel.spent, elapsed_s=said.get("elapsed_s"), doing=said.get("doing") or {},
-            at=str(said.get("at", "")), waiting=waiting, ended=_ended(ledger, run.id), next=_next(state, run.id, workspace),
+            at=str(said.get("at", "")), waiting=waiting, ended=_read_end_reason(ledger, run.id), next=_next_command(state, run.id, workspace),
         )  # fmt: skip
 
     def per_accepted(self) -> dict[str, float] | None:
@@ -102,24 +102,24 @@ class Standing:
 def state_of(status: str, process: str | None, waiting: tuple[str, ...]) -> str:
     """Return the word for a run from its last status, who holds it, and what waits."""
     if process is not None:
-        return RUNNING
+        return STATE_RUNNING
     if status == "paused":
-        return PAUSED if waiting else DECIDED
-    return {"done": DONE, "stopped": STOPPED}.get(status, INTERRUPTED)
+        return STATE_PAUSED if waiting else STATE_DECIDED
+    return {"done": STATE_DONE, "stopped": STATE_STOPPED}.get(status, STATE_INTERRUPTED)
 
 
-def _next(state: str, run: str, workspace: Path | None) -> str:
+def _next_command(state: str, run: str, workspace: Path | None) -> str:
     """Return the command that goes on from here."""
-    after = {PAUSED: "review", RUNNING: "log", DONE: "report"}.get(state, "resume")
-    return f"alphaloom {after} {run}" + (" --follow" if after == "log" else "") + where_of(workspace)
+    after = {STATE_PAUSED: "review", STATE_RUNNING: "log", STATE_DONE: "report"}.get(state, "resume")
+    return f"alphaloom {after} {run}" + (" --follow" if after == "log" else "") + workspace_option(workspace)
 
 
-def where_of(workspace: Path | None) -> str:
+def workspace_option(workspace: Path | None) -> str:
     """Return what a command must say of a workspace that had to be named; nothing of the usual one."""
     return f" --workspace {workspace}" if workspace else ""
 
 
-def _ended(ledger: Ledger, run: str) -> str:
+def _read_end_reason(ledger: Ledger, run: str) -> str:
     """Return which budget or person ended a run's search early, if it is over and one did, as it was recorded."""
     results = ledger.recorded(run, "results.json")
     return str(json.loads(results).get("ended") or "") if results else ""

@@ -9,14 +9,14 @@ import typer
 
 from ..console import print_object, print_plain
 from ..options import AsJson, By, RunName, Workspace
-from .standing import DONE, RUNNING, Standing, found
+from .standing import STATE_DONE, STATE_RUNNING, RunStanding, open_run
 
 if TYPE_CHECKING:
     from ....ledger import Ledger, Run
 
 __all__ = ["stop"]
 
-POLL_SECONDS = 0.1
+STOP_POLL_SECONDS = 0.1
 
 
 def stop(
@@ -32,44 +32,44 @@ def stop(
     as_json: AsJson = False,
 ) -> None:
     """Stop a run that another process works on: it finishes the step under way, loses nothing, and can be resumed."""
-    with found(run, workspace) as (ledger, row):
+    with open_run(run, workspace) as (ledger, row):
         process = ledger.holder(row.id)
         _ask(ledger, row, close=close, process=process, by=by)
         if process is not None:
             _await(ledger, row.id, wait)
-        standing = Standing.of(ledger, ledger.run(row.id), workspace)
+        standing = RunStanding.of(ledger, ledger.run(row.id), workspace)
     told = {"run": row.id, "was_running": process is not None, "state": standing.state, "next": standing.next}
     if as_json:
         print_object(told)
     else:
-        print_plain(_said(told, close=close))
+        print_plain(_describe_outcome(told, close=close))
 
 
 def _ask(ledger: Ledger, row: Run, *, close: bool, process: str | None, by: str | None) -> None:
     """Write the request down; there is nothing to stop where nothing runs, but a run may be closed when it is resumed."""
     from ....ledger.requests import ask_to_close, ask_to_stop
-    from ...signing import signature
+    from ...signing import signer_name
 
     if close and row.status != "done":
-        ask_to_close(ledger, row.id, signature(by))
+        ask_to_close(ledger, row.id, signer_name(by))
     elif process is not None:
-        ask_to_stop(ledger, row.id, signature(by))
+        ask_to_stop(ledger, row.id, signer_name(by))
 
 
 def _await(ledger: Ledger, run: str, seconds: float) -> None:
     """Wait until nobody holds the run, or the time is up."""
     end = time.monotonic() + seconds
     while ledger.holder(run) is not None and time.monotonic() < end:
-        time.sleep(POLL_SECONDS)
+        time.sleep(STOP_POLL_SECONDS)
 
 
-def _said(told: dict[str, Any], *, close: bool) -> str:
+def _describe_outcome(told: dict[str, Any], *, close: bool) -> str:
     run, state = told["run"], told["state"]
-    if state == RUNNING:
+    if state == STATE_RUNNING:
         asked = "asked to end its search and close" if close else "asked to stop"
         return f"{run} is {asked}; it is still at the step under way; next: {told['next']}"
     if told["was_running"]:
         return f"{run}: {state}; next: {told['next']}"
-    if close and state != DONE:
+    if close and state != STATE_DONE:
         return f"Nothing works on {run} now ({state}); it closes when it is resumed; next: {told['next']}"
     return f"Nothing works on {run}: there is nothing to stop. It is {state}; next: {told['next']}"

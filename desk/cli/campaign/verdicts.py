@@ -6,35 +6,35 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...figures import DASH, chance, ids, number
-from ...report.cards import deciding
-from ...report.page import said, strength, verdict_sentence
-from ..code import in_one_line
+from ...figures import DASH, number, p_value_text, short_id
+from ...report.cards import find_deciding_step
+from ...report.page import collect_notes, strength, verdict_sentence
+from ..code import summarise_formula
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = ["print_verdicts"]
 
-SHOWN_REJECTED = 10
-STYLES = {"accepted": "green", "watched": "yellow", "rejected": "red"}
+MAX_REJECTED_PRINTED = 10
+VERDICT_STYLES = {"accepted": "green", "watched": "yellow", "rejected": "red"}
 
 
 def print_verdicts(results: Mapping[str, Any]) -> None:
     """Print the table, what could have been proven, and how many rejected are not shown."""
     from rich.text import Text
 
-    from ..console import answers
+    from ..console import stdout_console
 
-    console = answers()
+    console = stdout_console()
     console.print(Text(verdict_sentence(results), style="bold"))
     table = _table(results)
     if table.row_count:
         console.print(table)
-    for sentence in (_hidden(results), str((results.get("power") or {}).get("sentence") or "")):
+    for sentence in (_describe_hidden(results), str((results.get("power") or {}).get("sentence") or "")):
         if sentence:
             console.print(Text(sentence), soft_wrap=True)
-    for warning in said(results, data_only=False):
+    for warning in collect_notes(results, data_only=False):
         console.print(Text(f"warning: {warning}", "yellow"), soft_wrap=True)
 
 
@@ -57,7 +57,7 @@ def _table(results: Mapping[str, Any]) -> Table:
 
 
 def _strongest(results: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return sorted(results.get("rejected") or (), key=strength)[:SHOWN_REJECTED]
+    return sorted(results.get("rejected") or (), key=strength)[:MAX_REJECTED_PRINTED]
 
 
 def _add(table: Table, verdict: str, entry: Mapping[str, Any]) -> None:
@@ -69,33 +69,33 @@ def _add(table: Table, verdict: str, entry: Mapping[str, Any]) -> None:
         number(search.get("rank_ic"), 4, sign=True),
         number(search.get("t"), 2, sign=True),
         number(selection.get("rank_ic"), 4, sign=True),
-        chance(selection.get("p_value")),
+        p_value_text(selection.get("p_value")),
     ]
     name = _name(entry)
-    table.add_row(Text(verdict, STYLES[verdict]), Text(name), *numbers, Text(_why(entry)))
+    table.add_row(Text(verdict, VERDICT_STYLES[verdict]), Text(name), *numbers, Text(_verdict_reason(entry)))
 
 
 def _name(entry: Mapping[str, Any]) -> str:
     members = entry.get("members")
     return (
-        f"set of {len(members)}: {', '.join(map(ids, members))}"
+        f"set of {len(members)}: {', '.join(map(short_id, members))}"
         if members
-        else in_one_line(str(entry.get("text") or DASH))
+        else summarise_formula(str(entry.get("text") or DASH))
     )
 
 
-def _why(entry: Mapping[str, Any]) -> str:
-    reason = deciding(entry)
+def _verdict_reason(entry: Mapping[str, Any]) -> str:
+    reason = find_deciding_step(entry)
     if reason:
         return f"{reason.step}: {reason.message}"
     last = (entry.get("reasons") or [{}])[-1]
     return str(last.get("message") or "every step passed")
 
 
-def _hidden(results: Mapping[str, Any]) -> str:
+def _describe_hidden(results: Mapping[str, Any]) -> str:
     entries = results.get("rejected") or ()
     shown = {id(entry) for entry in _strongest(results)}
-    hidden = [deciding(entry) for entry in entries if id(entry) not in shown]
+    hidden = [find_deciding_step(entry) for entry in entries if id(entry) not in shown]
     steps = Counter(reason.step if reason else "other" for reason in hidden)
     if not steps:
         return ""

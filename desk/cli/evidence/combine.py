@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...figures import count, ids, number, percent
-from ..console import answers, print_object, print_plain
+from ...figures import count, number, percent, short_id
+from ..console import print_object, print_plain, stdout_console
 from ..options import AsJson, RunName, Workspace
 from ..run_lookup import run_folder
 
 __all__ = ["Comparison", "combine", "comparison", "sentence"]
 
-HEADS = (
+COMBINER_COLUMNS = (
     "window", "combiner", "RankIC", "t", "turnover", "Sharpe", "after costs", "half-life", "capacity", "break-even", "rate",
 )  # fmt: skip
 LEGEND = (
@@ -34,7 +34,7 @@ class Comparison:
     lines: Sequence[tuple[bool, Sequence[str]]]
     differences: Sequence[str]
     note: str
-    heads: Sequence[str] = HEADS
+    heads: Sequence[str] = COMBINER_COLUMNS
     legend: str = LEGEND
 
 
@@ -44,11 +44,11 @@ def combine(run: RunName, workspace: Workspace = None, as_json: AsJson = False) 
     Sealed days stand beside the chosen one alone, and only if they were opened.
     """
     from ....ledger import read_json
-    from ...report.report import SEALED
+    from ...report.report import SEALED_FILE
 
     folder = run_folder(run, workspace)
     results = read_json(folder / "results.json")
-    sealed = results.get("sealed") or _kept(folder / SEALED)
+    sealed = results.get("sealed") or _read_sealed(folder / SEALED_FILE)
     found = results.get("combination")
     if as_json:
         print_object({"combination": found, "sealed": sealed})
@@ -58,7 +58,7 @@ def combine(run: RunName, workspace: Workspace = None, as_json: AsJson = False) 
         _print(found, comparison(results | {"sealed": sealed}))
 
 
-def _kept(path: Path) -> Facts | None:
+def _read_sealed(path: Path) -> Facts | None:
     from ....ledger import read_json
 
     return read_json(path) if path.is_file() else None
@@ -132,13 +132,13 @@ def _print(made: Facts, found: Comparison | None) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = answers()
+    console = stdout_console()
     if found is None:
         console.print("Combined with equal weights, by a version that knew no others.")
     else:
         console.print(Text(found.sentence, style="bold"))
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-        for place, head in enumerate(HEADS):
+        for place, head in enumerate(COMBINER_COLUMNS):
             table.add_column(head, justify="left" if place < 2 else "right", no_wrap=True)
         for chosen, line in found.lines:
             table.add_row(*line, style="bold" if chosen else "")
@@ -151,4 +151,4 @@ def _print(made: Facts, found: Comparison | None) -> None:
                 console.print(Text(line, "dim"))
     console.print(Text(f"\nweights at the close of {made.get('weights_of') or 'the last day'}", style="bold"))
     for name, weight in (made.get("weights") or {}).items():
-        console.print(Text(f"{ids(name)}  {number(weight, 3, sign=True)}"))
+        console.print(Text(f"{short_id(name)}  {number(weight, 3, sign=True)}"))

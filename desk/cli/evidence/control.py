@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ...figures import number, percent, plural
-from ..console import notices, print_object, print_plain
-from ..data_options import Place
-from ..failures import InterruptionTold
+from ..console import print_object, print_plain, stderr_console
+from ..data_options import DataOptions
+from ..failures import InterruptionReported
 from ..options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
 
 if TYPE_CHECKING:
-    from ....evaluation.checks.negative_control import NullRun, Tally
+    from ....evaluation.checks.negative_control import ControlTally, NullRun
     from .null_runs import NullRuns
 
-__all__ = ["HEAD", "control", "line", "told"]
+__all__ = ["CONTROL_HEADER", "control", "describe_tally", "format_seed_line"]
 
-FOLDER = "control"
-DRAWN = ", each name's moves drawn anew"
-HEAD = "seed  evaluations  trials  accepted  seconds"
+CONTROL_FOLDER = "control"
+RESAMPLED_NOTE = ", each name's moves drawn anew"
+CONTROL_HEADER = "seed  evaluations  trials  accepted  seconds"
 
 
 def control(
@@ -59,30 +59,32 @@ def control(
     from ....evaluation import Budget
     from ....market import Nulling
     from ..research import settings_at
-    from .null_runs import NullRuns, on_panel, on_synthetic
+    from .null_runs import NullRuns, make_panel_settings, make_synthetic_settings
 
-    base = settings_at(Place(campaign, panel, sectors, as_of.date() if as_of else None))
-    _there(base.market.panel, "--panel")
-    _there(base.market.sectors, "--sectors")
-    folder = (workspace or Path(".alphaloom")) / FOLDER
+    base = settings_at(DataOptions(campaign, panel, sectors, as_of.date() if as_of else None))
+    _refuse_missing_file(base.market.panel, "--panel")
+    _refuse_missing_file(base.market.sectors, "--sectors")
+    folder = (workspace or Path(".alphaloom")) / CONTROL_FOLDER
     budget = Budget(evaluations=evaluations, trials=trials)
     kinds = {}
     if only != "panel":
-        kinds[f"synthetic, {days:,} days x {names:,} names"] = on_synthetic(base, days, names, budget)
+        kinds[f"synthetic, {days:,} days x {names:,} names"] = make_synthetic_settings(base, days, names, budget)
     if base.market.panel and only != "synthetic":
         how = Nulling(kind=null, block_days=block_days, sign_days=sign_days)
-        kinds[f"{base.market.panel.name} made null{DRAWN if null == 'drawn' else ''}"] = on_panel(base, how, budget)
+        kinds[f"{base.market.panel.name} made null{RESAMPLED_NOTE if null == 'drawn' else ''}"] = make_panel_settings(
+            base, how, budget
+        )
     if not kinds:
         raise typer.BadParameter("--only panel needs a panel: --panel FILE")
-    say = notices().out if as_json else print_plain
-    tallies = [_counted(kind, NullRuns(settings, folder), seeds, say) for kind, settings in kinds.items()]
+    say = stderr_console().out if as_json else print_plain
+    tallies = [_run_seeds(kind, NullRuns(settings, folder), seeds, say) for kind, settings in kinds.items()]
     if as_json:
         print_object({"holds": all(tally.holds for tally in tallies), "controls": [one.record() for one in tallies]})
     if not all(tally.holds for tally in tallies):
         raise typer.Exit(1)
 
 
-def _there(file: Path | None, option: str) -> None:
+def _refuse_missing_file(file: Path | None, option: str) -> None:
     """Refuse a file that is missing before hours are spent on the markets that come first."""
     from ....ledger.files.given_file import check_given
 
@@ -94,32 +96,32 @@ def _there(file: Path | None, option: str) -> None:
         raise typer.BadParameter(f"{file}: {said}", param_hint=option) from None
 
 
-def _counted(kind: str, runs: NullRuns, seeds: int, say: Callable[[str], None]) -> Tally:
+def _run_seeds(kind: str, runs: NullRuns, seeds: int, say: Callable[[str], None]) -> ControlTally:
     """Run one kind of market over the seeds, a line for each as it is known, and say what it came to."""
-    from ....evaluation.checks.negative_control import Tally
+    from ....evaluation.checks.negative_control import ControlTally
 
     known = runs.known(seeds)
     say(f"{kind}{f' ({known} of {seeds} seeds known from before)' if known else ''}")
-    say(HEAD)
+    say(CONTROL_HEADER)
     found: list[NullRun] = []
     try:
         for run in runs.outcomes(seeds):
             found.append(run)
-            say(line(run))
+            say(format_seed_line(run))
     except KeyboardInterrupt:
-        notices().out(f"interrupted after {len(found)} of {seeds} seeds; the same command goes on")
-        raise InterruptionTold from None
-    tally = Tally(kind, found)
-    say(told(tally) + "\n")
+        stderr_console().out(f"interrupted after {len(found)} of {seeds} seeds; the same command goes on")
+        raise InterruptionReported from None
+    tally = ControlTally(kind, found)
+    say(describe_tally(tally) + "\n")
     return tally
 
 
-def line(run: NullRun) -> str:
-    """Return the line of one seed, under `HEAD`."""
+def format_seed_line(run: NullRun) -> str:
+    """Return the line of one seed, under `CONTROL_HEADER`."""
     return f"{run.seed:4d}  {run.evaluations:11d}  {run.trials:6d}  {run.accepted:8d}  {run.seconds:7.0f}"
 
 
-def told(tally: Tally) -> str:
+def describe_tally(tally: ControlTally) -> str:
     """Say in words what was expected and found, and what a correct gate would have let in.
 
     A count that a correct gate may reach is no failure of it, but each acceptance is false all the same: it is said.
@@ -136,7 +138,7 @@ def told(tally: Tally) -> str:
     return f"{found}\nA correct gate accepts on {allowed} with a chance of 95 %: {_verdict(tally)}."
 
 
-def _verdict(tally: Tally) -> str:
+def _verdict(tally: ControlTally) -> str:
     if not tally.holds:
         return "DOES NOT HOLD: more than a correct gate lets in"
     if not tally.fooled:

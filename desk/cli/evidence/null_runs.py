@@ -15,31 +15,33 @@ from typing import Any
 
 from ....agents import Models
 from ....campaign import Campaign, Clock, Settings
-from ....evaluation import Bench, Budget, CampaignResult
-from ....evaluation.checks.negative_control import MOST_DRAWN, NullRun, top_up
+from ....evaluation import Budget, CampaignResult, PanelContext
+from ....evaluation.checks.negative_control import MAX_RANDOM_FORMULAS, NullRun, top_up
 from ....factors.space.planted import PlantSettings
 from ....ledger import Ledger, digest, read_json, write_json
-from ....ledger.database.locks import held
+from ....ledger.database.locks import hold_lock
 from ....ledger.files.given_file import check_given
 from ....ledger.files.private import make_folder
 from ....market import Nulling
 
-__all__ = ["Kept", "NullRuns", "code", "on_panel", "on_synthetic"]
+__all__ = ["AnswerFolder", "NullRuns", "digest_code", "make_panel_settings", "make_synthetic_settings"]
 
-DECIDING = (
+DECIDING_ROOMS = (
     "agents", "campaign", "evaluation", "evidence", "factors", "ledger", "library", "market", "mcp_servers", "news",
     "portfolio", "router", "search",
 )  # fmt: skip
 """The rooms whose code decides what a campaign comes to."""
-OPEN_BAR = {"min_search_t": 0.0, "early_search_t": 0.0, "trials_per_round": 5, "rounds": 20}
+OPEN_THRESHOLDS = {"min_search_t": 0.0, "early_search_t": 0.0, "trials_per_round": 5, "rounds": 20}
 """Agents send whatever they have: the control tests the gate, so nothing may be held back before it."""
 
 
 @cache
-def code() -> str:
+def digest_code() -> str:
     """Return the digest of everything in the deciding rooms: what an older gate answered says nothing of this one."""
     root = Path(__file__).parents[3]
-    files = sorted(path for room in DECIDING for path in (root / room).rglob("*") if path.suffix not in {"", ".pyc"})
+    files = sorted(
+        path for room in DECIDING_ROOMS for path in (root / room).rglob("*") if path.suffix not in {"", ".pyc"}
+    )
     state = hashlib.sha256()
     for path in files:
         state.update(f"{path.relative_to(root)}:".encode() + hashlib.sha256(path.read_bytes()).digest())
@@ -47,7 +49,7 @@ def code() -> str:
 
 
 @dataclass(frozen=True)
-class Kept:
+class AnswerFolder:
     """A folder with one answer for each name, written whole; what is there is not made again."""
 
     folder: Path
@@ -85,7 +87,7 @@ class NullRuns:
             check_given(path)
         files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named]
         asked = self.settings.model_dump(mode="json")
-        return self.folder / digest([asked, files, code()])[:12]
+        return self.folder / digest([asked, files, digest_code()])[:12]
 
     def outcomes(self, seeds: int) -> Iterator[NullRun]:
         """Yield the outcome of each seed, those that are known first to last; a seed that was cut short goes on.
@@ -97,17 +99,17 @@ class NullRuns:
         """
         place = self.place
         make_folder(place)
-        with held(place / "lock", "of this control"):
-            kept = Kept(place)
+        with hold_lock(place / "lock", "of this control"):
+            kept = AnswerFolder(place)
             for seed in range(seeds):
-                yield NullRun(**kept.answer(_name(seed), lambda seed=seed: asdict(self._outcome(seed, place))))  # type: ignore[misc]
+                yield NullRun(**kept.answer(_name(seed), lambda seed=seed: asdict(self._run_seed(seed, place))))  # type: ignore[misc]
 
     def known(self, seeds: int) -> int:
         """Count the seeds whose outcome is kept already."""
-        kept = Kept(self.place)
+        kept = AnswerFolder(self.place)
         return sum(1 for seed in range(seeds) if kept.path(_name(seed)).is_file())
 
-    def _outcome(self, seed: int, place: Path) -> NullRun:
+    def _run_seed(self, seed: int, place: Path) -> NullRun:
         """Run one campaign, or go on with it; its workspace stays only if something was accepted, to be looked at."""
         began = time.monotonic()
         workspace = place / _name(seed)
@@ -120,18 +122,18 @@ class NullRuns:
 
     def _judged(self, settings: Settings, workspace: Path) -> NullRun:
         """Search, then spend the trials that are left."""
-        result = self._searched(settings, workspace)
+        result = self._run_search(settings, workspace)
         found, level = result.record, settings.evidence.level
         if found["trials"] >= settings.budget.trials:
             return NullRun(settings.seed, found["evaluations"], found["trials"], len(found["accepted"]), level)
-        more = settings.budget.model_copy(update={"evaluations": settings.budget.evaluations + MOST_DRAWN})
+        more = settings.budget.model_copy(update={"evaluations": settings.budget.evaluations + MAX_RANDOM_FORMULAS})
         panel, dataset = settings.market.open(settings.seed)
         with Ledger.open(workspace, clock=self.clock) as ledger:
-            evaluator = Bench.set_up(panel, ledger, settings.evidence, dataset).evaluator(result.run, more)
+            evaluator = PanelContext.set_up(panel, ledger, settings.evidence, dataset).evaluator(result.run, more)
             top_up(evaluator, settings.seed)
             return NullRun.of(settings.seed, evaluator)
 
-    def _searched(self, settings: Settings, workspace: Path) -> CampaignResult:
+    def _run_search(self, settings: Settings, workspace: Path) -> CampaignResult:
         """Return what a campaign came to: started, gone on with, or found done."""
         with Ledger.open(workspace, clock=self.clock) as ledger:
             begun = ledger.runs()
@@ -140,23 +142,23 @@ class NullRuns:
         return Campaign(settings, workspace, clock=self.clock).run()
 
 
-def on_synthetic(base: Settings, days: int, names: int, budget: Budget) -> Settings:
+def make_synthetic_settings(base: Settings, days: int, names: int, budget: Budget) -> Settings:
     """Return the settings of a campaign on a synthetic market with nothing in it."""
     synthetic = base.market.synthetic.model_copy(update={"nothing": True, "days": days, "names": names})
     told = {"panel": None, "sectors": None, "nulled": None, "synthetic": synthetic, "plants": PlantSettings(count=0)}
-    return _controlled(base, budget).on(base.market.model_copy(update=told))
+    return _make_control_settings(base, budget).on(base.market.model_copy(update=told))
 
 
-def on_panel(base: Settings, how: Nulling, budget: Budget) -> Settings:
+def make_panel_settings(base: Settings, how: Nulling, budget: Budget) -> Settings:
     """Return the settings of a campaign on the base's own panel with its returns made null."""
-    return _controlled(base, budget).on(base.market.model_copy(update={"nulled": how}))
+    return _make_control_settings(base, budget).on(base.market.model_copy(update={"nulled": how}))
 
 
-def _controlled(base: Settings, budget: Budget) -> Settings:
+def _make_control_settings(base: Settings, budget: Budget) -> Settings:
     """Return settings in which the gate is asked as often as the budget allows, by the offline researcher."""
     changed = {
         "name": "control",
-        "agents": base.agents.model_copy(update=OPEN_BAR),
+        "agents": base.agents.model_copy(update=OPEN_THRESHOLDS),
         "models": Models(),
         "budget": budget,
         "evidence": base.evidence.model_copy(update={"open_sealed": False, "prior_trials": 0}),

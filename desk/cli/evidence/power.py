@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ...figures import chance, count, number, plural
-from ..console import answers, print_object
-from ..data_options import Place, data_line
+from ...figures import count, number, p_value_text, plural
+from ..console import print_object, stdout_console
+from ..data_options import DataOptions, data_line
 from ..options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
 
 __all__ = ["power"]
 
-TABLE = (1, 5, 10, 20, 50)
+TABLE_TRIALS = (1, 5, 10, 20, 50)
 
 
 def power(
@@ -33,21 +33,23 @@ def power(
 
     How much a factor's daily RankIC scatters is measured on the search window, over published factors.
     """
-    told = foreseen(Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace), trials, days)
+    told = forecast_power(
+        DataOptions(campaign, panel, sectors, as_of.date() if as_of else None, workspace), trials, days
+    )
     if as_json:
         print_object(told)
     else:
         _print(told)
 
 
-def foreseen(place: Place, trials: int, days: int | None) -> dict[str, Any]:
+def forecast_power(place: DataOptions, trials: int, days: int | None) -> dict[str, Any]:
     """Return what the window could prove after `trials` looks, and a table over other numbers of them."""
     from ....evaluation.checks.prospect import few_labels, outlook, published_scatter
-    from ..research import data_of, opened
+    from ..research import data_of, open_evaluator
 
-    with opened("power", place, recorded=False) as evaluator:
+    with open_evaluator("power", place, recorded=False) as evaluator:
         scatter = published_scatter(evaluator)
-        wanted = sorted({*TABLE, trials})
+        wanted = sorted({*TABLE_TRIALS, trials})
         found = dict(zip(wanted, outlook(evaluator, scatter, wanted, days), strict=True))
         windows = evaluator.windows
         spent = len(evaluator.ledger.overlapping_trials(windows.key(windows.selection)))
@@ -70,7 +72,7 @@ def _print(told: Mapping[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = answers()
+    console = stdout_console()
     console.print(Text(data_line(told["data"]), style="yellow" if told["data"]["synthetic"] else "dim"), soft_wrap=True)
     console.print(Text(str(told["sentence"]), style="bold"))
     if told["few_labels"]:
@@ -88,14 +90,19 @@ def _print(told: Mapping[str, Any]) -> None:
         measured, true = number(row["rank_ic_provable"], 4), number(row["rank_ic_likely"], 4)
         style = "bold" if row["trials"] == told["trials"] else ""
         table.add_row(
-            count(row["trials"]), chance(row["p_required"]), number(row["t_required"], 2), measured, true, style=style
+            count(row["trials"]),
+            p_value_text(row["p_required"]),
+            number(row["t_required"], 2),
+            measured,
+            true,
+            style=style,
         )
     console.print(table)
-    for line in _footing(told):
+    for line in _describe_basis(told):
         console.print(Text(line, style="dim"))
 
 
-def _footing(told: Mapping[str, Any]) -> list[str]:
+def _describe_basis(told: Mapping[str, Any]) -> list[str]:
     """Say what the figures rest on."""
     window, scatter = told["selection"], told["scatter"]
     spent = told["trials_spent_here"]

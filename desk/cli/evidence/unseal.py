@@ -11,31 +11,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...report.closing import exam, exam_of_each, exam_sentence
-from ...report.report import SEALED, write_report
-from ..console import answers, notices, print_object, print_plain
+from ...report.report import SEALED_FILE, write_report
+from ..console import print_object, print_plain, stderr_console, stdout_console
 from ..errors import SealRefused
 from ..options import AsJson, RunName, Workspace
-from ..run_lookup import located
+from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
     from ....evaluation import Evaluator
     from ....evidence.code.sandbox import Jail
     from ....ledger import Ledger, Run
 
-__all__ = ["Unsealed", "open_seal", "unsealed"]
+__all__ = ["UnsealResult", "open_seal", "open_sealed_days"]
 
-RESUMED = (
+RESUMED_NOTE = (
     "Opening no. {number} of this run was written to the ledger and cut short before its result; this goes on with it, "
     "under the reason that was given then."
 )
-AGAIN = (
+REPEATED_NOTE = (
     "This run's sealed days were opened before, as no. {number}. Its result is shown again: nothing is counted, and the "
     "reason given now is not kept."
 )
 
 
 @dataclass(frozen=True)
-class Unsealed:
+class UnsealResult:
     """What the sealed days said of a run; `note` tells whether this was a new opening, one gone on with, or none."""
 
     run: str
@@ -56,17 +56,17 @@ def open_seal(
     """
     if not reason.strip():
         raise typer.BadParameter("say why the sealed days are opened: the reason is kept", param_hint="--reason")
-    name, place = located(run, workspace)
-    found = unsealed(name, place, reason.strip())
+    name, place = locate_run(run, workspace)
+    found = open_sealed_days(name, place, reason.strip())
     if found.note:
-        notices().out(found.note)
+        stderr_console().out(found.note)
     if as_json:
         print_object({"run": found.run, **found.exam, "note": found.note, "report": str(found.report.resolve())})
     else:
         _print(found)
 
 
-def unsealed(name: str, place: Path, reason: str) -> Unsealed:
+def open_sealed_days(name: str, place: Path, reason: str) -> UnsealResult:
     """Return what the sealed days say of a run: the result that is kept, or that of an opening made now.
 
     Raises
@@ -76,21 +76,21 @@ def unsealed(name: str, place: Path, reason: str) -> Unsealed:
     AlphaloomError
         The panel is not the one of the run.
     """
-    from ....evaluation import named
+    from ....evaluation import find_campaign
     from ....ledger import Ledger, read_json
 
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        row = named(ledger, name)
+        row = find_campaign(ledger, name)
         _refuse_unfinished(row)
         folder = ledger.run_folder(row.id)
         with ledger.lock(row.id):
             ledger.check_files(row.id)
             results = read_json(folder / "results.json")
-            kept = results["sealed"] or (read_json(folder / SEALED) if (folder / SEALED).is_file() else None)
-            note = AGAIN.format(number=kept["number"]) if kept else ""
+            kept = results["sealed"] or (read_json(folder / SEALED_FILE) if (folder / SEALED_FILE).is_file() else None)
+            note = REPEATED_NOTE.format(number=kept["number"]) if kept else ""
             if not kept:
-                kept, note = _opened(ledger, row, [entry["id"] for entry in results["accepted"]], reason)
-            return Unsealed(row.id, kept, write_report(folder), note)
+                kept, note = _write_opening(ledger, row, [entry["id"] for entry in results["accepted"]], reason)
+            return UnsealResult(row.id, kept, write_report(folder), note)
 
 
 def _refuse_unfinished(row: Run) -> None:
@@ -101,13 +101,13 @@ def _refuse_unfinished(row: Run) -> None:
         )  # fmt: skip
 
 
-def _opened(ledger: Ledger, row: Run, accepted: list[str], reason: str) -> tuple[dict[str, Any], str]:
+def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -> tuple[dict[str, Any], str]:
     """Open the sealed days and write the result beside the run, whole; return it with what there is to tell."""
     from ....campaign import Settings
     from ....evaluation.closing.closing import unseal
     from ....evidence.code.sandbox import Jail
     from ....ledger import write_json
-    from ....portfolio.sealed_exam import begun
+    from ....portfolio.sealed_exam import find_own_opening
 
     if not accepted:
         raise SealRefused(
@@ -116,30 +116,30 @@ def _opened(ledger: Ledger, row: Run, accepted: list[str], reason: str) -> tuple
         )  # fmt: skip
     with Jail(Settings.recorded(row.config["settings"]).sandbox) as jail:
         evaluator = _evaluator(ledger, row, jail)
-        before = begun(evaluator)
+        before = find_own_opening(evaluator)
         record = unseal(evaluator, accepted, reason)
-    body = write_json(ledger.run_folder(row.id) / SEALED, record)
-    ledger.record_artefact(row.id, SEALED, ledger.put(body))
-    return record, RESUMED.format(number=before.number) if before else ""
+    body = write_json(ledger.run_folder(row.id) / SEALED_FILE, record)
+    ledger.record_artefact(row.id, SEALED_FILE, ledger.put(body))
+    return record, RESUMED_NOTE.format(number=before.number) if before else ""
 
 
 def _evaluator(ledger: Ledger, row: Run, jail: Jail) -> Evaluator:
     """Return the evaluation service of a run on its own panel; another panel is refused before anything is written."""
     from ....campaign import Campaign, Settings
-    from ....evaluation import Bench
+    from ....evaluation import PanelContext
 
     settings = Settings.recorded(row.config["settings"])
     panel, dataset = settings.market.open(settings.seed)
     Campaign(settings, ledger.workspace, row.id).recognise(ledger, panel)
-    bench = Bench.set_up(panel, ledger, settings.evidence, dataset, runner=jail)
+    bench = PanelContext.set_up(panel, ledger, settings.evidence, dataset, runner=jail)
     return bench.evaluator(row.id, settings.budget)
 
 
-def _print(found: Unsealed) -> None:
+def _print(found: UnsealResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = answers()
+    console = stdout_console()
     console.print(Text(exam_sentence(found.exam), style="bold"))
     table = Table.grid(padding=(0, 2))
     for name, value in exam(found.exam):

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...figures import plural
-from ..console import answers, notices, print_object
+from ..console import print_object, stderr_console, stdout_console
 from ..errors import OtherPanel, UnknownVerdict
 from ..options import AsJson, PanelFile, RunName, SectorsFile, Workspace
-from ..run_lookup import located
+from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
-    from ....evidence.archive import Archive
+    from ....evidence.archive import RunArchive
     from ....evidence.replay.replay import Replay
 
 __all__ = ["verify"]
 
-DIFFERS, CANNOT = 1, 3
-RATIOS = (
+EXIT_DIFFERS, EXIT_CANNOT_VERIFY = 1, 3
+RATIOS_NOTE = (
     "Values, sheets and daily series were computed again from the panel. The ratios of originality and redundancy were not: "
     "they are taken as recorded, and only held against their thresholds again."
 )
-SHOWN = 8
+MAX_DIFFERENCES_SHOWN = 8
 """Differences of one verdict that are printed; `--json` has all."""
 
 
@@ -45,28 +45,28 @@ def verify(
 
     Exit code 1 if a verdict differs, 3 if one cannot be run again because its look kept no daily series.
     """
-    from ....evidence.archive import Archive
+    from ....evidence.archive import RunArchive
     from ....ledger import Ledger
 
-    name, place = located(run, workspace)
+    name, place = locate_run(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        archive = Archive(ledger, ledger.run(name))
-        told = _verified(archive, _chosen(archive, ids or ()), _Files(panel, sectors, ledger_only))
+        archive = RunArchive(ledger, ledger.run(name))
+        told = _verify_verdicts(archive, _choose_verdicts(archive, ids or ()), _PanelFiles(panel, sectors, ledger_only))
     if as_json:
         print_object(told)
     else:
         _print(told)
-    _leave(told)
+    _exit_with_code(told)
 
 
-class _Files:
+class _PanelFiles:
     """Where the panel may be."""
 
     def __init__(self, panel: Path | None, sectors: Path | None, ledger_only: bool) -> None:
         self.panel, self.sectors, self.ledger_only = panel, sectors, ledger_only
 
 
-def _chosen(archive: Archive, ids: Sequence[str]) -> list[str]:
+def _choose_verdicts(archive: RunArchive, ids: Sequence[str]) -> list[str]:
     known = sorted(archive.verdicts)
     strange = [name for name in ids if name not in archive.verdicts]
     if strange:
@@ -77,14 +77,14 @@ def _chosen(archive: Archive, ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(ids)) or known
 
 
-def _verified(archive: Archive, ids: Sequence[str], files: _Files) -> dict[str, Any]:
+def _verify_verdicts(archive: RunArchive, ids: Sequence[str], files: _PanelFiles) -> dict[str, Any]:
     from ....evaluation.checks.loose_ends import loose_ends
     from ....evidence.replay.replay import replay
 
     found = [replay(archive, archive.verdicts[name]) for name in ids]
     said, depth = "", "ledger"
     if not files.ledger_only:
-        found, said = _with_panel(archive, ids, found, files)
+        found, said = _replay_with_panel(archive, ids, found, files)
         depth = "ledger" if said else "panel"
     words = [one.word for one in found]
     return {
@@ -99,10 +99,12 @@ def _verified(archive: Archive, ids: Sequence[str], files: _Files) -> dict[str, 
     }
 
 
-def _with_panel(archive: Archive, ids: Sequence[str], found: list[Replay], files: _Files) -> tuple[list[Replay], str]:
+def _replay_with_panel(
+    archive: RunArchive, ids: Sequence[str], found: list[Replay], files: _PanelFiles
+) -> tuple[list[Replay], str]:
     """Return the replays with what the panel adds, or why it could not be opened."""
     from ....campaign import Settings
-    from ....evaluation import Bench
+    from ....evaluation import PanelContext
     from ....evaluation.checks.replay_panel import replay_on_panel
     from ....evidence.code.sandbox import Jail
 
@@ -113,7 +115,7 @@ def _with_panel(archive: Archive, ids: Sequence[str], found: list[Replay], files
     market = settings.market.given(files.panel, files.sectors, None)
     if files.panel is None and market.panel is not None and not market.panel.is_file():
         return found, f"{market.panel} is not there: give the panel with --panel"
-    notices().print("reading the panel", style="dim")
+    stderr_console().print("reading the panel", style="dim")
     panel, dataset = market.open(settings.seed)
     known = str(archive.run.config["panel"])
     if panel.digest != known:
@@ -123,23 +125,23 @@ def _with_panel(archive: Archive, ids: Sequence[str], found: list[Replay], files
         )  # fmt: skip
     rows = (archive.verdicts[name] for name in ids)
     with Jail(settings.sandbox) as jail:
-        bench = Bench.set_up(panel, archive.ledger, settings.evidence, dataset, store=False, runner=jail)
+        bench = PanelContext.set_up(panel, archive.ledger, settings.evidence, dataset, store=False, runner=jail)
         evaluator = bench.evaluator(archive.run.id, settings.budget)
         return [replay_on_panel(archive, evaluator, row, one) for row, one in zip(rows, found, strict=True)], ""
 
 
-def _leave(told: dict[str, Any]) -> None:
+def _exit_with_code(told: dict[str, Any]) -> None:
     if told["differ"] or told["record"]:
-        raise typer.Exit(DIFFERS)
+        raise typer.Exit(EXIT_DIFFERS)
     if told["cannot"]:
-        raise typer.Exit(CANNOT)
+        raise typer.Exit(EXIT_CANNOT_VERIFY)
 
 
 def _print(told: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = answers()
+    console = stdout_console()
     console.print(Text(_headline(told), style="bold"))
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for title in ("factor", "trial", "verdict", "run again"):
@@ -148,7 +150,7 @@ def _print(told: dict[str, Any]) -> None:
     for row in told["verdicts"]:
         trial = "" if row["trial"] is None else str(row["trial"])
         style = "green" if row["replay"] == "same" else "red" if row["differs"] else "yellow"
-        table.add_row(row["id"], trial, row["verdict"], Text(row["replay"], style), Text(_said(row)))
+        table.add_row(row["id"], trial, row["verdict"], Text(row["replay"], style), Text(_describe_replay(row)))
     if told["verdicts"]:
         console.print(table)
     for each in told["record"]:
@@ -166,8 +168,8 @@ def _headline(told: dict[str, Any]) -> str:
     return f"{plural(len(told['verdicts']), 'verdict')} of {told['run']}, {how}: {', '.join(counts)}"
 
 
-def _said(row: dict[str, Any]) -> str:
-    lines = [_line(each) for each in row["differs"][:SHOWN]]
+def _describe_replay(row: dict[str, Any]) -> str:
+    lines = [_line(each) for each in row["differs"][:MAX_DIFFERENCES_SHOWN]]
     more = len(row["differs"]) - len(lines)
     unread = [f"taken as recorded: {', '.join(row['unread'])}"] if row["unread"] else []
     missing = [row["missing"]] if row["missing"] else []
@@ -180,6 +182,6 @@ def _line(each: dict[str, Any]) -> str:
 
 def _notes(told: dict[str, Any]) -> list[str]:
     if told["depth"] == "panel":
-        return [RATIOS] if told["verdicts"] else []
+        return [RATIOS_NOTE] if told["verdicts"] else []
     why = f" ({told['without_panel']})" if told["without_panel"] else ""
     return [f"Values and daily series are taken as recorded; with the panel they would be computed again{why}."]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...figures import duration
-from ..console import answers, notices, print_object
+from ..console import print_object, stderr_console, stdout_console
 from ..errors import NoFormula
 from ..machine import cores
 from ..options import AsJson, AsOf, PanelFile, SandboxBackend, SectorsFile
-from .check_output import Checked
+from .check_output import FactorCheck
 
 if TYPE_CHECKING:
     from ....market import Panel
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "frames_of"]
 
-LONGEST_BYTES = 1_000_000
-QUIET_SECONDS = 5.0
-MOST_WORKERS = 8
+MAX_FACTOR_BYTES = 1_000_000
+SWEEP_NOTICE_SECONDS = 5.0
+MAX_CHECK_WORKERS = 8
 
 
 def check(
@@ -59,19 +59,19 @@ def check(
     wall = SandboxSettings().given(backend=sandbox_backend).backend
     limits = Limits(wall_s=seconds, memory_mb=memory)
     shown = _panel(panel, sectors, as_of.date() if as_of else None)
-    workers = min(cores(), MOST_WORKERS)
+    workers = min(cores(), MAX_CHECK_WORKERS)
     with Sandbox(limits, workers=workers, backend=wall) as sandbox, _progress() as show:
-        checked = examined(sandbox, Path(file).name, code, frames_of(shown), sweep=sweep, seed=seed, show=show)
+        checked = check_code(sandbox, Path(file).name, code, frames_of(shown), sweep=sweep, seed=seed, show=show)
     checked = replace(checked, synthetic=panel is None)
     if as_json:
         print_object(checked.record())
     else:
-        checked.print(answers())
+        checked.print(stdout_console())
     if not checked.passed:
         raise typer.Exit(1)
 
 
-def examined(
+def check_code(
     sandbox: Any,
     name: str,
     code: str,
@@ -80,7 +80,7 @@ def examined(
     sweep: bool,
     seed: int | None,
     show: Callable[[int, int], object],
-) -> Checked:
+) -> FactorCheck:
     """Read the code, run it, and try to prove it; what goes wrong with the code is in the answer.
 
     Raises
@@ -90,23 +90,23 @@ def examined(
     """
     from ....factors.python import lint
     from ....sandbox import Busy, SandboxError, SandboxUnavailable, prove
-    from ....sandbox.causality.meter import Meter
+    from ....sandbox.causality.meter import CountingRunner
 
-    meter, began, proof, error = Meter(sandbox), monotonic(), None, None
+    meter, began, proof, error = CountingRunner(sandbox), monotonic(), None, None
     try:
         proof = prove(meter, code, frames, sweep, seed=seed, show=show)
     except (SandboxUnavailable, Busy):
         raise
     except SandboxError as refusal:
         error = refusal
-    took, habits = monotonic() - began, _habits(sandbox)
-    return Checked(
+    took, habits = monotonic() - began, _baseline_refusals(sandbox)
+    return FactorCheck(
         name=name, frames=frames, remarks=lint(code, frames.names), proof=proof, error=error, cost=meter.cost,
         tried=tuple(call for call in meter.tried if call not in habits), seconds=took, stamp=sandbox.stamp, wall=sandbox.backend,
     )  # fmt: skip
 
 
-def _habits(sandbox: Any) -> tuple[str, ...]:
+def _baseline_refusals(sandbox: Any) -> tuple[str, ...]:
     """Return the refused system calls of a factor that does nothing: those are the interpreter's own."""
     import numpy as np
 
@@ -119,12 +119,12 @@ def _habits(sandbox: Any) -> tuple[str, ...]:
 
 def frames_of(panel: Panel) -> Frames:
     """Return a panel as a factor sees it: its columns, its groupings as codes (unknown is missing), and its universe as 0 and 1."""
-    from ....evidence.code.contained import column
-    from ....factors.python import MEMBERS
+    from ....evidence.code.contained import coded_column
+    from ....factors.python import UNIVERSE_COLUMN
     from ....sandbox import Frames
 
-    names = (*panel.fields, *panel.groups, MEMBERS)
-    return Frames({name: column(panel, name) for name in names}, panel.dates, panel.symbols)
+    names = (*panel.fields, *panel.groups, UNIVERSE_COLUMN)
+    return Frames({name: coded_column(panel, name) for name in names}, panel.dates, panel.symbols)
 
 
 def _read(file: str) -> str:
@@ -134,8 +134,8 @@ def _read(file: str) -> str:
         return sys.stdin.read()
     path = Path(file)
     try:
-        if path.stat().st_size > LONGEST_BYTES:
-            raise NoFormula(f"{path} is too long for a factor", field="FILE", allowed=f"{LONGEST_BYTES:,} bytes")
+        if path.stat().st_size > MAX_FACTOR_BYTES:
+            raise NoFormula(f"{path} is too long for a factor", field="FILE", allowed=f"{MAX_FACTOR_BYTES:,} bytes")
         return read_given_text(path, "utf-8-sig")
     except UnicodeDecodeError:
         raise NoFormula(f"{path} is not text", field="FILE", hint="Give a file of Python source in UTF-8.") from None
@@ -152,12 +152,12 @@ def _panel(path: Path | None, sectors: Path | None, as_of: Any) -> Panel:
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], object]]:
     """Give a function that tells on standard error how far a sweep is and how long it may take, every few seconds."""
-    console, began, said = notices(), [0.0], [monotonic()]
+    console, began, said = stderr_console(), [0.0], [monotonic()]
 
     def show(done: int, total: int) -> None:
         now = monotonic()
         began[0] = began[0] or now
-        if now - said[0] >= QUIET_SECONDS and now > began[0] + 1.0:
+        if now - said[0] >= SWEEP_NOTICE_SECONDS and now > began[0] + 1.0:
             said[0], left = now, (now - began[0]) / done * (total - done)
             console.print(
                 f"swept {done:,} of {total:,} days, about {duration(left)} left", highlight=False, markup=False

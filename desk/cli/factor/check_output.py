@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ....factors.python import Remark
-    from ....sandbox import Frames, Proof, SandboxError
+    from ....sandbox import CausalProof, Frames, SandboxError
     from ....sandbox.causality.meter import Cost
 
-__all__ = ["Checked"]
+__all__ = ["FactorCheck"]
 
 Rows = list[tuple[str, str, str]]
-GOOD, BAD, DIM = "green", "bold red", "dim"
+GOOD_STYLE, BAD_STYLE, DIM_STYLE = "green", "bold red", "dim"
 
 
 @dataclass(frozen=True, eq=False)
-class Checked:
+class FactorCheck:
     """A factor that was checked: either a proof or an error, what its calls took, and what they tried."""
 
     name: str
     frames: Frames
     remarks: tuple[Remark, ...]
-    proof: Proof | None
+    proof: CausalProof | None
     error: SandboxError | None
     cost: Cost
     tried: tuple[str, ...]
@@ -95,7 +95,7 @@ class Checked:
         console.print(Text.assemble((self.name, "bold"), f" on {span}"))
         table = Table.grid(padding=(0, 2))
         for word, said, style in self._rows():
-            table.add_row(Text(f"  {word}", style=DIM), Text(said, style=style))
+            table.add_row(Text(f"  {word}", style=DIM_STYLE), Text(said, style=style))
         console.print(table)
         words = Table.grid(padding=(0, 1))
         for sentence in self.proof.words if self.proof else ():
@@ -121,16 +121,20 @@ class Checked:
         one = f"at most {self.cost.wall_ms / 1000.0:.2f} s and {self.cost.peak_mb:.0f} MiB"
         each = "each " if self.cost.calls > 1 else ""
         took = f"{plural(self.cost.calls, 'call')}, {each}in a fresh process, in {duration(self.seconds)}"
-        return [("contained", held, BAD if self.stamp else ""), ("one call", one, ""), ("all", took, "")]
+        return [("contained", held, BAD_STYLE if self.stamp else ""), ("one call", one, ""), ("all", took, "")]
 
     def _verdicts(self) -> Rows:
         if not self.ran:
             return [
-                ("values", f"none: {self._code.replace('_', ' ')}: {self.error.message if self.error else ''}", BAD)
+                (
+                    "values",
+                    f"none: {self._code.replace('_', ' ')}: {self.error.message if self.error else ''}",
+                    BAD_STYLE,
+                )
             ]
         values = [("values", self._values(), "")] if self.proof else []
         steady = "yes, in two calls" if self.deterministic else f"no: {self.error.message if self.error else ''}"
-        rows = [*values, ("deterministic", steady, GOOD if self.deterministic else BAD)]
+        rows = [*values, ("deterministic", steady, GOOD_STYLE if self.deterministic else BAD_STYLE)]
         return [*rows, ("causal", *self._causal())]
 
     def _values(self) -> str:
@@ -141,9 +145,9 @@ class Checked:
 
     def _causal(self) -> tuple[str, str]:
         if self.causal is None:
-            return "not asked: first it must give the same values twice", DIM
+            return "not asked: first it must give the same values twice", DIM_STYLE
         if self.error is not None:
-            return f"no: {self.error.message}", BAD
+            return f"no: {self.error.message}", BAD_STYLE
         late, style = self._unshown()
         if self.proof is not None and self.proof.point_in_time:
             return f"yes, on each of {count(self.proof.swept - self.proof.start_up)} days{late}", style
@@ -153,7 +157,7 @@ class Checked:
         """Return what to say of days that the code refuses to compute by themselves, and a style."""
         days = 0 if self.proof is None else self.proof.start_up
         said = f"; not shown for the first {plural(days, 'day')}, on which it raises an error" if days else ""
-        return said, "yellow" if days else GOOD
+        return said, "yellow" if days else GOOD_STYLE
 
     def _advice(self) -> Rows:
         return [("to do", self.error.hint, "")] if self.error is not None and self.error.hint else []

@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 __all__ = ["FormulaCommand"]
 
-WORD = re.compile(r"--[a-z][a-z-]*(=.*)?")
+OPTION_PATTERN = re.compile(r"--[a-z][a-z-]*(=.*)?")
 """What can only be meant as an option; ``--close + 1`` is a formula."""
 
 
@@ -34,5 +34,5 @@ class FormulaCommand(TyperCommand):
             elif arg in takes and arg.startswith("-"):
                 options += [arg, *([value] if takes[arg] and (value := next(rest, None)) is not None else [])]
             else:
-                (options if WORD.fullmatch(arg) else formulas).append(arg)
+                (options if OPTION_PATTERN.fullmatch(arg) else formulas).append(arg)
         return options, formulas

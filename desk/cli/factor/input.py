@@ -8,20 +8,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..code import source
+from ..code import read_formula_source
 from ..errors import NoFormula
 
-__all__ = ["Written", "collected"]
+__all__ = ["WrittenFormula", "collect_formulas"]
 
-NAMED = re.compile(r"\s*(\w[\w.#-]*)\s*(?::|=(?!=))\s*(?=\S)")
+NAMED_LINE = re.compile(r"\s*(\w[\w.#-]*)\s*(?::|=(?!=))\s*(?=\S)")
 """``alpha1: formula`` or ``alpha1 = formula``; ``close == open`` has no name."""
-NUMBERED = re.compile(r"\s*([0-9]+)[.)]?\s+(?=[A-Za-z_($])")
+NUMBERED_LINE = re.compile(r"\s*([0-9]+)[.)]?\s+(?=[A-Za-z_($])")
 """``12 formula`` or ``12. formula``, where every line begins so; ``2 close`` alone is a mistake."""
 COMMENT = re.compile(r"(?:^|\s)#.*")
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFormula:
     """One formula and where it stands.
 
     Attributes
@@ -52,7 +52,7 @@ class Written:
         return f"{start}:{self.offset + at + 1}" if self.file else f"{start}, column {at + 1}"
 
 
-def collected(texts: Sequence[str], file: str | None) -> list[Written]:
+def collect_formulas(texts: Sequence[str], file: str | None) -> list[WrittenFormula]:
     """Return the formulas of the command line, then those of a file; ``-`` is standard input.
 
     Raises
@@ -62,7 +62,7 @@ def collected(texts: Sequence[str], file: str | None) -> list[Written]:
     OSError
         Where the file cannot be read.
     """
-    found = [Written(source(text), line=number) for number, text in enumerate(texts, start=1)]
+    found = [WrittenFormula(read_formula_source(text), line=number) for number, text in enumerate(texts, start=1)]
     if file is not None:
         found += _lines(_content(file), "stdin" if file == "-" else file)
     if not found:
@@ -84,11 +84,11 @@ def _content(file: str) -> str:
         raise NoFormula(message, field="--file", got=file, hint="Save it as UTF-8.") from None
 
 
-def _lines(content: str, file: str) -> Iterator[Written]:
+def _lines(content: str, file: str) -> Iterator[WrittenFormula]:
     lines = {number: COMMENT.sub("", line).rstrip() for number, line in enumerate(content.split("\n"), start=1)}
     kept = {number: text for number, text in lines.items() if text.strip()}
-    names = NUMBERED if len(kept) > 1 and all(map(NUMBERED.match, kept.values())) else NAMED
+    names = NUMBERED_LINE if len(kept) > 1 and all(map(NUMBERED_LINE.match, kept.values())) else NAMED_LINE
     for number, text in kept.items():
         named = names.match(text)
         offset = named.end() if named else len(text) - len(text.lstrip())
-        yield Written(text[offset:], named[1] if named else "", file, number, offset)
+        yield WrittenFormula(text[offset:], named[1] if named else "", file, number, offset)

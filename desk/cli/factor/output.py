@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...figures import count, generic, plural
-from ..console import answers, notices, print_plain
-from .input import Written
+from ...figures import any_value, count, plural
+from ..console import print_plain, stderr_console, stdout_console
+from .input import WrittenFormula
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,11 +18,11 @@ Facts = Mapping[str, Any]
 Rows = Sequence[tuple[str, str]]
 
 
-def print_checks(written: Sequence[Written], found: Sequence[Facts]) -> None:
+def print_checks(written: Sequence[WrittenFormula], found: Sequence[Facts]) -> None:
     """Print one formula with its facts, or of several what is wrong or doubtful and a line that counts."""
-    console = answers()
+    console = stdout_console()
     if len(found) == 1 and found[0]["ok"]:
-        _print_rows(console, found[0]["text"], _checked(found[0]))
+        _print_rows(console, found[0]["text"], _check_rows(found[0]))
     for each, facts in zip(written, found, strict=True):
         _print_mistakes(console, each, facts)
         for warning in facts["warnings"]:
@@ -32,9 +32,9 @@ def print_checks(written: Sequence[Written], found: Sequence[Facts]) -> None:
         _print_line(console, (_summary(found), "bold"))
 
 
-def print_translations(written: Sequence[Written], found: Sequence[Facts]) -> None:
+def print_translations(written: Sequence[WrittenFormula], found: Sequence[Facts]) -> None:
     """Print what can be read again: formulas with their names; notes and refusals go to standard error, or into comments."""
-    console = notices()
+    console = stderr_console()
     commented = len(found) > 1 or bool(written[0].file)
     for each, facts in zip(written, found, strict=True):
         for note in facts["notes"]:
@@ -53,14 +53,14 @@ def print_translations(written: Sequence[Written], found: Sequence[Facts]) -> No
 
 def print_explanation(facts: Facts) -> None:
     """Print a formula on a card."""
-    console = answers()
+    console = stdout_console()
     rows = [("", facts["explained"])]
     if facts["alphaloom"] != facts["text"] and "amounts_to" not in facts:
         rows.append(("in alphaloom", facts["alphaloom"]))
     ns = facts["cost"]["ns_per_cell"]
-    cost = f"about {generic(ns)} ns a cell on one core, {generic(ns)} ms for a million cells: an estimate"
+    cost = f"about {any_value(ns)} ns a cell on one core, {any_value(ns)} ms for a million cells: an estimate"
     rows += [
-        *_checked(facts),
+        *_check_rows(facts),
         ("depth", f"{plural(facts['depth'], 'level')}, {plural(facts['constants'], 'chosen number')}"),
         *([] if "amounts_to" in facts else [("cost", cost)]),
         *_column("fields", [(each["name"], f"{each['meaning']}, {each['unit']}") for each in facts["fields"]]),
@@ -73,7 +73,7 @@ def print_explanation(facts: Facts) -> None:
 
 def print_operators(families: Mapping[str, Sequence[Facts]]) -> None:
     """Print signature and meaning of operators, by family, and how many there are."""
-    console = answers()
+    console = stdout_console()
     for family, members in families.items():
         _print_rows(console, family, [(each["signature"], each["meaning"]) for each in members])
         console.print()
@@ -96,11 +96,11 @@ def print_operator(facts: Facts) -> None:
         ("unit", facts["unit"]),
         ("missing values", facts["nan"]),
         *([("defined as", facts["definition"])] if facts["definition"] else []),
-        *([("cost", f"about {generic(ns)} ns a cell{window}: an estimate")] if ns is not None else []),
+        *([("cost", f"about {any_value(ns)} ns a cell{window}: an estimate")] if ns is not None else []),
         ("example", facts["example"]),
         *_column("elsewhere", [(each["dialect"], _spelling(each)) for each in facts["elsewhere"]]),
     ]
-    _print_rows(answers(), facts["signature"], rows)
+    _print_rows(stdout_console(), facts["signature"], rows)
 
 
 def _spelling(each: Facts) -> str:
@@ -113,7 +113,7 @@ def _column(title: str, pairs: Rows) -> list[tuple[str, str]]:
     return [(title if place == 0 else "", f"{name}: {said}") for place, (name, said) in enumerate(pairs)]
 
 
-def _checked(facts: Facts) -> list[tuple[str, str]]:
+def _check_rows(facts: Facts) -> list[tuple[str, str]]:
     if "amounts_to" in facts:
         return [
             ("amounts to", facts["amounts_to"]),
@@ -143,7 +143,7 @@ def _summary(found: Sequence[Facts], verb: str = "can be used") -> str:
     return f"{said}."
 
 
-def _print_mistakes(console: Console, each: Written, facts: Facts) -> None:
+def _print_mistakes(console: Console, each: WrittenFormula, facts: Facts) -> None:
     """Print every mistake of a formula: where, what, a caret, and how to mend it."""
     from ....factors import ParseError
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..console import answers, print_object
+from ..console import print_object, stdout_console
 from ..options import AsJson
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "status"]
 
-MISSING = 3
+EXIT_MISSING_WALL = 3
 app = typer.Typer(no_args_is_help=True, help="Run generated Python, contained.")
 
 
@@ -26,7 +26,7 @@ def _sandbox() -> None:
 @app.command(short_help="Say which walls work on this machine.")
 def status(as_json: AsJson = False) -> None:
     """Try each wall of the sandbox, then five ways out of a real jail; what is missing is named with what to do."""
-    from ....sandbox import status as examine
+    from ....sandbox import probe_sandbox as examine
 
     found = examine()
     if as_json:
@@ -34,14 +34,14 @@ def status(as_json: AsJson = False) -> None:
     else:
         _print(found)
     if not found.available:
-        raise typer.Exit(MISSING)
+        raise typer.Exit(EXIT_MISSING_WALL)
 
 
 def _print(found: Status) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = answers()
+    console = stdout_console()
     console.print(Text("walls", style="bold"))
     walls = Table.grid(padding=(0, 2))
     for wall in found.primitives:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...figures import generic, percent, plural
-from ..code import in_one_line, source
-from ..console import answers, print_object
-from ..options import AsJson, Dialect, Fields, Groups
-from ..run_lookup import WORKSPACE
-from .commands import UNREADABLE, names_read
-from .input import Written, collected
+from ...figures import any_value, percent, plural
+from ..code import read_formula_source, summarise_formula
+from ..console import print_object, stdout_console
+from ..options import AsJson, DialectOption, FieldsOption, GroupsOption
+from ..run_lookup import DEFAULT_WORKSPACE
+from .commands import EXIT_UNREADABLE, readable_names
+from .input import WrittenFormula, collect_formulas
 
 if TYPE_CHECKING:
-    from ....evidence.originality.inverted_index import Shelf
+    from ....evidence.originality.inverted_index import InvertedIndex
     from ....factors import Expression
     from ....factors.similarity.compare import Likeness
     from ....ledger import LibraryRow
@@ -40,22 +40,22 @@ def similar(
     expression: Annotated[
         str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'; or FILE.py, a Python factor")
     ],
-    dialect: Dialect = "alphaloom",
+    dialect: DialectOption = "alphaloom",
     library: Library = None,
     top: Annotated[int, typer.Option("--top", min=1, max=1000, help="How many formulas to show.")] = 10,
-    fields: Fields = None,
-    groups: Groups = None,
+    fields: FieldsOption = None,
+    groups: GroupsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the formulas of the library and in print that share the largest part with one, and say what they share."""
     from ....factors import parse
-    from ....factors.describe.facts import checked
+    from ....factors.describe.facts import check_formula
 
-    names, expression = names_read(fields, groups), source(expression)
-    facts = checked(expression, dialect=dialect, **names)
+    names, expression = readable_names(fields, groups), read_formula_source(expression)
+    facts = check_formula(expression, dialect=dialect, **names)
     if not facts["ok"]:
-        _tell_mistakes(expression, facts, as_json=as_json)
-        raise typer.Exit(UNREADABLE)
+        _print_mistakes(expression, facts, as_json=as_json)
+        raise typer.Exit(EXIT_UNREADABLE)
     mine = parse(expression, dialect=dialect, **names)
     rows = [_row(mine, found) for found in _nearest(mine, library, top, names)]
     if as_json:
@@ -64,47 +64,47 @@ def similar(
         _print_rows(mine, rows)
 
 
-def _tell_mistakes(expression: str, facts: Facts, *, as_json: bool) -> None:
+def _print_mistakes(expression: str, facts: Facts, *, as_json: bool) -> None:
     """Say what is wrong as `factor check` says it."""
     from .output import print_checks
 
     if as_json:
         print_object(facts)
     else:
-        print_checks([Written(expression)], [facts])
+        print_checks([WrittenFormula(expression)], [facts])
 
 
 def _nearest(mine: Expression, library: Path | None, top: int, names: dict[str, frozenset[str]]) -> list[Likeness]:
-    from ....evidence.originality.catalogue import Catalogue, published
+    from ....evidence.originality.catalogue import Catalogue, read_published
 
-    return Catalogue((published(), *_shelves(library, names))).nearest(mine, top)
+    return Catalogue((read_published(), *_load_indexes(library, names))).nearest(mine, top)
 
 
-def _shelves(library: Path | None, names: dict[str, frozenset[str]]) -> Sequence[Shelf]:
+def _load_indexes(library: Path | None, names: dict[str, frozenset[str]]) -> Sequence[InvertedIndex]:
     """Return the formulas of a file, or of a workspace's library."""
     if library is not None and library.is_file():
-        return [_of_file(library, names)]
-    from ....ledger.database.home import begun
+        return [_index_file(library, names)]
+    from ....ledger.database.home import has_record
 
-    folder = library or WORKSPACE
-    if not begun(folder):
+    folder = library or DEFAULT_WORKSPACE
+    if not has_record(folder):
         if library is None:
             return []
         what = "there is no ledger in it" if folder.is_dir() else "it is not there"
         raise typer.BadParameter(f"--library: {library}: {what}; name a workspace, or a file with one formula a line")
-    return _of_workspace(folder, names)
+    return _index_workspace(folder, names)
 
 
-def _of_file(file: Path, names: dict[str, frozenset[str]]) -> Shelf:
-    from ....evidence.originality.inverted_index import OpenShelf
-    from ....evidence.originality.published import drawn
+def _index_file(file: Path, names: dict[str, frozenset[str]]) -> InvertedIndex:
+    from ....evidence.originality.inverted_index import MemoryIndex
+    from ....evidence.originality.published import draw_formula
 
-    written = collected((), str(file))
-    read = ((each.name or each.place(), _parsed(each, names)) for each in written)
-    return OpenShelf(drawn(name, expression, file.name) for name, expression in read)
+    written = collect_formulas((), str(file))
+    read = ((each.name or each.place(), _parse_formula(each, names)) for each in written)
+    return MemoryIndex(draw_formula(name, expression, file.name) for name, expression in read)
 
 
-def _parsed(written: Written, names: dict[str, frozenset[str]]) -> Expression:
+def _parse_formula(written: WrittenFormula, names: dict[str, frozenset[str]]) -> Expression:
     """Read one formula of a file, or say where it cannot be read."""
     from ....factors import ParseError, parse
 
@@ -115,10 +115,10 @@ def _parsed(written: Written, names: dict[str, frozenset[str]]) -> Expression:
         raise typer.BadParameter(f"--library: {written.place(first.at)}: {first.message}. {first.hint}") from None
 
 
-def _of_workspace(folder: Path, names: dict[str, frozenset[str]]) -> Sequence[Shelf]:
+def _index_workspace(folder: Path, names: dict[str, frozenset[str]]) -> Sequence[InvertedIndex]:
     from datetime import UTC, datetime
 
-    from ....evidence.originality.catalogue import Holdings
+    from ....evidence.originality.catalogue import KnownLibrary
     from ....factors import parse
     from ....ledger import Ledger
 
@@ -126,7 +126,7 @@ def _of_workspace(folder: Path, names: dict[str, frozenset[str]]) -> Sequence[Sh
         return parse(row.text, fields={*names["fields"], *row.sheet.get("fields", ())}, groups=names["groups"])
 
     with Ledger.open(folder, clock=lambda: datetime.now(UTC)) as ledger:
-        return Holdings(folder, read, ledger.library()).shelves
+        return KnownLibrary(folder, read, ledger.library()).shelves
 
 
 def _row(mine: Expression, found: Likeness) -> Facts:
@@ -159,7 +159,7 @@ def _reasons(mine: Expression, found: Likeness) -> Iterator[str]:
     else:
         yield f"{plural(part.size, 'node')} in common, of {own} of yours and {other} of its own"
     near = [
-        f"{generic(there)} for {generic(here)}"
+        f"{any_value(there)} for {any_value(here)}"
         for here, there in dict.fromkeys(zip(part.numbers, found.theirs, strict=True))
         if here != there
     ]
@@ -171,8 +171,8 @@ def _print_rows(mine: Expression, rows: Sequence[Facts]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = answers()
-    console.print(Text(in_one_line(mine.text), style="bold"))
+    console = stdout_console()
+    console.print(Text(summarise_formula(mine.text), style="bold"))
     if not rows:
         console.print("Nothing that is known shares anything with it.")
         return
@@ -181,6 +181,6 @@ def _print_rows(mine: Expression, rows: Sequence[Facts]) -> None:
     for title in ("formula", "shares", "why"):
         table.add_column(title, overflow="fold")
     for row in rows:
-        named = Text.assemble((row["id"], "bold"), (f" ({row['where']})", "dim"), f"\n{in_one_line(row['text'])}")
+        named = Text.assemble((row["id"], "bold"), (f" ({row['where']})", "dim"), f"\n{summarise_formula(row['text'])}")
         table.add_row(percent(row["ratio"]), named, Text(row["shared"]), Text(row["why"]))
     console.print(table)

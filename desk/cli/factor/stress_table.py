@@ -6,50 +6,50 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...figures import number, percent, plural
-from ..console import answers
+from ..console import stdout_console
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["GROUPS", "kept", "print_stress"]
+__all__ = ["STRESS_GROUP_TITLES", "format_share_kept", "print_stress"]
 
-GROUPS = {
+STRESS_GROUP_TITLES = {
     "history": "historical stretches, against all other days",
     "regime": "synthetic regimes, against the same days without",
     "data": "spoiled data",
     "fill": "fills and costs",
 }
-CLIPPED = 2.0
-NOTHING = "\N{MIDDLE DOT} %"
-STYLES = {"breaks": "bold red", "weakens": "yellow", "unclear": "yellow", "holds": "green", "untested": "dim"}
+MAX_SHARE_SHOWN = 2.0
+NO_SHARE_TEXT = "\N{MIDDLE DOT} %"
+STRESS_STYLES = {"breaks": "bold red", "weakens": "yellow", "unclear": "yellow", "holds": "green", "untested": "dim"}
 
 
 def print_stress(told: Mapping[str, Any]) -> None:
     """Print where one factor breaks: the sentence, the table, and the rule."""
     from rich.text import Text
 
-    console = answers()
+    console = stdout_console()
     broken = [str(weakness.get("message")) for weakness in told.get("weaknesses") or ()]
     console.print(Text("\nunder stress", style="bold"))
     for line in broken or [str(told.get("sentence"))]:
         console.print(Text(line, style="red" if broken else ""))
     if all(row.get("verdict") == "untested" for row in told.get("scenarios") or ()):
-        console.print(Text(_nothing_to_break(told), style="dim"))
+        console.print(Text(_describe_untested(told), style="dim"))
         return
     console.print(_table(told))
     console.print(Text(_caption(told), style="dim"))
 
 
-def kept(value: object) -> str:
+def format_share_kept(value: object) -> str:
     """Return a share in whole per cent, without the sign; beyond twice the clean figure only that it is; a dot for none."""
     if not isinstance(value, int | float):
         return "\N{MIDDLE DOT}"
-    if abs(value) > CLIPPED:
-        return f"> {100 * CLIPPED:.0f}" if value > 0 else f"< {number(-100 * CLIPPED, 0)}"
+    if abs(value) > MAX_SHARE_SHOWN:
+        return f"> {100 * MAX_SHARE_SHOWN:.0f}" if value > 0 else f"< {number(-100 * MAX_SHARE_SHOWN, 0)}"
     return number(100 * value, 0)
 
 
-def _nothing_to_break(told: Mapping[str, Any]) -> str:
+def _describe_untested(told: Mapping[str, Any]) -> str:
     """Say in one line why no table follows: shares of a figure that is luck would be numbers without a meaning."""
     clean = told.get("clean") or {}
     figures = f"RankIC {number(clean.get('rank_ic'), 4, sign=True)}, t {number(clean.get('t'), 1, sign=True)}"
@@ -77,9 +77,9 @@ def _table(told: Mapping[str, Any]) -> Table:
     for row in told.get("scenarios") or ():
         if row.get("group") != group:
             group = str(row.get("group"))
-            table.add_row(Text(GROUPS.get(group, group), style="bold"))
+            table.add_row(Text(STRESS_GROUP_TITLES.get(group, group), style="bold"))
         word = str(row.get("verdict"))
-        table.add_row(Text(f"  {_name(row)}"), *_figures(row), Text(word, style=STYLES.get(word, "")))
+        table.add_row(Text(f"  {_name(row)}"), *_figures(row), Text(word, style=STRESS_STYLES.get(word, "")))
     return table
 
 
@@ -95,5 +95,5 @@ def _figures(row: Mapping[str, Any]) -> list[str]:
     for key, digits in (("rank_ic", 4), ("net_sharpe", 2)):
         found = row.get(key)
         pair = [number(found.get(name), digits, sign=True) for name in ("stressed", "clean")] if found else ["", ""]
-        cells += [*pair, f"{kept(found.get('keeps'))} %".replace(NOTHING, "") if found else ""]
+        cells += [*pair, f"{format_share_kept(found.get('keeps'))} %".replace(NO_SHARE_TEXT, "") if found else ""]
     return [*cells, percent(row["coverage"], 0) if row.get("coverage") is not None else ""]

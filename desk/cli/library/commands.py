@@ -11,15 +11,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...figures import plural
-from ..code import in_one_line, source
+from ..code import read_formula_source, summarise_formula
 from ..console import print_object, print_plain
-from ..data_options import Place
+from ..data_options import DataOptions
 from ..factor.formula_command import FormulaCommand
-from ..options import AsJson, AsOf, CampaignFile, Dialect, Fields, Groups, PanelFile, SectorsFile, Workspace
-from ..run_lookup import WORKSPACE
+from ..options import (
+    AsJson,
+    AsOf,
+    CampaignFile,
+    DialectOption,
+    FieldsOption,
+    GroupsOption,
+    PanelFile,
+    SectorsFile,
+    Workspace,
+)
+from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
-    from ....evaluation.admission import Admitted
+    from ....evaluation.admission import AdmittedFactor
     from ....evidence.settings import LibrarySettings
     from ....ledger import Ledger
     from ....library.entries import Entry
@@ -33,13 +43,13 @@ FactorName = Annotated[
 
 
 @contextmanager
-def _library(workspace: Path | None, *, make: bool = False) -> Iterator[Ledger]:
+def _open_library(workspace: Path | None, *, make: bool = False) -> Iterator[Ledger]:
     """Open the ledger of a workspace; asking makes none."""
     from ....ledger import Ledger, WorkspaceError
-    from ....ledger.database.home import begun
+    from ....ledger.database.home import has_record
 
-    place = workspace or WORKSPACE
-    if not make and not begun(place):
+    place = workspace or DEFAULT_WORKSPACE
+    if not make and not has_record(place):
         what = "there is no ledger in it" if place.is_dir() else "it is not there"
         hint = "Name a workspace with --workspace DIR, or begin one: alphaloom run, or alphaloom library add."
         raise WorkspaceError(f"There is no library at {place}: {what}.", field="--workspace", hint=hint)
@@ -63,7 +73,7 @@ def _rules(campaign: Path | None) -> LibrarySettings:
         return LibrarySettings()
     from ..research import settings_at
 
-    return settings_at(Place(campaign)).evidence.library
+    return settings_at(DataOptions(campaign)).evidence.library
 
 
 @app.command("list", short_help="List the factors and how they do.")
@@ -75,7 +85,7 @@ def list_(workspace: Workspace = None, campaign: CampaignFile = None, as_json: A
     from ....library.record import conditions
     from .table import print_conditions
 
-    with _library(workspace) as ledger:
+    with _open_library(workspace) as ledger:
         rows = [one.record() for one in conditions(ledger, _rules(campaign))]
     if as_json:
         print_object({"count": len(rows), "factors": rows})
@@ -88,13 +98,13 @@ def show(
     factor: FactorName, workspace: Workspace = None, campaign: CampaignFile = None, as_json: AsJson = False
 ) -> None:
     """Show a factor's verdict, its RankIC quarter by quarter since, and every change of its status."""
-    from ....library.entries import PROMOTED, entry_named
+    from ....library.entries import PROMOTED, find_entry
     from ....library.record import Condition
     from .table import print_condition
 
-    with _library(workspace) as ledger:
+    with _open_library(workspace) as ledger:
         promoted = sum(row.origin == PROMOTED for row in ledger.library())
-        told = Condition.of(entry_named(ledger, factor), ledger, _rules(campaign), promoted).full()
+        told = Condition.of(find_entry(ledger, factor), ledger, _rules(campaign), promoted).full()
     if as_json:
         print_object(told)
     else:
@@ -109,9 +119,9 @@ def add(
             metavar="RUN ID | EXPR", help="A run and the id of what it accepted; or a formula in quotes; or FILE.py."
         ),
     ],
-    dialect: Dialect = "alphaloom",
-    fields: Fields = None,
-    groups: Groups = None,
+    dialect: DialectOption = "alphaloom",
+    fields: FieldsOption = None,
+    groups: GroupsOption = None,
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
@@ -125,26 +135,26 @@ def add(
     if len(words) > 2:
         raise typer.BadParameter("give a run and an id, or one formula in quotes")
     if len(words) == 2:
-        with _library(workspace) as ledger:
-            _tell_added(add_accepted(ledger, *words), as_json=as_json)
+        with _open_library(workspace) as ledger:
+            _print_added(add_accepted(ledger, *words), as_json=as_json)
         return
     if words[0] == "latest":
         raise typer.BadParameter("a run needs the id of what it accepted: alphaloom library add latest ID")
     from ....factors import parse
-    from ..factor.commands import names_read
+    from ..factor.commands import readable_names
 
-    expression = parse(source(words[0]), dialect=dialect, **names_read(fields, groups))
-    with _library(workspace, make=True) as ledger:
-        _tell_added(add_by_hand(ledger, expression, _today()), as_json=as_json)
+    expression = parse(read_formula_source(words[0]), dialect=dialect, **readable_names(fields, groups))
+    with _open_library(workspace, make=True) as ledger:
+        _print_added(add_by_hand(ledger, expression, _today()), as_json=as_json)
 
 
-def _tell_added(admitted: Admitted, *, as_json: bool) -> None:
+def _print_added(admitted: AdmittedFactor, *, as_json: bool) -> None:
     entry = admitted.entry
     told = {"id": entry.factor_id, "text": entry.canonical, "new": admitted.new}
     if as_json:
         print_object({**told, "status": entry.status, "proof": entry.proof})
         return
-    print_plain(f"{entry.factor_id}  {in_one_line(entry.canonical)}")
+    print_plain(f"{entry.factor_id}  {summarise_formula(entry.canonical)}")
     print_plain(f"{'added' if admitted.new else 'there already'}: {entry.status}; {entry.proof}")
 
 
@@ -170,13 +180,13 @@ def watch(
     """
     if panel is None and campaign is None:
         raise typer.BadParameter("--panel: name the file with the new days, or a --campaign that names one")
-    from .watch import watched
+    from .watch import watch_library
 
     if revised and not revised.strip():
         raise typer.BadParameter("say why another reading is used: the reason is kept", param_hint="--revised")
-    place = Place(campaign, panel, sectors, as_of.date() if as_of else None, workspace)
-    with _library(workspace) as ledger:
-        told = watched(ledger, place, revised.strip())
+    place = DataOptions(campaign, panel, sectors, as_of.date() if as_of else None, workspace)
+    with _open_library(workspace) as ledger:
+        told = watch_library(ledger, place, revised.strip())
     if as_json:
         print_object(told)
     else:
@@ -201,10 +211,10 @@ def retire(
     """
     from ....evaluation import admission
 
-    _reasoned(reason, "why it is retired")
-    with _library(workspace) as ledger:
+    _require_reason(reason, "why it is retired")
+    with _open_library(workspace) as ledger:
         entry = admission.retire(ledger, factor, reason, _today(), successor)
-    _tell_standing(entry, "retired", reason, as_json=as_json)
+    _print_status(entry, "retired", reason, as_json=as_json)
 
 
 @app.command(short_help="Bring a retired factor back.")
@@ -220,23 +230,23 @@ def restore(
     """
     from ....evaluation import admission
 
-    _reasoned(reason, "why it comes back")
-    with _library(workspace) as ledger:
+    _require_reason(reason, "why it comes back")
+    with _open_library(workspace) as ledger:
         entry = admission.restore(ledger, factor, reason, _today())
-    _tell_standing(entry, f"{entry.status} again", reason, as_json=as_json)
+    _print_status(entry, f"{entry.status} again", reason, as_json=as_json)
 
 
-def _reasoned(reason: str, what: str) -> None:
+def _require_reason(reason: str, what: str) -> None:
     """Refuse an empty reason before anything is opened."""
     if not reason.strip():
         raise typer.BadParameter(f"say {what}: the reason is kept", param_hint="--reason")
 
 
-def _tell_standing(entry: Entry, now: str, reason: str, *, as_json: bool) -> None:
+def _print_status(entry: Entry, now: str, reason: str, *, as_json: bool) -> None:
     if as_json:
         print_object({"id": entry.factor_id, "text": entry.canonical, "status": entry.status, "reason": reason.strip()})
     else:
-        print_plain(f"{entry.factor_id}  {in_one_line(entry.canonical)}")
+        print_plain(f"{entry.factor_id}  {summarise_formula(entry.canonical)}")
         print_plain(f"{now}: {reason.strip()}")
 
 
@@ -249,8 +259,8 @@ def export(
 ) -> None:
     """Write the library, retired factors too, into one JSON file for another workspace."""
     from ....ledger import write_json
-    from ....ledger.files.objects import FOR_ALL
-    from ....library.exchange import exported
+    from ....ledger.files.objects import PUBLIC_FILE_MODE
+    from ....library.exchange import export_library
     from ..errors import FileExists
 
     if file.is_dir() or not file.parent.is_dir():
@@ -258,9 +268,9 @@ def export(
         raise typer.BadParameter(f"{what}: name a file in a folder that is there", param_hint="FILE")
     if file.exists() and not force:
         raise FileExists(f"{file} is there already.", field="FILE", got=str(file), hint="Add --force to write over it.")
-    with _library(workspace) as ledger:
-        record = exported(ledger)
-    write_json(file, record, mode=FOR_ALL)
+    with _open_library(workspace) as ledger:
+        record = export_library(ledger)
+    write_json(file, record, mode=PUBLIC_FILE_MODE)
     amount = len(record["factors"])
     if as_json:
         print_object({"file": str(file.resolve()), "factors": amount})
@@ -278,11 +288,11 @@ def import_(
 
     The file is checked whole before anything is written; what is in the library already stays as it is.
     """
-    from ....library.exchange import imported, read_file
+    from ....library.exchange import import_library, read_library_file
 
-    read_file(file)  # a file that is refused makes no workspace
-    with _library(workspace, make=True) as ledger:
-        told: dict[str, Any] = imported(ledger, file, _today())
+    read_library_file(file)  # a file that is refused makes no workspace
+    with _open_library(workspace, make=True) as ledger:
+        told: dict[str, Any] = import_library(ledger, file, _today())
     if as_json:
         print_object(told)
         return

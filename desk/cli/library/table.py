@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...figures import DASH, chance, count, generic, ids, number, plural
-from ..code import in_one_line
-from ..console import answers
+from ...figures import DASH, any_value, count, number, p_value_text, plural, short_id
+from ..code import summarise_formula
+from ..console import stdout_console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["print_condition", "print_conditions", "print_watch"]
 
 Facts = Mapping[str, Any]
-STYLES = {"live": "green", "decaying": "yellow", "watchlist": "cyan", "retired": "dim"}
-WORDS = {"accepted": "accepted in", "promoted": "proven on new days; judged in", "watchlist": "unproven; judged in"}
-ELSEWHERE = ", on another market: known to the gate, but no evidence of these names"
-KIN = (("succeeds", "proposed to succeed"), ("successor", "succeeded by"))
+STATUS_STYLES = {"live": "green", "decaying": "yellow", "watchlist": "cyan", "retired": "dim"}
+ORIGIN_WORDS = {
+    "accepted": "accepted in",
+    "promoted": "proven on new days; judged in",
+    "watchlist": "unproven; judged in",
+}
+ELSEWHERE_NOTE = ", on another market: known to the gate, but no evidence of these names"
+SUCCESSION_WORDS = (("succeeds", "proposed to succeed"), ("successor", "succeeded by"))
 BAR_CELLS = 12
 """Cells of the longest bar on each side of zero."""
 
@@ -28,7 +32,7 @@ def print_conditions(rows: Sequence[Facts]) -> None:
     """Print one row for each factor, and how many stand where."""
     from rich.text import Text
 
-    console = answers()
+    console = stdout_console()
     if not rows:
         console.print("The library and the watchlist are empty.")
         return
@@ -60,11 +64,13 @@ def _table(rows: Sequence[Facts]) -> Table:
     table.add_column("evidence", overflow="fold")
     table.add_column("last day", no_wrap=True)
     for row in rows:
-        name = Text.assemble(in_one_line(str(row["text"])), (f"\n{_held(row)}{_origin(row)}", "dim"))
+        name = Text.assemble(
+            summarise_formula(str(row["text"])), (f"\n{_describe_direction(row)}{_origin(row)}", "dim")
+        )
         figures = [number(row["selection_rank_ic"], 4, sign=True), number(row["rank_ic_since"], 4, sign=True)]
         figures += [number(row["t_since"], 1, sign=True), count(row["days"])]
-        status = Text(str(row["status"]), STYLES.get(str(row["status"]), ""))
-        table.add_row(ids(row["id"]), status, name, *figures, _evidence(row), str(row["last_day"] or DASH))
+        status = Text(str(row["status"]), STATUS_STYLES.get(str(row["status"]), ""))
+        table.add_row(short_id(row["id"]), status, name, *figures, _evidence(row), str(row["last_day"] or DASH))
     return table
 
 
@@ -72,11 +78,11 @@ def _origin(row: Facts) -> str:
     """Say what was proven, and where."""
     trial = f", trial {row['trial']}" if row["trial"] else ""
     if row["run"]:
-        return f"{WORDS[row['origin']]} {row['run']}{trial}"
-    return f"{row['proof']}{ELSEWHERE if row['elsewhere'] else ''}"
+        return f"{ORIGIN_WORDS[row['origin']]} {row['run']}{trial}"
+    return f"{row['proof']}{ELSEWHERE_NOTE if row['elsewhere'] else ''}"
 
 
-def _held(row: Facts) -> str:
+def _describe_direction(row: Facts) -> str:
     """Return what a reader of the formula must know: that its low values are bought."""
     return "held the other way round; " if row["sign"] == -1 else ""
 
@@ -86,17 +92,17 @@ def _evidence(row: Facts) -> str:
     if row["status"] == "watchlist":
         if row["e_value"] is None:
             return "no whole quarter yet" if row["terms_known"] else DASH
-        return f"e {_odds(row['e_value'])}, proven at {_odds(row['proves_at'])}"
+        return f"e {_format_e_value(row['e_value'])}, proven at {_format_e_value(row['proves_at'])}"
     decay = row["decay"]
     if not decay:
         return "no whole quarter yet" if row["terms_known"] else DASH
-    p = f"p {chance(decay['p_value'])}, " if decay["p_value"] is not None else ""
-    return f"decay: {p}e {_odds(decay['e_value'])}"
+    p = f"p {p_value_text(decay['p_value'])}, " if decay["p_value"] is not None else ""
+    return f"decay: {p}e {_format_e_value(decay['e_value'])}"
 
 
-def _odds(value: float | None) -> str:
+def _format_e_value(value: float | None) -> str:
     """Return an e-value: three digits, and whole from 100 on."""
-    return count(value) if value is not None and value >= 100 else generic(value)
+    return count(value) if value is not None and value >= 100 else any_value(value)
 
 
 def print_condition(row: Facts) -> None:
@@ -104,7 +110,7 @@ def print_condition(row: Facts) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = answers()
+    console = stdout_console()
     console.print(Text(str(row["text"]), style="bold"))
     grid = Table.grid(padding=(0, 2))
     for name, value in _facts(row):
@@ -126,7 +132,7 @@ def _facts(row: Facts) -> list[tuple[str, str]]:
         ("status", str(row["status"])),
         ("proof", _origin(row)),
         ("hypothesis", str(row["hypothesis"] or DASH)),
-        *((word, str(row[key])) for key, word in KIN if row[key]),
+        *((word, str(row[key])) for key, word in SUCCESSION_WORDS if row[key]),
         ("held", held),
         ("scored", f"{terms['horizon_days']}-day {terms['returns']} returns" if terms else DASH),
         ("RankIC on search, as written", f"{number(search.get('rank_ic'), 4, sign=True)}, t {number(search.get('t'), 2, sign=True)}"),
@@ -152,8 +158,8 @@ def _quarters(row: Facts) -> Table:
     most = max(abs(each["rank_ic"] or 0.0) for each in row["quarters"]) or 1.0
     for each in row["quarters"]:
         decay = each["decay"]
-        figures = [_odds(each["e_value"]), number(decay["rank_ic"], 4, sign=True)]
-        figures += [chance(decay["p_value"]), _odds(decay["e_value"])]
+        figures = [_format_e_value(each["e_value"]), number(decay["rank_ic"], 4, sign=True)]
+        figures += [p_value_text(decay["p_value"]), _format_e_value(decay["e_value"])]
         table.add_row(each["day"], number(each["rank_ic"], 4, sign=True), _bar(each["rank_ic"], most), *figures)
     return table
 
@@ -185,7 +191,7 @@ def print_watch(told: Facts) -> None:
     """Print how the factors stand after a look at a panel, what changed, and what could not be told."""
     from rich.text import Text
 
-    console, rows = answers(), told["factors"]
+    console, rows = stdout_console(), told["factors"]
     if not rows:
         console.print("Nothing to watch: the library has no judged factor, and the watchlist is empty.")
         return
@@ -195,16 +201,16 @@ def print_watch(told: Facts) -> None:
     console.print(_table(rows))
     for row in rows:
         for each in row["changes"]:
-            line = f"{ids(row['id'])}: {each['status']} since {each['day']}: {each['reason']}"
-            console.print(Text(line, STYLES.get(str(each["status"]), "")), soft_wrap=True)
+            line = f"{short_id(row['id'])}: {each['status']} since {each['day']}: {each['reason']}"
+            console.print(Text(line, STATUS_STYLES.get(str(each["status"]), "")), soft_wrap=True)
         if row["lacking"]:
-            console.print(Text(f"{ids(row['id'])}: not scored: {row['lacking']}", "yellow"), soft_wrap=True)
+            console.print(Text(f"{short_id(row['id'])}: not scored: {row['lacking']}", "yellow"), soft_wrap=True)
         if row["left_out"] and row["new_days"]:
             said = f"{row['left_out']}: if who is left was chosen knowing these days, a list of survivors too, they prove nothing"
-            console.print(Text(f"{ids(row['id'])}: {said}", "yellow"), soft_wrap=True)
+            console.print(Text(f"{short_id(row['id'])}: {said}", "yellow"), soft_wrap=True)
         if row["unlike_days"]:
             said = f"the panel tells other values of {plural(row['unlike_days'], 'day')} that were seen; what was seen stays"
-            console.print(Text(f"{ids(row['id'])}: {said}", "yellow"), soft_wrap=True)
+            console.print(Text(f"{short_id(row['id'])}: {said}", "yellow"), soft_wrap=True)
     if any(row["status"] == "decaying" for row in rows):
         said = "The next campaign on this workspace is told what decays, and may propose a successor."
         console.print(Text(said, "dim"), soft_wrap=True)

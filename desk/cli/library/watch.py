@@ -7,28 +7,28 @@ from typing import Any
 from ....evidence.code.sandbox import Jail
 from ....ledger import Ledger
 from ....library.entries import PROMOTED, entries
-from ....library.observations import Sight
+from ....library.observations import FactorReading
 from ....library.record import Condition
-from ....library.watch import Watch
-from ..data_options import Place
+from ....library.watch import LibraryWatch
+from ..data_options import DataOptions
 from ..research import settings_at
 
-__all__ = ["watched"]
+__all__ = ["watch_library"]
 
 
-def watched(ledger: Ledger, place: Place, revised: str) -> dict[str, Any]:
+def watch_library(ledger: Ledger, place: DataOptions, revised: str) -> dict[str, Any]:
     """Watch the library on a panel and return each factor's condition, how many days were new, and what changed."""
     settings = settings_at(place)
     panel, dataset = settings.market.open(settings.seed)
     with Jail(settings.sandbox) as jail:
-        looks = Watch(ledger, panel, dataset, settings.evidence, jail).run(revised)
+        looks = LibraryWatch(ledger, panel, dataset, settings.evidence, jail).run(revised)
     now = {entry.factor_id: entry for entry in entries(ledger)}
     promoted = sum(entry.origin == PROMOTED for entry in now.values())
     rows = []
     for look in looks:
         entry = now[look.entry.factor_id]
         told = Condition.of(entry, ledger, settings.evidence.library, promoted).record()
-        rows.append({**told, **_of_look(look), "lacking": look.lacking or None})
+        rows.append({**told, **_describe_sight(look), "lacking": look.lacking or None})
     return {
         "panel": panel.digest,
         "first_day": str(panel.dates[0]),
@@ -39,7 +39,7 @@ def watched(ledger: Ledger, place: Place, revised: str) -> dict[str, Any]:
     }
 
 
-def _of_look(look: Sight) -> dict[str, Any]:
+def _describe_sight(look: FactorReading) -> dict[str, Any]:
     changes = [
         {"day": each.day, "status": each.status, "by": each.by, "reason": each.reason}
         for each in look.changes

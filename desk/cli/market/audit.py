@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..console import answers, print_object
-from ..options import AsJson, AsOf, SectorsFile, there
+from ..console import print_object, stdout_console
+from ..options import AsJson, AsOf, SectorsFile, check_file_exists
 
 if TYPE_CHECKING:
-    from ....market import Panel, Suspicion
+    from ....market import DataWarning, Panel
 
 __all__ = ["app", "audit"]
 
@@ -29,7 +29,9 @@ def audit(
     panel: Annotated[
         Path,
         typer.Argument(
-            metavar="PANEL", callback=there, help="Parquet or CSV: date, symbol, open, high, low, close, volume."
+            metavar="PANEL",
+            callback=check_file_exists,
+            help="Parquet or CSV: date, symbol, open, high, low, close, volume.",
         ),
     ],
     sectors: SectorsFile = None,
@@ -41,11 +43,11 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Look for survivorship, adjusted levels, bad ticks, splits, stale prices, shifted days, bounce, copies and gaps."""
-    from ....market import PanelSource, examine, read_panel
+    from ....market import PanelSource, find_data_warnings, read_panel
 
     source = PanelSource(panel, sectors, as_of.date() if as_of else None, dict(map(_rule, derive or ())))
     read = read_panel(source)
-    found = examine(read)
+    found = find_data_warnings(read)
     if as_json:
         print_object({**_shape(read), "notes": list(read.notes), "findings": [each.record() for each in found]})
     else:
@@ -68,15 +70,15 @@ def _shape(panel: Panel) -> dict[str, Any]:
     }
 
 
-def _print_findings(shape: Mapping[str, Any], notes: Sequence[str], found: Sequence[Suspicion]) -> None:
+def _print_findings(shape: Mapping[str, Any], notes: Sequence[str], found: Sequence[DataWarning]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ....market.data_warning import counted
+    from ....market.data_warning import format_count
 
-    console = answers()
+    console = stdout_console()
     span = f"{shape['days']:,} days of {shape['names']:,} names, {shape['first_day']} to {shape['last_day']}"
-    console.print(Text(f"{span}: {counted(len(found), 'suspicion')}; nothing was changed"))
+    console.print(Text(f"{span}: {format_count(len(found), 'suspicion')}; nothing was changed"))
     for note in notes:
         console.print(Text(f"note: {note}", style="dim"))
     for each in found:

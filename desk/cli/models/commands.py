@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..console import answers, notices, print_object, print_plain
-from ..failures import InterruptionTold
+from ..console import print_object, print_plain, stderr_console, stdout_console
+from ..failures import InterruptionReported
 from ..options import AsJson
 from .gate import gate
 from .spend import spend
 
 if TYPE_CHECKING:
-    from ....serving import Plan, Request
+    from ....serving import Request, ServingPlan
 
 __all__ = ["app"]
 
@@ -48,7 +48,7 @@ class Speculate(StrEnum):
     draft = "draft"
 
 
-class Kind(StrEnum):
+class Machinery(StrEnum):
     """The machinery that a plan is described for."""
 
     compose = "compose"
@@ -57,13 +57,13 @@ class Kind(StrEnum):
 
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan, as `alphaloom models plan --out` writes it.")]
-MODEL = "A name such as Llama-3.1-8B, or the path of a config.json."
+MODEL_HELP = "A name such as Llama-3.1-8B, or the path of a config.json."
 
 
 @app.command(short_help="Plan a launch that fits a device, and say why.")
 def plan(
     gpu: Annotated[str, typer.Option("--gpu", metavar="NAME", help="h100, h200, a100, a100-40, l40s or cpu.")],
-    model: Annotated[str, typer.Option("--model", metavar="NAME|FILE", help=MODEL)],
+    model: Annotated[str, typer.Option("--model", metavar="NAME|FILE", help=MODEL_HELP)],
     context: Annotated[
         int | None, typer.Option("--context", metavar="TOKENS", help="Prompt and reply together; 8192 by default.")
     ] = None,
@@ -97,42 +97,42 @@ def plan(
 
     Numbers only: nothing is started, fetched or measured. What does not fit is refused (3), with what would fit.
     """
-    from ....serving import Request, device, found, made
+    from ....serving import Request, find_device, find_model, make_plan
 
-    where = device(gpu, _memory(gpu, memory_gb))
+    where = find_device(gpu, _memory(gpu, memory_gb))
     request = Request(
-        found(model), context, concurrency, gpus, dtype.value, kv_dtype.value, speculate.value,
-        found(draft, "--draft") if draft else None, acceptance, prompt_tokens, reply_tokens, utilization,
+        find_model(model), context, concurrency, gpus, dtype.value, kv_dtype.value, speculate.value,
+        find_model(draft, "--draft") if draft else None, acceptance, prompt_tokens, reply_tokens, utilization,
     )  # fmt: skip
-    planned = made(request, where)
+    planned = make_plan(request, where)
     if out:
-        _keep(planned, out)
+        _write_plan(planned, out)
     if as_json:
         print_object(
             planned.model_dump(mode="json") | {"command": _command(planned, None), "file": str(out) if out else None}
         )
         return
-    _tell(planned, request)
+    _print_plan(planned, request)
     if out:
-        notices().out(f"Written to {out}. Start it with: alphaloom models serve {out}")
+        stderr_console().out(f"Written to {out}. Start it with: alphaloom models serve {out}")
 
 
 @app.command(short_help="Write a plan for docker compose, Ray Serve or Kubernetes.")
 def files(
     file: PlanFile,
-    kind: Annotated[Kind, typer.Option("--kind", help="What is to run it.")],
+    kind: Annotated[Machinery, typer.Option("--kind", help="What is to run it.")],
     image: Annotated[str | None, typer.Option("--image", help="The container's image; vLLM's own by default.")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write there; else print it.")] = None,
 ) -> None:
     """Write the same launch for docker compose, Ray Serve or Kubernetes; secrets by reference, never their values."""
-    from ....serving import described, read
+    from ....serving import read_plan, render_file
 
-    text = described(read(file), kind.value, image)
+    text = render_file(read_plan(file), kind.value, image)
     if out is None:
         print_plain(text.rstrip("\n"))
         return
     out.write_text(text, encoding="utf-8")
-    notices().out(f"Written to {out}.")
+    stderr_console().out(f"Written to {out}.")
 
 
 @app.command(short_help="Start the server of a plan, and watch it.")
@@ -155,28 +155,28 @@ def serve(
     """
     import os
 
-    from ....serving import read
+    from ....serving import read_plan
 
-    planned = read(file)
+    planned = read_plan(file)
     if dry_run:
         variables = [f"{name}={value}" for name, value in planned.environment.items()]
         print_plain(" ".join((*variables, _command(planned, vllm, host=host, port=port))))
         return
     from ....router.errors import PortTaken
-    from ....serving import Launch, supervise
+    from ....serving import ServerLaunch, supervise
 
     command = [*_starter(vllm), *_arguments(planned, host=host, port=port)]
     place = log or _fresh_log()
-    say = notices().out
+    say = stderr_console().out
     environment = dict(os.environ) | planned.environment
     try:
-        supervise(Launch(command, environment, host, port, place, deadline, grace), say)
+        supervise(ServerLaunch(command, environment, host, port, place, deadline, grace), say)
     except PortTaken:
         if log is None:
             place.unlink()
         raise
     say("Ended.")
-    raise InterruptionTold
+    raise InterruptionReported
 
 
 def _memory(gpu: str, said: float | None) -> float | None:
@@ -188,19 +188,19 @@ def _memory(gpu: str, said: float | None) -> float | None:
     return memory_gb()
 
 
-def _keep(planned: Plan, out: Path) -> None:
-    from ....serving import written
+def _write_plan(planned: ServingPlan, out: Path) -> None:
+    from ....serving import dump_plan
 
-    out.write_text(written(planned), encoding="utf-8")
+    out.write_text(dump_plan(planned), encoding="utf-8")
 
 
-def _arguments(planned: Plan, **more: Any) -> list[str]:
+def _arguments(planned: ServingPlan, **more: Any) -> list[str]:
     from ....serving import arguments
 
     return arguments(planned, **more)
 
 
-def _command(planned: Plan, vllm: str | None, **more: Any) -> str:
+def _command(planned: ServingPlan, vllm: str | None, **more: Any) -> str:
     import shlex
 
     start = shlex.split(vllm) if vllm else ["python", "-m", "vllm.entrypoints.openai.api_server"]
@@ -234,11 +234,11 @@ def _fresh_log() -> Path:
     return Path(name)
 
 
-def _tell(planned: Plan, request: Request) -> None:
+def _print_plan(planned: ServingPlan, request: Request) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console, place = answers(), planned.device
+    console, place = stdout_console(), planned.device
     many = f"{place.count} x {place.title}" if place.count > 1 else place.title
     console.print(Text(f"{planned.model.name} on {many}, {request.length:,} tokens of context", style="bold"))
     console.print(Text(f"Why: {planned.why}.{f' {planned.model.note}' if planned.model.note else ''}"))
@@ -258,7 +258,7 @@ def _tell(planned: Plan, request: Request) -> None:
     print_plain(_command(planned, None))
 
 
-def _weights(planned: Plan) -> str:
+def _weights(planned: ServingPlan) -> str:
     """Say where the weights must lie before the server is started."""
     sources = [str(planned.flags["model"]), *([planned.model.draft] if planned.model.draft else [])]
     named = [f"hf download {source}" for source in sources if not source.startswith("/")]

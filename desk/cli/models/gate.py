@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..console import notices
+from ..console import stderr_console
 from ..serve.listen import address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ....mcp_servers.access import Tokens
-    from ....serving import Plan
+    from ....serving import ServingPlan
     from ....serving.gateway import GatewaySettings
 
 __all__ = ["gate"]
 
-SERVER = "http://127.0.0.1:8000"
+DEFAULT_SERVER = "http://127.0.0.1:8000"
 """Where `alphaloom models serve` has a server unless it is told otherwise."""
-SCOPE, OPERATOR = "model:ask", "model:operate"
-DESCRIPTORS = 2
+ASK_SCOPE, OPERATE_SCOPE = "model:ask", "model:operate"
+DESCRIPTORS_PER_CONNECTION = 2
 """What a connection takes: its own, and one to the server."""
 
 
@@ -46,7 +46,9 @@ def gate(
         int | None,
         typer.Option("--places", min=1, help="Calls that the server answers at once; the plan's by default."),
     ] = None,
-    server: Annotated[str, typer.Option("--server", metavar="URL", help="With PLAN: where its server is.")] = SERVER,
+    server: Annotated[
+        str, typer.Option("--server", metavar="URL", help="With PLAN: where its server is.")
+    ] = DEFAULT_SERVER,
     key_env: Annotated[
         str, typer.Option("--key-env", metavar="NAME", help="The variable with the key that the server wants, if any.")
     ] = "VLLM_API_KEY",
@@ -65,22 +67,22 @@ def gate(
     from ....serving.gateway import GatewaySettings
 
     host, port = address(listen, "--listen")
-    plan, where = _behind(endpoint, server)
+    plan, where = _resolve_endpoint(endpoint, server)
     settings = read_settings(tenants, GatewaySettings, [f"places={places}"] if places else [])
     _run(settings, plan, (where, os.environ.get(key_env) or None), auth, (host, port, grace))
 
 
-def _behind(endpoint: str, server: str) -> tuple[Plan | None, str]:
+def _resolve_endpoint(endpoint: str, server: str) -> tuple[ServingPlan | None, str]:
     """Return the plan, if one was named, and the address of the server."""
-    from ....serving import read
+    from ....serving import read_plan
 
     if re.match(r"https?://", endpoint):
-        if server != SERVER:
+        if server != DEFAULT_SERVER:
             raise typer.BadParameter("is for a plan; the address is named already", param_hint="--server")
         return None, _url(endpoint, "PLAN|URL")
     if "://" in endpoint:
         raise typer.BadParameter(f"{endpoint!r} is no http:// or https:// address", param_hint="PLAN|URL")
-    return read(Path(endpoint)), _url(server, "--server")
+    return read_plan(Path(endpoint)), _url(server, "--server")
 
 
 def _url(text: str, option: str) -> str:
@@ -92,45 +94,56 @@ def _url(text: str, option: str) -> str:
 
 
 def _run(
-    settings: GatewaySettings, plan: Plan | None, behind: tuple[str, str | None], auth: Path, door: tuple[str, int, int]
+    settings: GatewaySettings,
+    plan: ServingPlan | None,
+    behind: tuple[str, str | None],
+    auth: Path,
+    door: tuple[str, int, int],
 ) -> None:
     import time
     from datetime import UTC, datetime
 
     from ....mcp_servers.access import Tokens
-    from ....serving.gateway import Endpoint, Gateway, application
-    from ....serving.gateway.fair_scheduler import Gate
-    from ..serve.listen import listening, quiet_signals, spelled
-    from ..serve.server import Terms, serve
+    from ....serving.gateway import Gateway, GatewayEndpoint, application
+    from ....serving.gateway.fair_scheduler import FairScheduler
+    from ..serve.listen import format_host, open_listener, quiet_signals
+    from ..serve.server import ServerTerms, serve_until_signal
 
     fairness = settings.fairness(plan)
     tokens = Tokens.open(auth, clock=lambda: datetime.now(UTC))
-    told = notices().out
-    for name in _strangers(auth, settings):
+    told = stderr_console().out
+    for name in _unnamed_tenants(auth, settings):
         told(f"No live token of {auth} has the tenant {name}, which the file of tenants names.")
     host, port, grace = door
-    with listening(host, port, "--listen") as there, quiet_signals() as came:
+    with open_listener(host, port, "--listen") as there, quiet_signals() as came:
         host, port = there.getsockname()[:2]
         told(
-            f"http://{spelled(host)}:{port}/v1 passes calls on to {behind[0]}: {fairness.places} places, a token out counts "
+            f"http://{format_host(host)}:{port}/v1 passes calls on to {behind[0]}: {fairness.places} places, a token out counts "
             f"{fairness.output_weight / fairness.input_weight:g} times one in. Ctrl-C ends it."
         )
-        turns = Gate(fairness, clock=time.monotonic)
-        gateway = Gateway(Endpoint(*behind), turns, fairness, settings, _who(tokens), _operates(tokens))
-        terms = Terms(grace, settings.connections, DESCRIPTORS, gateway.end)
-        serve(application(gateway), there, terms, lambda: bool(came))
+        turns = FairScheduler(fairness, clock=time.monotonic)
+        gateway = Gateway(
+            GatewayEndpoint(*behind),
+            turns,
+            fairness,
+            settings,
+            _make_tenant_lookup(tokens),
+            _make_operator_check(tokens),
+        )
+        terms = ServerTerms(grace, settings.connections, DESCRIPTORS_PER_CONNECTION, gateway.end)
+        serve_until_signal(application(gateway), there, terms, lambda: bool(came))
     told("Ended.")
 
 
-def _strangers(auth: Path, settings: GatewaySettings) -> list[str]:
+def _unnamed_tenants(auth: Path, settings: GatewaySettings) -> list[str]:
     """Return the tenants that no token names, which a slip of the pen makes."""
-    from ....mcp_servers.access import listed
+    from ....mcp_servers.access import list_tokens
 
-    named = {entry.tenant or entry.id for entry in listed(auth) if entry.revoked is None}
+    named = {entry.tenant or entry.id for entry in list_tokens(auth) if entry.revoked is None}
     return sorted(settings.tenants.keys() - named)
 
 
-def _who(tokens: Tokens) -> Callable[[str], str]:
+def _make_tenant_lookup(tokens: Tokens) -> Callable[[str], str]:
     """Return what says whose call it is by its token."""
     from ....mcp_servers.errors import TokenRefused
     from ....router.errors import NotAdmitted, NotAllowed
@@ -141,22 +154,22 @@ def _who(tokens: Tokens) -> Callable[[str], str]:
         except TokenRefused as refused:
             hint = "Send one of `alphaloom token create --scopes model:ask` as Authorization: Bearer TOKEN."
             raise NotAdmitted(refused.message, field="authorization", hint=hint) from None
-        if not caller.allows(SCOPE):
+        if not caller.allows(ASK_SCOPE):
             raise NotAllowed(
-                f"This token does not allow asking models: it has no scope {SCOPE}.", field="authorization"
+                f"This token does not allow asking models: it has no scope {ASK_SCOPE}.", field="authorization"
             )
         return caller.tenant or caller.id
 
     return who
 
 
-def _operates(tokens: Tokens) -> Callable[[str], bool]:
+def _make_operator_check(tokens: Tokens) -> Callable[[str], bool]:
     """Return what says whether a token is the operator's."""
     from ....mcp_servers.errors import TokenRefused
 
     def operates(bearer: str) -> bool:
         try:
-            return tokens.verify(bearer).allows(OPERATOR)
+            return tokens.verify(bearer).allows(OPERATE_SCOPE)
         except TokenRefused:
             return False
 

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ..console import answers, notices, print_object
+from ..console import print_object, stderr_console, stdout_console
 from ..options import AsJson
-from .router_file import ROUTER_FILE, named_models, unheard_of
+from .router_file import ROUTER_FILE, find_unknown_words, read_models
 
 if TYPE_CHECKING:
     from ....router.config import RouterConfig
-    from ....router.policy.decision import Decision
+    from ....router.policy.decision import RoutingDecision
     from ....router.policy.decision_rule import Decider
 
 __all__ = ["route"]
 
-MOST_CHARACTERS = 1_000_000
-TOO_LONG = f"has more than {MOST_CHARACTERS:,} characters"
-KEYS, LONGEST_KEY = frozenset({"prompt", "role"}), 40
-LINE = '{"prompt": "...", "role": "factor"}; role may be left away'
-SURE = 0.8
+MAX_PROMPT_CHARS = 1_000_000
+TOO_LONG_MESSAGE = f"has more than {MAX_PROMPT_CHARS:,} characters"
+LINE_KEYS, MAX_KEY_CHARS = frozenset({"prompt", "role"}), 40
+LINE_EXAMPLE = '{"prompt": "...", "role": "factor"}; role may be left away'
+MIN_SURE_SHARE = 0.8
 """Share of its own examples from which on nothing is said of an intent of the user's."""
 
 RouterFile = Annotated[
@@ -39,7 +39,7 @@ RouterFile = Annotated[
 ]
 
 
-class _Line(NamedTuple):
+class _PromptLine(NamedTuple):
     """One prompt to decide on, and who asks."""
 
     prompt: str
@@ -74,33 +74,33 @@ def route(
         raise typer.BadParameter("give one prompt, - to read standard input, or --file with many", param_hint="PROMPT")
     decider = _decider(router)
     if not decider.config.models:
-        notices().print(
+        stderr_console().print(
             "No model is set up here: no router.yaml, no key, no server on this machine; the tier is told all the same."
         )
-    lines = [_Line(_text(str(prompt)), role)] if file is None else list(_lines(file, role))
-    for doubt in unheard_of(decider.config, {line.role for line in lines}):
-        notices().print(doubt, soft_wrap=True, markup=False)
+    lines = [_PromptLine(_text(str(prompt)), role)] if file is None else list(_lines(file, role))
+    for doubt in find_unknown_words(decider.config, {line.role for line in lines}):
+        stderr_console().print(doubt, soft_wrap=True, markup=False)
     if file is not None:
         for line in lines:
-            print_object(_decided(decider, line, confidential).record())
+            print_object(_decide_route(decider, line, confidential).record())
         return
     (line,) = lines
-    decision = _decided(decider, line, confidential)
+    decision = _decide_route(decider, line, confidential)
     if as_json:
         print_object(decision.record())
     else:
         _print(decision, decider.config)
-        _tell_of_own(decider)
+        _print_weak_intents(decider)
 
 
-def _decided(decider: Decider, line: _Line, confidential: bool) -> Decision:
-    from ....router.policy.decision_rule import Asked
+def _decide_route(decider: Decider, line: _PromptLine, confidential: bool) -> RoutingDecision:
+    from ....router.policy.decision_rule import RoutingQuestion
 
     sensitivity: Any = "confidential" if confidential else "public"
-    return decider.decide(Asked(prompt=line.prompt, role=line.role, sensitivity=sensitivity))
+    return decider.decide(RoutingQuestion(prompt=line.prompt, role=line.role, sensitivity=sensitivity))
 
 
-def _tell_of_own(decider: Decider) -> None:
+def _print_weak_intents(decider: Decider) -> None:
     """Say which intents of the user's own are hard to recognise by their examples."""
     from ....router.classifier.own import OwnClassifier
 
@@ -108,8 +108,8 @@ def _tell_of_own(decider: Decider) -> None:
         return
     taught = decider.classifier.taught
     for name, share in zip(taught.names, taught.recalled, strict=True):
-        if share < SURE:
-            notices().print(
+        if share < MIN_SURE_SHARE:
+            stderr_console().print(
                 f"{name}: {share:.0%} of its examples are recognised when each is left out. More of them, in other words, help; "
                 "so does routing.embedding, or a role that says it (routing.roles)."
             )
@@ -121,7 +121,7 @@ def _decider(path: Path | None) -> Decider:
     from pydantic import Field
 
     from ....router.config import ModelSettings, RouterConfig
-    from ....router.endpoints.discovery import found_models
+    from ....router.endpoints.discovery import find_models
     from ....router.policy.decision_rule import Decider
 
     class Found(RouterConfig):
@@ -132,11 +132,11 @@ def _decider(path: Path | None) -> Decider:
 
     place = path or (ROUTER_FILE if ROUTER_FILE.is_file() else None)
     if place is not None:
-        named = named_models(place)
+        named = read_models(place)
         if named.of_campaign:
-            notices().print(f"{place} is a campaign file: its section models decides.", soft_wrap=True)
+            stderr_console().print(f"{place} is a campaign file: its section models decides.", soft_wrap=True)
         return Decider(named.config)
-    return Decider(Found(models=found_models(os.environ)))
+    return Decider(Found(models=find_models(os.environ)))
 
 
 def _text(prompt: str) -> str:
@@ -144,14 +144,14 @@ def _text(prompt: str) -> str:
         prompt = _standard_input()
     if not prompt.strip():
         raise typer.BadParameter("is empty", param_hint="PROMPT")
-    if len(prompt) > MOST_CHARACTERS:
-        raise typer.BadParameter(TOO_LONG, param_hint="PROMPT")
+    if len(prompt) > MAX_PROMPT_CHARS:
+        raise typer.BadParameter(TOO_LONG_MESSAGE, param_hint="PROMPT")
     return prompt
 
 
 def _standard_input() -> str:
     try:
-        text = sys.stdin.read(MOST_CHARACTERS + 1)
+        text = sys.stdin.read(MAX_PROMPT_CHARS + 1)
         text.encode()  # where the locale reads bytes that are no text as halves of characters
     except UnicodeError:
         text = "\0"
@@ -160,7 +160,7 @@ def _standard_input() -> str:
     return text
 
 
-def _lines(path: Path, role: str | None) -> Iterator[_Line]:
+def _lines(path: Path, role: str | None) -> Iterator[_PromptLine]:
     """Yield the prompts of a file; what is wrong with a line is told with its number before any is answered."""
     from ....ledger.files.given_file import read_given_text
     from ..errors import BadPrompts
@@ -175,11 +175,11 @@ def _lines(path: Path, role: str | None) -> Iterator[_Line]:
         if line.strip():
             found.append(_line(line, number, role))
     if not found:
-        raise BadPrompts(f"{path} holds no prompt", field="--file", got=str(path), allowed=LINE)
+        raise BadPrompts(f"{path} holds no prompt", field="--file", got=str(path), allowed=LINE_EXAMPLE)
     yield from found
 
 
-def _line(line: str, number: int, role: str | None) -> _Line:
+def _line(line: str, number: int, role: str | None) -> _PromptLine:
     from ..errors import BadPrompts
 
     try:
@@ -190,29 +190,29 @@ def _line(line: str, number: int, role: str | None) -> _Line:
     except (ValueError, TypeError, KeyError, AttributeError):
         raise BadPrompts(
             f"line {number} holds no prompt", field=f"line {number}", got=line[:100],
-            allowed=LINE, hint="One JSON object a line.",
+            allowed=LINE_EXAMPLE, hint="One JSON object a line.",
         ) from None  # fmt: skip
-    if misspelt := _misspelt(told):
+    if misspelt := _find_misspelt_key(told):
         raise BadPrompts(
             f"line {number} has the key {misspelt[0]!r}; did you mean {misspelt[1]}?", field=f"line {number}",
-            got=misspelt[0], allowed=LINE, hint="Mend the key. Keys that are like neither are left alone.",
+            got=misspelt[0], allowed=LINE_EXAMPLE, hint="Mend the key. Keys that are like neither are left alone.",
         )  # fmt: skip
-    if len(prompt) > MOST_CHARACTERS:
+    if len(prompt) > MAX_PROMPT_CHARS:
         raise BadPrompts(
-            f"the prompt of line {number} {TOO_LONG}", field=f"line {number}", got=f"{len(prompt):,} characters"
+            f"the prompt of line {number} {TOO_LONG_MESSAGE}", field=f"line {number}", got=f"{len(prompt):,} characters"
         )
-    return _Line(prompt, own or role)
+    return _PromptLine(prompt, own or role)
 
 
-def _misspelt(told: Mapping[str, Any]) -> tuple[str, str] | None:
+def _find_misspelt_key(told: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return a key that is nearly one of ours and the one that is meant; a line may bear labels of the user's own."""
-    for key in told.keys() - KEYS:
-        if close := difflib.get_close_matches(key[:LONGEST_KEY].lower(), KEYS - told.keys(), n=1):
-            return key[:LONGEST_KEY], close[0]
+    for key in told.keys() - LINE_KEYS:
+        if close := difflib.get_close_matches(key[:MAX_KEY_CHARS].lower(), LINE_KEYS - told.keys(), n=1):
+            return key[:MAX_KEY_CHARS], close[0]
     return None
 
 
-def _print(decision: Decision, config: RouterConfig) -> None:
+def _print(decision: RoutingDecision, config: RouterConfig) -> None:
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 2))
@@ -221,24 +221,27 @@ def _print(decision: Decision, config: RouterConfig) -> None:
     fails = f"{decision.signals['hard']:.0%} that a small model fails; {config.routing.most_hard:.0%} is the limit"
     grid.add_row("difficulty", f"{decision.difficulty} ({fails})")
     grid.add_row("tier", decision.tier)
-    grid.add_row("model", f"{decision.model}{_keyless(config, decision.model)}" if decision.model else "none is set up")
+    grid.add_row(
+        "model",
+        f"{decision.model}{_describe_missing_key(config, decision.model)}" if decision.model else "none is set up",
+    )
     grid.add_row("cost", _dollars(decision.cost_usd))
     grid.add_row("because", decision.reason)
     for each in decision.alternatives:
         told = f"{each.model} ({each.tier}, {_dollars(each.cost_usd)}): {each.reason}"
-        grid.add_row("or", told + _keyless(config, each.model))
-    answers().print(grid)
+        grid.add_row("or", told + _describe_missing_key(config, each.model))
+    stdout_console().print(grid)
 
 
-def _keyless(config: RouterConfig, name: str) -> str:
+def _describe_missing_key(config: RouterConfig, name: str) -> str:
     """Say that a model cannot answer for want of its key, as far as the environment tells: nothing is asked."""
     import os
 
-    from ....router.endpoints.discovery import KEYS
+    from ....router.endpoints.discovery import PROVIDER_KEYS
 
     model = config.models[name]
     provider = model.model.partition("/")[0]
-    usual = next((key for key, (large, _) in KEYS.items() if large.partition("/")[0] == provider), None)
+    usual = next((key for key, (large, _) in PROVIDER_KEYS.items() if large.partition("/")[0] == provider), None)
     key = model.api_key_env or (None if model.api_base or model.api_key_keyring else usual)
     return f" (its key {key} is not set)" if key and not os.environ.get(key, "").strip() else ""
 

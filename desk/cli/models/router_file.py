@@ -12,26 +12,26 @@ from ....ledger import SettingsError
 if TYPE_CHECKING:
     from ....router.config import RouterConfig
 
-__all__ = ["ROUTER_FILE", "Named", "named_models", "unheard_of"]
+__all__ = ["ROUTER_FILE", "NamedModels", "find_unknown_words", "read_models"]
 
 ROUTER_FILE = Path("router.yaml")
-HINT = (
+ROUTER_FILE_HINT = (
     "It holds `models: {NAME: {model: PROVIDER/MODEL}}` (the README has one); a campaign file, which `alphaloom init` writes, "
     "does too."
 )
 
 
-class Named(NamedTuple):
+class NamedModels(NamedTuple):
     """What a file says of models, and whether it is a campaign's."""
 
     config: RouterConfig
     of_campaign: bool
 
 
-def named_models(path: Path) -> Named:
+def read_models(path: Path) -> NamedModels:
     """Read a router.yaml, or the section `models` of a campaign file; paths in it start from its folder."""
     if not path.exists():
-        raise SettingsError(f"no file {path}", field=str(path), hint=HINT)
+        raise SettingsError(f"no file {path}", field=str(path), hint=ROUTER_FILE_HINT)
     from ....ledger import read_settings
     from ....ledger.files.yaml_text import read_text
     from ....router.config import RouterConfig
@@ -39,8 +39,8 @@ def named_models(path: Path) -> Named:
     if _is_campaign(read_text(path).value):
         from ....campaign import Settings
 
-        return Named(read_settings(path, Settings).beside(path.parent).models, of_campaign=True)
-    return Named(read_settings(path, RouterConfig).beside(path.parent), of_campaign=False)
+        return NamedModels(read_settings(path, Settings).beside(path.parent).models, of_campaign=True)
+    return NamedModels(read_settings(path, RouterConfig).beside(path.parent), of_campaign=False)
 
 
 def _is_campaign(held: Any) -> bool:
@@ -59,22 +59,22 @@ def _is_campaign(held: Any) -> bool:
     return bool(held.keys() & (Settings.model_fields.keys() - RouterConfig.model_fields.keys()))
 
 
-def unheard_of(config: RouterConfig, roles: Collection[str | None] = ()) -> Iterator[str]:
+def find_unknown_words(config: RouterConfig, roles: Collection[str | None] = ()) -> Iterator[str]:
     """Yield a sentence for each word that nobody has heard of: programs may use words of their own, a person may have mistyped."""
     from ....router.classifier import INTENTS
-    from ....router.policy.intents import CALLS, ROLES
+    from ....router.policy.intents import CALL_INTENTS, ROLE_INTENTS
 
     intents = [*config.routing.own_intents, *INTENTS]
     for name in config.routing.intents:
-        if name not in {*intents, *CALLS}:
-            told = _unheard(f"routing.intents: no such intent is known: {name}", name, intents)
+        if name not in {*intents, *CALL_INTENTS}:
+            told = _describe_unknown(f"routing.intents: no such intent is known: {name}", name, intents)
             yield f"{told}. It counts only where a program declares it."
-    known = list(dict.fromkeys((*config.routing.roles, *config.roles, *ROLES)))
+    known = list(dict.fromkeys((*config.routing.roles, *config.roles, *ROLE_INTENTS)))
     for role in sorted({each for each in roles if each}):
         if role not in {*known, *intents}:
-            yield f"{_unheard(f'no such role is known: {role}', role, known)}. The text alone decides."
+            yield f"{_describe_unknown(f'no such role is known: {role}', role, known)}. The text alone decides."
 
 
-def _unheard(told: str, name: str, known: list[str]) -> str:
+def _describe_unknown(told: str, name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, 1)
     return f"{told}{f' (did you mean {near[0]}?)' if near else ''}; known: {', '.join(known)}"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...figures import DASH, count, money, plural
-from ..console import answers, notices, print_object
+from ..console import print_object, stderr_console, stdout_console
 from ..options import AsJson, Workspace
-from ..run_lookup import located
+from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
     from ....ledger import Ledger, ModelCall, Run
@@ -26,7 +26,7 @@ TIERS: tuple[Tier, ...] = ("local", "frontier")
 
 
 @dataclass
-class _Books:
+class _SpendRecords:
     """The calls that are looked at, and what the record holds about their runs."""
 
     ledger: Ledger
@@ -50,10 +50,10 @@ class _Books:
 
     def decision(self, call: ModelCall) -> dict[str, Any] | None:
         """Return why a call went where it did; None for one of before this was kept."""
-        from ....router.calls.calls import ROUTED
+        from ....router.calls.calls import ROUTE_EVENT
 
         if call.run not in self._decisions:
-            self._decisions[call.run] = {each.key: each.body for each in self.ledger.events(call.run, ROUTED)}
+            self._decisions[call.run] = {each.key: each.body for each in self.ledger.events(call.run, ROUTE_EVENT)}
         return self._decisions[call.run].get(call.key)
 
 
@@ -76,7 +76,7 @@ def spend(
     """
     if run is None and day is None and tenant is None:
         raise typer.BadParameter("give a run, --day or --tenant", param_hint="RUN")
-    name, place = located(run or "latest", workspace)
+    name, place = locate_run(run or "latest", workspace)
     from ....ledger import Ledger
 
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
@@ -94,16 +94,16 @@ def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) ->
         calls = [call for call in ledger.holds.calls(day, tenant) if run is None or call.run == run]
     else:
         calls = ledger.calls(str(run))
-    books = _Books(ledger, calls, day)
-    accepted = _accepted(books)
+    books = _SpendRecords(ledger, calls, day)
+    accepted = _count_accepted(books)
     whole = _bill(calls)
     return {
         "run": run, "day": day or None, "tenant": tenant, **whole,
         "paid_usd": math.fsum(call.cost_usd for call in calls if call.attempts), "reused": sum(not call.attempts for call in calls),
-        **{f"by_{part}": _by(calls, part) for part in PARTS},
+        **{f"by_{part}": _bill_by(calls, part) for part in PARTS},
         "accepted": accepted, "per_accepted": {each: value / accepted for each, value in whole.items()} if accepted else None,
-        "escalations": _escalations(books), "always": {tier: _always(books, tier) for tier in TIERS},
-        "held": _held(ledger, run, tenant), "killed": _killed(ledger, run, day, tenant),
+        "escalations": _escalations(books), "always": {tier: _price_at_tier(books, tier) for tier in TIERS},
+        "held": _sum_reserved(ledger, run, tenant), "killed": _sum_killed(ledger, run, day, tenant),
     }  # fmt: skip
 
 
@@ -113,48 +113,48 @@ def _bill(calls: Iterable[ModelCall]) -> dict[str, Any]:
     return asdict(bill(calls))
 
 
-def _by(calls: list[ModelCall], part: str) -> dict[str, dict[str, Any]]:
+def _bill_by(calls: list[ModelCall], part: str) -> dict[str, dict[str, Any]]:
     """Return one bill for each word, the dearest first."""
     words = sorted({str(getattr(call, part)) for call in calls})
     bills = {word: _bill(call for call in calls if getattr(call, part) == word) for word in words}
     return dict(sorted(bills.items(), key=lambda each: (-each[1]["usd"], each[0])))
 
 
-def _accepted(books: _Books) -> int:
+def _count_accepted(books: _SpendRecords) -> int:
     """Count the factors that the runs accepted; of a day those of that day, of a tenant those of the runs that asked for it."""
     from ....evaluation.pending_cases import Reviews
-    from ....ledger.tally import day_of
+    from ....ledger.tally import utc_day
 
     found = 0
     for run in books.runs:
         reviews = Reviews.of(books.ledger, run)
         for entry in books.ledger.verdict_entries(run.id):
-            found += reviews.word(entry.record) == "accepted" and books.day in ("", day_of(entry.at))
+            found += reviews.word(entry.record) == "accepted" and books.day in ("", utc_day(entry.at))
     return found
 
 
-def _escalations(books: _Books) -> dict[str, int]:
+def _escalations(books: _SpendRecords) -> dict[str, int]:
     """Count the calls that went up: by their prompt, or since the local tier had failed; and those of which nothing is kept."""
     told = {"by_prompt": 0, "by_failure": 0, "unknown": 0}
     for call in books.calls:
         decision = books.decision(call)
         if decision is None:
             told["unknown"] += 1
-        elif not _below(books.config(call.run)):
+        elif not _has_local_tier(books.config(call.run)):
             continue
         elif decision["tier"] == "frontier":
-            told["by_prompt"] += not _fixed(books.config(call.run), decision)
+            told["by_prompt"] += not _is_tier_fixed(books.config(call.run), decision)
         else:
             told["by_failure"] += call.tier == "frontier"
     return told
 
 
-def _below(config: RouterConfig | None) -> bool:
+def _has_local_tier(config: RouterConfig | None) -> bool:
     """Tell whether there is a local tier to go up from, as far as is known."""
     return config is None or any(model.tier == "local" for model in config.models.values())
 
 
-def _fixed(config: RouterConfig | None, decision: dict[str, Any]) -> bool:
+def _is_tier_fixed(config: RouterConfig | None, decision: dict[str, Any]) -> bool:
     """Tell whether the settings name the tier of an intent or a role, whatever the prompt."""
     if config is None:
         return False
@@ -162,7 +162,7 @@ def _fixed(config: RouterConfig | None, decision: dict[str, Any]) -> bool:
     return any(choice not in (None, "auto") for choice in choices)
 
 
-def _always(books: _Books, tier: Tier) -> dict[str, Any]:
+def _price_at_tier(books: _SpendRecords, tier: Tier) -> dict[str, Any]:
     """Return what the tokens of all calls would have cost at the first model of one tier; or why nobody can say."""
     prices: dict[str, tuple[float, float] | str] = {}
     for call in books.calls:
@@ -189,7 +189,7 @@ def _price(config: RouterConfig | None, tier: Tier, run: str) -> tuple[float, fl
     return price_of(models[name]) or f"the price of {name} is not known"
 
 
-def _held(ledger: Ledger, run: str | None, tenant: str | None) -> dict[str, Any]:
+def _sum_reserved(ledger: Ledger, run: str | None, tenant: str | None) -> dict[str, Any]:
     """Return what calls under way may still take."""
     from ....ledger.tally import PICO
 
@@ -200,7 +200,7 @@ def _held(ledger: Ledger, run: str | None, tenant: str | None) -> dict[str, Any]
     return {"calls": len(held), "usd": sum(each.picos for each in held) / PICO}
 
 
-def _killed(ledger: Ledger, run: str | None, day: str, tenant: str | None) -> dict[str, Any]:
+def _sum_killed(ledger: Ledger, run: str | None, day: str, tenant: str | None) -> dict[str, Any]:
     """Return what calls could cost whose process was killed under them: nobody heard, and the caps count them."""
     from ....ledger.tally import PICO
 
@@ -224,7 +224,7 @@ def _print(found: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = answers()
+    console = stdout_console()
     of = [found["run"], found["day"] and f"{found['day']} (UTC)", found["tenant"] and f"tenant {found['tenant']}"]
     console.print(Text(", ".join(each for each in of if each), style="bold"))
     grid = Table.grid(padding=(0, 2))
@@ -234,7 +234,7 @@ def _print(found: dict[str, Any]) -> None:
         grid.add_row(f"  {label}", Text(said))
     console.print(grid)
     if not found["calls"]:
-        notices().print("No call is recorded there.")
+        stderr_console().print("No call is recorded there.")
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("by", "", "calls", "tokens in", "tokens out", "cost"):

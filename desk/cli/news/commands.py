@@ -10,29 +10,31 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...figures import plural
-from ...signing import signature
-from ..console import legible, notices, print_object, print_plain
+from ...signing import signer_name
+from ..console import mask_unprintable, print_object, print_plain, stderr_console
 from ..options import AsJson, By, Workspace
-from ..run_lookup import WORKSPACE
+from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
-    from ....news import NewsItem, Shelf
+    from ....news import NewsItem, NewsStore
 
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Take in news, filings and posts, and decide on what is held back.")
-DAYS = ["%Y-%m-%d"]
+DAY_FORMATS = ["%Y-%m-%d"]
 TextId = Annotated[
     str, typer.Argument(metavar="ID", help="A text's id, or as much of its beginning as is not ambiguous.")
 ]
 AsOfDay = Annotated[
     datetime | None,
-    typer.Option("--as-of", formats=DAYS, help="As it could be known at the end of this day, UTC; all by default."),
+    typer.Option(
+        "--as-of", formats=DAY_FORMATS, help="As it could be known at the end of this day, UTC; all by default."
+    ),
 ]
 Count = Annotated[int, typer.Option("-n", "--limit", min=1, max=200, help="How many at most.")]
 
 
-class Kind(StrEnum):
+class TextKind(StrEnum):
     """What a text may be."""
 
     news = "news"
@@ -41,14 +43,14 @@ class Kind(StrEnum):
 
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files of texts.")]
-Source = Annotated[
+SourceOption = Annotated[
     str,
     typer.Option(
         "--source", metavar="NAME", help="Who published what does not say so; the feed's title, or the file's name."
     ),
 ]
-OfKind = Annotated[Kind, typer.Option("--kind", help="What the records are that do not say so.")]
-About = Annotated[
+KindOption = Annotated[TextKind, typer.Option("--kind", help="What the records are that do not say so.")]
+SymbolsOption = Annotated[
     str, typer.Option("--symbols", metavar="NAME,...", help="What a record is about that names no symbol.")
 ]
 Weights = Annotated[
@@ -61,13 +63,13 @@ Filers = Annotated[
     list[str] | None,
     typer.Option("--filer", metavar="CIK=SYMBOL", help="The symbol of a filer's number in filings. Repeatable."),
 ]
-Fetched = Annotated[
+FetchedOption = Annotated[
     str,
     typer.Option(
         "--fetched", metavar="INSTANT", help="When the files came, e.g. 2015-01-30T21:30:00Z: nothing was known before."
     ),
 ]
-Masked = Annotated[
+MaskedOption = Annotated[
     bool,
     typer.Option(
         "--masked", help="Authors' names were taken out: each record that names no source is a voice of its own."
@@ -78,13 +80,13 @@ Masked = Annotated[
 @app.command(short_help="Take in files of texts.")
 def add(
     files: Files,
-    source: Source = "",
-    kind: OfKind = Kind.news,
-    symbols: About = "",
+    source: SourceOption = "",
+    kind: KindOption = TextKind.news,
+    symbols: SymbolsOption = "",
     weights: Weights = None,
     filers: Filers = None,
-    fetched: Fetched = "",
-    masked: Masked = False,
+    fetched: FetchedOption = "",
+    masked: MaskedOption = False,
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
@@ -95,14 +97,14 @@ def add(
     and judged: what speaks to the machine that reads it, or is shouted by many sources of low standing at once, is held back
     and reaches no agent (alphaloom news quarantine). What is there already adds nothing.
     """
-    from ....news import NEWS, Shelf
-    from .output import ALL, Brought, all_read
+    from ....news import NEWS_FOLDER, NewsStore
+    from .output import LATEST_INSTANT, IntakeOptions, read_all_files
 
-    brought = Brought(source, kind.value, symbols, tuple(weights or ()), tuple(filers or ()), fetched, masked)
-    read = all_read(files, brought, _reading)
-    with Shelf((workspace or WORKSPACE) / NEWS) as shelf:
+    brought = IntakeOptions(source, kind.value, symbols, tuple(weights or ()), tuple(filers or ()), fetched, masked)
+    read = read_all_files(files, brought, _print_reading)
+    with NewsStore((workspace or DEFAULT_WORKSPACE) / NEWS_FOLDER) as shelf:
         new = shelf.put(item for items in read for item in items)
-        held = {each.item.id for each in shelf.quarantine(ALL)}
+        held = {each.item.id for each in shelf.quarantine(LATEST_INSTANT)}
     counts = [
         (str(file), len(items), sum(item.id in held for item in items)) for file, items in zip(files, read, strict=True)
     ]
@@ -111,13 +113,13 @@ def add(
         print_object({"files": rows, "texts": sum(texts for _, texts, _ in counts), "new": new})
         return
     for file, texts, back in counts:
-        print_plain(f"{legible(file)}: {plural(texts, 'text')}, {back:,} held back")
-    print_plain(f"{plural(new, 'new text')} on the shelf of {workspace or WORKSPACE}")
+        print_plain(f"{mask_unprintable(file)}: {plural(texts, 'text')}, {back:,} held back")
+    print_plain(f"{plural(new, 'new text')} on the shelf of {workspace or DEFAULT_WORKSPACE}")
 
 
-def _reading(file: Path) -> None:
+def _print_reading(file: Path) -> None:
     """Say which file is read: a large one takes minutes."""
-    notices().print(f"reading {legible(str(file))}", markup=False, soft_wrap=True)
+    stderr_console().print(f"reading {mask_unprintable(str(file))}", markup=False, soft_wrap=True)
 
 
 @app.command("list", short_help="List the texts that are served, the newest first.")
@@ -127,7 +129,8 @@ def list_(
         str, typer.Option("--symbols", metavar="NAME,...", help="Of which a text must be about one.")
     ] = "",
     since: Annotated[
-        datetime | None, typer.Option("--since", formats=DAYS, help="Leave out what was known before this day, UTC.")
+        datetime | None,
+        typer.Option("--since", formats=DAY_FORMATS, help="Leave out what was known before this day, UTC."),
     ] = None,
     as_of: AsOfDay = None,
     limit: Count = 20,
@@ -135,11 +138,11 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List what agents and clients may be told, the newest first. What is held back is listed by `alphaloom news quarantine`."""
-    from .output import print_items, split
+    from .output import print_items, split_names
 
-    with _shelf(workspace) as shelf:
+    with _open_store(workspace) as shelf:
         begin = since.replace(tzinfo=UTC) if since else None
-        page = shelf.search(_end(as_of), " ".join(words or ()), split(symbols), begin, limit)
+        page = shelf.search(_end_of_day(as_of), " ".join(words or ()), split_names(symbols), begin, limit)
     if as_json:
         print_object({"count": len(page.items), "total": page.total, "items": [item.record() for item in page.items]})
         return
@@ -153,25 +156,25 @@ def quarantine(as_of: AsOfDay = None, limit: Count = 50, workspace: Workspace = 
 
     The words in which a sign showed may be meant for machines: do not hand this list to one.
     """
-    from .output import print_held
+    from .output import print_quarantined
 
-    with _shelf(workspace) as shelf:
-        found = shelf.quarantine(_end(as_of))
+    with _open_store(workspace) as shelf:
+        found = shelf.quarantine(_end_of_day(as_of))
     shown = found[::-1][:limit]
     if as_json:
         print_object({"count": len(shown), "total": len(found), "quarantine": [held.record() for held in shown]})
         return
-    print_held(shown)
+    print_quarantined(shown)
     print_plain(f"{len(shown)} of {plural(len(found), 'text')} held back" if found else "no text is held back")
 
 
 @app.command(short_help="Show one text whole, held back or not.")
 def show(text: TextId, workspace: Workspace = None, as_json: AsJson = False) -> None:
     """Show a text, where it came from, the signs that fired, and what a person decided on it. For a person, not for a machine."""
-    from .output import Shown, print_text
+    from .output import ShownText, print_text
 
-    with _shelf(workspace) as shelf:
-        shown = Shown.of(shelf, _one(shelf, text).id)
+    with _open_store(workspace) as shelf:
+        shown = ShownText.of(shelf, _find_text(shelf, text).id)
     if as_json:
         print_object(shown.record())
     else:
@@ -185,7 +188,9 @@ def release(
     since: Annotated[
         datetime | None,
         typer.Option(
-            "--from", formats=DAYS, help="The first day, UTC, on which it is served; by default as if never held back."
+            "--from",
+            formats=DAY_FORMATS,
+            help="The first day, UTC, on which it is served; by default as if never held back.",
         ),
     ] = None,
     by: By = None,
@@ -197,11 +202,11 @@ def release(
     It is served as of every instant since which it was held back: the rules that held it are of today too. Where you know
     something of it that was not known then, name the day on which that was known with --from.
     """
-    from .output import released
+    from .output import release_text
 
-    with _shelf(workspace) as shelf:
+    with _open_store(workspace) as shelf:
         begin = datetime.combine(since, time.min, UTC) if since else None
-        done = released(shelf, _one(shelf, text).id, (signature(by), reason), begin, datetime.now(UTC))
+        done = release_text(shelf, _find_text(shelf, text).id, (signer_name(by), reason), begin, datetime.now(UTC))
     told = {"id": done.id, "by": done.who, "reason": done.reason, "served_from": done.at.isoformat()}
     if as_json:
         print_object(told)
@@ -209,27 +214,27 @@ def release(
         print_plain(f"{done.id} is served as of {done.at:%Y-%m-%d %H:%M:%S} UTC and later")
 
 
-def _end(day: datetime | None) -> datetime:
-    from .output import ALL
+def _end_of_day(day: datetime | None) -> datetime:
+    from .output import LATEST_INSTANT
 
-    return datetime.combine(day, time.max, UTC) if day else ALL
+    return datetime.combine(day, time.max, UTC) if day else LATEST_INSTANT
 
 
-def _shelf(workspace: Path | None) -> Shelf:
+def _open_store(workspace: Path | None) -> NewsStore:
     """Open the shelf of a workspace; asking makes none."""
     from ....ledger import WorkspaceError
-    from ....news import NEWS, Shelf
+    from ....news import NEWS_FOLDER, NewsStore
 
-    folder = (workspace or WORKSPACE) / NEWS
+    folder = (workspace or DEFAULT_WORKSPACE) / NEWS_FOLDER
     if not folder.is_dir():
         raise WorkspaceError(
-            f"There are no texts in {workspace or WORKSPACE}.", field="--workspace",
+            f"There are no texts in {workspace or DEFAULT_WORKSPACE}.", field="--workspace",
             hint="Name a workspace with --workspace DIR, or take some in: alphaloom news add FILE",
         )  # fmt: skip
-    return Shelf(folder)
+    return NewsStore(folder)
 
 
-def _one(shelf: Shelf, start: str) -> NewsItem:
+def _find_text(shelf: NewsStore, start: str) -> NewsItem:
     """Return the text whose id begins so."""
     from ....news import ShelfError
 

@@ -10,27 +10,37 @@ from typing import Any
 
 import typer
 
-from ....factors.describe.words import visible
-from ....news import Held, NewsFileError, NewsItem, NewsSource, Release, Shelf, ShelfError, read_news
-from ....news.instants import ZONED, from_iso, spelled
-from ....news.screening.credibility import Kind
-from ..console import answers, legible, print_plain
+from ....factors.describe.words import replace_invisible
+from ....news import NewsFileError, NewsItem, NewsSource, NewsStore, QuarantinedItem, Release, ShelfError, read_news
+from ....news.instants import ZONED_FORMAT, format_instant, from_iso
+from ....news.screening.credibility import ItemKind
+from ..console import mask_unprintable, print_plain, stdout_console
 
-__all__ = ["ALL", "Brought", "Shown", "all_read", "print_held", "print_items", "print_text", "released", "split"]
+__all__ = [
+    "LATEST_INSTANT",
+    "IntakeOptions",
+    "ShownText",
+    "print_items",
+    "print_quarantined",
+    "print_text",
+    "read_all_files",
+    "release_text",
+    "split_names",
+]
 
-ALL = datetime.max.replace(tzinfo=UTC)
+LATEST_INSTANT = datetime.max.replace(tzinfo=UTC)
 """As of when a person sees a shelf who names no day."""
-EXCERPT = 160
-SHOWN_ID = 12
+LIST_EXCERPT_CHARS = 160
+ID_DIGITS_SHOWN = 12
 """Digits of an id in a list: enough to name a text by."""
 
 
 @dataclass(frozen=True)
-class Brought:
+class IntakeOptions:
     """What a person says of the files that are brought, as it was written on the command line."""
 
     source: str
-    kind: Kind
+    kind: ItemKind
     symbols: str
     weights: tuple[str, ...]
     filers: tuple[str, ...]
@@ -42,11 +52,18 @@ class Brought:
         weights = {name: _weight(name, value) for name, value in _pairs(self.weights, "--weight", "*=0.3")}
         filers = dict(_pairs(self.filers, "--filer", "320193=AAPL"))
         return NewsSource(
-            file, self.source, self.kind, _instant(self.fetched), weights, split(self.symbols), filers, self.masked
+            file,
+            self.source,
+            self.kind,
+            _instant(self.fetched),
+            weights,
+            split_names(self.symbols),
+            filers,
+            self.masked,
         )
 
 
-def split(names: str) -> tuple[str, ...]:
+def split_names(names: str) -> tuple[str, ...]:
     """Return the names of a list with commas."""
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
@@ -70,10 +87,12 @@ def _instant(text: str) -> datetime | None:
     try:
         return from_iso(text, zoned=True) if text else None
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not {ZONED}", param_hint="--fetched") from None
+        raise typer.BadParameter(f"{text!r} is not {ZONED_FORMAT}", param_hint="--fetched") from None
 
 
-def all_read(files: Sequence[Path], brought: Brought, tell: Callable[[Path], None]) -> list[tuple[NewsItem, ...]]:
+def read_all_files(
+    files: Sequence[Path], brought: IntakeOptions, tell: Callable[[Path], None]
+) -> list[tuple[NewsItem, ...]]:
     """Return the items of every file; before each is read, which takes a minute for 40,000 posts, it is told.
 
     Raises
@@ -98,7 +117,7 @@ def all_read(files: Sequence[Path], brought: Brought, tell: Callable[[Path], Non
     return read
 
 
-def released(shelf: Shelf, id: str, said: tuple[str, str], begin: datetime | None, now: datetime) -> Release:
+def release_text(shelf: NewsStore, id: str, said: tuple[str, str], begin: datetime | None, now: datetime) -> Release:
     """Put a text back as of when it was held back, or of a later day that a person names; `said`: who, and why.
 
     The shelf keeps since when it holds; when it was decided is written beside the reason.
@@ -108,11 +127,11 @@ def released(shelf: Shelf, id: str, said: tuple[str, str], begin: datetime | Non
     ShelfError
         The text is not held back, or no reason is given.
     """
-    held = next((each for each in shelf.quarantine(ALL) if each.item.id == id), None)
+    held = next((each for each in shelf.quarantine(LATEST_INSTANT) if each.item.id == id), None)
     if held is None:
         hint = "alphaloom news show ID tells how it stands."
         raise ShelfError("this text is not held back", field="ID", got=id, hint=hint)
-    reason = visible(said[1]).strip()
+    reason = replace_invisible(said[1]).strip()
     if not reason:
         raise ShelfError("a release says why", field="--reason", allowed="some words")
     moment = max(held.since, begin) if begin else held.since
@@ -120,24 +139,24 @@ def released(shelf: Shelf, id: str, said: tuple[str, str], begin: datetime | Non
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownText:
     """One text and how it stands."""
 
     item: NewsItem
-    held: Held | None
+    held: QuarantinedItem | None
     release: Release | None
 
     @classmethod
-    def of(cls, shelf: Shelf, id: str) -> Shown:
+    def of(cls, shelf: NewsStore, id: str) -> ShownText:
         """Look a text up whose id is known."""
-        held = next((each for each in shelf.quarantine(ALL) if each.item.id == id), None)
-        release = next((each for each in shelf.releases(ALL) if each.id == id), None)
+        held = next((each for each in shelf.quarantine(LATEST_INSTANT) if each.item.id == id), None)
+        release = next((each for each in shelf.releases(LATEST_INSTANT) if each.id == id), None)
         return cls(shelf.named(id)[0], held, release)
 
     def record(self) -> dict[str, Any]:
         """Return it as JSON."""
         held, done = self.held, self.release
-        put_back = {"by": done.who, "reason": done.reason, "served_from": spelled(done.at)} if done else None
+        put_back = {"by": done.who, "reason": done.reason, "served_from": format_instant(done.at)} if done else None
         return {"item": self.item.record(evidence=True), "held": held.record() if held else None, "release": put_back}
 
     def lines(self) -> list[str]:
@@ -146,27 +165,27 @@ class Shown:
         place = f"{item.provenance.file}, record {item.provenance.record}, sha256 {item.provenance.sha256}"
         told = {
             "id": item.id, "kind": item.kind, "source": f"{item.source} (believed {item.credibility:g})", "address": item.url,
-            "about": " ".join(item.symbols), "published": spelled(item.published), "known": spelled(item.known), "read": place,
+            "about": " ".join(item.symbols), "published": format_instant(item.published), "known": format_instant(item.known), "read": place,
         }  # fmt: skip
         rows = [f"{name:<11}{value}" for name, value in told.items() if value]
         signs = self.held.signs if self.held else item.flags
         rows += [f"{'sign':<11}{sign.name}, {sign.weight:g}: {sign.evidence}" for sign in signs]
         if self.held:
-            rows.append(f"{'HELD BACK':<11}since {spelled(self.held.since)}")
+            rows.append(f"{'HELD BACK':<11}since {format_instant(self.held.since)}")
         if self.release:
             rows.append(
-                f"{'released':<11}by {self.release.who}, served from {spelled(self.release.at)}: {self.release.reason}"
+                f"{'released':<11}by {self.release.who}, served from {format_instant(self.release.at)}: {self.release.reason}"
             )
         return [row.replace("\n", " ") for row in rows]
 
 
-def print_text(shown: Shown) -> None:
+def print_text(shown: ShownText) -> None:
     """Print a text whole, after where it came from and how it stands."""
     for line in shown.lines():
-        print_plain(legible(line))
+        print_plain(mask_unprintable(line))
     for part in (shown.item.title, shown.item.body):
         if part:
-            print_plain(f"\n{legible(part)}")
+            print_plain(f"\n{mask_unprintable(part)}")
 
 
 def print_items(items: Sequence[NewsItem]) -> None:
@@ -174,18 +193,30 @@ def print_items(items: Sequence[NewsItem]) -> None:
     _print_rows(
         ("known", "id", "source", "believed", "about", "text"),
         [
-            (_minute(each.known), each.id[:SHOWN_ID], each.source, f"{each.credibility:g}", *_about(each))
+            (
+                _minute(each.known),
+                each.id[:ID_DIGITS_SHOWN],
+                each.source,
+                f"{each.credibility:g}",
+                *_symbols_and_title(each),
+            )
             for each in items
         ],
     )
 
 
-def print_held(held: Sequence[Held]) -> None:
+def print_quarantined(held: Sequence[QuarantinedItem]) -> None:
     """Print a row for each text in quarantine."""
     _print_rows(
         ("held since", "id", "source", "signs", "about", "text"),
         [
-            (_minute(each.since), each.item.id[:SHOWN_ID], each.item.source, _signs(each), *_about(each.item))
+            (
+                _minute(each.since),
+                each.item.id[:ID_DIGITS_SHOWN],
+                each.item.source,
+                _signs(each),
+                *_symbols_and_title(each.item),
+            )
             for each in held
         ],
     )
@@ -195,11 +226,11 @@ def _minute(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M}"
 
 
-def _about(item: NewsItem) -> tuple[str, str]:
-    return " ".join(item.symbols), (item.title or item.body)[:EXCERPT]
+def _symbols_and_title(item: NewsItem) -> tuple[str, str]:
+    return " ".join(item.symbols), (item.title or item.body)[:LIST_EXCERPT_CHARS]
 
 
-def _signs(held: Held) -> str:
+def _signs(held: QuarantinedItem) -> str:
     return ", ".join(dict.fromkeys(sign.name for sign in held.signs))
 
 
@@ -212,6 +243,6 @@ def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column in ("known", "held since", "id"))
     for row in rows:
-        table.add_row(*(Text(legible(cell.replace("\n", " "))) for cell in row))
+        table.add_row(*(Text(mask_unprintable(cell.replace("\n", " "))) for cell in row))
     if rows:
-        answers().print(table)
+        stdout_console().print(table)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...figures import plural
-from ...signing import signature
+from ...signing import signer_name
 from ..console import print_object, print_plain
 from ..errors import FileExists
 from ..options import AsJson, By, Workspace
-from ..run_lookup import WORKSPACE
+from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
     from ....ledger.calls import Verified
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Read the record of what was asked of the MCP servers.")
-LOOK_SECONDS = 0.25
+TAIL_POLL_SECONDS = 0.25
 HASH = re.compile(r"[0-9a-fA-F]{64}")
-SINCE = "what was noted earlier is unchanged"
-UNKEYED = "it was not compared with a head noted elsewhere, so it cannot show whether whoever may write to this folder made all of it again"
+UNCHANGED_NOTE = "what was noted earlier is unchanged"
+UNCOMPARED_NOTE = "it was not compared with a head noted elsewhere, so it cannot show whether whoever may write to this folder made all of it again"
 
 
 def _folder(workspace: Path | None) -> Path:
     """Return where the record of a workspace lies; asking makes none."""
     from ....ledger import WorkspaceError
-    from ....ledger.calls import FOLDER
+    from ....ledger.calls import CALLS_FOLDER
 
-    place = workspace or WORKSPACE
-    if not (place / FOLDER).is_dir():
+    place = workspace or DEFAULT_WORKSPACE
+    if not (place / CALLS_FOLDER).is_dir():
         raise WorkspaceError(
             f"There is no record of calls in {place}.", field="--workspace",
             hint="Name a workspace with --workspace DIR; an MCP server that is attached to begins the record.",
         )  # fmt: skip
-    return place / FOLDER
+    return place / CALLS_FOLDER
 
 
 @app.command(short_help="Show the newest calls.")
@@ -57,22 +57,24 @@ def tail(
 
     With --follow and --json each call is one object on a line of its own.
     """
-    from ....ledger.calls import follow, latest
+    from ....ledger.calls import follow, read_latest
 
     folder = _folder(workspace)
-    coming = follow(folder, lambda: time.sleep(LOOK_SECONDS))  # before the newest are read: none is missed in between
-    rows = latest(folder, count)
+    coming = follow(
+        folder, lambda: time.sleep(TAIL_POLL_SECONDS)
+    )  # before the newest are read: none is missed in between
+    rows = read_latest(folder, count)
     if as_json and not following:
         print_object({"count": len(rows), "calls": rows})
         return
-    for row in [*rows] if not following else _once(rows, coming):
+    for row in [*rows] if not following else _skip_repeated(rows, coming):
         if as_json:
             print_object(row)
         else:
             print_plain(_line(row))
 
 
-def _once(rows: list[dict[str, Any]], coming: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _skip_repeated(rows: list[dict[str, Any]], coming: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield what is there and what comes, each call once."""
     yield from rows
     shown = {row["hash"] for row in rows}
@@ -111,11 +113,11 @@ def verify(
     whoever may write to the folder can take lines out and make the whole chain again, and the chain alone does not show it.
     So note the printed head elsewhere, or keep the summary of an export there, and compare: --head HASH, --summary FILE.
     """
-    from ....ledger.calls import anchors_of, verified
+    from ....ledger.calls import anchors_of, verify_calls
 
     folder = _folder(workspace)
     noted = _hashes(head or ())
-    reading = verified(folder, anchors_of(summary) if summary else (), noted)
+    reading = verify_calls(folder, anchors_of(summary) if summary else (), noted)
     if as_json:
         print_object({"ok": not reading.findings, **reading.record()})
     else:
@@ -147,11 +149,11 @@ def export(
     The summary says who stands for the export, when, the file's digest and how far each segment went. Kept where nobody
     can change it, it shows later whether the record still says the same. A damaged record is written too and ends with 1.
     """
-    from ....ledger.calls import export as exported
+    from ....ledger.calls import export_calls as exported
 
     if file.exists() and not force:
         raise FileExists(f"{file} is there already.", field="FILE", got=str(file), hint="Add --force to write over it.")
-    written = exported(_folder(workspace), file, by=signature(by), now=datetime.now(UTC))
+    written = exported(_folder(workspace), file, by=signer_name(by), now=datetime.now(UTC))
     if as_json:
         told = {"file": str(file.resolve()), "summary": str(written.summary.resolve())}
         print_object({**told, "ok": not written.reading.findings, **written.reading.record()})
@@ -174,4 +176,4 @@ def _print(reading: Verified, *, compared: bool) -> None:
     if reading.findings:
         print_plain(plural(len(reading.findings), "finding"))
     else:
-        print_plain(f"the chain is consistent; {SINCE if compared else UNKEYED}")
+        print_plain(f"the chain is consistent; {UNCHANGED_NOTE if compared else UNCOMPARED_NOTE}")

@@ -29,27 +29,27 @@ from uvicorn.protocols.http.flow_control import service_unavailable
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-__all__ = ["KNOWN", "Connection", "Listener", "Place", "Places"]
+__all__ = ["KNOWN_STATE", "Connection", "ConnectionTable", "Listener", "PlacedConnection"]
 
-OWED, IDLE, ASKED, KNOWN = "owed", "idle", "asked", "known"
-HEAD_S, WHOLE_S = 10.0, 75.0
+OWED_STATE, IDLE_STATE, ASKED_STATE, KNOWN_STATE = "owed", "idle", "asked", "known"
+HEADER_SECONDS, REQUEST_SECONDS = 10.0, 75.0
 """How long a client may take for a TLS handshake, for a request's header, and for all of it or for taking what is sent:
 longer than the gateway's own 60 s for a body, which it answers with 408.
 """
-YOUNG_S = 1.0
+YOUNG_SECONDS = 1.0
 """For so long a client that sends its request is spared where another can make room."""
-SPARE = 16
+SPARE_CONNECTIONS = 16
 """Connections beyond all places, so that where every place is a known caller's a further one is told so with 503."""
-AT_ONCE = 32
+ACCEPTS_PER_TURN = 32
 """Connections accepted before the others have their turn."""
-LOOK_S = 0.5
-PAUSE_S = 0.05
-BROKEN = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
+OVERDUE_POLL_SECONDS = 0.5
+ACCEPT_PAUSE_SECONDS = 0.05
+BROKEN_SOCKET_ERRNOS = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
 """What says that the listening socket itself is gone. Any other error of accept() concerns one connection, or passes."""
 
 
 @dataclass(eq=False)
-class Place:
+class PlacedConnection:
     """One connection.
 
     Attributes
@@ -69,13 +69,13 @@ class Place:
 
 
 @dataclass(eq=False)
-class Places:
+class ConnectionTable:
     """All connections of one listener, by state, each state in the order in which they came to be in it."""
 
     most: int
     seconds: Callable[[], float]
-    _all: dict[str, dict[Place, None]] = field(
-        default_factory=lambda: {state: {} for state in (OWED, IDLE, ASKED, KNOWN)}, init=False
+    _all: dict[str, dict[PlacedConnection, None]] = field(
+        default_factory=lambda: {state: {} for state in (OWED_STATE, IDLE_STATE, ASKED_STATE, KNOWN_STATE)}, init=False
     )
 
     def __len__(self) -> int:
@@ -85,9 +85,9 @@ class Places:
     @property
     def full(self) -> bool:
         """Whether every place is a known caller's: one more request is refused."""
-        return len(self._all[KNOWN]) >= self.most
+        return len(self._all[KNOWN_STATE]) >= self.most
 
-    def move(self, place: Place, state: str) -> None:
+    def move(self, place: PlacedConnection, state: str) -> None:
         """Note the state of a connection; since when it is in it if that is new."""
         if place.state == state:
             return
@@ -95,7 +95,7 @@ class Places:
         place.state, place.since = state, self.seconds()
         self._all[state][place] = None
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: PlacedConnection) -> None:
         """Forget a connection."""
         if place.state:
             self._all[place.state].pop(place, None)
@@ -105,13 +105,13 @@ class Places:
         """Make room for one more connection; False where there is none."""
         if len(self) < self.most:
             return True
-        if self._drop(OWED, YOUNG_S) or self._drop(IDLE) or self._drop(ASKED, YOUNG_S):
+        if self._drop(OWED_STATE, YOUNG_SECONDS) or self._drop(IDLE_STATE) or self._drop(ASKED_STATE, YOUNG_SECONDS):
             return True
-        return len(self) < self.most + SPARE or self.shed()
+        return len(self) < self.most + SPARE_CONNECTIONS or self.shed()
 
     def shed(self) -> bool:
         """Drop one connection, if any may be."""
-        return self._drop(OWED) or self._drop(IDLE) or self._drop(ASKED)
+        return self._drop(OWED_STATE) or self._drop(IDLE_STATE) or self._drop(ASKED_STATE)
 
     def overdue(self) -> None:
         """Drop every connection whose client has owed something for too long."""
@@ -123,31 +123,32 @@ class Places:
     def _drop(self, state: str, older: float = 0.0) -> bool:
         """Drop the connection that has been longest in a state, if it was for so many seconds."""
         found = next(
-            self._due() if state == OWED else self._unknown() if state == ASKED else iter(self._all[state]), None
+            self._due() if state == OWED_STATE else self._unknown() if state == ASKED_STATE else iter(self._all[state]),
+            None,
         )
         if found is None or self.seconds() - found.since < older:
             return False
         self._end(found)
         return True
 
-    def _due(self) -> Iterator[Place]:
+    def _due(self) -> Iterator[PlacedConnection]:
         """Yield those whose client owes something; where it is the server that does not read, the time begins anew."""
-        for place in tuple(self._all[OWED]):
+        for place in tuple(self._all[OWED_STATE]):
             if place.connection.unread:
                 self.leave(place)
-                self.move(place, OWED)
+                self.move(place, OWED_STATE)
             else:
                 yield place
 
-    def _unknown(self) -> Iterator[Place]:
+    def _unknown(self) -> Iterator[PlacedConnection]:
         """Yield those of which it is not known whose request is worked on."""
-        for place in tuple(self._all[ASKED]):
+        for place in tuple(self._all[ASKED_STATE]):
             if place.connection.known:
-                self.move(place, KNOWN)
+                self.move(place, KNOWN_STATE)
             else:
                 yield place
 
-    def _end(self, place: Place) -> None:
+    def _end(self, place: PlacedConnection) -> None:
         self.leave(place)
         place.hang_up()
 
@@ -156,19 +157,19 @@ class Connection(H11Protocol):
     """uvicorn's HTTP/1.1, with a place among the connections of its listener."""
 
     def __init__(
-        self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], places: Places
+        self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], places: ConnectionTable
     ) -> None:
         super().__init__(config, server_state, app_state, asyncio.get_running_loop())
         self._places = places
-        self.place = Place(self)
-        places.move(self.place, OWED)
+        self.place = PlacedConnection(self)
+        places.move(self.place, OWED_STATE)
 
     @property
     def limit_s(self) -> float:
         """How long the client may owe what it owes now."""
         if self.flow is not None and self.flow.write_paused:
-            return WHOLE_S
-        return HEAD_S if self.cycle is None or self.cycle.response_complete else WHOLE_S
+            return REQUEST_SECONDS
+        return HEADER_SECONDS if self.cycle is None or self.cycle.response_complete else REQUEST_SECONDS
 
     @property
     def unread(self) -> bool:
@@ -223,7 +224,7 @@ class Connection(H11Protocol):
 
     def shutdown(self) -> None:
         """End as the server ends: at once, but when a whole request is worked on."""
-        if self.place.state in {ASKED, KNOWN}:
+        if self.place.state in {ASKED_STATE, KNOWN_STATE}:
             super().shutdown()
         else:
             self.transport.abort()
@@ -233,17 +234,17 @@ class Connection(H11Protocol):
             return
         cycle = self.cycle
         if self.flow.write_paused or cycle is None:
-            self._places.move(self.place, OWED)
+            self._places.move(self.place, OWED_STATE)
         elif not cycle.response_complete:
             self._work(cycle.more_body)
         else:
             between = self.conn.their_state in {h11.IDLE, h11.DONE} and not self.conn.trailing_data[0]
-            self._places.move(self.place, IDLE if between else OWED)
+            self._places.move(self.place, IDLE_STATE if between else OWED_STATE)
 
     def _work(self, more_body: bool) -> None:
         """Note that a request is read or worked on; a known one stays known."""
-        if more_body or not (self.place.state == KNOWN and self.known):
-            self._places.move(self.place, OWED if more_body else ASKED)
+        if more_body or not (self.place.state == KNOWN_STATE and self.known):
+            self._places.move(self.place, OWED_STATE if more_body else ASKED_STATE)
 
 
 class Listener:
@@ -264,7 +265,7 @@ class Listener:
     """
 
     def __init__(
-        self, there: socket.socket, places: Places, made: Callable[[], Connection], failed: Callable[[BaseException | None], None],
+        self, there: socket.socket, places: ConnectionTable, made: Callable[[], Connection], failed: Callable[[BaseException | None], None],
         tls: ssl.SSLContext | None = None,
     ) -> None:  # fmt: skip
         self._there, self._places, self._made, self._tls = there, places, made, tls
@@ -287,13 +288,13 @@ class Listener:
     async def _accept(self) -> None:
         while True:
             try:
-                for _ in range(AT_ONCE):
+                for _ in range(ACCEPTS_PER_TURN):
                     await self._one()
             except OSError as error:
-                if error.errno in BROKEN:
+                if error.errno in BROKEN_SOCKET_ERRNOS:
                     raise
                 self._places.shed()  # there is no descriptor left, most likely
-                await asyncio.sleep(PAUSE_S)
+                await asyncio.sleep(ACCEPT_PAUSE_SECONDS)
             await asyncio.sleep(0)
 
     async def _one(self) -> None:
@@ -311,7 +312,7 @@ class Listener:
 
     async def _begin(self, wire: socket.socket, made: Connection) -> None:
         with suppress(OSError):  # the client is gone, or does not speak TLS
-            limit = HEAD_S if self._tls else None
+            limit = HEADER_SECONDS if self._tls else None
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: made, wire, ssl=self._tls, ssl_handshake_timeout=limit
             )
@@ -323,5 +324,5 @@ class Listener:
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(OVERDUE_POLL_SECONDS)
             self._places.overdue()

@@ -15,31 +15,31 @@ from threading import Lock, Thread
 from ....campaign import WORKSPACE
 from ....evidence.code.sandbox import Jail
 from ....ledger import Ledger
-from ....ledger.calls import FOLDER, CallLog
-from ....mcp_servers.access import AnyOf, Caller, Tokens, Verifier
+from ....ledger.calls import CALLS_FOLDER, CallLog
+from ....mcp_servers.access import AnyOf, Caller, Tokens, TokenVerifier
 from ....mcp_servers.access.oauth import read_oauth
-from ....mcp_servers.callers import Ground, Rooms
-from ....mcp_servers.http.web import Limits, Protected, web
-from ....mcp_servers.served import Served
-from ....mcp_servers.tools.servers import ALL, SERVERS, build_server
-from ....news import NEWS, Shelf
-from ....search.constraints import Mandate
-from ..console import notices
-from ..data_options import Place
+from ....mcp_servers.callers import CallerContexts, ServerSetup
+from ....mcp_servers.http.web import CallerLimits, Protected, build_web_app
+from ....mcp_servers.served import ServedCaller
+from ....mcp_servers.tools.servers import ALL_SERVERS, SERVERS, build_server
+from ....news import NEWS_FOLDER, NewsStore
+from ....search.constraints import SearchConstraints
+from ..console import stderr_console
+from ..data_options import DataOptions
 from ..research import settings_at
-from .listen import listening, quiet_signals, spelled
+from .listen import format_host, open_listener, quiet_signals
 
-__all__ = ["Door", "serve_http", "serve_stdio"]
+__all__ = ["ServerDoor", "serve_http", "serve_stdio"]
 
 LOG = logging.getLogger(__name__)
-GRACE_S = 2
+SHUTDOWN_GRACE_SECONDS = 2
 """How long requests under way may take when the servers end; the rooms' calls have a second more."""
 STDIO = "stdio"
 """Whom the record names where no token tells who calls."""
 
 
 @dataclass(frozen=True)
-class Door:
+class ServerDoor:
     """Where the servers listen, and who is let in.
 
     Attributes
@@ -56,46 +56,46 @@ class Door:
     port: int
     tokens: Path | None
     oauth: Path | None
-    limits: Limits
+    limits: CallerLimits
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _rooms(stack: ExitStack, place: Place, ceiling: date | None) -> Rooms:
+def _rooms(stack: ExitStack, place: DataOptions, ceiling: date | None) -> CallerContexts:
     """Return the rooms on what a place names, each part on the stack as soon as it is open; calls are written down there."""
     settings = settings_at(place)
     ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=_now))
-    calls = stack.enter_context(CallLog.open(ledger.workspace / FOLDER, clock=_now))
+    calls = stack.enter_context(CallLog.open(ledger.workspace / CALLS_FOLDER, clock=_now))
     jail = stack.enter_context(Jail(settings.sandbox)).ready()
-    news = stack.enter_context(Shelf(ledger.workspace / NEWS))
-    ground = Ground(
+    news = stack.enter_context(NewsStore(ledger.workspace / NEWS_FOLDER))
+    ground = ServerSetup(
         lambda: settings.market.open(settings.seed), ledger, settings.evidence, settings.budget,
-        Mandate(settings.steer.fields, settings.steer.avoid), _now, calls.append, settings.market.read_actions(),
+        SearchConstraints(settings.steer.fields, settings.steer.avoid), _now, calls.append, settings.market.read_actions(),
         settings.market.volumes, jail, settings.seed, settings.model_dump(mode="json"), news, settings.market.labels,
         columns=settings.market.columns,
     )  # fmt: skip
     if settings.market.panel is not None:
         _ = ground.panel  # what is wrong with a file is told before anything is served; a simulated market can wait
-    return stack.enter_context(Rooms(ground, ceiling))
+    return stack.enter_context(CallerContexts(ground, ceiling))
 
 
-def serve_stdio(server: str, place: Place, scopes: frozenset[str], ceiling: date | None) -> None:
+def serve_stdio(server: str, place: DataOptions, scopes: frozenset[str], ceiling: date | None) -> None:
     """Serve one of the servers over standard input and output, until the client hangs up or a signal asks to end."""
     opened, closing = ExitStack(), Lock()
     for number in (signal.SIGINT, signal.SIGTERM):  # clients that wait no longer send it
-        signal.signal(number, lambda *_: Thread(target=_end, args=(opened, closing)).start())
+        signal.signal(number, lambda *_: Thread(target=_end_process, args=(opened, closing)).start())
     try:
         served = _rooms(opened, place, ceiling).served(Caller(STDIO, scopes))
-        Thread(target=_opened, args=(served,), daemon=True).start()
+        Thread(target=_open_for_caller, args=(served,), daemon=True).start()
         build_server(server, served).run("stdio")
     finally:
         with closing:
             opened.close()
 
 
-def _opened(served: Served) -> None:
+def _open_for_caller(served: ServedCaller) -> None:
     """Open what a caller's tools work on while the client says who it is: the first time it takes longer than clients wait.
 
     What cannot be opened is told by the first tool that is called.
@@ -104,7 +104,7 @@ def _opened(served: Served) -> None:
         _ = served.evaluator
 
 
-def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
+def serve_http(place: DataOptions, door: ServerDoor, ceiling: date | None) -> None:
     """Serve all of them over HTTP until a signal asks to end, which ends the process; calls under way are answered first.
 
     Raises
@@ -114,22 +114,29 @@ def serve_http(place: Place, door: Door, ceiling: date | None) -> None:
     ServingBroken
         They ended though nobody asked them to.
     """
-    from .server import Terms, serve
+    from .server import ServerTerms, serve_until_signal
 
     verifier, protected = _verifier(door)
-    with listening(door.host, door.port, "--http") as there, ExitStack() as opened:
+    with open_listener(door.host, door.port, "--http") as there, ExitStack() as opened:
         rooms = _rooms(opened, place, ceiling)
         _ = rooms.ground.panel
         with quiet_signals() as came:
             host, port = there.getsockname()[:2]
-            notices().out(f"http://{spelled(host)}:{port}/NAME/mcp, NAME one of: {', '.join([*sorted(SERVERS), ALL])}")
-            serve(web(rooms, verifier, door.limits, protected), there, Terms(GRACE_S), lambda: bool(came))
+            stderr_console().out(
+                f"http://{format_host(host)}:{port}/NAME/mcp, NAME one of: {', '.join([*sorted(SERVERS), ALL_SERVERS])}"
+            )
+            serve_until_signal(
+                build_web_app(rooms, verifier, door.limits, protected),
+                there,
+                ServerTerms(SHUTDOWN_GRACE_SECONDS),
+                lambda: bool(came),
+            )
             opened.close()
     sys.stderr.flush()
     os._exit(0)  # a job's thread may still run, and would be waited for
 
 
-def _end(opened: ExitStack, closing: Lock) -> None:
+def _end_process(opened: ExitStack, closing: Lock) -> None:
     """Close what is open and end at once: a thread reads what the client says next, and would be waited for.
 
     On a thread of its own, since a signal may come while the main one holds what closing needs. Who comes second, a signal
@@ -145,9 +152,9 @@ def _end(opened: ExitStack, closing: Lock) -> None:
         os._exit(code)
 
 
-def _verifier(door: Door) -> tuple[Verifier, Protected | None]:
+def _verifier(door: ServerDoor) -> tuple[TokenVerifier, Protected | None]:
     """Return what says who calls, and what clients are told of an OAuth server."""
-    ways: list[Verifier] = [Tokens.open(door.tokens, clock=_now)] if door.tokens else []
+    ways: list[TokenVerifier] = [Tokens.open(door.tokens, clock=_now)] if door.tokens else []
     if door.oauth is None:
         return AnyOf(ways), None
     verifier, protected = read_oauth(door.oauth, _now)

@@ -12,7 +12,7 @@ import typer
 
 from ..errors import AddressTaken
 
-__all__ = ["address", "listening", "quiet_signals", "spelled"]
+__all__ = ["address", "format_host", "open_listener", "quiet_signals"]
 
 BACKLOG = 4096
 """Connections that the system completes before they are accepted: when they are too few, an honest client waits a second."""
@@ -26,7 +26,7 @@ def address(text: str, option: str) -> tuple[str, int]:
     return found[1], int(found[2])
 
 
-def listening(host: str, port: int, option: str) -> socket.socket:
+def open_listener(host: str, port: int, option: str) -> socket.socket:
     """Return a socket that listens there, before anything that takes long is begun; port 0 is any that is free.
 
     Raises
@@ -53,7 +53,7 @@ def listening(host: str, port: int, option: str) -> socket.socket:
     return found
 
 
-def spelled(host: str) -> str:
+def format_host(host: str) -> str:
     """Return a host as it stands in an address."""
     return f"[{host}]" if ":" in host else host
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ..data_options import Place
+from ..data_options import DataOptions
 from ..options import CampaignFile, Ceiling, PanelFile, SectorsFile, Workspace
 from .listen import address
 
@@ -28,7 +28,7 @@ PerMinute = Annotated[
 ]
 
 
-class Server(StrEnum):
+class ServerName(StrEnum):
     """The servers that agents use."""
 
     market = "market"
@@ -39,7 +39,7 @@ class Server(StrEnum):
 
 @app.command(short_help="Serve MCP servers over stdio or HTTP.")
 def mcp(
-    server: Annotated[Server | None, typer.Argument(help="Which one, over stdio.")] = None,
+    server: Annotated[ServerName | None, typer.Argument(help="Which one, over stdio.")] = None,
     everything: Annotated[
         bool,
         typer.Option(
@@ -78,38 +78,38 @@ def mcp(
     search window of them only, a budget of its own, and a line on record for every call; trials stay counted for good. Over
     HTTP each bearer token is a caller; SIGTERM or Ctrl-C ends the servers; calls under way have 2 seconds.
     """
-    place = Place(campaign, panel, sectors, None, workspace)
+    place = DataOptions(campaign, panel, sectors, None, workspace)
     day = as_of.date() if as_of else None
     if http is None:
-        _only_with_http(auth, oauth, hosts)
+        _refuse_http_options(auth, oauth, hosts)
         from .host import serve_stdio
 
-        serve_stdio(_named(server, everything), place, _scopes(scopes), day)
+        serve_stdio(_server_name(server, everything), place, _scopes(scopes), day)
         return
-    _over_http(server, everything, scopes, (auth, oauth))
-    from ....mcp_servers.http.web import Limits
-    from .host import Door, serve_http
+    _check_http_options(server, everything, scopes, (auth, oauth))
+    from ....mcp_servers.http.web import CallerLimits
+    from .host import ServerDoor, serve_http
 
     host, port = address(http, "--http")
     names = tuple(_host(name.strip()) for name in (hosts or "").split(",") if name.strip())
-    serve_http(place, Door(host, port, auth, oauth, Limits.reached_as(names, per_minute)), day)
+    serve_http(place, ServerDoor(host, port, auth, oauth, CallerLimits.reached_as(names, per_minute)), day)
 
 
-def _named(server: Server | None, everything: bool) -> str:
+def _server_name(server: ServerName | None, everything: bool) -> str:
     if (server is None) != everything:
-        raise typer.BadParameter(f"name one of {', '.join(Server)}, or write --all", param_hint="SERVER")
+        raise typer.BadParameter(f"name one of {', '.join(ServerName)}, or write --all", param_hint="SERVER")
     return server.value if server else "all"
 
 
-def _only_with_http(auth: Path | None, oauth: Path | None, hosts: str | None) -> None:
+def _refuse_http_options(auth: Path | None, oauth: Path | None, hosts: str | None) -> None:
     given = {"--auth": auth, "--oauth": oauth, "--hosts": hosts}
     for name, value in given.items():
         if value:
             raise typer.BadParameter("is for servers over HTTP: add --http 127.0.0.1:8765", param_hint=name)
 
 
-def _over_http(
-    server: Server | None, everything: bool, scopes: str | None, ways: tuple[Path | None, Path | None]
+def _check_http_options(
+    server: ServerName | None, everything: bool, scopes: str | None, ways: tuple[Path | None, Path | None]
 ) -> None:
     if server is not None or not everything:
         raise typer.BadParameter("serves all servers: write --all, and no name", param_hint="--http")
@@ -124,13 +124,13 @@ def _over_http(
 
 
 def _scopes(text: str | None) -> frozenset[str]:
-    from ....mcp_servers.access import checked_scope
-    from ....mcp_servers.entry import USUAL
+    from ....mcp_servers.access import check_scope
+    from ....mcp_servers.entry import DEFAULT_SCOPES
 
     if text is None:
-        return USUAL
+        return DEFAULT_SCOPES
     try:
-        return frozenset(checked_scope(part.strip()) for part in text.split(",") if part.strip())
+        return frozenset(check_scope(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--scopes") from None
 

@@ -18,25 +18,25 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from ..errors import ServingBroken
-from .connections import SPARE, Connection, Listener, Places
+from .connections import SPARE_CONNECTIONS, Connection, ConnectionTable, Listener
 
-__all__ = ["CONNECTIONS", "END_S", "Server", "Terms", "serve"]
+__all__ = ["END_SECONDS", "MAX_CONNECTIONS", "HttpServer", "ServerTerms", "serve_until_signal"]
 
-CONNECTIONS = 1_000
-KEEP_ALIVE_S = 120
+MAX_CONNECTIONS = 1_000
+KEEP_ALIVE_SECONDS = 120
 """How long an idle connection is kept while there is room. Agents think between calls; and where the server is busy, a
 connection that is closed in the moment of the next call is an error to the client.
 """
-END_S, AFTER_S = 4.8, 1.8
+END_SECONDS, AFTER_GRACE_SECONDS = 4.8, 1.8
 """A process that was asked to end ends in this time, whatever its threads do; it has so long after the grace of a request."""
-LAST_S = 0.3
-DESCRIPTORS, OWN, LEAST = 65_536, 64, 8
+LAST_TASKS_SECONDS = 0.3
+MAX_DESCRIPTORS, RESERVED_DESCRIPTORS, MIN_CONNECTIONS = 65_536, 64, 8
 """The most descriptors that are asked for, those kept for all else beside a quarter of them, and the fewest connections."""
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Terms:
+class ServerTerms:
     """How a server serves.
 
     Attributes
@@ -52,13 +52,13 @@ class Terms:
     """
 
     grace_s: int
-    connections: int = CONNECTIONS
+    connections: int = MAX_CONNECTIONS
     descriptors: int = 1
     ending: Callable[[], None] = lambda: None
     tls: ssl.SSLContext | None = None
 
 
-class Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """uvicorn's server, whose connections have places.
 
     Parameters
@@ -74,11 +74,11 @@ class Server(uvicorn.Server):
     """
 
     def __init__(
-        self, app: ASGIApp, terms: Terms, asked: Callable[[], bool] = lambda: False, limit: Callable[[], None] = lambda: None
+        self, app: ASGIApp, terms: ServerTerms, asked: Callable[[], bool] = lambda: False, limit: Callable[[], None] = lambda: None
     ) -> None:  # fmt: skip
         config = uvicorn.Config(
             app, http=Connection, ws="none", log_config=None, log_level="error", access_log=False, proxy_headers=False,
-            server_header=False, timeout_graceful_shutdown=terms.grace_s, timeout_keep_alive=KEEP_ALIVE_S,
+            server_header=False, timeout_graceful_shutdown=terms.grace_s, timeout_keep_alive=KEEP_ALIVE_SECONDS,
         )  # fmt: skip
         super().__init__(config)
         self.broken = False
@@ -87,9 +87,9 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept."""
         await super().startup(sockets=[])
-        places = Places(room_for(self._terms), time.monotonic)
+        places = ConnectionTable(count_places(self._terms), time.monotonic)
         begun: list[Any] = [
-            Listener(there, places, lambda: self._connection(places), self._break, self._terms.tls)
+            Listener(there, places, lambda: self._connection(places), self._mark_broken, self._terms.tls)
             for there in sockets or ()
         ]
         self.servers += begun  # it closes them as it closes asyncio's
@@ -104,7 +104,7 @@ class Server(uvicorn.Server):
         )  # it tells a trace of each request that it cancels
         self._terms.ending()
         try:
-            async with asyncio.timeout(self._terms.grace_s + LAST_S):
+            async with asyncio.timeout(self._terms.grace_s + LAST_TASKS_SECONDS):
                 await super().shutdown(sockets)
         except TimeoutError:
             LOG.warning(
@@ -120,15 +120,15 @@ class Server(uvicorn.Server):
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
-    def _connection(self, places: Places) -> Connection:
+    def _connection(self, places: ConnectionTable) -> Connection:
         return Connection(self.config, self.server_state, self.lifespan.state, places)
 
-    def _break(self, error: BaseException | None) -> None:
+    def _mark_broken(self, error: BaseException | None) -> None:
         LOG.error("no more connections are accepted: %s", error)
         self.broken = self.should_exit = True
 
 
-def serve(app: ASGIApp, there: socket.socket, terms: Terms, asked: Callable[[], bool]) -> None:
+def serve_until_signal(app: ASGIApp, there: socket.socket, terms: ServerTerms, asked: Callable[[], bool]) -> None:
     """Serve until SIGINT or SIGTERM; then the process has a few seconds to end, and is ended otherwise.
 
     Raises
@@ -137,15 +137,15 @@ def serve(app: ASGIApp, there: socket.socket, terms: Terms, asked: Callable[[], 
         It accepts no more connections though nobody asked for the end.
     """
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
-    limit = partial(_limit, max(END_S, terms.grace_s + AFTER_S))
-    server, loop = Server(app, terms, asked, limit), asyncio.new_event_loop()
+    limit = partial(_limit, max(END_SECONDS, terms.grace_s + AFTER_GRACE_SECONDS))
+    server, loop = HttpServer(app, terms, asked, limit), asyncio.new_event_loop()
     try:
         loop.run_until_complete(server.serve(sockets=[there]))
     except BaseException:
         limit()
         raise
     finally:
-        _left(loop)
+        _cancel_tasks(loop)
     if server.broken:
         limit()
         raise ServingBroken("The server accepts no more connections.", hint="Start it again; its log says more.")
@@ -157,14 +157,14 @@ def _limit(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def room_for(terms: Terms) -> int:
+def count_places(terms: ServerTerms) -> int:
     """Return how many connections there are places for: as many as wanted, if the system gives the descriptors."""
     given = _descriptors()
-    fit = (given - given // 4 - OWN) // terms.descriptors - SPARE
+    fit = (given - given // 4 - RESERVED_DESCRIPTORS) // terms.descriptors - SPARE_CONNECTIONS
     if fit < terms.connections:
         LOG.warning("places for %d connections, not %d: this process may have %d descriptors (ulimit -n)",
-                    max(fit, LEAST), terms.connections, given)  # fmt: skip
-    return max(min(fit, terms.connections), LEAST)
+                    max(fit, MIN_CONNECTIONS), terms.connections, given)  # fmt: skip
+    return max(min(fit, terms.connections), MIN_CONNECTIONS)
 
 
 def _descriptors() -> int:
@@ -172,20 +172,20 @@ def _descriptors() -> int:
     try:
         import resource
     except ImportError:  # not on this system, where there is no such limit
-        return DESCRIPTORS
+        return MAX_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+    wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(MAX_DESCRIPTORS, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
-    return DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+    return MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
 
 
-def _left(loop: asyncio.AbstractEventLoop) -> None:
+def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
     """Cancel what is left on a loop and close it; what waits for a thread is not waited for."""
     left = asyncio.all_tasks(loop)
     for task in left:
         task.cancel()
     if left:
-        loop.run_until_complete(asyncio.wait(left, timeout=LAST_S))
+        loop.run_until_complete(asyncio.wait(left, timeout=LAST_TASKS_SECONDS))
     loop.close()

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..console import answers, notices, print_object, print_plain
+from ..console import print_object, print_plain, stderr_console, stdout_console
 from ..options import AsJson, Workspace
-from ..run_lookup import WORKSPACE
+from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
-    from ....mcp_servers.access.token_file import Entry
+    from ....mcp_servers.access.token_file import TokenEntry
 
 __all__ = ["app"]
 
 app = typer.Typer(
     no_args_is_help=True, help="Make, list and revoke bearer tokens of the MCP servers and the models' gate."
 )
-DAYS = ["%Y-%m-%d"]
+DAY_FORMATS = ["%Y-%m-%d"]
 TokensFile = Annotated[
     Path | None,
     typer.Option("--file", metavar="FILE", help="The file of tokens; tokens.yaml of the workspace by default."),
@@ -28,10 +28,10 @@ TokensFile = Annotated[
 
 
 def _place(file: Path | None, workspace: Path | None) -> Path:
-    return file or (workspace or WORKSPACE) / "tokens.yaml"
+    return file or (workspace or DEFAULT_WORKSPACE) / "tokens.yaml"
 
 
-def _listed(names: str | None) -> tuple[str, ...] | None:
+def _split_names(names: str | None) -> tuple[str, ...] | None:
     """Return the names of a list with commas; None for none given."""
     return tuple(name.strip() for name in names.split(",") if name.strip()) if names is not None else None
 
@@ -41,10 +41,12 @@ def create(
     scopes: Annotated[
         str, typer.Option("--scopes", metavar="SCOPE,...", help="What it allows, e.g. data:read,factor:write.")
     ],
-    expires: Annotated[datetime, typer.Option("--expires", formats=DAYS, help="Its last day, UTC.")],
+    expires: Annotated[datetime, typer.Option("--expires", formats=DAY_FORMATS, help="Its last day, UTC.")],
     as_of: Annotated[
         datetime | None,
-        typer.Option("--as-of", formats=DAYS, help="The last day that its bearer may know; the server's by default."),
+        typer.Option(
+            "--as-of", formats=DAY_FORMATS, help="The last day that its bearer may know; the server's by default."
+        ),
     ] = None,
     fields: Annotated[
         str | None,
@@ -67,20 +69,20 @@ def create(
     """
     from ....ledger.files.private import make_folder
     from ....mcp_servers.access import Grant
-    from ....mcp_servers.access import create as made
+    from ....mcp_servers.access import create_token as made
 
     place = _place(file, workspace)
     if file is None:
         make_folder(place.parent)
     grant = Grant(
-        _listed(scopes) or (), expires.date(), as_of.date() if as_of else None, _listed(fields), note.strip(), tenant.strip()
+        _split_names(scopes) or (), expires.date(), as_of.date() if as_of else None, _split_names(fields), note.strip(), tenant.strip()
     )  # fmt: skip
     issued = made(place, grant, now=datetime.now(UTC))
     if as_json:
         print_object({"token": issued.token, "file": str(place.resolve()), **_row(issued.entry)})
         return
-    notices().out(f"Token {issued.entry.id}, accepted until the end of {issued.entry.expires} (UTC).")
-    notices().out("Keep it now: it is not shown again.")
+    stderr_console().out(f"Token {issued.entry.id}, accepted until the end of {issued.entry.expires} (UTC).")
+    stderr_console().out("Keep it now: it is not shown again.")
     print_plain(issued.token)
 
 
@@ -92,7 +94,7 @@ def revoke(
     as_json: AsJson = False,
 ) -> None:
     """Revoke a token for good. Servers that run refuse it with the next call; it stays in the list."""
-    from ....mcp_servers.access import revoke as revoked
+    from ....mcp_servers.access import revoke_token as revoked
 
     entry, new = revoked(_place(file, workspace), name, now=datetime.now(UTC))
     if as_json:
@@ -104,9 +106,9 @@ def revoke(
 @app.command("list", short_help="List the tokens and what each allows.")
 def list_(file: TokensFile = None, workspace: Workspace = None, as_json: AsJson = False) -> None:
     """List the tokens of a file, also those that are expired or revoked. Their secrets are nowhere."""
-    from ....mcp_servers.access import listed
+    from ....mcp_servers.access import list_tokens
 
-    rows = [_row(entry) for entry in listed(_place(file, workspace))]
+    rows = [_row(entry) for entry in list_tokens(_place(file, workspace))]
     if as_json:
         print_object({"count": len(rows), "tokens": rows})
         return
@@ -121,12 +123,12 @@ def list_(file: TokensFile = None, workspace: Workspace = None, as_json: AsJson 
         cells = (row["id"], row["standing"], " ".join(row["scopes"]), " ".join(row["fields"] or ["all"]), row["as_of"] or "-",
                  row["expires"], row["tenant"], row["note"])  # fmt: skip
         table.add_row(*(Text(str(cell)) for cell in cells))
-    answers().print(table)
+    stdout_console().print(table)
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _row(entry: TokenEntry) -> dict[str, Any]:
     """Return what may be told of a token; its digest serves nobody."""
-    from ....mcp_servers.access.tokens import standing
+    from ....mcp_servers.access.tokens import token_status
 
     told = entry.model_dump(mode="json", exclude={"sha256"})
-    return {**told, "standing": standing(entry, datetime.now(UTC))}
+    return {**told, "standing": token_status(entry, datetime.now(UTC))}

@@ -76,7 +76,7 @@ def scale(out: Array, values: Array, member: Members, gross: float, lo: int, hi:
         _set(out[day], row, member[day], 0.0, gross / total)
 
 
-def _held(x: Values, limit: float) -> Values:
+def _winsorize_reference(x: Values, limit: float) -> Values:
     reach = limit * math.sqrt(variance(x, 1)) if len(x) > 1 else math.inf
     return np.clip(x, x.mean() - reach, x.mean() + reach)
 
@@ -99,7 +99,7 @@ WINSORIZE = across(
     "winsorize", "x", "same",
     Prose("x held within `limit` standard deviations (ddof 1) of the mean of the names.",
           "{x} held within {limit} standard deviations of its mean", "winsorize(returns, 3)"),
-    winsorize, Argument("limit", "number", 3.0, low=1e-9), scaling=LINEAR, reference=_held,
+    winsorize, Argument("limit", "number", 3.0, low=1e-9), scaling=LINEAR, reference=_winsorize_reference,
 )  # fmt: skip
 DEMEAN = across(
     "demean", "x", "same",

@@ -11,20 +11,20 @@ from ...kernels.kernel_cache import kernel
 from ...language.declare import ABSOLUTE, DDOF, EVEN, LINEAR, across
 from ...language.obvious import Values, variance
 from ...language.signature import Prose
-from .groups import UNKNOWN_GROUP, group_centres
+from .groups import UNKNOWN_GROUP_NOTE, group_centres
 
-MEAN, DEVIATION, SUM, COUNT = 0, 1, 2, 3
+AGGREGATE_MEAN, AGGREGATE_DEVIATION, AGGREGATE_SUM, AGGREGATE_COUNT = 0, 1, 2, 3
 
 
 @kernel
 def _aggregate(count: float, mean: float, squares: float, ddof: int, what: int) -> float:
     """Turn count, mean and squared deviations into what was asked for."""
-    if what == MEAN:
+    if what == AGGREGATE_MEAN:
         return mean
-    if what == SUM:
+    if what == AGGREGATE_SUM:
         return mean * count
     spread = math.sqrt(squares / (count - ddof)) if count > ddof else np.nan
-    return count if what == COUNT else spread
+    return count if what == AGGREGATE_COUNT else spread
 
 
 @kernel
@@ -48,59 +48,59 @@ def aggregate(out: Array, values: Array, member: Members, ddof: int, what: int, 
     group_aggregate(out, values, np.zeros(out.shape[1], np.int16), member, ddof, what, lo, hi)
 
 
-def _same(x: Values, value: float) -> Values:
+def _fill_reference(x: Values, value: float) -> Values:
     return np.full(len(x), value)
 
 
 def _spread(x: Values, ddof: float) -> Values:
-    return _same(x, math.sqrt(variance(x, ddof)))
+    return _fill_reference(x, math.sqrt(variance(x, ddof)))
 
 
-FEW = "Fewer than two names give NaN."
+FEW_NAMES_NOTE = "Fewer than two names give NaN."
 
 MEAN_ACROSS = across(
     "mean_across", "x", "same",
     Prose("Mean of x over the names, on each of them.", "the cross-sectional mean of {x}", "mean_across(returns)"),
-    aggregate, fixed=(1, MEAN), scaling=LINEAR, reference=lambda x: _same(x, x.mean()),
+    aggregate, fixed=(1, AGGREGATE_MEAN), scaling=LINEAR, reference=lambda x: _fill_reference(x, x.mean()),
 )  # fmt: skip
 STD_ACROSS = across(
     "std_across", "x", "same",
     Prose("Standard deviation of x over the names, on each of them.", "the cross-sectional standard deviation of {x}",
           "std_across(returns)"),
-    aggregate, DDOF, fixed=(DEVIATION,), scaling=ABSOLUTE, nan=FEW, reference=_spread,
+    aggregate, DDOF, fixed=(AGGREGATE_DEVIATION,), scaling=ABSOLUTE, nan=FEW_NAMES_NOTE, reference=_spread,
 )  # fmt: skip
 SUM_ACROSS = across(
     "sum_across", "x", "same",
     Prose("Sum of x over the names, on each of them.", "the cross-sectional sum of {x}", "volume / sum_across(volume)"),
-    aggregate, fixed=(1, SUM), scaling=LINEAR, reference=lambda x: _same(x, x.sum()),
+    aggregate, fixed=(1, AGGREGATE_SUM), scaling=LINEAR, reference=lambda x: _fill_reference(x, x.sum()),
 )  # fmt: skip
 COUNT_ACROSS = across(
     "count_across", "x", "number",
     Prose("Number of names that have a value, on each of them.", "the number of names with {x}",
           "count_across(returns)"),
-    aggregate, fixed=(1, COUNT), scaling=EVEN, reference=lambda x: _same(x, len(x)),
+    aggregate, fixed=(1, AGGREGATE_COUNT), scaling=EVEN, reference=lambda x: _fill_reference(x, len(x)),
 )  # fmt: skip
 GROUP_MEAN = across(
     "group_mean", "x by@", "same",
     Prose("Mean of x over its group, on each name of it.", "the mean of {x} over its {by}",
           "group_mean(returns, sector)"),
-    group_aggregate, fixed=(1, MEAN), scaling=LINEAR, nan=UNKNOWN_GROUP, reference=lambda x: _same(x, x.mean()),
+    group_aggregate, fixed=(1, AGGREGATE_MEAN), scaling=LINEAR, nan=UNKNOWN_GROUP_NOTE, reference=lambda x: _fill_reference(x, x.mean()),
 )  # fmt: skip
 GROUP_STD = across(
     "group_std", "x by@", "same",
     Prose("Standard deviation of x over its group, on each name of it.", "the standard deviation of {x} over its {by}",
           "group_std(returns, sector)"),
-    group_aggregate, DDOF, fixed=(DEVIATION,), scaling=ABSOLUTE, nan=f"{UNKNOWN_GROUP} {FEW}", reference=_spread,
+    group_aggregate, DDOF, fixed=(AGGREGATE_DEVIATION,), scaling=ABSOLUTE, nan=f"{UNKNOWN_GROUP_NOTE} {FEW_NAMES_NOTE}", reference=_spread,
 )  # fmt: skip
 GROUP_SUM = across(
     "group_sum", "x by@", "same",
     Prose("Sum of x over its group, on each name of it.", "the sum of {x} over its {by}",
           "volume / group_sum(volume, sector)"),
-    group_aggregate, fixed=(1, SUM), scaling=LINEAR, nan=UNKNOWN_GROUP, reference=lambda x: _same(x, x.sum()),
+    group_aggregate, fixed=(1, AGGREGATE_SUM), scaling=LINEAR, nan=UNKNOWN_GROUP_NOTE, reference=lambda x: _fill_reference(x, x.sum()),
 )  # fmt: skip
 GROUP_COUNT = across(
     "group_count", "x by@", "number",
     Prose("Number of names of the group that have a value, on each of them.", "the number of names of the {by} with {x}",
           "group_count(returns, sector)"),
-    group_aggregate, fixed=(1, COUNT), scaling=EVEN, nan=UNKNOWN_GROUP, reference=lambda x: _same(x, len(x)),
+    group_aggregate, fixed=(1, AGGREGATE_COUNT), scaling=EVEN, nan=UNKNOWN_GROUP_NOTE, reference=lambda x: _fill_reference(x, len(x)),
 )  # fmt: skip

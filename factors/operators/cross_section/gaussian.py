@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.cells import Array, Members
-from ...kernels.ranking import AVERAGE, COUNT
+from ...kernels.ranking import SCALED_COUNT, TIES_AVERAGE
 from ...language.declare import ODD, across
 from ...language.obvious import Values, places
 from ...language.signature import Prose
@@ -16,7 +16,7 @@ def rank_gauss(out: Array, values: Array, member: Members, lo: int, hi: int) -> 
     """Rank the members of each day and look up the normal quantile of each place."""
     from scipy.special import ndtri
 
-    rank(out, values, member, AVERAGE, COUNT, lo, hi)
+    rank(out, values, member, TIES_AVERAGE, SCALED_COUNT, lo, hi)
     rows = out[lo:hi]
     count = np.isfinite(rows).sum(axis=1, keepdims=True)
     with np.errstate(all="ignore"):
@@ -26,7 +26,7 @@ def rank_gauss(out: Array, values: Array, member: Members, lo: int, hi: int) -> 
 def _quantile(x: Values) -> Values:
     from statistics import NormalDist
 
-    return np.array([NormalDist().inv_cdf((place - 0.5) / len(x)) for place in places(x, AVERAGE, COUNT)])
+    return np.array([NormalDist().inv_cdf((place - 0.5) / len(x)) for place in places(x, TIES_AVERAGE, SCALED_COUNT)])
 
 
 RANK_GAUSS = across(

@@ -13,7 +13,7 @@ from ...language.declare import DDOF, LINEAR, ODD, across
 from ...language.obvious import score
 from ...language.signature import Prose
 
-UNKNOWN_GROUP = "Names whose group is unknown are NaN."
+UNKNOWN_GROUP_NOTE = "Names whose group is unknown are NaN."
 
 
 @kernel
@@ -62,12 +62,12 @@ def group_zscore(out: Array, values: Array, codes: Codes, member: Members, ddof:
 GROUP_DEMEAN = across(
     "group_demean", "x by@", "same",
     Prose("x less the mean of its group.", "{x} less the mean of its {by}", "group_demean(returns, sector)"),
-    group_demean, scaling=LINEAR, nan=UNKNOWN_GROUP, reference=lambda x: x - x.mean(),
+    group_demean, scaling=LINEAR, nan=UNKNOWN_GROUP_NOTE, reference=lambda x: x - x.mean(),
 )  # fmt: skip
 GROUP_ZSCORE = across(
     "group_zscore", "x by@", "ratio",
     Prose("x less the mean of its group, over the group's standard deviation.", "the z-score of {x} within its {by}",
           "group_zscore(returns, sector)"),
-    group_zscore, DDOF, scaling=ODD, nan=UNKNOWN_GROUP + " A group of one, or of equal values, gives NaN.",
+    group_zscore, DDOF, scaling=ODD, nan=UNKNOWN_GROUP_NOTE + " A group of one, or of equal values, gives NaN.",
     reference=lambda x, ddof: np.array([score(each, x, ddof) for each in x]),
 )  # fmt: skip

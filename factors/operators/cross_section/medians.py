@@ -10,11 +10,11 @@ from ...language.declare import LINEAR, across
 from ...language.obvious import Values
 from ...language.signature import Argument, Prose
 
-NORMAL = 1.482602218505602
+NORMAL_MAD_FACTOR = 1.482602218505602
 """What the median absolute deviation of a normal variable is multiplied by to give its standard deviation."""
 
 
-def _middle(rows: NDArray[np.floating]) -> Sums:
+def _row_medians(rows: NDArray[np.floating]) -> Sums:
     """Return the median of each row as a column; numpy's sort puts missing values last."""
     ordered = np.sort(rows, axis=1)
     count = np.isfinite(ordered).sum(axis=1, keepdims=True)
@@ -24,26 +24,26 @@ def _middle(rows: NDArray[np.floating]) -> Sums:
     return middle
 
 
-def _inside(values: Array, member: Members, lo: int, hi: int) -> Array:
+def _member_values(values: Array, member: Members, lo: int, hi: int) -> Array:
     return np.where(member[lo:hi], values[lo:hi], np.float32(np.nan))
 
 
 def median_across(out: Array, values: Array, member: Members, lo: int, hi: int) -> None:
     """Give the median of each day to each name with a value."""
-    rows = _inside(values, member, lo, hi)
-    out[lo:hi] = np.where(np.isnan(rows), np.nan, _middle(rows))
+    rows = _member_values(values, member, lo, hi)
+    out[lo:hi] = np.where(np.isnan(rows), np.nan, _row_medians(rows))
 
 
 def winsorize_mad(out: Array, values: Array, member: Members, limit: float, lo: int, hi: int) -> None:
     """Hold within some median absolute deviations, scaled to the normal, of the median of the day."""
-    rows = _inside(values, member, lo, hi).astype(np.float64)
-    centre = _middle(rows)
-    reach = limit * NORMAL * _middle(np.abs(rows - centre))
+    rows = _member_values(values, member, lo, hi).astype(np.float64)
+    centre = _row_medians(rows)
+    reach = limit * NORMAL_MAD_FACTOR * _row_medians(np.abs(rows - centre))
     out[lo:hi] = np.clip(rows, centre - reach, centre + reach)
 
 
-def _held(x: Values, limit: float) -> Values:
-    reach = limit * NORMAL * np.median(np.abs(x - np.median(x)))
+def _winsorize_mad_reference(x: Values, limit: float) -> Values:
+    reach = limit * NORMAL_MAD_FACTOR * np.median(np.abs(x - np.median(x)))
     return np.clip(x, np.median(x) - reach, np.median(x) + reach)
 
 
@@ -58,5 +58,5 @@ WINSORIZE_MAD = across(
           "deviation from it.",
           "{x} held within {limit} median absolute deviations of its median", "winsorize_mad(returns, 3)"),
     winsorize_mad, Argument("limit", "number", 3.0, low=1e-9), cost=25.0, scaling=LINEAR,
-    nan="Where more than half are equal, all become that value.", reference=_held,
+    nan="Where more than half are equal, all become that value.", reference=_winsorize_mad_reference,
 )  # fmt: skip

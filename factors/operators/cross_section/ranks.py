@@ -13,7 +13,7 @@ from ...kernels.ranking import make_room, place, place_buckets, sort_row, split
 from ...language.declare import ORDER, SCALED, TIES, across
 from ...language.obvious import Values, places
 from ...language.signature import Argument, Prose
-from .groups import UNKNOWN_GROUP
+from .groups import UNKNOWN_GROUP_NOTE
 
 
 @kernel
@@ -68,7 +68,7 @@ GROUP_RANK = across(
     "group_rank", "x by@", "rank",
     Prose("Rank within the group: ascending, average ties, percentile in (0, 1].", "the rank of {x} within its {by}",
           "group_rank(returns, sector)"),
-    group_rank, TIES, SCALED, cost=9.0, scaling=ORDER, nan=UNKNOWN_GROUP,
+    group_rank, TIES, SCALED, cost=9.0, scaling=ORDER, nan=UNKNOWN_GROUP_NOTE,
     reference=lambda x, ties, scaled: places(x, ties, scaled),
 )  # fmt: skip
 QUANTILE_BUCKET = across(

@@ -10,13 +10,13 @@ import math
 
 import numpy as np
 
-from ...kernels.cells import NAN, TINY, Array, Members, Sums, finite, is_constant
+from ...kernels.cells import FLOAT32_EPSILON, NAN, Array, Members, Sums, finite, is_constant
 from ...kernels.kernel_cache import kernel
-from ...language.declare import MANY, across
-from ...language.obvious import Values, constant
+from ...language.declare import MAX_TERMS, across
+from ...language.obvious import Values, is_flat
 from ...language.signature import Prose
 
-OWN = 1e-10
+MIN_OWN_VARIANCE = 1e-10
 """The share of an exposure's variance that the exposures before it must leave, or it is dropped."""
 
 
@@ -67,7 +67,7 @@ def _kept(units: Sums, count: int) -> int:
         for before in range(2 * kept):  # twice: the first time leaves rounding noise
             _take_out(exposure, units[before % kept], count)
         own = _dot(exposure, exposure, count)
-        if own > OWN * whole:
+        if own > MIN_OWN_VARIANCE * whole:
             unit, length = units[kept], math.sqrt(own)
             for i in range(count):
                 unit[i] = exposure[i] / length
@@ -83,7 +83,9 @@ def _residual(x: Sums, units: Sums, count: int) -> int:
     kept = _kept(units, count)
     for before in range(2 * kept):
         _take_out(x, units[before % kept], count)
-    if _dot(x, x, count) <= count * level * TINY * TINY:  # an exact fit, as far as float32 can tell
+    if (
+        _dot(x, x, count) <= count * level * FLOAT32_EPSILON * FLOAT32_EPSILON
+    ):  # an exact fit, as far as float32 can tell
         for i in range(count):
             x[i] = 0.0
     return count - 1 - kept
@@ -118,22 +120,22 @@ def regress_out(out: Array, values: Array, exposures: tuple[Array, ...], member:
     residuals(out[lo:hi], values[lo:hi], stacked, member[lo:hi])
 
 
-def _left(x: Values, *exposures: Values) -> Values:
+def _residual_reference(x: Values, *exposures: Values) -> Values:
     """Solve by numpy; exposures that are constant or explained by earlier ones are left out."""
     design = [np.ones(len(x))]
     for exposure in exposures:
         off = exposure - exposure.mean()
-        rest = off - _fitted(off, design)
-        if not constant(exposure) and (rest**2).sum() > OWN * (off**2).sum():
+        rest = off - _fit_least_squares(off, design)
+        if not is_flat(exposure) and (rest**2).sum() > MIN_OWN_VARIANCE * (off**2).sum():
             design.append(off / math.sqrt((off**2).sum()))
     if len(x) <= len(design):
         return np.full(len(x), math.nan)
-    left = x - _fitted(x, design)
-    exact: bool = (left**2).sum() <= (x**2).sum() * TINY**2
+    left = x - _fit_least_squares(x, design)
+    exact: bool = (left**2).sum() <= (x**2).sum() * FLOAT32_EPSILON**2
     return np.zeros(len(x)) if exact else left
 
 
-def _fitted(x: Values, design: list[Values]) -> Values:
+def _fit_least_squares(x: Values, design: list[Values]) -> Values:
     columns = np.array(design).T
     fitted: Values = columns @ np.linalg.lstsq(columns, x, rcond=None)[0]
     return fitted
@@ -145,8 +147,8 @@ REGRESS_OUT = across(
           "constant, or of which those before it explain all but 1e-10 of the variance, is left out. Within groups: demean "
           "x and the exposures by group_demean first.",
           "{x} less its regression on {z}", "regress_out(returns, log(cap), ts_std(returns, 60))"),
-    regress_out, cost=15.0, stacked=True, many=MANY, scaling=("linear", *["even"] * MANY),
+    regress_out, cost=15.0, stacked=True, many=MAX_TERMS, scaling=("linear", *["even"] * MAX_TERMS),
     nan="A name that lacks an exposure is NaN, and so is a day with no more names than parameters. What the exposures fit "
         "exactly, as far as float32 can tell, is 0.",
-    reference=_left,
+    reference=_residual_reference,
 )  # fmt: skip

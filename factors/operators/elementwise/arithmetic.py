@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.cells import NAN, ZERO, Array, finite, row
+from ...kernels.cells import FLOAT32_ZERO, NAN, Array, finite, row
 from ...kernels.kernel_cache import kernel
-from ...language.declare import MANY, cell
+from ...language.declare import MAX_TERMS, cell
 from ...language.signature import Prose
 
 
@@ -52,7 +52,7 @@ def neg(out: Array, values: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, o = row(values, day), out[day]
         for j in range(o.size):
-            o[j] = ZERO - a[j]
+            o[j] = FLOAT32_ZERO - a[j]
 
 
 @kernel
@@ -76,17 +76,17 @@ def smaller(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
 
 
 ADD = cell("add", "x y", "common", Prose("Sum.", "{x} plus {y}", "high + low"), add,
-           symmetric=True, infix="+", many=MANY, reference=np.add)  # fmt: skip
+           symmetric=True, infix="+", many=MAX_TERMS, reference=np.add)  # fmt: skip
 SUB = cell("sub", "x y", "common", Prose("Difference.", "{x} minus {y}", "close - open"), sub,
            infix="-", reference=np.subtract)  # fmt: skip
 MUL = cell("mul", "x y", "product", Prose("Product.", "{x} times {y}", "close * volume"), mul,
-           symmetric=True, infix="*", many=MANY, reference=np.multiply)  # fmt: skip
+           symmetric=True, infix="*", many=MAX_TERMS, reference=np.multiply)  # fmt: skip
 DIV = cell("div", "x y", "quotient", Prose("Ratio.", "{x} divided by {y}", "close / open"), div,
            infix="/", nan="Division by zero is NaN, never infinite.", reference=np.divide)  # fmt: skip
 NEG = cell("neg", "x", "same", Prose("Negative.", "minus {x}", "-returns"), neg, infix="-", reference=np.negative)
 MAX = cell("max", "x y", "common",
            Prose("The larger of the two.", "the larger of {x} and {y}", "max(open, close)"), larger,
-           symmetric=True, mirror="min", many=MANY, reference=np.maximum)  # fmt: skip
+           symmetric=True, mirror="min", many=MAX_TERMS, reference=np.maximum)  # fmt: skip
 MIN = cell("min", "x y", "common",
            Prose("The smaller of the two.", "the smaller of {x} and {y}", "min(open, close)"), smaller,
-           symmetric=True, mirror="max", many=MANY, reference=np.minimum)  # fmt: skip
+           symmetric=True, mirror="max", many=MAX_TERMS, reference=np.minimum)  # fmt: skip

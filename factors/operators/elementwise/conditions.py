@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels.cells import NAN, ONE, ZERO, Array, row
+from ...kernels.cells import FLOAT32_ONE, FLOAT32_ZERO, NAN, Array, row
 from ...kernels.kernel_cache import kernel
-from ...language.declare import MANY, logic
+from ...language.declare import MAX_TERMS, logic
 from ...language.signature import Prose
 
 
@@ -19,7 +19,7 @@ def lt(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
-            answer = ONE if a[j] < b[j] else ZERO
+            answer = FLOAT32_ONE if a[j] < b[j] else FLOAT32_ZERO
             o[j] = answer if (a[j] == a[j]) & (b[j] == b[j]) else NAN
 
 
@@ -29,7 +29,7 @@ def le(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
-            answer = ONE if a[j] <= b[j] else ZERO
+            answer = FLOAT32_ONE if a[j] <= b[j] else FLOAT32_ZERO
             o[j] = answer if (a[j] == a[j]) & (b[j] == b[j]) else NAN
 
 
@@ -39,7 +39,7 @@ def eq(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
-            answer = ONE if a[j] == b[j] else ZERO
+            answer = FLOAT32_ONE if a[j] == b[j] else FLOAT32_ZERO
             o[j] = answer if (a[j] == a[j]) & (b[j] == b[j]) else NAN
 
 
@@ -49,7 +49,7 @@ def ne(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
-            answer = ONE if a[j] != b[j] else ZERO
+            answer = FLOAT32_ONE if a[j] != b[j] else FLOAT32_ZERO
             o[j] = answer if (a[j] == a[j]) & (b[j] == b[j]) else NAN
 
 
@@ -59,7 +59,7 @@ def both(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
-            answer = ONE if (a[j] != ZERO) & (b[j] != ZERO) else ZERO
+            answer = FLOAT32_ONE if (a[j] != FLOAT32_ZERO) & (b[j] != FLOAT32_ZERO) else FLOAT32_ZERO
             o[j] = answer if (a[j] == a[j]) & (b[j] == b[j]) else NAN
 
 
@@ -69,7 +69,7 @@ def either(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
-            answer = ONE if (a[j] != ZERO) | (b[j] != ZERO) else ZERO
+            answer = FLOAT32_ONE if (a[j] != FLOAT32_ZERO) | (b[j] != FLOAT32_ZERO) else FLOAT32_ZERO
             o[j] = answer if (a[j] == a[j]) & (b[j] == b[j]) else NAN
 
 
@@ -79,7 +79,7 @@ def negate(out: Array, values: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, o = row(values, day), out[day]
         for j in range(o.size):
-            answer = ONE if a[j] == ZERO else ZERO
+            answer = FLOAT32_ONE if a[j] == FLOAT32_ZERO else FLOAT32_ZERO
             o[j] = answer if a[j] == a[j] else NAN
 
 
@@ -89,8 +89,8 @@ def holds(out: Array, values: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, o = row(values, day), out[day]
         for j in range(o.size):
-            answer = ONE if a[j] != ZERO else ZERO
-            o[j] = answer if a[j] == a[j] else ZERO
+            answer = FLOAT32_ONE if a[j] != FLOAT32_ZERO else FLOAT32_ZERO
+            o[j] = answer if a[j] == a[j] else FLOAT32_ZERO
 
 
 @kernel
@@ -100,38 +100,38 @@ def where(out: Array, condition: Array, yes: Array, no: Array, lo: int, hi: int)
         c, a, b, o = row(condition, day), row(yes, day), row(no, day), out[day]
         for j in range(o.size):
             one, other = a[j], b[j]  # read both first: a choice between numbers is vectorised, between reads it is not
-            chosen = one if c[j] != ZERO else other
+            chosen = one if c[j] != FLOAT32_ZERO else other
             o[j] = chosen if c[j] == c[j] else NAN
 
 
-def _answered(answer: Callable[..., Any]) -> Callable[..., Any]:
+def _propagate_missing(answer: Callable[..., Any]) -> Callable[..., Any]:
     """Make a reference whose answer is missing where a value is."""
     return lambda *known: np.where(np.isnan(sum(known)), np.nan, answer(*known))
 
 
 LT = logic("lt", "x y", "comparison", Prose("x is less than y.", "{x} is below {y}", "close < open"), lt,
-           infix="<", mirror="gt", reference=_answered(np.less))  # fmt: skip
+           infix="<", mirror="gt", reference=_propagate_missing(np.less))  # fmt: skip
 LE = logic("le", "x y", "comparison", Prose("x is at most y.", "{x} is at most {y}", "close <= open"), le,
-           infix="<=", mirror="ge", reference=_answered(np.less_equal))  # fmt: skip
+           infix="<=", mirror="ge", reference=_propagate_missing(np.less_equal))  # fmt: skip
 GT = logic("gt", "x y", "comparison", Prose("x is greater than y.", "{x} is above {y}", "close > open"), lt,
-           swapped=True, infix=">", mirror="lt", reference=_answered(np.greater))  # fmt: skip
+           swapped=True, infix=">", mirror="lt", reference=_propagate_missing(np.greater))  # fmt: skip
 GE = logic("ge", "x y", "comparison", Prose("x is at least y.", "{x} is at least {y}", "close >= open"), le,
-           swapped=True, infix=">=", mirror="le", reference=_answered(np.greater_equal))  # fmt: skip
+           swapped=True, infix=">=", mirror="le", reference=_propagate_missing(np.greater_equal))  # fmt: skip
 EQ = logic("eq", "x y", "comparison", Prose("x equals y.", "{x} equals {y}", "close == high"), eq,
-           infix="==", symmetric=True, reference=_answered(np.equal))  # fmt: skip
+           infix="==", symmetric=True, reference=_propagate_missing(np.equal))  # fmt: skip
 NE = logic("ne", "x y", "comparison", Prose("x differs from y.", "{x} differs from {y}", "close != open"), ne,
-           infix="!=", symmetric=True, reference=_answered(np.not_equal))  # fmt: skip
+           infix="!=", symmetric=True, reference=_propagate_missing(np.not_equal))  # fmt: skip
 AND = logic(
     "and", "x? y?", "logic", Prose("Both hold.", "{x} and {y}", "(close > open) & (volume > delay(volume, 1))"), both,
-    infix="&", symmetric=True, many=MANY, reference=_answered(np.logical_and),
+    infix="&", symmetric=True, many=MAX_TERMS, reference=_propagate_missing(np.logical_and),
 )  # fmt: skip
 OR = logic(
     "or", "x? y?", "logic",
     Prose("At least one holds.", "{x} or {y}", "(close > open) | (volume > delay(volume, 1))"), either,
-    infix="|", symmetric=True, many=MANY, reference=_answered(np.logical_or),
+    infix="|", symmetric=True, many=MAX_TERMS, reference=_propagate_missing(np.logical_or),
 )  # fmt: skip
 NOT = logic("not", "x?", "logic", Prose("It does not hold.", "not {x}", "~(close > open)"), negate,
-            infix="~", reference=_answered(np.logical_not))  # fmt: skip
+            infix="~", reference=_propagate_missing(np.logical_not))  # fmt: skip
 HOLDS = logic(
     "holds", "condition?", "logic",
     Prose("The condition holds; a missing answer counts as no.", "{condition} for certain", "holds(close > open)"), holds,

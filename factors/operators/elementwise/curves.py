@@ -11,17 +11,17 @@ from ...kernels.kernel_cache import kernel
 from ...language.declare import cell
 from ...language.signature import Prose
 
-SIGNED_LOG, ARCTAN, FLOOR, CEIL = 0, 1, 2, 3
+CURVE_SIGNED_LOG, CURVE_ARCTAN, CURVE_FLOOR, CURVE_CEIL = 0, 1, 2, 3
 
 
 @kernel
 def _bent(value: float, what: int) -> float:
     """Return what was asked for of one value."""
-    if what == SIGNED_LOG:
+    if what == CURVE_SIGNED_LOG:
         return math.copysign(math.log1p(abs(value)), value)
-    if what == ARCTAN:
+    if what == CURVE_ARCTAN:
         return math.atan(value)
-    rounded: float = np.floor(value) if what == FLOOR else np.ceil(value)
+    rounded: float = np.floor(value) if what == CURVE_FLOOR else np.ceil(value)
     return rounded
 
 
@@ -38,20 +38,20 @@ SLOG1P = cell(
     "slog1p", "x", "pure",
     Prose("sign(x) * log(1 + abs(x)): a logarithm that keeps the sign, and 0 at 0.", "the signed logarithm of {x}",
           "slog1p(zscore(volume))"),
-    bend, cost=6.0, fixed=(SIGNED_LOG,), reference=lambda x: np.sign(x) * np.log1p(np.abs(x)),
+    bend, cost=6.0, fixed=(CURVE_SIGNED_LOG,), reference=lambda x: np.sign(x) * np.log1p(np.abs(x)),
 )  # fmt: skip
 ARCTAN_OF = cell(
     "arctan", "x", "pure",
     Prose("Arc tangent: squeezes x into (-pi/2, pi/2).", "the arc tangent of {x}", "arctan(zscore(returns))"),
-    bend, cost=6.0, fixed=(ARCTAN,), reference=np.arctan,
+    bend, cost=6.0, fixed=(CURVE_ARCTAN,), reference=np.arctan,
 )  # fmt: skip
 FLOOR_OF = cell(
     "floor", "x", "pure",
     Prose("Largest whole number that is not above x.", "{x} rounded down", "floor(10 * rank(returns))"),
-    bend, fixed=(FLOOR,), reference=np.floor,
+    bend, fixed=(CURVE_FLOOR,), reference=np.floor,
 )  # fmt: skip
 CEIL_OF = cell(
     "ceil", "x", "pure",
     Prose("Smallest whole number that is not below x.", "{x} rounded up", "ceil(10 * rank(returns))"),
-    bend, fixed=(CEIL,), reference=np.ceil,
+    bend, fixed=(CURVE_CEIL,), reference=np.ceil,
 )  # fmt: skip

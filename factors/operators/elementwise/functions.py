@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
-from ...kernels.cells import NAN, ONE, ZERO, Array, finite, row
+from ...kernels.cells import FLOAT32_ONE, FLOAT32_ZERO, NAN, Array, finite, row
 from ...kernels.kernel_cache import kernel
 from ...language.declare import ABSOLUTE, ODD, cell
 from ...language.signature import Argument, Prose
 
 LOG_2 = math.log(2.0)
-HALF_ROOT = np.int32(0x3F3504F3)
+HALF_ROOT_BITS = np.int32(0x3F3504F3)
 """The bits of sqrt(1/2): above them a number's exponent counts as the next one."""
-TINIEST, LIFT, TINY_LIFT = np.float32(2.0**-126), np.float32(2.0**24), 24.0 * LOG_2
+MIN_NORMAL_FLOAT32, SUBNORMAL_LIFT, LOG_OF_LIFT = np.float32(2.0**-126), np.float32(2.0**24), 24.0 * LOG_2
 """Numbers too small for a normal exponent are lifted first."""
 
 
@@ -33,7 +33,7 @@ def sign(out: Array, values: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, o = row(values, day), out[day]
         for j in range(o.size):
-            step = ONE if a[j] > ZERO else (-ONE if a[j] < ZERO else ZERO)
+            step = FLOAT32_ONE if a[j] > FLOAT32_ZERO else (-FLOAT32_ONE if a[j] < FLOAT32_ZERO else FLOAT32_ZERO)
             o[j] = step if a[j] == a[j] else NAN
 
 
@@ -57,13 +57,13 @@ def log(out: Array, values: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, o = row(values, day), out[day]
         for j in range(o.size):
-            line[j] = a[j] * LIFT if a[j] < TINIEST else a[j]
+            line[j] = a[j] * SUBNORMAL_LIFT if a[j] < MIN_NORMAL_FLOAT32 else a[j]
         for j in range(o.size):
-            whole = (bits[j] - HALF_ROOT) >> 23
-            low = TINY_LIFT if a[j] < TINIEST else 0.0
+            whole = (bits[j] - HALF_ROOT_BITS) >> 23
+            low = LOG_OF_LIFT if a[j] < MIN_NORMAL_FLOAT32 else 0.0
             bits[j] -= whole << 23
             answer = np.float64(whole) * LOG_2 + _logarithm(np.float64(line[j])) - low
-            o[j] = np.float32(answer) if a[j] > ZERO else NAN
+            o[j] = np.float32(answer) if a[j] > FLOAT32_ZERO else NAN
 
 
 @kernel
@@ -99,7 +99,7 @@ def sigmoid(out: Array, values: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, o = row(values, day), out[day]
         for j in range(o.size):
-            o[j] = ONE / (ONE + math.exp(-a[j]))
+            o[j] = FLOAT32_ONE / (FLOAT32_ONE + math.exp(-a[j]))
 
 
 @kernel
@@ -116,7 +116,7 @@ ABS = cell("abs", "x", "same", Prose("Absolute value.", "the absolute value of {
            scaling=ABSOLUTE, reference=np.abs)  # fmt: skip
 SIGN = cell("sign", "x", "number", Prose("Sign: -1, 0 or 1.", "the sign of {x}", "sign(returns)"), sign,
             scaling=ODD, reference=np.sign)  # fmt: skip
-LOG = cell("log", "x", "ratio", Prose("Natural logarithm.", "the logarithm of {x}", "log(volume)"), log, cost=2.0,
+NATURAL_LOG = cell("log", "x", "ratio", Prose("Natural logarithm.", "the logarithm of {x}", "log(volume)"), log, cost=2.0,
            nan="Zero and negative values give NaN.", reference=np.log)  # fmt: skip
 SQRT = cell("sqrt", "x", "root", Prose("Square root.", "the square root of {x}", "sqrt(volume)"), sqrt,
             nan="Negative values give NaN.", reference=np.sqrt)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.cells import ONE, ZERO, Array, row
+from ...kernels.cells import FLOAT32_ONE, FLOAT32_ZERO, Array, row
 from ...kernels.kernel_cache import kernel
 from ...language.declare import cell, logic
 from ...language.signature import Argument, Prose
@@ -16,7 +16,7 @@ def is_missing(out: Array, values: Array, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, o = row(values, day), out[day]
         for j in range(o.size):
-            o[j] = ZERO if a[j] == a[j] else ONE
+            o[j] = FLOAT32_ZERO if a[j] == a[j] else FLOAT32_ONE
 
 
 IS_MISSING = logic(

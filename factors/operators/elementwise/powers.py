@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...kernels.cells import NAN, ZERO, Array, finite, row
+from ...kernels.cells import FLOAT32_ZERO, NAN, Array, finite, row
 from ...kernels.kernel_cache import kernel
 from ...language.declare import cell
 from ...language.obvious import Values
@@ -42,7 +42,7 @@ def signed_power(out: Array, base: Array, exponent: Array, lo: int, hi: int) -> 
         for j in range(o.size):
             known = (a[j] == a[j]) & (b[j] == b[j])
             size = _raised(abs(np.float64(a[j])), np.float64(b[j]))
-            signed = 0.0 if a[j] == ZERO and b[j] == ZERO else math.copysign(size, a[j])
+            signed = 0.0 if a[j] == FLOAT32_ZERO and b[j] == FLOAT32_ZERO else math.copysign(size, a[j])
             o[j] = finite(signed) if known else NAN
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.cells import NAN, ONE, ZERO, Array, finite
+from ...kernels.cells import FLOAT32_ONE, FLOAT32_ZERO, NAN, Array, finite
 from ...kernels.kernel_cache import kernel
 from ...language.declare import MIRROR, ORDER, choice, rolling
 from ...language.obvious import Values
@@ -24,13 +24,13 @@ def _raise(row: Array, side: int, before: Array, after: Array) -> None:
         present = row[j] == row[j]
         value = sign * row[j] if present else NONE_YET
         after[0, j] = max(value, before[0, j])
-        after[1, j] = before[1, j] + (ONE if present else ZERO)
+        after[1, j] = before[1, j] + (FLOAT32_ONE if present else FLOAT32_ZERO)
 
 
 @kernel
 def _restart(state: Array) -> None:
     """Begin anew."""
-    state[:] = ZERO
+    state[:] = FLOAT32_ZERO
     state[0] = NONE_YET
 
 
@@ -66,7 +66,7 @@ def _raise_dated(row: Array, day: int, side: int, ties: bool, before: Array, aft
         better = (value > before[0, j]) | (ties & present & (value == before[0, j]))
         after[0, j] = value if better else before[0, j]
         after[1, j] = today if better else before[1, j]
-        after[2, j] = before[2, j] + (ONE if present else ZERO)
+        after[2, j] = before[2, j] + (FLOAT32_ONE if present else FLOAT32_ZERO)
 
 
 @kernel
@@ -90,18 +90,18 @@ def rolling_place(out: Array, values: Array, window: int, need: int, counted: in
         for j in range(names):
             newer, older = head[1, j], tail[1, j]
             when = newer if head[0, j] > tail[0, j] else older
-            place = when - first + ONE if counted else today - when
+            place = when - first + FLOAT32_ONE if counted else today - when
             o[j] = place if head[2, j] + tail[2, j] >= need else NAN
 
 
-def _since(window: Values, best: float, counted: float) -> float:
+def _since_reference(window: Values, best: float, counted: float) -> float:
     """Return the rows since the oldest row that has a value, or the place of that row, oldest first."""
     oldest = int(np.flatnonzero(window == best)[0])
     return float(oldest + 1 if counted else len(window) - 1 - oldest)
 
 
-COUNTED = choice("counted", "since position")
-SINCE = "The oldest wins a tie; with `counted=position` its place in the window, 1 for the oldest row."
+COUNTED_ARGUMENT = choice("counted", "since position")
+SINCE_NOTE = "The oldest wins a tie; with `counted=position` its place in the window, 1 for the oldest row."
 
 TS_MAX = rolling(
     "ts_max", "same", Prose("Largest value of the window.", "the {window}-day high of {x}", "ts_max(high, 20)"),
@@ -123,13 +123,13 @@ TS_ARGMAX = rolling(
     "ts_argmax", "number",
     Prose("Bars since the largest value of the window, 0 for today.",
           "the number of days since the {window}-day high of {x}", "ts_argmax(high, 20)"),
-    rolling_place, COUNTED, cost=1.2, fixed=(1,), scaling=ORDER, mirror="ts_argmin", nan=SINCE,
-    reference=lambda x, counted, **_: _since(x, np.nanmax(x), counted),
+    rolling_place, COUNTED_ARGUMENT, cost=1.2, fixed=(1,), scaling=ORDER, mirror="ts_argmin", nan=SINCE_NOTE,
+    reference=lambda x, counted, **_: _since_reference(x, np.nanmax(x), counted),
 )  # fmt: skip
 TS_ARGMIN = rolling(
     "ts_argmin", "number",
     Prose("Bars since the smallest value of the window, 0 for today.",
           "the number of days since the {window}-day low of {x}", "ts_argmin(low, 20)"),
-    rolling_place, COUNTED, cost=1.2, fixed=(-1,), scaling=ORDER, mirror="ts_argmax", nan=SINCE,
-    reference=lambda x, counted, **_: _since(x, np.nanmin(x), counted),
+    rolling_place, COUNTED_ARGUMENT, cost=1.2, fixed=(-1,), scaling=ORDER, mirror="ts_argmax", nan=SINCE_NOTE,
+    reference=lambda x, counted, **_: _since_reference(x, np.nanmin(x), counted),
 )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...kernels.cells import NAN, Array, finite
 from ...kernels.kernel_cache import kernel
-from ...language.declare import BACK, EVEN, LINEAR, lag
+from ...language.declare import EVEN, LINEAR, LOOKBACK_ARGUMENT, lag
 from ...language.signature import Prose
 
 
@@ -48,7 +48,7 @@ def ts_returns(out: Array, values: Array, window: int, lo: int, hi: int) -> None
 
 DELAY = lag(
     "delay", "same", Prose("x as it was `window` rows ago.", "{x} of {window} days ago", "delay(close, 5)"), delay,
-    cost=0.1, interval="shift", window=BACK, scaling=LINEAR, nan="A value that was missing then is NaN now.",
+    cost=0.1, interval="shift", window=LOOKBACK_ARGUMENT, scaling=LINEAR, nan="A value that was missing then is NaN now.",
     reference=lambda x, **_: x[0],
 )  # fmt: skip
 DELTA = lag(

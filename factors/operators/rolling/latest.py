@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from ...kernels.cells import NAN, ONE, ZERO, Array
+from ...kernels.cells import FLOAT32_ONE, FLOAT32_ZERO, NAN, Array
 from ...kernels.kernel_cache import kernel
 from ...language.declare import LINEAR, WINDOW, panels, rolling
 from ...language.obvious import Values
 from ...language.signature import Argument, Compute, Operator, Prose
 
-SINCE, VALUE = 0, 1
+LATEST_SINCE, LATEST_VALUE = 0, 1
 NEVER = np.float32(-np.inf)
 
 
@@ -26,16 +26,18 @@ def rolling_latest(out: Array, values: Array, window: int, need: int, what: int,
         today, leaves = np.float32(day), day >= window
         for j in range(names):
             present = now[j] == now[j]
-            hit = present & ((what == VALUE) | (now[j] != ZERO))
+            hit = present & ((what == LATEST_VALUE) | (now[j] != FLOAT32_ZERO))
             when[j] = today if hit else when[j]
             last[j] = now[j] if hit else last[j]
-            known[j] += (ONE if present else ZERO) - (ONE if leaves & (gone[j] == gone[j]) else ZERO)
+            known[j] += (FLOAT32_ONE if present else FLOAT32_ZERO) - (
+                FLOAT32_ONE if leaves & (gone[j] == gone[j]) else FLOAT32_ZERO
+            )
             age = today - when[j]
             found = (age < window) & (known[j] >= need)
-            o[j] = (last[j] if what == VALUE else age) if found else NAN
+            o[j] = (last[j] if what == LATEST_VALUE else age) if found else NAN
 
 
-def _since(window: Values) -> float:
+def _since_reference(window: Values) -> float:
     held = np.flatnonzero(np.nan_to_num(window) != 0)
     return float(len(window) - 1 - held[-1]) if len(held) else math.nan
 
@@ -44,8 +46,8 @@ DAYS_SINCE = rolling(
     "ts_days_since", "number",
     Prose("Rows since the condition last held within the window, 0 for today.",
           "the number of days since {condition}, within {window} days", "ts_days_since(close > delay(high, 1), 20)"),
-    rolling_latest, takes="condition?", cost=1.5, fixed=(SINCE,), nan="A condition that never held gives NaN.",
-    reference=lambda x, **_: _since(x),
+    rolling_latest, takes="condition?", cost=1.5, fixed=(LATEST_SINCE,), nan="A condition that never held gives NaN.",
+    reference=lambda x, **_: _since_reference(x),
 )  # fmt: skip
 LAST = Operator(
     "ts_last", "time series",
@@ -53,5 +55,5 @@ LAST = Operator(
     *Prose("The latest value of the window that is present: fills gaps forward, for `window` - 1 rows at most.",
            "the latest {x} of the last {window} days", "ts_last(cap, 5)"),
     "same", "window", scaling=LINEAR, nan="Here a single value is enough unless `min_periods` asks for more.",
-    compute=Compute(rolling_latest, 1.5, (VALUE,)), reference=lambda x, **_: x[~np.isnan(x)][-1],
+    compute=Compute(rolling_latest, 1.5, (LATEST_VALUE,)), reference=lambda x, **_: x[~np.isnan(x)][-1],
 )  # fmt: skip

@@ -9,29 +9,29 @@ import math
 
 import numpy as np
 
-from ...kernels.cells import NAN, TINY, Array, Flags, Places, Sums, finite, flagged, no_flags
+from ...kernels.cells import FLOAT32_EPSILON, NAN, Array, Flags, Places, Sums, finite, flagged, no_flags
 from ...kernels.kernel_cache import kernel
 from ...language.declare import DDOF, rolling
 from ...language.obvious import correlation, covariance, line
 from ...language.signature import Prose
-from .spread import LOST, RENEWED
+from .spread import MIN_SQUARES_SHARE, RENEW_AFTER_WINDOWS
 
-CORRELATION, COVARIANCE, SLOPE, RESIDUAL, INTERCEPT = 0, 1, 2, 3, 4
+PAIR_CORRELATION, PAIR_COVARIANCE, PAIR_SLOPE, PAIR_RESIDUAL, PAIR_INTERCEPT = 0, 1, 2, 3, 4
 
 
-State = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums]
+PairState = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums]
 """Anchors of x and y, count, sums, squares, products, and the largest squares so far; apart, as in `spread`."""
 
 
 @kernel
-def _fresh(m: int) -> State:
+def _fresh(m: int) -> PairState:
     """Return the sums of nothing."""
     a, b, n, sx, sy = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
     return a, b, n, sx, sy, np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
 
 
 @kernel
-def _add(x: Array, y: Array, state: State) -> None:
+def _add(x: Array, y: Array, state: PairState) -> None:
     """Add a row to the sums about the anchors."""
     anchor_x, anchor_y, n, sx, sy, xx, yy, xy, _, _ = state
     for j in range(x.size):
@@ -47,7 +47,7 @@ def _add(x: Array, y: Array, state: State) -> None:
 
 
 @kernel
-def _roll(x: Array, y: Array, gone_x: Array, gone_y: Array, state: State) -> None:
+def _roll(x: Array, y: Array, gone_x: Array, gone_y: Array, state: PairState) -> None:
     """Add a row to the sums and take another out, in one pass."""
     anchor_x, anchor_y, n, sx, sy, xx, yy, xy, _, _ = state
     for j in range(x.size):
@@ -66,7 +66,7 @@ def _roll(x: Array, y: Array, gone_x: Array, gone_y: Array, state: State) -> Non
 
 
 @kernel
-def _renew(x: Array, y: Array, first: int, day: int, lo: int, state: State) -> None:
+def _renew(x: Array, y: Array, first: int, day: int, lo: int, state: PairState) -> None:
     """Sum the rows before today anew, about today's values."""
     anchor_x, anchor_y, n, sx, sy, xx, yy, xy, most_x, most_y = state
     hi = lo + n.size
@@ -105,7 +105,7 @@ def _exact(x: Array, y: Array, first: int, stop: int, column: int) -> tuple[floa
 def _correlation(sx: float, sy: float, vx: float, vy: float, c: float) -> float:
     """Turn sums, and count times squares and products, into a correlation; a constant side has none."""
     r = min(max(c / math.sqrt(vx * vy), -1.0), 1.0)
-    flat = (vx <= (sx * TINY) ** 2) | (vy <= (sy * TINY) ** 2)
+    flat = (vx <= (sx * FLOAT32_EPSILON) ** 2) | (vy <= (sy * FLOAT32_EPSILON) ** 2)
     return np.nan if flat else r
 
 
@@ -114,16 +114,16 @@ def _relation(
     n: float, sx: float, sy: float, vx: float, c: float, now_x: float, now_y: float, ddof: int, what: int
 ) -> float:  # fmt: skip
     """Turn them into a covariance, or the line of y on x: its slope, today's residual, or its level at 0."""
-    if what == COVARIANCE:
+    if what == PAIR_COVARIANCE:
         return c / (n * (n - ddof)) if n > ddof else np.nan
-    slope = c / vx if vx > (sx * TINY) ** 2 else np.nan
-    if what == SLOPE:
+    slope = c / vx if vx > (sx * FLOAT32_EPSILON) ** 2 else np.nan
+    if what == PAIR_SLOPE:
         return slope
-    return (now_y - sy / n) - slope * (now_x - sx / n) if what == RESIDUAL else (sy - slope * sx) / n
+    return (now_y - sy / n) - slope * (now_x - sx / n) if what == PAIR_RESIDUAL else (sy - slope * sx) / n
 
 
 @kernel
-def _write_correlation(o: Array, state: State, doubt: Flags, need: int) -> int:
+def _write_correlation(o: Array, state: PairState, doubt: Flags, need: int) -> int:
     """Write a day, and flag and count the cells where the sums have lost too many digits."""
     anchor_x, anchor_y, count, sx, sy, xx, yy, xy, most_x, most_y = state
     lost = 0
@@ -131,7 +131,7 @@ def _write_correlation(o: Array, state: State, doubt: Flags, need: int) -> int:
         n = count[j]
         most_x[j], most_y[j] = max(most_x[j], xx[j]), max(most_y[j], yy[j])
         vx, vy, c = n * xx[j] - sx[j] * sx[j], n * yy[j] - sy[j] * sy[j], n * xy[j] - sx[j] * sy[j]
-        doubt[j] = (n >= need) & ((vx < LOST * n * most_x[j]) | (vy < LOST * n * most_y[j]))
+        doubt[j] = (n >= need) & ((vx < MIN_SQUARES_SHARE * n * most_x[j]) | (vy < MIN_SQUARES_SHARE * n * most_y[j]))
         lost += 1 if doubt[j] else 0
         answer = _correlation(n * anchor_x[j] + sx[j], n * anchor_y[j] + sy[j], vx, vy, c)
         o[j] = np.float32(answer) if n >= need else NAN
@@ -139,7 +139,9 @@ def _write_correlation(o: Array, state: State, doubt: Flags, need: int) -> int:
 
 
 @kernel
-def _write_relation(o: Array, x: Array, y: Array, state: State, doubt: Flags, need: int, ddof: int, what: int) -> int:
+def _write_relation(
+    o: Array, x: Array, y: Array, state: PairState, doubt: Flags, need: int, ddof: int, what: int
+) -> int:
     """Write a day, and flag and count the cells where the sums have lost too many digits."""
     anchor_x, anchor_y, count, sx, sy, xx, yy, xy, most_x, most_y = state
     lost = 0
@@ -147,7 +149,7 @@ def _write_relation(o: Array, x: Array, y: Array, state: State, doubt: Flags, ne
         n = count[j]
         most_x[j], most_y[j] = max(most_x[j], xx[j]), max(most_y[j], yy[j])
         vx, vy, c = n * xx[j] - sx[j] * sx[j], n * yy[j] - sy[j] * sy[j], n * xy[j] - sx[j] * sy[j]
-        doubt[j] = (n >= need) & ((vx < LOST * n * most_x[j]) | (vy < LOST * n * most_y[j]))
+        doubt[j] = (n >= need) & ((vx < MIN_SQUARES_SHARE * n * most_x[j]) | (vy < MIN_SQUARES_SHARE * n * most_y[j]))
         lost += 1 if doubt[j] else 0
         total_x, total_y = n * anchor_x[j] + sx[j], n * anchor_y[j] + sy[j]
         answer = _relation(n, total_x, total_y, vx, c, np.float64(x[j]), np.float64(y[j]), ddof, what)
@@ -163,7 +165,7 @@ def _mend(
     for at in range(flagged(doubt, places)):
         j = lo + places[at]
         n, sx, sy, vx, vy, c = _exact(x, y, max(0, day - window + 1), day + 1, j)
-        if what == CORRELATION:
+        if what == PAIR_CORRELATION:
             out[day, j] = finite(_correlation(sx, sy, vx, vy, c))
         else:
             out[day, j] = finite(_relation(n, sx, sy, vx, c, np.float64(x[day, j]), np.float64(y[day, j]), ddof, what))
@@ -177,13 +179,13 @@ def rolling_pair(
     state, doubt, places = _fresh(hi - lo), no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
     for day in range(out.shape[0]):
         first, now_x, now_y, o = max(0, day - window), x[day, lo:hi], y[day, lo:hi], out[day, lo:hi]
-        if day % (RENEWED * window) == 0:
+        if day % (RENEW_AFTER_WINDOWS * window) == 0:
             _renew(x, y, first, day, lo, state)
         if day >= window:
             _roll(now_x, now_y, x[first, lo:hi], y[first, lo:hi], state)
         else:
             _add(now_x, now_y, state)
-        if what == CORRELATION:
+        if what == PAIR_CORRELATION:
             lost = _write_correlation(o, state, doubt, need)
         else:
             lost = _write_relation(o, now_x, now_y, state, doubt, need, ddof, what)
@@ -191,26 +193,26 @@ def rolling_pair(
             _mend(out, x, y, window, ddof, what, lo, day, doubt, places)
 
 
-BOTH = "Rows where both are present count."
+BOTH_PRESENT_NOTE = "Rows where both are present count."
 
 TS_CORR = rolling(
     "ts_corr", "ratio",
     Prose("Pearson correlation of x and y over the window.", "the {window}-day correlation of {x} with {y}",
           "ts_corr(returns, volume, 20)"),
-    rolling_pair, takes="x y", cost=2.7, fixed=(1, CORRELATION), scaling=("odd", "odd"), symmetric=True,
-    nan=BOTH + " A constant one, by a relative test, gives NaN.", reference=lambda x, y, **_: correlation(x, y),
+    rolling_pair, takes="x y", cost=2.7, fixed=(1, PAIR_CORRELATION), scaling=("odd", "odd"), symmetric=True,
+    nan=BOTH_PRESENT_NOTE + " A constant one, by a relative test, gives NaN.", reference=lambda x, y, **_: correlation(x, y),
 )  # fmt: skip
 TS_COV = rolling(
     "ts_cov", "product",
     Prose("Covariance of x and y over the window.", "the {window}-day covariance of {x} with {y}",
           "ts_cov(returns, volume, 20)"),
-    rolling_pair, DDOF, takes="x y", cost=2.7, fixed=(COVARIANCE,), scaling=("linear", "linear"), symmetric=True,
-    nan=BOTH, reference=lambda x, y, ddof, **_: covariance(x, y, ddof),
+    rolling_pair, DDOF, takes="x y", cost=2.7, fixed=(PAIR_COVARIANCE,), scaling=("linear", "linear"), symmetric=True,
+    nan=BOTH_PRESENT_NOTE, reference=lambda x, y, ddof, **_: covariance(x, y, ddof),
 )  # fmt: skip
 TS_BETA = rolling(
     "ts_beta", "quotient",
     Prose("Slope of the least-squares line of y on x over the window.", "the {window}-day slope of {y} on {x}",
           "ts_beta(returns, delay(returns, 1), 20)"),
-    rolling_pair, takes="y x", cost=2.7, fixed=(1, SLOPE), swapped=True, scaling=("linear", "inverse"),
-    nan=BOTH + " A constant x gives NaN.", reference=lambda y, x, **_: line(y, x)[0],
+    rolling_pair, takes="y x", cost=2.7, fixed=(1, PAIR_SLOPE), swapped=True, scaling=("linear", "inverse"),
+    nan=BOTH_PRESENT_NOTE + " A constant x gives NaN.", reference=lambda y, x, **_: line(y, x)[0],
 )  # fmt: skip

@@ -7,15 +7,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.cells import NAN, ONE, Array, Sums, finite
+from ...kernels.cells import FLOAT32_ONE, NAN, Array, Sums, finite
 from ...kernels.kernel_cache import kernel
-from ...kernels.ranking import AVERAGE, COUNT, MIN, UNIT, lowest
+from ...kernels.ranking import SCALED_COUNT, SCALED_UNIT, TIES_AVERAGE, TIES_MIN, lowest
 from ...language.declare import ABSOLUTE, LINEAR, MIRROR, ORDER, SCALED, TIES, rolling
-from ...language.obvious import places, present
+from ...language.obvious import known_values, places
 from ...language.signature import Argument, Prose
 
-NOTHING, HALF = np.int32(0), np.float32(0.5)
-LAST = np.float32(np.inf)
+NO_STEP, HALF_STEP = np.int32(0), np.float32(0.5)
+SORTS_LAST = np.float32(np.inf)
 
 Steps = NDArray[np.int32]
 
@@ -23,7 +23,7 @@ Steps = NDArray[np.int32]
 @kernel
 def _step(now: np.float32, then: np.float32, below: np.int32, equal: np.int32) -> np.int32:
     """Return `below` + `equal` for an earlier value below today's, `equal` for the same value, else 0."""
-    return (below if then < now else NOTHING) + (equal if then <= now else NOTHING)
+    return (below if then < now else NO_STEP) + (equal if then <= now else NO_STEP)
 
 
 @kernel
@@ -53,9 +53,9 @@ def ts_rank(out: Array, values: Array, window: int, need: int, ties: int, scaled
     """
     days, names = out.shape[0], hi - lo
     steps, known = np.empty(names, np.int32), np.zeros(names, np.int32)
-    equal = np.int32(1 if ties == AVERAGE else 0 if ties == MIN else 2)
-    less = np.int32(1 if scaled == UNIT else 0)
-    start = np.int32((1 if ties == AVERAGE else 2 if ties == MIN else 0) - lowest(scaled))
+    equal = np.int32(1 if ties == TIES_AVERAGE else 0 if ties == TIES_MIN else 2)
+    less = np.int32(1 if scaled == SCALED_UNIT else 0)
+    start = np.int32((1 if ties == TIES_AVERAGE else 2 if ties == TIES_MIN else 0) - lowest(scaled))
     for day in range(days):
         now, o = values[day, lo:hi], out[day, lo:hi]
         steps[:] = start
@@ -66,8 +66,8 @@ def ts_rank(out: Array, values: Array, window: int, need: int, ties: int, scaled
                 known[j] -= np.int32(gone[j] == gone[j])
         for j in range(names):
             known[j] += np.int32(now[j] == now[j])
-            rank = np.float32(steps[j]) / (ONE if scaled == COUNT else np.float32(known[j] - less))
-            o[j] = finite(HALF * rank) if (now[j] == now[j]) & (known[j] >= need) else NAN
+            rank = np.float32(steps[j]) / (FLOAT32_ONE if scaled == SCALED_COUNT else np.float32(known[j] - less))
+            o[j] = finite(HALF_STEP * rank) if (now[j] == now[j]) & (known[j] >= need) else NAN
 
 
 @kernel
@@ -91,7 +91,7 @@ def _exchange(ordered: Array, carry: Array, gone: Array, spare: Array) -> None:
 def _or_last(row: Array, into: Array) -> None:
     """Copy a row, with missing values after all others."""
     for j in range(row.size):
-        into[j] = row[j] if row[j] == row[j] else LAST
+        into[j] = row[j] if row[j] == row[j] else SORTS_LAST
 
 
 @kernel
@@ -108,17 +108,17 @@ def _quantile(ordered: Array, j: int, count: int, share: float) -> float:
 def rolling_quantile(out: Array, values: Array, window: int, share: float, need: int, lo: int, hi: int) -> None:
     """Interpolate a quantile of the window from its ordered values, which are kept in order as rows come and go."""
     days, names = out.shape[0], hi - lo
-    ordered = np.full((min(window, days) + 1, names), LAST)
-    known, gone = np.zeros(names, np.int64), np.full(names, LAST)
+    ordered = np.full((min(window, days) + 1, names), SORTS_LAST)
+    known, gone = np.zeros(names, np.int64), np.full(names, SORTS_LAST)
     carry, spare = np.empty(names, np.float32), np.empty(names, np.float32)
     for day in range(days):
         if day >= window:
             _or_last(values[day - window, lo:hi], gone)
         for j in range(names):
-            known[j] -= 1 if gone[j] < LAST else 0
+            known[j] -= 1 if gone[j] < SORTS_LAST else 0
         _or_last(values[day, lo:hi], carry)
         for j in range(names):
-            known[j] += 1 if carry[j] < LAST else 0
+            known[j] += 1 if carry[j] < SORTS_LAST else 0
         _exchange(ordered, carry, gone, spare)
         for j in range(names):
             out[day, lo + j] = finite(_quantile(ordered, j, known[j], share)) if known[j] >= need else NAN
@@ -177,7 +177,7 @@ TS_RANK = rolling(
     Prose("Rank of today's value in the window: ascending, average ties, percentile in (0, 1].",
           "the rank of {x} within its last {window} days", "ts_rank(volume, 20)"),
     ts_rank, TIES, SCALED, cost=2.1, scaling=ORDER, nan="Today's value must be present.",
-    reference=lambda x, ties, scaled, **_: math.nan if math.isnan(x[-1]) else places(present(x), ties, scaled)[-1],
+    reference=lambda x, ties, scaled, **_: math.nan if math.isnan(x[-1]) else places(known_values(x), ties, scaled)[-1],
 )  # fmt: skip
 TS_MEDIAN = rolling(
     "ts_median", "same",

@@ -7,29 +7,29 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...kernels.cells import NAN, TINY, Array, Flags, Places, Sums, finite, flagged, no_flags
+from ...kernels.cells import FLOAT32_EPSILON, NAN, Array, Flags, Places, Sums, finite, flagged, no_flags
 from ...kernels.kernel_cache import kernel
 from ...language.declare import EVEN, ODD, rolling
-from ...language.obvious import Values, constant, present
+from ...language.obvious import Values, is_flat, known_values
 from ...language.signature import Prose
-from .spread import RENEWED
+from .spread import RENEW_AFTER_WINDOWS
 
 SKEW, KURTOSIS = 0, 1
-LOST = 1e-7
+MIN_FOURTHS_SHARE = 1e-7
 """Share of the largest fourth powers below which a window is computed anew: a fourth power loses digits sooner."""
 
-State = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums]
+ShapeState = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums]
 """Anchor, count, sums of the powers 1 to 4 about the anchor, and the largest sum of fourth powers so far."""
 
 
 @kernel
-def _fresh(m: int) -> State:
+def _fresh(m: int) -> ShapeState:
     """Return the sums of nothing."""
     return np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
 
 
 @kernel
-def _add(row: Array, state: State) -> None:
+def _add(row: Array, state: ShapeState) -> None:
     """Add a row to the sums."""
     anchor, count, first, second, third, fourth, _ = state
     for j in range(row.size):
@@ -44,7 +44,7 @@ def _add(row: Array, state: State) -> None:
 
 
 @kernel
-def _roll(row: Array, gone: Array, state: State) -> None:
+def _roll(row: Array, gone: Array, state: ShapeState) -> None:
     """Add a row to the sums and take another out, in one pass."""
     anchor, count, first, second, third, fourth, _ = state
     for j in range(row.size):
@@ -60,7 +60,7 @@ def _roll(row: Array, gone: Array, state: State) -> None:
 
 
 @kernel
-def _renew(values: Array, start: int, day: int, lo: int, state: State) -> None:
+def _renew(values: Array, start: int, day: int, lo: int, state: ShapeState) -> None:
     """Sum the rows before today anew, about today's values."""
     anchor, count, first, second, third, fourth, largest = state
     now = values[day, lo : lo + anchor.size]
@@ -76,7 +76,7 @@ def _renew(values: Array, start: int, day: int, lo: int, state: State) -> None:
 @kernel
 def _shape(n: float, mean: float, second: float, third: float, fourth: float, what: int) -> float:
     """Turn the sums of powers about the mean into the unbiased skewness or excess kurtosis; both need a spread."""
-    missing = (n < 3.0 + what) | (second <= n * (mean * TINY) ** 2)
+    missing = (n < 3.0 + what) | (second <= n * (mean * FLOAT32_EPSILON) ** 2)
     if what == SKEW:
         answer = n * math.sqrt(n - 1.0) / (n - 2.0) * third / (second * math.sqrt(second))
     else:
@@ -86,7 +86,7 @@ def _shape(n: float, mean: float, second: float, third: float, fourth: float, wh
 
 
 @kernel
-def _write(o: Array, state: State, doubt: Flags, need: int, what: int) -> int:
+def _write(o: Array, state: ShapeState, doubt: Flags, need: int, what: int) -> int:
     """Write a day, and flag and count the cells where the sums have lost too many digits."""
     anchor, count, first, second, third, fourth, largest = state
     lost = 0
@@ -98,7 +98,7 @@ def _write(o: Array, state: State, doubt: Flags, need: int, what: int) -> int:
         s2 = second[j] - n * square
         s3 = third[j] - m * (3.0 * second[j] - 2.0 * n * square)
         s4 = fourth[j] - m * (4.0 * third[j] - m * (6.0 * second[j] - 3.0 * n * square))
-        doubt[j] = (n >= need) & (s2 * s2 < LOST * n * largest[j])
+        doubt[j] = (n >= need) & (s2 * s2 < MIN_FOURTHS_SHARE * n * largest[j])
         lost += 1 if doubt[j] else 0
         o[j] = finite(_shape(n, anchor[j] + m, s2, s3, s4, what)) if n >= need else NAN
     return lost
@@ -136,7 +136,7 @@ def rolling_shape(out: Array, values: Array, window: int, need: int, what: int, 
     state, doubt, places = _fresh(hi - lo), no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
     for day in range(out.shape[0]):
         start, now = max(0, day - window), values[day, lo:hi]
-        if day % (RENEWED * window) == 0:
+        if day % (RENEW_AFTER_WINDOWS * window) == 0:
             _renew(values, start, day, lo, state)
         if day >= window:
             _roll(now, values[start, lo:hi], state)
@@ -146,7 +146,7 @@ def rolling_shape(out: Array, values: Array, window: int, need: int, what: int, 
             _mend(out, values, window, what, lo, day, doubt, places)
 
 
-def _standard(values: Values) -> Values:
+def _standardise_values(values: Values) -> Values:
     """Bring to a scale that pandas does not take for zero."""
     centred: Values = values - values.mean()
     centred /= np.abs(centred).max()
@@ -159,8 +159,8 @@ def _moment(name: str, least: int) -> Callable[..., float]:
     def shape(x: Values, **_: float) -> float:
         import pandas as pd
 
-        v = present(x)
-        return math.nan if len(v) < least or constant(v) else float(getattr(pd.Series(_standard(v)), name)())
+        v = known_values(x)
+        return math.nan if len(v) < least or is_flat(v) else float(getattr(pd.Series(_standardise_values(v)), name)())
 
     return shape
 

@@ -11,20 +11,20 @@ import math
 
 import numpy as np
 
-from ...kernels.cells import NAN, TINY, Array, Flags, Places, Sums, finite, flagged, no_flags
+from ...kernels.cells import FLOAT32_EPSILON, NAN, Array, Flags, Places, Sums, finite, flagged, no_flags
 from ...kernels.kernel_cache import kernel
 from ...language.declare import ABSOLUTE, DDOF, ODD, SQUARE, rolling
-from ...language.obvious import present, score, variance
+from ...language.obvious import known_values, score, variance
 from ...language.signature import Prose
 
 VARIANCE, DEVIATION, SCORE = 0, 1, 2
-RENEWED = 4
+RENEW_AFTER_WINDOWS = 4
 """Windows after which sums are taken anew."""
-LOST = 1e-9
+MIN_SQUARES_SHARE = 1e-9
 """Share of the largest sum of squares below which a difference of sums has too few digits left."""
 
 
-State = tuple[Sums, Sums, Sums, Sums, Sums]
+SpreadState = tuple[Sums, Sums, Sums, Sums, Sums]
 """Anchor, count, sum and squares about the anchor, and the largest squares so far.
 
 Arrays of their own: with one array for all the compiler could not tell that they do not overlap, nor use vectors.
@@ -32,13 +32,13 @@ Arrays of their own: with one array for all the compiler could not tell that the
 
 
 @kernel
-def fresh(names: int) -> State:
+def fresh(names: int) -> SpreadState:
     """Return the sums of nothing."""
     return np.zeros(names), np.zeros(names), np.zeros(names), np.zeros(names), np.zeros(names)
 
 
 @kernel
-def _add(row: Array, state: State) -> None:
+def _add(row: Array, state: SpreadState) -> None:
     """Add a row to the sums."""
     anchor, count, total, squares, _ = state
     for j in range(row.size):
@@ -50,7 +50,7 @@ def _add(row: Array, state: State) -> None:
 
 
 @kernel
-def _roll(row: Array, gone: Array, state: State) -> None:
+def _roll(row: Array, gone: Array, state: SpreadState) -> None:
     """Add a row to the sums and take another out, in one pass."""
     anchor, count, total, squares, _ = state
     for j in range(row.size):
@@ -63,7 +63,7 @@ def _roll(row: Array, gone: Array, state: State) -> None:
 
 
 @kernel
-def _renew(values: Array, first: int, day: int, lo: int, state: State) -> None:
+def _renew(values: Array, first: int, day: int, lo: int, state: SpreadState) -> None:
     """Sum the rows before today anew, about today's values, so that no rounding lives longer than four windows."""
     anchor, count, total, squares, largest = state
     now = values[day, lo : lo + anchor.size]
@@ -99,12 +99,12 @@ def _spread(n: float, scatter: float, ddof: int, what: int) -> float:
 @kernel
 def _score(value: np.float32, n: float, total: float, scatter: float, ddof: int) -> float:
     """Turn sum and count times squares into a distance from the mean in standard deviations."""
-    flat = (scatter <= (total * TINY) ** 2) | (n <= ddof)
+    flat = (scatter <= (total * FLOAT32_EPSILON) ** 2) | (n <= ddof)
     return np.nan if flat else (n * np.float64(value) - total) / math.sqrt(scatter * n / (n - ddof))
 
 
 @kernel
-def _write_spread(o: Array, state: State, doubt: Flags, need: int, ddof: int, what: int) -> int:
+def _write_spread(o: Array, state: SpreadState, doubt: Flags, need: int, ddof: int, what: int) -> int:
     """Write a day, and flag and count the cells where the sums have lost too many digits."""
     _, count, total, squares, largest = state
     lost = 0
@@ -112,7 +112,7 @@ def _write_spread(o: Array, state: State, doubt: Flags, need: int, ddof: int, wh
         n = count[j]
         largest[j] = max(largest[j], squares[j])
         scatter = n * squares[j] - total[j] * total[j]
-        doubt[j] = (n >= need) & (scatter < LOST * n * largest[j])
+        doubt[j] = (n >= need) & (scatter < MIN_SQUARES_SHARE * n * largest[j])
         lost += 1 if doubt[j] else 0
         answer = _spread(n, max(scatter, 0.0), ddof, what)
         o[j] = finite(answer) if n >= need else NAN
@@ -120,7 +120,7 @@ def _write_spread(o: Array, state: State, doubt: Flags, need: int, ddof: int, wh
 
 
 @kernel
-def _write_score(o: Array, now: Array, state: State, doubt: Flags, need: int, ddof: int) -> int:
+def _write_score(o: Array, now: Array, state: SpreadState, doubt: Flags, need: int, ddof: int) -> int:
     """Write a day, and flag and count the cells where the sums have lost too many digits."""
     anchor, count, total, squares, largest = state
     lost = 0
@@ -128,7 +128,7 @@ def _write_score(o: Array, now: Array, state: State, doubt: Flags, need: int, dd
         n = count[j]
         largest[j] = max(largest[j], squares[j])
         scatter = n * squares[j] - total[j] * total[j]
-        doubt[j] = (n >= need) & (scatter < LOST * n * largest[j])
+        doubt[j] = (n >= need) & (scatter < MIN_SQUARES_SHARE * n * largest[j])
         lost += 1 if doubt[j] else 0
         answer = _score(now[j], n, n * anchor[j] + total[j], scatter, ddof)
         o[j] = finite(answer) if n >= need else NAN
@@ -154,7 +154,7 @@ def rolling_spread(out: Array, values: Array, window: int, need: int, ddof: int,
     state, doubt, places = fresh(hi - lo), no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
     for day in range(out.shape[0]):
         first, now, o = max(0, day - window), values[day, lo:hi], out[day, lo:hi]
-        if day % (RENEWED * window) == 0:
+        if day % (RENEW_AFTER_WINDOWS * window) == 0:
             _renew(values, first, day, lo, state)
         if day >= window:
             _roll(now, values[first, lo:hi], state)
@@ -172,13 +172,13 @@ TS_STD = rolling(
     "ts_std", "same",
     Prose("Standard deviation over the window.", "the {window}-day standard deviation of {x}", "ts_std(returns, 20)"),
     rolling_spread, DDOF, cost=1.6, fixed=(DEVIATION,), scaling=ABSOLUTE,
-    reference=lambda x, ddof, **_: math.sqrt(variance(present(x), ddof)),
+    reference=lambda x, ddof, **_: math.sqrt(variance(known_values(x), ddof)),
 )  # fmt: skip
 TS_VAR = rolling(
     "ts_var", "square",
     Prose("Variance over the window.", "the {window}-day variance of {x}", "ts_var(returns, 20)"),
     rolling_spread, DDOF, cost=1.6, fixed=(VARIANCE,), scaling=SQUARE,
-    reference=lambda x, ddof, **_: variance(present(x), ddof),
+    reference=lambda x, ddof, **_: variance(known_values(x), ddof),
 )  # fmt: skip
 TS_ZSCORE = rolling(
     "ts_zscore", "ratio",
@@ -186,5 +186,5 @@ TS_ZSCORE = rolling(
           "how many {window}-day standard deviations {x} is from its mean", "ts_zscore(volume, 20)"),
     rolling_spread, DDOF, cost=1.6, fixed=(SCORE,), scaling=ODD,
     nan="Today's value must be present; a constant window gives NaN.",
-    reference=lambda x, ddof, **_: score(x[-1], present(x), ddof),
+    reference=lambda x, ddof, **_: score(x[-1], known_values(x), ddof),
 )  # fmt: skip

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.cells import NAN, ONE, ZERO, Array, Sums, finite
+from ...kernels.cells import FLOAT32_ONE, FLOAT32_ZERO, NAN, Array, Sums, finite
 from ...kernels.kernel_cache import kernel
 from ...language.declare import LINEAR, rolling
-from ...language.obvious import present
+from ...language.obvious import known_values
 from ...language.signature import Prose
 
-SUM, MEAN = 0, 1
+WINDOW_SUM, WINDOW_MEAN = 0, 1
 
 
 @kernel
@@ -25,7 +25,7 @@ def _add(row: Array, sums: Sums, known: Array, more_sums: Sums, more_known: Arra
     for j in range(row.size):
         present = row[j] == row[j]
         more_sums[j] = sums[j] + (np.float64(row[j]) if present else 0.0)
-        more_known[j] = known[j] + (ONE if present else ZERO)
+        more_known[j] = known[j] + (FLOAT32_ONE if present else FLOAT32_ZERO)
 
 
 @kernel
@@ -34,7 +34,7 @@ def _finish(o: Array, row: Array, head: Sums, tail: Sums, known: Array, tail_kno
     for j in range(o.size):
         present = row[j] == row[j]
         head[j] += np.float64(row[j]) if present else 0.0
-        known[j] += ONE if present else ZERO
+        known[j] += FLOAT32_ONE if present else FLOAT32_ZERO
         o[j] = finite(head[j] + tail[j]) if known[j] + tail_known[j] >= least else NAN
 
 
@@ -46,7 +46,7 @@ def _finish_mean(
     for j in range(o.size):
         present = row[j] == row[j]
         head[j] += np.float64(row[j]) if present else 0.0
-        known[j] += ONE if present else ZERO
+        known[j] += FLOAT32_ONE if present else FLOAT32_ZERO
         count = known[j] + tail_known[j]
         o[j] = finite((head[j] + tail[j]) / np.float64(count)) if count >= least else NAN
 
@@ -64,7 +64,7 @@ def rolling_sum(out: Array, values: Array, window: int, need: int, mean: int, lo
                 row = values[day - window + back, lo:hi]
                 _add(row, tails[back + 1], tails_known[back + 1], tails[back], tails_known[back])
             head[:] = 0.0
-            known[:] = ZERO
+            known[:] = FLOAT32_ZERO
         o, row, tail, tail_known = out[day, lo:hi], values[day, lo:hi], tails[place + 1], tails_known[place + 1]
         if mean:
             _finish_mean(o, row, head, tail, known, tail_known, least)
@@ -78,12 +78,12 @@ def rolling_count(out: Array, values: Array, window: int, need: int, lo: int, hi
     true, known, least = np.zeros(hi - lo, np.float32), np.zeros(hi - lo, np.float32), np.float32(need)
     for day in range(out.shape[0]):
         row, o, gone = values[day, lo:hi], out[day, lo:hi], values[max(0, day - window), lo:hi]
-        leaves = ONE if day >= window else ZERO
+        leaves = FLOAT32_ONE if day >= window else FLOAT32_ZERO
         for j in range(o.size):
             here, there = row[j] == row[j], gone[j] == gone[j]
-            known[j] += (ONE if here else ZERO) - (leaves if there else ZERO)
-            was = leaves if there & (gone[j] != ZERO) else ZERO
-            true[j] += (ONE if here & (row[j] != ZERO) else ZERO) - was
+            known[j] += (FLOAT32_ONE if here else FLOAT32_ZERO) - (leaves if there else FLOAT32_ZERO)
+            was = leaves if there & (gone[j] != FLOAT32_ZERO) else FLOAT32_ZERO
+            true[j] += (FLOAT32_ONE if here & (row[j] != FLOAT32_ZERO) else FLOAT32_ZERO) - was
             o[j] = true[j] if known[j] >= least else NAN
 
 
@@ -124,17 +124,17 @@ def rolling_product(out: Array, values: Array, window: int, need: int, lo: int, 
 
 TS_SUM = rolling(
     "ts_sum", "same", Prose("Sum over the window.", "the {window}-day sum of {x}", "ts_sum(volume, 20)"), rolling_sum,
-    cost=0.8, fixed=(SUM,), scaling=LINEAR, reference=lambda x, **_: np.nansum(x),
+    cost=0.8, fixed=(WINDOW_SUM,), scaling=LINEAR, reference=lambda x, **_: np.nansum(x),
 )  # fmt: skip
 TS_MEAN = rolling(
     "ts_mean", "same", Prose("Mean over the window.", "the {window}-day mean of {x}", "ts_mean(returns, 20)"),
-    rolling_sum, cost=0.8, fixed=(MEAN,), scaling=LINEAR, reference=lambda x, **_: np.nanmean(x),
+    rolling_sum, cost=0.8, fixed=(WINDOW_MEAN,), scaling=LINEAR, reference=lambda x, **_: np.nanmean(x),
 )  # fmt: skip
 TS_COUNT = rolling(
     "ts_count", "number",
     Prose("Number of rows of the window on which the condition held.",
           "the number of the last {window} days on which {condition}", "ts_count(close > open, 20)"),
-    rolling_count, takes="condition?", cost=0.3, reference=lambda x, **_: (present(x) != 0).sum(),
+    rolling_count, takes="condition?", cost=0.3, reference=lambda x, **_: (known_values(x) != 0).sum(),
 )  # fmt: skip
 TS_PRODUCT = rolling(
     "ts_product", "pure",

@@ -10,26 +10,26 @@ import numpy as np
 from ...kernels.cells import NAN, Array, Flags, Places, Sums, finite, flagged, is_constant, no_flags
 from ...kernels.kernel_cache import kernel
 from ...language.declare import EVEN, LINEAR, rolling
-from ...language.obvious import clock, correlation, line
+from ...language.obvious import correlation, line, row_numbers
 from ...language.signature import Prose
-from .spread import LOST, RENEWED
+from .spread import MIN_SQUARES_SHARE, RENEW_AFTER_WINDOWS
 
-SLOPE, RESIDUAL, R_SQUARED = 0, 1, 2
+TREND_SLOPE, TREND_RESIDUAL, TREND_R_SQUARED = 0, 1, 2
 
 
-State = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums]
+TrendState = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums]
 """Anchor, count, sums of time, time squared, values, values squared, products, and the largest squares; see `spread`."""
 
 
 @kernel
-def _fresh(m: int) -> State:
+def _fresh(m: int) -> TrendState:
     """Return the sums of nothing."""
     a, n, st, tt = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
     return a, n, st, tt, np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
 
 
 @kernel
-def _slide(row: Array, when: float, sign: float, state: State) -> None:
+def _slide(row: Array, when: float, sign: float, state: TrendState) -> None:
     """Add a row to the sums, or take it out again with `sign` -1."""
     anchor, n, st, tt, sv, vv, tv, _ = state
     for j in range(row.size):
@@ -44,7 +44,7 @@ def _slide(row: Array, when: float, sign: float, state: State) -> None:
 
 
 @kernel
-def _renew(values: Array, first: int, day: int, lo: int, state: State) -> None:
+def _renew(values: Array, first: int, day: int, lo: int, state: TrendState) -> None:
     """Sum the rows before today anew, about today's values and today."""
     anchor, n, st, tt, sv, vv, tv, largest = state
     now = values[day, lo : lo + anchor.size]
@@ -61,15 +61,15 @@ def _renew(values: Array, first: int, day: int, lo: int, state: State) -> None:
 def _line(off: float, when: float, n: float, mv: float, mt: float, tt: float, vv: float, tv: float, what: int) -> float:
     """Turn moments into slope, today's residual or R squared; `off` and `mv` are told from the same level."""
     slope = tv / tt
-    if what == SLOPE:
+    if what == TREND_SLOPE:
         return slope
-    if what == RESIDUAL:
+    if what == TREND_RESIDUAL:
         return (off - mv) - slope * (when - mt)
     return min(tv * tv / (tt * vv), 1.0)
 
 
 @kernel
-def _write(o: Array, now: Array, when: float, state: State, doubt: Flags, need: int, what: int) -> int:
+def _write(o: Array, now: Array, when: float, state: TrendState, doubt: Flags, need: int, what: int) -> int:
     """Write a day, and flag and count the cells where the sums have lost too many digits."""
     anchor, count, time, times, total, squares, products, largest = state
     lost = 0
@@ -77,11 +77,11 @@ def _write(o: Array, now: Array, when: float, state: State, doubt: Flags, need: 
         n, st, sv = count[j], time[j], total[j]
         largest[j] = max(largest[j], squares[j])
         tt, vv, tv = n * times[j] - st * st, n * squares[j] - sv * sv, n * products[j] - st * sv
-        doubt[j] = (n >= need) & (vv < LOST * n * largest[j])
+        doubt[j] = (n >= need) & (vv < MIN_SQUARES_SHARE * n * largest[j])
         lost += 1 if doubt[j] else 0
         off, mean = np.float64(now[j]) - anchor[j], anchor[j] + sv / n
         answer = _line(off, when, n, sv / n, st / n, tt, vv, tv, what)
-        flat = (what == R_SQUARED) & is_constant(vv / n, mean, n)
+        flat = (what == TREND_R_SQUARED) & is_constant(vv / n, mean, n)
         o[j] = NAN if flat | (n < need) else finite(answer)
     return lost
 
@@ -103,7 +103,7 @@ def _exact(values: Array, first: int, day: int, column: int, what: int) -> float
             tt += when * when
             vv += off * off
             tv += off * when
-    if what == R_SQUARED and is_constant(vv, mv, n):
+    if what == TREND_R_SQUARED and is_constant(vv, mv, n):
         return np.nan
     return _line(np.float64(values[day, column]), 0.0, n, mv, mt, tt, vv, tv, what)
 
@@ -123,7 +123,7 @@ def rolling_trend(out: Array, values: Array, window: int, need: int, what: int, 
     doubt, places = no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
     for day in range(out.shape[0]):
         first, now = max(0, day - window), values[day, lo:hi]
-        if day % (RENEWED * window) == 0:
+        if day % (RENEW_AFTER_WINDOWS * window) == 0:
             since = day
             _renew(values, first, day, lo, state)
         if day >= window:
@@ -137,19 +137,19 @@ TS_SLOPE = rolling(
     "ts_slope", "same",
     Prose("Slope of the least-squares line of x on time over the window, per day.",
           "the slope of the {window}-day trend of {x}", "ts_slope(close, 20)"),
-    rolling_trend, cost=2.7, fixed=(SLOPE,), scaling=LINEAR, reference=lambda x, **_: line(x, clock(x))[0],
+    rolling_trend, cost=2.7, fixed=(TREND_SLOPE,), scaling=LINEAR, reference=lambda x, **_: line(x, row_numbers(x))[0],
 )  # fmt: skip
 TS_RESIDUAL = rolling(
     "ts_residual", "same",
     Prose("Today's distance from the least-squares line of x on time over the window.",
           "how far {x} is above its {window}-day trend", "ts_residual(close, 20)"),
-    rolling_trend, cost=2.7, fixed=(RESIDUAL,), scaling=LINEAR, nan="Today's value must be present.",
-    reference=lambda x, **_: x[-1] - line(x, clock(x))[1] - line(x, clock(x))[0] * clock(x)[-1],
+    rolling_trend, cost=2.7, fixed=(TREND_RESIDUAL,), scaling=LINEAR, nan="Today's value must be present.",
+    reference=lambda x, **_: x[-1] - line(x, row_numbers(x))[1] - line(x, row_numbers(x))[0] * row_numbers(x)[-1],
 )  # fmt: skip
 TS_RSQUARE = rolling(
     "ts_rsquare", "ratio",
     Prose("R squared of the least-squares line of x on time over the window.",
           "how well a straight line fits the last {window} days of {x}", "ts_rsquare(close, 20)"),
-    rolling_trend, cost=2.7, fixed=(R_SQUARED,), scaling=EVEN, nan="A constant window gives NaN.",
-    reference=lambda x, **_: correlation(x, clock(x)) ** 2,
+    rolling_trend, cost=2.7, fixed=(TREND_R_SQUARED,), scaling=EVEN, nan="A constant window gives NaN.",
+    reference=lambda x, **_: correlation(x, row_numbers(x)) ** 2,
 )  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 from ...kernels.cells import NAN, Array, Sums, finite
 from ...kernels.kernel_cache import kernel
 from ...language.declare import LINEAR, rolling
-from ...language.obvious import weighted
+from ...language.obvious import weighted_mean
 from ...language.signature import Argument, Prose
 
 
@@ -101,7 +101,7 @@ DECAY_LINEAR = rolling(
     Prose("Weighted mean with weights 1 to `window`, the newest heaviest, sum 1.",
           "the {window}-day linearly weighted mean of {x}", "decay_linear(returns, 10)"),
     decay_linear, cost=2.0, scaling=LINEAR, nan=SCALED_TO_ONE,
-    reference=lambda x, window, **_: weighted(x, lambda age: window - age),
+    reference=lambda x, window, **_: weighted_mean(x, lambda age: window - age),
 )  # fmt: skip
 EMA = rolling(
     "ema", "same",
@@ -109,5 +109,5 @@ EMA = rolling(
           "rows ago, scaled to sum 1. It reads no further back, so it has an end.",
           "the {window}-day exponentially weighted mean of {x}", "ema(close, 20)"),
     ema, Argument("span", "number", keyword=True, low=1, high=1e6), cost=2.0, scaling=LINEAR, nan=SCALED_TO_ONE,
-    reference=lambda x, span, **_: weighted(x, lambda age: (1 - 2 / (span + 1)) ** age),
+    reference=lambda x, span, **_: weighted_mean(x, lambda age: (1 - 2 / (span + 1)) ** age),
 )  # fmt: skip

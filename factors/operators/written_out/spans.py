@@ -8,7 +8,7 @@ from ...kernels.cells import Array, Members
 from ...language.declare import ABSOLUTE, LINEAR, ODD, across, rolling
 from ...language.signature import Argument, Prose
 
-FLAT = "Where all are equal it is NaN."
+ALL_EQUAL_NOTE = "Where all are equal it is NaN."
 
 
 def minmax(out: Array, values: Array, member: Members, lo: int, hi: int) -> None:
@@ -29,14 +29,14 @@ TS_SCALE = rolling(
     "ts_scale", "ratio",
     Prose("Where today's value is in the range of the window: 0 at the smallest, 1 at the largest.",
           "where {x} is in its {window}-day range", "ts_scale(close, 20)"),
-    nan="Today's value must be present. " + FLAT,
+    nan="Today's value must be present. " + ALL_EQUAL_NOTE,
     definition="(x - ts_min(x, window, min_periods=min_periods))"
                " / (ts_max(x, window, min_periods=min_periods) - ts_min(x, window, min_periods=min_periods))",
 )  # fmt: skip
 MINMAX = across(
     "minmax", "x", "ratio",
     Prose("x moved and scaled so that the names of the day span 0 to 1.", "{x} scaled to span 0 to 1", "minmax(volume)"),
-    minmax, nan=FLAT, reference=lambda x: (x - x.min()) / (x.max() - x.min()),
+    minmax, nan=ALL_EQUAL_NOTE, reference=lambda x: (x - x.min()) / (x.max() - x.min()),
 )  # fmt: skip
 GROUP_SCALE = across(
     "group_scale", "x by@", "ratio",

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from .fold import accents_off, folded
+from .fold import fold_lookalikes, strip_accents
 from .lexicon import ENGLISH
 from .tongues import TONGUES
 
-FOREIGN = (
+FOREIGN_CONCEPTS = (
     "drop",
     "instr",
     "hardmachine",
@@ -29,23 +29,23 @@ FOREIGN = (
     "secret",
 )
 """Concepts of which it is also known that the word is not English: such words are rarer in the news."""
-NAMES = (*ENGLISH, *(f"foreign {name}" for name in FOREIGN), "foreign", "english")
-BIT = {name: 1 << place for place, name in enumerate(NAMES)}
-_STRANGE = sum(BIT[name] for name in NAMES if name.startswith("foreign"))
-_RUN = "\u0600-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_TOKEN = re.compile(
-    rf"[{_RUN}][{_RUN} ]*|(?<![\d.])[+-]?\.?\d+(?:[.,/]\d+)*%?(?![^\W\d_])|[^\W_{_RUN}]+(?:['_-][^\W_{_RUN}]+)*"
+CONCEPT_NAMES = (*ENGLISH, *(f"foreign {name}" for name in FOREIGN_CONCEPTS), "foreign", "english")
+BIT = {name: 1 << place for place, name in enumerate(CONCEPT_NAMES)}
+_FOREIGN_BITS = sum(BIT[name] for name in CONCEPT_NAMES if name.startswith("foreign"))
+_UNSPACED_RANGES = "\u0600-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_CONCEPT_TOKEN = re.compile(
+    rf"[{_UNSPACED_RANGES}][{_UNSPACED_RANGES} ]*|(?<![\d.])[+-]?\.?\d+(?:[.,/]\d+)*%?(?![^\W\d_])|[^\W_{_UNSPACED_RANGES}]+(?:['_-][^\W_{_UNSPACED_RANGES}]+)*"
 )
 _PIECES = re.compile(r"[^\W_]+")
-_SCRAMBLE_FROM = 6
-LONGEST_WORD = 80
+_MIN_SCRAMBLED_LETTERS = 6
+MAX_WORD_CHARS = 80
 """Characters of a word that are looked up: longer than any known word, so that a run of letters costs no more."""
-_LONGEST_PREFIX = 24
-_UNKNOWN_WORD = 4
+_MAX_PREFIX_CHARS = 24
+_LETTERS_PER_UNKNOWN = 4
 
 
 @dataclass(frozen=True)
-class Mark:
+class ConceptMark:
     """A word that means something: its place in the count of words, its concepts as bits, and where it begins and ends."""
 
     word: int
@@ -63,34 +63,34 @@ class _Lexicon:
     scrambled: dict[str, int]
 
 
-def marks(text: str) -> list[Mark]:
+def marks(text: str) -> list[ConceptMark]:
     """Return the words of a text that mean something, in order."""
     lexicon = _lexicon()
     words = list(_words(text))
     found = []
     for place, (word, start, end) in enumerate(words):
         bits = _bits(word)
-        for rest, more in lexicon.phrases.get(accents_off(word), ()):
+        for rest, more in lexicon.phrases.get(strip_accents(word), ()):
             following = words[place + 1 : place + 1 + len(rest)]
             if len(following) == len(rest) and all(
-                _fits(each[0], want) for each, want in zip(following, rest, strict=True)
+                _is_match(each[0], want) for each, want in zip(following, rest, strict=True)
             ):
                 bits |= more
         if bits:
-            found.append(Mark(place, bits, start, end))
+            found.append(ConceptMark(place, bits, start, end))
     return found
 
 
-def segmented(run: str) -> str:
+def segment_words(run: str) -> str:
     """Return a run of letters without spaces as the known words that it is made of (`ignoreallprevious`)."""
-    return " ".join(match[0] for match in _known_words().finditer(run.lower()))
+    return " ".join(match[0] for match in _known_word_pattern().finditer(run.lower()))
 
 
 def _words(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield each word in lower case and where it stands; a run of a script without spaces as the terms in it."""
-    for match in _TOKEN.finditer(text.lower()):
+    for match in _CONCEPT_TOKEN.finditer(text.lower()):
         word, start = match[0], match.start()
-        if word[0] >= "\u0600" and re.match(f"[{_RUN}]", word):
+        if word[0] >= "\u0600" and re.match(f"[{_UNSPACED_RANGES}]", word):
             yield from _terms(word, start)
         elif _bits(word) or not any(mark in word for mark in "-_"):
             yield word, start, match.end()
@@ -101,7 +101,7 @@ def _words(text: str) -> Iterator[tuple[str, int, int]]:
 def _terms(run: str, start: int) -> Iterator[tuple[str, int, int]]:
     """Yield the known terms of a run, the longest at each place."""
     table, place, unknown = _lexicon().runs, 0, 0
-    bare = [(mark, at) for at, one in enumerate(run) for mark in accents_off(one)]  # vowel signs go, places stay
+    bare = [(mark, at) for at, one in enumerate(run) for mark in strip_accents(one)]  # vowel signs go, places stay
     run = "".join(mark for mark, _ in bare)
     ats = [start + at for _, at in bare]
     while place < len(run):
@@ -113,44 +113,44 @@ def _terms(run: str, start: int) -> Iterator[tuple[str, int, int]]:
         else:
             place += 1
             unknown += 1
-            if unknown % _UNKNOWN_WORD == 0:
+            if unknown % _LETTERS_PER_UNKNOWN == 0:
                 yield "", ats[place - 1], ats[place - 1]  # what is not known takes its place among the words
 
 
 def _bits(word: str) -> int:
     """Return what a word may mean: as it is, without accents, with its look-alike letters read as Latin."""
-    return _meaning(word) if len(word) <= LONGEST_WORD else 0
+    return _meaning(word) if len(word) <= MAX_WORD_CHARS else 0
 
 
 @lru_cache(maxsize=1 << 16)
 def _meaning(word: str) -> int:
     bits = 0
-    for spelling in {word, accents_off(word), folded(word)}:
-        bits |= _looked_up(spelling)
+    for spelling in {word, strip_accents(word), fold_lookalikes(word)}:
+        bits |= _look_up(spelling)
     if bits & BIT["english"]:
-        bits &= ~_STRANGE  # a word that is English too tells nothing about the language
-    return bits or _lexicon().scrambled.get(_shuffled(word), 0)
+        bits &= ~_FOREIGN_BITS  # a word that is English too tells nothing about the language
+    return bits or _lexicon().scrambled.get(_scramble_key(word), 0)
 
 
-def _looked_up(word: str) -> int:
+def _look_up(word: str) -> int:
     """Return what one spelling may mean."""
     lexicon = _lexicon()
     bits = lexicon.exact.get(word, 0)
-    for size in range(2, min(len(word), _LONGEST_PREFIX) + 1):
+    for size in range(2, min(len(word), _MAX_PREFIX_CHARS) + 1):
         bits |= lexicon.prefixes.get(word[:size], 0)
     return bits
 
 
-def _shuffled(word: str) -> str:
+def _scramble_key(word: str) -> str:
     """Return a spelling that does not change when the letters inside a long word change places."""
-    if len(word) < _SCRAMBLE_FROM or not word.isalpha():
+    if len(word) < _MIN_SCRAMBLED_LETTERS or not word.isalpha():
         return ""
     return word[0] + "".join(sorted(word[1:-1])) + word[-1]
 
 
-def _fits(word: str, want: str) -> bool:
+def _is_match(word: str, want: str) -> bool:
     """Tell whether a word is what a phrase wants there."""
-    plain = accents_off(word)
+    plain = strip_accents(word)
     return plain.startswith(want[:-1]) if want.endswith("*") else plain == want
 
 
@@ -164,10 +164,10 @@ def _lexicon() -> _Lexicon:
     for language in TONGUES.values():
         for concept, listed in language.items():
             for entry in _entries(listed):
-                strange = BIT["foreign"] | (BIT[f"foreign {concept}"] if concept in FOREIGN else 0)
+                strange = BIT["foreign"] | (BIT[f"foreign {concept}"] if concept in FOREIGN_CONCEPTS else 0)
                 _enter(made, entry, BIT[concept] | strange)
-    for word in _SHUFFLED:
-        made.scrambled[_shuffled(word)] = made.exact.get(word, 0) | _prefix_bits(made, word)
+    for word in _SCRAMBLED_WORDS:
+        made.scrambled[_scramble_key(word)] = made.exact.get(word, 0) | _prefix_bits(made, word)
     for terms in made.runs.values():
         terms.sort(key=lambda each: -len(each[0]))
     return made
@@ -175,12 +175,12 @@ def _lexicon() -> _Lexicon:
 
 def _entries(listed: str) -> list[str]:
     """Return the entries of a line, without accents."""
-    return [accents_off(entry.strip()) for entry in listed.split(",") if entry.strip()]
+    return [strip_accents(entry.strip()) for entry in listed.split(",") if entry.strip()]
 
 
 def _enter(made: _Lexicon, entry: str, bits: int) -> None:
     """Put one entry where it will be looked for."""
-    if re.match(f"[{_RUN}]", entry):
+    if re.match(f"[{_UNSPACED_RANGES}]", entry):
         held = made.runs.setdefault(entry[0], [])
         held[:] = [each for each in held if each[0] != entry] + [(entry, bits)]
         made.exact[entry] = made.exact.get(entry, 0) | bits
@@ -202,7 +202,7 @@ def _prefix_bits(made: _Lexicon, word: str) -> int:
     return bits
 
 
-_SHUFFLED = (
+_SCRAMBLED_WORDS = (
     "ignore", "ignoring", "disregard", "previous", "instruction", "instructions", "prompt", "system", "assistant", "override",
     "reveal", "password", "sentiment", "bullish", "positive", "maximum", "following", "guidelines", "approve", "directive",
     "directives", "instead", "output", "respond", "rating", "credentials", "hypothesis", "factor", "language", "summary",
@@ -211,9 +211,11 @@ _SHUFFLED = (
 
 
 @cache
-def _known_words() -> re.Pattern[str]:
+def _known_word_pattern() -> re.Pattern[str]:
     """Return the pattern of the words to look for where the spaces were left out, long ones first."""
-    words = {word for word in _lexicon().exact if word.isascii() and word.isalpha() and len(word) > 2} | set(_SHUFFLED)
+    words = {word for word in _lexicon().exact if word.isascii() and word.isalpha() and len(word) > 2} | set(
+        _SCRAMBLED_WORDS
+    )
     words |= {word for word in _lexicon().prefixes if word.isascii() and word.isalpha() and len(word) > 4}
     words |= {"all", "you", "your", "the", "this", "now", "and", "tool", "call"}
     begun: dict[str, list[str]] = {}  # by their first two letters: else every place is compared with every word

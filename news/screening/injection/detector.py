@@ -3,7 +3,7 @@
 The signs are of five kinds: words that stand close together (`rules`, `talk`), sentences that call or order a machine
 (`address`), marks that belong between a program and its model (`templates`), instructions that markup or encoding hides
 (`markup`, `views`, `ciphers`), and characters that nobody sees. Words to people take some of the weight away (`people`). Weights of
-signs within `WINDOW` characters add up, so that a long filing is not judged by all its pages at once. Time grows in
+signs within `SIGN_WINDOW_CHARS` characters add up, so that a long filing is not judged by all its pages at once. Time grows in
 proportion to the text.
 """
 
@@ -16,41 +16,41 @@ from dataclasses import dataclass, replace
 
 from ..cleaning import Clean
 from . import address
-from .address import addressed
-from .ciphers import reads
-from .concepts import BIT, Mark, marks
+from .address import find_addressed
+from .ciphers import is_prose
+from .concepts import BIT, ConceptMark, marks
 from .people import People
-from .rules import RULES, Rule
+from .rules import INJECTION_RULES, SignRule
 from .talk import doublings, talk
 from .templates import TEMPLATES
 from .views import DISGUISES, PAYLOADS, views
 
 THRESHOLD = 0.45
 """From this score on an item is held back."""
-WINDOW = 400
+SIGN_WINDOW_CHARS = 400
 """How many characters apart the first and the last sign may be that are added up."""
-HIDDEN_FROM, ENCODED_FROM = 0.3, 0.5
+MIN_HIDDEN_SCORE, MIN_ENCODED_SCORE = 0.3, 0.5
 """From which score a hidden text, and one that was decoded, is a sign by itself."""
-HEAVY, RULE_DOUBLING = 0.7, 0.08
+HEAVY_WEIGHT, RULE_DOUBLING = 0.7, 0.08
 """Lighter rules lose this with each doubling of length beyond a short text: a long one has more places to match by chance."""
-EXCERPT = 80
-TALK = "talks of answering"
-IN_MARKUP = ("chat template", "forged tag", "link with a load", "needless escapes")
+SIGN_EXCERPT_CHARS = 80
+TALK_SIGN = "talks of answering"
+MARKUP_SIGNS = ("chat template", "forged tag", "link with a load", "needless escapes")
 """Marks that mean the same among the tags of a page; the others are ordinary in its scripts."""
-PROSE = 0.6
+PROSE_WEIGHT = 0.6
 """What weighs prose that shows only when it is decoded, whatever it says."""
-LETTERWISE = ("rot13", "reversed", "reversed words", "glued words")
+LETTER_VIEWS = ("rot13", "reversed", "reversed words", "glued words")
 """Views in which ordinary words become letters that may be a word of some language."""
-MOST_READ, LEAST_READ, VIEWS_PER_LENGTH = 40, 100_000, 100
+MAX_READ_FACTOR, MIN_READ_CHARS, VIEWS_PER_LENGTH = 40, 100_000, 100
 """Disguises of a text are read until they are so many times as long as the text; each counts for a hundredth of it at least.
 
 What is read grows with the length of the text alone, and a text with more disguises is held back unread. Pages of
 documentation in HTML have 23 times their length at most.
 """
-MOST_PIECES = 4_000
+MAX_HIDDEN_PIECES = 4_000
 """Hidden lines, and strings of scripts, that are read one by one; a text that hides more is held back."""
-_QUOTED = re.compile(r"[\"'`*]([^\"'`*{}\n]{6,400})[\"'`*]")
-_MIXED = re.compile(r"[^\W\d_]{3,}")
+_QUOTED_STRING = re.compile(r"[\"'`*]([^\"'`*{}\n]{6,400})[\"'`*]")
+_LETTER_WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Sign:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ScreeningVerdict:
     """What was found in a text: the score and the signs that it is the sum of, the heaviest first."""
 
     score: float
@@ -93,32 +93,32 @@ class _Hit:
     weight: float
 
 
-_PATHS = [(rule, rule.bits, tuple(BIT[name] for name in rule.concepts)) for rule in RULES]
+_PATHS = [(rule, rule.bits, tuple(BIT[name] for name in rule.concepts)) for rule in INJECTION_RULES]
 
 
-def examine(clean: Clean) -> Verdict:
+def judge_text(clean: Clean) -> ScreeningVerdict:
     """Judge a cleaned text, with what it was cleaned of."""
-    everywhere = list(_unseen(clean))
-    found = _heaviest([*_spoken(clean.text), *_written(clean.text), *everywhere], clean.text)
+    everywhere = list(_invisible_hits(clean))
+    found = _heaviest_signs([*_find_rule_hits(clean.text), *_match_templates(clean.text), *everywhere], clean.text)
     if clean.marked and clean.marked != clean.text:
-        tags = [hit for hit in _written(clean.marked) if hit.name in IN_MARKUP]
-        found = _joined(found, _heaviest(tags, clean.marked))
+        tags = [hit for hit in _match_templates(clean.marked) if hit.name in MARKUP_SIGNS]
+        found = _join_signs(found, _heaviest_signs(tags, clean.marked))
     if _total(found) < THRESHOLD:
-        found = _joined(found, [*_concealed(clean), *_encoded(clean.marked or clean.text)])
+        found = _join_signs(found, [*_hidden_signs(clean), *_encoded_signs(clean.marked or clean.text)])
     score = round(_total(found), 3)
-    return Verdict(score, tuple(sorted(found, key=lambda sign: (-sign.weight, sign.name))))
+    return ScreeningVerdict(score, tuple(sorted(found, key=lambda sign: (-sign.weight, sign.name))))
 
 
-def _spoken(text: str, strange: bool = True, page: bool = False) -> Iterator[_Hit]:
+def _find_rule_hits(text: str, strange: bool = True, page: bool = False) -> Iterator[_Hit]:
     """Yield where the rules fire; without words of other languages where letters were changed, for then too much is one."""
     people = People(text, page)
-    for hit in _told(text, strange):
+    for hit in _match_rules(text, strange):
         weight = round(hit.weight - people.relief(hit.start, hit.end), 3)
         if weight > 0:
             yield replace(hit, weight=weight)
 
 
-def _told(text: str, strange: bool) -> Iterator[_Hit]:
+def _match_rules(text: str, strange: bool) -> Iterator[_Hit]:
     """Yield where the rules fire, whoever is spoken to."""
     words = marks(text)
     if not strange:
@@ -126,23 +126,26 @@ def _told(text: str, strange: bool) -> Iterator[_Hit]:
     union = 0
     for mark in words:
         union |= mark.bits
-    yield from (_Hit(start, end, TALK, weight) for start, end, weight in talk(text, words))
+    yield from (_Hit(start, end, TALK_SIGN, weight) for start, end, weight in talk(text, words))
     length = doublings(text)
-    yield from (_Hit(start, end, address.NAME, _lighter(weight, length)) for start, end, weight in addressed(text))
+    yield from (
+        _Hit(start, end, address.ADDRESS_SIGN, _lighten_weight(weight, length))
+        for start, end, weight in find_addressed(text)
+    )
     for rule, bits, path in _PATHS:
         if union & bits == bits:
-            weight = _lighter(rule.weight, length)
-            yield from (replace(hit, weight=weight) for hit in _fired(rule, path, words))
+            weight = _lighten_weight(rule.weight, length)
+            yield from (replace(hit, weight=weight) for hit in _match_rule(rule, path, words))
 
 
-def _lighter(weight: float, length: float) -> float:
+def _lighten_weight(weight: float, length: float) -> float:
     """Return what a light sign weighs in a text that is so many times twice as long as a short one."""
-    return weight if weight >= HEAVY else round(max(weight - RULE_DOUBLING * length, 0.05), 3)
+    return weight if weight >= HEAVY_WEIGHT else round(max(weight - RULE_DOUBLING * length, 0.05), 3)
 
 
-def _fired(rule: Rule, path: tuple[int, ...], words: list[Mark]) -> Iterator[_Hit]:
+def _match_rule(rule: SignRule, path: tuple[int, ...], words: list[ConceptMark]) -> Iterator[_Hit]:
     """Yield each place where a rule's concepts follow each other closely enough."""
-    begun: list[Mark | None] = [None] * len(path)
+    begun: list[ConceptMark | None] = [None] * len(path)
     last = len(path) - 1
     for mark in words:
         for step in range(last, -1, -1):
@@ -155,14 +158,14 @@ def _fired(rule: Rule, path: tuple[int, ...], words: list[Mark]) -> Iterator[_Hi
                 begun[last] = None
 
 
-def _written(text: str) -> Iterator[_Hit]:
+def _match_templates(text: str) -> Iterator[_Hit]:
     """Yield where marks of a program stand in the text."""
     for template in TEMPLATES:
         for match in template.pattern.finditer(text):
             yield _Hit(match.start(), match.end(), template.name, template.weight)
 
 
-def _unseen(clean: Clean) -> Iterator[_Hit]:
+def _invisible_hits(clean: Clean) -> Iterator[_Hit]:
     """Yield the signs of characters that nobody sees, and of words of mixed scripts; they hold for the whole text."""
     counts = clean.removed
     for kind, least, weight in (
@@ -179,16 +182,16 @@ def _unseen(clean: Clean) -> Iterator[_Hit]:
     ):
         if counts.get(kind, 0) >= least:
             yield _Hit(-1, -1, kind, weight)
-    mixed = _mixed_words(clean.text)
+    mixed = _count_mixed_words(clean.text)
     if mixed:
         yield _Hit(-1, -1, "look-alike letters", 0.3 if mixed == 1 else 0.5)
 
 
-def _mixed_words(text: str) -> int:
+def _count_mixed_words(text: str) -> int:
     """Return how many words mix Latin with Cyrillic or Greek letters."""
     if text.isascii():
         return 0
-    return sum(_is_mixed(word) for word in _MIXED.findall(text) if not word.isascii())
+    return sum(_is_mixed(word) for word in _LETTER_WORD.findall(text) if not word.isascii())
 
 
 def _is_mixed(word: str) -> bool:
@@ -197,65 +200,65 @@ def _is_mixed(word: str) -> bool:
     return "LATIN" in scripts and bool(scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"})
 
 
-def _concealed(clean: Clean) -> list[Sign]:
+def _hidden_signs(clean: Clean) -> list[Sign]:
     """Return the sign of an instruction that the markup hides: in one piece, or in the strings of scripts and styles."""
-    lines = [*clean.hidden.split("\n"), clean.hidden, *_QUOTED.findall(clean.code)]
+    lines = [*clean.hidden.split("\n"), clean.hidden, *_QUOTED_STRING.findall(clean.code)]
     pieces = dict.fromkeys(filter(str.strip, lines))
-    if len(pieces) > MOST_PIECES:
+    if len(pieces) > MAX_HIDDEN_PIECES:
         return [Sign("hidden pieces beyond count", 1.0, f"{len(pieces):,} pieces")]
     for text in pieces:
-        found = _heaviest([*_spoken(text, page=True), *_written(text)], text)
-        deeper = found if _total(found) >= HIDDEN_FROM else _encoded(text)
-        if _total(deeper) >= HIDDEN_FROM:
+        found = _heaviest_signs([*_find_rule_hits(text, page=True), *_match_templates(text)], text)
+        deeper = found if _total(found) >= MIN_HIDDEN_SCORE else _encoded_signs(text)
+        if _total(deeper) >= MIN_HIDDEN_SCORE:
             return [Sign("hidden instruction", 1.0, deeper[0].evidence)]
     return []
 
 
-def _encoded(text: str) -> list[Sign]:
+def _encoded_signs(text: str) -> list[Sign]:
     """Return the sign of an instruction that shows only when the text is decoded."""
     best, sign, plain = 0.0, None, text.lower()
-    left = MOST_READ * len(text) + LEAST_READ
+    left = MAX_READ_FACTOR * len(text) + MIN_READ_CHARS
     for name, reading in views(text):
         left -= max(len(reading), len(text) // VIEWS_PER_LENGTH, 1)
         if left < 0:
-            return [Sign("disguises beyond count", 1.0, _excerpt(_Hit(0, EXCERPT, name, 1.0), text))]
+            return [Sign("disguises beyond count", 1.0, _excerpt(_Hit(0, SIGN_EXCERPT_CHARS, name, 1.0), text))]
         last = name.rpartition(", ")[2]
-        letterwise = last in LETTERWISE
-        hits = [*_spoken(reading, strange=not letterwise), *(() if letterwise else _written(reading))]
-        found = [each for each in _heaviest(hits, reading) if each.evidence.lower() not in plain]
-        if last in DISGUISES or (last in PAYLOADS and reads(reading)):
-            found.append(Sign("prose", PROSE, _excerpt(_Hit(0, len(reading), name, PROSE), reading)))
+        letterwise = last in LETTER_VIEWS
+        hits = [*_find_rule_hits(reading, strange=not letterwise), *(() if letterwise else _match_templates(reading))]
+        found = [each for each in _heaviest_signs(hits, reading) if each.evidence.lower() not in plain]
+        if last in DISGUISES or (last in PAYLOADS and is_prose(reading)):
+            found.append(Sign("prose", PROSE_WEIGHT, _excerpt(_Hit(0, len(reading), name, PROSE_WEIGHT), reading)))
         score = _total(found)
-        if score >= ENCODED_FROM and score > best:
+        if score >= MIN_ENCODED_SCORE and score > best:
             best, sign = score, Sign(f"encoded instruction ({name})", 1.0, found[0].evidence)
     return [sign] if sign else []
 
 
-def _heaviest(hits: Iterable[_Hit], text: str) -> list[Sign]:
+def _heaviest_signs(hits: Iterable[_Hit], text: str) -> list[Sign]:
     """Return the signs of the stretch of text whose weights add up to most; each name counts once."""
     everywhere = [hit for hit in hits if hit.start < 0]
     local = sorted((hit for hit in hits if hit.start >= 0), key=lambda hit: (hit.start, hit.end, hit.name, hit.weight))
-    best = _named(everywhere, text)
+    best = _signs_by_name(everywhere, text)
     first = 0
     for place in range(len(local)):
-        if place + 1 < len(local) and local[place + 1].start - local[first].start <= WINDOW:
+        if place + 1 < len(local) and local[place + 1].start - local[first].start <= SIGN_WINDOW_CHARS:
             continue
-        window = _named([*everywhere, *local[first : place + 1]], text)
+        window = _signs_by_name([*everywhere, *local[first : place + 1]], text)
         best = max(best, window, key=_total)
-        while place + 1 < len(local) and local[place + 1].start - local[first].start > WINDOW:
+        while place + 1 < len(local) and local[place + 1].start - local[first].start > SIGN_WINDOW_CHARS:
             first += 1
     return best
 
 
-def _named(hits: list[_Hit], text: str) -> list[Sign]:
+def _signs_by_name(hits: list[_Hit], text: str) -> list[Sign]:
     """Return one sign for each name, the heaviest."""
     best: dict[str, _Hit] = {}
     for hit in hits:
         if hit.name not in best or hit.weight > best[hit.name].weight:
             best[hit.name] = hit
-    if TALK in best and len(best) > 1:
-        best[TALK] = replace(
-            best[TALK], weight=round(best[TALK].weight / 2, 3)
+    if TALK_SIGN in best and len(best) > 1:
+        best[TALK_SIGN] = replace(
+            best[TALK_SIGN], weight=round(best[TALK_SIGN].weight / 2, 3)
         )  # half of it is what the other signs are made of
     return [
         Sign(hit.name, hit.weight, _excerpt(hit, text))
@@ -263,7 +266,7 @@ def _named(hits: list[_Hit], text: str) -> list[Sign]:
     ]
 
 
-def _joined(one: list[Sign], other: list[Sign]) -> list[Sign]:
+def _join_signs(one: list[Sign], other: list[Sign]) -> list[Sign]:
     """Return the signs of both; a name that is in both counts once, with its heavier weight."""
     best = {sign.name: sign for sign in sorted([*one, *other], key=lambda sign: sign.weight)}
     return sorted(best.values(), key=lambda sign: (-sign.weight, sign.name))
@@ -272,7 +275,9 @@ def _joined(one: list[Sign], other: list[Sign]) -> list[Sign]:
 def _excerpt(hit: _Hit, text: str) -> str:
     """Return the words of a hit on one line."""
     return (
-        " ".join(text[hit.start : min(hit.end, hit.start + 10 * EXCERPT)].split())[:EXCERPT] if hit.start >= 0 else ""
+        " ".join(text[hit.start : min(hit.end, hit.start + 10 * SIGN_EXCERPT_CHARS)].split())[:SIGN_EXCERPT_CHARS]
+        if hit.start >= 0
+        else ""
     )
 
 

@@ -37,7 +37,7 @@ _CAPITALS = {
     "Σ": "e",
 }
 _SQUARES = (0x1F130, 0x1F150, 0x1F170, 0x1F1E6)  # squared, circled and flag letters, which NFKC leaves as they are
-_TABLE = str.maketrans(
+_FOLD_TABLE = str.maketrans(
     {ord(mark): plain for mark, plain in (_LOOKALIKES | _CAPITALS).items()}
     | {first + place: letter for first in _SQUARES for place, letter in enumerate(LATIN)}
 )
@@ -46,36 +46,36 @@ _LEET_L = str.maketrans("013456789@$!|+€£¢", "oleasgtbgasiltelc")
 _SCATTERED = re.compile(
     r"(?<![^\W_])[^\W\d_](?:([ .\-_*,/|~·•\t])\1{0,2}[^\W\d_](?![^\W_])){2,}|[^\W\d_](?:\n[^\W\d_](?![^\W_])){5,}"
 )
-_SCATTERED_FROM = 10
+_MIN_SCATTERED_LETTERS = 10
 _GLUE = re.compile(r"[\W_]+")
 
 
-def accents_off(text: str) -> str:
+def strip_accents(text: str) -> str:
     """Return text in lower case without accents; scripts whose marks are letters (kana, Hangul) stay as they are."""
     text = text.lower()
     if text.isascii():
         return text
-    return "".join(_bare(mark) for mark in text)
+    return "".join(_strip_mark(mark) for mark in text)
 
 
-def folded(text: str) -> str:
+def fold_lookalikes(text: str) -> str:
     """Return text in lower case with every look-alike as the Latin letter that it imitates."""
-    return accents_off(text.translate(_TABLE).lower().translate(_TABLE)).translate(_TABLE)
+    return strip_accents(text.translate(_FOLD_TABLE).lower().translate(_FOLD_TABLE)).translate(_FOLD_TABLE)
 
 
-def unleeted(text: str) -> tuple[str, str]:
+def read_leetspeak(text: str) -> tuple[str, str]:
     """Return text with the digits and signs that stand for letters read as such; 1 once as i, once as l."""
     lower = text.lower()
     return lower.translate(_LEET), lower.translate(_LEET_L)
 
 
-def gathered(text: str) -> list[str]:
+def gather_scattered(text: str) -> list[str]:
     """Return the words that were written with something between all letters (`i g n o r e`, `i.g.n.o.r.e`)."""
     words = [_GLUE.sub("", match[0]) for match in _SCATTERED.finditer(text)]
-    return words if sum(map(len, words)) >= _SCATTERED_FROM else []
+    return words if sum(map(len, words)) >= _MIN_SCATTERED_LETTERS else []
 
 
-def _bare(mark: str) -> str:
+def _strip_mark(mark: str) -> str:
     """Return a Latin, Greek, Cyrillic, Hebrew or Arabic letter without its marks, and any other as it is."""
     if mark < "\x80":
         return mark

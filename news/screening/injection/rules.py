@@ -13,7 +13,7 @@ from .concepts import BIT
 
 
 @dataclass(frozen=True)
-class Rule:
+class SignRule:
     """One way in which a sign shows: its concepts in order, the words that they may span, and its weight."""
 
     name: str
@@ -27,12 +27,12 @@ class Rule:
         return sum({BIT[name] for name in self.concepts})
 
 
-def _rules(name: str, *listed: tuple[float, str, int]) -> tuple[Rule, ...]:
+def _rules(name: str, *listed: tuple[float, str, int]) -> tuple[SignRule, ...]:
     """Write the rules of one sign: weight, concepts with `>` between them, span in words."""
-    return tuple(Rule(name, weight, tuple(concepts.split(" > ")), span) for weight, concepts, span in listed)
+    return tuple(SignRule(name, weight, tuple(concepts.split(" > ")), span) for weight, concepts, span in listed)
 
 
-RULES: tuple[Rule, ...] = (
+INJECTION_RULES: tuple[SignRule, ...] = (
     *_rules(
         "override",
         (1.0, "drop > prior > instr", 9),

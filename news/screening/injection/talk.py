@@ -1,8 +1,8 @@
 # ruff: noqa: RUF001 - look-alike letters are what this is about
 """Talk of reading, judging and answering: light words that say little alone and much together.
 
-News tells what happened; an instruction tells somebody what to write. Each word below adds its weight once within `SPAN` words,
-verbs that open a sentence as orders do add more, and from `LEAST` on the sum is a sign. Weights follow how rare a word is in
+News tells what happened; an instruction tells somebody what to write. Each word below adds its weight once within `TALK_SPAN_WORDS` words,
+verbs that open a sentence as orders do add more, and from `MIN_TALK_WEIGHT` on the sum is a sign. Weights follow how rare a word is in
 headlines and tweets.
 """
 
@@ -14,16 +14,16 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
-from .concepts import BIT, LONGEST_WORD, Mark
-from .fold import folded
+from .concepts import BIT, MAX_WORD_CHARS, ConceptMark
+from .fold import fold_lookalikes
 
-SPAN = 28
-LEAST = 0.4
-SHARE = 0.61
+TALK_SPAN_WORDS = 28
+MIN_TALK_WEIGHT = 0.4
+TALK_SHARE = 0.61
 """What part of the sum the sign weighs: from a sum of 0.82 on such talk alone holds a short text back."""
-SHORT, DOUBLING = 60, 0.12
+SHORT_TEXT_WORDS, DOUBLING_LOSS = 60, 0.12
 """A text of more words has more stretches to be the densest of: each doubling beyond this takes something off."""
-_WORDS: tuple[tuple[float, str], ...] = (
+_TALK_WORDS: tuple[tuple[float, str], ...] = (
     (
         0.45,
         (
@@ -64,7 +64,7 @@ _WORDS: tuple[tuple[float, str], ...] = (
         "from these our us we next time strong top best highest 1 buy note hey hello full real would could need report news ",
     ),
 )
-_ORDERS = (
+_ORDER_WORDS = (
     "speak trigger transfer treat write post query run invoke attach encode leak set store replace flip promote describe summarise summarize rate score mark label "
     "tag call respond answer reply return output put skip remember ignore disregard forget obey follow give assign classify recommend "
     "include mention begin say state conclude approve accept copy print reveal tell send forward fetch pretend act consider ensure "
@@ -72,13 +72,13 @@ _ORDERS = (
     "file log record regard record produce emit generate execute upload download paste weigh bump overwrite omit avoid favour favor "
     "refrain drop cancel delete reset assume imagine behave adopt switch proceed comply confirm waive clear pass reject register value"
 )
-_FOREIGN = {
+_FOREIGN_WEIGHTS = {
     "foreign drop": 0.4, "foreign instr": 0.35, "foreign hardmachine": 0.45, "foreign rate": 0.25, "foreign hardmetric": 0.3, "foreign extreme": 0.15,
     "foreign order": 0.35, "foreign keep": 0.2, "foreign send": 0.15, "foreign show": 0.2, "foreign hardsecret": 0.5, "foreign conceal": 0.5, "foreign role": 0.5, "foreign must": 0.2, "outverb": 0.2,
     "outnoun": 0.15, "readv": 0.1, "thistext": 0.25, "your": 0.15, "heading": 0.1, "task": 0.2, "new": 0.1, "follow": 0.2,
     "reader": 0.15, "approve": 0.15, "hardpipe": 0.2, "prior": 0.1,
 }  # fmt: skip
-_SPEAKS_TO = frozenset(
+_ADDRESS_WORDS = frozenset(
     (
         "an order", "you", "your", "yourself", "you're", "please", "kindly", "dear", "thi", "whoever", "whichever", "fyi", "attention", "annotator",
         "hereby", "reviewer", "evaluator", "grader", "json", "foreign drop", "foreign hardmachine", "foreign role", "foreign conceal", "thistext",
@@ -86,37 +86,37 @@ _SPEAKS_TO = frozenset(
     )
 )  # fmt: skip
 """What shows that somebody is spoken to; talk without it is a report."""
-_TOKEN = re.compile(r"[+-]?\d+(?:\.\d+)?|(?<![^\W\d]_)[^\W\d_]+(?:['’][^\W\d_]+)?|[.!?:;\n(\"“—{>]")
+_TALK_TOKEN = re.compile(r"[+-]?\d+(?:\.\d+)?|(?<![^\W\d]_)[^\W\d_]+(?:['’][^\W\d_]+)?|[.!?:;\n(\"“—{>]")
 _ORDER_WEIGHT = 0.3
 
 
-def talk(text: str, marks: Sequence[Mark]) -> Iterator[tuple[int, int, float]]:
+def talk(text: str, marks: Sequence[ConceptMark]) -> Iterator[tuple[int, int, float]]:
     """Yield the densest stretch of such talk in English, and of marks in other languages: begin, end and the weight.
 
-    Nothing is yielded where the sum stays below `LEAST`.
+    Nothing is yielded where the sum stays below `MIN_TALK_WEIGHT`.
     """
     length = doublings(text)
-    for heard in (_english(text), _strange(marks)):
-        start, end, total = _densest(heard)
-        weight = SHARE * total - DOUBLING * length
-        if total >= LEAST and weight > 0:
+    for heard in (_iter_english(text), _iter_foreign(marks)):
+        start, end, total = _find_densest(heard)
+        weight = TALK_SHARE * total - DOUBLING_LOSS * length
+        if total >= MIN_TALK_WEIGHT and weight > 0:
             yield start, end, round(weight, 2)
 
 
 def doublings(text: str) -> float:
-    """Return how often a text of `SHORT` words must be doubled to be as long; 0 for a shorter one."""
-    return max(math.log2(max(text.count(" "), 1) / SHORT), 0.0)
+    """Return how often a text of `SHORT_TEXT_WORDS` words must be doubled to be as long; 0 for a shorter one."""
+    return max(math.log2(max(text.count(" "), 1) / SHORT_TEXT_WORDS), 0.0)
 
 
-def _english(text: str) -> Iterator[tuple[int, int, int, str, float]]:
+def _iter_english(text: str) -> Iterator[tuple[int, int, int, str, float]]:
     """Yield each word that weighs: its place in the count of words, where it begins and ends, what it counts as, its weight."""
     opens, place = True, 0
-    for match in _TOKEN.finditer(text):
+    for match in _TALK_TOKEN.finditer(text):
         word = match[0]
         if not (word[0].isalnum() or word[0] in "+-"):
             opens = True
             continue
-        name, weight, order = _weighed(word.lower())
+        name, weight, order = _weigh_word(word.lower())
         place += 1
         if opens and order:
             yield place, match.start(), match.end(), "an order", _ORDER_WEIGHT
@@ -125,29 +125,29 @@ def _english(text: str) -> Iterator[tuple[int, int, int, str, float]]:
         opens = False
 
 
-def _strange(marks: Sequence[Mark]) -> Iterator[tuple[int, int, int, str, float]]:
+def _iter_foreign(marks: Sequence[ConceptMark]) -> Iterator[tuple[int, int, int, str, float]]:
     """Yield the concepts of words that are not English."""
     for mark in marks:
         if mark.bits & BIT["foreign"]:
-            for name, weight in _FOREIGN.items():
+            for name, weight in _FOREIGN_WEIGHTS.items():
                 if mark.bits & BIT[name]:
                     yield mark.word, mark.start, mark.end, name, weight
 
 
-def _densest(heard: Iterator[tuple[int, int, int, str, float]]) -> tuple[int, int, float]:
-    """Return the stretch of `SPAN` words whose different names weigh most, if somebody is spoken to in it."""
+def _find_densest(heard: Iterator[tuple[int, int, int, str, float]]) -> tuple[int, int, float]:
+    """Return the stretch of `TALK_SPAN_WORDS` words whose different names weigh most, if somebody is spoken to in it."""
     window: deque[tuple[int, int, str, float]] = deque()
     counts: dict[str, int] = {}
     total, best, spoken_to = 0.0, (0, 0, 0.0), 0
     for place, start, end, name, weight in heard:
-        while window and place - window[0][0] > SPAN:
+        while window and place - window[0][0] > TALK_SPAN_WORDS:
             _, _, old, lost = window.popleft()
             counts[old] -= 1
-            spoken_to -= old in _SPEAKS_TO
+            spoken_to -= old in _ADDRESS_WORDS
             total -= lost if not counts[old] else 0.0
         window.append((place, start, name, weight))
         counts[name] = counts.get(name, 0) + 1
-        spoken_to += name in _SPEAKS_TO
+        spoken_to += name in _ADDRESS_WORDS
         total += weight if counts[name] == 1 else 0.0
         if spoken_to and total > best[2] + 1e-9:
             best = (window[0][1], end, total)
@@ -159,21 +159,21 @@ def _tables() -> tuple[dict[str, float], dict[str, float], frozenset[str]]:
     """Return words, beginnings of words, and verbs that open an order."""
     exact: dict[str, float] = {}
     prefixes: dict[str, float] = {}
-    for weight, listed in _WORDS:
+    for weight, listed in _TALK_WORDS:
         for word in listed.split():
             (prefixes if word.endswith("*") else exact).setdefault(word.rstrip("*"), weight)
-    return exact, prefixes, frozenset(_ORDERS.split())
+    return exact, prefixes, frozenset(_ORDER_WORDS.split())
 
 
-def _weighed(word: str) -> tuple[str, float, bool]:
+def _weigh_word(word: str) -> tuple[str, float, bool]:
     """Return what a word counts as, its weight, and whether it opens an order; a very long one as its beginning."""
-    return _known(word[:LONGEST_WORD])
+    return _weigh_known(word[:MAX_WORD_CHARS])
 
 
 @lru_cache(maxsize=1 << 16)
-def _known(word: str) -> tuple[str, float, bool]:
+def _weigh_known(word: str) -> tuple[str, float, bool]:
     exact, prefixes, orders = _tables()
-    plain = folded(word)
+    plain = fold_lookalikes(word)
     if plain in exact:
         return plain.rstrip("s"), exact[plain], plain in orders
     stem = next((plain[:size] for size in range(len(plain), 2, -1) if plain[:size] in prefixes), "")

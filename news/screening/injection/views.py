@@ -14,11 +14,11 @@ import re
 import urllib.parse
 from collections.abc import Iterator
 
-from .ciphers import deciphered
-from .concepts import segmented
-from .fold import gathered, unleeted
+from .ciphers import decipher_sentences
+from .concepts import segment_words
+from .fold import gather_scattered, read_leetspeak
 
-DEEPEST = 2
+MAX_VIEW_DEPTH = 2
 PAYLOADS = frozenset(("base64", "base32", "base85", "hexadecimal", "binary", "octal", "character codes", "Morse"))
 """Views of stretches that are no words at all before they are decoded."""
 DISGUISES = frozenset(("upside down", "Braille", "shifted letters", "reversed prose"))
@@ -28,7 +28,7 @@ _OCTAL = re.compile(r"(?<!\d)(?:\\?[01]?[0-7]{2}[\s,]{1,2}){7,}+(?:\\?[01]?[0-7]
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _BROKEN_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{6,}+(?:\s{1,3}[A-Za-z0-9+/_=-]{6,}+){2,}")
 _BASE32 = re.compile(r"\b[A-Z2-7]{16,}={0,6}")
-_HEX = re.compile(r"(?:(?:0x|\\x|%)?[0-9A-Fa-f]{2}[\s:,;-]?){8,}")
+_HEX_RUN = re.compile(r"(?:(?:0x|\\x|%)?[0-9A-Fa-f]{2}[\s:,;-]?){8,}")
 _BITS = re.compile(r"(?:[01]{7,8}[\s,]*){6,}")
 _CODES = re.compile(r"(?<!\d)(?:&?#?\d{2,3}[\s,;-]{1,4}){8,}+(?:&?#?\d{2,3}(?!\d))?")
 _ESCAPES = re.compile(r"(?:\\u\{?([0-9a-fA-F]{4,6})\}?)")
@@ -83,30 +83,30 @@ def views(text: str, deep: int = 0) -> Iterator[tuple[str, str]]:
     yield from _spellings(text)
     for name, hidden in _payloads(text):
         yield name, hidden
-        if deep + 1 < DEEPEST:
+        if deep + 1 < MAX_VIEW_DEPTH:
             yield from ((f"{name}, {inner}", again) for inner, again in views(hidden, deep + 1))
 
 
 def _spellings(text: str) -> Iterator[tuple[str, str]]:
     """Yield the readings of a text whose letters were changed, turned round or pulled apart."""
-    yield from (("reversed prose" if name == "reversed" else name, said) for name, said in deciphered(text))
+    yield from (("reversed prose" if name == "reversed" else name, said) for name, said in decipher_sentences(text))
     if _LETTERS.search(text):
         yield "rot13", codecs.encode(text, "rot13")
         yield "reversed", text[::-1]
         if not text.isascii() or " " in text:
             yield "reversed words", " ".join(word[::-1] for word in text.split())
     if len(_LEETED.findall(text)) > 1:
-        for reading in unleeted(text):
+        for reading in read_leetspeak(text):
             yield "leetspeak", reading
-    letters = gathered(text)
+    letters = gather_scattered(text)
     if letters:
         joined = "".join(letters)
-        yield "scattered letters", " ".join([*letters, segmented(joined), segmented(joined[::-1])])
+        yield "scattered letters", " ".join([*letters, segment_words(joined), segment_words(joined[::-1])])
     if _BROKEN.search(text):
         yield "broken words", _SPLIT.sub("", text)
     glued = _GLUED.findall(text)
     if glued:
-        yield "glued words", " ".join(segmented(run) for run in glued)
+        yield "glued words", " ".join(segment_words(run) for run in glued)
     initials = _initials(text)
     if initials:
         yield "first letters", initials
@@ -115,21 +115,21 @@ def _spellings(text: str) -> Iterator[tuple[str, str]]:
 def _initials(text: str) -> str:
     """Return the words that the first letters of the lines spell, where there are many lines."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return segmented("".join(line[0] for line in lines)) if len(lines) > 11 else ""
+    return segment_words("".join(line[0] for line in lines)) if len(lines) > 11 else ""
 
 
 def _payloads(text: str) -> Iterator[tuple[str, str]]:
     """Yield what encoded stretches of a text say."""
     for name, decoded in (
-        ("base64", _each(_BASE64, text, _from_base64)),
-        ("base64", _each(_BROKEN_BASE64, text, lambda run: _from_base64("".join(run.split())))),
-        ("base32", _each(_BASE32, text, _from_base32)),
-        ("base85", _each(_BASE85, text, _from_base85)),
-        ("octal", _each(_OCTAL, text, _from_octal)),
-        ("hexadecimal", _each(_HEX, text, _from_hex)),
-        ("binary", _each(_BITS, text, _from_bits)),
-        ("character codes", _each(_CODES, text, _from_codes)),
-        ("Morse", _each(_MORSE, text, _from_morse)),
+        ("base64", _decode_matches(_BASE64, text, _from_base64)),
+        ("base64", _decode_matches(_BROKEN_BASE64, text, lambda run: _from_base64("".join(run.split())))),
+        ("base32", _decode_matches(_BASE32, text, _from_base32)),
+        ("base85", _decode_matches(_BASE85, text, _from_base85)),
+        ("octal", _decode_matches(_OCTAL, text, _from_octal)),
+        ("hexadecimal", _decode_matches(_HEX_RUN, text, _from_hex)),
+        ("binary", _decode_matches(_BITS, text, _from_bits)),
+        ("character codes", _decode_matches(_CODES, text, _from_codes)),
+        ("Morse", _decode_matches(_MORSE, text, _from_morse)),
     ):
         if decoded:
             yield name, decoded
@@ -141,7 +141,7 @@ def _payloads(text: str) -> Iterator[tuple[str, str]]:
         yield "entities", html.unescape(text)
 
 
-def _each(pattern: re.Pattern[str], text: str, decode: object) -> str:
+def _decode_matches(pattern: re.Pattern[str], text: str, decode: object) -> str:
     """Return what all matches decode to, one after the other; those that are no text are left out."""
     assert callable(decode)
     return " ".join(said for match in pattern.finditer(text) if (said := decode(match[0])))
@@ -152,7 +152,7 @@ def _from_base64(run: str) -> str:
     body = run.rstrip("=").replace("-", "+").replace("_", "/")
     body = body[: len(body) - 1] if len(body) % 4 == 1 else body
     try:
-        return _readable(base64.b64decode(body + "=" * (-len(body) % 4)))
+        return _readable_text(base64.b64decode(body + "=" * (-len(body) % 4)))
     except (binascii.Error, ValueError):
         return ""
 
@@ -161,7 +161,7 @@ def _from_base32(run: str) -> str:
     """Return what a run says in base32, or nothing."""
     body = run.rstrip("=")
     try:
-        return _readable(base64.b32decode(body + "=" * (-len(body) % 8)))
+        return _readable_text(base64.b32decode(body + "=" * (-len(body) % 8)))
     except (binascii.Error, ValueError):
         return ""
 
@@ -170,7 +170,7 @@ def _from_base85(run: str) -> str:
     """Return what a run says in either base85, or nothing."""
     for decode in (base64.a85decode, base64.b85decode):
         try:
-            said = _readable(decode(run.removeprefix("<~").removesuffix("~>").encode()))
+            said = _readable_text(decode(run.removeprefix("<~").removesuffix("~>").encode()))
         except ValueError:
             continue
         if said:
@@ -180,13 +180,13 @@ def _from_base85(run: str) -> str:
 
 def _from_octal(run: str) -> str:
     """Return what a list of octal codes says, or nothing."""
-    return _readable(bytes(int(code, 8) for code in re.findall(r"[0-7]+", run) if int(code, 8) < 256))
+    return _readable_text(bytes(int(code, 8) for code in re.findall(r"[0-7]+", run) if int(code, 8) < 256))
 
 
 def _from_hex(run: str) -> str:
     """Return what a run says in hexadecimal, or nothing."""
     digits = re.sub(r"0x|\\x|[^0-9A-Fa-f]", "", run)
-    return _readable(bytes.fromhex(digits[: len(digits) // 2 * 2]))
+    return _readable_text(bytes.fromhex(digits[: len(digits) // 2 * 2]))
 
 
 def _from_bits(run: str) -> str:
@@ -194,13 +194,13 @@ def _from_bits(run: str) -> str:
     groups = run.replace(",", " ").split()
     if len(groups) == 1:
         groups = [run[place : place + 8] for place in range(0, len(run) - 7, 8)]
-    return _readable(bytes(int(group, 2) for group in groups if len(group) in (7, 8)))
+    return _readable_text(bytes(int(group, 2) for group in groups if len(group) in (7, 8)))
 
 
 def _from_codes(run: str) -> str:
     """Return what a list of character codes says, or nothing."""
     codes = [int(code) for code in re.findall(r"\d+", run)]
-    return _readable(bytes(code for code in codes if code < 256))
+    return _readable_text(bytes(code for code in codes if code < 256))
 
 
 def _from_morse(run: str) -> str:
@@ -210,20 +210,20 @@ def _from_morse(run: str) -> str:
     return " ".join("".join(_MORSE_LETTERS.get(code, "") for code in word.split()) for word in words)
 
 
-def _readable(body: bytes) -> str:
+def _readable_text(body: bytes) -> str:
     """Return bytes as text if they are text: at least five characters, nine in ten of them printable."""
     for coding in ("utf-8", "utf-16-le"):
         try:
             text = body.decode(coding)
         except UnicodeDecodeError:
-            text = body.decode("latin-1") if coding == "utf-8" and _mostly_ascii(body) else ""
+            text = body.decode("latin-1") if coding == "utf-8" and _is_mostly_ascii(body) else ""
         printable = sum(mark.isprintable() or mark in "\n\t " for mark in text)
         if len(text) > 4 and printable >= 0.9 * len(text):
             return text
     return ""
 
 
-def _mostly_ascii(body: bytes) -> bool:
+def _is_mostly_ascii(body: bytes) -> bool:
     """Tell whether nearly all bytes are printable ASCII."""
     return sum(32 <= byte < 127 for byte in body) >= 0.9 * max(len(body), 1)
 

@@ -7,9 +7,9 @@ import uuid
 from contextlib import suppress
 
 from ...errors import StoreUnusable
-from .store import Store
+from .store import ByteStore
 
-SECONDS = 20.0
+LEASE_SECONDS = 20.0
 """A worker that dies is replaced after so long."""
 
 
@@ -19,7 +19,7 @@ class Lease:
     A lease spares work and guards nothing: whoever writes first is kept, so a worker that lost its lease does no harm.
     """
 
-    def __init__(self, store: Store, key: str, seconds: float = SECONDS) -> None:
+    def __init__(self, store: ByteStore, key: str, seconds: float = LEASE_SECONDS) -> None:
         self._store, self._key, self._seconds = store, key, seconds
         self._owner = uuid.uuid4().hex
         self._ended = threading.Event()

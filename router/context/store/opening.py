@@ -9,11 +9,11 @@ from urllib.parse import quote, urlsplit
 
 from ...errors import ContextError
 from ..settings import ContextSettings
-from .redis_store import RedisStore, shown
-from .store import SqliteStore, Store
+from .redis_store import RedisStore, redact_address
+from .store import ByteStore, SqliteStore
 
 
-def plain(address: str) -> str:
+def check_address(address: str) -> str:
     """Return an address that holds no secret and can be kept with a run.
 
     Raises
@@ -21,7 +21,7 @@ def plain(address: str) -> str:
     ContextError
         If it is none, or has a password in it; it is not repeated, since what cannot be read may be a secret.
     """
-    if address and (shown(address) != address or "@" in address):
+    if address and (redact_address(address) != address or "@" in address):
         raise ContextError(
             "write no user, password or option into the address of the store", field="context.store",
             allowed="redis://HOST:PORT/DATABASE, rediss:// or unix://PATH",
@@ -31,7 +31,7 @@ def plain(address: str) -> str:
 
 
 @contextmanager
-def opened(settings: ContextSettings, file: Path, environment: Mapping[str, str]) -> Iterator[Store]:
+def open_store(settings: ContextSettings, file: Path, environment: Mapping[str, str]) -> Iterator[ByteStore]:
     """Open the store that the settings name, by default in the file.
 
     Raises

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from ....extras import install_hint
 from ...errors import ContextError, StoreUnusable
-from .store import Place, Size, checked
+from .store import Size, StorePlace, check_key
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -97,18 +97,18 @@ class RedisStore:
     """
 
     def __init__(
-        self, url: str, *, namespace: str = "alphaloom", place: Place = "remote", timeout_s: float = 10.0
+        self, url: str, *, namespace: str = "alphaloom", place: StorePlace = "remote", timeout_s: float = 10.0
     ) -> None:
         if not _NAMESPACE.fullmatch(namespace):
             raise ContextError("a namespace is 1 to 64 plain signs", field="namespace", got=namespace, allowed="A-Z a-z 0-9 _ . -")  # fmt: skip
-        self.address, self.place = shown(url), place
+        self.address, self.place = redact_address(url), place
         self._base = f"{{{namespace}}}"
         self._redis = driver()
         try:
             self._client = self._redis.Redis.from_url(url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s)
             self._scripts = {name: self._client.register_script(text) for name, text in _SCRIPTS.items()}
         except (ValueError, TypeError):
-            raise _unread() from None
+            raise _unreadable_address() from None
         self._client.connection_pool.connection_kwargs["decode_responses"] = False  # whatever the address asks for
         try:
             with self._explained():
@@ -163,7 +163,7 @@ class RedisStore:
 
     def _run(self, script: str, key: str | None, *values: bytes | str | int, kind: str = "item") -> Any:
         """Run a script on one key and the books."""
-        name = f"{self._base}{kind}:{checked(key)}" if key is not None else f"{self._base}none"
+        name = f"{self._base}{kind}:{check_key(key)}" if key is not None else f"{self._base}none"
         keys = [name, *(f"{self._base}{book}" for book in ("used", "sizes", "books"))]
         with self._explained():
             return self._scripts[script](keys=keys, args=values)
@@ -193,7 +193,7 @@ def driver() -> Any:
     return redis
 
 
-def shown(url: str) -> str:
+def redact_address(url: str) -> str:
     """Return an address without user, password and options.
 
     Raises
@@ -205,13 +205,13 @@ def shown(url: str) -> str:
         parts = urlsplit(url)
         where = f"{parts.hostname or ''}:{parts.port}" if parts.port else parts.hostname or ""
     except ValueError:
-        raise _unread() from None
+        raise _unreadable_address() from None
     if parts.scheme not in ("redis", "rediss", "unix") or not (where or parts.path):
-        raise _unread()
+        raise _unreadable_address()
     return f"{parts.scheme}://{where}{parts.path}"
 
 
-def _unread() -> ContextError:
+def _unreadable_address() -> ContextError:
     return ContextError("the address of the context cache cannot be read", field="context", allowed="redis://HOST:PORT/DATABASE, rediss:// or unix://PATH; signs of a password percent-encoded")  # fmt: skip
 
 

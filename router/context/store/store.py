@@ -15,7 +15,7 @@ from ....ledger.files.private import make_file, make_folder
 from ...errors import ContextError, StoreUnusable
 
 _KEY = re.compile(r"[a-z]{1,20}:[0-9a-f]{64}")
-PATIENCE_SECONDS = 30.0
+STORE_BUSY_SECONDS = 30.0
 TOUCHES = 64
 """So many reads are noted in memory before they are written down; a process that dies loses the order of these only."""
 
@@ -27,10 +27,10 @@ class Size(NamedTuple):
     bytes: int
 
 
-Place: TypeAlias = Literal["local", "remote"]
+StorePlace: TypeAlias = Literal["local", "remote"]
 
 
-class Store(Protocol):
+class ByteStore(Protocol):
     """Bytes under keys that say what is in them: a kind, a colon and a SHA-256.
 
     Whoever writes first is kept. A reader sees a whole value or none. Every method may be called from any thread, and by
@@ -38,7 +38,7 @@ class Store(Protocol):
     """
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StorePlace:
         """Return whether what is kept stays on machines of one's own: confidential documents are kept there only."""
         ...
 
@@ -75,7 +75,7 @@ class Store(Protocol):
         ...
 
 
-def checked(key: str) -> str:
+def check_key(key: str) -> str:
     """Return a key that is one.
 
     Raises
@@ -88,7 +88,7 @@ def checked(key: str) -> str:
     return key
 
 
-_TABLES = """
+_CREATE_TABLES = """
 CREATE TABLE IF NOT EXISTS items (
     key TEXT PRIMARY KEY, size INTEGER NOT NULL, used INTEGER NOT NULL, pinned INTEGER NOT NULL, body BLOB NOT NULL
 ) STRICT;
@@ -116,7 +116,7 @@ class SqliteStore:
         If the file cannot be written, or is none of these.
     """
 
-    place: Place = "local"
+    place: StorePlace = "local"
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
         self._path, self._clock = path, clock
@@ -126,7 +126,7 @@ class SqliteStore:
             make_folder(path.parent)
             make_file(path)  # documents may be confidential
             self._connection = sqlite3.connect(
-                path, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+                path, timeout=STORE_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             try:
                 self._prepare()
@@ -149,13 +149,13 @@ class SqliteStore:
         for pragma in ("synchronous = NORMAL", "secure_delete = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
         with self._writing():
-            for statement in _TABLES.split(";"):
+            for statement in _CREATE_TABLES.split(";"):
                 self._connection.execute(statement)
 
     def get(self, key: str) -> bytes | None:
         """Return the bytes under a key; that they were used is written down with others later."""
         with self._lock, self._explained():
-            row = self._connection.execute("SELECT body FROM items WHERE key = ?", (checked(key),)).fetchone()
+            row = self._connection.execute("SELECT body FROM items WHERE key = ?", (check_key(key),)).fetchone()
             if row is None:
                 return None
             self._touched.pop(key, None)
@@ -167,7 +167,7 @@ class SqliteStore:
 
     def put(self, key: str, body: bytes, *, pinned: bool = False) -> bool:
         """Keep bytes under a key, unless some are there."""
-        values = (checked(key), len(body), int(pinned), body)
+        values = (check_key(key), len(body), int(pinned), body)
         with self._lock, self._explained(), self._writing():
             done = self._connection.execute(
                 f"INSERT INTO items (key, size, used, pinned, body) VALUES (?, ?, {_NEXT}, ?, ?) ON CONFLICT DO NOTHING",
@@ -178,7 +178,7 @@ class SqliteStore:
     def drop(self, key: str) -> None:
         """Forget what is under a key, and overwrite it."""
         with self._lock, self._explained(), self._writing():
-            self._connection.execute("DELETE FROM items WHERE key = ?", (checked(key),))
+            self._connection.execute("DELETE FROM items WHERE key = ?", (check_key(key),))
 
     def size(self) -> Size:
         """Return what is held, without what is pinned."""
@@ -212,14 +212,14 @@ class SqliteStore:
                 "INSERT INTO leases VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
                 "owner = excluded.owner, taken = excluded.taken, until = excluded.until "
                 "WHERE owner = excluded.owner OR until <= excluded.taken OR taken > excluded.taken",
-                (checked(key), owner, now, now + seconds),
+                (check_key(key), owner, now, now + seconds),
             )
             return done.rowcount == 1
 
     def release(self, key: str, owner: str) -> None:
         """Give a lease back, if this owner has it."""
         with self._lock, self._explained(), self._writing():
-            self._connection.execute("DELETE FROM leases WHERE key = ? AND owner = ?", (checked(key), owner))
+            self._connection.execute("DELETE FROM leases WHERE key = ? AND owner = ?", (check_key(key), owner))
 
     def close(self) -> None:
         """Write down what was used, and close the file; a second time does nothing."""

@@ -10,21 +10,21 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ..statistics import Tally
-from .lease import SECONDS, Lease
-from .store import Store
+from ..statistics import CacheTally
+from .lease import LEASE_SECONDS, Lease
+from .store import ByteStore
 
-_HEAD = struct.Struct("<32sd")
-FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.25
+_VALUE_HEADER = struct.Struct("<32sd")
+FIRST_MAKER_PAUSE_S, MAX_MAKER_PAUSE_S = 0.01, 0.25
 
 
 @dataclass
-class Shelf:
+class ValueStore:
     """A store, read and written with a count of what that was worth; `clock` measures how long things take."""
 
-    store: Store
-    tally: Tally
-    lease_seconds: float = SECONDS
+    store: ByteStore
+    tally: CacheTally
+    lease_seconds: float = LEASE_SECONDS
     most_bytes: int | None = None
     clock: Callable[[], float] = field(default=time.perf_counter)
 
@@ -34,13 +34,13 @@ class Shelf:
         framed = self.store.get(key)
         if framed is None:
             return None
-        value = framed[_HEAD.size :]
-        if len(framed) < _HEAD.size or hashlib.sha256(framed[32:]).digest() != framed[:32]:
+        value = framed[_VALUE_HEADER.size :]
+        if len(framed) < _VALUE_HEADER.size or hashlib.sha256(framed[32:]).digest() != framed[:32]:
             self.tally.damage()
             self.store.drop(key)
             return None
         if counted:
-            _, seconds = _HEAD.unpack_from(framed)
+            _, seconds = _VALUE_HEADER.unpack_from(framed)
             self.tally.hit(len(framed), max(0.0, seconds - (self.clock() - began)))
         return value
 
@@ -62,7 +62,7 @@ class Shelf:
             if found is not None:
                 return found
             with self._turn(key) as mine:
-                found = self._meanwhile(key)
+                found = self._read_made_elsewhere(key)
                 if mine and found is None:
                     began = self.clock()
                     value = make()
@@ -78,7 +78,7 @@ class Shelf:
             if found is not None:
                 return found
             with self._turn(key) as mine:
-                found = self._meanwhile(key)
+                found = self._read_made_elsewhere(key)
                 if mine and found is None:
                     began = self.clock()
                     value = await make()
@@ -98,7 +98,7 @@ class Shelf:
             if mine:
                 lease.give()
 
-    def _meanwhile(self, key: str) -> bytes | None:
+    def _read_made_elsewhere(self, key: str) -> bytes | None:
         """Return the value if another worker has made it since."""
         found = self.get(key, counted=False)
         if found is not None:
@@ -114,7 +114,7 @@ class Shelf:
 
 def _pauses() -> Iterator[float]:
     """Yield how long to wait for another worker: short at first."""
-    pause = FIRST_PAUSE
+    pause = FIRST_MAKER_PAUSE_S
     while True:
         yield pause
-        pause = min(2 * pause, LONGEST_PAUSE)
+        pause = min(2 * pause, MAX_MAKER_PAUSE_S)

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from alphaloom.factors import Engine, ParseError, parse
-from alphaloom.factors.dialects import dialect_named, translate
+from alphaloom.factors.dialects import find_dialect, translate
 from alphaloom.factors.dialects.surface import read_surface, rules_of
 from alphaloom.market import Panel
 
@@ -53,7 +53,7 @@ def noted(text: str) -> bool:
 
 
 def both(text: str, market: Panel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    wanted = np.asarray(Meaning(market).of(read_surface(text, dialect_named("alphaagent"))), float)
+    wanted = np.asarray(Meaning(market).of(read_surface(text, find_dialect("alphaagent"))), float)
     found = Engine(market).evaluate([parse(text, dialect="alphaagent")])[0].astype(float)
     return found, np.where(np.isfinite(wanted), wanted, np.nan)
 

@@ -11,15 +11,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from alphaloom.factors import OPERATORS, Expression, Node, ParseError, parse, render, sample
-from alphaloom.factors.dialects import NAMES, dialect_named, translate, write_foreign
+from alphaloom.factors.dialects import DIALECT_NAMES, find_dialect, translate, write_foreign
 from alphaloom.factors.dialects.example import example_of
-from alphaloom.factors.dialects.exporter import Exported
+from alphaloom.factors.dialects.exporter import ForeignFormula
 from alphaloom.factors.dialects.rule import kind_of
 from alphaloom.factors.dialects.surface import rules_of
-from alphaloom.factors.language.types import judged
+from alphaloom.factors.language.types import judge_units
 from alphaloom.factors.space.sampling import Grammar
 
-FOREIGN = [name for name in NAMES if name != "alphaloom"]
+FOREIGN = [name for name in DIALECT_NAMES if name != "alphaloom"]
 
 
 @functools.cache
@@ -28,7 +28,7 @@ def sayable(dialect: str) -> tuple[str, ...]:
     return tuple(name for name, known in OPERATORS.items() if attempt(parse(known.example).root, dialect))
 
 
-def attempt(root: Node, dialect: str) -> Exported | None:
+def attempt(root: Node, dialect: str) -> ForeignFormula | None:
     """Write a formula, or return None where the dialect cannot say it."""
     refusal = None
     try:
@@ -75,7 +75,7 @@ def test_what_is_written_is_read_back_the_same(dialect: str, seed: int) -> None:
 @functools.cache
 def words(dialect: str) -> list[str]:
     """Return what formulas of a dialect are made of, and what they are not."""
-    known = dialect_named(dialect)
+    known = find_dialect(dialect)
     operators = sorted({rule.foreign.text for rule in rules_of(dialect) if rule.foreign.kind == "call"})
     fields = [known.field_written(name) for name in ("close", "volume", "returns")]
     groups = [known.group_sign + name for name in ("sector", "subindustry", "moon")]
@@ -148,7 +148,7 @@ def test_any_text_is_read_or_refused(dialect: str, text: str) -> None:
 @given(data=st.data())
 def test_any_call_of_its_words_is_read_or_refused(dialect: str, data: st.DataObject) -> None:
     """Words with arguments of all kinds: what is wrong with them is found in the dialect, not later."""
-    known = dialect_named(dialect)
+    known = find_dialect(dialect)
     rules = [rule for rule in rules_of(dialect) if rule.foreign.kind == "call" and not rule.foreign.infix]
     field = known.field_written("close")
     text = field
@@ -164,7 +164,7 @@ def test_any_call_of_its_words_is_read_or_refused(dialect: str, data: st.DataObj
 @given(seed=st.integers(0, 2**32 - 1))
 def test_forgiving_units_are_the_units_where_nothing_is_to_forgive(seed: int) -> None:
     root = sample(np.random.default_rng(seed)).root
-    assert not judged(root).mismatches
+    assert not judge_units(root).mismatches
 
 
 def test_nesting_without_end_is_refused_soon() -> None:
@@ -184,8 +184,8 @@ def test_an_unknown_dialect_is_told() -> None:
 
 def test_between_any_two_languages() -> None:
     for source in FOREIGN:
-        own = translate(dialect_named(source).example, source, "alphaloom")
-        assert own.text == render(parse(dialect_named(source).example, dialect=source).root)
+        own = translate(find_dialect(source).example, source, "alphaloom")
+        assert own.text == render(parse(find_dialect(source).example, dialect=source).root)
         for target in FOREIGN:
             written = translate("ts_mean(close, 20, min_periods=1) / close", "alphaloom", target)
             assert parse(translate(written.text, target, source).text, dialect=source).fields == {"close"}
@@ -196,9 +196,9 @@ def test_every_lesson_shows_a_call_that_is_read(dialect: str) -> None:
     for rule in rules_of(dialect):
         general = all(kind_of(arg.text) for arg in rule.foreign.args)
         if rule.imports and rule.foreign.kind == "call" and general and not (rule.refusal or rule.foreign.infix):
-            parse(example_of(rule, dialect_named(dialect)), dialect=dialect)
+            parse(example_of(rule, find_dialect(dialect)), dialect=dialect)
 
 
 def test_a_dialect_has_the_names_that_people_call_it() -> None:
-    assert dialect_named("QuantaAlpha") is dialect_named("alphaagent")
-    assert dialect_named("Qlib") is dialect_named("qlib")
+    assert find_dialect("QuantaAlpha") is find_dialect("alphaagent")
+    assert find_dialect("Qlib") is find_dialect("qlib")

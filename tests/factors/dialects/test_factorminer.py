@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.factors import Engine, Expression, ParseError, parse
-from alphaloom.factors.dialects import dialect_named, translate, write_foreign
-from alphaloom.factors.dialects.factorminer import START
+from alphaloom.factors.dialects import find_dialect, translate, write_foreign
+from alphaloom.factors.dialects.factorminer import FIRST_ROWS_NOTE
 from alphaloom.factors.dialects.surface import rules_of
 from alphaloom.market import Panel
 
@@ -154,7 +154,7 @@ def test_a_side_that_does_not_move_is_known_by_its_zeros() -> None:
 def test_every_operator_of_factorminer_is_read_or_refused_and_tested() -> None:
     tested = " ".join((*EXACT, *WINDOWED, *EDGES, *ENDLESS))
     read = {rule.foreign.text for rule in rules_of("factorminer") if rule.imports and not rule.foreign.infix}
-    refused = set(dialect_named("factorminer").refused)
+    refused = set(find_dialect("factorminer").refused)
     assert read | refused == NAMES
     assert {name for name in NAMES if f"{name}(" not in tested} == refused
     assert set(WORDS) == NAMES - refused
@@ -240,4 +240,4 @@ def test_words_that_others_share_mean_something_else() -> None:
     """Greater is a comparison here and the larger of two in AlphaGen and Qlib; Std waits for no whole window."""
     for text in ("Greater($close, $open)", "Log($close)", "Std($close, 5)", "Corr($close, $volume, 5)"):
         assert len({parse(text, dialect=name).id for name in ("factorminer", "alphagen")}) == 2
-    assert noted("Std($close, 5)") == [START]
+    assert noted("Std($close, 5)") == [FIRST_ROWS_NOTE]

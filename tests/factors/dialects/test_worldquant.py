@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evidence.originality.published import formulas
 from alphaloom.factors import Engine, Expression, ParseError, parse
-from alphaloom.factors.dialects import dialect_named, translate, write_foreign
+from alphaloom.factors.dialects import find_dialect, translate, write_foreign
 from alphaloom.factors.dialects.surface import read_surface
 
 from .markets import small_market
@@ -51,7 +51,7 @@ def same(found: Values, wanted: Values) -> NDArray[np.bool_]:
 @pytest.mark.parametrize("number", imported())
 def test_a_published_formula_means_what_the_paper_says(number: int) -> None:
     """Every cell agrees, but for those few that noise in the last digit decides."""
-    formula = read_surface(PUBLISHED[number], dialect_named("worldquant"))
+    formula = read_surface(PUBLISHED[number], find_dialect("worldquant"))
     wanted = Meaning(MARKET, GROUPS).of(formula)
     agree = same(computed()[number], wanted)
     assert agree.mean() > 0.95

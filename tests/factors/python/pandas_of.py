@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from alphaloom.factors import Node
-from alphaloom.factors.definitions import written_out
+from alphaloom.factors.definitions import expand_tree
 from alphaloom.factors.operators import parameters
 
 ROLLING = {
@@ -38,7 +38,7 @@ def factor_of(root: Node) -> str:
             lines.append(f"    {names[node]} = {text}")
         return names[node]
 
-    last = told(written_out(root))
+    last = told(expand_tree(root))
     return "\n".join(["def factor(panel):", *lines, f"    return {last}"])
 
 

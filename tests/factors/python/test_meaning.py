@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alphaloom.evidence.originality.catalogue import Catalogue, published
+from alphaloom.evidence.originality.catalogue import Catalogue, read_published
 from alphaloom.evidence.originality.published import published_expressions
 from alphaloom.factors import parse, render
 
@@ -62,7 +62,7 @@ def test_what_has_no_operator_is_a_step_of_its_own() -> None:
 
 
 def test_published_formulas_in_pandas_are_found_to_be_what_they_are() -> None:
-    catalogue, written = Catalogue((published(),)), 0
+    catalogue, written = Catalogue((read_published(),)), 0
     for name, expression, _ in published_expressions():
         try:
             code = factor_of(expression.root)

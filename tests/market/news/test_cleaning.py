@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from alphaloom.news import examine, sanitise
+from alphaloom.news import judge_text, sanitise
 
 from ...growth import linear
 
@@ -115,5 +115,5 @@ def test_characters_that_become_many_are_cut_and_held_back() -> None:
     clean = sanitise("\ufdfa" * 5_000)
     assert len(clean.marked) <= 3 * 5_000 + 1_000
     assert clean.removed["swelling characters"] > 0
-    assert examine(clean).injected
+    assert judge_text(clean).injected
     assert not sanitise("He said \ufdfa and went on to report a profit. " * 50).removed

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.news.screening.crowd import VOICES, Utterance, noise, window_microseconds
+from alphaloom.news.screening.crowd import MIN_BURST_VOICES, Utterance, find_bursts, window_microseconds
 from alphaloom.news.screening.sketch import bands
 
 WINDOW = window_microseconds()
@@ -19,20 +19,22 @@ def said(number: int, known: int, voice: str = "", credible: bool = False) -> Ut
 
 
 def test_enough_voices_are_noise_from_the_last_of_them_on() -> None:
-    found = noise([said(n, n * 10) for n in range(VOICES + 1)])
-    assert [found[f"item{n:03d}"].since for n in range(VOICES + 1)] == [(VOICES - 1) * 10] * VOICES + [VOICES * 10]
+    found = find_bursts([said(n, n * 10) for n in range(MIN_BURST_VOICES + 1)])
+    assert [found[f"item{n:03d}"].since for n in range(MIN_BURST_VOICES + 1)] == [
+        (MIN_BURST_VOICES - 1) * 10
+    ] * MIN_BURST_VOICES + [MIN_BURST_VOICES * 10]
 
 
 def test_fewer_voices_one_voice_and_slow_voices_are_none() -> None:
-    assert not noise([said(n, n) for n in range(VOICES - 1)])
-    assert not noise([said(n, n, voice="one") for n in range(5 * VOICES)])
-    assert not noise([said(n, n * (WINDOW // (VOICES - 1) + 1)) for n in range(VOICES)])
+    assert not find_bursts([said(n, n) for n in range(MIN_BURST_VOICES - 1)])
+    assert not find_bursts([said(n, n, voice="one") for n in range(5 * MIN_BURST_VOICES)])
+    assert not find_bursts([said(n, n * (WINDOW // (MIN_BURST_VOICES - 1) + 1)) for n in range(MIN_BURST_VOICES)])
 
 
 def test_copies_of_a_credible_story_are_one_story() -> None:
-    assert not noise([said(99, 0, credible=True), *(said(n, 1 + n) for n in range(VOICES))])
-    late = noise([said(99, VOICES, credible=True), *(said(n, n) for n in range(VOICES))])
-    assert len(late) == VOICES
+    assert not find_bursts([said(99, 0, credible=True), *(said(n, 1 + n) for n in range(MIN_BURST_VOICES))])
+    late = find_bursts([said(99, MIN_BURST_VOICES, credible=True), *(said(n, n) for n in range(MIN_BURST_VOICES))])
+    assert len(late) == MIN_BURST_VOICES
     assert "item099" not in late
 
 
@@ -51,11 +53,11 @@ def test_copies_share_a_band_and_other_texts_do_not() -> None:
 )
 def test_no_later_text_changes_what_was_known(rows: list[tuple[int, int, bool]], moment: int, seed: int) -> None:
     every = [said(n, known, f"voice{voice}", credible and voice > 9) for n, (known, voice, credible) in enumerate(rows)]
-    then = {item: held for item, held in noise(every).items() if held.since <= moment}
+    then = {item: held for item, held in find_bursts(every).items() if held.since <= moment}
     assert then == {
         item: held
-        for item, held in noise([one for one in every if one.known <= moment]).items()
+        for item, held in find_bursts([one for one in every if one.known <= moment]).items()
         if held.since <= moment
     }
     random.Random(seed).shuffle(every)
-    assert then == {item: held for item, held in noise(every).items() if held.since <= moment}
+    assert then == {item: held for item, held in find_bursts(every).items() if held.since <= moment}

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.news.instants import from_edgar, from_feed, from_iso, read_spelled, spelled
+from alphaloom.news.instants import format_instant, from_edgar, from_feed, from_iso, parse_stored
 
 
 @given(st.datetimes(min_value=datetime(1900, 1, 1), timezones=st.just(UTC)))
 def test_a_spelling_is_read_back(instant: datetime) -> None:
-    assert read_spelled(spelled(instant)) == instant == from_iso(spelled(instant), zoned=True)
+    assert parse_stored(format_instant(instant)) == instant == from_iso(format_instant(instant), zoned=True)
 
 
 @pytest.mark.parametrize(

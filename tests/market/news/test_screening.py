@@ -2,7 +2,7 @@
 
 import pytest
 
-from alphaloom.news import screened
+from alphaloom.news import screen_text
 
 VIEW = "Quiet names with a falling range reverse within a week."
 
@@ -12,7 +12,7 @@ VIEW = "Quiet names with a falling range reverse within a week."
 )
 def test_a_person_may_say_that_a_paper_is_not_to_be_shared(said: str) -> None:
     text = f"Confidential.\n\n{VIEW} {said}"
-    shown, held = screened(text)
+    shown, held = screen_text(text)
     assert (said in shown, held) == (True, "")
 
 
@@ -24,4 +24,4 @@ def test_a_person_may_say_that_a_paper_is_not_to_be_shared(said: str) -> None:
     ],
 )
 def test_words_of_confidence_hide_no_order(said: str) -> None:
-    assert screened(f"{VIEW} {said}")[1]
+    assert screen_text(f"{VIEW} {said}")[1]

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from alphaloom.ledger import JSON, canonical_json
-from alphaloom.news import NewsItem, Shelf, ShelfError
-from alphaloom.news.screening.crowd import VOICES
+from alphaloom.news import NewsItem, NewsStore, ShelfError
+from alphaloom.news.screening.crowd import MIN_BURST_VOICES
 
 from .written import RUMOUR, START, at, crowd, item
 
@@ -41,7 +41,7 @@ def made(rows: list[tuple[str, int, int, str, int]]) -> list[NewsItem]:
     ]
 
 
-def answers(shelf: Shelf, moment: datetime) -> str:
+def answers(shelf: NewsStore, moment: datetime) -> str:
     """Return all that a shelf says as of an instant, as JSON."""
     pages: list[dict[str, JSON]] = []
     cursor = ""
@@ -64,8 +64,8 @@ def test_a_later_item_changes_no_earlier_answer(
     items, moment = made(rows), at(minute)
     with (
         tempfile.TemporaryDirectory() as folder,
-        Shelf(Path(folder) / "full") as full,
-        Shelf(Path(folder) / "then") as then,
+        NewsStore(Path(folder) / "full") as full,
+        NewsStore(Path(folder) / "then") as then,
     ):
         for part in range(parts):
             full.put(items[part::parts])
@@ -75,17 +75,17 @@ def test_a_later_item_changes_no_earlier_answer(
 
 def test_the_same_items_again_add_nothing(tmp_path: Path) -> None:
     items = [item("acme opens a plant"), item("beta beats estimates", 5)]
-    with Shelf(tmp_path) as shelf:
+    with NewsStore(tmp_path) as shelf:
         assert shelf.put(items) == 2
         before = answers(shelf, at(60))
         assert shelf.put(items) == 0
         assert answers(shelf, at(60)) == before
-    with Shelf(tmp_path) as again:
+    with NewsStore(tmp_path) as again:
         assert answers(again, at(60)) == before
 
 
 def test_an_item_known_earlier_than_thought_is_served_from_then(tmp_path: Path) -> None:
-    with Shelf(tmp_path) as shelf:
+    with NewsStore(tmp_path) as shelf:
         shelf.put([item("acme opens a plant", late=30)])
         assert shelf.search(at(10)).total == 0
         assert shelf.put([item("acme opens a plant", late=5)]) == 0
@@ -95,7 +95,7 @@ def test_an_item_known_earlier_than_thought_is_served_from_then(tmp_path: Path) 
 
 
 def test_nothing_later_is_returned_or_counted(tmp_path: Path) -> None:
-    with Shelf(tmp_path) as shelf:
+    with NewsStore(tmp_path) as shelf:
         early, late = item("acme opens a plant"), item("acme closes a plant", 30)
         shelf.put([early, late])
         page = shelf.search(START)
@@ -105,7 +105,7 @@ def test_nothing_later_is_returned_or_counted(tmp_path: Path) -> None:
 
 
 def test_words_symbols_and_since_narrow_an_answer(tmp_path: Path) -> None:
-    with Shelf(tmp_path) as shelf:
+    with NewsStore(tmp_path) as shelf:
         shelf.put(
             [
                 item("Acme öffnet ein Werk"),
@@ -122,7 +122,7 @@ def test_words_symbols_and_since_narrow_an_answer(tmp_path: Path) -> None:
 
 def test_an_injected_item_is_served_to_nobody(tmp_path: Path) -> None:
     bad = item(ORDER)
-    with Shelf(tmp_path) as shelf:
+    with NewsStore(tmp_path) as shelf:
         shelf.put([bad])
         assert shelf.get(bad.id, at(60)) is None
         assert shelf.search(at(60)).total == 0
@@ -132,23 +132,23 @@ def test_an_injected_item_is_served_to_nobody(tmp_path: Path) -> None:
 
 
 def test_a_burst_holds_its_items_back_from_its_moment_on(tmp_path: Path) -> None:
-    with Shelf(tmp_path) as shelf:
-        shelf.put(crowd(VOICES + 2))
-        assert shelf.search(at(VOICES - 2)).total == VOICES - 1
-        assert shelf.search(at(VOICES - 1)).total == 0
+    with NewsStore(tmp_path) as shelf:
+        shelf.put(crowd(MIN_BURST_VOICES + 2))
+        assert shelf.search(at(MIN_BURST_VOICES - 2)).total == MIN_BURST_VOICES - 1
+        assert shelf.search(at(MIN_BURST_VOICES - 1)).total == 0
         assert {sign.name for held in shelf.quarantine(at(60)) for sign in held.signs} == {"coordinated noise"}
-        assert shelf.quarantine(at(VOICES - 2)) == ()
+        assert shelf.quarantine(at(MIN_BURST_VOICES - 2)) == ()
 
 
 def test_a_story_that_a_credible_source_told_is_served(tmp_path: Path) -> None:
-    with Shelf(tmp_path) as shelf:
-        shelf.put([*crowd(VOICES + 2, minutes=5), item(RUMOUR, source="Reuters", credibility=0.9)])
-        assert shelf.search(at(60)).total == VOICES + 3
+    with NewsStore(tmp_path) as shelf:
+        shelf.put([*crowd(MIN_BURST_VOICES + 2, minutes=5), item(RUMOUR, source="Reuters", credibility=0.9)])
+        assert shelf.search(at(60)).total == MIN_BURST_VOICES + 3
 
 
 def test_a_person_puts_an_item_back(tmp_path: Path) -> None:
     bad = item(ORDER)
-    with Shelf(tmp_path) as shelf:
+    with NewsStore(tmp_path) as shelf:
         shelf.put([bad])
         for who, reason, moment in (("", "fine", at(1)), ("ann", " ", at(1)), ("ann", "fine", at(-1))):
             with pytest.raises(ShelfError):
@@ -166,7 +166,7 @@ def test_a_person_puts_an_item_back(tmp_path: Path) -> None:
 
 
 def test_questions_that_cannot_be_answered_are_refused(tmp_path: Path) -> None:
-    with Shelf(tmp_path) as shelf:
+    with NewsStore(tmp_path) as shelf:
         shelf.put([item("acme opens a plant", n) for n in range(3)])
         cursor = shelf.search(at(60), limit=1).cursor
         assert shelf.search(at(60), limit=2, cursor=cursor).total == 3
@@ -184,7 +184,7 @@ def test_an_item_that_fails_takes_the_whole_batch_with_it(tmp_path: Path) -> Non
     def broken() -> list[NewsItem]:
         return [item("acme opens a plant"), None]  # type: ignore[list-item]
 
-    with Shelf(tmp_path) as shelf:
+    with NewsStore(tmp_path) as shelf:
         with pytest.raises(AttributeError):
             shelf.put(broken())
         assert shelf.search(at(60)).total == 0

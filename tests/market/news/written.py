@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from alphaloom.news import NewsItem, Provenance, examine, sanitise
-from alphaloom.news.screening.credibility import Kind
+from alphaloom.news import NewsItem, Provenance, judge_text, sanitise
+from alphaloom.news.screening.credibility import ItemKind
 
 START = datetime(2015, 1, 30, 14, 0, tzinfo=UTC)
 RUMOUR = "zorvex gets secret takeover offer at forty dollars a share says insider"
@@ -19,14 +19,14 @@ def item(
     symbols: tuple[str, ...] = ("ACME",),
     credibility: float = 0.5,
     late: float = 0,
-    kind: Kind = "news",
+    kind: ItemKind = "news",
 ) -> NewsItem:
     """Return an item published some minutes after the start, known `late` minutes after that."""
     published = START + timedelta(minutes=minutes)
     clean = sanitise(text)
     return NewsItem(
         source, "", symbols, "", clean.text, published, published + timedelta(minutes=late), kind,
-        Provenance("made.jsonl", 1, "0" * 64), credibility, examine(clean).signs,
+        Provenance("made.jsonl", 1, "0" * 64), credibility, judge_text(clean).signs,
     )  # fmt: skip
 
 

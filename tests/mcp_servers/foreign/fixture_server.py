@@ -38,8 +38,8 @@ from mcp.types import (
 from pydantic import Field
 
 from alphaloom.mcp_servers.access import Scope
-from alphaloom.mcp_servers.entry import Entry
-from alphaloom.mcp_servers.served import Served
+from alphaloom.mcp_servers.entry import CallerEntry
+from alphaloom.mcp_servers.served import ServedCaller
 from alphaloom.mcp_servers.server import ToolServer
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -60,7 +60,7 @@ STRING = {"type": "string"}
 Either = CallToolResult | InputRequiredResult
 
 
-class Open(Entry):
+class Open(CallerEntry):
     """Refuses nothing: the suite's tools ask for no scope, and what asks for none is nobody's."""
 
     def refusal(self, tool: str, scope: str | None) -> None:
@@ -77,7 +77,7 @@ class FixtureServer(ToolServer):
         ]
 
 
-def fixture_server(served: Served) -> ToolServer:
+def fixture_server(served: ServedCaller) -> ToolServer:
     """Return the server that the suite asks for."""
     server = FixtureServer(
         "fixture",

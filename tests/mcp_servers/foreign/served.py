@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from alphaloom.mcp_servers.tools.servers import ALL, SERVERS
+from alphaloom.mcp_servers.tools.servers import ALL_SERVERS, SERVERS
 
 CAMPAIGN = """
 name: foreign
@@ -75,7 +75,7 @@ class Place:
     def over_stdio(self) -> dict[str, Any]:
         """Return how a client starts each server."""
         command, *words = self.command("serve", "mcp")
-        named = {name: name for name in SERVERS} | {ALL: "--all"}
+        named = {name: name for name in SERVERS} | {ALL_SERVERS: "--all"}
         return {
             name: {"command": command, "args": [*words, word, *self.data], "env": {**os.environ}}
             for name, word in named.items()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.mcp_servers.tools.servers import ALL, SERVERS
+from alphaloom.mcp_servers.tools.servers import ALL_SERVERS, SERVERS
 
 from ..test_web import running
 from .conftest import Clients
@@ -86,7 +86,7 @@ def test_our_class_and_application_keep_the_protocol(
 
 
 @pytest.mark.parametrize("revision", EXPECTED)
-@pytest.mark.parametrize("server", [ALL, *SERVERS])
+@pytest.mark.parametrize("server", [ALL_SERVERS, *SERVERS])
 def test_the_real_servers_keep_what_needs_no_fixture(
     clients: Clients, real: str, server: str, revision: str, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.mcp_servers.tools.servers import ALL, SERVERS
+from alphaloom.mcp_servers.tools.servers import ALL_SERVERS, SERVERS
 
 from .conftest import Clients
 from .served import Place
@@ -93,7 +93,7 @@ def reached(address: str, server: str, token: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-@pytest.mark.parametrize("server", [ALL, *SERVERS])
+@pytest.mark.parametrize("server", [ALL_SERVERS, *SERVERS])
 def test_every_server_answers_over_http(
     clients: Clients, address: str, token: str, server: str, era: str, tmp_path: Path
 ) -> None:
@@ -101,7 +101,7 @@ def test_every_server_answers_over_http(
     assert unanswered(clients, file, server, era) == []
 
 
-@pytest.mark.parametrize("server", [ALL, *SERVERS])
+@pytest.mark.parametrize("server", [ALL_SERVERS, *SERVERS])
 def test_every_server_answers_over_stdio(clients: Clients, place: Place, server: str, tmp_path: Path) -> None:
     file = configured(place.over_stdio(), tmp_path)
     assert unanswered(clients, file, server, ERA_OVER_STDIO[server]) == []

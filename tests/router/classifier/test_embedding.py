@@ -14,12 +14,12 @@ import pytest
 from alphaloom.extras import install_hint
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier import INTENTS, embedding, keeping
-from alphaloom.router.classifier.embedding import Embedded
+from alphaloom.router.classifier.embedding import EmbeddingVectors
 from alphaloom.router.classifier.examples import Example, read_examples
-from alphaloom.router.classifier.model import Classifier, Table
-from alphaloom.router.classifier.own import OwnClassifier, one_of_each
+from alphaloom.router.classifier.model import Classifier, WeightTable
+from alphaloom.router.classifier.own import OwnClassifier, first_of_each_template
 from alphaloom.router.errors import BadClassifier
-from alphaloom.router.policy.decision_rule import Asked, Decider
+from alphaloom.router.policy.decision_rule import Decider, RoutingQuestion
 
 from .tiny_onnx import SIZE, written
 
@@ -37,7 +37,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_missing_library_is_told_with_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(BadClassifier, match="needs onnxruntime") as told:
-        Embedded(tmp_path)
+        EmbeddingVectors(tmp_path)
     assert install_hint("embedding") in told.value.hint
 
 
@@ -51,18 +51,18 @@ def test_a_path_starts_from_the_folder_of_its_file(tmp_path: Path) -> None:
 def test_the_router_reads_by_it(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "_cache", lambda: tmp_path)
     config = RouterConfig.model_validate({"models": MODELS, "routing": {"embedding": str(tiny)}})
-    decision = Decider(config).decide(Asked(prompt="Which field holds the traded volume in shares?"))
+    decision = Decider(config).decide(RoutingQuestion(prompt="Which field holds the traded volume in shares?"))
     assert decision.signals["classifier"].startswith("embedding-")
     assert decision.intent == "data_lookup"
     assert [path.suffix for path in tmp_path.iterdir()] == [".npz"]
 
 
 def test_intents_of_ones_own_are_read_by_it_and_each_text_once(tiny: Path, tmp_path: Path) -> None:
-    base = Embedded(tiny, tmp_path, FEW)
+    base = EmbeddingVectors(tiny, tmp_path, FEW)
     told = {
         "letters": [f"Write a letter to our {who}" for who in ("clients", "investors", "owners", "lenders", "heirs")]
     }
-    own = OwnClassifier(Classifier(base, base.name), told, tmp_path / "own", one_of_each(FEW))
+    own = OwnClassifier(Classifier(base, base.name), told, tmp_path / "own", first_of_each_template(FEW))
     assert own.name.startswith("embedding-")
     assert own.read("write a letter to our clients").intent == "letters"
     plain, text = Classifier(base, base.name), "Which field holds the traded volume in shares?"
@@ -76,7 +76,7 @@ def test_intents_of_ones_own_are_read_by_it_and_each_text_once(tiny: Path, tmp_p
 
 
 def test_it_reads_voices_that_it_was_not_fitted_to(tiny: Path, tmp_path: Path) -> None:
-    own = Embedded(tiny, tmp_path, FEW)
+    own = EmbeddingVectors(tiny, tmp_path, FEW)
     unheard = [each for each in read_examples() if each.voice == "voice_3"]
     told = np.stack([own.alone(each.prompt) for each in unheard])
     assert np.mean(told[:, :-1].argmax(axis=1) == [INTENTS.index(each.intent) for each in unheard]) > 0.2
@@ -84,10 +84,10 @@ def test_it_reads_voices_that_it_was_not_fitted_to(tiny: Path, tmp_path: Path) -
 
 
 def test_the_words_count_beside_it(tiny: Path, tmp_path: Path) -> None:
-    table, text = Table.read(), "why does the signal decay so fast out of sample?"
-    own = Embedded(tiny, tmp_path, FEW[::5])
-    assert own.scores(text) == pytest.approx(table.scores(text) + embedding.WEIGHT * own.alone(text))
-    assert Embedded(tiny, tmp_path, FEW[::5], replace(table, digest="another")).name != own.name
+    table, text = WeightTable.read(), "why does the signal decay so fast out of sample?"
+    own = EmbeddingVectors(tiny, tmp_path, FEW[::5])
+    assert own.scores(text) == pytest.approx(table.scores(text) + embedding.EMBEDDING_WEIGHT * own.alone(text))
+    assert EmbeddingVectors(tiny, tmp_path, FEW[::5], replace(table, digest="another")).name != own.name
 
 
 @pytest.mark.parametrize(
@@ -101,13 +101,13 @@ def test_a_folder_as_published_is_read_as_it_says(tiny: Path, tmp_path: Path, sa
     shutil.copy(tiny / "tokenizer.json", folder)
     pooling = folder / "1_Pooling" / "config.json"
     pooling.write_text(json.dumps({"word_embedding_dimension": SIZE, "pooling_mode_mean_tokens": True}))
-    mean, first = (Embedded(folder, tmp_path, FEW[::10]).embed([text])[0] for text in ("the signal", "the"))
-    assert mean == pytest.approx(Embedded(tiny, tmp_path, FEW[::10]).embed(["the signal"])[0])
+    mean, first = (EmbeddingVectors(folder, tmp_path, FEW[::10]).embed([text])[0] for text in ("the signal", "the"))
+    assert mean == pytest.approx(EmbeddingVectors(tiny, tmp_path, FEW[::10]).embed(["the signal"])[0])
     pooling.write_text(json.dumps(said))
-    assert Embedded(folder, tmp_path, FEW[::10]).embed(["the signal"])[0] == pytest.approx(first)
+    assert EmbeddingVectors(folder, tmp_path, FEW[::10]).embed(["the signal"])[0] == pytest.approx(first)
     pooling.write_text('{"pooling_mode": "lasttoken"}')
     with pytest.raises(BadClassifier, match="pooled by lasttoken"):
-        Embedded(folder, tmp_path, FEW[::10])
+        EmbeddingVectors(folder, tmp_path, FEW[::10])
 
 
 def test_a_row_that_the_export_pools_itself_is_taken(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_row_that_the_export_pools_itself_is_taken(tmp_path: Path) -> None:
     folder = written(tmp_path / "made", pooled=True)
     (folder / "1_Pooling").mkdir()
     (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode": "lasttoken"}')
-    own = Embedded(folder, tmp_path, FEW[::10])
+    own = EmbeddingVectors(folder, tmp_path, FEW[::10])
     the, signal, both = (own.embed([text])[0] for text in ("the", "signal", "the signal"))
     assert np.linalg.norm(both) == pytest.approx(1)
     assert both @ the > 0.5
@@ -123,7 +123,7 @@ def test_a_row_that_the_export_pools_itself_is_taken(tmp_path: Path) -> None:
 
 
 def test_a_row_is_the_mean_of_its_tokens_however_it_is_batched(tiny: Path, tmp_path: Path) -> None:
-    own = Embedded(tiny, tmp_path, FEW)
+    own = EmbeddingVectors(tiny, tmp_path, FEW)
     texts = ["", "the", "the signal", "why does the signal decay so fast out of sample and what would you test?"] * 20
     rows = own.embed(texts)
     assert rows.shape == (80, SIZE)
@@ -139,35 +139,35 @@ def test_a_row_is_the_mean_of_its_tokens_however_it_is_batched(tiny: Path, tmp_p
 
 @pytest.mark.parametrize("text", ["", " ", "\x00", "🙂", "a" * 100_000, "\ud800", "word " * 50_000])
 def test_any_text_can_be_read(tiny: Path, tmp_path: Path, text: str) -> None:
-    reading = Classifier(Embedded(tiny, tmp_path, FEW[::10]), "tiny").read(text)
+    reading = Classifier(EmbeddingVectors(tiny, tmp_path, FEW[::10]), "tiny").read(text)
     assert 0.0 <= reading.hard <= 1.0
 
 
 def test_a_head_is_kept_and_another_model_or_prompt_makes_another(tiny: Path, tmp_path: Path) -> None:
-    first = Embedded(tiny, tmp_path, FEW[::5])
+    first = EmbeddingVectors(tiny, tmp_path, FEW[::5])
     (kept,) = tmp_path.iterdir()
     before = kept.stat().st_mtime_ns
-    again = Embedded(tiny, tmp_path, FEW[::5])
+    again = EmbeddingVectors(tiny, tmp_path, FEW[::5])
     assert again.name == first.name
     assert kept.stat().st_mtime_ns == before
     assert np.array_equal(again.scores("mend this"), first.scores("mend this"))
     kept.write_bytes(b"damaged")
-    assert np.array_equal(Embedded(tiny, tmp_path, FEW[::5]).scores("mend this"), first.scores("mend this"))
-    keeping.keep(kept, {"head": first._head + 1.0})
-    assert Embedded(tiny, tmp_path, FEW[::5]).name != first.name, "with every weight"
+    assert np.array_equal(EmbeddingVectors(tiny, tmp_path, FEW[::5]).scores("mend this"), first.scores("mend this"))
+    keeping.save_arrays(kept, {"head": first._head + 1.0})
+    assert EmbeddingVectors(tiny, tmp_path, FEW[::5]).name != first.name, "with every weight"
     with np.load(kept) as held:
         np.savez(kept, head=first._head - 1.0, digest=held["digest"])
-    assert Embedded(tiny, tmp_path, FEW[::5]).name == first.name, "made again"
-    assert Embedded(tiny, tmp_path, FEW[::6]).name != first.name
+    assert EmbeddingVectors(tiny, tmp_path, FEW[::5]).name == first.name, "made again"
+    assert EmbeddingVectors(tiny, tmp_path, FEW[::6]).name != first.name
     other = shutil.copytree(tiny, tmp_path / "other")
     (other / "model.onnx_data").write_bytes(b"weights beside the graph")
-    assert Embedded(other, tmp_path, FEW[::5]).name != first.name
+    assert EmbeddingVectors(other, tmp_path, FEW[::5]).name != first.name
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing(tiny: Path, tmp_path: Path) -> None:
     place = tmp_path / "file"
     place.write_text("in the way")
-    assert Embedded(tiny, place / "cache", FEW[::10]).scores("mend this").shape == (11,)
+    assert EmbeddingVectors(tiny, place / "cache", FEW[::10]).scores("mend this").shape == (11,)
 
 
 def spoilt(tiny: Path, folder: Path, what: str) -> Path:
@@ -188,7 +188,7 @@ def spoilt(tiny: Path, folder: Path, what: str) -> Path:
 )
 def test_a_folder_without_a_usable_model_is_told(tiny: Path, tmp_path: Path, what: str) -> None:
     with pytest.raises(BadClassifier, match=what) as told:
-        Embedded(spoilt(tiny, tmp_path, what), tmp_path / "cache", FEW[::10])
+        EmbeddingVectors(spoilt(tiny, tmp_path, what), tmp_path / "cache", FEW[::10])
     assert told.value.field == "routing.embedding"
     assert told.value.got
     assert "tokenizer.json" in str(told.value.allowed)
@@ -203,4 +203,4 @@ def test_a_model_that_gives_no_numbers_is_refused_and_routes_nothing(tiny: Path,
     graph.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(table, "table"))
     onnx.save(graph, str(own / "model.onnx"))
     with pytest.raises(BadClassifier, match="numbers that are none"):
-        Embedded(own, tmp_path / "cache", [Example("a", "code", False, "t", "v")])
+        EmbeddingVectors(own, tmp_path / "cache", [Example("a", "code", False, "t", "v")])

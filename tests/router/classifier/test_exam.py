@@ -10,8 +10,8 @@ import pytest
 
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier.examples import read_examples
-from alphaloom.router.classifier.noise import NOISES, noisy
-from alphaloom.router.policy.decision_rule import Asked, Decider
+from alphaloom.router.classifier.noise import NOISES, add_noise
+from alphaloom.router.policy.decision_rule import Decider, RoutingQuestion
 
 EXAMS = sorted(Path(__file__).with_name("exam").glob("*.jsonl"))
 MODELS = {"small": {"model": "a/small", "place": "local"}, "large": {"model": "b/large", "tier": "frontier"}}
@@ -21,7 +21,7 @@ DECIDER = Decider(RouterConfig.model_validate({"models": MODELS}))
 @pytest.mark.parametrize("path", EXAMS, ids=lambda path: path.stem)
 def test_an_exam_is_passed(path: Path) -> None:
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    told = [DECIDER.decide(Asked(prompt=line["prompt"])) for line in lines]
+    told = [DECIDER.decide(RoutingQuestion(prompt=line["prompt"])) for line in lines]
     hard = np.array([line["label"]["difficulty"] == "high" for line in lines])
     seen = np.array([each.difficulty == "high" for each in told])
     small = np.array([each.tier == "local" for each in told])
@@ -31,10 +31,12 @@ def test_an_exam_is_passed(path: Path) -> None:
     assert np.mean(right) >= 0.45
     assert small[hard].mean() <= 0.05
     assert small[~hard].mean() >= 0.40
-    with_role = [DECIDER.decide(Asked(prompt=line["prompt"], role=line["role"])).intent for line in lines]
+    with_role = [DECIDER.decide(RoutingQuestion(prompt=line["prompt"], role=line["role"])).intent for line in lines]
     assert np.mean([said == line["label"]["intent"] for said, line in zip(with_role, lines, strict=True)]) >= 0.95
     for kind in NOISES:
-        again = [DECIDER.decide(Asked(prompt=noisy(line["prompt"], kind, 5, learned=False))) for line in lines]
+        again = [
+            DECIDER.decide(RoutingQuestion(prompt=add_noise(line["prompt"], kind, 5, learned=False))) for line in lines
+        ]
         assert np.mean([one.tier != other.tier for one, other in zip(told, again, strict=True)]) < 0.05
 
 

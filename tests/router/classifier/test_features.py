@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.router.classifier.features import BUCKETS, buckets, features, plain
-from alphaloom.router.classifier.frames import unframed
+from alphaloom.router.classifier.features import FEATURE_BUCKETS, buckets, features, normalise_prompt
+from alphaloom.router.classifier.frames import strip_frames
 
-EQUAL = np.ones(BUCKETS, dtype=np.float32)
+EQUAL = np.ones(FEATURE_BUCKETS, dtype=np.float32)
 
 
 @given(st.text(max_size=5_000))
@@ -18,7 +18,7 @@ def test_any_text_has_features_of_a_bounded_length(text: str) -> None:
     found = features(text, EQUAL)
     assert np.square(found.weights).sum() <= 2.0 + 1e-4
     assert set(found.rows) == set(buckets(text))
-    assert ((found.rows >= 0) & (found.rows < BUCKETS)).all()
+    assert ((found.rows >= 0) & (found.rows < FEATURE_BUCKETS)).all()
 
 
 def test_case_spacing_and_numbers_are_left_out_of_account() -> None:
@@ -41,16 +41,16 @@ def test_the_end_of_a_long_text_is_read() -> None:
     ],
 )  # fmt: skip
 def test_what_stands_round_a_request_is_left_out(framed: str) -> None:
-    assert plain(framed).rstrip("?") == "why does carry crash together"
+    assert normalise_prompt(framed).rstrip("?") == "why does carry crash together"
 
 
 @pytest.mark.parametrize("text", ["Thanks!", "hi", "", "Hello there,", "</task>"])
 def test_what_is_nothing_but_a_frame_is_read_as_it_is(text: str) -> None:
-    assert unframed(text) == text
+    assert strip_frames(text) == text
 
 
 @given(st.text(max_size=300))
 def test_nothing_is_added_and_little_text_is_never_lost(text: str) -> None:
-    inner = unframed(text)
+    inner = strip_frames(text)
     assert inner in text
     assert not text.strip() or inner.strip()

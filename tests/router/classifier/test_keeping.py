@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.router.classifier.keeping import digest, keep, kept
+from alphaloom.router.classifier.keeping import digest_arrays, load_arrays, save_arrays
 
 ARRAYS = {"head": np.arange(6.0).reshape(2, 3), "limits": np.array([0.5, -1.0], dtype=np.float32)}
 
 
 def test_what_is_kept_comes_back_to_the_bit(tmp_path: Path) -> None:
     path = tmp_path / "new" / "one.npz"
-    keep(path, ARRAYS)
-    found = kept(path)
+    save_arrays(path, ARRAYS)
+    found = load_arrays(path)
     assert found is not None
-    assert digest(found) == digest(ARRAYS)
+    assert digest_arrays(found) == digest_arrays(ARRAYS)
     assert [*path.parent.iterdir()] == [path]
-    assert kept(tmp_path / "none.npz") is None
+    assert load_arrays(tmp_path / "none.npz") is None
 
 
 @pytest.mark.parametrize(
@@ -29,9 +29,9 @@ def test_what_is_kept_comes_back_to_the_bit(tmp_path: Path) -> None:
     [{"head": np.zeros((2, 3))}, {"head": ARRAYS["head"].reshape(3, 2)}, {"limits": np.array([0.5, -1.0])}, {"more": np.ones(1)}],
 )  # fmt: skip
 def test_other_numbers_under_the_same_digest_are_not_believed(tmp_path: Path, other: dict[str, Any]) -> None:
-    assert digest(ARRAYS | other) != digest(ARRAYS)
-    np.savez(tmp_path / "one.npz", **ARRAYS | other, digest=np.array(digest(ARRAYS)))
-    assert kept(tmp_path / "one.npz") is None
+    assert digest_arrays(ARRAYS | other) != digest_arrays(ARRAYS)
+    np.savez(tmp_path / "one.npz", **ARRAYS | other, digest=np.array(digest_arrays(ARRAYS)))
+    assert load_arrays(tmp_path / "one.npz") is None
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,5 +40,5 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full)
-    keep(tmp_path / "one.npz", ARRAYS)
+    save_arrays(tmp_path / "one.npz", ARRAYS)
     assert [*tmp_path.iterdir()] == []

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router.classifier import INTENTS
-from alphaloom.router.classifier.features import marks, plain
-from alphaloom.router.classifier.model import Table
-from alphaloom.router.classifier.neighbours import LEAST_HARD, WEIGHTS, Neighbours
+from alphaloom.router.classifier.features import marks, normalise_prompt
+from alphaloom.router.classifier.model import WeightTable
+from alphaloom.router.classifier.neighbours import MIN_HARD_SHARE, SCORE_WEIGHTS, Neighbours
 
 TEXTS = [
     "mend the bracket here",
@@ -19,7 +19,7 @@ TEXTS = [
     "why does value crash now",
     "sum it up",
 ]
-SHIPPED = Table.read().near
+SHIPPED = WeightTable.read().near
 WANTED, HARD = [3, 3, 9, 9, 6], [False, False, True, True, False]
 
 
@@ -50,7 +50,7 @@ def test_likeness_is_the_cosine_of_rare_marks(few: Neighbours, text: str) -> Non
 def test_who_is_near_says_what_he_is(few: Neighbours) -> None:
     told = few.scores("why does carry crash")
     assert INTENTS[int(told[:-1].argmax())] == INTENTS[9]
-    assert told[-1] == pytest.approx(WEIGHTS[-1] * np.log((1 - LEAST_HARD) / LEAST_HARD))
+    assert told[-1] == pytest.approx(SCORE_WEIGHTS[-1] * np.log((1 - MIN_HARD_SHARE) / MIN_HARD_SHARE))
     assert few.scores("mend the bracket here")[-1] == pytest.approx(-told[-1])
     assert not few.scores("zzz qqq").any()
 
@@ -66,9 +66,9 @@ def test_equals_count_alike_in_whatever_order_they_stand() -> None:
 
 @given(st.text(max_size=2_000))
 def test_any_text_has_neighbours_or_none(text: str) -> None:
-    told = SHIPPED.scores(plain(text))
+    told = SHIPPED.scores(normalise_prompt(text))
     assert np.isfinite(told).all()
-    assert abs(told[-1]) <= WEIGHTS[-1] * np.log((1 - LEAST_HARD) / LEAST_HARD) + 1e-9
+    assert abs(told[-1]) <= SCORE_WEIGHTS[-1] * np.log((1 - MIN_HARD_SHARE) / MIN_HARD_SHARE) + 1e-9
 
 
 def test_an_index_that_is_torn_is_refused(few: Neighbours) -> None:

@@ -17,15 +17,15 @@ from alphaloom.router import RouterConfig
 from alphaloom.router.classifier import INTENTS, keeping, own
 from alphaloom.router.classifier.examples import read_examples
 from alphaloom.router.classifier.model import Classifier
-from alphaloom.router.classifier.own import OwnClassifier, one_of_each
+from alphaloom.router.classifier.own import OwnClassifier, first_of_each_template
 from alphaloom.router.errors import BadExamples
-from alphaloom.router.policy.decision_rule import Asked, Decider
+from alphaloom.router.policy.decision_rule import Decider, RoutingQuestion
 
 HERE = Path(__file__).parent
 NAMES = ("client_letter", "options_surface", "trade_compliance")
 MODELS = {"small": {"model": "a/small", "place": "local"}, "large": {"model": "b/large", "tier": "frontier"}}
 BASE = Classifier.shipped()
-FEW = one_of_each(read_examples())[::24]
+FEW = first_of_each_template(read_examples())[::24]
 
 
 def prompts(name: str) -> list[str]:
@@ -57,7 +57,7 @@ def decider(cache: Path) -> Decider:
 
 def test_they_are_recognised_in_other_words_about_as_often_as_their_examples_foretell(decider: Decider) -> None:
     unseen = [(name, text) for name in NAMES for text in prompts(f"{name}_unseen")]
-    told = [decider.decide(Asked(prompt=text)) for _, text in unseen]
+    told = [decider.decide(RoutingQuestion(prompt=text)) for _, text in unseen]
     found = np.array([each.intent == name for each, (name, _) in zip(told, unseen, strict=True)])
     assert isinstance(decider.classifier, OwnClassifier)
     assert found.mean() >= 0.3
@@ -80,12 +80,14 @@ def test_ours_lose_a_point_at_most_and_no_difficulty_changes(decider: Decider, e
 
 def test_the_record_names_them_and_the_configuration_gives_them_a_tier(decider: Decider) -> None:
     text = OWN["trade_compliance"][1]
-    decision = decider.decide(Asked(prompt=text))
+    decision = decider.decide(RoutingQuestion(prompt=text))
     assert (decision.intent, decision.tier) == ("trade_compliance", "frontier")
     assert decision.signals["own_intents"]["trade_compliance"] == decision.signals["intents"]["trade_compliance"] > 0.3
     assert "+own-" in decision.signals["classifier"]
-    assert decider.decide(Asked(prompt=text, intent="hypotheses")).intent == "factor_idea", "taken at its word"
-    assert decider.decide(Asked(prompt="hm", role="client_letter")).intent == "client_letter"
+    assert decider.decide(RoutingQuestion(prompt=text, intent="hypotheses")).intent == "factor_idea", (
+        "taken at its word"
+    )
+    assert decider.decide(RoutingQuestion(prompt="hm", role="client_letter")).intent == "client_letter"
 
 
 def test_an_agent_of_ours_sends_them_where_its_role_is_said_to() -> None:
@@ -96,7 +98,7 @@ def test_an_agent_of_ours_sends_them_where_its_role_is_said_to() -> None:
         (OWN["options_surface"][0], "options_surface"),
         ("Invent a new signal from returns", "factor_idea"),
     ):
-        assert own_role.decide(Asked(prompt=text, role="idea", intent="hypotheses")).intent == intent
+        assert own_role.decide(RoutingQuestion(prompt=text, role="idea", intent="hypotheses")).intent == intent
 
 
 @settings(max_examples=8)
@@ -105,7 +107,7 @@ def test_the_order_of_intents_and_examples_does_not_matter(seed: int) -> None:
     shuffled = list(OWN.items())
     random.Random(seed).shuffle(shuffled)
     other = {name: random.Random(seed).sample(texts, len(texts)) for name, texts in shuffled}
-    one, two = (own.Taught.of(each, BASE.vectors, FEW) for each in (OWN, other))
+    one, two = (own.TaughtIntents.of(each, BASE.vectors, FEW) for each in (OWN, other))
     assert one.names == two.names
     for part in ("weights", "limits", "slopes", "recalled"):
         assert getattr(one, part).tobytes() == getattr(two, part).tobytes()
@@ -149,7 +151,7 @@ def test_what_was_kept_and_is_changed_is_made_again_or_has_another_name(small: O
     again = OwnClassifier(BASE, OWN, tmp_path, FEW)
     assert again.name == small.name
     assert again.taught.limits == pytest.approx(small.taught.limits)
-    keeping.keep(kept, {**small.taught.arrays(), "limits": small.taught.limits - 50.0})
+    keeping.save_arrays(kept, {**small.taught.arrays(), "limits": small.taught.limits - 50.0})
     other = OwnClassifier(BASE, OWN, tmp_path, FEW)
     assert other.taught.limits == pytest.approx(small.taught.limits - 50.0), "whoever keeps it right is believed"
     assert other.name != small.name

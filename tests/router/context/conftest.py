@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from alphaloom.router.context import ContextCache, RedisStore, SqliteStore, Store
+from alphaloom.router.context import ByteStore, ContextCache, RedisStore, SqliteStore
 
 from . import redis_server
 from .redis_server import RedisServer
 
 KINDS = ["file"] if redis_server.lacking() else ["file", "redis"]
 """Every law of a store holds in both; `test_redis` says why there is no server where there is none."""
-Opener = Callable[[], Store]
+Opener = Callable[[], ByteStore]
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Opener
 
 
 @pytest.fixture
-def store(fresh: Callable[[], Opener]) -> Iterator[Store]:
+def store(fresh: Callable[[], Opener]) -> Iterator[ByteStore]:
     store = fresh()()
     yield store
     store.close()

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from alphaloom.router import Confidential, RouterError
-from alphaloom.router.context import ContextCache, Cutting, HashedEmbedder, Limits, SqliteStore, Store
-from alphaloom.router.context.embedding import Vectors
+from alphaloom.router.context import ByteStore, CacheLimits, ContextCache, Cutting, HashedEmbedder, SqliteStore
+from alphaloom.router.context.embedding import TextVectors
 from alphaloom.router.errors import SecretFound, StoreUnusable, UnknownDocument
 
 from .texts import filing
@@ -26,12 +26,12 @@ class Counting(HashedEmbedder):
         super().__init__()
         self.texts = 0
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> TextVectors:
         self.texts += len(texts)
         return super().embed(texts)
 
 
-def test_a_document_is_worked_out_once_whoever_adds_it(store: Store) -> None:
+def test_a_document_is_worked_out_once_whoever_adds_it(store: ByteStore) -> None:
     embedder = Counting()
     document = ContextCache(store, embedder).add(filing(1), sensitivity="public")
     assert document.id == sha256(filing(1).encode()).hexdigest()
@@ -56,7 +56,7 @@ def test_another_way_to_cut_or_embed_is_another_index(cache: ContextCache, tmp_p
     store.close()
 
 
-def test_a_label_only_rises_and_travels_with_every_passage(store: Store) -> None:
+def test_a_label_only_rises_and_travels_with_every_passage(store: ByteStore) -> None:
     cache = ContextCache(store)
     public = cache.add(filing(1), sensitivity="public")
     assert cache.add(filing(1), sensitivity="confidential").sensitivity == "confidential"
@@ -67,7 +67,7 @@ def test_a_label_only_rises_and_travels_with_every_passage(store: Store) -> None
     assert cache.add(filing(1), sensitivity="public").sensitivity == "confidential"
 
 
-def test_a_lost_label_counts_as_the_strictest(store: Store) -> None:
+def test_a_lost_label_counts_as_the_strictest(store: ByteStore) -> None:
     document = ContextCache(store).add(filing(1), sensitivity="public")
     store.drop(f"public:{document.id}")
     assert ContextCache(store).document(document.id).sensitivity == "confidential"
@@ -136,7 +136,7 @@ def test_what_was_dropped_is_said_and_an_index_alone_is_made_again(cache: Contex
         cache.document(document.id)
 
 
-def test_a_damaged_value_is_made_again(store: Store) -> None:
+def test_a_damaged_value_is_made_again(store: ByteStore) -> None:
     document = ContextCache(store).add(filing(1), sensitivity="public")
     key = Cutting().key(document.id, HashedEmbedder())
     body = bytearray(store.get(key) or b"")
@@ -153,7 +153,7 @@ def test_the_oldest_documents_make_room(tmp_path: Path) -> None:
     one = ContextCache(store)
     first = one.add(filing(1), sensitivity="public")
     room = int(store.size().bytes * 2.5)
-    cache = ContextCache(store, limits=replace(Limits(), most_bytes=room))
+    cache = ContextCache(store, limits=replace(CacheLimits(), most_bytes=room))
     cache.add(filing(2), sensitivity="public")
     cache.document(first.id)
     cache.add(filing(3), sensitivity="public")

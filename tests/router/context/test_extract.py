@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.router.context import EXTRACTING, ByteTokenizer, ContextCache, SqliteStore, extract
-from alphaloom.router.context.passages import Ranked, in_turn
+from alphaloom.router.context import EXTRACT_SUMMARISER, ByteTokenizer, ContextCache, SqliteStore, extract
+from alphaloom.router.context.passages import Ranked, interleave_orders
 
 from .texts import filing
 
@@ -31,7 +31,7 @@ def test_what_a_text_speaks_of_is_chosen_and_a_stray_sentence_is_not() -> None:
 
 def test_a_long_document_has_a_summary_too_and_it_is_made_once(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "context.db")
-    first, second = (ContextCache(store, summariser=EXTRACTING) for _ in range(2))
+    first, second = (ContextCache(store, summariser=EXTRACT_SUMMARISER) for _ in range(2))
     document = first.add(filing(3, 1200), sensitivity="public")
     said = [asyncio.run(cache.summary(document)).text for cache in (first, second)]
     assert said[0] == said[1]
@@ -47,9 +47,9 @@ ORDERS = st.lists(
 
 @given(ORDERS)
 def test_several_queries_have_their_turns(orders: list[list[Ranked]]) -> None:
-    got = in_turn(orders)
+    got = interleave_orders(orders)
     assert len(got) == len(set(got))
     assert set(got) == {each for order in orders for each in order}
     firsts = {order[0] for order in orders if order}
     assert set(got[: len(firsts)]) == firsts
-    assert in_turn(orders[:1]) == (orders[0] if orders else [])
+    assert interleave_orders(orders[:1]) == (orders[0] if orders else [])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.router.context import ContextCache, Limits, RedisStore, SqliteStore
+from alphaloom.router.context import CacheLimits, ContextCache, RedisStore, SqliteStore
 
 from .conftest import KINDS
 from .texts import filing
@@ -78,7 +78,7 @@ def test_a_worker_that_dies_after_writing_left_all_of_it_and_nobody_waits_for_it
 def test_a_worker_that_takes_long_keeps_its_lease(tmp_path: Path) -> None:
     """The work takes three times as long as a lease that nobody prolongs."""
     store, seconds = SqliteStore(tmp_path / "context.db"), 0.3
-    cache = ContextCache(store, limits=Limits(lease_seconds=seconds))
+    cache = ContextCache(store, limits=CacheLimits(lease_seconds=seconds))
     key = "index:" + "0" * 64
 
     def make() -> bytes:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from alphaloom.router.context import ContextCache, RedisStore
-from alphaloom.router.context.store.redis_store import shown
+from alphaloom.router.context.store.redis_store import redact_address
 from alphaloom.router.errors import Confidential, ContextError, StoreUnusable
 
 from .redis_server import PASSWORD, QUOTED, RedisServer, free_port
@@ -50,12 +50,14 @@ def test_no_server_is_said_and_the_password_not_shown(redis: RedisServer) -> Non
 )
 def test_an_address_that_cannot_be_read_is_not_repeated(address: str) -> None:
     with pytest.raises(ContextError, match="cannot be read") as caught:
-        shown(address)
+        redact_address(address)
     assert hidden(caught.value)
 
 
 def test_an_address_is_shown_without_what_is_secret() -> None:
-    assert shown("rediss://me:hunter2@cache.example:6380/2?password=hunter2") == "rediss://cache.example:6380/2"
+    assert (
+        redact_address("rediss://me:hunter2@cache.example:6380/2?password=hunter2") == "rediss://cache.example:6380/2"
+    )
 
 
 def test_a_store_shows_no_password(redis: RedisServer) -> None:

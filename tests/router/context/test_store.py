@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
-from alphaloom.router.context import Size, Store
+from alphaloom.router.context import ByteStore, Size
 
 from .conftest import Opener
 
@@ -83,7 +83,7 @@ def test_what_one_handle_wrote_another_reads_and_cannot_change(fresh: Callable[[
         each.close()
 
 
-def test_of_many_threads_one_writes(store: Store) -> None:
+def test_of_many_threads_one_writes(store: ByteStore) -> None:
     won: list[bytes] = []
 
     def write(body: bytes) -> None:
@@ -98,7 +98,7 @@ def test_of_many_threads_one_writes(store: Store) -> None:
     assert [store.get(KEYS[0])] == won
 
 
-def test_a_lease_has_one_owner_who_may_prolong_it_and_alone_gives_it_back(store: Store) -> None:
+def test_a_lease_has_one_owner_who_may_prolong_it_and_alone_gives_it_back(store: ByteStore) -> None:
     assert store.lease(KEYS[0], "a", 60)
     assert store.lease(KEYS[0], "a", 60)
     assert not store.lease(KEYS[0], "b", 60)
@@ -109,7 +109,7 @@ def test_a_lease_has_one_owner_who_may_prolong_it_and_alone_gives_it_back(store:
     assert store.lease(KEYS[0], "b", 60)
 
 
-def test_a_lease_that_nobody_prolongs_runs_out(store: Store) -> None:
+def test_a_lease_that_nobody_prolongs_runs_out(store: ByteStore) -> None:
     assert store.lease(KEYS[0], "dead", 0.05)
     time.sleep(0.08)
     assert store.lease(KEYS[0], "next", 60)
@@ -117,6 +117,6 @@ def test_a_lease_that_nobody_prolongs_runs_out(store: Store) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "text", "text:short", "../x:" + "0" * 64, "text:" + "g" * 64])
-def test_what_is_no_key_is_refused(store: Store, key: str) -> None:
+def test_what_is_no_key_is_refused(store: ByteStore, key: str) -> None:
     with pytest.raises(RouterError, match="a kind, a colon and a SHA-256"):
         store.put(key, b"")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from alphaloom.router.calls.task import Sensitivity
-from alphaloom.router.context import ContextCache, SqliteStore, Store, Summariser
+from alphaloom.router.context import ByteStore, ContextCache, SqliteStore, Summariser
 from alphaloom.router.errors import ContextError, ModelFailed, SecretFound, SummaryRefused
 
 from .texts import filing
@@ -30,12 +30,12 @@ class Scribe:
         return " ".join(text.split()[:12]) if self.says is None else self.says
 
 
-def cached(store: Store, scribe: Scribe, **changes: int | str) -> ContextCache:
+def cached(store: ByteStore, scribe: Scribe, **changes: int | str) -> ContextCache:
     fields = {"prompt": "p" * 64, "model": "double"} | changes
     return ContextCache(store, None, Summariser(scribe, **fields))  # type: ignore[arg-type]
 
 
-def test_a_model_is_asked_once_for_each_document_prompt_and_model(store: Store) -> None:
+def test_a_model_is_asked_once_for_each_document_prompt_and_model(store: ByteStore) -> None:
     scribe = Scribe()
     cache = cached(store, scribe)
     document = cache.add("Net sales rose.", sensitivity="internal")
@@ -48,7 +48,7 @@ def test_a_model_is_asked_once_for_each_document_prompt_and_model(store: Store) 
     assert len(scribe.read) == 3
 
 
-def test_who_asks_at_once_waits_for_the_one_answer(store: Store) -> None:
+def test_who_asks_at_once_waits_for_the_one_answer(store: ByteStore) -> None:
     scribe = Scribe()
     cache = cached(store, scribe)
     document = cache.add("Net sales rose.", sensitivity="public")
@@ -61,7 +61,7 @@ def test_who_asks_at_once_waits_for_the_one_answer(store: Store) -> None:
     assert cache.statistics.waited == 4
 
 
-def test_a_long_document_is_read_in_parts_that_fit_and_wholly(store: Store) -> None:
+def test_a_long_document_is_read_in_parts_that_fit_and_wholly(store: ByteStore) -> None:
     scribe = Scribe()
     cache = cached(store, scribe, window_tokens=500)
     document = cache.add(filing(1), sensitivity="public")
@@ -72,7 +72,7 @@ def test_a_long_document_is_read_in_parts_that_fit_and_wholly(store: Store) -> N
     assert last.count("\n\n") == len(parts) - 1
 
 
-def test_a_label_that_rose_reaches_the_model(store: Store) -> None:
+def test_a_label_that_rose_reaches_the_model(store: ByteStore) -> None:
     scribe = Scribe()
     cache = cached(store, scribe)
     public = cache.add("Net sales rose.", sensitivity="public")
@@ -91,7 +91,7 @@ def test_a_label_that_rose_reaches_the_model(store: Store) -> None:
     ],
 )
 def test_a_failure_leaves_nothing_and_the_next_try_is_free(
-    store: Store, make: Callable[[], Scribe], error: type[Exception]
+    store: ByteStore, make: Callable[[], Scribe], error: type[Exception]
 ) -> None:
     cache = cached(store, make(), window_tokens=500)
     document = cache.add(filing(1), sensitivity="public")

@@ -12,8 +12,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from alphaloom.router.context import ContextCache, HashedEmbedder, Limits, RedisStore, SqliteStore, Store
-from alphaloom.router.context.embedding import Vectors
+from alphaloom.router.context import ByteStore, CacheLimits, ContextCache, HashedEmbedder, RedisStore, SqliteStore
+from alphaloom.router.context.embedding import TextVectors
 
 from .texts import filing
 
@@ -23,7 +23,7 @@ LEASE_SECONDS = 0.6
 class Slow(HashedEmbedder):
     """The built-in embedder, which takes its time and notes that it was asked."""
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> TextVectors:
         with Path(sys.argv[4]).open("a") as counts:
             counts.write(f"{os.getpid()}\n")
         time.sleep(0.2)
@@ -47,7 +47,7 @@ class DyingRedis(Dying, RedisStore):
     """Such a connection."""
 
 
-def opened() -> Store:
+def opened() -> ByteStore:
     kind, place = sys.argv[1:3]
     dies = "die-after" in sys.argv
     if kind == "redis":
@@ -57,7 +57,7 @@ def opened() -> Store:
 
 def main() -> None:
     store = opened()
-    cache = ContextCache(store, Slow(), limits=Limits(lease_seconds=LEASE_SECONDS))
+    cache = ContextCache(store, Slow(), limits=CacheLimits(lease_seconds=LEASE_SECONDS))
     print(cache.add(filing(int(sys.argv[3])), sensitivity="public").id)
     store.close()
 

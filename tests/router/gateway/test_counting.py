@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphaloom.router.errors import BadCall
-from alphaloom.serving.gateway.calls import CHAT, COMPLETIONS, PICTURE_LETTERS, Asked, Limits, asked
-from alphaloom.serving.gateway.counting import MOST_KEPT, Reply, Yardstick, letters
-from alphaloom.serving.gateway.quota import MOST_TOKENS
+from alphaloom.serving.gateway.calls import CHAT, COMPLETIONS, PICTURE_LETTERS, GatewayRequest, ReplyLimits, read_call
+from alphaloom.serving.gateway.counting import MAX_WHOLE_REPLY_BYTES, ReplyCounter, TokenSize, count_text_bytes
+from alphaloom.serving.gateway.quota import MAX_CALL_TOKENS
 
 from ...growth import linear
 from .modelled import events
@@ -24,7 +24,7 @@ TOLD = {"max_tokens": 6, "stream_options": {"include_usage": True}, "really": 9}
 def test_it_does_not_matter_where_a_stream_is_cut(cuts: list[int], carriage: bool) -> None:
     whole = b"".join(events(TOLD))
     whole = whole.replace(b"\n", b"\r\n") if carriage else whole
-    reply, places = Reply(streams=True), sorted({0, *cuts, len(whole)})
+    reply, places = ReplyCounter(streams=True), sorted({0, *cuts, len(whole)})
     for begin, end in zip(places, [*places[1:], len(whole)], strict=True):
         reply.feed(whole[begin:end])
     reply.end()
@@ -33,7 +33,7 @@ def test_it_does_not_matter_where_a_stream_is_cut(cuts: list[int], carriage: boo
 
 def test_an_event_that_comes_in_many_pieces_is_read_once() -> None:
     def fed(text: str) -> None:
-        reply, event = Reply(streams=True), text.encode()
+        reply, event = ReplyCounter(streams=True), text.encode()
         for at in range(0, len(event), 8):
             reply.feed(event[at : at + 8])
 
@@ -47,7 +47,7 @@ def test_an_event_that_comes_in_many_pieces_is_read_once() -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("streams", [False, True])
 def test_what_is_no_reply_counts_nothing(body: bytes, streams: bool) -> None:
-    reply = Reply(streams)
+    reply = ReplyCounter(streams)
     reply.feed(body)
     reply.end()
     assert (reply.parts, reply.tokens_in, reply.tokens_out) == (0, None, None)
@@ -55,14 +55,14 @@ def test_what_is_no_reply_counts_nothing(body: bytes, streams: bool) -> None:
 
 def test_tools_and_thoughts_are_written_too() -> None:
     call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}
-    reply = Reply(streams=True)
+    reply = ReplyCounter(streams=True)
     for delta in ({"tool_calls": [call]}, {"reasoning_content": "so"}, {"role": "assistant"}, {"content": ""}):
         reply.feed(b"data: " + json.dumps({"choices": [{"delta": delta}]}).encode() + b"\n\n")
     assert (reply.parts, reply.written) == (2, 6)
 
 
 def test_a_yardstick_learns_how_long_tokens_are() -> None:
-    yard = Yardstick()
+    yard = TokenSize()
     for _ in range(100):
         yard.learn(250, 100)
     assert yard.tokens(1000) == pytest.approx(400, abs=3)
@@ -80,11 +80,11 @@ def shown(url: str) -> bytes:
 
 
 def test_a_picture_weighs_the_same_however_many_bytes_it_has() -> None:
-    small, large = (asked(shown("data:image/png;base64," + "A" * many), Limits(100)) for many in (0, 10**6))
+    small, large = (read_call(shown("data:image/png;base64," + "A" * many), ReplyLimits(100)) for many in (0, 10**6))
     assert small.letters == large.letters == len(small.body) - len("data:image/png;base64,") + PICTURE_LETTERS
     assert small.most_tokens_out == 100
-    assert letters([1, 2, 3]) == 12
-    assert letters({"content": "data: more"}) == 10, "a reply has no pictures"
+    assert count_text_bytes([1, 2, 3]) == 12
+    assert count_text_bytes({"content": "data: more"}) == 10, "a reply has no pictures"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_picture_weighs_the_same_however_many_bytes_it_has() -> None:
 )  # fmt: skip
 def test_what_is_no_picture_is_not_taken_for_one(url: Any) -> None:
     with pytest.raises(BadCall, match="a picture must be in the call itself"):
-        asked(shown(url), Limits(100))
+        read_call(shown(url), ReplyLimits(100))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_what_is_no_picture_is_not_taken_for_one(url: Any) -> None:
 )  # fmt: skip
 def test_a_field_that_would_steer_the_endpoint_is_refused_by_its_name(name: str, value: Any) -> None:
     with pytest.raises(BadCall, match="does not pass the field") as refused:
-        asked(body(messages=[], **{name: value}), Limits(100))
+        read_call(body(messages=[], **{name: value}), ReplyLimits(100))
     assert str(refused.value.field).startswith(name[:6])
     assert len(str(refused.value)) < 300
 
@@ -115,19 +115,19 @@ def test_what_stands_deeper_is_looked_at_too() -> None:
         {"messages": [{"role": "user", "content": [kept]}]}, {"messages": [{"content": [{"video_url": {"url": "http://x"}}]}]},
     ):  # fmt: skip
         with pytest.raises(BadCall, match=r"does not pass the (field|member)"):
-            asked(body(**told), Limits(100))
-    asked(body(chat_template_kwargs={"enable_thinking": False}), Limits(100))
+            read_call(body(**told), ReplyLimits(100))
+    read_call(body(chat_template_kwargs={"enable_thinking": False}), ReplyLimits(100))
 
 
 def test_the_salt_of_a_tenant_is_all_that_is_added() -> None:
     for bare in (b" {} ", b'{"model": "a"}', b'\n{"messages": [{"content": "{"}]}'):
-        call = asked(bare, Limits(100), salt="tenant's")
+        call = read_call(bare, ReplyLimits(100), salt="tenant's")
         assert json.loads(call.body) == {**json.loads(bare), "cache_salt": "tenant's"}
-        assert asked(bare, Limits(100)).body == bare
+        assert read_call(bare, ReplyLimits(100)).body == bare
         assert call.letters == len(bare)
     for strange in ('{"model": "a"}'.encode("utf-16"), b'\xef\xbb\xbf{"model": "a"}'):
         with pytest.raises(BadCall, match="UTF-8"):
-            asked(strange, Limits(100), salt="tenant's")
+            read_call(strange, ReplyLimits(100), salt="tenant's")
 
 
 LONG = "data: " + "word " * 1000
@@ -140,44 +140,44 @@ LONG = "data: " + "word " * 1000
      {"messages": [{"content": [{"type": "text", "text": LONG}]}]}, {"documents": [LONG]}],
 )  # fmt: skip
 def test_no_text_is_free_wherever_it_stands(told: dict[str, Any]) -> None:
-    assert asked(body(**told), Limits(1)).letters > len(LONG)
+    assert read_call(body(**told), ReplyLimits(1)).letters > len(LONG)
 
 
 def test_sequences_are_counted_whoever_asks_for_them() -> None:
     for told in ({"n": 3}, {"best_of": 3}, {"prompt": ["a", "b", "c"]}, {"prompt": [[1, 2], [3], [4]]}):
-        assert asked(body(**told, max_tokens=10), Limits(100, 3)).most_tokens_out == 30
+        assert read_call(body(**told, max_tokens=10), ReplyLimits(100, 3)).most_tokens_out == 30
 
 
 def test_a_reply_is_as_long_as_its_path_reads_it() -> None:
     told = body(max_completion_tokens=1, max_tokens=70)
-    assert [asked(told, Limits(50), path).most_tokens_out for path in (CHAT, COMPLETIONS)] == [70, 70]
-    assert asked(body(max_completion_tokens=1), Limits(50), COMPLETIONS).most_tokens_out == 50
+    assert [read_call(told, ReplyLimits(50), path).most_tokens_out for path in (CHAT, COMPLETIONS)] == [70, 70]
+    assert read_call(body(max_completion_tokens=1), ReplyLimits(50), COMPLETIONS).most_tokens_out == 50
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "n", "best_of"])
 def test_a_number_out_of_all_proportion_is_refused(name: str) -> None:
-    for many in (MOST_TOKENS + 1, 10**300, 10**400):
+    for many in (MAX_CALL_TOKENS + 1, 10**300, 10**400):
         with pytest.raises(BadCall, match=name):
-            asked(body(**{name: many}), Limits(100, MOST_TOKENS))
+            read_call(body(**{name: many}), ReplyLimits(100, MAX_CALL_TOKENS))
 
 
 def test_the_endpoints_own_length_bounds_what_may_be_asked() -> None:
-    assert asked(body(), Limits(4096, most_tokens=2000)).most_tokens_out == 2000
+    assert read_call(body(), ReplyLimits(4096, most_tokens=2000)).most_tokens_out == 2000
     with pytest.raises(BadCall, match="allowed: 0 to 2000"):
-        asked(body(max_tokens=2001), Limits(4096, most_tokens=2000))
+        read_call(body(max_tokens=2001), ReplyLimits(4096, most_tokens=2000))
 
 
 def test_what_is_too_deep_or_too_finely_cut_is_refused() -> None:
     for deep in (120, 500, 900):
         with pytest.raises(BadCall, match=r"nests too deep|must be a JSON object"):
-            asked(b'{"messages":' + b"[" * deep + b"]" * deep + b"}", Limits(1))
+            read_call(b'{"messages":' + b"[" * deep + b"]" * deep + b"}", ReplyLimits(1))
     with pytest.raises(BadCall, match="too many parts"):
-        asked(b'{"messages":[' + b"{}," * 300_000 + b"{}]}", Limits(1))
+        read_call(b'{"messages":[' + b"{}," * 300_000 + b"{}]}", ReplyLimits(1))
 
 
 def test_a_reply_too_large_to_be_read_says_so() -> None:
-    reply = Reply(streams=False)
-    for _ in range(MOST_KEPT // 2**20 + 1):
+    reply = ReplyCounter(streams=False)
+    for _ in range(MAX_WHOLE_REPLY_BYTES // 2**20 + 1):
         reply.feed(b" " * 2**20)
     assert reply.lost
     reply.feed(b'{"usage": {"completion_tokens": 1}}')
@@ -189,18 +189,18 @@ def test_a_reply_too_large_to_be_read_says_so() -> None:
 def test_a_usage_is_believed_as_far_as_the_call_can_have_taken_it(
     told: tuple[int, int], counted: tuple[int, int]
 ) -> None:
-    reply = Reply(streams=False)
+    reply = ReplyCounter(streams=False)
     message = {"role": "assistant", "content": "a reply of some words, forty bytes long."}
     usage = {"prompt_tokens": told[0], "completion_tokens": told[1]}
     reply.feed(body(choices=[{"message": message}], usage=usage))
     reply.end()
-    reply.bound(Asked(b"x" * 120, 100, 50))
+    reply.bound(GatewayRequest(b"x" * 120, 100, 50))
     assert (reply.tokens_in, reply.tokens_out) == counted
 
 
 @pytest.mark.parametrize("many", [10**20, 10**400])
 def test_an_endpoint_that_counts_wildly_is_not_believed(many: int) -> None:
-    reply = Reply(streams=False)
+    reply = ReplyCounter(streams=False)
     reply.feed(body(usage={"prompt_tokens": many, "completion_tokens": many}))
     reply.end()
     assert (reply.tokens_in, reply.tokens_out) == (None, None)

@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from alphaloom.desk.cli.serve.connections import SPARE
+from alphaloom.desk.cli.serve.connections import SPARE_CONNECTIONS
 from alphaloom.router.errors import QueueFull
-from alphaloom.serving.gateway.counting import MOST_KEPT
-from alphaloom.serving.gateway.door import BETWEEN, Door
-from alphaloom.serving.gateway.gateway import AT_ONCE
+from alphaloom.serving.gateway.counting import MAX_WHOLE_REPLY_BYTES
+from alphaloom.serving.gateway.door import CALLS_BETWEEN, GatewayDoor
+from alphaloom.serving.gateway.gateway import MAX_INLINE_BYTES
 from alphaloom.serving.gateway.quota import FairnessSettings
 
 from .modelled import Endpoint as Modelled
@@ -95,7 +95,7 @@ def test_a_reader_that_lets_the_endpoint_wait_is_given_up(endpoint: Modelled) ->
 
 def test_calls_of_one_tenant_are_refused_at_the_door_before_they_are_read(endpoint: Modelled) -> None:
     async def steps(stage: Stage) -> None:
-        open_ = [(await begun(stage, b"{", 9))[1] for _ in range(2 + BETWEEN)]
+        open_ = [(await begun(stage, b"{", 9))[1] for _ in range(2 + CALLS_BETWEEN)]
         await stage.until(lambda: stage.gateway._door._calls["alice"] == len(open_))
         refused = await stage.ask("key-a")
         assert (refused.status_code, refused.json()["error"]["code"]) == (429, "queue_full")
@@ -126,7 +126,7 @@ def test_bytes_of_one_tenant_are_bounded(endpoint: Modelled) -> None:
 
 
 def test_bytes_that_nobody_announced_count_too() -> None:
-    door = Door(FairnessSettings(places=1), 100)
+    door = GatewayDoor(FairnessSettings(places=1), 100)
     with door.open("a") as one, door.open("b") as other:
         door.fill(one, 60)
         with pytest.raises(QueueFull), door.open("a") as second:
@@ -149,7 +149,7 @@ def test_a_large_call_is_read_beside_the_others_and_one_at_a_time(endpoint: Mode
     async def steps(stage: Stage) -> None:
         await stage.ask("key-a")
         reading = stage.gateway._tenants["alice"].reading
-        large: dict[str, Any] = {"messages": [{"role": "user", "content": "x" * AT_ONCE}]}
+        large: dict[str, Any] = {"messages": [{"role": "user", "content": "x" * MAX_INLINE_BYTES}]}
         async with reading:
             waits = asyncio.create_task(stage.ask("key-a", **large))
             await stage.until(lambda: reading.statistics().tasks_waiting == 1)
@@ -163,7 +163,7 @@ def test_a_large_call_is_read_beside_the_others_and_one_at_a_time(endpoint: Mode
 def test_idle_connections_make_room(endpoint: Modelled) -> None:
     async def steps(stage: Stage) -> None:
         base = stage.http.base_url
-        idle = [await asyncio.open_connection(base.host, base.port) for _ in range(8 + SPARE)]
+        idle = [await asyncio.open_connection(base.host, base.port) for _ in range(8 + SPARE_CONNECTIONS)]
         await asyncio.sleep(0.05)
         assert (await stage.ask()).status_code == 200
         async with asyncio.timeout(5):
@@ -189,8 +189,8 @@ def test_a_reply_too_large_to_be_read_is_charged_as_the_most_it_may_be(endpoint:
     async def steps(stage: Stage) -> None:
         await stage.ask("key-a", max_tokens=1)
         before = stage.gateway.gate.served("alice")
-        await stage.ask("key-a", max_tokens=MOST_KEPT // 6 + 1000)
-        assert stage.gateway.gate.served("alice") - before > 2 * MOST_KEPT // 6
+        await stage.ask("key-a", max_tokens=MAX_WHOLE_REPLY_BYTES // 6 + 1000)
+        assert stage.gateway.gate.served("alice") - before > 2 * MAX_WHOLE_REPLY_BYTES // 6
 
     play(steps, endpoint.address)
 

@@ -14,10 +14,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from alphaloom.desk.cli.serve.server import Server, Terms
+from alphaloom.desk.cli.serve.server import HttpServer, ServerTerms
 from alphaloom.router.errors import NotAdmitted, NotAllowed
-from alphaloom.serving.gateway import Endpoint, Gateway, GatewaySettings, application
-from alphaloom.serving.gateway.fair_scheduler import Gate
+from alphaloom.serving.gateway import Gateway, GatewayEndpoint, GatewaySettings, application
+from alphaloom.serving.gateway.fair_scheduler import FairScheduler
 
 from .modelled import METRICS, modelled, whole
 from .modelled import Endpoint as Modelled
@@ -77,9 +77,9 @@ def call(**told: Any) -> dict[str, Any]:
 async def on_stage(address: str, patience: float = 60.0, key: str | None = None, **given: Any) -> AsyncIterator[Stage]:
     settings = GatewaySettings.model_validate({"places": 2} | given)
     fairness = settings.fairness()
-    gate = Gate(fairness, clock=time.monotonic)
-    gateway = Gateway(Endpoint(address, key), gate, fairness, settings, who, "key-ops".__eq__, patience=patience)
-    running = Server(application(gateway), Terms(5, settings.connections, ending=gateway.end))
+    gate = FairScheduler(fairness, clock=time.monotonic)
+    gateway = Gateway(GatewayEndpoint(address, key), gate, fairness, settings, who, "key-ops".__eq__, patience=patience)
+    running = HttpServer(application(gateway), ServerTerms(5, settings.connections, ending=gateway.end))
     with socket.create_server(("127.0.0.1", 0)) as there:
         there.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 64 << 10)  # what the system holds is not ours to measure
         serving = asyncio.create_task(running.serve(sockets=[there]))

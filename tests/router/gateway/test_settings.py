@@ -8,16 +8,16 @@ import pytest
 
 from alphaloom.ledger import SettingsError, read_settings
 from alphaloom.router.errors import GatewayError
-from alphaloom.serving import Plan, Request, device, found, made
+from alphaloom.serving import Request, ServingPlan, find_device, find_model, make_plan
 from alphaloom.serving.gateway import GatewaySettings
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
-    return made(Request(found("Llama-3.1-8B")), device("h200"))
+def plan() -> ServingPlan:
+    return make_plan(Request(find_model("Llama-3.1-8B")), find_device("h200"))
 
 
-def test_what_the_file_leaves_out_is_the_plans(plan: Plan) -> None:
+def test_what_the_file_leaves_out_is_the_plans(plan: ServingPlan) -> None:
     fairness = GatewaySettings().fairness(plan)
     assert fairness.places == plan.flags["max-num-seqs"]
     assert fairness.call_tokens == plan.flags["max-model-len"]
@@ -26,7 +26,7 @@ def test_what_the_file_leaves_out_is_the_plans(plan: Plan) -> None:
     assert fairness.output_weight == pytest.approx(float(told["per_token_full_ms"]) / a_token_in, rel=0.01)
 
 
-def test_what_the_file_says_holds(plan: Plan) -> None:
+def test_what_the_file_says_holds(plan: ServingPlan) -> None:
     fairness = GatewaySettings(places=3, output_weight=5.0).fairness(plan)
     assert (fairness.places, fairness.output_weight) == (3, 5.0)
     assert GatewaySettings(places=3, input_weight=4.0).fairness().output_weight == 8.0

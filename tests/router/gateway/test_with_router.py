@@ -9,7 +9,7 @@ import pytest
 
 from alphaloom.ledger import Ledger
 from alphaloom.router import AccessRefused, Router, RouterConfig, Task
-from alphaloom.router.endpoints.health import probe
+from alphaloom.router.endpoints.health import probe_model
 
 from ..served import Served, chatting
 from .test_gateway import on_stage
@@ -41,7 +41,7 @@ def test_it_asks_its_models_through_a_gateway_with_a_key(ledger: Ledger, task: C
             with pytest.raises(AccessRefused):
                 await wrong.ask(task("propose again"))
             await wrong.close()
-            looks = [await probe("far", config.models["far"], (), {"K": key}) for key in ("key-a", "key-c")]
+            looks = [await probe_model("far", config.models["far"], (), {"K": key}) for key in ("key-a", "key-c")]
             assert [look.answers for look in looks] == [True, False]
             assert "refuses the key (401)" in looks[1].detail
 

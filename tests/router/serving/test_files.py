@@ -9,16 +9,25 @@ from typing import Any
 import pytest
 import yaml
 
-from alphaloom.serving import DEVICES, KINDS, Plan, Request, described, device, found, made
+from alphaloom.serving import (
+    DEVICES,
+    FILE_WRITERS,
+    Request,
+    ServingPlan,
+    find_device,
+    find_model,
+    make_plan,
+    render_file,
+)
 
 
 @pytest.fixture
-def plan() -> Plan:
-    return made(Request(found("Qwen2.5-32B"), gpus=8, speculate="ngram"), DEVICES["l40s"])
+def plan() -> ServingPlan:
+    return make_plan(Request(find_model("Qwen2.5-32B"), gpus=8, speculate="ngram"), DEVICES["l40s"])
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Plan:
+def own(tmp_path: Path) -> ServingPlan:
     """Return a plan whose weights lie in a folder."""
     folder = tmp_path / "tiny"
     folder.mkdir()
@@ -27,11 +36,11 @@ def own(tmp_path: Path) -> Plan:
         "intermediate_size": 512, "vocab_size": 258, "max_position_embeddings": 2048,
     }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(config))
-    return made(Request(found(str(folder))), device("cpu", 8))
+    return make_plan(Request(find_model(str(folder))), find_device("cpu", 8))
 
 
-def test_compose_gives_the_gpus_and_asks_health(plan: Plan) -> None:
-    service = yaml.safe_load(described(plan, "compose"))["services"]["vllm"]
+def test_compose_gives_the_gpus_and_asks_health(plan: ServingPlan) -> None:
+    service = yaml.safe_load(render_file(plan, "compose"))["services"]["vllm"]
     assert service["entrypoint"] == ["vllm", "serve"]
     assert service["command"][0] == "Qwen/Qwen2.5-32B-Instruct"
     assert service["deploy"]["resources"]["reservations"]["devices"][0]["count"] == 2
@@ -41,9 +50,9 @@ def test_compose_gives_the_gpus_and_asks_health(plan: Plan) -> None:
     assert service["volumes"] == [f"weights:{service['environment']['HF_HOME']}"], "weights lie where vLLM looks"
 
 
-def test_ray_gets_the_engine_s_own_names(plan: Plan) -> None:
-    assert "It asks for no key" in described(plan, "ray")
-    (app,) = yaml.safe_load(described(plan, "ray"))["applications"]
+def test_ray_gets_the_engine_s_own_names(plan: ServingPlan) -> None:
+    assert "It asks for no key" in render_file(plan, "ray")
+    (app,) = yaml.safe_load(render_file(plan, "ray"))["applications"]
     (model,) = app["args"]["llm_configs"]
     assert app["import_path"] == "ray.serve.llm:build_openai_app"
     assert model["model_loading_config"] == {"model_id": "Qwen2.5-32B", "model_source": "Qwen/Qwen2.5-32B-Instruct"}
@@ -54,8 +63,8 @@ def test_ray_gets_the_engine_s_own_names(plan: Plan) -> None:
     assert not [name for name in model["engine_kwargs"] if "-" in name]
 
 
-def test_kubernetes_probes_health_and_takes_secrets_by_reference(plan: Plan) -> None:
-    deployment, service = yaml.safe_load_all(described(plan, "kubernetes"))
+def test_kubernetes_probes_health_and_takes_secrets_by_reference(plan: ServingPlan) -> None:
+    deployment, service = yaml.safe_load_all(render_file(plan, "kubernetes"))
     pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
@@ -71,34 +80,34 @@ def test_kubernetes_probes_health_and_takes_secrets_by_reference(plan: Plan) -> 
     assert service["spec"]["ports"][0]["targetPort"] == container["ports"][0]["name"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_environment_leaks_into_a_file(plan: Plan, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", FILE_WRITERS)
+def test_no_environment_leaks_into_a_file(plan: ServingPlan, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HF_TOKEN", "VLLM_API_KEY"):
         monkeypatch.setenv(name, "hf_never_to_be_seen")
-    text = described(plan, kind)
+    text = render_file(plan, kind)
     assert "never_to_be_seen" not in text
     assert "&id" not in text  # no anchors: what is said twice stands there twice
     assert "HF_HUB_OFFLINE" in text
 
 
-def test_weights_of_a_folder_are_mounted_to_be_read_only(own: Plan) -> None:
-    compose = yaml.safe_load(described(own, "compose"))
+def test_weights_of_a_folder_are_mounted_to_be_read_only(own: ServingPlan) -> None:
+    compose = yaml.safe_load(render_file(own, "compose"))
     service = compose["services"]["vllm"]
     assert service["volumes"] == [f"{own.flags['model']}:/models/tiny:ro"]
     assert service["command"][0] == "/models/tiny"
     assert "volumes" not in compose
     assert "deploy" not in service
     assert service["environment"]["VLLM_CPU_KVCACHE_SPACE"] == own.environment["VLLM_CPU_KVCACHE_SPACE"]
-    pod: dict[str, Any] = next(yaml.safe_load_all(described(own, "kubernetes")))["spec"]["template"]["spec"]
+    pod: dict[str, Any] = next(yaml.safe_load_all(render_file(own, "kubernetes")))["spec"]["template"]["spec"]
     assert pod["containers"][0]["volumeMounts"][0] == {"name": "weights", "mountPath": "/models", "readOnly": True}
     assert list(pod["containers"][0]["resources"]["limits"]) == ["memory"]
 
 
-def test_an_image_of_one_s_own_is_taken(plan: Plan) -> None:
-    assert "image: example.org/vllm:7" in described(plan, "compose", "example.org/vllm:7")
+def test_an_image_of_one_s_own_is_taken(plan: ServingPlan) -> None:
+    assert "image: example.org/vllm:7" in render_file(plan, "compose", "example.org/vllm:7")
 
 
 @pytest.mark.parametrize(("name", "label"), [("Qwen2.5_7B", "qwen2-5-7b"), ("7b", "model-7b"), ("x" * 80, "x" * 50)])
-def test_kubernetes_gets_a_name_that_it_takes(plan: Plan, name: str, label: str) -> None:
+def test_kubernetes_gets_a_name_that_it_takes(plan: ServingPlan, name: str, label: str) -> None:
     named = plan.model_copy(update={"model": plan.model.model_copy(update={"name": name})})
-    assert next(yaml.safe_load_all(described(named, "kubernetes")))["metadata"]["name"] == label
+    assert next(yaml.safe_load_all(render_file(named, "kubernetes")))["metadata"]["name"] == label

@@ -15,9 +15,20 @@ from hypothesis import strategies as st
 
 from alphaloom.router import RouterError
 from alphaloom.router.errors import DeviceLacks, DoesNotFit, PlanUnreadable
-from alphaloom.serving import DEVICES, Plan, Request, arguments, device, found, made, names, read, written
-from alphaloom.serving.choice import degrees, precisions
-from alphaloom.serving.fit import budget
+from alphaloom.serving import (
+    DEVICES,
+    Request,
+    ServingPlan,
+    arguments,
+    dump_plan,
+    find_device,
+    find_model,
+    make_plan,
+    model_names,
+    read_plan,
+)
+from alphaloom.serving.choice import gpu_counts, precisions
+from alphaloom.serving.fit import memory_budget
 
 OF_VLLM = {  # options of vLLM 0.32's `EngineArgs.add_cli_args`
     "model", "served-model-name", "dtype", "quantization", "kv-cache-dtype", "tensor-parallel-size", "max-model-len",
@@ -34,16 +45,16 @@ SMALL = [
     "DeepSeek-V3",
     "Llama-3.1-70B",
 ]
-EIGHT = found("Llama-3.1-8B")
+EIGHT = find_model("Llama-3.1-8B")
 
 
 def flags(name: str, gpu: str, **asked: Any) -> dict[str, Any]:
-    return made(Request(found(name), **asked), DEVICES[gpu]).flags
+    return make_plan(Request(find_model(name), **asked), DEVICES[gpu]).flags
 
 
 requests = st.builds(
     lambda name, context, concurrency, gpus, dtype: Request(
-        found(name), context, concurrency, gpus, dtype, prompt_tokens=8, reply_tokens=8
+        find_model(name), context, concurrency, gpus, dtype, prompt_tokens=8, reply_tokens=8
     ),
     st.sampled_from(SMALL), st.integers(16, 8192), st.none() | st.integers(1, 600), st.none() | st.integers(1, 8),
     st.sampled_from(["auto", "bfloat16", "fp8"]),
@@ -55,9 +66,11 @@ gpus_known = st.sampled_from([one for one in DEVICES.values() if one.gpu])
 def test_what_does_not_fit_is_refused_and_nothing_else(request: Request, where: Any) -> None:
     try:
         tried = [
-            budget(request, where, n, each) for each in precisions(request, where) for n in degrees(request, where)
+            memory_budget(request, where, n, each)
+            for each in precisions(request, where)
+            for n in gpu_counts(request, where)
         ]
-        plan = made(request, where)
+        plan = make_plan(request, where)
     except DoesNotFit:
         assert all(
             one.weights + one.fixed + one.activations + one.scores + one.sequence * one.wanted > one.usable
@@ -74,21 +87,21 @@ def test_what_does_not_fit_is_refused_and_nothing_else(request: Request, where: 
 
 @given(st.sampled_from(SMALL), gpus_known, st.integers(16, 8000), st.integers(1, 8000), st.sampled_from([1, 2, 4, 8]))
 def test_more_context_never_allows_more_sequences(name: str, where: Any, context: int, more: int, gpus: int) -> None:
-    model = found(name)
+    model = find_model(name)
     short = Request(model, context, prompt_tokens=1, reply_tokens=1)
     long = replace(short, context=min(context + more, model.positions))
-    one, other = (budget(each, where, gpus, "bfloat16") for each in (short, long))
+    one, other = (memory_budget(each, where, gpus, "bfloat16") for each in (short, long))
     assert other.sequences <= one.sequences
     assert other.short >= one.short
 
 
-@given(st.sampled_from(sorted(names())), gpus_known, st.integers(1, 8))
+@given(st.sampled_from(sorted(model_names())), gpus_known, st.integers(1, 8))
 def test_tensor_parallelism_divides_what_it_splits(name: str, where: Any, gpus: int) -> None:
     try:
-        plan = made(Request(found(name), gpus=gpus), where)
+        plan = make_plan(Request(find_model(name), gpus=gpus), where)
     except RouterError:
         return
-    model, count = found(name), plan.flags["tensor-parallel-size"]
+    model, count = find_model(name), plan.flags["tensor-parallel-size"]
     assert model.heads % count == 0
     assert count <= gpus
     assert model.latent or model.kv_heads % count == 0 or count % model.kv_heads == 0
@@ -100,18 +113,18 @@ def test_tensor_parallelism_divides_what_it_splits(name: str, where: Any, gpus: 
 def test_every_hint_of_a_refusal_holds(request: Request, where: Any) -> None:
     changes = {"context": int, "concurrency": int, "gpus": int, "dtype": str, "kv-dtype": str}
     try:
-        made(request, where)
+        make_plan(request, where)
     except DoesNotFit as refused:
         for option, value in re.findall(r"--([a-z-]+) (\w+)(?=[;.])", refused.hint.partition("--gpu ")[0]):
             changed: Any = {option.replace("-", "_"): changes[option](value), "prompt_tokens": 1, "reply_tokens": 1}
-            made(replace(request, **changed), where)
+            make_plan(replace(request, **changed), where)
     except RouterError:
         pass
 
 
 def test_a_refusal_says_how_much_is_lacking_and_what_would_fit() -> None:
     with pytest.raises(DoesNotFit) as caught:
-        made(Request(found("Llama-3.1-70B"), gpus=1, dtype="bfloat16"), DEVICES["h200"])
+        make_plan(Request(find_model("Llama-3.1-70B"), gpus=1, dtype="bfloat16"), DEVICES["h200"])
     told = str(caught.value)
     # 131.42 of weights, 2 + 2.21 of overhead, 2.5 of cache; of 139.7 nine tenths can be used
     assert "12.40 GiB are lacking" in told
@@ -120,24 +133,26 @@ def test_a_refusal_says_how_much_is_lacking_and_what_would_fit() -> None:
 
 
 def test_the_longest_context_that_fits_is_named_exactly() -> None:
-    asked = Request(found("Qwen2.5-32B"), context=32_768, gpus=1, dtype="bfloat16")
+    asked = Request(find_model("Qwen2.5-32B"), context=32_768, gpus=1, dtype="bfloat16")
     with pytest.raises(DoesNotFit) as caught:
-        made(asked, DEVICES["h100"])
+        make_plan(asked, DEVICES["h100"])
     longest = int(re.findall(r"--context (\d+)", caught.value.hint)[0])
-    assert made(replace(asked, context=longest), DEVICES["h100"]).flags["max-model-len"] == longest
+    assert make_plan(replace(asked, context=longest), DEVICES["h100"]).flags["max-model-len"] == longest
     with pytest.raises(DoesNotFit):
-        made(replace(asked, context=longest + 16), DEVICES["h100"])
+        make_plan(replace(asked, context=longest + 16), DEVICES["h100"])
 
 
 def test_flags_are_those_of_vllm() -> None:
-    draft = found("Llama-3.2-1B")
+    draft = find_model("Llama-3.2-1B")
     seen = set(flags("Llama-3.1-8B", "h100", dtype="fp8", kv_dtype="fp8", speculate="draft", draft=draft))
     assert seen == OF_VLLM
     assert flags("Llama-3.1-8B", "h100")["structured-outputs-config"] == {"backend": "xgrammar"}
 
 
 def test_speculation_is_written_as_vllm_reads_it() -> None:
-    written_for = flags("Llama-3.1-70B", "h200", speculate="draft", draft=found("Llama-3.2-1B"))["speculative-config"]
+    written_for = flags("Llama-3.1-70B", "h200", speculate="draft", draft=find_model("Llama-3.2-1B"))[
+        "speculative-config"
+    ]
     assert written_for.pop("num_speculative_tokens") in range(1, 9)
     assert written_for == {
         "method": "draft_model", "model": "meta-llama/Llama-3.2-1B-Instruct", "draft_tensor_parallel_size": 2,
@@ -146,7 +161,7 @@ def test_speculation_is_written_as_vllm_reads_it() -> None:
 
 
 def test_fp8_is_taken_unasked_only_where_16_bits_do_not_fit_and_said() -> None:
-    plan = made(Request(found("Llama-3.1-70B"), gpus=1), DEVICES["h200"])
+    plan = make_plan(Request(find_model("Llama-3.1-70B"), gpus=1), DEVICES["h200"])
     assert plan.flags["quantization"] == "fp8"
     assert "16 bits do not fit" in plan.why
     assert "quantization" not in flags("Llama-3.1-8B", "h200")
@@ -157,16 +172,16 @@ def test_fp8_is_taken_unasked_only_where_16_bits_do_not_fit_and_said() -> None:
 @pytest.mark.parametrize("gpu", ["a100", "a100-40", "cpu"])
 def test_fp8_is_refused_where_there_is_none(gpu: str, asked: dict[str, Any]) -> None:
     with pytest.raises(DeviceLacks, match=r"computes in no FP8; allowed: FP8 on h100, h200, l40s"):
-        made(Request(EIGHT, **asked), device(gpu, 64 if gpu == "cpu" else None))
+        make_plan(Request(EIGHT, **asked), find_device(gpu, 64 if gpu == "cpu" else None))
 
 
 def test_a_cpu_gets_its_cache_in_whole_gib_by_its_variable() -> None:
-    plan = made(Request(EIGHT), device("cpu", 64))
+    plan = make_plan(Request(EIGHT), find_device("cpu", 64))
     cache = next(line.value for line in plan.arithmetic if line.what == "cache")
     assert plan.environment["VLLM_CPU_KVCACHE_SPACE"] == str(int(cache)) == "35"
     assert "gpu-memory-utilization" not in plan.flags
     assert any("guess" in line for line in plan.assumptions)
-    assert made(Request(EIGHT, gpus=4), device("cpu", 64)).device.copies == 1
+    assert make_plan(Request(EIGHT, gpus=4), find_device("cpu", 64)).device.copies == 1
 
 
 @pytest.mark.parametrize(
@@ -175,7 +190,7 @@ def test_a_cpu_gets_its_cache_in_whole_gib_by_its_variable() -> None:
         ({"context": 200_000}, "reads at most 131,072 tokens"),
         ({"context": 1000}, "longer than the context"),
         ({"speculate": "draft"}, "go together"),
-        ({"speculate": "draft", "draft": found("Qwen3-0.6B")}, "a draft must speak the same"),
+        ({"speculate": "draft", "draft": find_model("Qwen3-0.6B")}, "a draft must speak the same"),
         ({"gpus": 9}, "out of range"),
         ({"utilization": 1.5}, "out of range"),
     ],
@@ -188,18 +203,18 @@ def test_a_request_that_contradicts_itself_is_refused(asked: dict[str, Any], sai
 
 def test_an_unknown_device_and_memory_that_is_known_are_refused() -> None:
     with pytest.raises(RouterError, match="no device is known as 'h300'"):
-        device("h300")
+        find_device("h300")
     with pytest.raises(RouterError, match="--memory-gb is for --gpu cpu"):
-        device("h200", 80)
+        find_device("h200", 80)
     with pytest.raises(RouterError, match="cannot be read"):
-        device("cpu")
+        find_device("cpu")
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
-    plan = made(Request(EIGHT, speculate="ngram"), DEVICES["h200"])
+    plan = make_plan(Request(EIGHT, speculate="ngram"), DEVICES["h200"])
     file = tmp_path / "plan.yaml"
-    file.write_text(written(plan))
-    assert read(file) == plan
+    file.write_text(dump_plan(plan))
+    assert read_plan(file) == plan
     command = shlex.split(file.read_text().splitlines()[0].partition("starts: ")[2])
     assert command[3:] == arguments(plan)
 
@@ -217,11 +232,11 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     ],
 )
 def test_a_plan_with_what_it_may_not_hold_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    held = made(Request(EIGHT), DEVICES["h200"]).model_dump(mode="json") | change
+    held = make_plan(Request(EIGHT), DEVICES["h200"]).model_dump(mode="json") | change
     file = tmp_path / "plan.yaml"
     file.write_text(yaml.safe_dump(held))
     with pytest.raises(PlanUnreadable, match=said):
-        read(file)
+        read_plan(file)
 
 
 @pytest.mark.parametrize("text", ["[", "", "- 1", "model: 1"])
@@ -229,47 +244,51 @@ def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text(text)
     with pytest.raises(PlanUnreadable, match=re.escape(str(file))):
-        read(file)
+        read_plan(file)
 
 
 def test_arguments_leave_out_what_is_false_and_write_mappings_as_json() -> None:
-    plan = made(Request(EIGHT), DEVICES["h200"])
-    changed: Plan = plan.model_copy(update={"flags": {"model": "m", "enforce-eager": False, "x": True, "y": {"a": 1}}})
+    plan = make_plan(Request(EIGHT), DEVICES["h200"])
+    changed: ServingPlan = plan.model_copy(
+        update={"flags": {"model": "m", "enforce-eager": False, "x": True, "y": {"a": 1}}}
+    )
     assert arguments(changed, port=1) == ["--model", "m", "--x", "--y", '{"a": 1}', "--port", "1"]
 
 
 def test_gpus_that_a_plan_leaves_over_are_told() -> None:
-    assert made(Request(found("Llama-3.1-70B"), gpus=3), DEVICES["h200"]).why.endswith("; 1 of the 3 GPUs is not used")
-    assert "not used" not in made(Request(found("Llama-3.1-70B"), gpus=4), DEVICES["h200"]).why
+    assert make_plan(Request(find_model("Llama-3.1-70B"), gpus=3), DEVICES["h200"]).why.endswith(
+        "; 1 of the 3 GPUs is not used"
+    )
+    assert "not used" not in make_plan(Request(find_model("Llama-3.1-70B"), gpus=4), DEVICES["h200"]).why
 
 
 def test_fp8_is_named_where_only_that_fits_and_16_bits_where_they_decide() -> None:
-    large = Request(found("Llama-3.1-70B"))
+    large = Request(find_model("Llama-3.1-70B"))
     with pytest.raises(DoesNotFit) as caught:
-        made(large, device("cpu", 16))
+        make_plan(large, find_device("cpu", 16))
     assert "--gpu h200 --gpus 1 (FP8)" in caught.value.hint
-    assert made(replace(large, gpus=1), DEVICES["h200"]).flags["quantization"] == "fp8"
-    assert made(large, DEVICES["h200"]).why == "the fewest GPUs that fit in 16 bits: 2"
+    assert make_plan(replace(large, gpus=1), DEVICES["h200"]).flags["quantization"] == "fp8"
+    assert make_plan(large, DEVICES["h200"]).why == "the fewest GPUs that fit in 16 bits: 2"
 
 
 def test_a_launch_of_few_sequences_says_what_more_gpus_would_hold() -> None:
-    large = Request(found("Llama-3.1-70B"))
-    plan = made(large, DEVICES["h100"])
+    large = Request(find_model("Llama-3.1-70B"))
+    plan = make_plan(large, DEVICES["h100"])
     assert plan.flags["max-num-seqs"] == 1
     told = re.search(r"it holds 1 sequence of 8,192 tokens at once, 4 GPUs would hold (\d+)$", plan.why)
     assert told
-    wider = budget(large, DEVICES["h100"], 4, "bfloat16")
+    wider = memory_budget(large, DEVICES["h100"], 4, "bfloat16")
     assert wider.held == int(told.group(1)) >= 4
-    assert "holds" not in made(replace(large, concurrency=1), DEVICES["h100"]).why
+    assert "holds" not in make_plan(replace(large, concurrency=1), DEVICES["h100"]).why
 
 
 def test_a_file_of_models_is_told_from_a_plan(tmp_path: Path) -> None:
     (file := tmp_path / "router.yaml").write_text("models: {small: {model: hosted_vllm/small}}\n")
     with pytest.raises(PlanUnreadable, match="is no plan: it names models, as a router"):
-        read(file)
+        read_plan(file)
 
 
 def test_only_plans_of_several_gpus_assume_something_of_their_link() -> None:
-    said = [" ".join(made(Request(EIGHT, gpus=n), DEVICES["h100"]).assumptions) for n in (1, 8)]
-    assert made(Request(EIGHT, gpus=8), DEVICES["h100"]).device.count > 1
+    said = [" ".join(make_plan(Request(EIGHT, gpus=n), DEVICES["h100"]).assumptions) for n in (1, 8)]
+    assert make_plan(Request(EIGHT, gpus=8), DEVICES["h100"]).device.count > 1
     assert ["an all-reduce over NVLink 4" in each for each in said] == [False, True]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from alphaloom.router import RouterError
-from alphaloom.serving import found
-from alphaloom.serving.reading import architecture, from_file
+from alphaloom.serving import find_model
+from alphaloom.serving.reading import architecture, read_architecture
 
 PLAIN: dict[str, Any] = {
     "model_type": "llama", "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 512,
@@ -68,20 +68,20 @@ def test_a_folder_and_its_file_are_the_same_model(tmp_path: Path) -> None:
     folder = tmp_path / "tiny"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(PLAIN))
-    assert found(str(folder)) == found(str(folder / "config.json"))
-    assert (found(str(folder)).name, found(str(folder)).source) == ("tiny", str(folder))
+    assert find_model(str(folder)) == find_model(str(folder / "config.json"))
+    assert (find_model(str(folder)).name, find_model(str(folder)).source) == ("tiny", str(folder))
 
 
 @pytest.mark.parametrize(("text", "said"), [("{", "no JSON"), ("[]", "holds no object")])
 def test_a_file_that_is_no_config_is_said(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(RouterError, match=said):
-        from_file(tmp_path / "config.json")
+        read_architecture(tmp_path / "config.json")
 
 
 def test_a_name_is_found_in_any_case_and_by_its_source() -> None:
-    assert found("qwen3-8b") == found("Qwen/Qwen3-8B") == found("Qwen3-8B")
+    assert find_model("qwen3-8b") == find_model("Qwen/Qwen3-8B") == find_model("Qwen3-8B")
     with pytest.raises(RouterError, match="Did you mean Qwen3-8B"):
-        found("Qwen3-8")
+        find_model("Qwen3-8")
     with pytest.raises(RouterError, match=r"cannot be read: No such file"):
-        found("nowhere/config.json")
+        find_model("nowhere/config.json")

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from alphaloom.serving import DEVICES, Request, found, made
-from alphaloom.serving.choice import choose
-from alphaloom.serving.fit import Budget, budget
+from alphaloom.serving import DEVICES, Request, find_model, make_plan
+from alphaloom.serving.choice import choose_launch
+from alphaloom.serving.fit import MemoryBudget, memory_budget
 from alphaloom.serving.speed import attention_work, first_token, output_step, speculation
-from alphaloom.serving.tensors import active
+from alphaloom.serving.tensors import active_parameters
 
-EIGHT = found("Llama-3.1-8B")
+EIGHT = find_model("Llama-3.1-8B")
 HEAD = 128_256 * 4096
 
 
-def on(gpu: str, request: Request, gpus: int = 1, precision: str = "bfloat16") -> Budget:
-    return budget(request, DEVICES[gpu], gpus, precision)
+def on(gpu: str, request: Request, gpus: int = 1, precision: str = "bfloat16") -> MemoryBudget:
+    return memory_budget(request, DEVICES[gpu], gpus, precision)
 
 
 def test_a_token_costs_the_reading_of_weights_and_cache() -> None:
@@ -44,14 +44,14 @@ def test_fp8_halves_both_on_a_gpu_that_has_it() -> None:
 
 
 def test_all_reduces_cost_latency_and_bandwidth_of_the_link() -> None:
-    model = found("Llama-3.1-70B")
+    model = find_model("Llama-3.1-70B")
     for gpu, latency, link in (("h100", 10e-6, 450e9), ("a100", 12e-6, 300e9), ("l40s", 40e-6, 32e9)):
         step = output_step(model, DEVICES[gpu], on(gpu, Request(model), 4), 0, 8)
         assert step.link_s == pytest.approx(160 * (latency + 2 * 3 / 4 * 8 * 8192 * 2 / link))
 
 
 def test_a_long_prompt_is_read_in_chunks_each_with_its_own_costs() -> None:
-    model = found("Qwen2.5-32B")
+    model = find_model("Qwen2.5-32B")
     request = Request(model, prompt_tokens=7000)  # four steps of 2,048 tokens
     step = first_token(request, DEVICES["l40s"], on("l40s", request, 2))
     assert step.host_s == pytest.approx(4 * 0.5e-3)
@@ -59,16 +59,16 @@ def test_a_long_prompt_is_read_in_chunks_each_with_its_own_costs() -> None:
 
 
 def test_many_sequences_meet_all_experts() -> None:
-    model = found("Mixtral-8x7B")
+    model = find_model("Mixtral-8x7B")
     experts = 32 * 8 * 3 * 4096 * 14_336
     rest = 46_702_792_704 - experts - 32_000 * 4096
-    assert active(model) == pytest.approx(rest + experts * 2 / 8)
-    assert active(model, 2) == pytest.approx(rest + experts * (1 - 0.75**2))
-    assert active(model, 1000) == pytest.approx(rest + experts)
+    assert active_parameters(model) == pytest.approx(rest + experts * 2 / 8)
+    assert active_parameters(model, 2) == pytest.approx(rest + experts * (1 - 0.75**2))
+    assert active_parameters(model, 1000) == pytest.approx(rest + experts)
 
 
 def test_a_window_saves_attention_beyond_it() -> None:
-    mistral = found("Mistral-7B-v0.1")
+    mistral = find_model("Mistral-7B-v0.1")
     per = 2 * 32 * 2 * 128 * 32
     assert attention_work(mistral, 4096) == pytest.approx(per * 4096 * 4097 / 2)
     seen = sum(min(token, 4096) for token in range(1, 6001))
@@ -76,30 +76,30 @@ def test_a_window_saves_attention_beyond_it() -> None:
 
 
 def test_speculation_keeps_the_geometric_sum_and_picks_the_least_depth_near_the_best() -> None:
-    request = Request(EIGHT, speculate="draft", draft=found("Llama-3.2-1B"), acceptance=0.8)
+    request = Request(EIGHT, speculate="draft", draft=find_model("Llama-3.2-1B"), acceptance=0.8)
     one = on("h200", request)
     deep = speculation(request, DEVICES["h200"], one, 1000)
     assert deep is not None
     assert deep.tokens == pytest.approx((1 - 0.8 ** (deep.depth + 1)) / (1 - 0.8))
-    draft = output_step(found("Llama-3.2-1B"), DEVICES["h200"], one, 1000).total_s
+    draft = output_step(find_model("Llama-3.2-1B"), DEVICES["h200"], one, 1000).total_s
     checked = output_step(EIGHT, DEVICES["h200"], one, 1000, each=deep.depth + 1).total_s
     assert deep.per_token_s == pytest.approx((checked + deep.depth * draft) / deep.tokens)
     assert 1 < deep.gain < deep.tokens
 
 
 def test_speculation_that_does_not_pay_is_said() -> None:
-    plan = made(Request(EIGHT, speculate="ngram", acceptance=0.01), DEVICES["h200"])
+    plan = make_plan(Request(EIGHT, speculate="ngram", acceptance=0.01), DEVICES["h200"])
     told = {line.what: line for line in plan.arithmetic}
     assert "does not pay" in told["speed-up"].how
     assert plan.predictions["speculative_tokens"] == 1
 
 
 def test_gpus_are_joined_by_nvlink_and_copied_over_pcie() -> None:
-    model = found("Qwen2.5-32B")
-    fast, slow = (choose(Request(model, gpus=8), DEVICES[gpu]) for gpu in ("h100", "l40s"))
+    model = find_model("Qwen2.5-32B")
+    fast, slow = (choose_launch(Request(model, gpus=8), DEVICES[gpu]) for gpu in ("h100", "l40s"))
     assert (fast.budget.gpus, fast.copies) == (8, 1)
     assert (slow.budget.gpus, slow.copies) == (2, 4)
-    small = choose(Request(found("Llama-3.2-1B"), gpus=8), DEVICES["h100"])
+    small = choose_launch(Request(find_model("Llama-3.2-1B"), gpus=8), DEVICES["h100"])
     assert small.budget.gpus < 8  # all-reduces would eat what splitting saves
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from alphaloom.router.errors import PortTaken, ServerFailed, ServingError
-from alphaloom.serving import Launch, supervise
+from alphaloom.serving import ServerLaunch, supervise
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
-Make = Callable[..., Launch]
+Make = Callable[..., ServerLaunch]
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def no_network() -> None:
 def launch(tmp_path: Path) -> Make:
     """Return a maker of launches of the stand-in on a free port."""
 
-    def make(fault: str = "", deadline: float = 20.0, grace: float = 10.0) -> Launch:
+    def make(fault: str = "", deadline: float = 20.0, grace: float = 10.0) -> ServerLaunch:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         command = [sys.executable, str(STAND_IN), "--model", "tiny", "--host", "127.0.0.1", "--port", str(port)]
         environment = dict(os.environ) | {"STAND_IN": fault, "HTTP_PROXY": "http://127.0.0.1:9"}
-        return Launch(command, environment, "127.0.0.1", port, tmp_path / "server.log", deadline, grace)
+        return ServerLaunch(command, environment, "127.0.0.1", port, tmp_path / "server.log", deadline, grace)
 
     return make
 
@@ -63,7 +63,7 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def until_stopped(launch: Launch, number: signal.Signals) -> list[str]:
+def until_stopped(launch: ServerLaunch, number: signal.Signals) -> list[str]:
     """Supervise until it is well, then send a signal; return what was said."""
     said: list[str] = []
     well = threading.Event()
@@ -182,6 +182,6 @@ def test_a_port_that_another_start_has_claimed_is_refused_before_it_listens(laun
 
 def test_a_command_that_is_not_there_is_said(launch: Make, tmp_path: Path) -> None:
     asked = launch()
-    missing = Launch([str(tmp_path / "vllm")], {}, asked.host, asked.port, asked.log)
+    missing = ServerLaunch([str(tmp_path / "vllm")], {}, asked.host, asked.port, asked.log)
     with pytest.raises(ServingError, match="cannot be started: No such file"):
         supervise(missing, lambda _: None)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from alphaloom.serving import DEVICES, Architecture, Request, found, made, names
+from alphaloom.serving import DEVICES, Architecture, Request, find_model, make_plan, model_names
 from alphaloom.serving.cache import CacheRules, sequence_bytes, token_bytes
 from alphaloom.serving.devices import GIB
-from alphaloom.serving.tensors import active, bytes_per_gpu, parameters, tensors
+from alphaloom.serving.tensors import active_parameters, bytes_per_gpu, count_parameters, tensors
 
 PUBLISHED = {  # the totals of the models' own pages on Hugging Face (safetensors), or of their reports
     "Llama-3.1-8B": 8_030_261_248,
@@ -72,38 +72,38 @@ GPUS = ("h100", "h200", "a100", "l40s")
 
 
 def test_every_model_of_the_table_is_held_to_its_published_size() -> None:
-    assert set(names()) == set(PUBLISHED)
+    assert set(model_names()) == set(PUBLISHED)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_parameters_are_those_published(name: str) -> None:
-    assert parameters(found(name)) == pytest.approx(PUBLISHED[name], rel=1e-6)
+    assert count_parameters(find_model(name)) == pytest.approx(PUBLISHED[name], rel=1e-6)
 
 
 @pytest.mark.parametrize(("name", "billion"), [("DeepSeek-V3", 37), ("Qwen3-30B-A3B", 3.3), ("Qwen3-235B-A22B", 22)])
 def test_parameters_at_work_are_those_published(name: str, billion: float) -> None:
     """Makers count the embedding, which is looked up and not multiplied."""
-    model = found(name)
-    assert active(model) + model.vocab * model.hidden == pytest.approx(billion * 1e9, rel=0.02)
+    model = find_model(name)
+    assert active_parameters(model) + model.vocab * model.hidden == pytest.approx(billion * 1e9, rel=0.02)
 
 
 def test_gpt_oss_is_as_small_as_its_files() -> None:
     """OpenAI's model card: 12.8 GiB and 60.8 GiB, MXFP4 for the experts' matrices."""
-    sizes = [bytes_per_gpu(found(name), "bfloat16", 1) / 2**30 for name in ("gpt-oss-20b", "gpt-oss-120b")]
+    sizes = [bytes_per_gpu(find_model(name), "bfloat16", 1) / 2**30 for name in ("gpt-oss-20b", "gpt-oss-120b")]
     assert sizes == pytest.approx([12.8, 60.8], rel=0.01)
 
 
 @pytest.mark.parametrize("name", CACHED)
 def test_a_token_takes_what_was_reckoned_by_hand(name: str) -> None:
-    assert token_bytes(found(name), 2) == CACHED[name]
-    assert token_bytes(found(name), 1) * 2 == CACHED[name]
+    assert token_bytes(find_model(name), 2) == CACHED[name]
+    assert token_bytes(find_model(name), 1) * 2 == CACHED[name]
 
 
 @pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("name", FEWEST)
 def test_as_few_gpus_are_taken_as_hold_the_weights(name: str, gpu: str) -> None:
     count, weights = FEWEST[name][GPUS.index(gpu)]
-    plan = made(Request(found(name)), DEVICES[gpu])
+    plan = make_plan(Request(find_model(name)), DEVICES[gpu])
     told = {line.what: line.value for line in plan.arithmetic}
     assert (plan.device.count, plan.flags["tensor-parallel-size"]) == (count, count)
     assert told["weights"] == pytest.approx(weights, rel=0.005)
@@ -111,24 +111,24 @@ def test_as_few_gpus_are_taken_as_hold_the_weights(name: str, gpu: str) -> None:
 
 
 def test_fp8_halves_matrices_and_not_embeddings() -> None:
-    model = found("Llama-3.1-8B")
+    model = find_model("Llama-3.1-8B")
     embeddings, norms = 2 * 128_256 * 4096, 65 * 4096
     matrices = 8_030_261_248 - embeddings - norms
     assert bytes_per_gpu(model, "fp8", 1) == matrices + 2 * (embeddings + norms)
 
 
 def test_two_gpus_split_all_but_the_norms() -> None:
-    model = found("Llama-3.1-8B")
+    model = find_model("Llama-3.1-8B")
     norms = 65 * 4096
     assert bytes_per_gpu(model, "bfloat16", 2) == 8_030_261_248 - norms + 2 * norms
 
 
 def test_key_heads_are_copied_where_there_are_more_gpus_than_heads() -> None:
-    model = found("Qwen2.5-7B")  # 28 heads, 4 of keys and values
+    model = find_model("Qwen2.5-7B")  # 28 heads, 4 of keys and values
     assert [token_bytes(model, 2, gpus) for gpus in (1, 2, 4)] == [57_344, 28_672, 14_336]
     assert not model.splits(8)
     assert not model.splits(7)
-    wide = found("Qwen3-235B-A22B")  # 64 heads, 4 of keys and values
+    wide = find_model("Qwen3-235B-A22B")  # 64 heads, 4 of keys and values
     assert token_bytes(wide, 2, 8) == token_bytes(wide, 2, 4) == 94 * 2 * 128 * 2
     (keys,) = [one for one in tensors(wide) if one.name == "keys and values"]
     assert [keys.rows_on(gpus, 4) for gpus in (1, 2, 4, 8)] == [512, 256, 128, 128]
@@ -136,19 +136,22 @@ def test_key_heads_are_copied_where_there_are_more_gpus_than_heads() -> None:
 
 def test_heads_and_the_padded_vocabulary_must_divide() -> None:
     """Phi-4 has 40 heads, 10 of keys and values, and 100,352 rows of vocabulary."""
-    assert [gpus for gpus in range(1, 9) if found("Phi-4").splits(gpus)] == [1, 2]  # not 4: 10 heads; not 5: the rows
-    assert [gpus for gpus in range(1, 9) if found("Llama-3.1-8B").splits(gpus)] == [1, 2, 4, 8]
+    assert [gpus for gpus in range(1, 9) if find_model("Phi-4").splits(gpus)] == [
+        1,
+        2,
+    ]  # not 4: 10 heads; not 5: the rows
+    assert [gpus for gpus in range(1, 9) if find_model("Llama-3.1-8B").splits(gpus)] == [1, 2, 4, 8]
 
 
 def test_a_compressed_key_is_on_every_gpu() -> None:
-    model = found("DeepSeek-V3")
+    model = find_model("DeepSeek-V3")
     assert token_bytes(model, 2, 8) == token_bytes(model, 2, 1) == 70_272
     assert sum(one.numbers for one in tensors(model) if one.extra) == 61 * 128 * 256 * 512
 
 
 def test_a_window_bounds_the_cache() -> None:
     rules = CacheRules(2, 16, 2048, 1)
-    mistral, page = found("Mistral-7B-v0.1"), 2 * 8 * 128 * 2 * 16
+    mistral, page = find_model("Mistral-7B-v0.1"), 2 * 8 * 128 * 2 * 16
     assert sequence_bytes(mistral, 4096, rules) == 32 * (4096 // 16 + 1) * page
     assert sequence_bytes(mistral, 32_768, rules) == 32 * ((4096 - 1 + 2 * 2048 + 15) // 16 + 1) * page
 
@@ -157,8 +160,8 @@ def test_layers_of_two_kinds_are_dealt_out_in_groups_and_padded() -> None:
     """Gemma 3 1B: 4 layers see everything, 22 a window of 512: six groups of four, two of them padded."""
     rules, page = CacheRules(2, 16, 2048, 1), 2 * 256 * 2 * 16
     bounded = (512 - 1 + 2 * 2048 + 15) // 16 + 1
-    assert sequence_bytes(found("Gemma-3-1B"), 32_768, rules) == (1 * 2048 + 6 * bounded) * 4 * page
-    both = sequence_bytes(found("Gemma-2-9B"), 8192, rules)  # 21 and 21 layers: two groups
+    assert sequence_bytes(find_model("Gemma-3-1B"), 32_768, rules) == (1 * 2048 + 6 * bounded) * 4 * page
+    both = sequence_bytes(find_model("Gemma-2-9B"), 8192, rules)  # 21 and 21 layers: two groups
     assert both == 21 * (512 + (4096 - 1 + 4096 + 15) // 16 + 1) * 2 * 8 * 256 * 2 * 16
 
 

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from alphaloom.serving import Request, device, found, made, written
+from alphaloom.serving import Request, dump_plan, find_device, find_model, make_plan
 
 from .corpus import corpus
 
@@ -77,17 +77,17 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def plan(self) -> Path:
-        draft = found(str(model("draft") / "config.json")) if self.speculate == "draft" else None
+        draft = find_model(str(model("draft") / "config.json")) if self.speculate == "draft" else None
         request = Request(
-            found(str(model() / "config.json")), CONTEXT, STREAMS, speculate=self.speculate, draft=draft,
+            find_model(str(model() / "config.json")), CONTEXT, STREAMS, speculate=self.speculate, draft=draft,
             prompt_tokens=6_000,
         )  # fmt: skip
-        plan = made(request, device("cpu", 6.5))
+        plan = make_plan(request, find_device("cpu", 6.5))
         plan = plan.model_copy(
             update={"flags": plan.flags | {"enforce-eager": True}}
         )  # compiling takes longer than it saves
         file = self.folder / "plan.yaml"
-        file.write_text(written(plan), encoding="utf-8")
+        file.write_text(dump_plan(plan), encoding="utf-8")
         return file
 
     def start(self) -> Server:

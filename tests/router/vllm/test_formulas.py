@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.agents.nodes.factor import WINDOWS
-from alphaloom.agents.offline.mechanism import draw, mechanisms
+from alphaloom.agents.nodes.factor import GRAMMAR_WINDOWS
+from alphaloom.agents.offline.mechanism import fill_skeleton, mechanisms
 from alphaloom.factors import decoding_grammar, parse
 
 from .served import PYTHON, lacking, model
@@ -35,14 +35,16 @@ def test_skeletons_of_the_offline_researcher_can_be_written(capsys: pytest.Captu
     if reason := lacking():
         pytest.skip(reason)
     rng = np.random.default_rng(1)
-    texts = sorted({draw(each, FIELDS, rng) for one in mechanisms() for each in one.skeletons})
+    texts = sorted({fill_skeleton(each, FIELDS, rng) for one in mechanisms() for each in one.skeletons})
     known = [text for text in texts if _is_formula(text)]
-    verdicts = accepted(decoding_grammar(FIELDS, GROUPS, WINDOWS), known)
+    verdicts = accepted(decoding_grammar(FIELDS, GROUPS, GRAMMAR_WINDOWS), known)
     lacked = [text for text, verdict in zip(known, verdicts, strict=True) if not verdict]
     with capsys.disabled():
         print(f"\n{sum(verdicts)} of {len(known)} skeletons can be written; not: {'; '.join(lacked)}")
     assert sum(verdicts) >= LEAST * len(known)
-    assert accepted(decoding_grammar(FIELDS, GROUPS, WINDOWS), ["rank(1)", "close + volume", "ts_mean(close, 7)"]) == [
+    assert accepted(
+        decoding_grammar(FIELDS, GROUPS, GRAMMAR_WINDOWS), ["rank(1)", "close + volume", "ts_mean(close, 7)"]
+    ) == [
         False,
         False,
         False,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.factors import decoding_grammar
-from alphaloom.router.calls.reply_grammar import Shape, one_of, reply_grammar
+from alphaloom.router.calls.reply_grammar import ReplyShape, choice_grammar, reply_grammar
 
 from .served import lacking
 from .test_formulas import accepted
@@ -31,11 +31,11 @@ class Sized(BaseModel):
 
 
 SHAPES = {
-    "ideas": Shape(Ideas, 3, {"Hypothesis.fields": one_of(FIELDS)}),
-    "candidates": Shape(Candidates, 2, {"Candidate.text": decoding_grammar(FIELDS, ("sector",), depth=4)}),
-    "code": Shape(Candidates, 2),
-    "critique": Shape(Critique),
-    "sized": Shape(Sized),
+    "ideas": ReplyShape(Ideas, 3, {"Hypothesis.fields": choice_grammar(FIELDS)}),
+    "candidates": ReplyShape(Candidates, 2, {"Candidate.text": decoding_grammar(FIELDS, ("sector",), depth=4)}),
+    "code": ReplyShape(Candidates, 2),
+    "critique": ReplyShape(Critique),
+    "sized": ReplyShape(Sized),
 }
 WORDS = 'Momentum fades — as “Müller” says: "by Σ ≥ 2".\n'
 IDEA = {

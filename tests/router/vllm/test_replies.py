@@ -13,7 +13,7 @@ from alphaloom.agents.prompt import load_prompts
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.factors import decoding_grammar, parse
 from alphaloom.router import Reply, ReplyRefused, Router, Task
-from alphaloom.router.calls.reply_grammar import Shape, reply_grammar
+from alphaloom.router.calls.reply_grammar import ReplyShape, reply_grammar
 
 from .served import Server
 
@@ -51,9 +51,9 @@ def ask(router: Router, tasks: Sequence[Task]) -> list[Reply[Any]]:
     return asyncio.run(all_of_them())
 
 
-def shape(schema: type[BaseModel]) -> Shape:
+def shape(schema: type[BaseModel]) -> ReplyShape:
     texts = {"Candidate.text": decoding_grammar(FIELDS, GROUPS, depth=4)} if schema is Candidates else {}
-    return Shape(schema, 2, texts)
+    return ReplyShape(schema, 2, texts)
 
 
 @pytest.mark.parametrize("temperature", [1.5, 2.0])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.sandbox import Frames, Job, Limits, Outcome, Sandbox, SandboxError
-from alphaloom.sandbox.causality.comparison import rounded
+from alphaloom.sandbox.causality.comparison import round_values
 from alphaloom.sandbox.native.backend import Native
 from alphaloom.sandbox.native.layers import LAYERS
 
@@ -155,7 +155,7 @@ class Attack:
         except SandboxError as error:
             return type(error).__name__, str(error), []
         with Sandbox(sandbox.limits) as other:
-            again = rounded(other.run(code, self.proving))  # as a proof hands them on
+            again = round_values(other.run(code, self.proving))  # as a proof hands them on
         same = np.array_equal(proof.values, again, equal_nan=True)
         return "values", "", [] if same else ["the proof was given, and another sandbox gives other values"]
 
