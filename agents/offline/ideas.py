@@ -35,7 +35,7 @@ PROMISING_T = 2.5
 UNLIKE_OVERLAP = 0.6
 T_LOST_PER_TRY = 1.0
 """What each earlier hypothesis of a mechanism takes from the |t| of its formulas when follow-ups are chosen."""
-SURVEY_SHARE = 0.8
+GENERAL_SURVEY_SHARE = 0.8
 MAX_HYPOTHESIS_FIELDS = 20
 NAME_PATTERN = re.compile(r"[a-z_]+")
 
@@ -161,7 +161,7 @@ def _choose_mechanisms(context: Context, count: int) -> list[Mechanism]:
     )
     untried = [mechanism for mechanism in listed if mechanism.survey and not tries.get(mechanism.id)]
     surveys = [] if steering.wanted else untried
-    lead = surveys[: max(1, round(SURVEY_SHARE * count))] if count else []
+    lead = surveys[: max(1, round(GENERAL_SURVEY_SHARE * count))] if count else []
     return [*lead, *(mechanism for mechanism in listed if mechanism not in lead)][:count]
 
 

@@ -19,7 +19,7 @@ from .moves import LogMoves, cell_text, local_size
 
 MIN_TICK_IN_MOVES, MIN_STRETCH_IN_MOVES = 15.0, 20.0
 MIN_STRETCH_LOG = np.log(1.35)
-RETURN_TOLERANCE = 0.25
+RECOVERY_TOLERANCE = 0.25
 MAX_STRETCH_DAYS = 20
 MAX_TICK_CASES = 50_000
 DECIMAL_LOGS = (np.log(10.0), np.log(100.0))
@@ -88,7 +88,7 @@ def is_stray(moves: LogMoves, name: int, first: int, end: int) -> bool:
     """Tell whether the jump of one row is taken back on another, and both stand out from the days around."""
     away, back = moves.own[first, name], moves.own[end, name]
     short = end == first + 1
-    if end - first > MAX_STRETCH_DAYS or not abs(away + back) < RETURN_TOLERANCE * abs(away):
+    if end - first > MAX_STRETCH_DAYS or not abs(away + back) < RECOVERY_TOLERANCE * abs(away):
         return False
     smallest = min(abs(away), abs(back))
     usual = max(moves.usual[name], local_size(moves.own[:, name], first, end + 1))

@@ -23,7 +23,7 @@ MIN_TEXT_CHARS, MIN_LIST_ITEMS = 40, 1
 """What is left of a text and of a list, at the least."""
 ENOUGH_TEXT_CHARS, ENOUGH_LIST_ITEMS = 160, 6
 """Lists shrink to so many items first, then texts to so many characters, then lists again."""
-MAX_TEXT_CHARS, MAX_LIST_ITEMS = 8_000, 1_000
+MAX_TEXT_CHARS, MAX_REPLY_LIST_ITEMS = 8_000, 1_000
 """Of what has no bound of its own."""
 GRAMMAR_TEXT_BYTES = 300
 """Bytes that are reckoned for a text that a grammar of its own holds."""
@@ -112,7 +112,7 @@ def bound_schema(schema: Json, room: int, held: frozenset[str] = frozenset()) ->
     can be of the widest characters, all are mainly of narrow ones: they say the same in a quarter of the room. Where even the
     least is too long, the least is returned.
     """
-    texts, items, narrow = MAX_TEXT_CHARS, MAX_LIST_ITEMS, False
+    texts, items, narrow = MAX_TEXT_CHARS, MAX_REPLY_LIST_ITEMS, False
     tight: Json
     while longest_reply_bytes(tight := _cut(schema, texts, items, narrow), held) > room:
         if not narrow:
@@ -168,7 +168,7 @@ def _longest_part_bytes(part: Json, defined: Json, place: str, held: frozenset[s
         ]
         return 2 + sum(sizes)
     if part.get("type") == "array":
-        return 2 + int(part.get("maxItems", MAX_LIST_ITEMS)) * (2 + below(part.get("items", {}), place))
+        return 2 + int(part.get("maxItems", MAX_REPLY_LIST_ITEMS)) * (2 + below(part.get("items", {}), place))
     if part.get("type") == "string":
         return 2 + (GRAMMAR_TEXT_BYTES if place in held else _TextBounds.of(part).longest)
     return Numerals.of(part).longest
@@ -281,7 +281,7 @@ class _Writer:
         return f'"{{" {COMMA.join(parts)} "}}"'
 
     def _array(self, part: Json, place: str) -> str:
-        least, most = int(part.get("minItems", 0)), int(part.get("maxItems", MAX_LIST_ITEMS))
+        least, most = int(part.get("minItems", 0)), int(part.get("maxItems", MAX_REPLY_LIST_ITEMS))
         item = self._value(part.get("items", {}), place)
         filled = f'"[" {item} (", " {item}){{{max(least - 1, 0)},{most - 1}}} "]"' if most else '"[]"'
         return filled if least else f'("[]" | {filled})'

@@ -30,7 +30,7 @@ _WORD_ENDINGS = (
     "ly",
     "s",
 )
-MIN_STEM_LETTERS = 4
+MIN_HASHED_STEM_LETTERS = 4
 """Letters that remain at least when an ending is taken off."""
 
 
@@ -47,7 +47,7 @@ def words(text: str) -> list[str]:
 def stem(word: str) -> str:
     """Return a word without its English ending, crudely: what is written alike should be counted alike."""
     for ending in _WORD_ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM_LETTERS:
+        if word.endswith(ending) and len(word) - len(ending) >= MIN_HASHED_STEM_LETTERS:
             return word[: -len(ending)]
     return word
 

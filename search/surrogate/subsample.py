@@ -21,7 +21,7 @@ MAX_SAMPLE_NAMES = 64
 MAX_SAMPLE_CELLS = 6_000
 """Names that are looked at, and at most how many of their days; correlations are then known to about .015."""
 MIN_SAMPLE_NAMES = 10
-MIN_SAMPLE_COVERAGE, MIN_DISTINCT_SHARE = 0.5, 0.15
+MIN_SAMPLE_COVERAGE, MIN_DISTINCT_VALUE_SHARE = 0.5, 0.15
 """Coverage, and share of a day's values that differ, below which a formula is thin: of 64 names ten values."""
 FORMULAS_PER_BATCH = 64
 MAX_FINGERPRINTS_KEPT, CACHED_BYTES = 512, 96 << 20
@@ -51,7 +51,7 @@ class RankFingerprint:
     @property
     def thin(self) -> bool:
         """Tell whether too few names have a value, or too many have the same."""
-        return self.coverage < MIN_SAMPLE_COVERAGE or self.distinct < MIN_DISTINCT_SHARE
+        return self.coverage < MIN_SAMPLE_COVERAGE or self.distinct < MIN_DISTINCT_VALUE_SHARE
 
 
 @dataclass(frozen=True, eq=False)

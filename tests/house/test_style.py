@@ -7,6 +7,7 @@ import importlib
 import re
 import subprocess
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
 LONGEST, USUAL = 60, 40
 LONGEST_FILE = 600
+MOST_FILES = 15
 
 
 def sources() -> list[Path]:
@@ -82,6 +84,51 @@ MACHINE = re.compile(
     r"|[A-Z]:\\\\?Users"
     r"|https?://[^\s\"'>)]*(?:pypi|simple/|artifactory|nexus|mirror|registry)"
 )
+
+
+def constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the public constants of a module with what is written behind them."""
+    for node in tree.body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            together = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            values = node.value.elts if together and isinstance(node.value, ast.Tuple) else [node.value] * len(names)
+            for name, value in zip(names, values, strict=True):
+                if isinstance(name, ast.Name) and name.id.isupper() and not name.id.startswith("_"):
+                    yield name.id, ast.unparse(value)
+
+
+TWICE = {
+    "Campaign": "the wiring has one, and what a script imports is that one with a report",
+    "Hypothesis": "its name is in the schema of a tool and in that of an agent's reply",
+}
+"""Class names that occur twice, and why."""
+BY_MODULE = {"DIALECT", "PUBLIC_MODULES"}
+"""Constants that every module of a kind has, read by that name."""
+
+
+def test_a_class_name_means_one_thing() -> None:
+    found: dict[str, set[Path]] = {}
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, set()).add(path.relative_to(ROOT))
+    assert {name: places for name, places in found.items() if len(places) > 1 and name not in TWICE} == {}
+
+
+def test_a_constant_has_one_value() -> None:
+    found: dict[str, dict[str, Path]] = {}
+    for path in sources():
+        for name, value in constants(ast.parse(path.read_text(encoding="utf-8"))):
+            found.setdefault(name, {})[value] = path.relative_to(ROOT)
+    assert {name: values for name, values in found.items() if len(values) > 1 and name not in BY_MODULE} == {}
+
+
+def test_no_folder_is_crowded() -> None:
+    counts = Counter(path.parent.relative_to(ROOT) for path in sources())
+    assert {folder: count for folder, count in counts.items() if count > MOST_FILES} == {}
 
 
 def test_no_file_names_a_machine_or_a_registry() -> None:
