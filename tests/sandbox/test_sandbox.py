@@ -132,7 +132,7 @@ def factor(panel):
         frame = frame.f_back
     names = {type(one).__name__ for one in seen} | {one.f_code.co_name for one in seen if hasattr(one, "f_code")}
     times = [one for one in seen if type(one) is float]
-    return panel["close"] * 0 + len(names & {"Watch", "Task", "Post", "_serve", "_stand_watch"}) + len(times)
+    return panel["close"] * 0 + len(names & {"CallWatch", "JailTask", "WorkerPost", "_serve", "_watch_job"}) + len(times)
 """
     assert not sandbox.run(code, frames).any()
     assert not sandbox.run(code, frames, rows=9).any()

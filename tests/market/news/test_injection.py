@@ -256,7 +256,7 @@ def test_no_run_of_letters_is_looked_up_longer_than_any_known_word(monkeypatch: 
 
         return look_up
 
-    for module, name in ((talk, "_known"), (concepts, "_meaning"), (address, "_folded")):
+    for module, name in ((talk, "_weigh_known"), (concepts, "_meaning"), (address, "_fold_word")):
         monkeypatch.setattr(module, name, counted(getattr(module, name)))
     for text in ("A" * 5_000, "QUFB" * 1_000, "41" * 3_000, "忽" * 3_000, "i g n o r e " * 400):
         judge_text(sanitise(text))
