@@ -235,7 +235,7 @@ def test_what_is_sent_holds_all_that_it_imports() -> None:
         "import json, sys; sys.path += json.loads(sys.argv[1]); sources = json.loads(sys.stdin.read())\n"
         "from importlib import import_module; sys.argv = ['-']\n"
         "spec = {'__name__': 'program'}; exec(open(sys.path.pop()).read(), spec)\n"
-        "sys.meta_path.insert(0, spec['Sent'](sources))\n"
+        "sys.meta_path.insert(0, spec['SentModules'](sources))\n"
         "[import_module(name) for name in sources]; print('whole')"
     )
     packages = [str(Path(np.__file__).parents[1])]
