@@ -16,8 +16,7 @@ from .barrier import AnswerPlace, BranchBarrier
 from .memory import operators
 from .memory.archive import SearchArchive, place_in_niches, rank_all
 from .memory.refs import Mark, Work, rank_marks
-from .nodes import critic, factor, idea, review, seeding
-from .nodes import shortlist as gate
+from .nodes import critic, factor, idea, review, seeding, shortlist
 from .protocols import CheckpointPlace, Json, SearchContext
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ async def seeds_node(desk: SearchContext, state: State) -> State:
 async def idea_node(desk: SearchContext, state: State) -> State:
     """Begin a round: recall, take up what a person sent back, propose hypotheses, fix every branch's quota."""
     number, ended = state["round"] + 1, desk.ended()
-    left = 0 if ended else int((await gate.read_budget(desk, f"r{number:02d}/start"))["evaluations_left"])
+    left = 0 if ended else int((await shortlist.read_budget(desk, f"r{number:02d}/start"))["evaluations_left"])
     per_branch = desk.config.candidates * (desk.config.steps + 1)
     most = max(1, min(desk.config.hypotheses, -(-left // per_branch))) if left > 0 else 0
     asked = review.open_branches(desk, state.get("asked", []) if left > 0 else [], f"r{number:02d}")
@@ -201,12 +200,12 @@ async def gate_node(desk: SearchContext, state: State) -> State:
     """Keep what changes did, and send the round's best to the gate; at the close also the set."""
     operators.record_operators(desk, state["round"])
     key = f"r{state['round']:02d}/gate"
-    left = await gate.read_budget(desk, key)
+    left = await shortlist.read_budget(desk, key)
     sent, ended = restore_marks(state["sent"]), state["ended"] or name_spent_budget(desk, state)
     closing = bool(state["round"] >= desk.config.rounds or left["evaluations_left"] <= 0 or ended)
     purse = allowance(desk, state, left, closing)
-    chosen = await gate.spend_trials(desk, restore_marks(state["elite"]), sent, purse, key)
-    waiting = review.list_waiting(desk, key, gate.GATE_TURNS)
+    chosen = await shortlist.spend_trials(desk, restore_marks(state["elite"]), sent, purse, key)
+    waiting = review.list_waiting(desk, key, shortlist.GATE_TURNS)
     desk.progress("gate", {"round": state["round"], "sent": [mark.id for mark in chosen], "closing": closing})
     return {"sent": dump_marks([*sent, *chosen]), "finished": closing, "ended": ended, "waiting": waiting}
 
@@ -224,12 +223,12 @@ def name_spent_budget(desk: SearchContext, state: State) -> str:
 async def review_node(desk: SearchContext, state: State) -> State:
     """Take up what a person decided; what is to be changed gets one more round, while there is a budget for it."""
     asked = review.take_decisions(desk, state["waiting"], state["round"] + 1)
-    left = await gate.read_budget(desk, f"r{state['round']:02d}/review")
+    left = await shortlist.read_budget(desk, f"r{state['round']:02d}/review")
     goes_on = bool(asked and left["evaluations_left"] > 0 and left["trials_left"] > 0 and not state["ended"])
     return {"waiting": [], "asked": asked, "finished": state["finished"] and not goes_on}
 
 
-def allowance(desk: SearchContext, state: State, left: Json, closing: bool) -> gate.GateBudget:
+def allowance(desk: SearchContext, state: State, left: Json, closing: bool) -> shortlist.GateBudget:
     """Return what this round's gate may spend; unspent trials of earlier rounds stay available, one is kept for the set."""
     config = desk.config
     trials_left = int(left["trials_left"])
@@ -239,7 +238,7 @@ def allowance(desk: SearchContext, state: State, left: Json, closing: bool) -> g
     due = config.trials_per_round * rounds + (closing and with_set) - spent
     trials = max(0, min(due, trials_left - (with_set and not closing)))
     bar = config.min_search_t if closing else max(config.min_search_t, config.early_search_t)
-    return gate.GateBudget(trials, trials_left - trials, bar, closing and state["round"] <= config.rounds)
+    return shortlist.GateBudget(trials, trials_left - trials, bar, closing and state["round"] <= config.rounds)
 
 
 def after_seeds(desk: SearchContext, state: State) -> str:

@@ -5,8 +5,9 @@ The public names are imported when first used: a command that is refused at once
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .campaign import CONTEXT_FILE, WORKSPACE, Campaign, Clock, Settings, Show
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
 
 PUBLIC_MODULES = {
     "CONTEXT_FILE": "campaign",
+    "WORKSPACE": "campaign",
     "Campaign": "campaign",
     "Clock": "campaign",
-    "ProgressMeter": "progress",
     "Progress": "progress",
+    "ProgressMeter": "progress",
     "Settings": "campaign",
     "Show": "campaign",
-    "WORKSPACE": "campaign",
 }
 """Public names and their modules."""
 
@@ -35,11 +36,4 @@ __all__ = [
     "Show",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    if name in PUBLIC_MODULES:
-        value = getattr(import_module(f".{PUBLIC_MODULES[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, PUBLIC_MODULES)

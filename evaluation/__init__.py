@@ -5,8 +5,9 @@ The public names are imported when first used: a command that is refused at once
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .budget import Budget
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from .service import Evaluator
 
 PUBLIC_MODULES = {
-    "PanelContext": "context",
     "Budget": "budget",
     "CampaignResult": "closing.results",
     "Closing": "closing.closing",
-    "ResultsBuilder": "closing.builder",
     "Evaluator": "service",
+    "PanelContext": "context",
+    "ResultsBuilder": "closing.builder",
     "close": "closing.closing",
     "find_campaign": "closing.results",
     "recall_facts": "recall",
@@ -47,11 +48,4 @@ __all__ = [
     "write_closing",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    if name in PUBLIC_MODULES:
-        value = getattr(import_module(f".{PUBLIC_MODULES[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, PUBLIC_MODULES)

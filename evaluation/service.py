@@ -22,6 +22,7 @@ from ..evidence.gate.case import Case, sum_of_ranks
 from ..evidence.gate.complexity import complexity_price
 from ..evidence.gate.doubts import doubts
 from ..evidence.gate.gate import PAID_EVENT, Gate, Surroundings, trials_spent
+from ..evidence.gate.succession import DECAYING_EVENT
 from ..evidence.gate.trial_evidence import daily_sharpes
 from ..evidence.gate.verdict import Verdict
 from ..evidence.originality.catalogue import Catalogue, KnownFormula, KnownLibrary, read_published
@@ -37,7 +38,7 @@ from ..evidence.windows import Window, Windows
 from ..factors import Expression, FactorError, ParseError, explain, parse
 from ..ledger import Attempt, Evaluation, Ledger, LibraryRow
 from ..ledger.records import Stage
-from ..library.decaying import DECAYING_EVENT, list_decaying
+from ..library.decay_notice import list_decaying
 from ..library.entries import list_comparable, read_retired
 from ..market import Panel
 from ..search.constraints import SearchConstraints

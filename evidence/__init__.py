@@ -5,8 +5,9 @@ The public names are imported when first used: a command that is refused at once
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .errors import EvidenceError
@@ -38,11 +39,4 @@ __all__ = [
     "round_significant",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    if name in PUBLIC_MODULES:
-        value = getattr(import_module(f".{PUBLIC_MODULES[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, PUBLIC_MODULES)

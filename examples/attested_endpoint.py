@@ -8,7 +8,7 @@ stands, signed with Ed25519. The TLS key is made at the start and never leaves t
 this process. It prints one line of JSON: the address, and what a house writes under `attestation` to trust this launch.
 
 What it shows is the exchange. That the launch is what it says is the word of whoever holds the signing key: keep that key
-where only the launcher reads it. On hardware that measures by itself, another `Verifier` reads its quote instead.
+where only the launcher reads it. On hardware that measures by itself, another `AttestationVerifier` reads its quote instead.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ computes it. What computes (numpy, numba) is imported when it is first used, so 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..lazy import lazy_names
 from .canonical.bucket import bucket_windows
 from .describe.explain import explain
 from .describe.render import render
@@ -76,11 +76,4 @@ __all__ = [
     "warm_up",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import what computes when it is first used."""
-    if name in LAZY_FACTOR_NAMES:
-        value = getattr(import_module(f".{LAZY_FACTOR_NAMES[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, LAZY_FACTOR_NAMES)

@@ -5,9 +5,9 @@ What reads files (pyarrow) and what simulates (scipy) is imported when it is fir
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..lazy import lazy_names
 from .data_warning import DataWarning
 from .errors import Finding, MarketError, PanelError
 from .panel import Panel
@@ -52,11 +52,4 @@ __all__ = [
     "simulate",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import what reads or simulates when it is first used."""
-    if name in LAZY_MARKET_NAMES:
-        value = getattr(import_module(f".{LAZY_MARKET_NAMES[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, LAZY_MARKET_NAMES)

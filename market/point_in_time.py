@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .actions import Actions, Frame
-from .adjusted import adjusted_fields, has_adjustment
-from .adjusted import round_digits as rounded_to
+from .adjusted import adjusted_fields, has_adjustment, round_digits
 from .derive import DERIVATIONS, derive_fields
 from .errors import MarketError
 from .panel import PRICE_FIELDS, UNKNOWN_GROUP, Panel, simple_returns
@@ -230,4 +229,4 @@ def last_known(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _round_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return values rounded to `READJUSTED_DIGITS` significant digits, NaN kept."""
-    return rounded_to(values, READJUSTED_DIGITS)
+    return round_digits(values, READJUSTED_DIGITS)

@@ -5,8 +5,9 @@ The public names are imported when first used: `access`, which says who may call
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .session import Session, open_own_sessions, open_sessions
@@ -22,9 +23,4 @@ _LAZY_MODULES = {
     "open_own_sessions": "session",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    if name in _LAZY_MODULES:
-        return getattr(import_module(f".{_LAZY_MODULES[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _LAZY_MODULES)

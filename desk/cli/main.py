@@ -11,32 +11,21 @@ from typing import Annotated, Any
 
 import typer
 
-from ..review import review as reviewing
-from . import doctor as doctoring
-from .campaign import init as starting
-from .campaign import log, status
-from .campaign import run as running
-from .campaign import stop as stopping
-from .evidence import combine as combining
-from .evidence import control as controlling
-from .evidence import power as foreseeing
-from .evidence import unseal as unsealing
-from .evidence import verify as verifying
-from .factor import check as checking
+from ..review import review
+from . import doctor
+from .campaign import init, log, run, status, stop
+from .evidence import combine, control, power, unseal, verify
+from .factor import check, sandbox, score, similar
 from .factor import commands as formulas
-from .factor import sandbox as sandboxing
-from .factor import score as scoring
-from .factor import similar
 from .factor.formula_command import FormulaCommand
 from .failures import EXIT_INTERRUPTED, InterruptionReported, announce, quiet_traces, report_interruption
 from .interrupt import answer_interrupts
 from .library import commands as library
-from .market import audit as auditing
+from .market import audit
 from .models import commands as models
-from .models import route as routing
+from .models import route
 from .news import commands as news
-from .serve import calls, tokens
-from .serve import serve as serving
+from .serve import calls, serve, tokens
 
 __all__ = ["main", "run_command"]
 
@@ -47,38 +36,38 @@ app = typer.Typer(
     rich_markup_mode=None, epilog=EPILOG,       # plain help starts twice as fast as rich help
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
-app.command(epilog=EPILOG, short_help="Run a campaign; without a file, the demo.")(running.run)
-app.command(short_help="Go on with a run that was interrupted.")(running.resume)
+app.command(epilog=EPILOG, short_help="Run a campaign; without a file, the demo.")(run.run)
+app.command(short_help="Go on with a run that was interrupted.")(run.resume)
 app.command(short_help="Say where a run stands.")(status.status)
-app.command(short_help="Decide on what passed the gate.")(reviewing.review)
+app.command(short_help="Decide on what passed the gate.")(review.review)
 app.command(short_help="Tell what happened in a run.")(log.log)
-app.command(short_help="Stop a run, losing nothing.")(stopping.stop)
-app.command(short_help="Write a run's report again.")(running.report)
-scoring.app.command(cls=FormulaCommand, short_help="Say what formulas are, or what is wrong.")(formulas.check)
-scoring.app.command(cls=FormulaCommand, short_help="Write formulas in another language.")(formulas.translate)
-scoring.app.command(cls=FormulaCommand, short_help="Say a formula in plain words.")(formulas.explain)
-scoring.app.command(cls=FormulaCommand, short_help="List the operators, or document one.")(formulas.operators)
-scoring.app.command(cls=FormulaCommand, short_help="Find the known formulas most like one.")(similar.similar)
+app.command(short_help="Stop a run, losing nothing.")(stop.stop)
+app.command(short_help="Write a run's report again.")(run.report)
+score.app.command(cls=FormulaCommand, short_help="Say what formulas are, or what is wrong.")(formulas.check)
+score.app.command(cls=FormulaCommand, short_help="Write formulas in another language.")(formulas.translate)
+score.app.command(cls=FormulaCommand, short_help="Say a formula in plain words.")(formulas.explain)
+score.app.command(cls=FormulaCommand, short_help="List the operators, or document one.")(formulas.operators)
+score.app.command(cls=FormulaCommand, short_help="Find the known formulas most like one.")(similar.similar)
 evidence = typer.Typer(no_args_is_help=True, help="Ask what may be believed.")
-evidence.command(short_help="Run the pipeline where nothing can be found.")(controlling.control)
-evidence.command(short_help="Say what the selection window could prove.")(foreseeing.power)
-evidence.command("open", short_help="Open a run's sealed days, once.")(unsealing.open_seal)
-evidence.command(short_help="Run a campaign's verdicts again.")(verifying.verify)
-evidence.command(short_help="Show how accepted factors are combined, and how else they could be.")(combining.combine)
-app.add_typer(scoring.app, name="factor")
+evidence.command(short_help="Run the pipeline where nothing can be found.")(control.control)
+evidence.command(short_help="Say what the selection window could prove.")(power.power)
+evidence.command("open", short_help="Open a run's sealed days, once.")(unseal.open_seal)
+evidence.command(short_help="Run a campaign's verdicts again.")(verify.verify)
+evidence.command(short_help="Show how accepted factors are combined, and how else they could be.")(combine.combine)
+app.add_typer(score.app, name="factor")
 app.add_typer(library.app, name="library")
 app.add_typer(evidence, name="evidence")
-app.add_typer(auditing.app, name="market")
+app.add_typer(audit.app, name="market")
 app.add_typer(news.app, name="news")
-sandboxing.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(checking.check)
-app.add_typer(sandboxing.app, name="sandbox")
-app.add_typer(serving.app, name="serve")
+sandbox.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(check.check)
+app.add_typer(sandbox.app, name="sandbox")
+app.add_typer(serve.app, name="serve")
 app.add_typer(tokens.app, name="token")
 app.add_typer(calls.app, name="audit")
-app.command(short_help="Say which model would answer a prompt.")(routing.route)
+app.command(short_help="Say which model would answer a prompt.")(route.route)
 app.add_typer(models.app, name="models")
-app.command(short_help="Write a commented campaign file.")(starting.init)
-app.command(short_help="Say what this machine can do.")(doctoring.doctor)
+app.command(short_help="Write a commented campaign file.")(init.init)
+app.command(short_help="Say what this machine can do.")(doctor.doctor)
 
 
 def _print_version(wanted: bool) -> None:

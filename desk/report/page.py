@@ -8,12 +8,10 @@ from datetime import date
 from typing import Any
 
 from ..cli.code import summarise_formula
-from ..cli.evidence import combine as combining
+from ..cli.evidence import combine
 from ..figures import DASH, any_value, count, money, number, p_value_text, percent, plural, short_id
 from ..rules import costs, rule_rows
-from . import alternatives as beside
-from . import closing
-from . import empty_result as unproven
+from . import alternatives, closing, empty_result
 from .cards import Card, GateStep, card, find_deciding_step
 from .operators import operator_lines
 from .plots import Span, Stage, funnel, timeline
@@ -58,8 +56,8 @@ class ReportPage:
     changed: Sequence[Sequence[str]]
     power: str
     power_facts: Facts
-    others: beside.RulesTable | None
-    checks: Sequence[beside.SearchTest]
+    others: alternatives.RulesTable | None
+    checks: Sequence[alternatives.SearchTest]
     accepted: Sequence[Card]
     unproven: str
     watched: Sequence[Card]
@@ -71,7 +69,7 @@ class ReportPage:
     openings: Sequence[str]
     stress: StressPage | None
     book: closing.BookFigures | None
-    combined: combining.Comparison | None
+    combined: combine.Comparison | None
     risk: closing.Risk | None
     spend: Facts
     spend_by_role: Sequence[Sequence[str]]
@@ -96,14 +94,14 @@ def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> ReportPage:
         timeline=_timeline(results.get("windows") or {}),
         funnel=_funnel(results),
         refused=_refused_facts(results),
-        reused=unproven.describe_reused(results),
+        reused=empty_result.describe_reused(results),
         changed=operator_lines(results),
         power=str((results.get("power") or {}).get("sentence") or ""),
         power_facts=_power(results.get("power") or {}),
-        others=beside.build_rules_table(results),
-        checks=beside.checks(results),
+        others=alternatives.build_rules_table(results),
+        checks=alternatives.checks(results),
         accepted=_cards(results, "accepted", curves),
-        unproven=unproven.describe_empty_result(results),
+        unproven=empty_result.describe_empty_result(results),
         watched=_cards(results, "watchlist", curves),
         rejected=_rejected_lines(results.get("rejected") or ()),
         rejected_more=_rejected_more(results.get("rejected") or ()),
@@ -113,7 +111,7 @@ def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> ReportPage:
         openings=closing.openings(results),
         stress=stress_page(results),
         book=closing.book(results, curves),
-        combined=combining.comparison(results),
+        combined=combine.comparison(results),
         risk=closing.risk(results.get("signals")),
         spend=closing.spend_facts(spend),
         spend_by_role=closing.spend_by_role(spend),

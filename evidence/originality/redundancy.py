@@ -21,7 +21,7 @@ from ...factors import Expression, RowOrder, order_rows, row_rank_correlation
 from ...ledger import LibraryRow, digest
 from ..code.computing import Computes
 from ..windows import Window
-from . import sketch as sketching
+from . import sketch
 from .sketch import SKETCH_STEP_DAYS, Sketcher, guess
 from .sketch_store import SketchStore
 
@@ -203,5 +203,5 @@ class LibraryValues:
 def sketch_code_digest() -> str:
     """Return a digest of the code that decides a factor's values and its sketch: those of other code are made anew."""
     package = Path(str(factors.__file__)).parent
-    sources = [*package.rglob("*.py"), *package.rglob("*.lark"), Path(str(sketching.__file__))]
+    sources = [*package.rglob("*.py"), *package.rglob("*.lark"), Path(str(sketch.__file__))]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()

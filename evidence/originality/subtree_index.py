@@ -20,10 +20,7 @@ from typing import Self
 
 from ...factors import definitions
 from ...factors.canonical import canonical, linear
-from ...factors.similarity import rewrites as spelling
-from ...factors.similarity import signature as outlines
-from ...factors.similarity import signs
-from ...factors.similarity import tolerance as nearness
+from ...factors.similarity import rewrites, signature, signs, tolerance
 from ...factors.similarity.compare import KnownFormula, Likeness, pack_formula, unpack_formula
 from ...factors.similarity.signature import Outline
 from ...ledger.database.refusals import explained
@@ -215,7 +212,7 @@ class SubtreeIndex:
 @functools.cache
 def drawing_code_digest() -> str:
     """Return a digest of what decides how a formula is drawn: an index of another form is not to be trusted."""
-    modules = (outlines, nearness, signs, spelling, canonical, linear, definitions)
+    modules = (signature, tolerance, signs, rewrites, canonical, linear, definitions)
     sources = [str(module.__file__) for module in modules]
     return hashlib.sha256(b"".join(Path(source).read_bytes() for source in sources)).hexdigest()
 

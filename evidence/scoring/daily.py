@@ -55,7 +55,7 @@ class Daily:
     counts : NDArray[np.int64]
         ``[D]`` names with a value.
     decay : NDArray[np.float64]
-        ``[H]`` mean RankIC at each horizon over the days of `Thin`.
+        ``[H]`` mean RankIC at each horizon over the days of `ThinBook`.
     """
 
     rank_ic: Series

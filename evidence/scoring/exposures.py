@@ -187,7 +187,7 @@ def residual(label: Frame, exposures: Exposures, risk: Frame | None = None) -> F
     exposures
         Known at the close of each row's day.
     risk
-        `[T, N]`, above 0: what each name moves by on its own (`own_risk`). With it the squares are weighted by
+        `[T, N]`, above 0: what each name moves by on its own (`idiosyncratic_volatility`). With it the squares are weighted by
         1 / risk**2, and the residual is in units of it: a quiet name's small move counts as much as a wild one's large.
 
     Returns

@@ -7,9 +7,9 @@ grammar file; `registry` finds it by name.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ...lazy import lazy_names
 from .dialect import Dialect
 from .registry import DIALECT_NAMES, find_dialect
 
@@ -23,9 +23,4 @@ LAZY_DIALECT_NAMES = {"read_foreign": "importer", "translate": "translation", "w
 
 __all__ = ["DIALECT_NAMES", "Dialect", "find_dialect", "read_foreign", "translate", "write_foreign"]
 
-
-def __getattr__(name: str) -> Any:
-    """Import what reads formulas when it is first used."""
-    if name in LAZY_DIALECT_NAMES:
-        return getattr(import_module(f".{LAZY_DIALECT_NAMES[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, LAZY_DIALECT_NAMES)

@@ -18,7 +18,7 @@ from .known import (
     sum_weighted_window,
     unroll_list,
 )
-from .nodes import Nodes, loop_placeholder, word
+from .nodes import Nodes, loop_leaf, word
 from .values import (
     Call,
     CellSelection,
@@ -201,7 +201,7 @@ class Expressions(Nodes, ABC):
                 found.append(self._value(node.elt, side))
             return KnownList(tuple(found))
         for each in node.generators:
-            self._bind(each.target, self.make("py.item", self._value(each.iter, side), loop_placeholder("turn")), side)
+            self._bind(each.target, self.make("py.item", self._value(each.iter, side), loop_leaf("turn")), side)
         tests = [self._value(test, side) for each in node.generators for test in each.ifs]
         return self.make("py.comprehension", over, self._value(node.elt, side), *tests)
 
@@ -296,9 +296,7 @@ class Expressions(Nodes, ABC):
             names[each.arg] = self._value(default, dict(routine.around))
         for each, value in zip(routine.takes.kwonlyargs, routine.takes.kw_defaults, strict=True):
             names[each.arg] = self._value(value, dict(routine.around))
-        unset = {
-            each: loop_placeholder(str(at)) for at, each in enumerate(takes) if each not in names or at < len(args)
-        }
+        unset = {each: loop_leaf(str(at)) for at, each in enumerate(takes) if each not in names or at < len(args)}
         names |= (
             unset | dict(zip(takes, args, strict=False)) | {key: each for key, each in named.items() if key in takes}
         )

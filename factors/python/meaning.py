@@ -15,7 +15,7 @@ from types import MappingProxyType
 from ..language.node import Node, field_node, group_node
 from .expressions import MASKS, MODULE_ALIASES, Expressions, NameBindings
 from .known import unroll_list
-from .nodes import CodeTooLong, hash_of, loop_placeholder, word
+from .nodes import CodeTooLong, hash_of, loop_leaf, word
 from .source import FACTOR_FUNCTION
 from .values import KnownList, Literal, NamedObject, Routine, Value, WholePanel
 
@@ -184,7 +184,7 @@ class Meaning(Expressions):
                 self._bind(statement.target, item, names)
                 self._run(statement.body, names)
             return None
-        turn: Value = self.make("py.item", over, loop_placeholder("turn"))
+        turn: Value = self.make("py.item", over, loop_leaf("turn"))
         return self._loop(over, statement, names, lambda side: self._bind(statement.target, turn, side))
 
     def _while(self, statement: ast.stmt, names: NameBindings) -> Value | None:
@@ -203,7 +203,7 @@ class Meaning(Expressions):
         side = dict(names)
         for at, name in enumerate(changed):
             if not isinstance(names[name], WholePanel | NamedObject | Routine):
-                side[name] = loop_placeholder(str(at))
+                side[name] = loop_leaf(str(at))
         begin(side)
         left = self._run(statement.body, side)
         carried = [name for name in changed if name in side and side[name] != names[name]]

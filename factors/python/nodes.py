@@ -23,7 +23,7 @@ from .values import (
     WeightedWindows,
 )
 
-__all__ = ["CodeTooLong", "Nodes", "fold_idiom", "hash_of", "loop_placeholder", "word"]
+__all__ = ["CodeTooLong", "Nodes", "fold_idiom", "hash_of", "loop_leaf", "word"]
 
 MAX_TREE_NODES, MAX_TREE_DEPTH = 400, 30
 MAX_READ_STEPS = 20_000
@@ -128,7 +128,7 @@ def fold_idiom(node: Node) -> Node:
     return node
 
 
-def loop_placeholder(name: str) -> Node:
+def loop_leaf(name: str) -> Node:
     """Return a leaf for what changes from turn to turn."""
     return group_node(f"each-{name}")
 

@@ -1,6 +1,6 @@
 """Coordinated noise: the same words about one symbol from many voices of low standing within a short time.
 
-A burst begins with a text and is one when, within `WINDOW_HOURS` of it, `MIN_BURST_VOICES` different sources below `CREDIBLE` have said
+A burst begins with a text and is one when, within `WINDOW_HOURS` of it, `MIN_BURST_VOICES` different sources below `MIN_CREDIBLE_WEIGHT` have said
 nearly the same (one band of `sketch` in common) about the same symbol. It holds from the moment at which the last of those
 voices was known; texts that were known before are held back from then on, those that follow within the window from the
 start. It is none if a credible source had told the story by then, in the window before it or since: copies and retweets of that

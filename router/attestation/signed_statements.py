@@ -1,7 +1,7 @@
 """The verifier that ships: an endpoint signs what it was launched with, and the house pins who may sign and what.
 
 It trusts the signer to measure the launch truly. Hardware that does so (a quote of a trusted execution environment) is
-another `Verifier`: the nonce and the channel's key then go into the quote's report data.
+another `AttestationVerifier`: the nonce and the channel's key then go into the quote's report data.
 """
 
 from __future__ import annotations

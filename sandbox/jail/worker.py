@@ -11,8 +11,7 @@ import socket
 import time
 from dataclasses import dataclass
 
-from ..native import clock, landlock, namespaces, privileges, seccomp
-from ..native import seccomp_supervisor as warder
+from ..native import clock, landlock, namespaces, privileges, seccomp, seccomp_supervisor
 from ..native.libc import prctl
 from ..native.syscalls import Machine, this_machine
 from .channel import CALL_ENDED, CALL_GONE, CALL_OVERTIME, CALL_STOPPED, REPLY, REPLY_WORDS_BYTES, REQUEST
@@ -197,18 +196,21 @@ class CallWatch:
         return bool(got)
 
     def _answer(self) -> None:
-        attempt = warder.take_refused_call(self._listener)
+        attempt = seccomp_supervisor.take_refused_call(self._listener)
         if attempt is None:
             return
         if attempt.number not in self._tried:
             self._tried.append(attempt.number)
         self._calls += 1
-        if self._calls > _MAX_CALLS_ANSWERED or self._post.machine.name(attempt.number) not in warder.HARMLESS_CALLS:
+        if (
+            self._calls > _MAX_CALLS_ANSWERED
+            or self._post.machine.name(attempt.number) not in seccomp_supervisor.HARMLESS_CALLS
+        ):
             self._tried.remove(attempt.number)
             self._tried = [*self._tried[: _MAX_CALLS_TOLD - 1], attempt.number]
             self._ended = CALL_STOPPED
         else:
-            warder.deny_call(self._listener, attempt)
+            seccomp_supervisor.deny_call(self._listener, attempt)
 
 
 def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:

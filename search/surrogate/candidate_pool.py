@@ -49,7 +49,7 @@ class CandidatePool:
     members : list of Expression
         The formulas, ``J`` of them, in the order in which they were drawn.
     parts : list of NDArray[np.int8]
-        Their ranks, ``[rows, cells]`` each, ``J`` rows between them: of at most `NAMES` names, so within 127.
+        Their ranks, ``[rows, cells]`` each, ``J`` rows between them: of at most `MAX_SAMPLE_NAMES` names, so within 127.
     thin : list of bool
         Whether too few names have a value, or too many the same.
     """

@@ -96,7 +96,7 @@ def test_a_flag_of_days_that_the_gate_holds_is_not_told(ledger: Ledger) -> None:
     decayed(ledger)
     evaluator = later(ledger).evaluator
     windows = evaluator.windows
-    from alphaloom.library.decaying import list_decaying
+    from alphaloom.library.decay_notice import list_decaying
 
     assert list_decaying(ledger, windows)
     sealed = replace(windows.sealed, last_day=str(whole().dates[-1]))

@@ -21,6 +21,7 @@ from alphaloom.sandbox import (
     SandboxUnavailable,
     TimedOut,
 )
+from alphaloom.sandbox.jail import entry, worker
 
 DAYS, NAMES = 40, 6
 
@@ -123,16 +124,19 @@ def test_a_line_that_is_not_python_is_told_so(sandbox: Sandbox, frames: Frames) 
 def test_code_that_looks_above_itself_finds_neither_a_clock_nor_the_length_of_its_call(
     sandbox: Sandbox, frames: Frames
 ) -> None:
-    code = """
+    hidden = {
+        one.__name__ for one in (worker.CallWatch, entry.JailTask, worker.WorkerPost, worker._serve, worker._watch_job)
+    }
+    code = f"""
 import gc, sys
 def factor(panel):
     frame, seen = sys._getframe().f_back, list(gc.get_objects())
     while frame is not None:
         seen += [frame, *frame.f_locals.values()]
         frame = frame.f_back
-    names = {type(one).__name__ for one in seen} | {one.f_code.co_name for one in seen if hasattr(one, "f_code")}
+    names = {{type(one).__name__ for one in seen}} | {{one.f_code.co_name for one in seen if hasattr(one, "f_code")}}
     times = [one for one in seen if type(one) is float]
-    return panel["close"] * 0 + len(names & {"CallWatch", "JailTask", "WorkerPost", "_serve", "_watch_job"}) + len(times)
+    return panel["close"] * 0 + len(names & {hidden!r}) + len(times)
 """
     assert not sandbox.run(code, frames).any()
     assert not sandbox.run(code, frames, rows=9).any()

@@ -26,9 +26,9 @@ def _sandbox() -> None:
 @app.command(short_help="Say which walls work on this machine.")
 def status(as_json: AsJson = False) -> None:
     """Try each wall of the sandbox, then five ways out of a real jail; what is missing is named with what to do."""
-    from ....sandbox import probe_sandbox as examine
+    from ....sandbox import probe_sandbox
 
-    found = examine()
+    found = probe_sandbox()
     if as_json:
         print_object(found.record())
     else:

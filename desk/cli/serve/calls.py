@@ -149,11 +149,11 @@ def export(
     The summary says who stands for the export, when, the file's digest and how far each segment went. Kept where nobody
     can change it, it shows later whether the record still says the same. A damaged record is written too and ends with 1.
     """
-    from ....ledger.calls import export_calls as exported
+    from ....ledger.calls import export_calls
 
     if file.exists() and not force:
         raise FileExists(f"{file} is there already.", field="FILE", got=str(file), hint="Add --force to write over it.")
-    written = exported(_folder(workspace), file, by=signer_name(by), now=datetime.now(UTC))
+    written = export_calls(_folder(workspace), file, by=signer_name(by), now=datetime.now(UTC))
     if as_json:
         told = {"file": str(file.resolve()), "summary": str(written.summary.resolve())}
         print_object({**told, "ok": not written.reading.findings, **written.reading.record()})

@@ -68,8 +68,7 @@ def create(
     model:operate lets it read the counts of all tenants there.
     """
     from ....ledger.files.private import make_folder
-    from ....mcp_servers.access import Grant
-    from ....mcp_servers.access import create_token as made
+    from ....mcp_servers.access import Grant, create_token
 
     place = _place(file, workspace)
     if file is None:
@@ -77,7 +76,7 @@ def create(
     grant = Grant(
         _split_names(scopes) or (), expires.date(), as_of.date() if as_of else None, _split_names(fields), note.strip(), tenant.strip()
     )  # fmt: skip
-    issued = made(place, grant, now=datetime.now(UTC))
+    issued = create_token(place, grant, now=datetime.now(UTC))
     if as_json:
         print_object({"token": issued.token, "file": str(place.resolve()), **_row(issued.entry)})
         return
@@ -94,9 +93,9 @@ def revoke(
     as_json: AsJson = False,
 ) -> None:
     """Revoke a token for good. Servers that run refuse it with the next call; it stays in the list."""
-    from ....mcp_servers.access import revoke_token as revoked
+    from ....mcp_servers.access import revoke_token
 
-    entry, new = revoked(_place(file, workspace), name, now=datetime.now(UTC))
+    entry, new = revoke_token(_place(file, workspace), name, now=datetime.now(UTC))
     if as_json:
         print_object({"new": new, **_row(entry)})
     else:

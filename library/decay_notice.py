@@ -9,12 +9,11 @@ watched on days after every day that the library was watched on. What a run is t
 from __future__ import annotations
 
 from ..evidence.archive import RunArchive
-from ..evidence.gate.succession import DECAYING_EVENT
 from ..evidence.windows import Windows
 from ..ledger import Ledger
 from .entries import MIN_PANEL_NAME_SHARE, Entry, entries
 
-__all__ = ["DECAYING_EVENT", "list_decaying"]
+__all__ = ["list_decaying"]
 
 MAX_FACTORS_TOLD = 20
 """Factors that a run is told of; a prompt must not grow with the library."""
