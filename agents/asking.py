@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..router import BudgetEnded, ReplyRefused, Task
-from ..router.calls.reply_grammar import ReplyShape, reply_grammar
+from ..router.calls.reply_grammar import ReplyShape, build_reply_grammar
 from ..router.calls.task import Sensitivity
 from .memory.refs import round_for_prompt
 from .nodes.sensitivity import question_sensitivity
@@ -41,7 +41,7 @@ class Question:
     def grammar(self) -> str:
         """Return the grammar of the replies."""
         texts = self.texts() if self.texts else {}
-        return reply_grammar(ReplyShape(self.schema, self.items, texts), Task.max_tokens)
+        return build_reply_grammar(ReplyShape(self.schema, self.items, texts), Task.max_tokens)
 
 
 async def ask_model(desk: SearchContext, question: Question) -> Json:

@@ -42,7 +42,7 @@ from alphaloom.evaluation.checks.negative_control import ControlTally, NullRun, 
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.windows import Window, fix_windows
 from alphaloom.factors import Engine, parse, planted_market, row_rank_correlation, sample
-from alphaloom.ledger import Ledger, Run, digest, read_settings
+from alphaloom.ledger import Ledger, Run, compute_digest, read_settings
 from alphaloom.market import Nulling, Panel, Plant, SyntheticConfig, simulate
 
 KNOWN = "rank(ts_corr(delta(low, 3) / low, delta(volume, 2) / volume, 17)) - rank(ts_mad(close / open, 23))"
@@ -117,7 +117,10 @@ class Question:
 
     def kept(self, seed: int, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the answer of a seed, made once; `seconds` says how long it took."""
-        place = self.folder / f"{self.name}-{digest([str(self.size), digest_code(), Path(__file__).read_text()])[:8]}"
+        place = (
+            self.folder
+            / f"{self.name}-{compute_digest([str(self.size), digest_code(), Path(__file__).read_text()])[:8]}"
+        )
         place.mkdir(parents=True, exist_ok=True)
 
         def timed() -> dict[str, Any]:

@@ -9,11 +9,11 @@ from ..evidence.errors import LibraryRefused, UnknownFactor
 from ..factors import Expression
 from ..ledger import Ledger, LibraryRow, StatusChange, VerdictRow
 from ..ledger.records import JsonObject
-from ..library.entries import ADDED_BY_HAND, WATCHLIST, Entry, ambiguous_error, entries, find_entry
+from ..library.entries import ADDED_BY_HAND, WATCHLIST, Entry, ambiguous_error, find_entry, list_entries
 from .closing.results import find_campaign
 from .pending_cases import Reviews
 
-__all__ = ["AdmittedFactor", "add_accepted", "add_by_hand", "restore", "retire"]
+__all__ = ["AdmittedFactor", "add_accepted", "add_by_hand", "restore_factor", "retire_factor"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def add_by_hand(ledger: Ledger, expression: Expression, day: str) -> AdmittedFac
 
 
 def _add_formula(ledger: Ledger, expression: Expression, day: str) -> AdmittedFactor:
-    same = [one for one in entries(ledger) if one.factor_id == expression.id]
+    same = [one for one in list_entries(ledger) if one.factor_id == expression.id]
     if same and same[0].origin == WATCHLIST:
         raise LibraryRefused(
             f"{expression.id} is on the watchlist of run {same[0].run}: new days may prove it, and nothing else.",
@@ -98,7 +98,7 @@ def _add_formula(ledger: Ledger, expression: Expression, day: str) -> AdmittedFa
     return AdmittedFactor(find_entry(ledger, expression.id), True)
 
 
-def retire(ledger: Ledger, name: str, reason: str, day: str, successor: str = "") -> Entry:
+def retire_factor(ledger: Ledger, name: str, reason: str, day: str, successor: str = "") -> Entry:
     """Retire a factor of the library by hand; nothing of it is deleted, and it is watched no more.
 
     With a `successor` the change says which factor takes its place: a live one of the library whose hypothesis named it,
@@ -150,7 +150,7 @@ def _heir(ledger: Ledger, entry: Entry, name: str) -> Entry:
     return heir
 
 
-def restore(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
+def restore_factor(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
     """Bring a retired factor back to where it stood before; its retirement stays in its history.
 
     From then on it is watched and makes others redundant again. New days since are read at the next watch. Its record is

@@ -13,7 +13,7 @@ from ..search.surrogate.model import Leader, ScoredFormula, SurrogateModel
 from .refusals import find_refusal
 from .service import Evaluator
 
-__all__ = ["choose_drafts", "find_unexplored", "leaders"]
+__all__ = ["find_leaders", "find_unexplored", "pick_drafts"]
 
 LEARN_BATCH_FORMULAS = 256
 """Formulas that are learnt together: after a resume all of them are to be, and memory stays small."""
@@ -21,7 +21,7 @@ RANKED_PER_CHOSEN = 3
 """Times as many drafts are ranked as are chosen: some of the best may be refused."""
 
 
-def choose_drafts(
+def pick_drafts(
     evaluator: Evaluator, texts: Sequence[str], claim: Claim, count: int, like: str = "", either: bool = False
 ) -> dict[str, Any]:
     """Return a forecast of each draft, and the places of those that are most worth scoring, best first.
@@ -46,7 +46,7 @@ def choose_drafts(
     return {"forecasts": forecasts, "chosen": [places[one] for one in fit], "turned": turned}
 
 
-def leaders(evaluator: Evaluator, limit: int) -> list[Leader]:
+def find_leaders(evaluator: Evaluator, limit: int) -> list[Leader]:
     """Return the scored formulas that between them say what was found on search; see `SurrogateModel.leaders`."""
     return _learn_scores(evaluator).leaders(limit)
 

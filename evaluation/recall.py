@@ -13,7 +13,7 @@ from ..factors import OPERATORS
 from ..search.memory import MAX_RECALLED_CHARS, HypothesisRecord, select_reminders, summarise_mechanisms
 from ..search.surrogate.basis import MAX_LEADERS
 from ..search.surrogate.model import Leader
-from .drafts import leaders
+from .drafts import find_leaders
 from .service import Evaluator
 
 MAX_LIBRARY_SHOWN = 100
@@ -40,7 +40,7 @@ def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str,
     return {
         "factors": [_factor(evaluator, name, claims[name], words, cited) for name in ranked[:limit]],
         "spent": round(1.0 - evaluator.evaluations_left() / max(evaluator.budget.evaluations, 1), 3),
-        "leaders": [_leader(evaluator, one, claims, words, cited) for one in leaders(evaluator, MAX_LEADERS)],
+        "leaders": [_leader(evaluator, one, claims, words, cited) for one in find_leaders(evaluator, MAX_LEADERS)],
         "hypotheses": [_hypothesis(evaluator, tale, best.get(tale.id)) for tale in shown],
         "mechanisms": summarise_mechanisms(tales),
         "refusals": _refusals(evaluator, shown),

@@ -11,7 +11,7 @@ from ..evidence.code.screening_seed import note_screening_seed
 from ..evidence.errors import OtherStream
 from ..evidence.settings import EvidenceSettings
 from ..evidence.windows import Windows
-from ..ledger import Ledger, Run, digest
+from ..ledger import Ledger, Run, compute_digest
 from ..market import Panel
 
 
@@ -38,7 +38,7 @@ def begin_run(
     `drawn` are the data set, the time and the seed of screens; `own` is what the person brought along.
     """
     dataset, now, screens = drawn
-    run = f"{now:%Y%m%d-%H%M%S}-{asked.name}-{digest(now.isoformat())[:4]}"
+    run = f"{now:%Y%m%d-%H%M%S}-{asked.name}-{compute_digest(now.isoformat())[:4]}"
     config = {
         "settings": asked.model_dump(mode="json"),
         "own": dict(own),

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from ..evidence.code.computing import Computing
 from ..evidence.code.retry import TimeSteps
-from ..evidence.code.screening_seed import screening_seed
+from ..evidence.code.screening_seed import read_screening_seed
 from ..evidence.errors import EvidenceError, PythonRefused, UnknownFactor
 from ..evidence.gate.adjusted_price_leak import PriceLevelTest
 from ..evidence.gate.alignment import Claim
 from ..evidence.gate.case import Case, sum_of_ranks
 from ..evidence.gate.complexity import complexity_price
-from ..evidence.gate.doubts import doubts
+from ..evidence.gate.doubts import list_doubts
 from ..evidence.gate.gate import PAID_EVENT, Gate, Surroundings, trials_spent
 from ..evidence.gate.succession import DECAYING_EVENT
 from ..evidence.gate.trial_evidence import daily_sharpes
@@ -119,7 +119,7 @@ class Evaluator:
     @cached_property
     def searched(self) -> Computing:
         """Return what computes factors with no day after the search window shown to any code."""
-        return self.engine.until(self.windows.search.stop, screening_seed(self.ledger, self.run))
+        return self.engine.until(self.windows.search.stop, read_screening_seed(self.ledger, self.run))
 
     def values(self, expression: Expression, through: Window | None = None) -> Values:
         """Compute a factor, `[T, N]`, NaN outside the universe.
@@ -251,7 +251,7 @@ class Evaluator:
             }
         self._attempt(proposal, expression.id, "scored", "")
         facts = self.facts(row)
-        facts["weaknesses"] += doubts(expression, proposal.claim, row.sheet, proposal.description)
+        facts["weaknesses"] += list_doubts(expression, proposal.claim, row.sheet, proposal.description)
         return {"ok": True, **facts}
 
     def _refuse(

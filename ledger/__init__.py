@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .digest import JSON, canonical_json, digest
+from .digest import JSON, canonical_json, compute_digest
 from .errors import AlphaloomError, LedgerConflict, LedgerError, RunLocked, SettingsError, UnknownRun, WorkspaceError
 from .files.objects import read_json, write_json
 from .journal import Journal
@@ -59,7 +59,7 @@ __all__ = [
     "WindowKey",
     "WorkspaceError",
     "canonical_json",
-    "digest",
+    "compute_digest",
     "read_json",
     "read_settings",
     "write_json",

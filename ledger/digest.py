@@ -28,7 +28,7 @@ def canonical_json(value: JSON) -> str:
     )
 
 
-def digest(value: bytes | JSON) -> str:
+def compute_digest(value: bytes | JSON) -> str:
     """Return the SHA-256, in hex, of bytes, of a text's UTF-8, or of the canonical JSON of anything else."""
     if isinstance(value, bytes):
         body = value

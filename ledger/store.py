@@ -14,7 +14,7 @@ from .database.home import Home, has_record
 from .database.locks import hold_lock, holder
 from .database.refusals import explained
 from .database.register import Register, RegisterEntry
-from .digest import digest
+from .digest import compute_digest
 from .errors import UnknownRun, changed_file
 from .files.private import make_folder
 from .library import Library
@@ -357,7 +357,7 @@ class Ledger:
         folder, known = self.files(run), self.artefacts(run)
         for name, wanted in sorted(known.items()):
             path = folder / name
-            if not path.is_file() or digest(path.read_bytes()) != wanted:
+            if not path.is_file() or compute_digest(path.read_bytes()) != wanted:
                 raise changed_file(run, path, self._objects.where(wanted))
         return [
             path.name

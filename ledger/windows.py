@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from .database.protocol import Transaction
-from .digest import canonical_json, digest
+from .digest import canonical_json, compute_digest
 from .fingerprints import Days, Fingerprints, Match
 from .records import Boundaries, WindowKey
 
@@ -29,7 +29,7 @@ class NameLists:
     def keep(self, session: Transaction, names: tuple[str, ...]) -> str:
         """Store a list of names, inside the caller's transaction, and return its digest."""
         body = canonical_json(names)
-        name = digest(body)
+        name = compute_digest(body)
         session.execute("INSERT INTO name_lists VALUES (?, ?) ON CONFLICT DO NOTHING", (name, body))
         return name
 
@@ -72,7 +72,7 @@ class NameLists:
         """Return the returns of a window's data: those that it brings along, else what is stored of its names."""
         if window.fingerprint:
             return self.fingerprints.given(window.fingerprint)
-        return self.fingerprints.stored(session, digest(canonical_json(window.names)), until=until)
+        return self.fingerprints.stored(session, compute_digest(canonical_json(window.names)), until=until)
 
     def known_as(self, session: Transaction, window: WindowKey) -> tuple[str, str] | None:
         """Return a day and the other day under which the same returns were stored first; None where the days are the same."""
@@ -97,7 +97,9 @@ class NameLists:
 
         Edges that were fixed before there were fingerprints, and so have no series, hold by names and days alone.
         """
-        stored = self.fingerprints.stored(session, digest(canonical_json(fixed.names)), series) if series else {}
+        stored = (
+            self.fingerprints.stored(session, compute_digest(canonical_json(fixed.names)), series) if series else {}
+        )
         match = self.fingerprints.match(self.content(session, span), stored)
         if match:
             return _move_edges(fixed, match), True

@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..evidence.archive import RunArchive
 from ..evidence.windows import Windows
 from ..ledger import Ledger
-from .entries import MIN_PANEL_NAME_SHARE, Entry, entries
+from .entries import MIN_PANEL_NAME_SHARE, Entry, list_entries
 
 __all__ = ["list_decaying"]
 
@@ -30,7 +30,9 @@ def list_decaying(ledger: Ledger, windows: Windows) -> list[dict[str, str]]:
     """
     if ledger.known_as(windows.key(windows.search)):
         return []
-    shown = [entry for entry in entries(ledger) if entry.status == "decaying" and _may_be_told(entry, ledger, windows)]
+    shown = [
+        entry for entry in list_entries(ledger) if entry.status == "decaying" and _may_be_told(entry, ledger, windows)
+    ]
     return [_line(entry, ledger) for entry in shown[:MAX_FACTORS_TOLD]]
 
 

@@ -19,10 +19,10 @@ __all__ = [
     "Entry",
     "JudgementTerms",
     "ambiguous_error",
-    "entries",
     "find_entry",
     "is_of_other_market",
     "list_comparable",
+    "list_entries",
     "read_retired",
 ]
 
@@ -137,7 +137,7 @@ class Entry:
         return parse(self.text, fields=self.fields)
 
 
-def entries(ledger: Ledger) -> list[Entry]:
+def list_entries(ledger: Ledger) -> list[Entry]:
     """Return the library's factors by id, then the entries of the watchlist in the order in which they were judged."""
     histories: dict[str, list[StatusChange]] = {}
     for standing in ledger.kept.standings():
@@ -157,7 +157,7 @@ def find_entry(ledger: Ledger, name: str) -> Entry:
     UnknownFactor
         None or several have that name.
     """
-    known = entries(ledger)
+    known = list_entries(ledger)
     same = [one for one in known if name in (one.factor_id, one.text, one.canonical)]
     found = same or [one for one in known if name and one.factor_id.startswith(name)]
     if len(found) == 1:

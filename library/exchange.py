@@ -13,7 +13,7 @@ from ..evidence.settings import LibrarySettings
 from ..factors import ParseError, parse
 from ..ledger import Ledger, LibraryRow, StatusChange
 from ..ledger.files.given_file import read_given_text
-from .entries import IMPORTED, WATCHLIST, JudgementTerms, entries
+from .entries import IMPORTED, WATCHLIST, JudgementTerms, list_entries
 from .record import Condition
 
 __all__ = ["LIBRARY_FORMAT_VERSION", "export_library", "import_library", "read_library_file"]
@@ -70,7 +70,7 @@ class LibraryFile(_StrictEntry):
 
 def export_library(ledger: Ledger) -> dict[str, Any]:
     """Return the library, retired factors too and the watchlist not, as JSON without a clock or a path."""
-    rows = [_factor(Condition.of(entry, ledger, LibrarySettings(), 0)) for entry in entries(ledger)]
+    rows = [_factor(Condition.of(entry, ledger, LibrarySettings(), 0)) for entry in list_entries(ledger)]
     return {
         "format": LIBRARY_FORMAT,
         "version": LIBRARY_FORMAT_VERSION,
@@ -165,7 +165,7 @@ def import_library(ledger: Ledger, path: Path, day: str) -> dict[str, Any]:
 
 
 def _import_factors(ledger: Ledger, file: LibraryFile, name: str, day: str) -> dict[str, Any]:
-    known = {entry.factor_id: entry for entry in entries(ledger)}
+    known = {entry.factor_id: entry for entry in list_entries(ledger)}
     fresh = {one.id: one for one in file.factors if one.id not in known}
     rows = [_row(one) for one in fresh.values()]
     standings = [_imported_status(one, name, day) for one in fresh.values()]

@@ -13,7 +13,7 @@ from ..evidence.scoring.scorer import LAG_PER_HORIZON
 from ..evidence.settings import LibrarySettings
 from ..ledger import Ledger
 from .decay import DecayTest, run_decay_tests
-from .entries import PROMOTED, WATCHLIST, Entry, JudgementTerms, entries, is_of_other_market
+from .entries import PROMOTED, WATCHLIST, Entry, JudgementTerms, is_of_other_market, list_entries
 from .eprocess import capital, e_lond_threshold, quarter_days, quarters
 from .observations import Observations
 
@@ -144,7 +144,7 @@ class Condition:
 
 def conditions(ledger: Ledger, rules: LibrarySettings) -> list[Condition]:
     """Return the library and the watchlist: live and decaying factors, then the watchlist, then retired ones."""
-    known = entries(ledger)
+    known = list_entries(ledger)
     promoted = sum(one.origin == PROMOTED for one in known)
     order = {"live": 0, "decaying": 0, WATCHLIST: 1, "retired": 2}
     markets = markets_of(ledger)

@@ -26,7 +26,7 @@ from ..factors import Expression, parse
 from ..ledger import Ledger, LibraryRow, StatusChange
 from ..market import Panel
 from .decay import run_decay_tests, status_after
-from .entries import PROMOTED, WATCHLIST, Entry, entries
+from .entries import PROMOTED, WATCHLIST, Entry, list_entries
 from .eprocess import capital, e_lond_threshold, quarter_days, quarters
 from .observations import FactorReading
 
@@ -171,7 +171,7 @@ class _StatusPass:
 
     def _twin(self, entry: Entry, day: str) -> str:
         """Return which factor of the library says the same on a day, in formula or in values, or nothing."""
-        kept = [one for one in entries(self.ledger) if one.origin != WATCHLIST]
+        kept = [one for one in list_entries(self.ledger) if one.origin != WATCHLIST]
         rows = [*self.ledger.library(), *self.rows.values()]
         like = Catalogue(KnownLibrary(self.ledger.workspace, _read, rows).shelves).nearest(entry.expression)
         if like and like[0].ratio > self.settings.max_similarity:

@@ -35,7 +35,7 @@ from ..market import Panel
 from ..market.adjusted import adjust_forwards
 from ..market.derive import describe_derivations
 from ..sandbox import Runner
-from .entries import ADDED_BY_HAND, IMPORTED, MIN_PANEL_NAME_SHARE, Entry, JudgementTerms, entries
+from .entries import ADDED_BY_HAND, IMPORTED, MIN_PANEL_NAME_SHARE, Entry, JudgementTerms, list_entries
 from .observations import RANK_IC_TOLERANCE, FactorReading, unlike
 from .status import judge_new_days
 
@@ -75,7 +75,7 @@ class LibraryWatch:
         """
         self._refuse_moved()
         with self.ledger.lock_library():
-            looks = [self._look(entry) for entry in entries(self.ledger) if is_watchable(entry)]
+            looks = [self._look(entry) for entry in list_entries(self.ledger) if is_watchable(entry)]
             self._refuse(looks, revised)
             found = judge_new_days(looks, self.ledger, self._engine, self.settings)
             passes = [self._pass(look, revised) for look in found.sights if look.new]

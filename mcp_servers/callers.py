@@ -19,8 +19,8 @@ from ..evaluation.budget import Budget
 from ..evaluation.run_start import refuse_other_stream
 from ..evidence.code.retry import TimeSteps
 from ..evidence.settings import EvidenceSettings
-from ..ledger import Ledger, Run, digest
-from ..library.entries import WATCHLIST, entries
+from ..ledger import Ledger, Run, compute_digest
+from ..library.entries import WATCHLIST, list_entries
 from ..market import Panel
 from ..market.actions import Actions
 from ..market.point_in_time import drop_fields, panel_as_of
@@ -249,7 +249,7 @@ class CallerContexts:
         panel, now = bench.scorer.panel, ground.clock()
         refuse_other_stream(ground.ledger, bench.windows, bench.scorer.settings)
         slug = "-".join(re.findall(r"[A-Za-z0-9]+", caller.id))[:40].lower() or "caller"
-        name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{digest([now.isoformat(), *_spell_view(standing)])[:4]}"
+        name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{compute_digest([now.isoformat(), *_spell_view(standing)])[:4]}"
         evaluator = bench.evaluator(name, ground.budget, mandate=_mandate(ground.mandate, caller), pace=ground.pace)
         config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
         config |= {CALLER_KEY: caller.id}
@@ -273,7 +273,7 @@ class CallerContexts:
         else:
             known = [
                 (entry.factor_id, entry.text)
-                for entry in entries(self.ground.ledger)
+                for entry in list_entries(self.ground.ledger)
                 if entry.origin != WATCHLIST and entry.terms is not None and entry.terms.judged_to <= str(day)
             ]
         return [name for name, text in known if not hidden & {*re.findall(r"[A-Za-z_]\w*", text)}]

@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from ..ledger import AlphaloomError, digest
+from ..ledger import AlphaloomError, compute_digest
 from .answers import describe_refusal
 from .errors import ServersEnd, TooManyJobs, UnknownJob
 
@@ -90,7 +90,7 @@ class Jobs:
         TooManyJobs
             So many wait or run already.
         """
-        name = "j" + digest([kind, dict(about)])[:16]
+        name = "j" + compute_digest([kind, dict(about)])[:16]
         with self._turn:
             if name not in self._jobs or self._jobs[name].failed:
                 under_way = sum(not job.future.done() for job in self._jobs.values())

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..ledger import canonical_json, digest
+from ..ledger import canonical_json, compute_digest
 from .errors import BadArguments
 
 __all__ = ["paginate"]
@@ -34,7 +34,7 @@ def paginate(key: str, rows: Sequence[Any], limit: int, cursor: str, asked: Mapp
     BadArguments
         It is no cursor, or that of another question.
     """
-    question = digest([key, dict(asked)])[:16]
+    question = compute_digest([key, dict(asked)])[:16]
     first = _decode_cursor(cursor, question) if cursor else 0
     there = min(first + limit, len(rows))
     follows = base64.urlsafe_b64encode(canonical_json([there, question]).encode()).decode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ..ledger import JSON, digest
+from ..ledger import JSON, compute_digest
 from ..market.errors import NewsError
 from .instants import format_instant, parse_stored
 from .screening.credibility import ITEM_KINDS, ItemKind
@@ -88,7 +88,7 @@ class NewsItem:
             format_instant(self.published),
             self.kind,
         ]
-        return digest(said)
+        return compute_digest(said)
 
     @property
     def score(self) -> float:

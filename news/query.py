@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from ..ledger import JSON, canonical_json, digest
+from ..ledger import JSON, canonical_json, compute_digest
 from ..market.errors import ShelfError
 from .instants import format_instant
 from .item import NewsItem
@@ -114,7 +114,7 @@ class Query:
 
     def _digest(self) -> str:
         """Return the digest of the question without its limit."""
-        return digest([self.as_of, list(self.words), list(self.symbols), self.since])[:16]
+        return compute_digest([self.as_of, list(self.words), list(self.symbols), self.since])[:16]
 
 
 def microseconds(instant: datetime, name: str) -> int:

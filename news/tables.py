@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..ledger import digest
+from ..ledger import compute_digest
 from ..market.errors import PanelError
 from ..market.files.table import Table, read_table
 from .instants import PLAIN_FORMAT, from_iso
@@ -67,4 +67,6 @@ def _column_text(column: str, values: pa.ChunkedArray, findings: Findings) -> li
 
 def _make_record(number: int, fields: dict[str, str]) -> RawRecord:
     """Return the record of a row; what is hashed is the row as canonical JSON."""
-    return RawRecord(number, fields, digest(fields).encode(), lambda text: from_iso(text, zoned=False), PLAIN_FORMAT)
+    return RawRecord(
+        number, fields, compute_digest(fields).encode(), lambda text: from_iso(text, zoned=False), PLAIN_FORMAT
+    )

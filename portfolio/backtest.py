@@ -19,14 +19,13 @@ from ..evidence.scoring.long_short import (
     Costs,
     LongShort,
     annual_sharpe,
-    long_short,
     sleeve_weights,
 )
 from ..extras import install_hint
 from ..factors import rank_rows
 from ..market import Panel
 
-__all__ = ["Book", "Costs", "LongShort", "backtest", "long_short"]
+__all__ = ["Book", "Costs", "LongShort", "run_backtest"]
 
 Frame = NDArray[np.float64]
 Series = NDArray[np.float64]
@@ -100,7 +99,7 @@ class _Path:
     short: Series
 
 
-def backtest(score: NDArray[np.floating[Any]], panel: Panel, *, costs: Costs, horizon: int, span: slice) -> Book:
+def run_backtest(score: NDArray[np.floating[Any]], panel: Panel, *, costs: Costs, horizon: int, span: slice) -> Book:
     """Trade a score as a long-short book and account for it day by day.
 
     Parameters

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from ..ledger import JSON, digest
+from ..ledger import JSON, compute_digest
 from .decision import SEAL, Approved, Decision, Ruling
 from .policy import Policy
 from .rules import RuleCheck, SignalChange, Totals, book_checks, has_refusal, own_checks
@@ -118,7 +118,7 @@ def _decision(
 ) -> Decision:
     limits = policy.model_dump(mode="json")
     asked = [ruling.signal for ruling in rulings]
-    name = digest({"signals": asked, "state": state.record(), "policy": limits, "day": now.isoformat()})
+    name = compute_digest({"signals": asked, "state": state.record(), "policy": limits, "day": now.isoformat()})
     approved = tuple(
         Approved(signal, name, SEAL) for signal, ruling in zip(signals, rulings, strict=True) if ruling.approved
     )
@@ -126,7 +126,7 @@ def _decision(
     held = after.positions.values()
     totals = Totals(sum(abs(value) for value in held), abs(sum(held)), after.traded_bp)
     book = (*book_checks(state, policy), *totals.checks(policy))
-    return Decision(name, approved, rulings, book, digest(limits), now.isoformat())
+    return Decision(name, approved, rulings, book, compute_digest(limits), now.isoformat())
 
 
 def _form_checks(signal: Signal, doubled: set[str]) -> tuple[RuleCheck, ...]:

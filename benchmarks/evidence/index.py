@@ -30,7 +30,7 @@ from alphaloom.factors.describe.render import _render
 from alphaloom.factors.language.parse import _parse
 from alphaloom.factors.similarity import rewrites as spelling
 from alphaloom.factors.similarity import signature as outlines
-from alphaloom.factors.similarity.compare import KnownFormula, compare
+from alphaloom.factors.similarity.compare import KnownFormula, compare_formulas
 from alphaloom.factors.similarity.signature import Outline, outline
 from alphaloom.factors.similarity.tolerance import NumberCodes, is_near
 
@@ -237,14 +237,14 @@ def against_pairs(asked: Sequence[Expression], known: Sequence[Formula]) -> dict
     start = clock()
     for one in asked:
         for each in plain:
-            compare(one, each)
+            compare_formulas(one, each)
     pair = 1e6 * (clock() - start) / (len(asked) * len(plain))
     own = list(islice((sample(np.random.default_rng(seed), max_size=LARGEST) for seed in range(60)), 60))
 
     def both(place: object) -> object:
         one, other = read_anew(asked[int(str(place)) % len(asked)].text), read_anew(own[int(str(place))].text)
         forget()
-        return compare(one, draw_formula("x", other, "")[0])
+        return compare_formulas(one, draw_formula("x", other, "")[0])
 
     return {"pair": pair, "parsed": float(np.mean(timed(range(60), both)))}
 

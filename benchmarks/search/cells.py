@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.factors import Engine, warm_up
-from alphaloom.ledger import JSON, digest
+from alphaloom.ledger import JSON, compute_digest
 
 from .choice import centred_ranks, chosen, combination, ridge
 from .features import formula
@@ -88,7 +88,7 @@ class Cells:
             days.start,
             days.stop,
         ]
-        place = self.folder / "cells" / world.name / f"{slug}-{digest([asked, code_of(method)])[:12]}"
+        place = self.folder / "cells" / world.name / f"{slug}-{compute_digest([asked, code_of(method)])[:12]}"
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
 

@@ -13,7 +13,7 @@ from alphaloom.evidence.originality.published import published_expressions
 from alphaloom.factors import Expression, FactorError, bucket_windows, parse, render
 from alphaloom.factors.canonical.bucket import BUCKET_ROWS
 from alphaloom.factors.space.planted import GRAMMAR, TEXTBOOK
-from alphaloom.ledger import digest
+from alphaloom.ledger import compute_digest
 
 from .rooms import state_of
 from .textbook import TEN
@@ -31,7 +31,7 @@ def known_forms(folder: Path) -> frozenset[str]:
     skeletons = sorted({skeleton for each in mechanisms() for skeleton in each.skeletons})
     lists = [*TEXTBOOK, *TEN, *(each.text for _, each, _ in published_expressions())]
     slots = {kind: _filled(kind) for kind in (*SLOT_WINDOWS, *OPERATOR_SLOTS, "price", "activity")}
-    kept = folder / f"known-{digest([skeletons, lists, slots, state_of('factors')])[:12]}.json"
+    kept = folder / f"known-{compute_digest([skeletons, lists, slots, state_of('factors')])[:12]}.json"
     if not kept.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         own = {form(each) for _, each, _ in published_expressions()}

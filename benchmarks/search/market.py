@@ -16,7 +16,7 @@ import numpy as np
 
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import PlantSettings, parse, planted_market
-from alphaloom.ledger import digest
+from alphaloom.ledger import compute_digest
 from alphaloom.market import PlantedAlpha, SyntheticConfig, SyntheticMarket
 
 from .known import form, known_forms
@@ -75,7 +75,9 @@ def world_of(seed: int, size: Size, folder: Path) -> World:
 def simulated(seed: int, size: Size, folder: Path) -> SyntheticMarket:
     """Return a market, simulated once and kept in a folder under a digest of what decides it."""
     config = size.config(seed)
-    name = digest([config.model_dump(mode="json"), PLANTS.model_dump(mode="json"), state_of("factors", "market")])[:12]
+    name = compute_digest(
+        [config.model_dump(mode="json"), PLANTS.model_dump(mode="json"), state_of("factors", "market")]
+    )[:12]
     kept = folder / "markets" / f"seed-{seed:03d}-{name}.pickle"
     if not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)

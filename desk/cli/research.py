@@ -12,7 +12,7 @@ from ...evaluation import Evaluator, PanelContext, stress_on_search
 from ...evidence import Claim, Proposal
 from ...evidence.code.sandbox import Jail
 from ...factors import parse
-from ...ledger import Ledger, Run, digest, read_settings
+from ...ledger import Ledger, Run, compute_digest, read_settings
 from ...search.constraints import SearchConstraints
 from .data_options import DataOptions
 from .errors import GateRefused
@@ -35,7 +35,7 @@ def open_evaluator(purpose: str, place: DataOptions, *, recorded: bool) -> Itera
         ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=lambda: datetime.now(UTC)))
         jail = stack.enter_context(Jail(settings.sandbox)).ready()
         bench = PanelContext.set_up(panel, ledger, settings.evidence, dataset, store=recorded, runner=jail)
-        name = f"{clock:%Y%m%d-%H%M%S}-{purpose}-{digest(clock.isoformat())[:4]}"
+        name = f"{clock:%Y%m%d-%H%M%S}-{purpose}-{compute_digest(clock.isoformat())[:4]}"
         limits = SearchConstraints(settings.steer.fields, settings.steer.avoid)
         evaluator = bench.evaluator(name, settings.budget, mandate=limits)
         if not recorded:

@@ -8,13 +8,13 @@ from typing import Any
 
 from ...evidence.archive import RunArchive
 from ...evidence.replay.difference import RecordDifference, differences
-from ...ledger import digest
+from ...ledger import compute_digest
 
 NEEDED_VERDICT = {"accepted": "accepted", "promoted": "watchlist"}
 """The verdict that a library factor needs, by how it came in; the others came without one."""
 
 
-def loose_ends(archive: RunArchive) -> Iterator[RecordDifference]:
+def find_loose_ends(archive: RunArchive) -> Iterator[RecordDifference]:
     """Yield what a run's record lacks: verdicts, proofs, looks and openings that its results name, rows, and files."""
     if archive.run.status == "done":
         judged = {*archive.verdicts}
@@ -40,7 +40,7 @@ def _files(archive: RunArchive) -> Iterator[RecordDifference]:
         yield RecordDifference("results.json", None, "a run that is done has its digest on record")
     for name, wanted in sorted(known.items()):
         path = folder / name
-        yield from differences(wanted, digest(path.read_bytes()) if path.is_file() else None, name)
+        yield from differences(wanted, compute_digest(path.read_bytes()) if path.is_file() else None, name)
 
 
 def _check_named_trials(archive: RunArchive) -> Iterator[RecordDifference]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...evidence.errors import OverLimits, PythonRefused
 from ...evidence.stress.outcome import STRESS_RULE_TEXT
-from ...evidence.stress.stress import STRESS_SEED, After, stress
+from ...evidence.stress.stress import STRESS_SEED, After, run_stress_tests
 from ...factors import Expression
 from ...market import Panel
 from ...market.adjusted import adjust_forwards
@@ -23,7 +23,7 @@ __all__ = ["stress_on_search"]
 def stress_on_search(
     evaluator: Evaluator, expressions: Sequence[Expression], seed: int = STRESS_SEED, after: After | None = None
 ) -> dict[str, Any]:
-    """Put formulas through every stress on the search window, and on no other day; `after` is as for `stress`.
+    """Put formulas through every stress on the search window, and on no other day; `after` is as for `run_stress_tests`.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def stress_on_search(
     def evaluate(told: Panel) -> list[NDArray[np.float32]]:
         return evaluator.engine.on(adjust_forwards(told)).forgiving(PythonRefused, OverLimits).evaluate(expressions)
 
-    found = stress(evaluate, panel, evaluator.settings, seed, after)
+    found = run_stress_tests(evaluate, panel, evaluator.settings, seed, after)
     return {
         "window": {"name": window.name, "first": window.first_day, "last": window.last_day},
         "seed": seed,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...evidence.code.computing import UNCONTAINED_CODE
 from ...evidence.gate.alignment import Claim
-from ...evidence.gate.doubts import doubts
+from ...evidence.gate.doubts import list_doubts
 from ...evidence.gate.gate import PAID_EVENT
 from ...evidence.originality.catalogue import nearest
 from ...evidence.scoring.labels import count_unlabelled
@@ -27,7 +27,7 @@ from ...search.operator_stats import read_operator_table
 from ...search.surrogate.basis import MAX_LEADERS
 from ..checks.power import next_power, read_first_power
 from ..checks.prospect import few_labels
-from ..drafts import leaders
+from ..drafts import find_leaders
 from ..service import Evaluator
 from .alternatives import TrialStream
 from .candidates import CandidateSet, gather_candidates
@@ -90,7 +90,7 @@ class ResultsBuilder:
             "windows": self._windows(),
             **entries,
             "attempts": self.attempts(),
-            "leaders": [leader.record() for leader in leaders(evaluator, MAX_LEADERS)],
+            "leaders": [leader.record() for leader in find_leaders(evaluator, MAX_LEADERS)],
             "diversity": variety(evaluator.ledger, evaluator.run),
             "operators": read_operator_table(evaluator.ledger, evaluator.run),
             "evaluations": evaluator.evaluations_spent(),
@@ -184,7 +184,7 @@ class ResultsBuilder:
     def _alignment(self, name: str, expression: Expression) -> dict[str, Any]:
         """Return what a rule suspects of a factor and its words, and what a model said of them: nothing here decided."""
         claim, search = self.claims[name], self.evaluator.rows[name].sheet
-        rules = [] if name in self.members else [each["message"] for each in doubts(expression, claim, search)]
+        rules = [] if name in self.members else [each["message"] for each in list_doubts(expression, claim, search)]
         return {"doubts": rules, "opinions": self.opinions.get(claim.id, [])}
 
     @cached_property

@@ -14,7 +14,7 @@ from ...evidence.gate.alignment import Claim
 from ...evidence.multiple_testing.clusters import cluster_count
 from ...evidence.multiple_testing.folds import FOLD_GROUPS, choose_and_test, split_days
 from ...evidence.multiple_testing.overfitting import pbo
-from ...evidence.multiple_testing.superior import superior
+from ...evidence.multiple_testing.superior import run_superiority_test
 from ...evidence.scoring.metrics import round_significant
 from ..service import Evaluator
 
@@ -77,7 +77,7 @@ class CandidateSet:
         if not self.count:
             return None
         block = BLOCKS_PER_HORIZON * self.horizon
-        found = superior(self.net, block)
+        found = run_superiority_test(self.net, block)
         return {
             **{name: round_significant(getattr(found, name)) for name in ("lower", "consistent", "upper")},
             "candidates": found.candidates,

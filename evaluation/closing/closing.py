@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...evidence.errors import BookUnavailable
 from ...evidence.scoring.metrics import FactorMetrics, round_significant
 from ...evidence.windows import Window
-from ...portfolio.backtest import Book, Costs, backtest
+from ...portfolio.backtest import Book, Costs, run_backtest
 from ...portfolio.choose import Combination, Combining
 from ...portfolio.combination import CombinationPart, write_combination
 from ...portfolio.sealed_exam import run_sealed_exam
@@ -114,7 +114,7 @@ def _book(
     costs = Costs(evaluator.settings.costs.bps_per_side, evaluator.settings.costs.borrow_bps_per_year)
     span = slice(window.start, window.stop)
     try:
-        book = backtest(score, evaluator.panel, costs=costs, horizon=evaluator.settings.horizon_days, span=span)
+        book = run_backtest(score, evaluator.panel, costs=costs, horizon=evaluator.settings.horizon_days, span=span)
     except BookUnavailable as error:
         return {**_days_of(window), "unavailable": error.message, "hint": error.hint}, None
     return {**_days_of(window), **_figures(book)}, _curve(book)

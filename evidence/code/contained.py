@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import Expression
-from ...factors.python import UNIVERSE_COLUMN, lint
-from ...ledger import digest
+from ...factors.python import UNIVERSE_COLUMN, lint_code
+from ...ledger import compute_digest
 from ...market import Panel
 from ...market.adjusted import reset_volume_levels
 from ...market.point_in_time import keep_members
@@ -177,7 +177,7 @@ class Contained:
 
         What else the lint says are warnings of the expression: it is no boundary, and what will not work shows so itself.
         """
-        remarks = [each for each in lint(expression.code) if each.rule in REFUSED_REMARKS]
+        remarks = [each for each in lint_code(expression.code) if each.rule in REFUSED_REMARKS]
         if remarks:
             stage = "causal" if remarks[0].rule == "future" else "python"
             said = "; ".join(f"line {each.line}: {each.message}" for each in remarks[:MAX_REMARKS_SHOWN])
@@ -206,7 +206,7 @@ class Contained:
     def _segment(self, expression: Expression, start: int, stop: int) -> DailySegment:
         data = self._cut(stop).digest
         asked: dict[str, Any] = {"code": expression.code, "data": data, "start": start, "stop": stop}
-        key = digest(asked | {"versions": versions()} | ({"stamp": self.stamp} if self.stamp else {}))
+        key = compute_digest(asked | {"versions": versions()} | ({"stamp": self.stamp} if self.stamp else {}))
         known = self._segments.read(key, (stop - start, self._cut(stop).names))
         if known is None:
             known = self._computed(expression, start, stop)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ...ledger import Ledger
 
-__all__ = ["note_screening_seed", "screening_seed"]
+__all__ = ["note_screening_seed", "read_screening_seed"]
 
 SEED_EVENT_KIND, SEED_EVENT_KEY = "screening", "seed"
 
@@ -23,7 +23,7 @@ def note_screening_seed(ledger: Ledger, run: str, seed: int) -> None:
     ledger.record_event(run, SEED_EVENT_KIND, SEED_EVENT_KEY, seed)
 
 
-def screening_seed(ledger: Ledger, run: str) -> int | None:
+def read_screening_seed(ledger: Ledger, run: str) -> int | None:
     """Return the seed of a run's screens; None outside a campaign, where each screen draws its own."""
     noted = ledger.event(run, SEED_EVENT_KIND, SEED_EVENT_KEY)
     return None if noted is None else int(noted.body)

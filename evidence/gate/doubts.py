@@ -14,7 +14,7 @@ from ...factors import Expression, walk
 from ...factors.describe.words import mentions
 from .alignment import DERIVED_FROM, Claim
 
-__all__ = ["ALIGNMENT_CODE", "doubts"]
+__all__ = ["ALIGNMENT_CODE", "list_doubts"]
 
 ALIGNMENT_CODE = "alignment"
 CERTAIN_T = 2.0
@@ -28,7 +28,7 @@ MAX_WARMUP_HORIZONS = 50
 """Horizons that a formula may look back on before its mechanism seems to be another."""
 
 
-def doubts(
+def list_doubts(
     expression: Expression, claim: Claim, sheet: Mapping[str, Any], description: str = ""
 ) -> list[dict[str, Any]]:
     """Return suspected disagreements, each `{code, value, message}` as a weakness; none of them refuses anything.

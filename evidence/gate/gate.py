@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ledger import Ledger, Look, Trial, WindowKey, digest
+from ...ledger import Ledger, Look, Trial, WindowKey, compute_digest
 from ...ledger.database.locks import Wait
 from ..code.computing import Computing
 from ..code.retry import TimeSteps
@@ -229,7 +229,7 @@ class Gate:
         return {**asked, "data": self.data, "sign": case.sign} | ({SUCCEEDS: succeeds} if succeeds else {})
 
     def _try(self, case: Case, around: Surroundings, reasons: list[Reason]) -> Verdict:
-        key, question = self.windows.key(self.windows.selection), digest(self._asked(case))
+        key, question = self.windows.key(self.windows.selection), compute_digest(self._asked(case))
         known = self._heard(self._find_earlier_trial(case.expression.id, question))
         if not self._is_paid(known) and around.trials_left <= 0:
             raise trials_spent()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Superior", "superior"]
+__all__ = ["Superior", "run_superiority_test"]
 
 REPLICATIONS = 1000
 SPA_SEED = 20_050_101
@@ -40,7 +40,7 @@ class Superior:
     replications: int
 
 
-def superior(
+def run_superiority_test(
     returns: ArrayLike, block_days: int, *, replications: int = REPLICATIONS, seed: int = SPA_SEED
 ) -> Superior:
     """Test whether any candidate's mean return is above zero, given that the best of all of them was picked.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...factors import Expression
-from ...factors.similarity.compare import KnownFormula, Likeness, compare, rank_likeness
+from ...factors.similarity.compare import KnownFormula, Likeness, compare_formulas, rank_likeness
 from ...factors.similarity.signature import outline
 from ...ledger import LibraryRow
 from .inverted_index import InvertedIndex, MemoryIndex, Selection, search_indexes
@@ -20,7 +20,7 @@ __all__ = [
     "KnownLibrary",
     "Likeness",
     "SubtreeIndex",
-    "compare",
+    "compare_formulas",
     "nearest",
     "read_published",
 ]
@@ -55,7 +55,7 @@ class Catalogue:
     def nearest(self, expression: Expression, top: int = 1) -> list[Likeness]:
         """Return the most alike, most alike first, ties by name; only those that share something."""
         found = search_indexes(outline(expression.core), self.shelves, top)
-        one_by_one = [like for like in (compare(expression, known) for known in self.batch) if like.ratio > 0]
+        one_by_one = [like for like in (compare_formulas(expression, known) for known in self.batch) if like.ratio > 0]
         return rank_likeness([*found, *one_by_one], top)
 
 

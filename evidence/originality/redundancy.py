@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ... import factors
 from ...factors import Expression, RowOrder, order_rows, row_rank_correlation
-from ...ledger import LibraryRow, digest
+from ...ledger import LibraryRow, compute_digest
 from ..code.computing import Computes
 from ..windows import Window
 from . import sketch
@@ -120,7 +120,7 @@ class LibraryValues:
         window = self._window
         data = self._engine.panel.rows(0, window.stop).digest  # of no later day: one more changes nothing here
         seen: dict[str, str | int] = {"data": data, "start": window.start, "form": sketch_code_digest()}
-        return self._workspace / REDUNDANCY_FOLDER / digest(seen)[:20]
+        return self._workspace / REDUNDANCY_FOLDER / compute_digest(seen)[:20]
 
     @cached_property
     def _sketcher(self) -> Sketcher:

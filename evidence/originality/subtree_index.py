@@ -7,8 +7,6 @@ list of runs are one SQLite file: a crash leaves the state before or after an ad
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import json
 import sqlite3
 import threading
@@ -18,11 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ...factors import definitions
-from ...factors.canonical import canonical, linear
-from ...factors.similarity import rewrites, signature, signs, tolerance
 from ...factors.similarity.compare import KnownFormula, Likeness, pack_formula, unpack_formula
-from ...factors.similarity.signature import Outline
+from ...factors.similarity.signature import Outline, hash_outline_code
 from ...ledger.database.refusals import explained
 from ...ledger.database.sqlite import begin_immediate
 from ...ledger.files.private import make_file, make_folder
@@ -69,7 +64,7 @@ class SubtreeIndex:
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.executescript(INDEX_TABLES)
         with self._write():
-            if self._state("form") != drawing_code_digest():
+            if self._state("form") != hash_outline_code():
                 self._start_again()
             self._read()
 
@@ -152,7 +147,7 @@ class SubtreeIndex:
         """Forget everything: it was drawn in another form, and is not what would be drawn now."""
         self._connection.execute("DELETE FROM recent")
         self._connection.execute("DELETE FROM runs")
-        self._set("form", drawing_code_digest())
+        self._set("form", hash_outline_code())
 
     def _read(self) -> None:
         """Open what the file names."""
@@ -207,14 +202,6 @@ class SubtreeIndex:
             if path.name not in names:
                 with suppress(OSError):  # another process may still read it, which some systems do not let go
                     path.unlink()
-
-
-@functools.cache
-def drawing_code_digest() -> str:
-    """Return a digest of what decides how a formula is drawn: an index of another form is not to be trusted."""
-    modules = (signature, tolerance, signs, rewrites, canonical, linear, definitions)
-    sources = [str(module.__file__) for module in modules]
-    return hashlib.sha256(b"".join(Path(source).read_bytes() for source in sources)).hexdigest()
 
 
 def _row(fresh: tuple[KnownFormula, list[Posting]]) -> tuple[str, int, bytes, str]:

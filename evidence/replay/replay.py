@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...ledger import AlphaloomError, Trial, VerdictRow, digest
+from ...ledger import AlphaloomError, Trial, VerdictRow, compute_digest
 from ..archive import RunArchive
 from ..gate.gate import MIN_RANKED_DAY_SHARE
 from ..gate.significance import newey_west_t
@@ -57,7 +57,7 @@ class Replay:
         return {**said, "differs": differs, "missing": self.missing, "unread": list(self.unread)}
 
 
-def replay(archive: RunArchive, row: VerdictRow) -> Replay:
+def replay_verdict(archive: RunArchive, row: VerdictRow) -> Replay:
     """Run one verdict again from the ledger alone."""
     name, number = row.factor_id, row.metrics.get("trial")
     try:
@@ -206,7 +206,7 @@ def read_trial_evidence(
 
 def _check_trial(archive: RunArchive, trial: Trial, seen: TrialEvidence) -> Iterator[RecordDifference]:
     """Yield where the kept series, the recorded sheet, the question and the settings do not agree with each other."""
-    yield from differences(trial.question, digest(dict(seen.asked)), "look.question")
+    yield from differences(trial.question, compute_digest(dict(seen.asked)), "look.question")
     yield from differences((trial.outcome or {})["selection"], seen.sheet, "selection")
     yield from differences(seen.asked.get("test") == "held", seen.held is not None, "look.held")
     test = newey_west_t(seen.rank_ic, seen.lag)

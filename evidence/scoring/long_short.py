@@ -18,7 +18,7 @@ __all__ = [
     "Costs",
     "LongShort",
     "annual_sharpe",
-    "long_short",
+    "measure_long_short",
     "sides_long_short",
     "sleeve_weights",
 ]
@@ -94,7 +94,7 @@ class LongShort:
     sharpe_net: float
 
 
-def long_short(ranks: Frame, open_returns: Frame, costs: Costs, horizon: int) -> LongShort:
+def measure_long_short(ranks: Frame, open_returns: Frame, costs: Costs, horizon: int) -> LongShort:
     """Measure the long-short of a factor by weights and returns.
 
     Parameters
@@ -130,7 +130,7 @@ def sides_long_short(
     sides, counts
         As in `daily.Daily`.
     open_returns, costs, horizon
-        As for `long_short`.
+        As for `measure_long_short`.
     sign
         1 holds the factor as it is, -1 its opposite.
     """

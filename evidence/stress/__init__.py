@@ -2,7 +2,7 @@
 
 from .outcome import StressOutcome, StressResult
 from .scenario import SCENARIO_GROUPS
-from .stress import STRESS_SEED, Evaluate, stress
+from .stress import STRESS_SEED, Evaluate, run_stress_tests
 
 __all__ = [
     "SCENARIO_GROUPS",
@@ -10,5 +10,5 @@ __all__ = [
     "Evaluate",
     "StressOutcome",
     "StressResult",
-    "stress",
+    "run_stress_tests",
 ]

@@ -13,7 +13,7 @@ from ...market import Panel
 from ..scoring.exposures import Exposures
 from ..scoring.idiosyncratic_vol import build_label
 from ..scoring.labels import forward_returns, next_open_returns
-from ..scoring.long_short import TRADING_DAYS_PER_YEAR, Costs, long_short
+from ..scoring.long_short import TRADING_DAYS_PER_YEAR, Costs, measure_long_short
 from ..settings import EvidenceSettings
 
 __all__ = ["LongShortDays", "Ruler"]
@@ -88,8 +88,8 @@ class Ruler:
         if sign < 0:
             count = np.maximum(order.counts, 1)[:, None]
             ranks = (count + 1 - np.rint(2 * ranks * count) / 2) / count  # exact, as the edges of a fifth must be
-        traded = long_short(ranks, self.earned, ONE_POINT, self.horizon)
-        lent = long_short(ranks, self.earned, ONE_POINT_OF_BORROW, self.horizon)
+        traded = measure_long_short(ranks, self.earned, ONE_POINT, self.horizon)
+        lent = measure_long_short(ranks, self.earned, ONE_POINT_OF_BORROW, self.horizon)
         return LongShortDays(traded.gross, traded.gross - traded.net, lent.gross - lent.net)
 
 

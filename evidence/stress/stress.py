@@ -28,7 +28,7 @@ from .ruler import LongShortDays, Ruler, sharpe
 from .scenario import Scenario, scenario
 from .stretches import calendar, find_stretches
 
-__all__ = ["STRESS_SEED", "Evaluate", "Rehearsal", "stress"]
+__all__ = ["STRESS_SEED", "Evaluate", "Rehearsal", "run_stress_tests"]
 
 Series = NDArray[np.float64]
 Rows = NDArray[np.bool_]
@@ -46,7 +46,7 @@ STRESS_SEED: Final = 1
 LAG_PER_HORIZON: Final = 2
 
 
-def stress(
+def run_stress_tests(
     evaluate: Evaluate, panel: Panel, settings: EvidenceSettings, seed: int = STRESS_SEED, after: After | None = None
 ) -> list[StressResult]:
     """Put factors through historical stretches, synthetic regimes, spoiled data, and worse fills and costs.

@@ -7,7 +7,7 @@ found to be the formula that it is. The tree is for comparing and for the price 
 
 from __future__ import annotations
 
-from .lint import Remark, lint
+from .lint import Remark, lint_code
 from .read import UNIVERSE_COLUMN, read_python
 from .source import MAX_CODE_CHARS, is_python
 
@@ -16,6 +16,6 @@ __all__ = [
     "UNIVERSE_COLUMN",
     "Remark",
     "is_python",
-    "lint",
+    "lint_code",
     "read_python",
 ]

@@ -16,7 +16,7 @@ from typing import Any
 
 from .spelling import Spelling, constant, is_negative, keyword
 
-__all__ = ["Remark", "lint"]
+__all__ = ["Remark", "lint_code"]
 
 ENTRY = "factor"
 ALLOWED_MODULES = frozenset(
@@ -139,7 +139,7 @@ class Remark:
         return {"line": self.line, "rule": self.rule, "message": self.message, "hint": self.hint}
 
 
-def lint(code: str, fields: Collection[str] | None = None) -> tuple[Remark, ...]:
+def lint_code(code: str, fields: Collection[str] | None = None) -> tuple[Remark, ...]:
     """Return what will not work in a factor's code, by line; nothing if it looks right.
 
     Parameters

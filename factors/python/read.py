@@ -78,9 +78,9 @@ def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> 
 
 def _remarks(text: str, columns: Collection[str]) -> tuple[str, ...]:
     """Return what the lint of the sandbox says, by line; the boundary is elsewhere, so that nothing is refused for it here."""
-    from .lint import lint  # it brings numpy, which most who parse do not need
+    from .lint import lint_code  # it brings numpy, which most who parse do not need
 
-    return tuple(f"line {each.line}: {each.message}. {each.hint}" for each in lint(text, columns))
+    return tuple(f"line {each.line}: {each.message}. {each.hint}" for each in lint_code(text, columns))
 
 
 def _columns_read(meaning: Meaning, text: str, fields: Collection[str], groups: Collection[str]) -> set[str]:

@@ -90,7 +90,7 @@ class Likeness(NamedTuple):
         return self.part is None or self.theirs == self.part.numbers
 
 
-def compare(expression: Expression, known: KnownFormula) -> Likeness:
+def compare_formulas(expression: Expression, known: KnownFormula) -> Likeness:
     """Return the likeness of two formulas: ``2 s / (a + b)`` for sizes a and b and the largest common subtree s.
 
     Sign, factor and the last steps that keep the order of names (rank, zscore, log, ...) are set aside, and numbers need

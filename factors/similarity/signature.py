@@ -15,14 +15,18 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from hashlib import blake2b
+from hashlib import blake2b, sha256
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from .. import definitions
+from ..canonical import canonical, linear
 from ..canonical.canonical import DAY_WRAPPERS, SCALING, core
 from ..canonical.linear import split_coefficient
 from ..language.node import Node, call_node, number_node
 from ..operators import OPERATORS
+from . import rewrites, signs, tolerance
 from .rewrites import rewrite_tree
 from .signs import negate_tree, strip_power
 from .tolerance import MAX_CODED_NUMBER, NumberCodes, Numbers, code
@@ -406,3 +410,13 @@ DRAWING: Mapping[str, Callable[[Node], WeightedOutline]] = MappingProxyType(
         "where": _choice,
     }
 )
+
+
+@functools.cache
+def hash_outline_code() -> str:
+    """Return a hash of the code that draws outlines: an index that another form of it drew is not to be trusted."""
+    modules = (
+        Path(__file__),
+        *(Path(str(one.__file__)) for one in (tolerance, signs, rewrites, canonical, linear, definitions)),
+    )
+    return sha256(b"".join(module.read_bytes() for module in modules)).hexdigest()

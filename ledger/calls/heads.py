@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..database.locks import wait_for_lock
-from ..digest import digest
+from ..digest import compute_digest
 from ..errors import CallsDamaged
 from ..files.objects import read_json, write_json
 from ..files.private import make_folder
@@ -106,7 +106,7 @@ def read_heads(folder: Path) -> Heads:
         return {}
     try:
         body = read_json(path)
-        if body["hash"] != digest(body["heads"]):
+        if body["hash"] != compute_digest(body["heads"]):
             raise ValueError
         return decode_heads(body["heads"])
     except (ValueError, KeyError, TypeError):
@@ -116,7 +116,7 @@ def read_heads(folder: Path) -> Heads:
 def write_heads(folder: Path, heads: Heads) -> None:
     """Write the head file, whole or not at all."""
     body = encode_heads(heads)
-    write_json(folder / HEADS_FILE, {"format": CALLS_FORMAT, "heads": body, "hash": digest(body)})
+    write_json(folder / HEADS_FILE, {"format": CALLS_FORMAT, "heads": body, "hash": compute_digest(body)})
 
 
 def encode_heads(heads: Heads) -> list[dict[str, Any]]:

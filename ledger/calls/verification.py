@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..digest import digest
+from ..digest import compute_digest
 from .chain import KIND_BEGUN, KIND_CALL, KIND_ENDED, ChainedLine, ChainLink, read_line
 from .heads import HEADS_FILE, Head, encode_heads, survey_heads
 from .segment import lines_of
@@ -51,7 +51,7 @@ class Verified:
     @property
     def root(self) -> str:
         """One digest for all of it: the SHA-256 of every segment's head."""
-        return digest(encode_heads(dict(self.heads)))
+        return compute_digest(encode_heads(dict(self.heads)))
 
     def record(self) -> dict[str, Any]:
         """Return the reading as JSON."""

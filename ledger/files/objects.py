@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from ..database.protocol import Database
 from ..database.refusals import explained
-from ..digest import digest
+from ..digest import compute_digest
 from ..errors import DamagedObject
 from .private import file_mode, make_folder
 
@@ -44,7 +44,7 @@ class StoredObjects:
 
     def put(self, body: bytes) -> str:
         """Store bytes and return their digest; storing them again does nothing."""
-        name = digest(body)
+        name = compute_digest(body)
         if not self._database.rows("SELECT 1 FROM objects WHERE digest = ?", (name,)):
             self._database.write(lambda session: session.execute(_ADD_OBJECT, (name, body)).rowcount)
         return name
@@ -64,7 +64,7 @@ class StoredObjects:
         if not found:
             raise DamagedObject(f"object {name} is not in the ledger", got=name)
         body = bytes(found[0][0])
-        if digest(body) != name:
+        if compute_digest(body) != name:
             raise DamagedObject(f"object {name} does not hold what its name says", got=name)
         return body
 
@@ -88,7 +88,7 @@ class Objects:
 
     def put(self, body: bytes) -> str:
         """Store bytes and return their digest; storing them again does nothing, and mends a damaged copy."""
-        name = digest(body)
+        name = compute_digest(body)
         path = self.path(name)
         with explained(self._folder):
             if not _has_body(path, body):
@@ -108,7 +108,7 @@ class Objects:
             body = self.path(name).read_bytes()
         except FileNotFoundError:
             raise DamagedObject(f"object {name} is not in {self._folder}", got=name) from None
-        if digest(body) != name:
+        if compute_digest(body) != name:
             raise DamagedObject(f"{self.path(name)} does not hold what its name says", got=name)
         return body
 

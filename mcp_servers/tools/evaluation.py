@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ...evaluation import Evaluator, drafts, recall_facts, stress_on_search
+from ...evaluation import Evaluator, find_leaders, find_unexplored, pick_drafts, recall_facts, stress_on_search
 from ...evaluation.service import MAX_SET_MEMBERS
 from ...evidence import Claim, Proposal
 from ...factors import Expression
@@ -162,7 +162,7 @@ def _add_forecasts(server: ToolServer, served: ServedCaller) -> None:
     ) -> dict[str, Any]:
         """Say of formulas that were not scored what earlier scores let expect, and which are most worth an evaluation."""
         claim = Claim.from_record(hypothesis.model_dump())
-        return drafts.choose_drafts(served.evaluator, texts, claim, count, like or "", either)
+        return pick_drafts(served.evaluator, texts, claim, count, like or "", either)
 
     @server.tool(annotations=READ_HINTS)
     @json_tool
@@ -181,8 +181,8 @@ def _add_forecasts(server: ToolServer, served: ServedCaller) -> None:
         earlier scores, and the most telling of all; while the search is `surveying`, only the most telling.
         """
         if which == "unexplored":
-            return drafts.find_unexplored(served.evaluator, limit)
-        return {"leaders": [leader.record() for leader in drafts.leaders(served.evaluator, limit)]}
+            return find_unexplored(served.evaluator, limit)
+        return {"leaders": [leader.record() for leader in find_leaders(served.evaluator, limit)]}
 
 
 def _add_jobs(server: ToolServer, served: ServedCaller) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ...ledger import canonical_json, digest
+from ...ledger import canonical_json, compute_digest
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -96,7 +96,7 @@ class Envelope(BaseModel):
 
 def measurement_of(launch: Mapping[str, Any]) -> str:
     """Return what a launch is known by: the sha256 of its canonical JSON (model, flags, image)."""
-    return digest(canonical_json(dict(launch)))
+    return compute_digest(canonical_json(dict(launch)))
 
 
 def _first_mistake(error: ValidationError) -> str:

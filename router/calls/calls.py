@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ...ledger import Event, Ledger, ModelCall, canonical_json, digest
+from ...ledger import Event, Ledger, ModelCall, canonical_json, compute_digest
 from ..config import RouterConfig
 from ..endpoints.failover import CallCosts
 from ..errors import Confidential, ModelFailed
@@ -47,7 +47,7 @@ class Turn:
     @property
     def key(self) -> str:
         """The hash of model, messages, schema, sampling and seed."""
-        return digest(self.request)
+        return compute_digest(self.request)
 
     def records(self) -> list[dict[str, str]]:
         """Return the messages as they are sent."""
@@ -109,7 +109,7 @@ class Calls:
         if address := self._config.models[route.name].api_base:  # a name of a model says nothing of whose server it is
             request["address"] = address
         grammar = _grammar(task) if request["model"].startswith(GRAMMAR_PROVIDER) else ""
-        request |= {"grammar": digest(grammar)} if grammar else {}
+        request |= {"grammar": compute_digest(grammar)} if grammar else {}
         return Turn(task, decision, route, messages, canonical_json(request), grammar)
 
     async def make(self, turn: Turn) -> tuple[ModelCall, ModelAnswer, bool]:
@@ -191,7 +191,7 @@ class Calls:
         if not unseen:
             return
         number = 1
-        while self._ledger.call(key := digest(f"{turn.key} {LOST_CALL} {number}"), turn.task.run):
+        while self._ledger.call(key := compute_digest(f"{turn.key} {LOST_CALL} {number}"), turn.task.run):
             number += 1
         nothing = ModelAnswer("", LOST_CALL, 0, 0, unseen[0].model, attempts=len(unseen), beside=tuple(unseen))
         account.settle(held, self._record(turn, key, nothing), _note(turn, key))

@@ -13,7 +13,14 @@ from pydantic import BaseModel
 from ..errors import RouterError
 from .numerals import Numerals
 
-__all__ = ["ReplyShape", "bound_schema", "choice_grammar", "longest_reply_bytes", "reply_grammar", "schema_grammar"]
+__all__ = [
+    "ReplyShape",
+    "bound_schema",
+    "build_reply_grammar",
+    "choice_grammar",
+    "longest_reply_bytes",
+    "schema_grammar",
+]
 
 Json = dict[str, Any]
 
@@ -66,7 +73,7 @@ class ReplyShape:
     texts: Mapping[str, str] = field(default_factory=dict)
 
 
-def reply_grammar(shape: ReplyShape, max_tokens: int) -> str:
+def build_reply_grammar(shape: ReplyShape, max_tokens: int) -> str:
     """Return the grammar (EBNF, as xgrammar and so vLLM takes it) of the replies that end within as many tokens.
 
     Every sentence is JSON with all members in their order, without a choice of white space: a model that rambles in it
@@ -100,7 +107,7 @@ def choice_grammar(words: Iterable[str]) -> str:
 def schema_grammar(schema: type[BaseModel], max_tokens: int) -> str:
     """Return the grammar of a schema's replies; empty where none can be written, so that the schema itself must do."""
     try:
-        return reply_grammar(ReplyShape(schema), max_tokens)
+        return build_reply_grammar(ReplyShape(schema), max_tokens)
     except RouterError:
         return ""
 
@@ -144,7 +151,7 @@ def _cut(schema: Any, texts: int, items: int, narrow: bool) -> Any:
 
 
 def longest_reply_bytes(schema: Json, held: frozenset[str] = frozenset()) -> int:
-    """Return the bytes of a schema's longest reply, as `reply_grammar` writes it."""
+    """Return the bytes of a schema's longest reply, as `build_reply_grammar` writes it."""
     return _longest_part_bytes(schema, schema.get("$defs", {}), "", held)
 
 

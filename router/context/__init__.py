@@ -5,7 +5,7 @@ from __future__ import annotations
 from .cache import CacheLimits, ContextCache, Document
 from .chunks import ByteTokenizer, Chunk, Tokenizer, split_chunks
 from .embedding import Embedder, HashedEmbedder
-from .extract import EXTRACT_SUMMARISER, extract
+from .extract import EXTRACT_SUMMARISER, extract_sentences
 from .index import Cutting
 from .passages import Passage
 from .reading import Given, Screen, read_documents
@@ -40,7 +40,7 @@ __all__ = [
     "Summariser",
     "Summary",
     "Tokenizer",
-    "extract",
+    "extract_sentences",
     "open_store",
     "read_documents",
     "split_chunks",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from ...ledger import digest
+from ...ledger import compute_digest
 from ..calls.task import Sensitivity
 from ..errors import Confidential, ContextError, SecretFound, UnknownDocument
 from .embedding import Embedder, HashedEmbedder
@@ -201,7 +201,7 @@ class ContextCache:
                 field="text",
                 hint="Take the secret out, then add the document.",
             )
-        return digest(body)
+        return compute_digest(body)
 
     def _permit(self, name: str, label: Sensitivity) -> None:
         """Refuse a document that may not be in this store, and forget it, if it came when it was less confidential."""
@@ -228,7 +228,7 @@ class ContextCache:
 
     def _text(self, name: str) -> str:
         body = self._shelf.get(f"text:{name}", counted=False)
-        if body is None or digest(body) != name:
+        if body is None or compute_digest(body) != name:
             raise UnknownDocument(
                 f"the context cache does not hold the document {name[:12]}", field="document", hint="Add it again."
             )

@@ -14,7 +14,7 @@ SENTENCE_TOKENS = 40
 """A longer sentence is cut into pieces."""
 
 
-def extract(text: str, most_tokens: int = MAX_EXTRACT_TOKENS) -> str:
+def extract_sentences(text: str, most_tokens: int = MAX_EXTRACT_TOKENS) -> str:
     """Return the sentences nearest to what a text says on the whole, in their order, no more than so many tokens.
 
     Notes
@@ -38,7 +38,7 @@ def extract(text: str, most_tokens: int = MAX_EXTRACT_TOKENS) -> str:
 
 
 async def _ask(text: str, _label: Sensitivity) -> str:
-    return extract(text)
+    return extract_sentences(text)
 
 
 EXTRACT_SUMMARISER = Summariser(_ask, prompt=EXTRACT_NAME, model="built-in")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ledger import JSON, digest
+from ...ledger import JSON, compute_digest
 from .chunks import ByteTokenizer, Tokenizer, headings, split_chunks
 from .embedding import Embedder, TextVectors
 from .terms import StemCounts
@@ -31,7 +31,7 @@ class Cutting:
     def key(self, document: str, embedder: Embedder) -> str:
         """Return the key of a document's index; whatever the index hangs on is in it."""
         parts: JSON = [INDEX_FORMAT, document, self.most_tokens, self.overlap, self.tokenizer.name, embedder.name, embedder.dimension]  # fmt: skip
-        return f"index:{digest(parts)}"
+        return f"index:{compute_digest(parts)}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from ...ledger import digest
+from ...ledger import compute_digest
 from ...ledger.files.given_file import open_given
 from ..calls.task import Sensitivity
 from ..errors import Confidential, DocumentUnusable
@@ -71,7 +71,7 @@ def read_documents(settings: ContextSettings, label: Sensitivity, screen: Screen
             continue
         held = "" if said.released else why
         one = Given(
-            id=digest(text), name=screen(name)[0][:MAX_DOCUMENT_NAME_CHARS], sensitivity=said.sensitivity or label,
+            id=compute_digest(text), name=screen(name)[0][:MAX_DOCUMENT_NAME_CHARS], sensitivity=said.sensitivity or label,
             known=said.known, released=bool(said.released), held=held,
         )  # fmt: skip
         found[one.id] = _merge_given(found.get(one.id, one), one)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ...ledger import digest
+from ...ledger import compute_digest
 from ..calls.task import Sensitivity
 from ..errors import SummaryRefused
 from .chunks import Tokenizer, split_chunks
@@ -32,7 +32,7 @@ class Summariser:
 
     def key(self, document: str, tokenizer: Tokenizer) -> str:
         """Return the key of a document's summary."""
-        return f"summary:{digest([document, self.prompt, self.model, self.window_tokens, tokenizer.name])}"
+        return f"summary:{compute_digest([document, self.prompt, self.model, self.window_tokens, tokenizer.name])}"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ledger import Ledger, ModelCall, digest
+from ...ledger import Ledger, ModelCall, compute_digest
 from ..calls.task import Task
 from ..config import RouterConfig
 from .decision import RoutingDecision
@@ -61,4 +61,4 @@ class EscalationPolicy:
 def _key_of(task: Task) -> str:
     """Return a task's own key, whichever model answers."""
     messages = [message.record() for message in task.messages]
-    return digest([messages, task.schema.model_json_schema(), task.sampling()])
+    return compute_digest([messages, task.schema.model_json_schema(), task.sampling()])

@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ...ledger import digest
+from ...ledger import compute_digest
 from ..config import Tier
 from ..errors import RouterError
 
@@ -233,4 +233,4 @@ class Learner:
 
     def _draw(self, key: str, tier: Tier) -> float:
         """Return a number between 0 and 1 that seed, key and tier determine."""
-        return (int(digest([self._seed, key, tier])[:13], 16) + 0.5) / 16**13
+        return (int(compute_digest([self._seed, key, tier])[:13], 16) + 0.5) / 16**13

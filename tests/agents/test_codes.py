@@ -14,7 +14,7 @@ from alphaloom.agents.offline.codes import Code, codes_of
 from alphaloom.agents.offline.mechanism import find_mechanism, mechanisms
 from alphaloom.agents.prompt import load_prompts
 from alphaloom.factors import parse
-from alphaloom.factors.python import lint
+from alphaloom.factors.python import lint_code
 
 KNOWN: dict[str, Code] = {code.id: code for one in mechanisms() for code in codes_of(one.id)}
 
@@ -44,7 +44,7 @@ def test_what_it_writes_can_be_taken(name: str) -> None:
     drawn = [parse(code.drawn(rng)) for _ in range(12)]
     assert len({each.id for each in drawn}) > 1
     for each in drawn:
-        assert lint(each.code, each.fields) == ()
+        assert lint_code(each.code, each.fields) == ()
         assert (each.size <= 120, each.depth <= 40, each.constants <= 32) == (True, True, True)
         for mechanism in map(find_mechanism, code.of):
             assert mechanism is not None

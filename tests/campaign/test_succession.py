@@ -13,7 +13,7 @@ from alphaloom.evidence.settings import LibrarySettings
 from alphaloom.factors import PlantSettings
 from alphaloom.factors.space.planted import draw_plants
 from alphaloom.ledger import Ledger
-from alphaloom.library.entries import entries
+from alphaloom.library.entries import list_entries
 from alphaloom.library.watch import LibraryWatch
 from alphaloom.market import Panel, SyntheticConfig, simulate
 
@@ -52,7 +52,7 @@ def test_a_decaying_factor_is_told_to_the_next_campaign_which_proposes_a_success
         longer = markets.write(markets.tidy(whole), tmp_path / "longer.parquet")
         later, dataset = campaign(tmp_path, "watch", longer, seed=5).settings.market.open(5)
         LibraryWatch(ledger, later, dataset, EvidenceSettings(library=RULES)).run()
-        decaying = {entry.factor_id for entry in entries(ledger) if entry.status == "decaying"}
+        decaying = {entry.factor_id for entry in list_entries(ledger) if entry.status == "decaying"}
         assert decaying
 
     second = campaign(tmp_path, "second", panel, seed=6).run()

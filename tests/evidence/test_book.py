@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.evidence.errors import BookUnavailable
-from alphaloom.evidence.scoring.long_short import annual_sharpe, sleeve_weights
+from alphaloom.evidence.scoring.long_short import annual_sharpe, measure_long_short, sleeve_weights
 from alphaloom.extras import install_hint
 from alphaloom.market import Panel
-from alphaloom.portfolio.backtest import Costs, backtest, long_short
+from alphaloom.portfolio.backtest import Costs, run_backtest
 
 Frame = NDArray[np.float64]
 FREE = Costs(0.0, 0.0)
@@ -63,7 +63,7 @@ def panel_of(opened: Frame, closed: Frame) -> Panel:
 def test_the_kernel_agrees_with_weights_written_out(seed: int, horizon: int, names: int) -> None:
     ranks, returns = noise(30, names, seed)
     costs = Costs(10, 50)
-    found = long_short(ranks, returns, costs, horizon)
+    found = measure_long_short(ranks, returns, costs, horizon)
     weights = sleeve_weights(ranks, horizon)
     traded = np.abs(np.diff(weights, axis=0, prepend=0)).sum(axis=1)
     gross = (weights * np.nan_to_num(returns)).sum(axis=1)
@@ -86,13 +86,13 @@ def test_turnover_is_one_when_everything_is_replaced_and_zero_when_nothing_is() 
     rising = np.tile(np.arange(50.0), (40, 1))
     returns = np.zeros(rising.shape)
     flipping = rising * np.where(np.arange(40) % 2, 1, -1)[:, None]
-    assert long_short(percentiles(rising), returns, FREE, 5).turnover == pytest.approx(0, abs=1e-12)
-    assert long_short(percentiles(flipping), returns, FREE, 1).turnover == pytest.approx(1)
+    assert measure_long_short(percentiles(rising), returns, FREE, 5).turnover == pytest.approx(0, abs=1e-12)
+    assert measure_long_short(percentiles(flipping), returns, FREE, 1).turnover == pytest.approx(1)
 
 
 def test_costs_and_borrow_are_what_they_say() -> None:
     ranks = percentiles(np.tile(np.arange(50.0), (30, 1)))
-    found = long_short(ranks, np.zeros(ranks.shape), Costs(10, 50), 1)
+    found = measure_long_short(ranks, np.zeros(ranks.shape), Costs(10, 50), 1)
     assert found.net[0] == pytest.approx(-2 * 0.001 - 0.005 / 252)
     assert found.net[1:] == pytest.approx(-0.005 / 252)
     assert found.gross == pytest.approx(0)
@@ -102,13 +102,13 @@ def test_the_return_of_a_day_is_earned_by_the_rank_of_that_row() -> None:
     ranks = percentiles(np.tile(np.arange(50.0), (5, 1)))
     returns = np.zeros(ranks.shape)
     returns[3, -1], returns[3, 0] = 0.5, -0.5
-    assert long_short(ranks, returns, FREE, 1).gross == pytest.approx([0, 0, 0, 0.1, 0])
+    assert measure_long_short(ranks, returns, FREE, 1).gross == pytest.approx([0, 0, 0, 0.1, 0])
 
 
 def test_days_before_the_first_sleeve_and_without_returns_are_missing() -> None:
     ranks, returns = noise(40, 60)
     ranks[:10], returns[-2:] = np.nan, np.nan
-    found = long_short(ranks, returns, Costs(), 5)
+    found = measure_long_short(ranks, returns, Costs(), 5)
     assert np.isnan(found.net[:10]).all()
     assert np.isnan(found.net[-2:]).all()
     assert not np.isnan(found.net[10:-2]).any()
@@ -116,7 +116,7 @@ def test_days_before_the_first_sleeve_and_without_returns_are_missing() -> None:
 
 def test_too_few_names_make_no_book() -> None:
     ranks, returns = noise(30, 9)
-    found = long_short(ranks, returns, Costs(), 5)
+    found = measure_long_short(ranks, returns, Costs(), 5)
     assert np.isnan(found.net).all()
     assert math.isnan(found.turnover)
     assert math.isnan(found.sharpe_gross)
@@ -127,11 +127,11 @@ def test_every_factor_can_afford_it() -> None:
 
     def calls(days: int, names: int) -> int:
         ranks, returns = noise(days, names)
-        long_short(ranks, returns, Costs(), 5)
+        measure_long_short(ranks, returns, Costs(), 5)
         made: list[str] = []
         sys.setprofile(lambda _frame, event, _of: made.append(event))
         try:
-            long_short(ranks, returns, Costs(), 5)
+            measure_long_short(ranks, returns, Costs(), 5)
         finally:
             sys.setprofile(None)
         return sum(event in ("call", "c_call") for event in made)
@@ -143,7 +143,7 @@ def test_a_missing_vectorbt_says_what_to_install(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "vectorbt", None)
     panel, scores = market(10, 20)
     with pytest.raises(BookUnavailable, match="vectorbt") as caught:
-        backtest(scores, panel, costs=Costs(), horizon=1, span=slice(None))
+        run_backtest(scores, panel, costs=Costs(), horizon=1, span=slice(None))
     assert caught.value.exit_code == 3
     assert caught.value.hint == install_hint("vectorbt")
 
@@ -152,7 +152,7 @@ def test_a_missing_vectorbt_says_what_to_install(monkeypatch: pytest.MonkeyPatch
 def test_a_span_is_three_rows_in_a_row(span: slice) -> None:
     panel, scores = market(10, 20)
     with pytest.raises(ValueError, match="span"):
-        backtest(scores, panel, costs=Costs(), horizon=1, span=span)
+        run_backtest(scores, panel, costs=Costs(), horizon=1, span=span)
 
 
 @pytest.mark.parametrize("horizon", [1, 5])
@@ -160,7 +160,7 @@ def test_a_span_is_three_rows_in_a_row(span: slice) -> None:
 @traded
 def test_it_agrees_with_plain_arithmetic(horizon: int, edge: float) -> None:
     panel, scores = market(80, 40, edge)
-    book = backtest(scores, panel, costs=Costs(20, 100), horizon=horizon, span=slice(5, 75))
+    book = run_backtest(scores, panel, costs=Costs(20, 100), horizon=horizon, span=slice(5, 75))
     assert book.plain_max_difference < 1e-12
     assert book.sharpe == pytest.approx(book.plain_sharpe, rel=1e-9)
     assert book.annual_return == pytest.approx(book.plain_annual_return, rel=1e-9)
@@ -174,8 +174,8 @@ def test_it_is_close_to_what_scoring_says() -> None:
     opened = panel.fields["open"]
     earned = np.full(opened.shape, np.nan)
     earned[:-2] = opened[2:] / opened[1:-1] - 1
-    scored = long_short(percentiles(np.nan_to_num(scores)), earned, Costs(), 5)
-    book = backtest(scores, panel, costs=Costs(), horizon=5, span=slice(None))
+    scored = measure_long_short(percentiles(np.nan_to_num(scores)), earned, Costs(), 5)
+    book = run_backtest(scores, panel, costs=Costs(), horizon=5, span=slice(None))
     assert book.sharpe == pytest.approx(scored.sharpe_net, rel=0.15)
     assert book.turnover_per_day == pytest.approx(scored.turnover, rel=0.15)
 
@@ -183,8 +183,8 @@ def test_it_is_close_to_what_scoring_says() -> None:
 @traded
 def test_a_foreknown_return_is_earned_at_the_open_after_it_is_known() -> None:
     panel, scores = market(60, 40, edge=0.01)
-    known = backtest(scores, panel, costs=FREE, horizon=1, span=slice(None))
-    late = backtest(np.roll(scores, 1, axis=0), panel, costs=FREE, horizon=1, span=slice(None))
+    known = run_backtest(scores, panel, costs=FREE, horizon=1, span=slice(None))
+    late = run_backtest(np.roll(scores, 1, axis=0), panel, costs=FREE, horizon=1, span=slice(None))
     assert known.sharpe > 20
     assert abs(late.sharpe) < 8
 
@@ -195,7 +195,7 @@ def test_a_name_that_goes_is_sold_at_its_last_close() -> None:
     closed[3, 19] = 150.0  # the best name's last day; it is held long with a quarter of the side
     opened[4:, 19] = closed[4:, 19] = np.nan
     scores = np.tile(np.arange(20.0), (8, 1))
-    book = backtest(scores, panel_of(opened, closed), costs=FREE, horizon=1, span=slice(None))
+    book = run_backtest(scores, panel_of(opened, closed), costs=FREE, horizon=1, span=slice(None))
     assert book.daily_returns == pytest.approx([0, 0, 0, 0.125, 0, 0, 0])
 
 
@@ -207,14 +207,14 @@ def test_a_name_that_pauses_is_kept() -> None:
     opened[5:, 19] = closed[5:, 19] = 120.0
     scores = np.tile(np.arange(20.0), (8, 1))
     scores[3:, 19] = np.nan  # to be sold at the open of row 4, which does not come; row 5 is
-    book = backtest(scores, panel_of(opened, closed), costs=FREE, horizon=1, span=slice(None))
+    book = run_backtest(scores, panel_of(opened, closed), costs=FREE, horizon=1, span=slice(None))
     assert book.daily_returns == pytest.approx([0, 0, 0, 0, 0.05, 0, 0])
 
 
 @traded
 def test_a_book_without_scores_stays_at_one() -> None:
     panel, scores = market(30, 20)
-    book = backtest(np.full(scores.shape, np.nan), panel, costs=Costs(), horizon=5, span=slice(None))
+    book = run_backtest(np.full(scores.shape, np.nan), panel, costs=Costs(), horizon=5, span=slice(None))
     assert book.equity == pytest.approx(1.0)
     assert math.isnan(book.sharpe)
     assert (book.max_drawdown, book.turnover_per_day, book.costs_paid) == (0, 0, 0)
@@ -229,6 +229,6 @@ def test_rows_outside_the_span_are_never_read() -> None:
     closed[40:] *= 2
     scores_after = scores.copy()
     scores_after[40:] *= -1
-    first = backtest(scores, panel, costs=Costs(), horizon=5, span=slice(0, 40))
-    second = backtest(scores_after, panel_of(opened, closed), costs=Costs(), horizon=5, span=slice(0, 40))
+    first = run_backtest(scores, panel, costs=Costs(), horizon=5, span=slice(0, 40))
+    second = run_backtest(scores_after, panel_of(opened, closed), costs=Costs(), horizon=5, span=slice(0, 40))
     assert np.array_equal(first.equity, second.equity)

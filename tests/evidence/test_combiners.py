@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evaluation import close, write_closing
 from alphaloom.evidence.scoring.exposures import market_return
-from alphaloom.evidence.scoring.long_short import Costs, long_short
+from alphaloom.evidence.scoring.long_short import Costs, measure_long_short
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import EvidenceSettings, complete_settings
 from alphaloom.evidence.windows import Window
@@ -243,7 +243,7 @@ def test_the_rate_is_the_one_that_leaves_most_after_costs(planted: Panel) -> Non
         window = _whole(planted)
         chosen[name] = trading_rate(score, scorer, window)
         book = (
-            long_short(rank_rows(slow_score(score, rate)), scorer.target(window).earned, Costs(price, 0.0), 5)
+            measure_long_short(rank_rows(slow_score(score, rate)), scorer.target(window).earned, Costs(price, 0.0), 5)
             for rate in RATES
         )
         sharpes[name] = [each.sharpe_net for each in book]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from alphaloom.evaluation.drafts import choose_drafts
+from alphaloom.evaluation.drafts import pick_drafts
 from alphaloom.search.surrogate.model import ScoredFormula, SurrogateModel
 
 from .lab import Lab, claim_of
@@ -23,7 +23,7 @@ def test_forecasts_that_another_thread_made_meanwhile_are_not_asked(
     desk = lab()
     desk.scored(SCORED)
     evaluator, claim, learn = desk.evaluator, claim_of(SCORED), SurrogateModel.learn
-    expected = choose_drafts(evaluator, DRAFTS, claim, 2)
+    expected = pick_drafts(evaluator, DRAFTS, claim, 2)
     assert any(one["known"] > 0.3 for one in expected["forecasts"])
 
     def overtaken(self: SurrogateModel, scored: Mapping[str, ScoredFormula]) -> None:
@@ -33,7 +33,7 @@ def test_forecasts_that_another_thread_made_meanwhile_are_not_asked(
         )
 
     monkeypatch.setattr(SurrogateModel, "learn", overtaken)
-    assert choose_drafts(evaluator, DRAFTS, claim, 2) == expected
+    assert pick_drafts(evaluator, DRAFTS, claim, 2) == expected
 
 
 def test_what_promises_the_opposite_direction_is_turned_round(lab: Callable[..., Lab]) -> None:
@@ -41,11 +41,11 @@ def test_what_promises_the_opposite_direction_is_turned_round(lab: Callable[...,
     up = 1 if desk.evaluator.rows[desk.scored(SCORED)].sheet["rank_ic"] > 0 else -1
     drafts = ["-(ts_kurt(volume, 18) * ts_skew(returns, 30))", "ts_kurt(volume, 16) * ts_skew(returns, 33)"]
     against = replace(claim_of(SCORED), direction=-up)
-    assert choose_drafts(desk.evaluator, drafts[1:], against, 1, either=True)["turned"] == [
+    assert pick_drafts(desk.evaluator, drafts[1:], against, 1, either=True)["turned"] == [
         {"place": 0, "text": f"-({drafts[1]})"}
     ]
     with_it = replace(against, direction=up)
-    assert choose_drafts(desk.evaluator, drafts[:1], with_it, 1, either=True)["turned"] == [
+    assert pick_drafts(desk.evaluator, drafts[:1], with_it, 1, either=True)["turned"] == [
         {"place": 0, "text": drafts[0][2:-1]}
     ]
-    assert choose_drafts(desk.evaluator, drafts[1:], with_it, 1, either=True)["turned"] == []
+    assert pick_drafts(desk.evaluator, drafts[1:], with_it, 1, either=True)["turned"] == []

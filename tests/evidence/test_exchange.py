@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from alphaloom.evaluation.admission import add_by_hand, retire
+from alphaloom.evaluation.admission import add_by_hand, retire_factor
 from alphaloom.evidence.errors import LibraryFileError
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger, LibraryRow, RunLocked, StatusChange, write_json
-from alphaloom.library.entries import entries
+from alphaloom.library.entries import list_entries
 from alphaloom.library.exchange import export_library, import_library
 
 from .lab import read
@@ -34,7 +34,7 @@ def file(tmp_path: Path, ledger: Ledger) -> Path:
     )
     ledger.kept.record(rows=[row], standings=[StatusChange(one.id, "imported", "live", "hand", "from x", "2026-01-01")])
     add_by_hand(ledger, parse(SECOND), "2026-01-01")
-    retire(ledger, parse(SECOND).id, "crowded", "2026-01-02")
+    retire_factor(ledger, parse(SECOND).id, "crowded", "2026-01-02")
     path = tmp_path / "library.json"
     write_json(path, export_library(ledger))
     return path
@@ -44,7 +44,7 @@ def test_a_library_comes_over_with_its_claims_and_its_retirements(file: Path, tm
     with read(tmp_path / "other") as other:
         told = import_library(other, file, "2026-02-01")
         assert (told["added"], told["known"]) == (2, 0)
-        found = {one.text: one for one in entries(other)}
+        found = {one.text: one for one in list_entries(other)}
         assert (found[FIRST].status, found[SECOND].status) == ("live", "retired")
         assert (found[FIRST].proof, found[SECOND].proof) == (
             "judged elsewhere, not proven here",
@@ -118,10 +118,10 @@ def test_nobody_writes_to_the_library_while_it_is_read_for_changes(file: Path, l
     name = parse(FIRST).id
     with ledger.lock_library():
         for write in (
-            lambda: retire(ledger, name, "crowded", "2026-01-03"),
+            lambda: retire_factor(ledger, name, "crowded", "2026-01-03"),
             lambda: add_by_hand(ledger, parse("rank(open)"), "2026-01-03"),
             lambda: import_library(ledger, file, "2026-01-03"),
         ):
             with pytest.raises(RunLocked):
                 write()
-    assert retire(ledger, name, "crowded", "2026-01-03").status == "retired"
+    assert retire_factor(ledger, name, "crowded", "2026-01-03").status == "retired"

@@ -11,7 +11,7 @@ from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.originality.catalogue import Catalogue, nearest
 from alphaloom.evidence.originality.published import formulas, read_published
 from alphaloom.factors import Node, parse, render, sample
-from alphaloom.factors.similarity.compare import KnownFormula, compare
+from alphaloom.factors.similarity.compare import KnownFormula, compare_formulas
 from alphaloom.factors.similarity.signature import outline
 
 LIMIT = EvidenceSettings().max_similarity
@@ -165,7 +165,7 @@ DIFFERENT = {
 
 
 def ratio(a: str, b: str) -> float:
-    return compare(parse(a), KnownFormula.of("known", parse(b), "print")).ratio
+    return compare_formulas(parse(a), KnownFormula.of("known", parse(b), "print")).ratio
 
 
 NOTHING_DONE = [

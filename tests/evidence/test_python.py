@@ -22,7 +22,7 @@ from alphaloom.evidence.code.retry import SECOND_TRY_FACTOR, Allowance, TimeStep
 from alphaloom.evidence.code.sandbox import Jail, SandboxSettings
 from alphaloom.evidence.errors import NeedsSandbox, PythonRefused
 from alphaloom.evidence.gate.adjusted_price_leak import READS_LEVEL_MESSAGE
-from alphaloom.evidence.replay.replay import replay
+from alphaloom.evidence.replay.replay import replay_verdict
 from alphaloom.factors import Engine, parse
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
@@ -374,7 +374,7 @@ def test_a_look_is_taken_at_values_that_were_computed_day_by_day(service: Maker,
     assert len(runner.jobs) == before, "what was swept is kept"
     np.testing.assert_array_equal(again.values, values)
     row = evaluator.ledger.verdicts("run")[0]
-    assert replay(RunArchive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
+    assert replay_verdict(RunArchive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
 
 
 def test_a_verdict_says_that_its_code_ran_uncontained(service: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,7 +400,7 @@ def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(ser
     assert "later days" not in said
     assert not any(each in said for each in (fault["day"], fault["message"], day[:4]))
     row = evaluator.ledger.verdicts("run")[0]
-    assert replay(RunArchive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
+    assert replay_verdict(RunArchive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
 
 
 def test_what_comes_after_search_changes_no_answer(service: Maker, jail: Jail, tmp_path: Path) -> None:

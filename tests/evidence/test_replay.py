@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from alphaloom.evaluation import Evaluator
-from alphaloom.evaluation.checks.loose_ends import loose_ends
+from alphaloom.evaluation.checks.loose_ends import find_loose_ends
 from alphaloom.evaluation.checks.replay_panel import replay_on_panel
 from alphaloom.evidence.archive import RunArchive
 from alphaloom.evidence.gate.trial_evidence import TrialEvidence, decide_trial
-from alphaloom.evidence.replay.replay import TOO_OLD_MESSAGE, Replay, replay
+from alphaloom.evidence.replay.replay import TOO_OLD_MESSAGE, Replay, replay_verdict
 from alphaloom.evidence.settings import complete_settings
 from alphaloom.ledger import Ledger
 
@@ -64,13 +64,13 @@ def opened(ledger: Ledger) -> RunArchive:
 def replays(workspace: Path) -> list[Replay]:
     with read(workspace) as ledger:
         archive = opened(ledger)
-        return [replay(archive, row) for _, row in sorted(archive.verdicts.items())]
+        return [replay_verdict(archive, row) for _, row in sorted(archive.verdicts.items())]
 
 
 def changed(workspace: Path) -> set[str]:
     """Return every field that differs now, in any verdict or in the run's record."""
     with read(workspace) as ledger:
-        ends = [each.field for each in loose_ends(opened(ledger))]
+        ends = [each.field for each in find_loose_ends(opened(ledger))]
     return {each.field for one in replays(workspace) for each in one.differs} | {*ends}
 
 
@@ -99,7 +99,7 @@ def test_every_kind_of_verdict_comes_out_the_same_from_the_ledger_alone(workspac
 
 def test_the_panel_says_the_same(judged: tuple[Path, Evaluator], archive: RunArchive) -> None:
     for row in archive.verdicts.values():
-        before = replay(archive, row)
+        before = replay_verdict(archive, row)
         assert replay_on_panel(archive, judged[1], row, before) == before
 
 
@@ -258,7 +258,7 @@ def test_a_forgery_that_agrees_with_itself_is_found_by_the_panel(
     with read(workspace) as ledger:
         archive = opened(ledger)
         row = archive.verdicts[name_of(workspace, 2)]
-        again = replay_on_panel(archive, judged[1], row, replay(archive, row))
+        again = replay_on_panel(archive, judged[1], row, replay_verdict(archive, row))
     assert {
         "panel: daily RankIC[0]",
         "panel: selection.rank_ic",

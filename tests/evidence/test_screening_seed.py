@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.evidence.code.screening_seed import note_screening_seed, screening_seed
+from alphaloom.evidence.code.screening_seed import note_screening_seed, read_screening_seed
 from alphaloom.ledger import Ledger, Run
 from alphaloom.ledger.errors import LedgerConflict
 
@@ -14,8 +14,8 @@ from .lab import clock
 def test_a_run_keeps_the_seed_that_was_drawn_for_it(tmp_path: Path) -> None:
     with Ledger.open(tmp_path, clock=clock) as ledger:
         ledger.start_run(Run("one", {}, 7, "data", "2026-01-01"))
-        assert screening_seed(ledger, "one") is None
+        assert read_screening_seed(ledger, "one") is None
         note_screening_seed(ledger, "one", 123)
-        assert screening_seed(ledger, "one") == 123
+        assert read_screening_seed(ledger, "one") == 123
         with pytest.raises(LedgerConflict):
             note_screening_seed(ledger, "one", 124)

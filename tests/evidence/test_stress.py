@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evaluation import stress_on_search
 from alphaloom.evidence.scoring.labels import forward_returns
-from alphaloom.evidence.stress import SCENARIO_GROUPS, StressResult, stress
+from alphaloom.evidence.stress import SCENARIO_GROUPS, StressResult, run_stress_tests
 from alphaloom.evidence.stress.judgement import StressWord
 from alphaloom.factors import Engine, parse, sample
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
@@ -36,7 +36,7 @@ def formulas(*texts: str) -> Callable[[Panel], list[Values]]:
 
 @cache
 def known() -> StressResult:
-    return stress(formulas(KNOWN), planted(), SMALL)[0]
+    return run_stress_tests(formulas(KNOWN), planted(), SMALL)[0]
 
 
 def words(found: StressResult) -> dict[str, Mapping[str, StressWord]]:
@@ -63,7 +63,7 @@ def test_the_clean_figures_are_the_sheet_s(lab: Callable[..., Lab]) -> None:
 
 
 def test_a_factor_and_its_opposite_break_alike() -> None:
-    mine, flipped = stress(formulas(KNOWN, f"-({KNOWN})"), planted(), SMALL)
+    mine, flipped = run_stress_tests(formulas(KNOWN, f"-({KNOWN})"), planted(), SMALL)
     assert flipped.clean == pytest.approx(mine.clean, rel=1e-9)
     assert words(flipped) == words(mine)
     assert flipped.breaks == mine.breaks
@@ -103,7 +103,7 @@ def tomorrow(panel: Panel) -> list[Values]:
 
 
 def test_a_factor_that_lives_a_day_breaks_when_fills_come_late() -> None:
-    found = stress(tomorrow, market(3), RAW)[0]
+    found = run_stress_tests(tomorrow, market(3), RAW)[0]
     for code in ("late_1", "late_2"):
         assert words(found)[code]["rank_ic"] == "breaks"
         assert kept(found, code) < 0.3
@@ -115,13 +115,13 @@ def test_a_factor_that_drowns_in_what_everybody_does_suffers_in_a_crash_and_in_n
     text = "-ts_mean(returns, 10)"
     config = SyntheticConfig(seed=3, days=840, names=120)
     panel = simulate(config, [Plant(text, lambda each: formulas(text)(each)[0], 0.08)]).panel
-    found = stress(formulas(text), panel, SMALL)[0]
+    found = run_stress_tests(formulas(text), panel, SMALL)[0]
     assert kept(found, "crash") < 0.6
     assert kept(found, "grind") > 0.95
 
 
 def test_a_factor_with_long_strict_windows_falls_silent_when_cells_are_missing() -> None:
-    strict, lenient = stress(formulas(f"{KNOWN} + 0 * ts_mean(close / close, 60)", KNOWN), planted(), SMALL)
+    strict, lenient = run_stress_tests(formulas(f"{KNOWN} + 0 * ts_mean(close / close, 60)", KNOWN), planted(), SMALL)
     assert "5 % of cells missing" in strict.sentence
     assert "of its cells" in strict.sentence
     assert next(o for o in lenient.outcomes if o.scenario.code == "missing_1").coverage > 0.6  # type: ignore[operator]
@@ -146,7 +146,7 @@ def fixed(count: int, leak: float) -> Callable[[Panel], list[Values]]:
 def test_worthless_and_healthy_factors_are_seldom_said_to_break(leak: float, judged: bool) -> None:
     """No stress changes these factors or the order of own moves, so a broken RankIC is a false alarm: 1 in 20 at most."""
     count = 24
-    found = stress(fixed(count, leak), market(3), SMALL)
+    found = run_stress_tests(fixed(count, leak), market(3), SMALL)
     told = [[said.get("rank_ic") for said in words(each).values()] for each in found]
     assert sum("breaks" in said for said in told) <= 3  # 1.2 are expected at most
     assert (sum("holds" in said for said in told) > count / 2) == judged
@@ -171,7 +171,7 @@ def test_a_generic_factor_is_held_to_the_universe() -> None:
     def everywhere(panel: Panel) -> list[Values]:
         return [np.where(panel.universe, tomorrow(panel)[0], 9.0)]
 
-    mine, theirs = stress(everywhere, market(3), RAW)[0], stress(tomorrow, market(3), RAW)[0]
+    mine, theirs = run_stress_tests(everywhere, market(3), RAW)[0], run_stress_tests(tomorrow, market(3), RAW)[0]
     assert mine.record() == theirs.record()
 
 
@@ -181,7 +181,7 @@ def test_a_factor_that_says_nothing_and_a_short_panel_are_not_judged(days: int) 
         shape = panel.universe.shape
         return [np.full(shape, np.nan, np.float32), np.ones(shape, np.float32), tomorrow(panel)[0]]
 
-    empty, flat, _ = stress(silent, market(3).rows(0, days), SMALL)
+    empty, flat, _ = run_stress_tests(silent, market(3).rows(0, days), SMALL)
     for found in (empty, flat):
         assert (
             found.sentence
@@ -194,7 +194,10 @@ def test_a_panel_with_the_least_columns_can_be_stressed() -> None:
     panel = market(3).rows(0, 200)
     fields = {name: panel.fields[name] for name in ("open", "high", "low", "close", "volume")}
     bare = Panel.build(panel.dates, panel.symbols, fields, panel.universe)
-    codes = [outcome.scenario.code for outcome in stress(formulas("-delta(close, 5) / close"), bare, SMALL)[0].outcomes]
+    codes = [
+        outcome.scenario.code
+        for outcome in run_stress_tests(formulas("-delta(close, 5) / close"), bare, SMALL)[0].outcomes
+    ]
     assert "crash" in codes
     assert {"sector_rotation", "sector_turn"}.isdisjoint(codes)
 
@@ -204,7 +207,7 @@ def test_worthless_formulas_lose_nothing_that_could_be_judged() -> None:
     panel = market(2, days=800, names=100, nothing=True)
     rng = np.random.default_rng(2)
     drawn = [sample(rng) for _ in range(25)]
-    found = stress(lambda each: Engine(each).evaluate(drawn), panel, SMALL)
+    found = run_stress_tests(lambda each: Engine(each).evaluate(drawn), panel, SMALL)
     lucky = [each for each in found if each.clean["t"] >= 2]
     assert len(lucky) <= 5  # 1.25 are expected, of either sign
     assert all(not each.breaks for each in found if each not in lucky)

@@ -20,7 +20,7 @@ from alphaloom.factors import Expression, parse, sample
 from alphaloom.factors.similarity.compare import (
     KnownFormula,
     Likeness,
-    compare,
+    compare_formulas,
     pack_formula,
     rank_likeness,
     unpack_formula,
@@ -59,7 +59,7 @@ def told(found: Sequence[Likeness]) -> Found:
 @cache
 def by_comparing(top: int = 10) -> list[Found]:
     """Return the answers of the slow definition."""
-    everything = [[compare(one, each) for each, _ in known()] for one in asked()]
+    everything = [[compare_formulas(one, each) for each, _ in known()] for one in asked()]
     return [told(rank_likeness([like for like in found if like.ratio > 0], top)) for found in everything]
 
 
@@ -104,7 +104,7 @@ def test_hashes_that_collide_decide_nothing(tmp_path: Path, monkeypatch: pytest.
         crowded: list[list[shelf.InvertedIndex]] = [index.shelves[:1], [MemoryIndex(known()[:400])]]
     few = [each for each, _ in known()[:400]]
     for one in asked()[:12]:
-        right = rank_likeness([like for like in (compare(one, each) for each in few) if like.ratio > 0], 5)
+        right = rank_likeness([like for like in (compare_formulas(one, each) for each in few) if like.ratio > 0], 5)
         assert [told(search_indexes(outline(one.core), shelves, 5)) for shelves in crowded] == [told(right)] * 2
 
 
@@ -172,7 +172,7 @@ def test_two_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
 def test_an_index_of_another_form_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with SubtreeIndex(tmp_path) as index:
         index.add(known()[:10])
-    monkeypatch.setattr(subtree_index, "drawing_code_digest", lambda: "another")
+    monkeypatch.setattr(subtree_index, "hash_outline_code", lambda: "another")
     with SubtreeIndex(tmp_path) as again:
         assert (len(again), again.nearest(known()[0][1])) == (0, [])
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from alphaloom.evaluation import recall_facts
-from alphaloom.evaluation.admission import retire
+from alphaloom.evaluation.admission import retire_factor
 from alphaloom.evaluation.checks.replay_panel import replay_on_panel
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.archive import RunArchive
 from alphaloom.evidence.errors import LibraryRefused
 from alphaloom.evidence.gate.succession import read_decaying
 from alphaloom.evidence.originality.redundancy import rank_correlation
-from alphaloom.evidence.replay.replay import replay
+from alphaloom.evidence.replay.replay import replay_verdict
 from alphaloom.evidence.settings import LibrarySettings
 from alphaloom.factors import Engine
 from alphaloom.ledger import Ledger
@@ -150,7 +150,7 @@ def test_selection_judges_what_is_left_and_the_record_can_be_run_again(ledger: L
     told = row.metrics["selection"]
     assert told["rank_ic"] == pytest.approx(sheet.rank_ic)
     assert told["rank_ic"] != pytest.approx(evaluator.scorer.score(values, window, 1).rank_ic)
-    again = replay_on_panel(archive, evaluator, row, replay(archive, row))
+    again = replay_on_panel(archive, evaluator, row, replay_verdict(archive, row))
     assert list(again.differs) == []
 
 
@@ -159,10 +159,10 @@ def test_a_successor_takes_the_place_of_what_decayed(ledger: Ledger) -> None:
     other = Lab.open(ledger, "other", first(), EASY).judged(FRESH)
     heir = later(ledger, "named").judged(HEIR, succeeds=name).factor_id
     with pytest.raises(LibraryRefused, match="no successor"):
-        retire(ledger, name, "a stranger takes over", "2030-01-01", other.factor_id)
+        retire_factor(ledger, name, "a stranger takes over", "2030-01-01", other.factor_id)
     with pytest.raises(LibraryRefused, match="only what decays"):
-        retire(ledger, heir, "too early", "2030-01-01", name)
-    entry = retire(ledger, name, "its successor is proven", "2030-01-01", heir)
+        retire_factor(ledger, heir, "too early", "2030-01-01", name)
+    entry = retire_factor(ledger, name, "its successor is proven", "2030-01-01", heir)
     assert (entry.status, entry.successor) == ("retired", heir)
     assert entry.history[-1].reason == "its successor is proven"
     shown = Condition.of(find_entry(ledger, heir), ledger, RULES, 0).full()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence.multiple_testing.superior import long_run_deviation, superior
+from alphaloom.evidence.multiple_testing.superior import long_run_deviation, run_superiority_test
 
 
 def books(seed: int, days: int = 250, candidates: int = 5, common: float = 0.5) -> NDArray[np.float64]:
@@ -22,27 +22,27 @@ def books(seed: int, days: int = 250, candidates: int = 5, common: float = 0.5) 
 @settings(max_examples=25)
 @given(st.integers(0, 1000), st.integers(1, 8), st.floats(-0.3, 0.2))
 def test_lower_is_never_above_consistent_nor_consistent_above_upper(seed: int, candidates: int, shift: float) -> None:
-    found = superior(books(seed, 120, candidates) + shift, 5, replications=99)
+    found = run_superiority_test(books(seed, 120, candidates) + shift, 5, replications=99)
     assert 0 < found.lower <= found.consistent <= found.upper <= 1
 
 
 def test_one_good_book_among_bad_ones_is_found_most_by_the_lower_bound() -> None:
     returns = books(1, 400, 40, common=0.0) - 1.0
     returns[:, 3] += -returns[:, 3].mean() + 0.12 * returns[:, 3].std()  # t = 2.4 alone
-    found = superior(returns, 1)
+    found = run_superiority_test(returns, 1)
     assert found.lower <= found.consistent == pytest.approx(0.01, abs=0.008)
     assert found.upper == pytest.approx(0.2, abs=0.15)  # the best of forty worthless ones reaches 2.4 often
     assert found.candidates == 40
 
 
 def test_books_that_lose_after_costs_are_not_superior() -> None:
-    found = superior(books(2) - 1.0, 5)
+    found = run_superiority_test(books(2) - 1.0, 5)
     assert (found.lower, found.consistent, found.upper) == (1.0, 1.0, 1.0)
 
 
 def test_the_unit_of_a_book_changes_nothing() -> None:
     returns = books(3, common=0.2)
-    assert superior(returns, 8) == superior(returns * [1, 10, 0.01, 5, 1000], 8)
+    assert run_superiority_test(returns, 8) == run_superiority_test(returns * [1, 10, 0.01, 5, 1000], 8)
 
 
 def test_standard_errors_are_those_of_the_library_which_does_not_use_them() -> None:
@@ -60,26 +60,26 @@ def test_a_block_of_one_day_is_the_plain_deviation() -> None:
 def test_the_same_seed_gives_the_same_answer_and_missing_days_earn_nothing() -> None:
     returns = books(6)
     returns[10:40, 2] = np.nan
-    assert superior(returns, 5) == superior(np.nan_to_num(returns), 5)
-    assert superior(returns, 5, seed=1) != superior(returns, 5, seed=2)
+    assert run_superiority_test(returns, 5) == run_superiority_test(np.nan_to_num(returns), 5)
+    assert run_superiority_test(returns, 5, seed=1) != run_superiority_test(returns, 5, seed=2)
 
 
 def test_a_book_that_never_trades_is_left_out() -> None:
     returns = np.column_stack([books(7), np.zeros(250)])
-    assert superior(returns, 5).candidates == 5
+    assert run_superiority_test(returns, 5).candidates == 5
     with pytest.raises(ValueError, match="vary"):
-        superior(np.zeros((50, 2)), 5)
+        run_superiority_test(np.zeros((50, 2)), 5)
 
 
 @pytest.mark.parametrize(("shape", "block"), [((15, 2), 3), ((50, 2), 0), ((50, 2), 50), ((50,), 5)])
 def test_too_little_to_draw_blocks_from_is_refused(shape: tuple[int, ...], block: int) -> None:
     with pytest.raises(ValueError, match="block_days"):
-        superior(np.ones(shape), block)
+        run_superiority_test(np.ones(shape), block)
 
 
 def p_values(markets: int, replications: int) -> NDArray[np.float64]:
     """Return `[markets, 3]` p-values on markets with nothing in them."""
-    found = (superior(books(seed, 200, 4), 4, replications=replications) for seed in range(markets))
+    found = (run_superiority_test(books(seed, 200, 4), 4, replications=replications) for seed in range(markets))
     return np.array([(one.lower, one.consistent, one.upper) for one in found])
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.evaluation.admission import add_by_hand, retire
+from alphaloom.evaluation.admission import add_by_hand, retire_factor
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.errors import PanelDisagrees
 from alphaloom.evidence.settings import LibrarySettings
 from alphaloom.factors import parse
 from alphaloom.ledger import Boundaries, Ledger, Run, Sighting, StatusChange
-from alphaloom.library.entries import entries, find_entry
+from alphaloom.library.entries import find_entry, list_entries
 from alphaloom.library.observations import FactorReading
 from alphaloom.library.record import conditions
 from alphaloom.library.watch import LibraryWatch
@@ -167,7 +167,7 @@ def test_a_panel_that_cannot_tell_says_why(ledger: Ledger, change: Callable[[Pan
 
 def test_a_column_that_is_missing_and_can_be_derived_is_told_how(ledger: Ledger) -> None:
     judged(ledger)
-    (entry,) = entries(ledger)
+    (entry,) = list_entries(ledger)
     fields = {name: values for name, values in whole().fields.items() if name not in ("amount", "cap")}
     eye = LibraryWatch(ledger, replace(whole(), fields=fields), "small", EASY)
     said = eye._obstacle(replace(entry, fields=("amount", "cap")))
@@ -179,7 +179,7 @@ def test_a_column_that_is_missing_and_can_be_derived_is_told_how(ledger: Ledger)
 
 def test_a_strong_entry_of_the_watchlist_is_proven_by_new_days(ledger: Ledger) -> None:
     name = judged(ledger, DREAM)
-    assert [(one.origin, one.status, one.proof) for one in entries(ledger)] == [
+    assert [(one.origin, one.status, one.proof) for one in list_entries(ledger)] == [
         ("watchlist", "watchlist", "promising, unproven")
     ]
     (sight,) = watch(ledger, whole(), DREAM)
@@ -223,8 +223,8 @@ def test_a_worthless_entry_of_the_watchlist_stays_there(ledger: Ledger) -> None:
     watched = {one.factor_id for one in verdicts if one.word == "watchlist"}
     assert watched
     watch(ledger, whole(), lenient)
-    assert {one.factor_id for one in entries(ledger) if one.status == "watchlist"} == watched
-    assert sorted(one.place or 0 for one in entries(ledger)) == list(range(1, len(watched) + 1))
+    assert {one.factor_id for one in list_entries(ledger) if one.status == "watchlist"} == watched
+    assert sorted(one.place or 0 for one in list_entries(ledger)) == list(range(1, len(watched) + 1))
 
 
 IDLE = (
@@ -262,7 +262,7 @@ def test_a_factor_that_dies_is_flagged_then_retired_and_watched_no_more(ledger: 
 
 def test_a_retired_factor_is_known_but_makes_nothing_redundant(ledger: Ledger) -> None:
     name = judged(ledger)
-    retire(ledger, name[:6], "capacity is used up", "2026-01-01")
+    retire_factor(ledger, name[:6], "capacity is used up", "2026-01-01")
     after = Lab.open(ledger, "after", first(CUT), EASY).evaluator
     assert (list(after.library_values), [row.factor_id for row in after.library()]) == ([], [name])
     asked = EASY.model_copy(update={"library": LibrarySettings(retired_are_redundant=True)})
@@ -275,7 +275,7 @@ def test_a_run_goes_on_with_the_retirements_that_it_began_with(ledger: Ledger) -
     name = judged(ledger)
     begun = Lab.open(ledger, "begun", first(CUT), EASY).evaluator
     begun.begin()
-    retire(ledger, name, "capacity", "2026-01-01")
+    retire_factor(ledger, name, "capacity", "2026-01-01")
     begun.begin()
     assert list(begun.library_values) == [name]
     assert list(Lab.open(ledger, "later", first(CUT), EASY).evaluator.library_values) == []

@@ -10,7 +10,7 @@ import pytest
 from alphaloom.evaluation import Budget
 from alphaloom.evaluation.closing.builder import ResultsBuilder
 from alphaloom.evidence import Proposal
-from alphaloom.evidence.gate.doubts import doubts
+from alphaloom.evidence.gate.doubts import list_doubts
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger
 
@@ -23,7 +23,7 @@ GOOD = {"t": 3.0, "rank_ic": 0.02, "decay": {"1": 0.01, "5": 0.02, "10": 0.02, "
 def said(text: str = CALM, sheet: dict[str, Any] | None = None, description: str = "", **claim: Any) -> list[str]:
     return [
         each["message"]
-        for each in doubts(parse(text), claim_of(text, **claim), GOOD if sheet is None else sheet, description)
+        for each in list_doubts(parse(text), claim_of(text, **claim), GOOD if sheet is None else sheet, description)
     ]
 
 

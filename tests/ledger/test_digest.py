@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.ledger import JSON, canonical_json, digest
+from alphaloom.ledger import JSON, canonical_json, compute_digest
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 trees = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12)
@@ -51,4 +51,4 @@ def test_read_only_mappings_and_tuples_are_spelled_as_dicts_and_lists() -> None:
 
 def test_the_digest_is_sha_256_of_the_bytes() -> None:
     expected = hashlib.sha256(b'{"a":1}').hexdigest()
-    assert digest({"a": 1}) == digest('{"a":1}') == digest(b'{"a":1}') == expected
+    assert compute_digest({"a": 1}) == compute_digest('{"a":1}') == compute_digest(b'{"a":1}') == expected

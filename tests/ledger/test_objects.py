@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from alphaloom.ledger import Ledger, WorkspaceError, digest
+from alphaloom.ledger import Ledger, WorkspaceError, compute_digest
 from alphaloom.ledger.errors import DamagedObject
 from alphaloom.ledger.files.objects import Objects
 
@@ -14,7 +14,7 @@ from alphaloom.ledger.files.objects import Objects
 @given(body=st.binary(max_size=2000))
 def test_bytes_come_back_by_their_digest(ledger: Ledger, body: bytes) -> None:
     name = ledger.put(body)
-    assert name == digest(body) == ledger.put(body)
+    assert name == compute_digest(body) == ledger.put(body)
     assert ledger.get(name) == body
 
 
@@ -29,8 +29,8 @@ def test_a_changed_file_is_noticed_and_mended_by_storing_again(tmp_path: Path) -
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DamagedObject, match=f"object {digest(b'gone')} is not in"):
-        Objects(tmp_path).get(digest(b"gone"))
+    with pytest.raises(DamagedObject, match=f"object {compute_digest(b'gone')} is not in"):
+        Objects(tmp_path).get(compute_digest(b"gone"))
 
 
 def test_a_full_disk_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

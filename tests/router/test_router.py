@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.ledger import Ledger, UnknownRun, digest
+from alphaloom.ledger import Ledger, UnknownRun, compute_digest
 from alphaloom.router import (
     AccessRefused,
     BudgetEnded,
@@ -107,7 +107,7 @@ def test_the_key_is_the_hash_of_what_is_asked_and_of_nothing_else(build: Build, 
         },
         "sampling": {"max_tokens": 4000, "seed": 7},
     }
-    assert asyncio.run(build().ask(task())).key == digest(request)
+    assert asyncio.run(build().ask(task())).key == compute_digest(request)
 
 
 def test_a_bad_reply_is_repaired_with_the_exact_error(

@@ -16,9 +16,9 @@ from alphaloom.router import RouterError
 from alphaloom.router.calls.reply_grammar import (
     ReplyShape,
     bound_schema,
+    build_reply_grammar,
     choice_grammar,
     longest_reply_bytes,
-    reply_grammar,
     schema_grammar,
 )
 
@@ -107,7 +107,7 @@ SHAPES = {
 @pytest.mark.parametrize("tokens", [300, 4_000])
 def test_each_sentence_fits_and_leaves_room(name: str, tokens: int) -> None:
     shape = SHAPES[name]
-    grammar = reply_grammar(shape, tokens)
+    grammar = build_reply_grammar(shape, tokens)
     for seed in range(60):
         text = Drawer(grammar, seed).draw()
         reply = shape.schema.model_validate_json(text)
@@ -120,7 +120,7 @@ def test_each_sentence_fits_and_leaves_room(name: str, tokens: int) -> None:
 
 
 def test_what_was_asked_for_is_the_most_that_is_said() -> None:
-    drawn = [Drawer(reply_grammar(SHAPES["ideas"], 4_000), seed).draw() for seed in range(20)]
+    drawn = [Drawer(build_reply_grammar(SHAPES["ideas"], 4_000), seed).draw() for seed in range(20)]
     assert {len(Ideas.model_validate_json(text).hypotheses) for text in drawn} == {1, 3}
 
 
@@ -142,7 +142,7 @@ class Mapped(BaseModel):
 def test_what_need_not_end_gets_no_grammar(schema: type[BaseModel], said: str) -> None:
     assert schema_grammar(schema, 100) == ""
     with pytest.raises(RouterError, match=said):
-        reply_grammar(ReplyShape(schema), 100)
+        build_reply_grammar(ReplyShape(schema), 100)
 
 
 class Told(BaseModel):
@@ -175,7 +175,7 @@ def matching(grammar: str, rule: str = "root") -> str:
 @pytest.mark.parametrize("tokens", [150, 300, 4_000])
 @pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
 def test_a_reply_ends_in_bytes_whatever_its_letters(words: str, tokens: int) -> None:
-    form = re.compile(matching(reply_grammar(ReplyShape(Told), tokens)))
+    form = re.compile(matching(build_reply_grammar(ReplyShape(Told), tokens)))
     counts = sorted({int(1.3**power) for power in range(36)})
     texts = [f'{{"text": "{words * count}...", "short": "x"}}' for count in counts if count * len(words) < 4 * tokens]
     lengths = [len(text.encode()) for text in texts if form.fullmatch(text)]
@@ -195,11 +195,11 @@ class Yours(BaseModel):
 
 def test_records_of_one_name_keep_their_own_rules() -> None:
     assert Yours.model_json_schema()["title"] == "Mine"
-    form = matching(reply_grammar(ReplyShape(Yours), 400))
+    form = matching(build_reply_grammar(ReplyShape(Yours), 400))
     assert re.fullmatch(form, '{"mine": {"size": 12}}')
 
 
 def test_a_rule_of_a_text_that_is_written_twice_is_refused() -> None:
     twice = 'root ::= letter\nletter ::= "a"\nletter ::= "b"\n'
     with pytest.raises(RouterError, match="letter is written twice"):
-        reply_grammar(ReplyShape(Told, texts={"Told.text": twice}), 400)
+        build_reply_grammar(ReplyShape(Told, texts={"Told.text": twice}), 400)

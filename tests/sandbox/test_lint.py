@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.factors.python import lint
+from alphaloom.factors.python import lint_code
 
 from .panels import code, frames, snippets
 
@@ -13,7 +13,7 @@ GOOD = "def factor(panel):\n    return panel['close']\n"
 
 @pytest.mark.parametrize("path", snippets("legitimate"), ids=lambda path: path.stem)
 def test_legitimate_factors_pass(path: Path) -> None:
-    assert lint(code(path, frames()), frames().names) == ()
+    assert lint_code(code(path, frames()), frames().names) == ()
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_legitimate_factors_pass(path: Path) -> None:
     ],
 )
 def test_what_will_not_work_is_named_with_its_line(line: str, rule: str) -> None:
-    found = lint(GOOD + line)
+    found = lint_code(GOOD + line)
     assert rule in {remark.rule for remark in found}
     assert {remark.line for remark in found} <= {3, 4}
     assert all(remark.message and remark.hint for remark in found)
@@ -87,7 +87,7 @@ def test_what_will_not_work_is_named_with_its_line(line: str, rule: str) -> None
     ],
 )
 def test_what_is_fine_is_left_alone(line: str) -> None:
-    assert lint(GOOD + line) == ()
+    assert lint_code(GOOD + line) == ()
 
 
 @pytest.mark.parametrize(
@@ -105,20 +105,20 @@ def test_what_is_fine_is_left_alone(line: str) -> None:
     ],
 )
 def test_code_without_a_factor_is_told_first(text: str, said: str) -> None:
-    first = lint(text)[0]
+    first = lint_code(text)[0]
     assert said in first.message
     assert first.hint
 
 
 def test_a_misspelt_column_is_guessed() -> None:
-    [remark] = lint("def factor(panel):\n    return panel['volum']", ("close", "volume"))
+    [remark] = lint_code("def factor(panel):\n    return panel['volum']", ("close", "volume"))
     assert remark.rule == "column"
     assert "volume" in remark.hint
     asked = "def factor(panel):\n    return panel['cap'] if 'cap' in panel else panel['close']"
-    assert lint(asked, ("close",)) == ()
+    assert lint_code(asked, ("close",)) == ()
 
 
 def test_a_remark_names_line_and_hint() -> None:
-    first, second = lint(GOOD + "import os\nimport sys")
+    first, second = lint_code(GOOD + "import os\nimport sys")
     assert (first.line, second.line) == (3, 4)
     assert "numpy" in first.hint

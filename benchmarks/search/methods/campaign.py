@@ -14,7 +14,7 @@ from alphaloom.campaign import Campaign, Settings
 from alphaloom.desk.cli.evidence.null_runs import digest_code
 from alphaloom.evidence.proposal import SET_PREFIX
 from alphaloom.factors import MarketSettings, parse
-from alphaloom.ledger import Ledger, SettingsError, digest, read_settings
+from alphaloom.ledger import Ledger, SettingsError, compute_digest, read_settings
 from alphaloom.market import Panel
 
 from ..world import Ground
@@ -56,7 +56,7 @@ class Alphaloom:
 
     def state(self) -> str:
         """Return the digest of the rooms that decide a campaign, and of its settings."""
-        return digest([digest_code(), SEARCH.read_text(encoding="utf-8"), list(self.overrides)])[:12]
+        return compute_digest([digest_code(), SEARCH.read_text(encoding="utf-8"), list(self.overrides)])[:12]
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
         """Run a campaign to its end; all that it scored is put in order by the rule that rivals are given."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from alphaloom.factors import parse
-from alphaloom.ledger import digest
+from alphaloom.ledger import compute_digest
 
 from ..world import Alpha, Ground
 from .method import Allowance, Answer, Factor
@@ -34,7 +34,7 @@ class Oracle:
 
     def state(self) -> str:
         """Return what it knows."""
-        return self.name + digest([alpha.text for alpha in self.alphas])[:8]
+        return self.name + compute_digest([alpha.text for alpha in self.alphas])[:8]
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
         """Return the truth."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.ledger import digest
+from alphaloom.ledger import compute_digest
 
 from ...engine.environments import NUMPY, default_folder, python_of
 from ...engine.process import ONE_THREAD, ROOT
@@ -48,7 +48,7 @@ class Outside:
     def state(self) -> str:
         """Return the digest of what its process runs, and of the packages."""
         files = [ROOT / "benchmarks" / "rivals" / f"{name}.py" for name in (self.module, "days")]
-        return self.module + digest([*PACKAGES, *(file.read_text() for file in files)])[:8]
+        return self.module + compute_digest([*PACKAGES, *(file.read_text() for file in files)])[:8]
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
         """Hand over features and search labels, wait, and read what it wrote; what the features cost is its own."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from alphaloom.factors import Expression
 from alphaloom.factors.space.planted import GRAMMAR, draw_plausible
-from alphaloom.ledger import digest
+from alphaloom.ledger import compute_digest
 
 from ..market import PLANTS
 from ..world import Ground
@@ -34,7 +34,7 @@ class Sampled:
 
     def state(self) -> str:
         """Return the digest of the grammar."""
-        return digest(repr(GRAMMAR))[:8]
+        return compute_digest(repr(GRAMMAR))[:8]
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
         """Draw and score."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from alphaloom.agents.offline.mechanism import fill_skeleton, mechanisms
 from alphaloom.factors import Expression, FactorError, parse
-from alphaloom.ledger import digest
+from alphaloom.ledger import compute_digest
 
 from ..world import Ground
 from .method import Allowance, Answer, tried
@@ -34,7 +34,7 @@ class Skeletons:
 
     def state(self) -> str:
         """Return the digest of the library of mechanisms."""
-        return digest(repr(mechanisms()))[:8]
+        return compute_digest(repr(mechanisms()))[:8]
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
         """Draw and score."""

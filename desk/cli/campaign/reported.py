@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from ....campaign import campaign
+from ....campaign import Campaign as SilentCampaign
 from ...report.report import write_report
 
 __all__ = ["Campaign"]
 
 
-class Campaign(campaign.Campaign):
+class Campaign(SilentCampaign):
     """A campaign whose result carries the path of its report."""
 
     render: ClassVar[Callable[[Path], Path] | None] = staticmethod(write_report)

@@ -18,7 +18,7 @@ from ....campaign import Campaign, Clock, Settings
 from ....evaluation import Budget, CampaignResult, PanelContext
 from ....evaluation.checks.negative_control import MAX_RANDOM_FORMULAS, NullRun, top_up
 from ....factors.space.planted import PlantSettings
-from ....ledger import Ledger, digest, read_json, write_json
+from ....ledger import Ledger, compute_digest, read_json, write_json
 from ....ledger.database.locks import hold_lock
 from ....ledger.files.given_file import check_given
 from ....ledger.files.private import make_folder
@@ -87,7 +87,7 @@ class NullRuns:
             check_given(path)
         files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named]
         asked = self.settings.model_dump(mode="json")
-        return self.folder / digest([asked, files, digest_code()])[:12]
+        return self.folder / compute_digest([asked, files, digest_code()])[:12]
 
     def outcomes(self, seeds: int) -> Iterator[NullRun]:
         """Yield the outcome of each seed, those that are known first to last; a seed that was cut short goes on.

@@ -78,10 +78,10 @@ def _choose_verdicts(archive: RunArchive, ids: Sequence[str]) -> list[str]:
 
 
 def _verify_verdicts(archive: RunArchive, ids: Sequence[str], files: _PanelFiles) -> dict[str, Any]:
-    from ....evaluation.checks.loose_ends import loose_ends
-    from ....evidence.replay.replay import replay
+    from ....evaluation.checks.loose_ends import find_loose_ends
+    from ....evidence.replay.replay import replay_verdict
 
-    found = [replay(archive, archive.verdicts[name]) for name in ids]
+    found = [replay_verdict(archive, archive.verdicts[name]) for name in ids]
     said, depth = "", "ledger"
     if not files.ledger_only:
         found, said = _replay_with_panel(archive, ids, found, files)
@@ -95,7 +95,7 @@ def _verify_verdicts(archive: RunArchive, ids: Sequence[str], files: _PanelFiles
         "differ": words.count("differs"),
         "cannot": words.count("cannot be replayed"),
         "verdicts": [one.record() for one in found],
-        "record": [each.record() for each in loose_ends(archive)],
+        "record": [each.record() for each in find_loose_ends(archive)],
     }
 
 

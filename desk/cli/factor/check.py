@@ -88,7 +88,7 @@ def check_code(
     SandboxUnavailable, Busy
         It could not be run; that says nothing about the code.
     """
-    from ....factors.python import lint
+    from ....factors.python import lint_code
     from ....sandbox import Busy, SandboxError, SandboxUnavailable, prove
     from ....sandbox.causality.meter import CountingRunner
 
@@ -101,7 +101,7 @@ def check_code(
         error = refusal
     took, habits = monotonic() - began, _baseline_refusals(sandbox)
     return FactorCheck(
-        name=name, frames=frames, remarks=lint(code, frames.names), proof=proof, error=error, cost=meter.cost,
+        name=name, frames=frames, remarks=lint_code(code, frames.names), proof=proof, error=error, cost=meter.cost,
         tried=tuple(call for call in meter.tried if call not in habits), seconds=took, stamp=sandbox.stamp, wall=sandbox.backend,
     )  # fmt: skip
 

@@ -209,11 +209,11 @@ def retire(
 
     A decaying factor may be succeeded: by a live factor of the library that was proposed and judged as its successor.
     """
-    from ....evaluation import admission
+    from ....evaluation import retire_factor
 
     _require_reason(reason, "why it is retired")
     with _open_library(workspace) as ledger:
-        entry = admission.retire(ledger, factor, reason, _today(), successor)
+        entry = retire_factor(ledger, factor, reason, _today(), successor)
     _print_status(entry, "retired", reason, as_json=as_json)
 
 
@@ -228,11 +228,11 @@ def restore(
 
     Where the rule retired it, the end of the next quarter may do so again: its record is not wiped.
     """
-    from ....evaluation import admission
+    from ....evaluation import restore_factor
 
     _require_reason(reason, "why it comes back")
     with _open_library(workspace) as ledger:
-        entry = admission.restore(ledger, factor, reason, _today())
+        entry = restore_factor(ledger, factor, reason, _today())
     _print_status(entry, f"{entry.status} again", reason, as_json=as_json)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ....evidence.code.sandbox import Jail
 from ....ledger import Ledger
-from ....library.entries import PROMOTED, entries
+from ....library.entries import PROMOTED, list_entries
 from ....library.observations import FactorReading
 from ....library.record import Condition
 from ....library.watch import LibraryWatch
@@ -22,7 +22,7 @@ def watch_library(ledger: Ledger, place: DataOptions, revised: str) -> dict[str,
     panel, dataset = settings.market.open(settings.seed)
     with Jail(settings.sandbox) as jail:
         looks = LibraryWatch(ledger, panel, dataset, settings.evidence, jail).run(revised)
-    now = {entry.factor_id: entry for entry in entries(ledger)}
+    now = {entry.factor_id: entry for entry in list_entries(ledger)}
     promoted = sum(entry.origin == PROMOTED for entry in now.values())
     rows = []
     for look in looks:

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphaloom.router.context import EXTRACT_SUMMARISER, ByteTokenizer, ContextCache, SqliteStore, extract
+from alphaloom.router.context import EXTRACT_SUMMARISER, ByteTokenizer, ContextCache, SqliteStore, extract_sentences
 from alphaloom.router.context.passages import Ranked, interleave_orders
 
 from .texts import filing
@@ -16,7 +16,7 @@ from .texts import filing
 
 @given(text=st.text(st.sampled_from("ab .\n\u00e9\u4e2d"), max_size=400), most=st.integers(1, 60))
 def test_a_summary_is_the_texts_own_words_in_their_order_within_its_tokens(text: str, most: int) -> None:
-    said = extract(text, most)
+    said = extract_sentences(text, most)
     assert ByteTokenizer().count(said) <= most
     rest = iter("".join(text.split()))
     assert all(sign in rest for sign in "".join(said.split()))
@@ -24,7 +24,7 @@ def test_a_summary_is_the_texts_own_words_in_their_order_within_its_tokens(text:
 
 def test_what_a_text_speaks_of_is_chosen_and_a_stray_sentence_is_not() -> None:
     about = [f"Inventory growth foretells weak returns of retailers in year {number}." for number in range(12)]
-    said = extract(" ".join([*about[:6], "My cat sleeps on the warm radiator.", *about[6:]]), 60)
+    said = extract_sentences(" ".join([*about[:6], "My cat sleeps on the warm radiator.", *about[6:]]), 60)
     assert "Inventory growth" in said
     assert "cat" not in said
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.factors import decoding_grammar
-from alphaloom.router.calls.reply_grammar import ReplyShape, choice_grammar, reply_grammar
+from alphaloom.router.calls.reply_grammar import ReplyShape, build_reply_grammar, choice_grammar
 
 from .served import lacking
 from .test_formulas import accepted
@@ -74,4 +74,4 @@ def test_what_fits_can_be_written_and_nothing_else(name: str) -> None:
         pytest.skip(reason)
     right, wrong = REPLIES[name]
     texts = [json.dumps(each, ensure_ascii=False) for each in (*right, *wrong)]
-    assert accepted(reply_grammar(SHAPES[name], 4_000), texts) == [True] * len(right) + [False] * len(wrong)
+    assert accepted(build_reply_grammar(SHAPES[name], 4_000), texts) == [True] * len(right) + [False] * len(wrong)

@@ -13,7 +13,7 @@ from alphaloom.agents.prompt import load_prompts
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.factors import decoding_grammar, parse
 from alphaloom.router import Reply, ReplyRefused, Router, Task
-from alphaloom.router.calls.reply_grammar import ReplyShape, reply_grammar
+from alphaloom.router.calls.reply_grammar import ReplyShape, build_reply_grammar
 
 from .served import Server
 
@@ -66,7 +66,7 @@ def test_every_reply_to_an_agent_fits_at_once(
         task(
             load_prompts("factor").text[:600], schema=schema, temperature=temperature, seed=seed,
             max_tokens=LONGEST,
-            grammar=lambda: reply_grammar(asked, LONGEST),
+            grammar=lambda: build_reply_grammar(asked, LONGEST),
         )
         for seed in range(EACH)
     ]  # fmt: skip
