@@ -10,13 +10,13 @@ from typing import Any
 __all__ = ["lazy_names"]
 
 
-def lazy_names(package: str, names: Mapping[str, tuple[str, ...]]) -> tuple[list[str], Callable[[str], Any]]:
-    """Return `__all__` and `__getattr__` of a package whose public names lie in its modules: the names by module.
+def lazy_names(package: str, names: Mapping[str, str]) -> tuple[list[str], Callable[[str], Any]]:
+    """Return `__all__` and `__getattr__` of a package whose public names lie in its modules: names, in words, by module.
 
     A name is looked up once. No name may be that of a module of the same folder: whichever was imported last would hide
     the other. A type checker reads the imports that stand beside the call; a house test holds both to each other.
     """
-    modules = {name: module for module, held in names.items() for name in held}
+    modules = {name: module for module, held in names.items() for name in held.split()}
 
     def find(name: str) -> Any:
         if name not in modules:

@@ -9,8 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..router import BudgetEnded, ReplyRefused, Task
-from ..router.calls.reply_grammar import ReplyShape, build_reply_grammar
-from ..router.calls.task import Sensitivity
+from ..router.calls import ReplyShape, Sensitivity, build_reply_grammar
 from .memory.refs import round_for_prompt
 from .nodes.sensitivity import question_sensitivity
 from .protocols import Json, SearchContext

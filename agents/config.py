@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..router.calls.task import Sensitivity
+from ..router.calls import Sensitivity
 
 
 class AgentsConfig(BaseModel):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ..router import ModelSettings, RouterConfig
-from ..router.config import TierChoice
+from ..router import ModelSettings, RouterConfig, TierChoice
 from .offline import OFFLINE_MODEL_NAME, describe_unmatched
 from .own.steer import Steer
 

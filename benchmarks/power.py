@@ -28,8 +28,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta as beta_law
-from scipy.stats import norm
+from scipy.stats import beta as beta_law, norm
 
 from alphaloom.evidence.gate.newey_west_null import null_distribution
 from alphaloom.evidence.gate.significance import lond_level, newey_west_t

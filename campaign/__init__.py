@@ -1,7 +1,4 @@
-"""The wiring of a campaign: its settings, its search, its close, and how far it has got.
-
-The public names are imported when first used: a command that is refused at once must not wait for statistics.
-"""
+"""The wiring of a campaign: its settings, its search, its close, and how far it has got."""
 
 from __future__ import annotations
 
@@ -10,30 +7,24 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .campaign import CONTEXT_FILE, WORKSPACE, Campaign, Clock, Settings, Show
-    from .progress import Progress, ProgressMeter
-
-PUBLIC_MODULES = {
-    "CONTEXT_FILE": "campaign",
-    "WORKSPACE": "campaign",
-    "Campaign": "campaign",
-    "Clock": "campaign",
-    "Progress": "progress",
-    "ProgressMeter": "progress",
-    "Settings": "campaign",
-    "Show": "campaign",
-}
-"""Public names and their modules."""
-
-__all__ = [
-    "CONTEXT_FILE",
-    "WORKSPACE",
-    "Campaign",
-    "Clock",
-    "Progress",
-    "ProgressMeter",
-    "Settings",
-    "Show",
-]
-
-__getattr__ = lazy_names(__name__, PUBLIC_MODULES)
+    from .campaign import (
+        CONTEXT_FILE as CONTEXT_FILE,
+        WORKSPACE as WORKSPACE,
+        Campaign as Campaign,
+        Clock as Clock,
+        Settings as Settings,
+        Show as Show,
+    )
+    from .funnel import Best as Best, Counts as Counts, Funnel as Funnel, ModelSpend as ModelSpend
+    from .progress import Progress as Progress, ProgressMeter as ProgressMeter
+    from .progress_reporter import CLOSED_BY_HAND as CLOSED_BY_HAND, read_last_progress as read_last_progress
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "campaign": "CONTEXT_FILE Campaign Clock Settings Show WORKSPACE",
+            "funnel": "Best Counts Funnel ModelSpend",
+            "progress": "Progress ProgressMeter",
+            "progress_reporter": "CLOSED_BY_HAND read_last_progress",
+        },
+    )

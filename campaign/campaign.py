@@ -14,44 +14,49 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ..agents import AgentsConfig, Models, Own, SearchContext, Steer, Toolset, run_graph
-from ..agents.attendance import Attendance
-from ..agents.graph import State
-from ..agents.interruption import silence_interruption
-from ..agents.nodes.documents import Documents, select_documents
+from ..agents import (
+    QUESTION_WORDS,
+    AgentsConfig,
+    Attendance,
+    Models,
+    Own,
+    SearchContext,
+    State,
+    Steer,
+    Toolset,
+    describe_unusable_replies,
+    run_graph,
+    silence_interruption,
+)
+from ..agents.nodes import Documents, select_documents
 from ..agents.offline import OFFLINE_DESCRIPTION, OFFLINE_MODEL_NAME, make_researcher
-from ..agents.unusable_replies import QUESTION_WORDS, describe_unusable_replies
 from ..evaluation import (
     Budget,
     CampaignResult,
     Evaluator,
     PanelContext,
     ResultsBuilder,
+    begin_run,
     close,
     find_campaign,
+    refuse_other_stream,
     write_closing,
 )
-from ..evaluation.checks.power import record_first_power
-from ..evaluation.run_start import begin_run, refuse_other_stream
-from ..evidence import EvidenceSettings
-from ..evidence.code.sandbox import Jail, SandboxSettings
-from ..evidence.settings import RECORDED_CONTEXT, complete_settings
+from ..evaluation.checks import record_first_power
+from ..evidence import RECORDED_CONTEXT, EvidenceSettings, complete_settings
+from ..evidence.code import Jail, SandboxSettings
 from ..factors import MarketSettings, warm_up
-from ..ledger import AlphaloomError, Journal, Ledger, read_json, read_settings, write_json
-from ..ledger.requests import count_stops
-from ..market import Panel
-from ..market.point_in_time import drop_fields
-from ..market.sensitivity import ALL_FIELDS, withheld_fields
+from ..ledger import AlphaloomError, Journal, Ledger, count_stops, read_json, read_settings, write_json
+from ..market import ALL_FIELDS, Panel, drop_fields, withheld_fields
 from ..news import screen_text
 from ..risk import Policy
 from ..router import Confidential, ModelSettings, Router
-from ..router.calls.task import Sensitivity
+from ..router.calls import Sensitivity
 from ..router.context import ContextSettings, open_store, read_documents, strictest
-from ..router.endpoints.health import find_silent_models, refuse_keyless
-from ..router.policy.eligibility import bar_reason
-from ..sandbox.seed import draw_seed
-from ..search.constraints import SearchConstraints
-from ..search.seeds import read_seeds
+from ..router.endpoints import find_silent_models, refuse_keyless
+from ..router.policy import bar_reason
+from ..sandbox import draw_seed
+from ..search import SearchConstraints, read_seeds
 from .progress import Progress
 from .progress_reporter import STATUS_RUNNING, ProgressReporter, refuse_undecided
 from .trade import summary, trade

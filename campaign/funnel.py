@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..evaluation.pending_cases import Reviews
-from ..evidence.proposal import SET_PREFIX
+from ..evaluation import Reviews
+from ..evidence import SET_PREFIX
 from ..ledger import Attempt, Evaluation, Ledger, ModelCall
 
 __all__ = ["Best", "Counts", "Funnel", "ModelSpend"]

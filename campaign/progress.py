@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ..evaluation.service import Evaluator
-from ..search.diversity import effective_number_of_round, niches
+from ..evaluation import Evaluator
+from ..search import effective_number_of_round, niches
 from .funnel import Best, Counts, Funnel, ModelSpend
 
 

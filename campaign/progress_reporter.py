@@ -9,13 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.closing.builder import ResultsBuilder
-from ..evaluation.pending_cases import Reviews
-from ..evaluation.service import Evaluator
-from ..evidence.errors import RunHalted, RunPaused, RunStopped
-from ..ledger import Ledger, Run, canonical_json, read_json
-from ..ledger.files.objects import write_whole
-from ..ledger.requests import count_stops, is_closing
+from ..evaluation import Evaluator, Reviews
+from ..evaluation.closing import ResultsBuilder
+from ..evidence import RunHalted, RunPaused, RunStopped
+from ..ledger import Ledger, Run, canonical_json, count_stops, is_closing, read_json
+from ..ledger.files import write_whole
 from .progress import Progress, ProgressMeter
 
 __all__ = [

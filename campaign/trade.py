@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 
 from ..evaluation import Closing
 from ..market import Panel
-from ..risk.decision import Decision
-from ..risk.gate import decide
-from ..risk.policy import Policy
-from ..risk.sizing import Sizing, signals_from_scores
-from ..risk.state import BookState
+from ..risk import BookState, Decision, Policy, Sizing, decide, signals_from_scores
 
 START_CENTS = 100_000_000_00
 """Equity of the paper book that a campaign opens with, in cents; exposures are shares of it."""

@@ -1,7 +1,4 @@
-"""The one service through which factors are proposed, scored and submitted to the gate.
-
-The public names are imported when first used: a command that is refused at once must not wait for statistics.
-"""
+"""The one service through which factors are proposed, scored and submitted to the gate."""
 
 from __future__ import annotations
 
@@ -10,42 +7,39 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .budget import Budget
-    from .checks.stress import stress_on_search
-    from .closing.builder import ResultsBuilder
-    from .closing.closing import Closing, close, write_closing
-    from .closing.results import CampaignResult, find_campaign
-    from .context import PanelContext
-    from .recall import recall_facts
-    from .service import Evaluator
-
-PUBLIC_MODULES = {
-    "Budget": "budget",
-    "CampaignResult": "closing.results",
-    "Closing": "closing.closing",
-    "Evaluator": "service",
-    "PanelContext": "context",
-    "ResultsBuilder": "closing.builder",
-    "close": "closing.closing",
-    "find_campaign": "closing.results",
-    "recall_facts": "recall",
-    "stress_on_search": "checks.stress",
-    "write_closing": "closing.closing",
-}
-"""Public names and their modules."""
-
-__all__ = [
-    "Budget",
-    "CampaignResult",
-    "Closing",
-    "Evaluator",
-    "PanelContext",
-    "ResultsBuilder",
-    "close",
-    "find_campaign",
-    "recall_facts",
-    "stress_on_search",
-    "write_closing",
-]
-
-__getattr__ = lazy_names(__name__, PUBLIC_MODULES)
+    from .admission import (
+        AdmittedFactor as AdmittedFactor,
+        add_accepted as add_accepted,
+        add_by_hand as add_by_hand,
+        restore_factor as restore_factor,
+        retire_factor as retire_factor,
+    )
+    from .budget import Budget as Budget
+    from .checks.stress import stress_on_search as stress_on_search
+    from .closing.builder import ResultsBuilder as ResultsBuilder
+    from .closing.closing import Closing as Closing, close as close, write_closing as write_closing
+    from .closing.results import CampaignResult as CampaignResult, find_campaign as find_campaign
+    from .context import PanelContext as PanelContext
+    from .drafts import find_leaders as find_leaders, find_unexplored as find_unexplored, pick_drafts as pick_drafts
+    from .pending_cases import PersonDecision as PersonDecision, ReviewChoice as ReviewChoice, Reviews as Reviews
+    from .recall import recall_facts as recall_facts
+    from .run_start import begin_run as begin_run, refuse_other_stream as refuse_other_stream
+    from .service import MAX_SET_MEMBERS as MAX_SET_MEMBERS, Evaluator as Evaluator
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "admission": "AdmittedFactor add_accepted add_by_hand restore_factor retire_factor",
+            "budget": "Budget",
+            "checks.stress": "stress_on_search",
+            "closing.builder": "ResultsBuilder",
+            "closing.closing": "Closing close write_closing",
+            "closing.results": "CampaignResult find_campaign",
+            "context": "PanelContext",
+            "drafts": "find_leaders find_unexplored pick_drafts",
+            "pending_cases": "PersonDecision ReviewChoice Reviews",
+            "recall": "recall_facts",
+            "run_start": "begin_run refuse_other_stream",
+            "service": "Evaluator MAX_SET_MEMBERS",
+        },
+    )

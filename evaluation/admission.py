@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..evidence.archive import RunArchive
-from ..evidence.errors import LibraryRefused, UnknownFactor
+from ..evidence import LibraryRefused, RunArchive, UnknownFactor
 from ..factors import Expression
-from ..ledger import Ledger, LibraryRow, StatusChange, VerdictRow
-from ..ledger.records import JsonObject
-from ..library.entries import ADDED_BY_HAND, WATCHLIST, Entry, ambiguous_error, find_entry, list_entries
+from ..ledger import JsonObject, Ledger, LibraryRow, StatusChange, VerdictRow
+from ..library import ADDED_BY_HAND, WATCHLIST, Entry, ambiguous_error, find_entry, list_entries
 from .closing.results import find_campaign
 from .pending_cases import Reviews
 

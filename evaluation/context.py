@@ -5,20 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-from ..evidence.code.computing import Computing
-from ..evidence.code.contained import PYTHON_FOLDER, Contained
-from ..evidence.code.retry import TimeSteps
-from ..evidence.errors import TooFewDays, TooFewNames
-from ..evidence.scoring.scorer import Scorer
-from ..evidence.settings import EvidenceSettings
-from ..evidence.windows import Windows, fix_windows, windows_as_of
+from ..evidence import EvidenceSettings, TooFewDays, TooFewNames, Windows, fix_windows, windows_as_of
+from ..evidence.code import PYTHON_FOLDER, Computing, Contained, TimeSteps
+from ..evidence.scoring import Scorer
 from ..factors import Engine
 from ..ledger import Ledger
-from ..market import Panel
-from ..market.adjusted import adjust_forwards
+from ..market import Panel, adjust_forwards
 from ..sandbox import Runner
-from ..search.constraints import SearchConstraints
-from ..search.surrogate.sample_store import Samples
+from ..search import SearchConstraints
+from ..search.surrogate import Samples
 from .budget import Budget
 from .service import Evaluator
 

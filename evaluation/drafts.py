@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from ..evidence.gate.alignment import Claim
-from ..evidence.proposal import SET_PREFIX
+from ..evidence import SET_PREFIX
+from ..evidence.gate import Claim
 from ..factors import Expression, FactorError, Node, render
-from ..search.surrogate.model import Leader, ScoredFormula, SurrogateModel
+from ..search.surrogate import Leader, ScoredFormula, SurrogateModel
 from .refusals import find_refusal
 from .service import Evaluator
 

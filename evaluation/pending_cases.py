@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
 
-from ..evidence.errors import ReviewRefused
-from ..evidence.gate.verdict import Reason, Word
+from ..evidence import ReviewRefused
+from ..evidence.gate import Reason, Word
 from ..ledger import Ledger, LibraryRow, Run, VerdictRow, canonical_json
 
 __all__ = ["AWAITING", "DECISIONS", "PersonDecision", "Reviews"]

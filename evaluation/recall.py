@@ -7,12 +7,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..evidence.gate.alignment import Claim
-from ..evidence.gate.succession import read_decaying
+from ..evidence.gate import Claim, read_decaying
 from ..factors import OPERATORS
-from ..search.memory import MAX_RECALLED_CHARS, HypothesisRecord, select_reminders, summarise_mechanisms
-from ..search.surrogate.basis import MAX_LEADERS
-from ..search.surrogate.model import Leader
+from ..search import MAX_RECALLED_CHARS, HypothesisRecord, select_reminders, summarise_mechanisms
+from ..search.surrogate import MAX_LEADERS, Leader
 from .drafts import find_leaders
 from .service import Evaluator
 

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.errors import PythonRefused
-from ..evidence.gate.alignment import Claim, find_word_mismatches
-from ..evidence.gate.complexity import breaches
-from ..evidence.originality.catalogue import nearest
-from ..evidence.originality.published_values import describe_twin
-from ..evidence.scoring.metrics import round_significant
+from ..evidence import PythonRefused
+from ..evidence.gate import Claim, breaches, find_word_mismatches
+from ..evidence.originality import describe_twin, nearest
+from ..evidence.scoring import round_significant
 from ..factors import Expression
-from ..ledger.records import Stage
+from ..ledger import Stage
 
 if TYPE_CHECKING:
     from .service import Evaluator

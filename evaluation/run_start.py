@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
-from ..evidence.archive import RunArchive
-from ..evidence.code.screening_seed import note_screening_seed
-from ..evidence.errors import OtherStream
-from ..evidence.settings import EvidenceSettings
-from ..evidence.windows import Windows
+from ..evidence import EvidenceSettings, OtherStream, RunArchive, Windows
+from ..evidence.code import note_screening_seed
 from ..ledger import Ledger, Run, compute_digest
 from ..market import Panel
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import NamedTuple
 
-from ..evidence.gate.alignment import Claim
-from ..evidence.proposal import SET_PREFIX
-from ..factors.describe.words import natural_sort_key
-from ..ledger import Attempt, Evaluation, Ledger
-from ..ledger.records import Stage
+from ..evidence import SET_PREFIX
+from ..evidence.gate import Claim
+from ..factors.describe import natural_sort_key
+from ..ledger import Attempt, Evaluation, Ledger, Stage
 
 __all__ = ["ProposalLog", "ScoreLine", "Scores"]
 

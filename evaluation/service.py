@@ -12,38 +12,50 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.code.computing import Computing
-from ..evidence.code.retry import TimeSteps
-from ..evidence.code.screening_seed import read_screening_seed
-from ..evidence.errors import EvidenceError, PythonRefused, UnknownFactor
-from ..evidence.gate.adjusted_price_leak import PriceLevelTest
-from ..evidence.gate.alignment import Claim
-from ..evidence.gate.case import Case, sum_of_ranks
-from ..evidence.gate.complexity import complexity_price
-from ..evidence.gate.doubts import list_doubts
-from ..evidence.gate.gate import PAID_EVENT, Gate, Surroundings, trials_spent
-from ..evidence.gate.succession import DECAYING_EVENT
-from ..evidence.gate.trial_evidence import daily_sharpes
-from ..evidence.gate.verdict import Verdict
-from ..evidence.originality.catalogue import Catalogue, KnownFormula, KnownLibrary, read_published
-from ..evidence.originality.incremental import AddedValue
-from ..evidence.originality.published_values import values_of_published
-from ..evidence.originality.redundancy import LibraryValues
-from ..evidence.proposal import SET_PREFIX, Proposal, make_plain_error, reserved_name_error
-from ..evidence.scoring.metrics import round_significant
-from ..evidence.scoring.profile import Profiler
-from ..evidence.scoring.scorer import Scorer
-from ..evidence.settings import EvidenceSettings
-from ..evidence.windows import Window, Windows
+from ..evidence import (
+    SET_PREFIX,
+    EvidenceError,
+    EvidenceSettings,
+    Proposal,
+    PythonRefused,
+    UnknownFactor,
+    Window,
+    Windows,
+    make_plain_error,
+    reserved_name_error,
+)
+from ..evidence.code import Computing, TimeSteps, read_screening_seed
+from ..evidence.gate import (
+    DECAYING_EVENT,
+    PAID_EVENT,
+    Case,
+    Claim,
+    Gate,
+    PriceLevelTest,
+    Surroundings,
+    Verdict,
+    complexity_price,
+    daily_sharpes,
+    list_doubts,
+    sum_of_ranks,
+    trials_spent,
+)
+from ..evidence.originality import (
+    AddedValue,
+    Catalogue,
+    KnownFormula,
+    KnownLibrary,
+    LibraryValues,
+    read_published,
+    values_of_published,
+)
+from ..evidence.scoring import Profiler, Scorer, round_significant
 from ..factors import Expression, FactorError, ParseError, explain, parse
-from ..ledger import Attempt, Evaluation, Ledger, LibraryRow
-from ..ledger.records import Stage
-from ..library.decay_notice import list_decaying
-from ..library.entries import list_comparable, read_retired
+from ..ledger import Attempt, Evaluation, Ledger, LibraryRow, Stage
+from ..library import list_comparable, list_decaying, read_retired
 from ..market import Panel
-from ..search.constraints import SearchConstraints
-from ..search.surrogate.model import SurrogateModel
-from ..search.surrogate.sample_store import Samples
+from ..search import SearchConstraints
+from ..search.surrogate import Samples, SurrogateModel
 from .budget import Budget, RefusedRuns
 from .pending_cases import Reviews
 from .refusals import find_refusal, known_seed, known_values, refusal_warnings, refuse_by_running

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.scoring.exposures import Exposures
-from ..evidence.scoring.metrics import round_significant
-from ..evidence.windows import Window
+from ..evidence import Window
+from ..evidence.scoring import Exposures, round_significant
 from ..factors import row_rank_correlation
 
 MIN_SCREEN_T = 3.0

@@ -8,8 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ledger import Boundaries, Ledger, WindowKey
-from ..ledger.records import Fingerprint
+from ..ledger import Boundaries, Fingerprint, Ledger, WindowKey
 from ..market import Panel
 from .errors import BoundaryConflict, TooFewDays
 from .settings import WindowSettings

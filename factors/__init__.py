@@ -9,71 +9,54 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..lazy import lazy_names
-from .canonical.bucket import bucket_windows
-from .describe.explain import explain
-from .describe.render import render
-from .errors import FactorError, PanelLacksField, ParseError
-from .language.expression import Expression
-from .language.node import Node, replace_node, walk
-from .language.parse import express, parse
-from .language.signature import Operator
-from .operators import OPERATORS
 
 if TYPE_CHECKING:
-    from .decoding import decoding_grammar
-    from .dialects import translate
-    from .engine.engine import Engine
-    from .engine.ranks import RowOrder, order_rows, rank_rows, row_rank_correlation
-    from .engine.warmup import warm_up
-    from .language.source import MarketSettings
-    from .space.planted import PlantSettings, draw_plants, planted_market
-    from .space.sampling import sample
-
-LAZY_FACTOR_NAMES = {
-    "Engine": "engine.engine",
-    "MarketSettings": "language.source",
-    "PlantSettings": "space.planted",
-    "RowOrder": "engine.ranks",
-    "decoding_grammar": "decoding",
-    "draw_plants": "space.planted",
-    "order_rows": "engine.ranks",
-    "planted_market": "space.planted",
-    "rank_rows": "engine.ranks",
-    "row_rank_correlation": "engine.ranks",
-    "sample": "space.sampling",
-    "translate": "dialects",
-    "warm_up": "engine.warmup",
-}
-"""Names that are imported when they are first used, and their modules."""
-
-__all__ = [
-    "OPERATORS",
-    "Engine",
-    "Expression",
-    "FactorError",
-    "MarketSettings",
-    "Node",
-    "Operator",
-    "PanelLacksField",
-    "ParseError",
-    "PlantSettings",
-    "RowOrder",
-    "bucket_windows",
-    "decoding_grammar",
-    "draw_plants",
-    "explain",
-    "express",
-    "order_rows",
-    "parse",
-    "planted_market",
-    "rank_rows",
-    "render",
-    "replace_node",
-    "row_rank_correlation",
-    "sample",
-    "translate",
-    "walk",
-    "warm_up",
-]
-
-__getattr__ = lazy_names(__name__, LAZY_FACTOR_NAMES)
+    from .canonical.bucket import bucket_windows as bucket_windows
+    from .decoding import decoding_grammar as decoding_grammar
+    from .describe.explain import explain as explain
+    from .describe.render import render as render
+    from .dialects import translate as translate
+    from .engine.engine import Engine as Engine
+    from .engine.ranks import (
+        RowOrder as RowOrder,
+        order_rows as order_rows,
+        rank_rows as rank_rows,
+        row_rank_correlation as row_rank_correlation,
+    )
+    from .engine.warmup import warm_up as warm_up
+    from .errors import FactorError as FactorError, PanelLacksField as PanelLacksField, ParseError as ParseError
+    from .language.expression import Expression as Expression
+    from .language.node import Node as Node, replace_node as replace_node, walk as walk
+    from .language.parse import express as express, parse as parse
+    from .language.signature import Operator as Operator
+    from .language.source import MarketSettings as MarketSettings
+    from .operators import OPERATORS as OPERATORS
+    from .space.planted import (
+        PlantSettings as PlantSettings,
+        draw_plants as draw_plants,
+        planted_market as planted_market,
+    )
+    from .space.sampling import sample as sample
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "canonical.bucket": "bucket_windows",
+            "decoding": "decoding_grammar",
+            "describe.explain": "explain",
+            "describe.render": "render",
+            "dialects": "translate",
+            "engine.engine": "Engine",
+            "engine.ranks": "RowOrder order_rows rank_rows row_rank_correlation",
+            "engine.warmup": "warm_up",
+            "errors": "FactorError PanelLacksField ParseError",
+            "language.expression": "Expression",
+            "language.node": "Node replace_node walk",
+            "language.parse": "express parse",
+            "language.signature": "Operator",
+            "language.source": "MarketSettings",
+            "operators": "OPERATORS",
+            "space.planted": "PlantSettings draw_plants planted_market",
+            "space.sampling": "sample",
+        },
+    )

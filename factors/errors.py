@@ -14,7 +14,7 @@ import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
-from ..ledger.errors import AlphaloomError
+from ..ledger import AlphaloomError
 
 MAX_COLUMNS_SHOWN = 100
 """Columns of a formula that are shown around a caret."""

@@ -6,70 +6,68 @@ file into a checked record; it is imported when first used, because pydantic and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .digest import JSON, canonical_json, compute_digest
-from .errors import AlphaloomError, LedgerConflict, LedgerError, RunLocked, SettingsError, UnknownRun, WorkspaceError
-from .files.objects import read_json, write_json
-from .journal import Journal
-from .records import (
-    Attempt,
-    Boundaries,
-    Evaluation,
-    Event,
-    LibraryRow,
-    Look,
-    ModelCall,
-    Opening,
-    Run,
-    Sighting,
-    StatusChange,
-    Trial,
-    VerdictRow,
-    WindowKey,
-)
-from .store import Ledger
+from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .files.settings import read_settings
-
-__all__ = [
-    "JSON",
-    "AlphaloomError",
-    "Attempt",
-    "Boundaries",
-    "Evaluation",
-    "Event",
-    "Journal",
-    "Ledger",
-    "LedgerConflict",
-    "LedgerError",
-    "LibraryRow",
-    "Look",
-    "ModelCall",
-    "Opening",
-    "Run",
-    "RunLocked",
-    "SettingsError",
-    "Sighting",
-    "StatusChange",
-    "Trial",
-    "UnknownRun",
-    "VerdictRow",
-    "WindowKey",
-    "WorkspaceError",
-    "canonical_json",
-    "compute_digest",
-    "read_json",
-    "read_settings",
-    "write_json",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Import the reader of settings when it is first used."""
-    if name == "read_settings":
-        from .files.settings import read_settings
-
-        return read_settings
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .digest import JSON as JSON, canonical_json as canonical_json, compute_digest as compute_digest
+    from .errors import (
+        AlphaloomError as AlphaloomError,
+        LedgerConflict as LedgerConflict,
+        LedgerError as LedgerError,
+        Mistake as Mistake,
+        RunLocked as RunLocked,
+        SettingsError as SettingsError,
+        UnknownRun as UnknownRun,
+        WorkspaceError as WorkspaceError,
+    )
+    from .files.objects import read_json as read_json, write_json as write_json
+    from .files.settings import read_settings as read_settings
+    from .journal import Journal as Journal
+    from .library import Pass as Pass
+    from .records import (
+        Attempt as Attempt,
+        Boundaries as Boundaries,
+        Evaluation as Evaluation,
+        Event as Event,
+        Fingerprint as Fingerprint,
+        JsonObject as JsonObject,
+        LibraryRow as LibraryRow,
+        Look as Look,
+        ModelCall as ModelCall,
+        Opening as Opening,
+        Run as Run,
+        Sighting as Sighting,
+        Stage as Stage,
+        StatusChange as StatusChange,
+        Trial as Trial,
+        VerdictRow as VerdictRow,
+        WindowKey as WindowKey,
+    )
+    from .requests import (
+        ask_to_close as ask_to_close,
+        ask_to_stop as ask_to_stop,
+        count_stops as count_stops,
+        is_closing as is_closing,
+    )
+    from .reservations import Cap as Cap, CapReached as CapReached, CapScope as CapScope, Hold as Hold, Wish as Wish
+    from .store import Ledger as Ledger
+    from .tally import PICO as PICO, picos as picos, utc_day as utc_day
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "digest": "JSON canonical_json compute_digest",
+            "errors": "AlphaloomError LedgerConflict LedgerError Mistake RunLocked SettingsError UnknownRun WorkspaceError",
+            "files.objects": "read_json write_json",
+            "files.settings": "read_settings",
+            "journal": "Journal",
+            "library": "Pass",
+            "records": "Attempt Boundaries Evaluation Event Fingerprint JsonObject LibraryRow Look ModelCall Opening Run Sighting Stage StatusChange Trial VerdictRow WindowKey",
+            "requests": "ask_to_close ask_to_stop count_stops is_closing",
+            "reservations": "Cap CapReached CapScope Hold Wish",
+            "store": "Ledger",
+            "tally": "PICO picos utc_day",
+        },
+    )

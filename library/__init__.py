@@ -1,1 +1,41 @@
 """What a workspace knows: its factors, how they do on new days, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .decay_notice import list_decaying as list_decaying
+    from .entries import (
+        ADDED_BY_HAND as ADDED_BY_HAND,
+        PROMOTED as PROMOTED,
+        WATCHLIST as WATCHLIST,
+        Entry as Entry,
+        ambiguous_error as ambiguous_error,
+        find_entry as find_entry,
+        list_comparable as list_comparable,
+        list_entries as list_entries,
+        read_retired as read_retired,
+    )
+    from .exchange import (
+        export_library as export_library,
+        import_library as import_library,
+        read_library_file as read_library_file,
+    )
+    from .observations import FactorReading as FactorReading
+    from .record import Condition as Condition, conditions as conditions
+    from .watch import LibraryWatch as LibraryWatch
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "decay_notice": "list_decaying",
+            "entries": "ADDED_BY_HAND Entry PROMOTED WATCHLIST ambiguous_error find_entry list_comparable list_entries read_retired",
+            "exchange": "export_library import_library read_library_file",
+            "observations": "FactorReading",
+            "record": "Condition conditions",
+            "watch": "LibraryWatch",
+        },
+    )

@@ -39,11 +39,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..evidence.gate.newey_west_null import null_distribution
-from ..evidence.gate.significance import newey_west_t
-from ..evidence.scoring.metrics import round_significant
-from ..evidence.scoring.scorer import LAG_PER_HORIZON
-from ..evidence.settings import LibrarySettings
+from ..evidence import LibrarySettings
+from ..evidence.gate import newey_west_t, null_distribution
+from ..evidence.scoring import LAG_PER_HORIZON, round_significant
 from .eprocess import e_detector, quarter_days, quarters
 
 __all__ = ["DecayTest", "SelectionRecord", "run_decay_tests", "status_after"]

@@ -8,8 +8,7 @@ watched on days after every day that the library was watched on. What a run is t
 
 from __future__ import annotations
 
-from ..evidence.archive import RunArchive
-from ..evidence.windows import Windows
+from ..evidence import RunArchive, Windows
 from ..ledger import Ledger
 from .entries import MIN_PANEL_NAME_SHARE, Entry, list_entries
 

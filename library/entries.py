@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..evidence.archive import RunArchive
-from ..evidence.errors import UnknownFactor
-from ..evidence.settings import LibrarySettings
+from ..evidence import LibrarySettings, RunArchive, UnknownFactor
 from ..factors import Expression, parse
 from ..ledger import Ledger, LibraryRow, Run, StatusChange
 from .decay import SelectionRecord

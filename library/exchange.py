@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..evidence.errors import LibraryFileError
-from ..evidence.settings import LibrarySettings
+from ..evidence import LibraryFileError, LibrarySettings
 from ..factors import ParseError, parse
 from ..ledger import Ledger, LibraryRow, StatusChange
-from ..ledger.files.given_file import read_given_text
+from ..ledger.files import read_given_text
 from .entries import IMPORTED, WATCHLIST, JudgementTerms, list_entries
 from .record import Condition
 

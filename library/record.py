@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from ..evidence.gate.significance import NeweyWest, newey_west_t
-from ..evidence.scoring.metrics import round_significant
-from ..evidence.scoring.scorer import LAG_PER_HORIZON
-from ..evidence.settings import LibrarySettings
+from ..evidence import LibrarySettings
+from ..evidence.gate import NeweyWest, newey_west_t
+from ..evidence.scoring import LAG_PER_HORIZON, round_significant
 from ..ledger import Ledger
 from .decay import DecayTest, run_decay_tests
 from .entries import PROMOTED, WATCHLIST, Entry, JudgementTerms, is_of_other_market, list_entries

@@ -16,12 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ..evidence.code.computing import Computing
-from ..evidence.originality.catalogue import Catalogue, KnownLibrary
-from ..evidence.originality.redundancy import rank_correlation
-from ..evidence.scoring.metrics import round_significant
-from ..evidence.settings import EvidenceSettings
-from ..evidence.windows import Window
+from ..evidence import EvidenceSettings, Window
+from ..evidence.code import Computing
+from ..evidence.originality import Catalogue, KnownLibrary, rank_correlation
+from ..evidence.scoring import round_significant
 from ..factors import Expression, parse
 from ..ledger import Ledger, LibraryRow, StatusChange
 from ..market import Panel

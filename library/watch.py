@@ -20,20 +20,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.code.computing import Computing
-from ..evidence.code.contained import PYTHON_FOLDER, Contained
-from ..evidence.errors import NeedsSandbox, PanelDisagrees, PythonRefused
-from ..evidence.scoring.exposures import BETA_DAYS, Exposures, measure_exposures
-from ..evidence.scoring.idiosyncratic_vol import IDIOSYNCRATIC_DAYS, build_label
-from ..evidence.scoring.labels import forward_returns
-from ..evidence.scoring.metrics import round_significant
-from ..evidence.settings import EvidenceSettings
+from ..evidence import EvidenceSettings, NeedsSandbox, PanelDisagrees, PythonRefused
+from ..evidence.code import PYTHON_FOLDER, Computing, Contained
+from ..evidence.scoring import (
+    BETA_DAYS,
+    IDIOSYNCRATIC_DAYS,
+    Exposures,
+    build_label,
+    forward_returns,
+    measure_exposures,
+    round_significant,
+)
 from ..factors import Engine, order_rows, row_rank_correlation
-from ..ledger import Ledger, Sighting, WindowKey
-from ..ledger.library import Pass
-from ..market import Panel
-from ..market.adjusted import adjust_forwards
-from ..market.derive import describe_derivations
+from ..ledger import Ledger, Pass, Sighting, WindowKey
+from ..market import Panel, adjust_forwards, describe_derivations
 from ..sandbox import Runner
 from .entries import ADDED_BY_HAND, IMPORTED, MIN_PANEL_NAME_SHARE, Entry, JudgementTerms, list_entries
 from .observations import RANK_IC_TOLERANCE, FactorReading, unlike

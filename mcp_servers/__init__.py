@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .session import Session, open_own_sessions, open_sessions
-    from .tools.servers import SERVERS, build_server
-
-__all__ = ["SERVERS", "Session", "build_server", "open_own_sessions", "open_sessions"]
-
-_LAZY_MODULES = {
-    "SERVERS": "tools.servers",
-    "Session": "session",
-    "build_server": "tools.servers",
-    "open_sessions": "session",
-    "open_own_sessions": "session",
-}
-
-__getattr__ = lazy_names(__name__, _LAZY_MODULES)
+    from .callers import CallerContexts as CallerContexts, ServerSetup as ServerSetup
+    from .entry import DEFAULT_SCOPES as DEFAULT_SCOPES
+    from .errors import TokenRefused as TokenRefused
+    from .served import ServedCaller as ServedCaller
+    from .session import Session as Session, open_own_sessions as open_own_sessions, open_sessions as open_sessions
+    from .tools.servers import SERVERS as SERVERS, build_server as build_server
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "callers": "CallerContexts ServerSetup",
+            "entry": "DEFAULT_SCOPES",
+            "errors": "TokenRefused",
+            "served": "ServedCaller",
+            "session": "Session open_own_sessions open_sessions",
+            "tools.servers": "SERVERS build_server",
+        },
+    )

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from mcp.types import ToolAnnotations
 from pydantic import AfterValidator, Field
 
-from ..factors.describe.words import replace_invisible
+from ..factors.describe import replace_invisible
 from ..factors.python import MAX_CODE_CHARS
 from .errors import BadArguments
 

@@ -14,20 +14,15 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
-from ..evaluation import Evaluator, PanelContext
-from ..evaluation.budget import Budget
-from ..evaluation.run_start import refuse_other_stream
-from ..evidence.code.retry import TimeSteps
-from ..evidence.settings import EvidenceSettings
+from ..evaluation import Budget, Evaluator, PanelContext, refuse_other_stream
+from ..evidence import EvidenceSettings
+from ..evidence.code import TimeSteps
 from ..ledger import Ledger, Run, compute_digest
-from ..library.entries import WATCHLIST, list_entries
-from ..market import Panel
-from ..market.actions import Actions
-from ..market.point_in_time import drop_fields, panel_as_of
-from ..market.sensitivity import ALL_FIELDS, withheld_fields
+from ..library import WATCHLIST, list_entries
+from ..market import ALL_FIELDS, Actions, Panel, drop_fields, panel_as_of, withheld_fields
 from ..news import NewsStore
 from ..sandbox import Runner
-from ..search.constraints import SearchConstraints
+from ..search import SearchConstraints
 from .access import Caller
 from .entry import CallerEntry, RecordCall
 from .errors import NothingShown, ServersEnd, StillOpening

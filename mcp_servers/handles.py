@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..ledger.database.locks import wait_for_lock
+from ..ledger.database import wait_for_lock
 from .errors import UnknownHandle
 
 __all__ = ["HandedFile", "Handles"]

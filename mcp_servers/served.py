@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ..evaluation import Evaluator
 from ..news import NewsStore
-from ..search.constraints import SearchConstraints
+from ..search import SearchConstraints
 from .access import Caller
 from .entry import EVERY_SCOPE, CallerEntry, RecordCall
 from .handles import Handles

@@ -15,8 +15,7 @@ from mcp import MCPError
 from mcp.server import MCPServer
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError
-from mcp.server.mcpserver.exceptions import ToolError as SdkToolError
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError as SdkToolError
 from mcp.types import (
     INVALID_PARAMS,
     CallToolResult,

@@ -6,38 +6,44 @@
 
 from __future__ import annotations
 
-from ..market.errors import NewsError, NewsFileError, NewsFinding, ShelfError
-from .intake import read_news
-from .item import NewsItem, Provenance
-from .query import ItemPage, QuarantinedItem, Release
-from .records import NewsSource
-from .screening.cleaning import Clean, sanitise
-from .screening.injection.detector import THRESHOLD, ScreeningVerdict, Sign, judge_text
-from .screening.screen import screen_text
-from .store import NewsStore
+from typing import TYPE_CHECKING
 
-NEWS_FOLDER = "news"
-"""The folder of a workspace in which the shelf lies."""
+from ..lazy import lazy_names
 
-__all__ = [
-    "NEWS_FOLDER",
-    "THRESHOLD",
-    "Clean",
-    "ItemPage",
-    "NewsError",
-    "NewsFileError",
-    "NewsFinding",
-    "NewsItem",
-    "NewsSource",
-    "NewsStore",
-    "Provenance",
-    "QuarantinedItem",
-    "Release",
-    "ScreeningVerdict",
-    "ShelfError",
-    "Sign",
-    "judge_text",
-    "read_news",
-    "sanitise",
-    "screen_text",
-]
+if TYPE_CHECKING:
+    from .errors import (
+        NewsError as NewsError,
+        NewsFileError as NewsFileError,
+        NewsFinding as NewsFinding,
+        ShelfError as ShelfError,
+    )
+    from .instants import ZONED_FORMAT as ZONED_FORMAT, format_instant as format_instant, from_iso as from_iso
+    from .intake import read_news as read_news
+    from .item import NewsItem as NewsItem, Provenance as Provenance
+    from .query import ItemPage as ItemPage, QuarantinedItem as QuarantinedItem, Release as Release
+    from .records import NewsSource as NewsSource
+    from .screening.cleaning import Clean as Clean, sanitise as sanitise
+    from .screening.injection.detector import (
+        THRESHOLD as THRESHOLD,
+        ScreeningVerdict as ScreeningVerdict,
+        Sign as Sign,
+        judge_text as judge_text,
+    )
+    from .screening.screen import screen_text as screen_text
+    from .store import NEWS_FOLDER as NEWS_FOLDER, NewsStore as NewsStore
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "errors": "NewsError NewsFileError NewsFinding ShelfError",
+            "instants": "ZONED_FORMAT format_instant from_iso",
+            "intake": "read_news",
+            "item": "NewsItem Provenance",
+            "query": "ItemPage QuarantinedItem Release",
+            "records": "NewsSource",
+            "screening.cleaning": "Clean sanitise",
+            "screening.injection.detector": "ScreeningVerdict Sign THRESHOLD judge_text",
+            "screening.screen": "screen_text",
+            "store": "NEWS_FOLDER NewsStore",
+        },
+    )

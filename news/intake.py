@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ..ledger.files.given_file import read_given
+from ..ledger.files import read_given
 from .feeds import read_feed
 from .filings import read_filings
 from .item import NewsItem

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ..ledger import JSON, compute_digest
-from ..market.errors import NewsError
+from .errors import NewsError
 from .instants import format_instant, parse_stored
 from .screening.credibility import ITEM_KINDS, ItemKind
 from .screening.injection.detector import THRESHOLD, Sign

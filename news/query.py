@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from ..ledger import JSON, canonical_json, compute_digest
-from ..market.errors import ShelfError
+from .errors import ShelfError
 from .instants import format_instant
 from .item import NewsItem
 from .screening.injection.detector import Sign

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from ..market.errors import MAX_SHOWN_PER_KIND, NewsFileError, NewsFinding
+from ..market import MAX_SHOWN_PER_KIND
+from .errors import NewsFileError, NewsFinding
 from .item import NewsItem, Provenance
 from .screening.cleaning import MAX_RECORD_CHARS, TITLE_CHARACTERS, join_clean, sanitise
 from .screening.credibility import ITEM_KINDS, ItemKind, weight

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..ledger import canonical_json
-from ..ledger.database.refusals import explained
-from ..ledger.database.sqlite import begin_immediate
-from ..ledger.files.private import make_file, make_folder
-from ..market.errors import ShelfError
+from ..ledger.database import begin_immediate, explained
+from ..ledger.files import make_file, make_folder
+from .errors import ShelfError
 from .item import NewsItem
 from .query import ItemPage, QuarantinedItem, Query, Release, instant_of, microseconds, pieces
 from .screening.credibility import MIN_CREDIBLE_WEIGHT
@@ -32,6 +31,8 @@ from .screening.injection.detector import Sign
 from .screening.sketch import bands
 from .store_schema import HELD_CONDITION, NEWS_SCHEMA_VERSION, NEWS_TABLES
 
+NEWS_FOLDER = "news"
+"""The folder of a workspace in which the shelf lies."""
 NEWS_FILE = "news.sqlite"
 NEWS_BUSY_SECONDS = 30.0
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..ledger import compute_digest
-from ..market.errors import PanelError
-from ..market.files.table import Table, read_table
+from ..market import PanelError
+from ..market.files import Table, read_table
 from .instants import PLAIN_FORMAT, from_iso
 from .lines import FIELD_SYNONYMS, RECORD_FIELDS
 from .records import Findings, RawRecord

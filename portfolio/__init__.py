@@ -1,5 +1,29 @@
 """Accepted factors combined and held: weights, trading rate, backtest and the sealed exam."""
 
-from .blend import blend_values
+from __future__ import annotations
 
-__all__ = ["blend_values"]
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .backtest import Book as Book, Costs as Costs, run_backtest as run_backtest
+    from .blend import blend_values as blend_values
+    from .choose import Combination as Combination, Combining as Combining
+    from .combination import CombinationPart as CombinationPart, write_combination as write_combination
+    from .sealed_exam import (
+        earlier_openings as earlier_openings,
+        find_own_opening as find_own_opening,
+        run_sealed_exam as run_sealed_exam,
+    )
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "backtest": "Book Costs run_backtest",
+            "blend": "blend_values",
+            "choose": "Combination Combining",
+            "combination": "CombinationPart write_combination",
+            "sealed_exam": "earlier_openings find_own_opening run_sealed_exam",
+        },
+    )

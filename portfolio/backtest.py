@@ -12,15 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.errors import BookUnavailable
-from ..evidence.scoring.long_short import (
-    GROSS,
-    TRADING_DAYS_PER_YEAR,
-    Costs,
-    LongShort,
-    annual_sharpe,
-    sleeve_weights,
-)
+from ..evidence import BookUnavailable
+from ..evidence.scoring import GROSS, TRADING_DAYS_PER_YEAR, Costs, LongShort, annual_sharpe, sleeve_weights
 from ..extras import install_hint
 from ..factors import rank_rows
 from ..market import Panel

@@ -15,11 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.scoring.metrics import round_significant
-from ..evidence.scoring.profile import Profiler
-from ..evidence.scoring.scorer import Scorer
-from ..evidence.settings import EvidenceSettings
-from ..evidence.windows import Windows
+from ..evidence import EvidenceSettings, Windows
+from ..evidence.scoring import Profiler, Scorer, round_significant
 from .blend import Blend, blend, slow_score
 from .combination import CombinationPart, combine_ranks
 from .combiners import COMBINER_KINDS, CombinerKind, combiner

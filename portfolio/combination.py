@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..factors import rank_rows
-from ..ledger.files.private import make_file
+from ..ledger.files import make_file
 from ..market import Panel
 
 

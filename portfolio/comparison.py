@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.scoring.metrics import round_significant
-from ..evidence.scoring.profile import Profiler
+from ..evidence.scoring import Profiler, round_significant
 from .trading_rate import half_life
 
 __all__ = ["Entrant", "PairedDifference", "bootstrap_difference", "combination_figures", "compare_combiners"]

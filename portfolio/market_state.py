@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.scoring.exposures import market_return
+from ..evidence.scoring import market_return
 from ..market import Panel
 
 __all__ = ["STATE_NAMES", "market_states"]

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.gate.mean_test import confirm_p_value, proof
-from ..evidence.scoring.metrics import FactorMetrics, round_significant
+from ..evidence.gate import confirm_p_value, proof
+from ..evidence.scoring import FactorMetrics, round_significant
 from ..ledger import Ledger, Opening, WindowKey
 from .choose import JudgedRun
 from .combination import CombinationPart

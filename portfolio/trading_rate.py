@@ -13,8 +13,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.scoring.scorer import Scorer
-from ..evidence.windows import Window
+from ..evidence import Window
+from ..evidence.scoring import Scorer
 from .blend import slow_score
 
 __all__ = ["RATES", "half_life", "net_sharpes", "trading_rate"]

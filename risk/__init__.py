@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from .decision import Approved, Decision
-from .errors import NotApproved, RiskError, SignalError, StateError
-from .gate import decide
-from .policy import Policy
-from .signal import Signal
-from .sizing import Sizing, signals_from_scores
-from .state import BookState
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Approved",
-    "BookState",
-    "Decision",
-    "NotApproved",
-    "Policy",
-    "RiskError",
-    "Signal",
-    "SignalError",
-    "Sizing",
-    "StateError",
-    "decide",
-    "signals_from_scores",
-]
+from ..lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .decision import Approved as Approved, Decision as Decision
+    from .errors import (
+        NotApproved as NotApproved,
+        RiskError as RiskError,
+        SignalError as SignalError,
+        StateError as StateError,
+    )
+    from .gate import decide as decide
+    from .policy import Policy as Policy
+    from .signal import Signal as Signal
+    from .sizing import Sizing as Sizing, signals_from_scores as signals_from_scores
+    from .state import BookState as BookState
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "decision": "Approved Decision",
+            "errors": "NotApproved RiskError SignalError StateError",
+            "gate": "decide",
+            "policy": "Policy",
+            "signal": "Signal",
+            "sizing": "Sizing signals_from_scores",
+            "state": "BookState",
+        },
+    )

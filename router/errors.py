@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import math
 
-from ..ledger import AlphaloomError
+from ..ledger import AlphaloomError as AlphaloomError  # noqa: PLC0414 - agents may not import the ledger: the base comes from here
 
 
 class RouterError(AlphaloomError):

@@ -3,47 +3,48 @@
 The boundary is the kernel's (Landlock, seccomp, namespaces, limits); nothing in here trusts a reading of the code.
 """
 
-from .capability import Status, probe_sandbox
-from .causality.causality import prove
-from .causality.proof import CausalProof
-from .errors import (
-    BadInput,
-    BadResult,
-    Busy,
-    Crashed,
-    NotCausal,
-    NotDeterministic,
-    OutOfMemory,
-    Refused,
-    SandboxError,
-    SandboxUnavailable,
-    TimedOut,
-)
-from .jail.frames import Frames
-from .job import Job, Outcome, Runner
-from .limits import Limits
-from .sandbox import Sandbox
+from __future__ import annotations
 
-__all__ = [
-    "BadInput",
-    "BadResult",
-    "Busy",
-    "CausalProof",
-    "Crashed",
-    "Frames",
-    "Job",
-    "Limits",
-    "NotCausal",
-    "NotDeterministic",
-    "OutOfMemory",
-    "Outcome",
-    "Refused",
-    "Runner",
-    "Sandbox",
-    "SandboxError",
-    "SandboxUnavailable",
-    "Status",
-    "TimedOut",
-    "probe_sandbox",
-    "prove",
-]
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .capability import Status as Status, probe_sandbox as probe_sandbox
+    from .causality.causality import prove as prove
+    from .causality.proof import CausalProof as CausalProof
+    from .cluster import Cluster as Cluster
+    from .errors import (
+        BadInput as BadInput,
+        BadResult as BadResult,
+        Busy as Busy,
+        Crashed as Crashed,
+        NotCausal as NotCausal,
+        NotDeterministic as NotDeterministic,
+        OutOfMemory as OutOfMemory,
+        Refused as Refused,
+        SandboxError as SandboxError,
+        SandboxUnavailable as SandboxUnavailable,
+        TimedOut as TimedOut,
+    )
+    from .jail.frames import Frames as Frames
+    from .job import Job as Job, Outcome as Outcome, Runner as Runner
+    from .limits import Limits as Limits
+    from .sandbox import Sandbox as Sandbox
+    from .seed import draw_seed as draw_seed
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "capability": "Status probe_sandbox",
+            "causality.causality": "prove",
+            "causality.proof": "CausalProof",
+            "cluster": "Cluster",
+            "errors": "BadInput BadResult Busy Crashed NotCausal NotDeterministic OutOfMemory Refused SandboxError SandboxUnavailable TimedOut",
+            "jail.frames": "Frames",
+            "job": "Job Outcome Runner",
+            "limits": "Limits",
+            "sandbox": "Sandbox",
+            "seed": "draw_seed",
+        },
+    )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..evidence.errors import EvidenceError
-from ..evidence.gate.alignment import Claim
+from ..evidence import EvidenceError
+from ..evidence.gate import Claim
 from ..factors import Expression
-from ..factors.describe.words import find_mention
+from ..factors.describe import find_mention
 from ..market import Panel
 
 __all__ = ["SearchConstraints"]

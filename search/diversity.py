@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from ..evidence.scoring.metrics import round_significant
+from ..evidence.scoring import round_significant
 from ..ledger import Ledger
 
 __all__ = ["effective_number", "effective_number_of_round", "niches", "own_troubles", "variety"]

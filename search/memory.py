@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..factors.describe.search import relevance
-from ..factors.describe.words import natural_sort_key
+from ..factors.describe import natural_sort_key, relevance
 
 __all__ = ["MAX_HYPOTHESES_REMINDED", "HypothesisRecord", "select_reminders", "summarise_mechanisms"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..evidence.scoring.metrics import round_significant
-from ..factors.describe.words import natural_sort_key
+from ..evidence.scoring import round_significant
+from ..factors.describe import natural_sort_key
 from ..ledger import Ledger
 
 __all__ = ["read_operator_table"]

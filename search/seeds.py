@@ -9,11 +9,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..evidence.errors import LibraryFileError
+from ..evidence import LibraryFileError
 from ..ledger import AlphaloomError, SettingsError
-from ..ledger.files.given_file import read_given_text
-from ..ledger.files.yaml_text import parse_text
-from ..library.exchange import read_library_file
+from ..ledger.files import parse_text, read_given_text
+from ..library import read_library_file
 
 __all__ = ["read_seeds"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from ..router.errors import UnknownModel
+from ..router import UnknownModel
 from .architecture import Architecture
 from .reading import architecture, read_architecture
 

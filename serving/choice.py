@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..router.errors import DeviceLacks, DoesNotFit, ServingError
+from ..router import DeviceLacks, DoesNotFit, ServingError
 from .devices import DEVICES, GIB, Device
 from .fit import MemoryBudget, memory_budget
 from .request import MAX_GPUS, Request

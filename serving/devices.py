@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..router.errors import ServingError
+from ..router import ServingError
 
 __all__ = ["DEVICES", "GB", "GIB", "Device", "find_device"]
 

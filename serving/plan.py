@@ -12,9 +12,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ..ledger import SettingsError
-from ..ledger.files.given_file import read_given_text
-from ..ledger.files.yaml_text import QuotingDumper, parse_text
-from ..router.errors import PlanUnreadable
+from ..ledger.files import QuotingDumper, parse_text, read_given_text
+from ..router import PlanUnreadable
 from .arithmetic import arithmetic_lines
 from .choice import choose_launch, mid_reply_length
 from .devices import GIB, Device

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..ledger.files.given_file import read_given_text
-from ..router.errors import UnknownModel
+from ..ledger.files import read_given_text
+from ..router import UnknownModel
 from .architecture import Architecture, Experts, Latent
 
 __all__ = ["FAMILIES", "architecture", "read_architecture"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..router.errors import ServingError
+from ..router import ServingError
 from .architecture import Architecture
 
 __all__ = ["MAX_GPUS", "Request"]

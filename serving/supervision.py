@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from ..router.errors import PortTaken, ServerFailed, ServingError
+from ..router import PortTaken, ServerFailed, ServingError
 
 __all__ = ["ServerLaunch", "supervise"]
 

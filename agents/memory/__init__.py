@@ -1,1 +1,17 @@
 """What a search remembers of its formulas and hypotheses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .operators import pool_rows as pool_rows
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "operators": "pool_rows",
+        },
+    )

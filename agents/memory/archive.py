@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from ...factors import FactorError, parse
-from ...factors.describe.words import stems
-from ...factors.language.types import FIELD_UNITS
+from ...factors.describe import stems
+from ...factors.language import FIELD_UNITS
 from ..config import AgentsConfig
 from ..nodes import idea
 from ..nodes.review import parse_round

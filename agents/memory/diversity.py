@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ...factors.describe.words import find_mention, stem_overlap, stems
+from ...factors.describe import find_mention, stem_overlap, stems
 from ..own.steer import Steer
 from ..protocols import Json
 

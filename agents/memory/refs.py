@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...factors.describe.words import natural_sort_key
+from ...factors.describe import natural_sort_key
 from ..protocols import AgentJournal
 
 MAX_BRANCHES = 1_000

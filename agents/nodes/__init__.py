@@ -1,1 +1,17 @@
 """The agents, one a file: what each asks, and what becomes of the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .documents import Documents as Documents, select_documents as select_documents
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "documents": "Documents select_documents",
+        },
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...factors.describe.words import natural_sort_key
+from ...factors.describe import natural_sort_key
 from ..asking import Question, ask_model
 from ..memory import operators
 from ..memory.refs import Mark, Work, finite_or_none

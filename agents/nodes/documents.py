@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
 
-from ...router.calls.task import Sensitivity
+from ...router import SecretFound, SummaryRefused
+from ...router.calls import Sensitivity
 from ...router.context import (
     EXTRACT_SUMMARISER,
     ByteStore,
@@ -20,7 +21,6 @@ from ...router.context import (
     Summariser,
     strictest,
 )
-from ...router.errors import SecretFound, SummaryRefused
 from ..asking import Question, ask_model
 from ..protocols import Json, SearchContext
 from ..schemas import ShortText

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from ...router.calls.reply_grammar import choice_grammar
+from ...router.calls import choice_grammar
 from ..asking import Question, ask_model
 from ..errors import NoUsableReply
 from ..memory.diversity import HypothesisFilter, HypothesisIntake, mechanism_quota

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...router.calls.task import Sensitivity
+from ...router.calls import Sensitivity
 from ...router.context import strictest
 from ..protocols import SearchContext
 

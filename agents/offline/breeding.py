@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...factors import Node, parse, replace_node, walk
-from ...factors.space.search_space import ACTIVITY, CORE, DRAWN_PRICES, PAIR_OPERATORS
+from ...factors.space import ACTIVITY, CORE, DRAWN_PRICES, PAIR_OPERATORS
 from ..memory.operators import MUTATION_PREFIX
 
 LADDER = (2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ...factors import Expression, FactorError, Node, express, parse
-from ...factors.space.search_space import sample_plain, select_fields
+from ...factors.space import sample_plain, select_fields
 from ..memory.operators import MUTATION_PREFIX, NO_WEAKNESS
 from .bandit import Bandit
 from .breeding import CHANGE_WEIGHTS, CHANGES, DIRECTED_CHANGES, ChangeMaterial, invert

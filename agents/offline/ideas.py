@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import chain, islice, repeat
 from typing import Any
 
-from ...factors.space.search_space import CORE, PAIR_OPERATORS, select_fields
+from ...factors.space import CORE, PAIR_OPERATORS, select_fields
 from ..memory.diversity import FACTOR_ID
 from ..memory.structure import overlap
 from .codes import codes_of

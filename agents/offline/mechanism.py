@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 
 from ...factors import OPERATORS
-from ...factors.space.search_space import ACTIVITY, DRAWN_PRICES
+from ...factors.space import ACTIVITY, DRAWN_PRICES
 
 SLOT_WINDOWS = {
     "lag": (1, 2, 3, 5),

@@ -12,8 +12,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from ...factors.describe.search import relevance
-from ...factors.describe.words import find_mention, stems
+from ...factors.describe import find_mention, relevance, stems
 from .mechanism import Mechanism, mechanisms
 from .reading import Context, Json
 

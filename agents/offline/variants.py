@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from ...factors.space.search_space import ACTIVITY, DRAWN_PRICES
+from ...factors.space import ACTIVITY, DRAWN_PRICES
 from ..memory.diversity import NEAR_HORIZON_RATIO
 from .mechanism import Mechanism
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from ...factors.describe.words import find_mention, stems
+from ...factors.describe import find_mention, stems
 
 __all__ = ["Steer"]
 

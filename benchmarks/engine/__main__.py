@@ -23,8 +23,7 @@ from pathlib import Path
 
 from alphaloom.factors import parse
 
-from ..rivals.wire import Tree
-from ..rivals.wire import operators as operators_of
+from ..rivals.wire import Tree, operators as operators_of
 from .environments import OWN, REFERENCE, RIVALS, SKIPPED, STREAMED, Contender, default_folder, missing, set_up
 from .measure import GROUPS, RANKED, Agreement, Formulas, Lab, agree, peak, race, save, threads, unable
 from .own import tree_of

@@ -28,8 +28,7 @@ from alphaloom.factors import Expression, Node, parse, render, sample
 from alphaloom.factors.canonical.canonical import _linearise_tree
 from alphaloom.factors.describe.render import _render
 from alphaloom.factors.language.parse import _parse
-from alphaloom.factors.similarity import rewrites as spelling
-from alphaloom.factors.similarity import signature as outlines
+from alphaloom.factors.similarity import rewrites as spelling, signature as outlines
 from alphaloom.factors.similarity.compare import KnownFormula, compare_formulas
 from alphaloom.factors.similarity.signature import Outline, outline
 from alphaloom.factors.similarity.tolerance import NumberCodes, is_near

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from alphaloom.router.config import Tier
 from alphaloom.router.policy.decision import RoutingDecision
-from alphaloom.router.policy.learning import Bounds, Learner, Prior, TierOutcome
-from alphaloom.router.policy.learning import Way as Path
+from alphaloom.router.policy.learning import Bounds, Learner, Prior, TierOutcome, Way as Path
 from benchmarks.router.curve import Way, cascade, tier
 from benchmarks.router.law import FRONTIER, LOCAL, Law, Numbers, Table
 

@@ -26,7 +26,7 @@ def read_formula_source(given: str) -> str:
     """
     if "\n" in given or not given.endswith(PYTHON_SUFFIX):
         return given
-    from ...ledger.files.given_file import open_given
+    from ...ledger.files import open_given
 
     try:
         with open_given(Path(given)) as file:

@@ -17,8 +17,8 @@ from .options import AsJson, Workspace
 from .run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
-    from ...router.config import RouterConfig
-    from ...router.endpoints.health import Health
+    from ...router import RouterConfig
+    from ...router.endpoints import Health
 
 __all__ = ["REQUIRED_PACKAGES", "Diagnosis", "diagnose_machine", "doctor"]
 
@@ -156,7 +156,7 @@ def _places(workspace: Path) -> list[Diagnosis]:
 def _ledger(workspace: Path) -> list[Diagnosis]:
     """Ask the database that keeps a workspace's record, where one does."""
     from ...ledger import LedgerError
-    from ...ledger.database.home import Home
+    from ...ledger.database import Home
 
     try:
         home = Home.of(workspace)
@@ -200,7 +200,7 @@ def _check_discovered() -> list[Diagnosis]:
     """Say which models `alphaloom route` takes where no file names any: providers with a key, and servers on this machine."""
     import os
 
-    from ...router.endpoints.discovery import find_models
+    from ...router.endpoints import find_models
 
     found = find_models(os.environ)
     if not found:
@@ -225,7 +225,7 @@ def _probe(named: RouterConfig | None) -> list[Health]:
     import asyncio
     import os
 
-    from ...router.endpoints.health import probe_model
+    from ...router.endpoints import probe_model
 
     models = (named or _default_models()).models
 

@@ -15,15 +15,13 @@ from ..review import review
 from . import doctor
 from .campaign import init, log, run, status, stop
 from .evidence import combine, control, power, unseal, verify
-from .factor import check, sandbox, score, similar
-from .factor import commands as formulas
+from .factor import check, commands as formulas, sandbox, score, similar
 from .factor.formula_command import FormulaCommand
 from .failures import EXIT_INTERRUPTED, InterruptionReported, announce, quiet_traces, report_interruption
 from .interrupt import answer_interrupts
 from .library import commands as library
 from .market import audit
-from .models import commands as models
-from .models import route
+from .models import commands as models, route
 from .news import commands as news
 from .serve import calls, serve, tokens
 

@@ -37,7 +37,7 @@ DIALECTS = "alphaloom, worldquant, qlib, alphaagent, alphagen or factorminer"
 def check_file_exists(file: Path | None) -> Path | None:
     """Refuse a file of prices or sectors that is missing, before a command imports what takes seconds to load."""
     if file is not None and not file.exists():
-        from ...market.errors import refuse_missing
+        from ...market import refuse_missing
 
         refuse_missing(file)
     return file
@@ -46,7 +46,7 @@ def check_file_exists(file: Path | None) -> Path | None:
 def check_campaign_file(file: Path | None) -> Path | None:
     """Refuse a campaign file that is missing or no YAML, before a command imports what takes seconds to load."""
     if file is not None:
-        from ...ledger.files.yaml_text import read_text
+        from ...ledger.files import read_text
 
         read_text(file)
     return file

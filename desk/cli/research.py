@@ -10,10 +10,10 @@ from typing import Any
 from ...campaign import WORKSPACE, Settings
 from ...evaluation import Evaluator, PanelContext, stress_on_search
 from ...evidence import Claim, Proposal
-from ...evidence.code.sandbox import Jail
+from ...evidence.code import Jail
 from ...factors import parse
 from ...ledger import Ledger, Run, compute_digest, read_settings
-from ...search.constraints import SearchConstraints
+from ...search import SearchConstraints
 from .data_options import DataOptions
 from .errors import GateRefused
 

@@ -36,7 +36,7 @@ def locate_run(run: str, workspace: Path | None) -> tuple[str, Path]:
 def _refuse_folder_of_workspaces(run: str, place: Path) -> None:
     """Name the workspaces below a folder that is none itself: `make demo` makes a new one for each run."""
     from ...ledger import UnknownRun
-    from ...ledger.database.home import has_record
+    from ...ledger.database import has_record
 
     below = (
         []
@@ -81,6 +81,6 @@ def run_folder(run: str, workspace: Path | None) -> Path:
 
 def _is_in_workspace(folder: Path) -> bool:
     """Tell whether a run's folder lies in a workspace that has a record."""
-    from ...ledger.database.home import has_record
+    from ...ledger.database import has_record
 
     return folder.parent.name == "runs" and has_record(folder.parent.parent)

@@ -33,7 +33,7 @@ def operator_lines(results: Mapping[str, Any]) -> Sequence[Sequence[str]]:
 
     Its columns: operator, children scored, of these better than the parent in |t|, their share, mean gain, best where.
     """
-    from ...agents.memory.operators import pool_rows
+    from ...agents.memory import pool_rows
 
     rows = [row for row in results.get("operators") or () if row.get("tried")]
     lines = sorted(pool_rows(rows), key=lambda row: (-row["tried"], row["operator"]))

@@ -81,7 +81,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _replace(target: Path, text: str) -> None:
     """Write the report whole or not at all."""
-    from ...ledger.files.objects import write_whole
+    from ...ledger.files import write_whole
 
     try:
         write_whole(target, text.encode())

@@ -13,7 +13,7 @@ from ..report.report import TEMPLATE_FOLDER, environment
 from ..rules import costs
 
 if TYPE_CHECKING:
-    from ...evaluation.pending_cases import PersonDecision
+    from ...evaluation import PersonDecision
 
 __all__ = ["CasePage", "case_page", "render_case"]
 

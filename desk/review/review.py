@@ -15,7 +15,7 @@ from ..figures import number, plural
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ...evaluation.pending_cases import ReviewChoice, Reviews
+    from ...evaluation import ReviewChoice, Reviews
     from ...ledger import Ledger, Run
 
 __all__ = ["review"]
@@ -41,7 +41,7 @@ def review(
     """List what passed the gate and waits for a person, show one case, or decide on it; then go on with resume."""
     choice, said = _choice(approve=approve, reject=reject, ask=ask, comment=comment)
     with open_run(run, workspace) as (ledger, row):
-        from ...evaluation.pending_cases import Reviews
+        from ...evaluation import Reviews
 
         reviews = Reviews.of(ledger, row)
         if factor is None:
@@ -125,8 +125,7 @@ def _print_case_page(
     ledger: Ledger, run: Run, reviews: Reviews, name: str, workspace: Path | None, *, as_json: bool
 ) -> None:
     """Write the page of a case and say where it is."""
-    from ...ledger.files.objects import write_whole
-    from ...ledger.files.private import make_folder
+    from ...ledger.files import make_folder, write_whole
     from .case_page import case_page, render_case
 
     case, decision = reviews.file(name), reviews.decision(name)
@@ -149,8 +148,8 @@ def _print_case_page(
 
 def _decide(ledger: Ledger, run: Run, what: tuple[str, ReviewChoice, str, str | None]) -> dict[str, Any]:
     """Record a decision while nobody works on the run."""
-    from ...evaluation.pending_cases import PersonDecision, Reviews
-    from ...evidence.errors import ReviewRefused
+    from ...evaluation import PersonDecision, Reviews
+    from ...evidence import ReviewRefused
     from ..signing import signer_name
 
     name, choice, comment, by = what

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...evidence.archive import RunArchive
-from ...evidence.replay.difference import RecordDifference, differences
+from ...evidence import RunArchive
+from ...evidence.replay import RecordDifference, differences
 from ...ledger import compute_digest
 
 NEEDED_VERDICT = {"accepted": "accepted", "promoted": "watchlist"}

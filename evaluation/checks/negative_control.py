@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...evidence.gate.alignment import Claim
-from ...evidence.gate.significance import lond_level
-from ...evidence.proposal import Proposal
-from ...evidence.scoring.metrics import round_significant
+from ...evidence import Proposal
+from ...evidence.gate import Claim, lond_level
+from ...evidence.scoring import round_significant
 from ...factors import parse, sample
 from ..service import Evaluator
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ...evidence.gate.mean_test import null_of
+from ...evidence.gate import null_of
 from ..service import Evaluator
 from .prospect import FAIR_SAMPLE, Scatter, few_labels, prospect, published_scatter
 

@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...evidence.gate.mean_test import null_of
-from ...evidence.gate.newey_west_null import NullDistribution
-from ...evidence.gate.significance import compute_power, lond_level
-from ...evidence.originality.published import published_expressions
-from ...evidence.scoring.metrics import round_significant
-from ...market.data_warning import format_count
+from ...evidence.gate import NullDistribution, compute_power, lond_level, null_of
+from ...evidence.originality import published_expressions
+from ...evidence.scoring import round_significant
+from ...market import format_count
 from ..service import Evaluator
 
 NORMAL_QUANTILE_80 = 0.8416

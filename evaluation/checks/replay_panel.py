@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evidence.archive import RunArchive
-from ...evidence.gate.succession import SUCCEEDS
-from ...evidence.gate.trial_evidence import TrialEvidence
-from ...evidence.replay.difference import RecordDifference, differences, series_difference
-from ...evidence.replay.replay import Replay, read_trial_evidence
+from ...evidence import RunArchive
+from ...evidence.gate import SUCCEEDS, TrialEvidence
+from ...evidence.replay import RecordDifference, Replay, differences, read_trial_evidence, series_difference
 from ...ledger import Trial, VerdictRow
 from ..service import Evaluator
 

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evidence.errors import OverLimits, PythonRefused
-from ...evidence.stress.outcome import STRESS_RULE_TEXT
-from ...evidence.stress.stress import STRESS_SEED, After, run_stress_tests
+from ...evidence import OverLimits, PythonRefused
+from ...evidence.stress import STRESS_RULE_TEXT, STRESS_SEED, After, run_stress_tests
 from ...factors import Expression
-from ...market import Panel
-from ...market.adjusted import adjust_forwards
-from ...market.point_in_time import keep_members
+from ...market import Panel, adjust_forwards, keep_members
 from ..service import Evaluator
 
 __all__ = ["stress_on_search"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ...evidence.gate.trial_evidence import TrialEvidence, deflated_sharpe_of
-from ...evidence.multiple_testing.online_fdr import RuleDecision, apply_rules
-from ...evidence.scoring.metrics import round_significant
+from ...evidence.gate import TrialEvidence, deflated_sharpe_of
+from ...evidence.multiple_testing import RuleDecision, apply_rules
+from ...evidence.scoring import round_significant
 from ...ledger import Ledger, Trial, VerdictRow
 
 __all__ = ["TrialStream"]

@@ -10,21 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ...evidence.code.computing import UNCONTAINED_CODE
-from ...evidence.gate.alignment import Claim
-from ...evidence.gate.doubts import list_doubts
-from ...evidence.gate.gate import PAID_EVENT
-from ...evidence.originality.catalogue import nearest
-from ...evidence.scoring.labels import count_unlabelled
-from ...evidence.scoring.metrics import round_significant
-from ...evidence.scoring.profile import Profiler
-from ...evidence.windows import Window
+from ...evidence import Window
+from ...evidence.code import UNCONTAINED_CODE
+from ...evidence.gate import PAID_EVENT, Claim, list_doubts
+from ...evidence.originality import nearest
+from ...evidence.scoring import Profiler, count_unlabelled, round_significant
 from ...factors import Expression, explain
 from ...ledger import VerdictRow
-from ...portfolio.sealed_exam import earlier_openings
-from ...search.diversity import own_troubles, variety
-from ...search.operator_stats import read_operator_table
-from ...search.surrogate.basis import MAX_LEADERS
+from ...portfolio import earlier_openings
+from ...search import own_troubles, read_operator_table, variety
+from ...search.surrogate import MAX_LEADERS
 from ..checks.power import next_power, read_first_power
 from ..checks.prospect import few_labels
 from ..drafts import find_leaders

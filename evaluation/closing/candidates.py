@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evidence.gate.alignment import Claim
-from ...evidence.multiple_testing.clusters import cluster_count
-from ...evidence.multiple_testing.folds import FOLD_GROUPS, choose_and_test, split_days
-from ...evidence.multiple_testing.overfitting import pbo
-from ...evidence.multiple_testing.superior import run_superiority_test
-from ...evidence.scoring.metrics import round_significant
+from ...evidence.gate import Claim
+from ...evidence.multiple_testing import (
+    FOLD_GROUPS,
+    choose_and_test,
+    cluster_count,
+    pbo,
+    run_superiority_test,
+    split_days,
+)
+from ...evidence.scoring import round_significant
 from ..service import Evaluator
 
 __all__ = ["CandidateSet", "gather_candidates"]

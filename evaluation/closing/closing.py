@@ -10,13 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evidence.errors import BookUnavailable
-from ...evidence.scoring.metrics import FactorMetrics, round_significant
-from ...evidence.windows import Window
-from ...portfolio.backtest import Book, Costs, run_backtest
-from ...portfolio.choose import Combination, Combining
-from ...portfolio.combination import CombinationPart, write_combination
-from ...portfolio.sealed_exam import run_sealed_exam
+from ...evidence import BookUnavailable, Window
+from ...evidence.scoring import FactorMetrics, round_significant
+from ...portfolio import (
+    Book,
+    Combination,
+    CombinationPart,
+    Combining,
+    Costs,
+    run_backtest,
+    run_sealed_exam,
+    write_combination,
+)
 from ..checks.stress import stress_on_search
 from ..service import Evaluator
 

@@ -1,1 +1,25 @@
 """Values of formulas and of Python factors: the one by the engine, the other in the sandbox."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .computing import UNCONTAINED_CODE as UNCONTAINED_CODE, Computing as Computing
+    from .contained import PYTHON_FOLDER as PYTHON_FOLDER, Contained as Contained, coded_column as coded_column
+    from .retry import TimeSteps as TimeSteps
+    from .sandbox import Jail as Jail, SandboxSettings as SandboxSettings
+    from .screening_seed import note_screening_seed as note_screening_seed, read_screening_seed as read_screening_seed
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "computing": "Computing UNCONTAINED_CODE",
+            "contained": "Contained PYTHON_FOLDER coded_column",
+            "retry": "TimeSteps",
+            "sandbox": "Jail SandboxSettings",
+            "screening_seed": "note_screening_seed read_screening_seed",
+        },
+    )

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import Engine, Expression
-from ...factors.engine.engine import EXPRESSIONS_PER_STREAM
-from ...market import Panel
-from ...market.adjusted import SHARE_COUNT_FIELDS, hides_volumes
+from ...factors.engine import EXPRESSIONS_PER_STREAM
+from ...market import SHARE_COUNT_FIELDS, Panel, hides_volumes
 from ..errors import NeedsSandbox, PythonRefused
 from .contained import Contained, DailyValues
 

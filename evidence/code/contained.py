@@ -28,9 +28,7 @@ from numpy.typing import NDArray
 from ...factors import Expression
 from ...factors.python import UNIVERSE_COLUMN, lint_code
 from ...ledger import compute_digest
-from ...market import Panel
-from ...market.adjusted import reset_volume_levels
-from ...market.point_in_time import keep_members
+from ...market import Panel, keep_members, reset_volume_levels
 from ...sandbox import (
     Frames,
     Job,
@@ -43,11 +41,7 @@ from ...sandbox import (
     TimedOut,
     prove,
 )
-from ...sandbox.causality.causality import start_up_of
-from ...sandbox.causality.claim import CausalClaim, make_claim
-from ...sandbox.causality.comparison import round_values
-from ...sandbox.causality.meter import CountingRunner
-from ...sandbox.causality.sweep import iterate_days
+from ...sandbox.causality import CausalClaim, CountingRunner, iterate_days, make_claim, round_values, start_up_of
 from ..errors import NeedsSandbox, OverLimits, PythonRefused
 from .retry import Allowance, RetryingRunner
 from .segment_store import DailySegment, Segments, versions

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ...ledger import read_settings
 from ...sandbox import Job, Limits, Outcome, Runner, Sandbox, SandboxError
-from ...sandbox.backends.unsafe import UNSAFE, UNSAFE_STAMP
+from ...sandbox.backends import UNSAFE, UNSAFE_STAMP
 from ..errors import NeedsSandbox
 
 __all__ = ["Jail", "SandboxSettings", "Start", "open_sandbox"]
@@ -82,7 +82,7 @@ def open_sandbox(settings: SandboxSettings) -> Iterator[Runner]:
 
 def _sandbox(settings: SandboxSettings, limits: Limits) -> Sandbox:
     if settings.executor == "ray":
-        from ...sandbox.cluster import Cluster
+        from ...sandbox import Cluster
 
         return Cluster(limits, workers=settings.workers, address=settings.address or None)
     from ...sandbox.backends import find_backend

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ledger.files.private import make_folder
+from ...ledger.files import make_folder
 
 __all__ = ["DailySegment", "Segments", "versions"]
 

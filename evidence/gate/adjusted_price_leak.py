@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import Engine, Expression, row_rank_correlation
-from ...market import Panel
-from ...market.adjusted import SHARE_COUNT_FIELDS, adjusted_fields
-from ...market.point_in_time import keep_members
+from ...market import SHARE_COUNT_FIELDS, Panel, adjusted_fields, keep_members
 from ..code.computing import Computes, Computing
 from ..windows import Window
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...factors import Expression, walk
-from ...factors.describe.words import mentions
+from ...factors.describe import mentions
 from .alignment import DERIVED_FROM, Claim
 
 __all__ = ["ALIGNMENT_CODE", "list_doubts"]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ledger import Ledger, Look, Trial, WindowKey, compute_digest
-from ...ledger.database.locks import Wait
+from ...ledger.database import Wait
 from ..code.computing import Computing
 from ..code.retry import TimeSteps
 from ..errors import PythonRefused, TrialsSpent

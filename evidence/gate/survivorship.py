@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from ...factors import RowOrder, order_rows, row_rank_correlation
 from ...market import Panel
-from ...market.quality.moves import LogMoves
-from ...market.quality.survivors import survivorship
+from ...market.quality import LogMoves, survivorship
 from ..scoring.labels import cut_label, forward_returns
 from ..windows import Window
 from .significance import NeweyWest, newey_west_t

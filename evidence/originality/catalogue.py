@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...factors import Expression
-from ...factors.similarity.compare import KnownFormula, Likeness, compare_formulas, rank_likeness
-from ...factors.similarity.signature import outline
+from ...factors.similarity import KnownFormula, Likeness, compare_formulas, outline, rank_likeness
 from ...ledger import LibraryRow
 from .inverted_index import InvertedIndex, MemoryIndex, Selection, search_indexes
 from .published import draw_formula, read_published

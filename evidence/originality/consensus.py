@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import rank_rows
-from ...ledger.database.refusals import explained
-from ...ledger.files.objects import write_whole
-from ...ledger.files.private import make_folder
+from ...ledger.database import explained
+from ...ledger.files import make_folder, write_whole
 from ..windows import Window
 from .redundancy import LibraryValues
 

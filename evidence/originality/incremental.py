@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import rank_rows
-from ...market.data_warning import format_count
+from ...market import format_count
 from ..gate.significance import newey_west_t
 from ..scoring.metrics import round_significant
 from ..scoring.scorer import Scorer

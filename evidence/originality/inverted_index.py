@@ -6,9 +6,7 @@ from bisect import insort
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from ...factors.similarity.compare import KnownFormula, Likeness
-from ...factors.similarity.signature import Outline, subtrees
-from ...factors.similarity.tolerance import NumberCodes, is_near
+from ...factors.similarity import KnownFormula, Likeness, NumberCodes, Outline, is_near, subtrees
 
 MAX_POSTING_CODES = 15
 """As many numbers of a subtree are kept beside its hash; the others are looked up in the formula."""

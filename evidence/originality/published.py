@@ -17,8 +17,7 @@ import yaml
 
 from ... import factors
 from ...factors import Expression, parse
-from ...factors.similarity.compare import KnownFormula
-from ...factors.similarity.signature import Outline, outline
+from ...factors.similarity import KnownFormula, Outline, outline
 from .inverted_index import MemoryIndex, postings
 
 

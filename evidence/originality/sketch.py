@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import rank_rows
-from ...factors.kernels.kernel_cache import kernel
+from ...factors.kernels import kernel
 from ..windows import Window
 
 __all__ = ["SKETCH_BUCKETS", "SKETCH_CELLS", "SKETCH_STEP_DAYS", "Guesses", "Sketch", "Sketcher", "Sketches", "guess"]

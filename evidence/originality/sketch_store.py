@@ -18,9 +18,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ledger.database.refusals import explained
-from ...ledger.database.sqlite import begin_immediate
-from ...ledger.files.private import make_file, make_folder
+from ...ledger.database import begin_immediate, explained
+from ...ledger.files import make_file, make_folder
 from .sketch import SKETCH_BUCKETS, SKETCH_CELLS, Sketch, Sketches
 
 SKETCH_BUSY_SECONDS = 60.0

@@ -14,9 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...factors.similarity.compare import KnownFormula, pack_formula, raw_holds, unpack_formula
-from ...factors.similarity.signature import Outline
-from ...factors.similarity.tolerance import MAX_CODE_DISTANCE, NumberCodes
+from ...factors.similarity import (
+    MAX_CODE_DISTANCE,
+    KnownFormula,
+    NumberCodes,
+    Outline,
+    pack_formula,
+    raw_holds,
+    unpack_formula,
+)
 from .inverted_index import MAX_POSTING_CODES, Posting
 
 Array = NDArray[Any]

@@ -16,11 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ...factors.similarity.compare import KnownFormula, Likeness, pack_formula, unpack_formula
-from ...factors.similarity.signature import Outline, hash_outline_code
-from ...ledger.database.refusals import explained
-from ...ledger.database.sqlite import begin_immediate
-from ...ledger.files.private import make_file, make_folder
+from ...factors.similarity import KnownFormula, Likeness, Outline, hash_outline_code, pack_formula, unpack_formula
+from ...ledger.database import begin_immediate, explained
+from ...ledger.files import make_file, make_folder
 from .inverted_index import InvertedIndex, MemoryIndex, Posting, postings, search_indexes
 from .sorted_run import Contents, SortedRun, contents, merge_runs, write_run
 

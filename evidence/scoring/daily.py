@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...factors.kernels.kernel_cache import kernel
-from ...factors.kernels.ranking import make_room, sort_row
+from ...factors.kernels import kernel, make_room, sort_row
 from .label_order import Columns, Counts, Flags, LabelOrders, Ranks, Stack, label_ranks
 from .quintiles import QUINTILE_COUNT, mark_ends, mark_runs, sum_quintiles, sum_run_quintiles, write_quintiles
 

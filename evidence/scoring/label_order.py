@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import RowOrder
-from ...factors.kernels.kernel_cache import kernel
+from ...factors.kernels import kernel
 
 Columns = NDArray[np.uint16] | NDArray[np.uint32]
 Flags = NDArray[np.bool_]

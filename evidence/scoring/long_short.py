@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...factors.kernels.kernel_cache import kernel
+from ...factors.kernels import kernel
 
 __all__ = [
     "GROSS",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...factors.kernels.kernel_cache import kernel
+from ...factors.kernels import kernel
 from .long_short import BOUGHT, BOUGHT_INVERSE, NEITHER, SOLD, SOLD_INVERSE
 
 __all__ = ["QUINTILE_COUNT", "mark_ends", "mark_runs", "sum_quintiles", "sum_run_quintiles", "write_quintiles"]

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...market import Panel
-from ...market.panel import simple_returns
+from ...market import Panel, simple_returns
 
 __all__ = ["Overlay", "lay", "replace_columns"]
 

@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...market import Panel
-from ...market.panel import PRICE_FIELDS
+from ...market import PRICE_FIELDS, Panel
 from .overlay import replace_columns
 
 __all__ = ["PERTURBATIONS", "SpoiledPanel", "spoil_panel"]

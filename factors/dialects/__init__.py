@@ -10,17 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...lazy import lazy_names
-from .dialect import Dialect
-from .registry import DIALECT_NAMES, find_dialect
 
 if TYPE_CHECKING:
-    from .exporter import write_foreign
-    from .importer import read_foreign
-    from .translation import translate
-
-LAZY_DIALECT_NAMES = {"read_foreign": "importer", "translate": "translation", "write_foreign": "exporter"}
-"""Names that are imported when they are first used: lark is slow to load."""
-
-__all__ = ["DIALECT_NAMES", "Dialect", "find_dialect", "read_foreign", "translate", "write_foreign"]
-
-__getattr__ = lazy_names(__name__, LAZY_DIALECT_NAMES)
+    from .dialect import Dialect as Dialect
+    from .exporter import write_foreign as write_foreign
+    from .importer import read_foreign as read_foreign
+    from .registry import DIALECT_NAMES as DIALECT_NAMES, find_dialect as find_dialect
+    from .translation import translate as translate
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "dialect": "Dialect",
+            "exporter": "write_foreign",
+            "importer": "read_foreign",
+            "registry": "DIALECT_NAMES find_dialect",
+            "translation": "translate",
+        },
+    )

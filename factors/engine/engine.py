@@ -25,7 +25,7 @@ from .store import LeafStore
 from .workers import Workers, usable_cores
 
 if TYPE_CHECKING:
-    from ...market.panel import Panel
+    from ...market import Panel
     from ..language.expression import Expression
 
 EXPRESSIONS_PER_STREAM = 16

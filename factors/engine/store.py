@@ -14,7 +14,7 @@ from ..language.node import Node
 from .tiles import ROWS_TOGETHER, Layout
 
 if TYPE_CHECKING:
-    from ...market.panel import Panel
+    from ...market import Panel
 
 MAX_PANEL_NAMES = 1 << 16
 DERIVATION_RULES = {"vwap": "typical", "amount": "close*volume"}

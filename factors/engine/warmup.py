@@ -21,7 +21,7 @@ from .ranks import rank_rows, row_rank_correlation
 from .workers import usable_cores
 
 if TYPE_CHECKING:
-    from ...market.panel import Panel
+    from ...market import Panel
 
 
 def warm_up(progress: Callable[[str], None] | None = None) -> None:
@@ -110,7 +110,7 @@ def _number(argument: Argument) -> float:
 
 def _smallest_panel() -> Panel:
     """Make a panel of three days and two names."""
-    from ...market.panel import Panel
+    from ...market import Panel
 
     dates = np.datetime64("2020-01-01") + np.arange(3)
     values = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])

@@ -9,8 +9,17 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ...market import Nulling, Panel, PanelSource, SyntheticConfig, load_panel, make_null_panel, read_panel
-from ...market.actions import Actions, read_actions
+from ...market import (
+    Actions,
+    Nulling,
+    Panel,
+    PanelSource,
+    SyntheticConfig,
+    load_panel,
+    make_null_panel,
+    read_actions,
+    read_panel,
+)
 from ..space.planted import PlantSettings, planted_market
 from .fields import STANDARD_FIELDS, STANDARD_GROUPS
 

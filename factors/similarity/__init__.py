@@ -1,1 +1,34 @@
 """How alike two formulas are, by their trees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .compare import (
+        KnownFormula as KnownFormula,
+        Likeness as Likeness,
+        compare_formulas as compare_formulas,
+        pack_formula as pack_formula,
+        rank_likeness as rank_likeness,
+        raw_holds as raw_holds,
+        unpack_formula as unpack_formula,
+    )
+    from .signature import (
+        Outline as Outline,
+        hash_outline_code as hash_outline_code,
+        outline as outline,
+        subtrees as subtrees,
+    )
+    from .tolerance import MAX_CODE_DISTANCE as MAX_CODE_DISTANCE, NumberCodes as NumberCodes, is_near as is_near
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "compare": "KnownFormula Likeness compare_formulas pack_formula rank_likeness raw_holds unpack_formula",
+            "signature": "Outline hash_outline_code outline subtrees",
+            "tolerance": "MAX_CODE_DISTANCE NumberCodes is_near",
+        },
+    )

@@ -1,1 +1,23 @@
 """What the record asks of a database, and SQLite as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .home import Home as Home, has_record as has_record
+    from .locks import Wait as Wait, hold_lock as hold_lock, wait_for_lock as wait_for_lock
+    from .refusals import explained as explained
+    from .sqlite import begin_immediate as begin_immediate
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "home": "Home has_record",
+            "locks": "Wait hold_lock wait_for_lock",
+            "refusals": "explained",
+            "sqlite": "begin_immediate",
+        },
+    )

@@ -13,7 +13,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 from numpy.typing import NDArray
 
-from ...ledger.files.given_file import check_given
+from ...ledger.files import check_given
 from ..errors import Finding, refuse_missing, unusable_error
 
 ROW_NUMBERS = re.compile(r"__index_level_\d+__")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...ledger.files.given_file import read_given
+from ...ledger.files import read_given
 from .fetching import MAX_FETCH_BYTES, Unanswered, check_url, fetch_body
 
 if TYPE_CHECKING:

@@ -19,12 +19,8 @@ from typing import Annotated, Any, NamedTuple
 import yaml
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
-from ...ledger import SettingsError
-from ...ledger.errors import Mistake
-from ...ledger.files.given_file import open_given
-from ...ledger.files.objects import write_whole
-from ...ledger.files.settings import mistakes_error, parse_settings
-from ...ledger.files.yaml_text import QuotingDumper
+from ...ledger import Mistake, SettingsError
+from ...ledger.files import QuotingDumper, mistakes_error, open_given, parse_settings, write_whole
 from .caller import check_scope
 
 TOKEN_FILE_HEADER = """\

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
-from ...ledger import AlphaloomError, SettingsError
-from ...ledger.database.locks import wait_for_lock
-from ...ledger.errors import Mistake
-from ...ledger.files.settings import mistakes_error
+from ...ledger import AlphaloomError, Mistake, SettingsError
+from ...ledger.database import wait_for_lock
+from ...ledger.files import mistakes_error
 from ..errors import TokenRefused, UnknownToken
 from .caller import Caller
 from .token_file import Signature, TokenEntry, check_entry, read_entries, write_entries

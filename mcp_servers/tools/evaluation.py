@@ -7,11 +7,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ...evaluation import Evaluator, find_leaders, find_unexplored, pick_drafts, recall_facts, stress_on_search
-from ...evaluation.service import MAX_SET_MEMBERS
+from ...evaluation import (
+    MAX_SET_MEMBERS,
+    Evaluator,
+    find_leaders,
+    find_unexplored,
+    pick_drafts,
+    recall_facts,
+    stress_on_search,
+)
 from ...evidence import Claim, Proposal
 from ...factors import Expression
-from ...factors.describe.words import replace_invisible
+from ...factors.describe import replace_invisible
 from ...factors.python import is_python
 from ...ledger import canonical_json
 from ..access import Scope

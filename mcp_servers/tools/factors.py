@@ -18,10 +18,16 @@ from pydantic import Field
 from ...evaluation import recall_facts
 from ...evidence import nearest, round_significant
 from ...factors import OPERATORS, parse
-from ...factors.describe.facts import check_formula, explain_formula, translate_formula
-from ...factors.describe.handbook import find_operator, operator_facts, summarise_operator
-from ...factors.describe.words import replace_invisible
-from ...factors.language.reader import grammar_text
+from ...factors.describe import (
+    check_formula,
+    explain_formula,
+    find_operator,
+    operator_facts,
+    replace_invisible,
+    summarise_operator,
+    translate_formula,
+)
+from ...factors.language import grammar_text
 from ..access import Scope
 from ..answers import json_tool
 from ..arguments import READ_HINTS, WRITE_HINTS, Cursor, DialectName, FactorId, FormulaText

@@ -10,9 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...evaluation import Evaluator
-from ...market.adjusted import SHARE_COUNT_FIELDS, adjusted_fields, hides_volumes, reset_volume_levels
-from ...market.panel import UNKNOWN_GROUP, Panel
-from ...market.point_in_time import NOT_POINT_IN_TIME
+from ...market import (
+    NOT_POINT_IN_TIME,
+    SHARE_COUNT_FIELDS,
+    UNKNOWN_GROUP,
+    Panel,
+    adjusted_fields,
+    hides_volumes,
+    reset_volume_levels,
+)
 from ..errors import BadArguments, UnknownField
 from ..served import ServedCaller
 

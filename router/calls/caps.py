@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 from weakref import WeakKeyDictionary
 
-from ...ledger import Event, Ledger, ModelCall
-from ...ledger.database.locks import Wait
-from ...ledger.reservations import Cap, CapReached, CapScope, Hold, Wish
-from ...ledger.tally import PICO, picos
+from ...ledger import PICO, Cap, CapReached, CapScope, Event, Hold, Ledger, ModelCall, Wish, picos
+from ...ledger.database import Wait
 from ..config import ModelBudget
 from ..errors import BudgetEnded
 

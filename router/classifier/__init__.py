@@ -5,6 +5,18 @@
 
 from __future__ import annotations
 
-from .reading import INTENTS, PromptReading
+from typing import TYPE_CHECKING
 
-__all__ = ["INTENTS", "PromptReading"]
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .own import OwnClassifier as OwnClassifier
+    from .reading import INTENTS as INTENTS, PromptReading as PromptReading
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "own": "OwnClassifier",
+            "reading": "INTENTS PromptReading",
+        },
+    )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...extras import install_hint
-from ...ledger.files.given_file import read_given_text
+from ...ledger.files import read_given_text
 from ..errors import BadClassifier
 from .frames import strip_frames
 

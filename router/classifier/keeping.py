@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ledger.files.private import make_folder
+from ...ledger.files import make_folder
 
 __all__ = ["Arrays", "digest_arrays", "load_arrays", "save_arrays"]
 

@@ -14,7 +14,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ledger.files.given_file import read_given
+from ...ledger.files import read_given
 from ..errors import BadClassifier
 from .features import FEATURE_BUCKETS, Features, features, normalise_prompt, weigh_text
 from .neighbours import Neighbours

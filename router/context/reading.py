@@ -11,7 +11,7 @@ from typing import TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from ...ledger import compute_digest
-from ...ledger.files.given_file import open_given
+from ...ledger.files import open_given
 from ..calls.task import Sensitivity
 from ..errors import Confidential, DocumentUnusable
 from .secrecy import SENSITIVITY_ORDER, looks_secret, strictest

@@ -9,7 +9,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ...ledger.files.given_file import read_given_text
+from ...ledger.files import read_given_text
 from ..classifier import INTENTS
 from ..errors import BadExamples
 from .intents import CALL_INTENTS

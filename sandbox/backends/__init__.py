@@ -4,24 +4,30 @@ A call in the native sandbox is a fork of a warm interpreter. Behind these walls
 it, so a call takes about a second more. What a call means, and its bytes, are the same.
 """
 
-from .bubblewrap import Bubblewrap
-from .choice import BACKENDS, find_backend
-from .container import Container
-from .guest import Guests
-from .gvisor import GVisor
-from .launch import InterpreterLaunch, Wall
-from .unsafe import UNSAFE, NoIsolation, Unsafe
+from __future__ import annotations
 
-__all__ = [
-    "BACKENDS",
-    "UNSAFE",
-    "Bubblewrap",
-    "Container",
-    "GVisor",
-    "Guests",
-    "InterpreterLaunch",
-    "NoIsolation",
-    "Unsafe",
-    "Wall",
-    "find_backend",
-]
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .bubblewrap import Bubblewrap as Bubblewrap
+    from .choice import BACKENDS as BACKENDS, find_backend as find_backend
+    from .container import Container as Container
+    from .guest import Guests as Guests
+    from .gvisor import GVisor as GVisor
+    from .launch import InterpreterLaunch as InterpreterLaunch, Wall as Wall
+    from .unsafe import UNSAFE as UNSAFE, UNSAFE_STAMP as UNSAFE_STAMP, NoIsolation as NoIsolation, Unsafe as Unsafe
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "bubblewrap": "Bubblewrap",
+            "choice": "BACKENDS find_backend",
+            "container": "Container",
+            "guest": "Guests",
+            "gvisor": "GVisor",
+            "launch": "InterpreterLaunch Wall",
+            "unsafe": "NoIsolation UNSAFE UNSAFE_STAMP Unsafe",
+        },
+    )

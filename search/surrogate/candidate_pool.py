@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import Expression, FactorError, Node, express
-from ...factors.space.search_space import sample_plain, select_fields
+from ...factors.space import sample_plain, select_fields
 from .subsample import SubsampledPanel
 
 __all__ = ["CandidatePool"]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evidence.windows import Window
+from ...evidence import Window
 from ...factors import Expression, FactorError
 from ...market import Panel
 from .acquisition import BasisComparison, Forecast, beside, choose_dissimilar, rank_places

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import Any
 
-from ...evidence.windows import Window
+from ...evidence import Window
 from ...market import Panel
 from .candidate_pool import CandidatePool
 from .subsample import SubsampledPanel

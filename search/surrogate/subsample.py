@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evidence.gate.adjusted_price_leak import PriceLevelTest
-from ...evidence.windows import Window
+from ...evidence import Window
+from ...evidence.gate import PriceLevelTest
 from ...factors import Engine, Expression, rank_rows
 from ...market import Panel
 

@@ -6,8 +6,22 @@ Bytes pass through as they are; what is added is who asks (a bearer token), a pl
 
 from __future__ import annotations
 
-from .endpoint import GatewayEndpoint
-from .gateway import Gateway, application
-from .settings import GatewaySettings
+from typing import TYPE_CHECKING
 
-__all__ = ["Gateway", "GatewayEndpoint", "GatewaySettings", "application"]
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .endpoint import GatewayEndpoint as GatewayEndpoint
+    from .fair_scheduler import FairScheduler as FairScheduler
+    from .gateway import Gateway as Gateway, application as application
+    from .settings import GatewaySettings as GatewaySettings
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "endpoint": "GatewayEndpoint",
+            "fair_scheduler": "FairScheduler",
+            "gateway": "Gateway application",
+            "settings": "GatewaySettings",
+        },
+    )

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...router.errors import BadCall
+from ...router import BadCall
 from .quota import MAX_CALL_TOKENS
 
 __all__ = ["CHAT", "COMPLETIONS", "GatewayRequest", "ReplyLimits", "read_call"]

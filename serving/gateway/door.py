@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import anyio
 from starlette.types import Receive, Scope
 
-from ...router.errors import BadCall, QueueFull
+from ...router import BadCall, QueueFull
 from .outlet import ClientGone
 from .quota import FairnessSettings
 

@@ -8,7 +8,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 
-from ...router.errors import EndpointAway
+from ...router import EndpointAway
 
 __all__ = ["GatewayEndpoint", "Headers", "reply_headers"]
 

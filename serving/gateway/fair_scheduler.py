@@ -32,7 +32,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
-from ...router.errors import CallTooLarge, QueueFull, QuotaReached, RouterError
+from ...router import CallTooLarge, QueueFull, QuotaReached, RouterError
 from .quota import MAX_CALL_TOKENS, FairnessSettings
 from .tenants import Tenant, TenantCall
 

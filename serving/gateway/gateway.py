@@ -22,7 +22,7 @@ from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
 from ...ledger import AlphaloomError
-from ...router.errors import EndpointAway, GatewayEnds, GatewayError, NotServed
+from ...router import EndpointAway, GatewayEnds, GatewayError, NotServed
 from .calls import CHAT, COMPLETIONS, GatewayRequest, ReplyLimits, read_call
 from .counting import ReplyCounter, TokenSize
 from .door import GatewayDoor

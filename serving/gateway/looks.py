@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from ...router.errors import EndpointAway
+from ...router import EndpointAway
 from .endpoint import GatewayEndpoint, Headers, reply_headers
 
 __all__ = ["EndpointAnswer", "EndpointProbe"]

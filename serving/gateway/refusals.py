@@ -7,7 +7,7 @@ import math
 from starlette.responses import JSONResponse
 
 from ...ledger import AlphaloomError
-from ...router.errors import CallTooLarge, GatewayEnds, GatewayError, QueueFull, QuotaReached
+from ...router import CallTooLarge, GatewayEnds, GatewayError, QueueFull, QuotaReached
 
 __all__ = ["refusal_response"]
 

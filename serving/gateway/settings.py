@@ -6,7 +6,7 @@ import re
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ...router.errors import GatewayError
+from ...router import GatewayError
 from .. import ServingPlan
 from .quota import MAX_CALL_TOKENS, FairnessSettings, TenantSettings
 

@@ -6,8 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from alphaloom.agents.offline.breeding import CHANGE_WEIGHTS, CHANGES, DIRECTED_CHANGES, ChangeMaterial, invert
 from alphaloom.agents.offline.shape import is_plain

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.agents import Own, Steer
 from alphaloom.agents.nodes.documents import Documents, select_documents

@@ -13,8 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel, ValidationError
 
 from alphaloom.agents import AgentsConfig
@@ -27,8 +26,7 @@ from alphaloom.factors.describe.words import replace_invisible
 from alphaloom.mcp_servers.tools.texts import Texts
 from alphaloom.router import ReplyRefused, Task
 
-from ..mcp_servers.shelves import shelved
-from ..mcp_servers.shelves import text as news_item
+from ..mcp_servers.shelves import shelved, text as news_item
 from .doubles import FIELDS, Lab
 from .test_diversity import BUSY, CALM
 from .test_halting import decide, go, halted_for_review, waiting

@@ -6,8 +6,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from alphaloom.agents.memory.refs import round_for_prompt
 

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from alphaloom.router.classifier import build, fit
 from alphaloom.router.classifier.examples import read_examples
 from alphaloom.router.classifier.model import Classifier
-from benchmarks.router import __main__ as command
-from benchmarks.router import accuracy, latency, replay, report, rows, writers
+from benchmarks.router import __main__ as command, accuracy, latency, replay, report, rows, writers
 from benchmarks.router.curve import Curve, Ends, Way, cascade, tier
 from benchmarks.router.law import FRONTIER, LOCAL, Law, Table, drawn
 from benchmarks.router.measured import ORACLE, SHIPPED, Measured

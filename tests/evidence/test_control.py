@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import binom
 
 from alphaloom.evaluation.checks.negative_control import RARE_CHANCE, ControlTally, NullRun, share_interval, top_up

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.evidence.scoring.exposures import measure_exposures, residual, trailing_sum
 from alphaloom.evidence.scoring.idiosyncratic_vol import idiosyncratic_volatility

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from skfolio.model_selection import CombinatorialPurgedCV
 
 from alphaloom.evidence.multiple_testing.folds import choose_and_test, split_days

@@ -9,8 +9,7 @@ from alphaloom.evidence.windows import Window
 from alphaloom.factors import Expression, FactorError, parse, planted_market
 from alphaloom.factors.space.planted import PlantSettings
 from alphaloom.market import Panel, SyntheticConfig
-from alphaloom.search.surrogate import candidate_pool as population
-from alphaloom.search.surrogate import model as foresight_module
+from alphaloom.search.surrogate import candidate_pool as population, model as foresight_module
 from alphaloom.search.surrogate.candidate_pool import CandidatePool
 from alphaloom.search.surrogate.matching_pursuit import NOISE_VARIANCE_SHARE
 from alphaloom.search.surrogate.model import FormulaForecast, ScoredFormula, SurrogateModel

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.evidence.gate.mean_test import confirm_p_value, proof, slope
@@ -20,8 +19,7 @@ from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import order_rows, rank_rows, row_rank_correlation
 
-from .lab import SMALL
-from .lab import market as market_of_prices
+from .lab import SMALL, market as market_of_prices
 
 ASKED = {"horizon_days": 5, "level": 0.05, "watch_p": 0.05, "sign": 1}
 

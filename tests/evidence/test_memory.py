@@ -6,8 +6,7 @@ import json
 import random
 from pathlib import Path
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from alphaloom.evaluation import Budget, recall_facts
 from alphaloom.evidence import Proposal

@@ -9,8 +9,7 @@ from functools import cache, cached_property
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, rankdata, spearmanr
 

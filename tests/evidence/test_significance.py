@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.evidence.gate.significance import compute_power, gamma, lond_level, newey_west_t, null_distribution
 

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from online_fdr.e_values.sequential import ELond
 from online_fdr.p_values.investing.lond.lond import Lond
 from online_fdr.p_values.investing.lord.plus_plus import LordPlusPlus

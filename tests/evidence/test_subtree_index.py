@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.evidence.originality import inverted_index as shelf
-from alphaloom.evidence.originality import subtree_index
+from alphaloom.evidence.originality import inverted_index as shelf, subtree_index
 from alphaloom.evidence.originality.catalogue import Catalogue, KnownLibrary
 from alphaloom.evidence.originality.inverted_index import MemoryIndex, Selection, postings, search_indexes
 from alphaloom.evidence.originality.published import draw_formula, formulas, published_expressions, read_published_file

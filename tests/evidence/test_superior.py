@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from arch.bootstrap import SPA
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.evidence.multiple_testing.superior import long_run_deviation, run_superiority_test

@@ -6,8 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.ledger import Ledger, Run
 from alphaloom.search.diversity import effective_number, effective_number_of_round, variety

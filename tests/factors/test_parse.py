@@ -4,8 +4,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.factors import OPERATORS, Node, ParseError, express, parse, render, sample
 

@@ -6,8 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.factors import OPERATORS, FactorError, express, walk
 from alphaloom.factors.space.search_space import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.factors.describe.search import BM25_B, BM25_K1, relevance
 from alphaloom.factors.describe.words import find_mention, mentions, stem_overlap, stems

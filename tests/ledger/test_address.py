@@ -3,8 +3,7 @@
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.ledger.errors import AddressError
 from alphaloom.ledger.postgres.address import check_address, database_name

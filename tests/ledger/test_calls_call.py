@@ -2,8 +2,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.ledger import compute_digest
 from alphaloom.ledger.calls import CallOutcome, ToolCall, digest_of_arguments

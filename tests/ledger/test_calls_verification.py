@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall, anchors_of, export_calls, verify_calls
 from alphaloom.ledger.calls.chain import KIND_CALL, ChainLink, written

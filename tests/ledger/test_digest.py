@@ -4,8 +4,7 @@ import math
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.ledger import JSON, canonical_json, compute_digest
 

@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from alphaloom.ledger import Event, Ledger, LedgerConflict, Run
 from alphaloom.ledger.reservations import Cap, CapReached, Hold, Wish

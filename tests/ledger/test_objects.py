@@ -2,8 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from alphaloom.ledger import Ledger, WorkspaceError, compute_digest
 from alphaloom.ledger.errors import DamagedObject

@@ -2,8 +2,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from alphaloom.ledger import Boundaries, Ledger, LedgerError, Look, Opening, Run, WindowKey
 

@@ -6,8 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from alphaloom.market import Nulling, Panel, SyntheticConfig, make_null_panel, simulate
 from alphaloom.market.synthetic.null_panel import centre_moves, permute_rows

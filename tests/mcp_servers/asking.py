@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, seed, settings, strategies as st
 from mcp.types import PromptReference, ResourceTemplateReference
 
 from alphaloom.factors import OPERATORS

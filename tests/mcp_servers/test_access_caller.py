@@ -1,6 +1,5 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.mcp_servers.access import Caller, check_scope
 from alphaloom.mcp_servers.access.caller import ALL_SCOPES, is_scope

@@ -4,8 +4,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.ledger import canonical_json
 from alphaloom.risk import BookState, Decision, Policy, Signal, decide

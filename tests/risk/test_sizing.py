@@ -6,8 +6,7 @@ from datetime import date, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.campaign.trade import next_trading_day
 from alphaloom.risk import Signal, SignalError, Sizing, signals_from_scores

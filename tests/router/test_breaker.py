@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from alphaloom.router.endpoints.breaker import MAX_REST_S, Breaker, Permit

@@ -5,8 +5,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.ledger import Event, Ledger, ModelCall, Run
 from alphaloom.router import BudgetEnded, ModelBudget, Router, Task

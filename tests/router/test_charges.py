@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.router import ModelSettings, NoModel, Task
 from alphaloom.router.calls.charges import Charges, TokenUsage, charged_tokens, lower_token_count, read_usage

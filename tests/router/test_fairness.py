@@ -7,8 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.router import RouterError
 from alphaloom.router.errors import CallTooLarge, QueueFull, QuotaReached

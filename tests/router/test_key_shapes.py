@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from alphaloom.router.context.secrecy import looks_secret
 from alphaloom.router.key_shapes import ADDRESS_WITH_PASSWORD, KEY_SHAPES, NAMED_KEY

@@ -1,8 +1,7 @@
 """When a model counts as slow."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.router.endpoints.latency import MIN_LATENCIES, Latency, is_slow
 

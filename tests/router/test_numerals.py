@@ -7,8 +7,7 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import Field, TypeAdapter, ValidationError
 
 from alphaloom.router import RouterError

@@ -10,8 +10,7 @@ from string import ascii_letters
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.router import ModelFailed, Router, Task, load_litellm
 from alphaloom.router.redaction import GUARDED_LOGGERS, KEY_MASK, POSITION_MASK, Redactor, guard_loggers, redact_text

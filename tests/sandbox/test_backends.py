@@ -14,8 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.sandbox import (
     BadResult,
@@ -30,8 +29,17 @@ from alphaloom.sandbox import (
     SandboxUnavailable,
     TimedOut,
 )
-from alphaloom.sandbox.backends import BACKENDS, UNSAFE, Bubblewrap, Container, Guests, GVisor, NoIsolation, Wall
-from alphaloom.sandbox.backends import find_backend as named
+from alphaloom.sandbox.backends import (
+    BACKENDS,
+    UNSAFE,
+    Bubblewrap,
+    Container,
+    Guests,
+    GVisor,
+    NoIsolation,
+    Wall,
+    find_backend as named,
+)
 from alphaloom.sandbox.backends.gvisor import bundle
 from alphaloom.sandbox.backends.refusals import REFUSED_CALLS, build_filter
 from alphaloom.sandbox.backends.sources import modules

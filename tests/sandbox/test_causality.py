@@ -5,8 +5,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.sandbox import BadResult, Crashed, Frames, NotCausal, NotDeterministic, SandboxError, TimedOut

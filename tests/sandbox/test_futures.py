@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.sandbox import Frames, SandboxError
 from alphaloom.sandbox.causality.futures import Futures

@@ -1,1 +1,17 @@
 """Commands that run a campaign, and tell of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .reported import Campaign as Campaign
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "reported": "Campaign",
+        },
+    )

@@ -147,7 +147,7 @@ def _describe_parent(body: Body) -> str:
 
 
 def _operators(key: str, body: Body) -> EventText | None:
-    from ....agents.memory.operators import pool_rows
+    from ....agents.memory import pool_rows
 
     rows = sorted(pool_rows(body.get("rows", [])), key=lambda row: (-row["tried"], row["operator"]))
     lines = [f"what changes did until the end of {key}: children better than their parent in |t|, and the mean gain"]
@@ -202,7 +202,7 @@ def _failure(key: str, body: Body) -> EventText:
 
 
 def _review(key: str, body: Body) -> EventText:
-    from ....evaluation.pending_cases import PersonDecision
+    from ....evaluation import PersonDecision
 
     return "person", "review", [f"{key}: {PersonDecision(key, **body).sentence}"]
 

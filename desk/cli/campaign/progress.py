@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-    from ....campaign import Progress
-    from ....campaign.funnel import Best, Counts
+    from ....campaign import Best, Counts, Progress
     from .standing import RunStanding
 
 __all__ = [

@@ -102,7 +102,7 @@ def report(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -
 
 
 def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, as_json: bool) -> None:
-    from ....evidence.errors import RunHalted
+    from ....evidence import RunHalted
 
     try:
         with show_progress() as show:
@@ -115,7 +115,7 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
         _print_resume_hint(rest.code, rest.message, f"{after} {rest.got}", workspace, as_json=as_json)
         raise typer.Exit(rest.exit_code) from None
     _print_result(result, as_json=as_json)
-    from ....campaign.progress_reporter import CLOSED_BY_HAND
+    from ....campaign import CLOSED_BY_HAND
 
     if result.record.get("ended") not in (None, CLOSED_BY_HAND):
         raise typer.Exit(EXIT_BUDGET_ENDED)

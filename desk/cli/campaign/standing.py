@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
-    from ....campaign.funnel import Best, Counts, ModelSpend
+    from ....campaign import Best, Counts, ModelSpend
     from ....ledger import Ledger, Run
 
 __all__ = ["RunStanding", "open_run", "state_of", "workspace_option"]
@@ -67,10 +67,9 @@ class RunStanding:
 
         A workspace that had to be named is named in the command that goes on, too.
         """
-        from ....campaign.funnel import Funnel
-        from ....campaign.progress_reporter import read_last_progress
-        from ....evaluation.pending_cases import Reviews
-        from ....evidence.gate.gate import PAID_EVENT
+        from ....campaign import Funnel, read_last_progress
+        from ....evaluation import Reviews
+        from ....evidence.gate import PAID_EVENT
 
         reviews, folder = Reviews.of(ledger, run), ledger.run_folder(run.id)
         said, funnel, settings = read_last_progress(folder), Funnel(reviews).read(), run.config["settings"]

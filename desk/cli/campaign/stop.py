@@ -47,7 +47,7 @@ def stop(
 
 def _ask(ledger: Ledger, row: Run, *, close: bool, process: str | None, by: str | None) -> None:
     """Write the request down; there is nothing to stop where nothing runs, but a run may be closed when it is resumed."""
-    from ....ledger.requests import ask_to_close, ask_to_stop
+    from ....ledger import ask_to_close, ask_to_stop
     from ...signing import signer_name
 
     if close and row.status != "done":

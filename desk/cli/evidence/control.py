@@ -15,7 +15,7 @@ from ..failures import InterruptionReported
 from ..options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
 
 if TYPE_CHECKING:
-    from ....evaluation.checks.negative_control import ControlTally, NullRun
+    from ....evaluation.checks import ControlTally, NullRun
     from .null_runs import NullRuns
 
 __all__ = ["CONTROL_HEADER", "control", "describe_tally", "format_seed_line"]
@@ -86,7 +86,7 @@ def control(
 
 def _refuse_missing_file(file: Path | None, option: str) -> None:
     """Refuse a file that is missing before hours are spent on the markets that come first."""
-    from ....ledger.files.given_file import check_given
+    from ....ledger.files import check_given
 
     try:
         if file is not None:
@@ -98,7 +98,7 @@ def _refuse_missing_file(file: Path | None, option: str) -> None:
 
 def _run_seeds(kind: str, runs: NullRuns, seeds: int, say: Callable[[str], None]) -> ControlTally:
     """Run one kind of market over the seeds, a line for each as it is known, and say what it came to."""
-    from ....evaluation.checks.negative_control import ControlTally
+    from ....evaluation.checks import ControlTally
 
     known = runs.known(seeds)
     say(f"{kind}{f' ({known} of {seeds} seeds known from before)' if known else ''}")
@@ -126,7 +126,7 @@ def describe_tally(tally: ControlTally) -> str:
 
     A count that a correct gate may reach is no failure of it, but each acceptance is false all the same: it is said.
     """
-    from ....evaluation.checks.negative_control import share_interval
+    from ....evaluation.checks import share_interval
 
     low, high = share_interval(tally.fooled, len(tally.runs))
     allowed = "none" if tally.allowed == 0 else f"at most {tally.allowed}"

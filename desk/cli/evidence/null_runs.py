@@ -16,12 +16,11 @@ from typing import Any
 from ....agents import Models
 from ....campaign import Campaign, Clock, Settings
 from ....evaluation import Budget, CampaignResult, PanelContext
-from ....evaluation.checks.negative_control import MAX_RANDOM_FORMULAS, NullRun, top_up
-from ....factors.space.planted import PlantSettings
+from ....evaluation.checks import MAX_RANDOM_FORMULAS, NullRun, top_up
+from ....factors.space import PlantSettings
 from ....ledger import Ledger, compute_digest, read_json, write_json
-from ....ledger.database.locks import hold_lock
-from ....ledger.files.given_file import check_given
-from ....ledger.files.private import make_folder
+from ....ledger.database import hold_lock
+from ....ledger.files import check_given, make_folder
 from ....market import Nulling
 
 __all__ = ["AnswerFolder", "NullRuns", "digest_code", "make_panel_settings", "make_synthetic_settings"]

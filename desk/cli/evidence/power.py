@@ -44,7 +44,7 @@ def power(
 
 def forecast_power(place: DataOptions, trials: int, days: int | None) -> dict[str, Any]:
     """Return what the window could prove after `trials` looks, and a table over other numbers of them."""
-    from ....evaluation.checks.prospect import few_labels, outlook, published_scatter
+    from ....evaluation.checks import few_labels, outlook, published_scatter
     from ..research import data_of, open_evaluator
 
     with open_evaluator("power", place, recorded=False) as evaluator:

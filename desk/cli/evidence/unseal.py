@@ -19,7 +19,7 @@ from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
     from ....evaluation import Evaluator
-    from ....evidence.code.sandbox import Jail
+    from ....evidence.code import Jail
     from ....ledger import Ledger, Run
 
 __all__ = ["UnsealResult", "open_seal", "open_sealed_days"]
@@ -104,10 +104,10 @@ def _refuse_unfinished(row: Run) -> None:
 def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -> tuple[dict[str, Any], str]:
     """Open the sealed days and write the result beside the run, whole; return it with what there is to tell."""
     from ....campaign import Settings
-    from ....evaluation.closing.closing import unseal
-    from ....evidence.code.sandbox import Jail
+    from ....evaluation.closing import unseal
+    from ....evidence.code import Jail
     from ....ledger import write_json
-    from ....portfolio.sealed_exam import find_own_opening
+    from ....portfolio import find_own_opening
 
     if not accepted:
         raise SealRefused(

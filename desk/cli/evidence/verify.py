@@ -16,8 +16,8 @@ from ..options import AsJson, PanelFile, RunName, SectorsFile, Workspace
 from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
-    from ....evidence.archive import RunArchive
-    from ....evidence.replay.replay import Replay
+    from ....evidence import RunArchive
+    from ....evidence.replay import Replay
 
 __all__ = ["verify"]
 
@@ -45,7 +45,7 @@ def verify(
 
     Exit code 1 if a verdict differs, 3 if one cannot be run again because its look kept no daily series.
     """
-    from ....evidence.archive import RunArchive
+    from ....evidence import RunArchive
     from ....ledger import Ledger
 
     name, place = locate_run(run, workspace)
@@ -78,8 +78,8 @@ def _choose_verdicts(archive: RunArchive, ids: Sequence[str]) -> list[str]:
 
 
 def _verify_verdicts(archive: RunArchive, ids: Sequence[str], files: _PanelFiles) -> dict[str, Any]:
-    from ....evaluation.checks.loose_ends import find_loose_ends
-    from ....evidence.replay.replay import replay_verdict
+    from ....evaluation.checks import find_loose_ends
+    from ....evidence.replay import replay_verdict
 
     found = [replay_verdict(archive, archive.verdicts[name]) for name in ids]
     said, depth = "", "ledger"
@@ -105,8 +105,8 @@ def _replay_with_panel(
     """Return the replays with what the panel adds, or why it could not be opened."""
     from ....campaign import Settings
     from ....evaluation import PanelContext
-    from ....evaluation.checks.replay_panel import replay_on_panel
-    from ....evidence.code.sandbox import Jail
+    from ....evaluation.checks import replay_on_panel
+    from ....evidence.code import Jail
 
     kept = archive.run.config.get("settings") or archive.run.config.get("rules")
     if not kept:

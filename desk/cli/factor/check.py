@@ -53,7 +53,7 @@ def check(
     Without a panel a synthetic market of 500 days and 60 names is used.
     """
     code = _read(file)
-    from ....evidence.code.sandbox import SandboxSettings
+    from ....evidence.code import SandboxSettings
     from ....sandbox import Limits, Sandbox
 
     wall = SandboxSettings().given(backend=sandbox_backend).backend
@@ -90,7 +90,7 @@ def check_code(
     """
     from ....factors.python import lint_code
     from ....sandbox import Busy, SandboxError, SandboxUnavailable, prove
-    from ....sandbox.causality.meter import CountingRunner
+    from ....sandbox.causality import CountingRunner
 
     meter, began, proof, error = CountingRunner(sandbox), monotonic(), None, None
     try:
@@ -119,7 +119,7 @@ def _baseline_refusals(sandbox: Any) -> tuple[str, ...]:
 
 def frames_of(panel: Panel) -> Frames:
     """Return a panel as a factor sees it: its columns, its groupings as codes (unknown is missing), and its universe as 0 and 1."""
-    from ....evidence.code.contained import coded_column
+    from ....evidence.code import coded_column
     from ....factors.python import UNIVERSE_COLUMN
     from ....sandbox import Frames
 
@@ -128,7 +128,7 @@ def frames_of(panel: Panel) -> Frames:
 
 
 def _read(file: str) -> str:
-    from ....ledger.files.given_file import read_given_text
+    from ....ledger.files import read_given_text
 
     if file == "-":
         return sys.stdin.read()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ....factors.python import Remark
     from ....sandbox import CausalProof, Frames, SandboxError
-    from ....sandbox.causality.meter import Cost
+    from ....sandbox.causality import Cost
 
 __all__ = ["FactorCheck"]
 

@@ -33,7 +33,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Read formulas and say what each is, or everything that is wrong with it; exit code 2 when one is refused."""
-    from ....factors.describe.facts import check_formula, require_dialect
+    from ....factors.describe import check_formula, require_dialect
     from .output import print_checks
 
     require_dialect(dialect)
@@ -59,7 +59,7 @@ def translate(
     as_json: AsJson = False,
 ) -> None:
     """Carry formulas to another language with the meaning that they have, and say what differs."""
-    from ....factors.describe.facts import require_dialect, translate_formula
+    from ....factors.describe import require_dialect, translate_formula
     from .output import print_translations
 
     require_dialect(source)
@@ -85,7 +85,7 @@ def explain(
 ) -> None:
     """Say a formula in plain words, with its unit, the days and fields that it reads, its operators and its cost."""
     from ....factors import parse
-    from ....factors.describe.facts import explain_formula
+    from ....factors.describe import explain_formula
     from .output import print_explanation
 
     facts = explain_formula(parse(read_formula_source(expression), dialect=dialect, **readable_names(fields, groups)))
@@ -101,7 +101,7 @@ def operators(
     as_json: AsJson = False,
 ) -> None:
     """List the operators of the factor language, or document one."""
-    from ....factors.describe.handbook import families, find_operator, operator_facts, summarise_operator
+    from ....factors.describe import families, find_operator, operator_facts, summarise_operator
     from .output import print_operator, print_operators
 
     if name is not None:
@@ -129,7 +129,7 @@ def _family(asked: str, known: Sequence[str]) -> str:
 
 def readable_names(fields: str | None, groups: str | None) -> dict[str, frozenset[str]]:
     """Return the columns and groupings that may be read: the standard ones and those that were named."""
-    from ....factors.language.fields import STANDARD_FIELDS, STANDARD_GROUPS
+    from ....factors.language import STANDARD_FIELDS, STANDARD_GROUPS
 
     return {
         "fields": frozenset({*STANDARD_FIELDS, *map(str.lower, _split_names(fields))}),

@@ -73,7 +73,7 @@ def collect_formulas(texts: Sequence[str], file: str | None) -> list[WrittenForm
 
 
 def _content(file: str) -> str:
-    from ....ledger.files.given_file import read_given
+    from ....ledger.files import read_given
 
     raw = sys.stdin.buffer.read() if file == "-" else read_given(Path(file))
     try:

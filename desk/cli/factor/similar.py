@@ -17,9 +17,9 @@ from .commands import EXIT_UNREADABLE, readable_names
 from .input import WrittenFormula, collect_formulas
 
 if TYPE_CHECKING:
-    from ....evidence.originality.inverted_index import InvertedIndex
+    from ....evidence.originality import InvertedIndex
     from ....factors import Expression
-    from ....factors.similarity.compare import Likeness
+    from ....factors.similarity import Likeness
     from ....ledger import LibraryRow
 
 __all__ = ["similar"]
@@ -49,7 +49,7 @@ def similar(
 ) -> None:
     """Find the formulas of the library and in print that share the largest part with one, and say what they share."""
     from ....factors import parse
-    from ....factors.describe.facts import check_formula
+    from ....factors.describe import check_formula
 
     names, expression = readable_names(fields, groups), read_formula_source(expression)
     facts = check_formula(expression, dialect=dialect, **names)
@@ -75,7 +75,7 @@ def _print_mistakes(expression: str, facts: Facts, *, as_json: bool) -> None:
 
 
 def _nearest(mine: Expression, library: Path | None, top: int, names: dict[str, frozenset[str]]) -> list[Likeness]:
-    from ....evidence.originality.catalogue import Catalogue, read_published
+    from ....evidence.originality import Catalogue, read_published
 
     return Catalogue((read_published(), *_load_indexes(library, names))).nearest(mine, top)
 
@@ -84,7 +84,7 @@ def _load_indexes(library: Path | None, names: dict[str, frozenset[str]]) -> Seq
     """Return the formulas of a file, or of a workspace's library."""
     if library is not None and library.is_file():
         return [_index_file(library, names)]
-    from ....ledger.database.home import has_record
+    from ....ledger.database import has_record
 
     folder = library or DEFAULT_WORKSPACE
     if not has_record(folder):
@@ -96,8 +96,7 @@ def _load_indexes(library: Path | None, names: dict[str, frozenset[str]]) -> Seq
 
 
 def _index_file(file: Path, names: dict[str, frozenset[str]]) -> InvertedIndex:
-    from ....evidence.originality.inverted_index import MemoryIndex
-    from ....evidence.originality.published import draw_formula
+    from ....evidence.originality import MemoryIndex, draw_formula
 
     written = collect_formulas((), str(file))
     read = ((each.name or each.place(), _parse_formula(each, names)) for each in written)
@@ -118,7 +117,7 @@ def _parse_formula(written: WrittenFormula, names: dict[str, frozenset[str]]) ->
 def _index_workspace(folder: Path, names: dict[str, frozenset[str]]) -> Sequence[InvertedIndex]:
     from datetime import UTC, datetime
 
-    from ....evidence.originality.catalogue import KnownLibrary
+    from ....evidence.originality import KnownLibrary
     from ....factors import parse
     from ....ledger import Ledger
 
@@ -144,7 +143,7 @@ def _row(mine: Expression, found: Likeness) -> Facts:
 
 def _reasons(mine: Expression, found: Likeness) -> Iterator[str]:
     """Yield in words how much is shared, and which numbers are only near."""
-    from ....factors.similarity.signature import outline
+    from ....factors.similarity import outline
 
     part, own, other = found.part, outline(mine.core).size, found.known.size
     assert part is not None

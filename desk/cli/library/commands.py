@@ -29,10 +29,10 @@ from ..options import (
 from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
-    from ....evaluation.admission import AdmittedFactor
-    from ....evidence.settings import LibrarySettings
+    from ....evaluation import AdmittedFactor
+    from ....evidence import LibrarySettings
     from ....ledger import Ledger
-    from ....library.entries import Entry
+    from ....library import Entry
 
 __all__ = ["app"]
 
@@ -46,7 +46,7 @@ FactorName = Annotated[
 def _open_library(workspace: Path | None, *, make: bool = False) -> Iterator[Ledger]:
     """Open the ledger of a workspace; asking makes none."""
     from ....ledger import Ledger, WorkspaceError
-    from ....ledger.database.home import has_record
+    from ....ledger.database import has_record
 
     place = workspace or DEFAULT_WORKSPACE
     if not make and not has_record(place):
@@ -67,7 +67,7 @@ def _today() -> str:
 
 def _rules(campaign: Path | None) -> LibrarySettings:
     """Return the rules of a campaign file, or the default ones."""
-    from ....evidence.settings import LibrarySettings
+    from ....evidence import LibrarySettings
 
     if campaign is None:
         return LibrarySettings()
@@ -82,7 +82,7 @@ def list_(workspace: Workspace = None, campaign: CampaignFile = None, as_json: A
 
     RankICs are in the direction in which a factor is held, fixed on its search window.
     """
-    from ....library.record import conditions
+    from ....library import conditions
     from .table import print_conditions
 
     with _open_library(workspace) as ledger:
@@ -98,8 +98,7 @@ def show(
     factor: FactorName, workspace: Workspace = None, campaign: CampaignFile = None, as_json: AsJson = False
 ) -> None:
     """Show a factor's verdict, its RankIC quarter by quarter since, and every change of its status."""
-    from ....library.entries import PROMOTED, find_entry
-    from ....library.record import Condition
+    from ....library import PROMOTED, Condition, find_entry
     from .table import print_condition
 
     with _open_library(workspace) as ledger:
@@ -130,7 +129,7 @@ def add(
     A formula that is added by hand is marked as unproven for good. It counts for originality and redundancy: the gate
     takes it for known, so that it can never be accepted here. Put it to the gate first if it is to be proven.
     """
-    from ....evaluation.admission import add_accepted, add_by_hand
+    from ....evaluation import add_accepted, add_by_hand
 
     if len(words) > 2:
         raise typer.BadParameter("give a run and an id, or one formula in quotes")
@@ -259,8 +258,8 @@ def export(
 ) -> None:
     """Write the library, retired factors too, into one JSON file for another workspace."""
     from ....ledger import write_json
-    from ....ledger.files.objects import PUBLIC_FILE_MODE
-    from ....library.exchange import export_library
+    from ....ledger.files import PUBLIC_FILE_MODE
+    from ....library import export_library
     from ..errors import FileExists
 
     if file.is_dir() or not file.parent.is_dir():
@@ -288,7 +287,7 @@ def import_(
 
     The file is checked whole before anything is written; what is in the library already stays as it is.
     """
-    from ....library.exchange import import_library, read_library_file
+    from ....library import import_library, read_library_file
 
     read_library_file(file)  # a file that is refused makes no workspace
     with _open_library(workspace, make=True) as ledger:

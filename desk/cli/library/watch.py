@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....evidence.code.sandbox import Jail
+from ....evidence.code import Jail
 from ....ledger import Ledger
-from ....library.entries import PROMOTED, list_entries
-from ....library.observations import FactorReading
-from ....library.record import Condition
-from ....library.watch import LibraryWatch
+from ....library import PROMOTED, Condition, FactorReading, LibraryWatch, list_entries
 from ..data_options import DataOptions
 from ..research import settings_at
 

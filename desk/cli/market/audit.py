@@ -74,7 +74,7 @@ def _print_findings(shape: Mapping[str, Any], notes: Sequence[str], found: Seque
     from rich.table import Table
     from rich.text import Text
 
-    from ....market.data_warning import format_count
+    from ....market import format_count
 
     console = stdout_console()
     span = f"{shape['days']:,} days of {shape['names']:,} names, {shape['first_day']} to {shape['last_day']}"

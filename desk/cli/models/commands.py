@@ -162,7 +162,7 @@ def serve(
         variables = [f"{name}={value}" for name, value in planned.environment.items()]
         print_plain(" ".join((*variables, _command(planned, vllm, host=host, port=port))))
         return
-    from ....router.errors import PortTaken
+    from ....router import PortTaken
     from ....serving import ServerLaunch, supervise
 
     command = [*_starter(vllm), *_arguments(planned, host=host, port=port)]
@@ -216,7 +216,7 @@ def _starter(vllm: str | None) -> list[str]:
     if vllm:
         return shlex.split(vllm)
     if find_spec("vllm") is None:
-        from ....router.errors import NoServer
+        from ....router import NoServer
 
         raise NoServer(
             "vLLM is not installed beside this program", field="--vllm",

@@ -104,8 +104,7 @@ def _run(
     from datetime import UTC, datetime
 
     from ....mcp_servers.access import Tokens
-    from ....serving.gateway import Gateway, GatewayEndpoint, application
-    from ....serving.gateway.fair_scheduler import FairScheduler
+    from ....serving.gateway import FairScheduler, Gateway, GatewayEndpoint, application
     from ..serve.listen import format_host, open_listener, quiet_signals
     from ..serve.server import ServerTerms, serve_until_signal
 
@@ -145,8 +144,8 @@ def _unnamed_tenants(auth: Path, settings: GatewaySettings) -> list[str]:
 
 def _make_tenant_lookup(tokens: Tokens) -> Callable[[str], str]:
     """Return what says whose call it is by its token."""
-    from ....mcp_servers.errors import TokenRefused
-    from ....router.errors import NotAdmitted, NotAllowed
+    from ....mcp_servers import TokenRefused
+    from ....router import NotAdmitted, NotAllowed
 
     def who(bearer: str) -> str:
         try:
@@ -165,7 +164,7 @@ def _make_tenant_lookup(tokens: Tokens) -> Callable[[str], str]:
 
 def _make_operator_check(tokens: Tokens) -> Callable[[str], bool]:
     """Return what says whether a token is the operator's."""
-    from ....mcp_servers.errors import TokenRefused
+    from ....mcp_servers import TokenRefused
 
     def operates(bearer: str) -> bool:
         try:

@@ -16,9 +16,8 @@ from ..options import AsJson
 from .router_file import ROUTER_FILE, find_unknown_words, read_models
 
 if TYPE_CHECKING:
-    from ....router.config import RouterConfig
-    from ....router.policy.decision import RoutingDecision
-    from ....router.policy.decision_rule import Decider
+    from ....router import RouterConfig
+    from ....router.policy import Decider, RoutingDecision
 
 __all__ = ["route"]
 
@@ -94,7 +93,7 @@ def route(
 
 
 def _decide_route(decider: Decider, line: _PromptLine, confidential: bool) -> RoutingDecision:
-    from ....router.policy.decision_rule import RoutingQuestion
+    from ....router.policy import RoutingQuestion
 
     sensitivity: Any = "confidential" if confidential else "public"
     return decider.decide(RoutingQuestion(prompt=line.prompt, role=line.role, sensitivity=sensitivity))
@@ -102,7 +101,7 @@ def _decide_route(decider: Decider, line: _PromptLine, confidential: bool) -> Ro
 
 def _print_weak_intents(decider: Decider) -> None:
     """Say which intents of the user's own are hard to recognise by their examples."""
-    from ....router.classifier.own import OwnClassifier
+    from ....router.classifier import OwnClassifier
 
     if not isinstance(decider.classifier, OwnClassifier):
         return
@@ -120,9 +119,9 @@ def _decider(path: Path | None) -> Decider:
 
     from pydantic import Field
 
-    from ....router.config import ModelSettings, RouterConfig
-    from ....router.endpoints.discovery import find_models
-    from ....router.policy.decision_rule import Decider
+    from ....router import ModelSettings, RouterConfig
+    from ....router.endpoints import find_models
+    from ....router.policy import Decider
 
     class Found(RouterConfig):
         """What is found here: no file says more, and there may be no model."""
@@ -162,7 +161,7 @@ def _standard_input() -> str:
 
 def _lines(path: Path, role: str | None) -> Iterator[_PromptLine]:
     """Yield the prompts of a file; what is wrong with a line is told with its number before any is answered."""
-    from ....ledger.files.given_file import read_given_text
+    from ....ledger.files import read_given_text
     from ..errors import BadPrompts
 
     try:
@@ -237,7 +236,7 @@ def _describe_missing_key(config: RouterConfig, name: str) -> str:
     """Say that a model cannot answer for want of its key, as far as the environment tells: nothing is asked."""
     import os
 
-    from ....router.endpoints.discovery import PROVIDER_KEYS
+    from ....router.endpoints import PROVIDER_KEYS
 
     model = config.models[name]
     provider = model.model.partition("/")[0]

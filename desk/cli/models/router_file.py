@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ....ledger import SettingsError
 
 if TYPE_CHECKING:
-    from ....router.config import RouterConfig
+    from ....router import RouterConfig
 
 __all__ = ["ROUTER_FILE", "NamedModels", "find_unknown_words", "read_models"]
 
@@ -33,8 +33,8 @@ def read_models(path: Path) -> NamedModels:
     if not path.exists():
         raise SettingsError(f"no file {path}", field=str(path), hint=ROUTER_FILE_HINT)
     from ....ledger import read_settings
-    from ....ledger.files.yaml_text import read_text
-    from ....router.config import RouterConfig
+    from ....ledger.files import read_text
+    from ....router import RouterConfig
 
     if _is_campaign(read_text(path).value):
         from ....campaign import Settings
@@ -54,7 +54,7 @@ def _is_campaign(held: Any) -> bool:
     if isinstance(named.get("models"), Mapping):
         return True
     from ....campaign import Settings
-    from ....router.config import RouterConfig
+    from ....router import RouterConfig
 
     return bool(held.keys() & (Settings.model_fields.keys() - RouterConfig.model_fields.keys()))
 
@@ -62,7 +62,7 @@ def _is_campaign(held: Any) -> bool:
 def find_unknown_words(config: RouterConfig, roles: Collection[str | None] = ()) -> Iterator[str]:
     """Yield a sentence for each word that nobody has heard of: programs may use words of their own, a person may have mistyped."""
     from ....router.classifier import INTENTS
-    from ....router.policy.intents import CALL_INTENTS, ROLE_INTENTS
+    from ....router.policy import CALL_INTENTS, ROLE_INTENTS
 
     intents = [*config.routing.own_intents, *INTENTS]
     for name in config.routing.intents:

@@ -17,7 +17,7 @@ from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
     from ....ledger import Ledger, ModelCall, Run
-    from ....router.config import ModelSettings, RouterConfig, Tier
+    from ....router import ModelSettings, RouterConfig, Tier
 
 __all__ = ["spend"]
 
@@ -50,7 +50,7 @@ class _SpendRecords:
 
     def decision(self, call: ModelCall) -> dict[str, Any] | None:
         """Return why a call went where it did; None for one of before this was kept."""
-        from ....router.calls.calls import ROUTE_EVENT
+        from ....router.calls import ROUTE_EVENT
 
         if call.run not in self._decisions:
             self._decisions[call.run] = {each.key: each.body for each in self.ledger.events(call.run, ROUTE_EVENT)}
@@ -108,7 +108,7 @@ def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) ->
 
 
 def _bill(calls: Iterable[ModelCall]) -> dict[str, Any]:
-    from ....router.spend import bill
+    from ....router import bill
 
     return asdict(bill(calls))
 
@@ -122,8 +122,8 @@ def _bill_by(calls: list[ModelCall], part: str) -> dict[str, dict[str, Any]]:
 
 def _count_accepted(books: _SpendRecords) -> int:
     """Count the factors that the runs accepted; of a day those of that day, of a tenant those of the runs that asked for it."""
-    from ....evaluation.pending_cases import Reviews
-    from ....ledger.tally import utc_day
+    from ....evaluation import Reviews
+    from ....ledger import utc_day
 
     found = 0
     for run in books.runs:
@@ -179,7 +179,7 @@ def _price_at_tier(books: _SpendRecords, tier: Tier) -> dict[str, Any]:
 
 def _price(config: RouterConfig | None, tier: Tier, run: str) -> tuple[float, float] | str:
     """Return the prices of a token in and out at the first model of a tier, or why there are none."""
-    from ....router.calls.prices import price_of
+    from ....router.calls import price_of
 
     first: Callable[[ModelSettings], bool] = lambda model: model.tier == tier
     models = config.models if config else {}
@@ -191,7 +191,7 @@ def _price(config: RouterConfig | None, tier: Tier, run: str) -> tuple[float, fl
 
 def _sum_reserved(ledger: Ledger, run: str | None, tenant: str | None) -> dict[str, Any]:
     """Return what calls under way may still take."""
-    from ....ledger.tally import PICO
+    from ....ledger import PICO
 
     ledger.holds.lapse()
     held = [
@@ -202,7 +202,7 @@ def _sum_reserved(ledger: Ledger, run: str | None, tenant: str | None) -> dict[s
 
 def _sum_killed(ledger: Ledger, run: str | None, day: str, tenant: str | None) -> dict[str, Any]:
     """Return what calls could cost whose process was killed under them: nobody heard, and the caps count them."""
-    from ....ledger.tally import PICO
+    from ....ledger import PICO
 
     taken = ledger.holds.killed(run, day, tenant)
     return {"calls": taken.calls, "usd": taken.picos / PICO}
@@ -212,7 +212,7 @@ def _read(kept: dict[str, Any]) -> RouterConfig | None:
     """Read the models that a run wrote down; None if it was an Alphaloom whose settings are no longer read."""
     from pydantic import ValidationError
 
-    from ....router.config import RouterConfig
+    from ....router import RouterConfig
 
     try:
         return RouterConfig.model_validate(kept)

@@ -10,10 +10,21 @@ from typing import Any
 
 import typer
 
-from ....factors.describe.words import replace_invisible
-from ....news import NewsFileError, NewsItem, NewsSource, NewsStore, QuarantinedItem, Release, ShelfError, read_news
-from ....news.instants import ZONED_FORMAT, format_instant, from_iso
-from ....news.screening.credibility import ItemKind
+from ....factors.describe import replace_invisible
+from ....news import (
+    ZONED_FORMAT,
+    NewsFileError,
+    NewsItem,
+    NewsSource,
+    NewsStore,
+    QuarantinedItem,
+    Release,
+    ShelfError,
+    format_instant,
+    from_iso,
+    read_news,
+)
+from ....news.screening import ItemKind
 from ..console import mask_unprintable, print_plain, stdout_console
 
 __all__ = [

@@ -13,17 +13,15 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from ....campaign import WORKSPACE
-from ....evidence.code.sandbox import Jail
+from ....evidence.code import Jail
 from ....ledger import Ledger
 from ....ledger.calls import CALLS_FOLDER, CallLog
-from ....mcp_servers.access import AnyOf, Caller, Tokens, TokenVerifier
-from ....mcp_servers.access.oauth import read_oauth
-from ....mcp_servers.callers import CallerContexts, ServerSetup
-from ....mcp_servers.http.web import CallerLimits, Protected, build_web_app
-from ....mcp_servers.served import ServedCaller
-from ....mcp_servers.tools.servers import ALL_SERVERS, SERVERS, build_server
+from ....mcp_servers import CallerContexts, ServedCaller, ServerSetup
+from ....mcp_servers.access import AnyOf, Caller, Tokens, TokenVerifier, read_oauth
+from ....mcp_servers.http import CallerLimits, Protected, build_web_app
+from ....mcp_servers.tools import ALL_SERVERS, SERVERS, build_server
 from ....news import NEWS_FOLDER, NewsStore
-from ....search.constraints import SearchConstraints
+from ....search import SearchConstraints
 from ..console import stderr_console
 from ..data_options import DataOptions
 from ..research import settings_at

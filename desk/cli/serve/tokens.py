@@ -13,7 +13,7 @@ from ..options import AsJson, Workspace
 from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
-    from ....mcp_servers.access.token_file import TokenEntry
+    from ....mcp_servers.access import TokenEntry
 
 __all__ = ["app"]
 
@@ -67,7 +67,7 @@ def create(
     data:confidential, data:jurisdiction:XX; model:ask lets it ask models through `alphaloom models gate`, and
     model:operate lets it read the counts of all tenants there.
     """
-    from ....ledger.files.private import make_folder
+    from ....ledger.files import make_folder
     from ....mcp_servers.access import Grant, create_token
 
     place = _place(file, workspace)
@@ -127,7 +127,7 @@ def list_(file: TokensFile = None, workspace: Workspace = None, as_json: AsJson 
 
 def _row(entry: TokenEntry) -> dict[str, Any]:
     """Return what may be told of a token; its digest serves nobody."""
-    from ....mcp_servers.access.tokens import token_status
+    from ....mcp_servers.access import token_status
 
     told = entry.model_dump(mode="json", exclude={"sha256"})
     return {**told, "standing": token_status(entry, datetime.now(UTC))}

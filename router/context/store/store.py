@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
-from ....ledger.files.private import make_file, make_folder
+from ....ledger.files import make_file, make_folder
 from ...errors import ContextError, StoreUnusable
 
 _KEY = re.compile(r"[a-z]{1,20}:[0-9a-f]{64}")

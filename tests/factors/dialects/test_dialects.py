@@ -7,8 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from alphaloom.factors import OPERATORS, Expression, Node, ParseError, parse, render, sample
 from alphaloom.factors.dialects import DIALECT_NAMES, find_dialect, translate, write_foreign

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.news.screening.crowd import MIN_BURST_VOICES, Utterance, find_bursts, window_microseconds
 from alphaloom.news.screening.sketch import bands

@@ -14,12 +14,10 @@ from typing import Any
 
 import pyarrow.parquet as pa_parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.news import THRESHOLD, judge_text, sanitise
-from alphaloom.news.screening.injection import address, ciphers, concepts, fold, talk, views
-from alphaloom.news.screening.injection import detector as injection
+from alphaloom.news.screening.injection import address, ciphers, concepts, detector as injection, fold, talk, views
 
 from ...growth import linear, spent
 

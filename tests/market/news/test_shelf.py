@@ -7,8 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from alphaloom.ledger import JSON, canonical_json
 from alphaloom.news import NewsItem, NewsStore, ShelfError

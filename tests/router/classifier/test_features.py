@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.router.classifier.features import FEATURE_BUCKETS, buckets, features, normalise_prompt
 from alphaloom.router.classifier.frames import strip_frames

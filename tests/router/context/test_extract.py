@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.router.context import EXTRACT_SUMMARISER, ByteTokenizer, ContextCache, SqliteStore, extract_sentences
 from alphaloom.router.context.passages import Ranked, interleave_orders

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.router import RouterError
 from alphaloom.router.context import ContextCache, Document, SqliteStore

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from hashlib import sha256
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from alphaloom.router import RouterError
 from alphaloom.router.context import ByteStore, Size

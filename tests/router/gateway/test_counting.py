@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alphaloom.router.errors import BadCall
 from alphaloom.serving.gateway.calls import CHAT, COMPLETIONS, PICTURE_LETTERS, GatewayRequest, ReplyLimits, read_call

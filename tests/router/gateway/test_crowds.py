@@ -17,8 +17,7 @@ from alphaloom.serving.gateway.door import CALLS_BETWEEN, GatewayDoor
 from alphaloom.serving.gateway.gateway import MAX_INLINE_BYTES
 from alphaloom.serving.gateway.quota import FairnessSettings
 
-from .modelled import Endpoint as Modelled
-from .modelled import modelled
+from .modelled import Endpoint as Modelled, modelled
 from .test_gateway import CHAT, Stage, call, play
 
 HEAD = b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"

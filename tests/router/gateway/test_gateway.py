@@ -19,8 +19,7 @@ from alphaloom.router.errors import NotAdmitted, NotAllowed
 from alphaloom.serving.gateway import Gateway, GatewayEndpoint, GatewaySettings, application
 from alphaloom.serving.gateway.fair_scheduler import FairScheduler
 
-from .modelled import METRICS, modelled, whole
-from .modelled import Endpoint as Modelled
+from .modelled import METRICS, Endpoint as Modelled, modelled, whole
 
 CHAT = "/v1/chat/completions"
 TENANTS = {"key-a": "alice", "key-b": "bob"}
