@@ -14,42 +14,40 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..router import AlphaloomError
 
 
 class AgentError(AlphaloomError):
     """An agent did, or was given, something unusable."""
 
-    code: ClassVar[str] = "agent"
+    code: str = "agent"
 
 
 class ToolRefused(AgentError):
     """An agent reached for a tool that it does not hold."""
 
-    code: ClassVar[str] = "tool_refused"
-    exit_code: ClassVar[int] = 1
+    code: str = "tool_refused"
+    exit_code: int = 1
 
 
 class OwnPartError(AgentError):
     """What a person brings along cannot be used."""
 
-    code: ClassVar[str] = "own_part"
-    exit_code: ClassVar[int] = 2
+    code: str = "own_part"
+    exit_code: int = 2
 
 
 class PromptError(AgentError):
     """A prompt file is missing or has no version."""
 
-    code: ClassVar[str] = "prompt"
+    code: str = "prompt"
 
 
 class NodeTimedOut(AgentError):
     """A model did not answer within the time of a node, however often it was asked."""
 
-    code: ClassVar[str] = "node_timeout"
-    exit_code: ClassVar[int] = 3
+    code: str = "node_timeout"
+    exit_code: int = 3
 
 
 class NoUsableReply(AgentError):
@@ -58,8 +56,8 @@ class NoUsableReply(AgentError):
     `place` names the question by its role and key, `said` is what the router said of the replies.
     """
 
-    code: ClassVar[str] = "no_usable_reply"
-    exit_code: ClassVar[int] = 3
+    code: str = "no_usable_reply"
+    exit_code: int = 3
 
     def __init__(self, place: str, said: str) -> None:
         super().__init__(
@@ -72,4 +70,4 @@ class NoUsableReply(AgentError):
 class ResearchError(AgentError):
     """The offline researcher was asked for what it cannot read."""
 
-    code: ClassVar[str] = "research"
+    code: str = "research"

@@ -23,67 +23,65 @@ AlphaloomError
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..ledger import AlphaloomError
 
 
 class EvidenceError(AlphaloomError):
     """Base of the evidence room."""
 
-    code: ClassVar[str] = "evidence"
+    code: str = "evidence"
 
 
 class TooFewDays(EvidenceError):
     """The panel is shorter than its three windows need."""
 
-    code: ClassVar[str] = "too_few_days"
+    code: str = "too_few_days"
 
 
 class TooFewNames(EvidenceError):
     """No day of the search window has enough labelled names."""
 
-    code: ClassVar[str] = "too_few_names"
+    code: str = "too_few_names"
 
 
 class BoundaryConflict(EvidenceError):
     """Windows fixed earlier, on data with the same days and names, do not fit this panel."""
 
-    code: ClassVar[str] = "boundary_conflict"
-    exit_code: ClassVar[int] = 1
+    code: str = "boundary_conflict"
+    exit_code: int = 1
 
 
 class OtherStream(EvidenceError):
     """A campaign asks for another level than the trials on its data were judged at: one stream has one level."""
 
-    code: ClassVar[str] = "other_stream"
-    exit_code: ClassVar[int] = 1
+    code: str = "other_stream"
+    exit_code: int = 1
 
 
 class UnknownFactor(EvidenceError):
     """A factor id that has no evaluation in this campaign."""
 
-    code: ClassVar[str] = "unknown_factor"
+    code: str = "unknown_factor"
 
 
 class PanelDisagrees(EvidenceError):
     """A panel tells other values of days that were seen before."""
 
-    code: ClassVar[str] = "panel_disagrees"
-    exit_code: ClassVar[int] = 1
+    code: str = "panel_disagrees"
+    exit_code: int = 1
 
 
 class LibraryFileError(EvidenceError):
     """A library file that cannot be used."""
 
-    code: ClassVar[str] = "library_file"
+    code: str = "library_file"
 
 
 class LibraryRefused(EvidenceError):
     """What the library does not take in, or cannot do."""
 
-    code: ClassVar[str] = "library_refused"
-    exit_code: ClassVar[int] = 1
+    code: str = "library_refused"
+    exit_code: int = 1
 
 
 class PythonRefused(EvidenceError):
@@ -97,8 +95,8 @@ class PythonRefused(EvidenceError):
         False where the code was refused for what was read in it, so that no line of it ran.
     """
 
-    code: ClassVar[str] = "python_factor"
-    exit_code: ClassVar[int] = 1
+    code: str = "python_factor"
+    exit_code: int = 1
 
     def __init__(
         self, message: str, *, stage: str = "python", field: str = "", allowed: object = None, hint: str = "",
@@ -115,46 +113,46 @@ class OverLimits(PythonRefused):
 class NeedsSandbox(EvidenceError):
     """A Python factor is to be computed, and nothing here can contain it."""
 
-    code: ClassVar[str] = "needs_sandbox"
-    exit_code: ClassVar[int] = 3
+    code: str = "needs_sandbox"
+    exit_code: int = 3
 
 
 class TrialsSpent(EvidenceError):
     """No look at the selection window is left in the campaign's budget."""
 
-    code: ClassVar[str] = "trials_spent"
-    exit_code: ClassVar[int] = 4
+    code: str = "trials_spent"
+    exit_code: int = 4
 
 
 class BookUnavailable(EvidenceError):
     """The book cannot be backtested because vectorbt is missing."""
 
-    code: ClassVar[str] = "book_unavailable"
-    exit_code: ClassVar[int] = 3
+    code: str = "book_unavailable"
+    exit_code: int = 3
 
 
 class ReviewRefused(EvidenceError):
     """A person's decision on a case cannot stand."""
 
-    code: ClassVar[str] = "review_refused"
-    exit_code: ClassVar[int] = 1
+    code: str = "review_refused"
+    exit_code: int = 1
 
 
 class RunHalted(EvidenceError):
     """A run rests with everything on the disk, and can be gone on with; no mistake of anybody's."""
 
-    code: ClassVar[str] = "halted"
+    code: str = "halted"
 
 
 class RunPaused(RunHalted):
     """Factors wait for a person's approval."""
 
-    code: ClassVar[str] = "paused"
-    exit_code: ClassVar[int] = 0
+    code: str = "paused"
+    exit_code: int = 0
 
 
 class RunStopped(RunHalted):
     """A person asked the run to stop."""
 
-    code: ClassVar[str] = "stopped"
-    exit_code: ClassVar[int] = 130
+    code: str = "stopped"
+    exit_code: int = 130

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import ClassVar
 
 from ..ledger import AlphaloomError
 
@@ -44,8 +43,8 @@ class ParseError(FactorError):
         How to mend it: the signature and an example, or the nearest name.
     """
 
-    code: ClassVar[str] = "formula"
-    exit_code: ClassVar[int] = 2
+    code: str = "formula"
+    exit_code: int = 2
 
     def __init__(self, message: str, *, at: int = 0, text: str = "", stage: str = "parse", hint: str = "") -> None:
         super().__init__(message, hint=hint)

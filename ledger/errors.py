@@ -21,7 +21,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar
 
 
 class AlphaloomError(Exception):
@@ -39,16 +38,33 @@ class AlphaloomError(Exception):
         What would have been accepted: a sentence, or a list of values.
     hint : str
         What the user can do now.
+    code : str
+        The name of what is wrong, for programs; that of the class without one. A class of its own has what some caller
+        catches; what is only told has a code.
+    exit_code : int
+        What the command line ends with; that of the class without one.
     """
 
-    code: ClassVar[str] = "error"
-    exit_code: ClassVar[int] = 2
+    code: str = "error"
+    exit_code: int = 2
     """0 is never an error; 1 refused, 2 bad input, 3 a capability is missing, 4 a budget ended."""
 
     def __init__(
-        self, message: str = "", *, field: str = "", got: object = None, allowed: object = None, hint: str = ""
+        self,
+        message: str = "",
+        *,
+        field: str = "",
+        got: object = None,
+        allowed: object = None,
+        hint: str = "",
+        code: str = "",
+        exit_code: int | None = None,
     ) -> None:
         super().__init__(message)
+        if code:
+            self.code = code
+        if exit_code is not None:
+            self.exit_code = exit_code
         self.message = message
         self.field = field
         self.got = got

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from ..ledger import AlphaloomError
 
@@ -19,7 +18,7 @@ MAX_SHOWN_PER_KIND = 20
 class MarketError(AlphaloomError):
     """Says that prices, or the settings of the synthetic market, cannot be used."""
 
-    code: ClassVar[str] = "market"
+    code: str = "market"
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Finding:
 class PanelError(MarketError):
     """Says that a panel or its files cannot be used, with every finding at once."""
 
-    code: ClassVar[str] = "panel"
+    code: str = "panel"
 
     def __init__(
         self,

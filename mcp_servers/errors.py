@@ -25,90 +25,88 @@ AlphaloomError
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..ledger import AlphaloomError
 
 
 class BadArguments(AlphaloomError):
     """A tool was called with arguments that it does not take."""
 
-    code: ClassVar[str] = "arguments"
+    code: str = "arguments"
 
 
 class UnknownField(AlphaloomError):
     """A field was asked for that the panel does not have."""
 
-    code: ClassVar[str] = "unknown_field"
+    code: str = "unknown_field"
 
 
 class NoSuchFactor(AlphaloomError):
     """The caller knows of no factor with that id."""
 
-    code: ClassVar[str] = "unknown_factor"
+    code: str = "unknown_factor"
 
 
 class UnknownHandle(AlphaloomError):
     """No panel of this caller has that handle any more, or it has no such part."""
 
-    code: ClassVar[str] = "unknown_handle"
+    code: str = "unknown_handle"
 
 
 class UnknownJob(AlphaloomError):
     """The caller has no job of that name."""
 
-    code: ClassVar[str] = "unknown_job"
+    code: str = "unknown_job"
 
 
 class NothingShown(AlphaloomError):
     """All that there is bears labels that the caller's token does not."""
 
-    code: ClassVar[str] = "forbidden"
-    exit_code: ClassVar[int] = 1
+    code: str = "forbidden"
+    exit_code: int = 1
 
 
 class AnswerTooLarge(AlphaloomError):
     """The answer would be larger than a client can take."""
 
-    code: ClassVar[str] = "too_much"
+    code: str = "too_much"
 
 
 class ServersEnd(AlphaloomError):
     """Long work was ended, or not begun any more, as the servers end."""
 
-    code: ClassVar[str] = "ended"
+    code: str = "ended"
 
 
 class StillOpening(AlphaloomError):
     """The market is still being opened; a client that waited longer would give up."""
 
-    code: ClassVar[str] = "opening"
-    exit_code: ClassVar[int] = 1
+    code: str = "opening"
+    exit_code: int = 1
 
 
 class TooManyJobs(AlphaloomError):
     """So many of this caller's jobs are under way already."""
 
-    code: ClassVar[str] = "too_many_jobs"
-    exit_code: ClassVar[int] = 1
+    code: str = "too_many_jobs"
+    exit_code: int = 1
 
 
 class UnknownResource(AlphaloomError):
     """Nothing of this server has that address."""
 
-    code: ClassVar[str] = "unknown_resource"
+    code: str = "unknown_resource"
 
 
 class UnknownText(AlphaloomError):
     """No text of that id can be had: there is none, it came later, or it is held back."""
 
-    code: ClassVar[str] = "unknown_text"
+    code: str = "unknown_text"
 
 
 class UnknownTool(AlphaloomError):
     """No tool or prompt of this server has that name."""
 
-    code: ClassVar[str] = "unknown_tool"
+    code: str = "unknown_tool"
 
 
 class TokenRefused(AlphaloomError):
@@ -117,8 +115,8 @@ class TokenRefused(AlphaloomError):
     Whoever showed it is told the same words in every case; `reason` is for the server's own log and holds no secret.
     """
 
-    code: ClassVar[str] = "unauthorized"
-    exit_code: ClassVar[int] = 1
+    code: str = "unauthorized"
+    exit_code: int = 1
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(
@@ -130,41 +128,41 @@ class TokenRefused(AlphaloomError):
 class CallersBusy(AlphaloomError):
     """More callers came at once than can be asked about; nothing is said of any token."""
 
-    code: ClassVar[str] = "busy"
-    exit_code: ClassVar[int] = 1
+    code: str = "busy"
+    exit_code: int = 1
 
 
 class SecretMissing(AlphaloomError):
     """The secret with which an OAuth server is asked is not set."""
 
-    code: ClassVar[str] = "secret"
+    code: str = "secret"
 
 
 class ScopeMissing(AlphaloomError):
     """The caller's token does not allow what was asked."""
 
-    code: ClassVar[str] = "forbidden"
-    exit_code: ClassVar[int] = 1
+    code: str = "forbidden"
+    exit_code: int = 1
 
 
 class UnknownToken(AlphaloomError):
     """No token of the file has that id."""
 
-    code: ClassVar[str] = "unknown_token"
+    code: str = "unknown_token"
 
 
 class ToolFailed(AlphaloomError):
     """A tool broke; the log of who runs the server says how."""
 
-    code: ClassVar[str] = "failed"
-    exit_code: ClassVar[int] = 1
+    code: str = "failed"
+    exit_code: int = 1
 
 
 class ToolError(AlphaloomError):
     """A tool refused a call; the message is the tool's own, and so is the code that `record` gives."""
 
-    code: ClassVar[str] = "tool"
-    exit_code: ClassVar[int] = 1
+    code: str = "tool"
+    exit_code: int = 1
     refused_as: str = ""
 
     def record(self) -> dict[str, object]:

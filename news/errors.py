@@ -9,7 +9,6 @@ MarketError
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..market import MarketError
 
@@ -19,7 +18,7 @@ __all__ = ["NewsError", "NewsFileError", "NewsFinding", "ShelfError"]
 class NewsError(MarketError):
     """Says that texts cannot be used."""
 
-    code: ClassVar[str] = "news"
+    code: str = "news"
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class NewsFinding:
 class NewsFileError(NewsError):
     """Says that a file of texts cannot be used, with every finding at once."""
 
-    code: ClassVar[str] = "news_file"
+    code: str = "news_file"
 
     def __init__(
         self, message: str = "", *, findings: tuple[NewsFinding, ...] = (), field: str = "", hint: str = ""
@@ -66,4 +65,4 @@ class NewsFileError(NewsError):
 class ShelfError(NewsError):
     """Says that the shelf cannot be used, or that what is asked of it cannot be answered."""
 
-    code: ClassVar[str] = "shelf"
+    code: str = "shelf"

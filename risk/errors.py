@@ -9,31 +9,29 @@ AlphaloomError
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..ledger import AlphaloomError
 
 
 class RiskError(AlphaloomError):
     """Base of the risk room."""
 
-    code: ClassVar[str] = "risk"
+    code: str = "risk"
 
 
 class SignalError(RiskError):
     """A signal is malformed: a float, NaN, bool or text where a whole number belongs, or bounds out of order."""
 
-    code: ClassVar[str] = "signal"
+    code: str = "signal"
 
 
 class StateError(RiskError):
     """The state of the book is malformed, so nothing can be decided on it."""
 
-    code: ClassVar[str] = "book_state"
+    code: str = "book_state"
 
 
 class NotApproved(RiskError):
     """Something tried to make or copy an `Approved` past the gate."""
 
-    code: ClassVar[str] = "not_approved"
-    exit_code: ClassVar[int] = 1
+    code: str = "not_approved"
+    exit_code: int = 1

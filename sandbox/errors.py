@@ -16,7 +16,7 @@ SandboxError                   the base of this room; it knows no other room, so
 from __future__ import annotations
 
 from datetime import date
-from typing import Any, ClassVar
+from typing import Any
 
 __all__ = [
     "BadInput",
@@ -44,8 +44,8 @@ class SandboxError(Exception):
         The offending part, its value, what would have been accepted, and what to do now.
     """
 
-    code: ClassVar[str] = "sandbox"
-    exit_code: ClassVar[int] = 1
+    code: str = "sandbox"
+    exit_code: int = 1
     """1 refused, 2 bad input, 3 a capability is missing."""
 
     def __init__(
@@ -69,51 +69,51 @@ class SandboxError(Exception):
 class BadInput(SandboxError):
     """An argument that cannot be used; `field` names it."""
 
-    code: ClassVar[str] = "bad_input"
-    exit_code: ClassVar[int] = 2
+    code: str = "bad_input"
+    exit_code: int = 2
 
 
 class SandboxUnavailable(SandboxError):
     """A primitive that the boundary needs is missing on this machine; `field` names it."""
 
-    code: ClassVar[str] = "sandbox_unavailable"
-    exit_code: ClassVar[int] = 3
+    code: str = "sandbox_unavailable"
+    exit_code: int = 3
 
 
 class Busy(SandboxError):
     """The pool's queue is full."""
 
-    code: ClassVar[str] = "sandbox_busy"
+    code: str = "sandbox_busy"
 
 
 class Refused(SandboxError):
     """The kernel refused what the code tried, or it is no text that could run."""
 
-    code: ClassVar[str] = "refused"
+    code: str = "refused"
 
 
 class TimedOut(SandboxError):
     """The wall clock ran out."""
 
-    code: ClassVar[str] = "timed_out"
+    code: str = "timed_out"
 
 
 class OutOfMemory(SandboxError):
     """The memory limit was reached."""
 
-    code: ClassVar[str] = "out_of_memory"
+    code: str = "out_of_memory"
 
 
 class Crashed(SandboxError):
     """The code raised an error, or its process ended without an answer."""
 
-    code: ClassVar[str] = "crashed"
+    code: str = "crashed"
 
 
 class BadResult(SandboxError):
     """The answer is not one frame of float64 of the panel's shape, or holds an infinity."""
 
-    code: ClassVar[str] = "bad_result"
+    code: str = "bad_result"
 
 
 class NotCausal(SandboxError):
@@ -131,7 +131,7 @@ class NotCausal(SandboxError):
         With which a screen finds it again; None where no seed had a part in it.
     """
 
-    code: ClassVar[str] = "not_causal"
+    code: str = "not_causal"
 
     def __init__(
         self, message: str, *, day: date, symbol: str, read: date | None = None, hint: str = "", seed: int | None = None
@@ -159,7 +159,7 @@ class NotDeterministic(SandboxError):
         The first name, in the panel's order, whose value differs on that day.
     """
 
-    code: ClassVar[str] = "not_deterministic"
+    code: str = "not_deterministic"
 
     def __init__(self, message: str, *, day: date, symbol: str, hint: str = "") -> None:
         super().__init__(message, field=symbol, got=day.isoformat(), hint=hint)
