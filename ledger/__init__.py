@@ -45,13 +45,13 @@ if TYPE_CHECKING:
         VerdictRow as VerdictRow,
         WindowKey as WindowKey,
     )
-    from .requests import (
+    from .reservations import Cap as Cap, CapReached as CapReached, CapScope as CapScope, Hold as Hold, Wish as Wish
+    from .runs import (
         ask_to_close as ask_to_close,
         ask_to_stop as ask_to_stop,
         count_stops as count_stops,
         is_closing as is_closing,
     )
-    from .reservations import Cap as Cap, CapReached as CapReached, CapScope as CapScope, Hold as Hold, Wish as Wish
     from .store import Ledger as Ledger
     from .tally import PICO as PICO, picos as picos, utc_day as utc_day
 else:
@@ -65,7 +65,7 @@ else:
             "journal": "Journal",
             "library": "Pass",
             "records": "Attempt Boundaries Evaluation Event Fingerprint JsonObject LibraryRow Look ModelCall Opening Run Sighting Stage StatusChange Trial VerdictRow WindowKey",
-            "requests": "ask_to_close ask_to_stop count_stops is_closing",
+            "runs": "ask_to_close ask_to_stop count_stops is_closing",
             "reservations": "Cap CapReached CapScope Hold Wish",
             "store": "Ledger",
             "tally": "PICO picos utc_day",

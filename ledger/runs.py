@@ -1,22 +1,35 @@
-"""Runs: started once, found by what a person types."""
+"""Runs: started once, found by what a person types; asked to stop or to close; held against what is missing of them."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import re
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .database.protocol import Database, Transaction
 from .database.register import conflict
+from .database.schema import REGISTERS, TABLE_KEYS
 from .digest import canonical_json
-from .errors import LedgerError, UnknownRun
+from .errors import LedgerConflict, LedgerError, UnknownRun
 from .records import Run
+
+if TYPE_CHECKING:
+    from .store import Ledger
 
 LATEST = "latest"
 _RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+STOP_EVENT, CLOSE_EVENT = "stop", "close"
+"""Kinds of the events: requests to stop are numbered, to close once is enough."""
+CLOCK_SLACK = timedelta(days=1)
+"""How far a clock may be set back: machines that share a database have clocks of their own."""
+_NUMBER_COLUMNS = {name: keys[0][0] for name, keys in TABLE_KEYS.items() if keys[0][0] in ("seq", "id")}
+_TIMED_TABLES = ("runs", "statuses", "trials", "openings", "verdicts", "artefacts", "library", "standings")
 
 
 class RunRecord:
@@ -138,3 +151,82 @@ _STATUSES = "SELECT at, status FROM statuses WHERE run = ? ORDER BY seq"
 _ALL = """
 SELECT id, body, (SELECT status FROM statuses WHERE run = id ORDER BY statuses.seq DESC LIMIT 1)
 FROM runs ORDER BY runs.seq"""
+
+
+@dataclass(frozen=True)
+class Break:
+    """One place where a table of the ledger does not go on as it was written."""
+
+    table: str
+    recorded: str
+    said: str
+
+
+def breaks(database: Database, run: Run) -> Iterator[Break]:
+    """Yield the gaps in every table, and the times that go back or lie before the run of their row began."""
+    for table, column in _NUMBER_COLUMNS.items():
+        yield from _gaps(database, table, column)
+    for table in _TIMED_TABLES:
+        yield from _find_backward_times(database, table)
+    began = _parse_time(run.started_at)
+    for table in ("trials", "openings", "statuses", *(name for name, key in REGISTERS.items() if key[0] == "run")):
+        for (at,) in database.rows(f"SELECT min(at) FROM {table} WHERE run = ?", (run.id,)):
+            if at and began and _is_before(at, began):
+                yield Break(table, at, f"the run began at {run.started_at}")
+    for (at,) in database.rows("SELECT at FROM runs WHERE id = ?", (run.id,)):
+        if began and _is_before(at, began):
+            yield Break("runs", at, f"the run began at {run.started_at}")
+
+
+def _gaps(database: Database, table: str, column: str) -> Iterator[Break]:
+    ((count, last),) = database.rows(f"SELECT count(*), coalesce(max({column}), 0) FROM {table}")
+    if count != last:
+        yield Break(table, f"{count} rows, numbered up to {last}", f"{last - count} are gone")
+
+
+def _find_backward_times(database: Database, table: str) -> Iterator[Break]:
+    latest = None
+    for number, at in database.rows(
+        f"SELECT {_NUMBER_COLUMNS[table]}, at FROM {table} ORDER BY {_NUMBER_COLUMNS[table]}"
+    ):
+        if latest and _is_before(at, latest):
+            yield Break(table, f"row {number} at {at}", f"an earlier row was written at {latest.isoformat()}")
+            return
+        latest = max(filter(None, (latest, _parse_time(at))), default=None)
+
+
+def _is_before(at: str, other: datetime) -> bool:
+    """Tell whether a time lies so far before another that no clock was merely set right."""
+    time = _parse_time(at)
+    return time is None or time < other - CLOCK_SLACK
+
+
+def _parse_time(at: str) -> datetime | None:
+    """Return a time in UTC; None for what is no time."""
+    try:
+        time = datetime.fromisoformat(at)
+    except ValueError:
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def count_stops(ledger: Ledger, run: str) -> int:
+    """Count the requests to stop that a run was ever given; a process heeds those that come after it began."""
+    return len(ledger.events(run, STOP_EVENT))
+
+
+def ask_to_stop(ledger: Ledger, run: str, by: str) -> None:
+    """Ask the process that works on a run to halt after the step under way."""
+    with suppress(LedgerConflict):  # somebody else asked at the same moment, which serves as well
+        ledger.record_event(run, STOP_EVENT, f"{count_stops(ledger, run) + 1:06d}", {"by": by})
+
+
+def ask_to_close(ledger: Ledger, run: str, by: str) -> None:
+    """Ask that a run's search end after the step under way, and the run be closed; this holds for good."""
+    with suppress(LedgerConflict):
+        ledger.record_event(run, CLOSE_EVENT, "asked", {"by": by})
+
+
+def is_closing(ledger: Ledger, run: str) -> bool:
+    """Tell whether somebody asked that a run be closed."""
+    return ledger.event(run, CLOSE_EVENT, "asked") is not None

@@ -9,10 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .continuity import Break, breaks
 from .database.home import Home, has_record
 from .database.locks import hold_lock, holder
-from .database.refusals import explained
+from .database.protocol import explained
 from .database.register import Register, RegisterEntry
 from .digest import compute_digest
 from .errors import UnknownRun, changed_file
@@ -36,7 +35,7 @@ from .records import (
     WindowKey,
 )
 from .reservations import Holds
-from .runs import RunRecord, check_name
+from .runs import Break, RunRecord, breaks, check_name
 from .trials import TrialRecord
 
 RECORDED_FILES = ("curves.json", "results.json", "sealed.json")

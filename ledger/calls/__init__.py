@@ -7,9 +7,8 @@ for what a power cut may lose.
 from __future__ import annotations
 
 from .call import CallOutcome, ToolCall, digest_of_arguments
-from .export import CallExport, anchors_of, export_calls
+from .export import CallExport, anchors_of, export_calls, follow, read_latest
 from .log import CallLog
-from .tail import follow, read_latest
 from .verification import RecordFinding, Verified, verify_calls
 
 CALLS_FOLDER = "audit"

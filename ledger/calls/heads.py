@@ -20,8 +20,7 @@ from ..digest import compute_digest
 from ..errors import CallsDamaged
 from ..files.objects import read_json, write_json
 from ..files.private import make_folder
-from .chain import KIND_BEGUN, ChainLink, written
-from .segment import SEGMENT_SUFFIX, CallSegment, mend
+from .segment import KIND_BEGUN, SEGMENT_SUFFIX, CallSegment, ChainLink, mend, written
 
 CALLS_FORMAT = 1
 HEADS_FILE, HEADS_LOCK = "heads.json", "heads.lock"

@@ -19,11 +19,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ..database.refusals import explained, workspace_error
+from ..database.protocol import explained, workspace_error
 from ..errors import CallsUnwritable, LedgerError
 from .call import ToolCall
-from .chain import KIND_CALL, KIND_ENDED, ChainLink, written
 from .heads import Head, begin_segment, update_heads
+from .segment import KIND_CALL, KIND_ENDED, ChainLink, written
 
 GATHER_SECONDS = 0.01
 """How long the first line that waits waits for others."""

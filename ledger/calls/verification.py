@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..digest import compute_digest
-from .chain import KIND_BEGUN, KIND_CALL, KIND_ENDED, ChainedLine, ChainLink, read_line
 from .heads import HEADS_FILE, Head, encode_heads, survey_heads
-from .segment import lines_of
+from .segment import KIND_BEGUN, KIND_CALL, KIND_ENDED, ChainedLine, ChainLink, lines_of, read_line
 
 REMADE_MESSAGE = "the record was written anew, or lines were taken back, since it was noted"
 MAX_SEGMENT_FINDINGS = 100

@@ -9,7 +9,7 @@ from ...lazy import lazy_names
 if TYPE_CHECKING:
     from .home import Home as Home, has_record as has_record
     from .locks import Wait as Wait, hold_lock as hold_lock, wait_for_lock as wait_for_lock
-    from .refusals import explained as explained
+    from .protocol import explained as explained
     from .sqlite import begin_immediate as begin_immediate
 else:
     __all__, __getattr__ = lazy_names(
@@ -17,7 +17,7 @@ else:
         {
             "home": "Home has_record",
             "locks": "Wait hold_lock wait_for_lock",
-            "refusals": "explained",
+            "protocol": "explained",
             "sqlite": "begin_immediate",
         },
     )

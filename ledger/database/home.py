@@ -11,9 +11,8 @@ from pathlib import Path
 from ..errors import WorkspaceError
 from ..files.objects import Bodies, Objects, StoredObjects, read_json, write_json
 from ..files.private import make_file, make_folder
-from ..postgres.address import check_address
 from ..postgres.link import PostgresLink
-from ..postgres.server import PostgresServer
+from ..postgres.server import PostgresServer, check_address
 from .protocol import Database
 from .sqlite import SqliteDatabase
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..errors import RunLocked
 from ..files.private import make_file, make_folder
-from .refusals import explained, workspace_error
+from .protocol import explained, workspace_error
 
 CLAIM_ATTEMPTS, CLAIM_PAUSE_SECONDS = 3, 0.02
 LOCK_PAUSE_SECONDS = 0.003

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import WorkspaceError
-from .protocol import T, Transaction
-from .refusals import explained, workspace_error
+from .protocol import T, Transaction, explained, workspace_error
 from .schema import INDICES, SCHEMA_VERSION, TABLE_KEYS, ColumnTypes, tables
 
 SQLITE_BUSY_SECONDS = 30.0

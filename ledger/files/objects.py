@@ -13,8 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..database.protocol import Database
-from ..database.refusals import explained
+from ..database.protocol import Database, explained
 from ..digest import compute_digest
 from ..errors import DamagedObject
 from .private import file_mode, make_folder

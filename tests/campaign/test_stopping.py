@@ -19,7 +19,7 @@ from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
 from alphaloom.evidence.errors import RunStopped
 from alphaloom.ledger import Ledger
-from alphaloom.ledger.requests import ask_to_stop
+from alphaloom.ledger.runs import ask_to_stop
 
 from . import markets
 from .conftest import Files

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.ledger.errors import AddressError
-from alphaloom.ledger.postgres.address import check_address, database_name
+from alphaloom.ledger.postgres.server import check_address, database_name
 
 GOOD = [
     "postgresql://localhost/alphaloom",

@@ -10,7 +10,7 @@ import pytest
 
 from alphaloom.ledger import LedgerError
 from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall, export_calls, follow, read_latest
-from alphaloom.ledger.calls.chain import read_line
+from alphaloom.ledger.calls.segment import read_line
 
 NAMES = ["tool", "=1+1", "half \ud800", "line\nbreak"]
 

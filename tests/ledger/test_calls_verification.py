@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall, anchors_of, export_calls, verify_calls
-from alphaloom.ledger.calls.chain import KIND_CALL, ChainLink, written
 from alphaloom.ledger.calls.heads import read_heads, segments, write_heads
+from alphaloom.ledger.calls.segment import KIND_CALL, ChainLink, written
 
 law = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 CALLS = 6

@@ -30,10 +30,8 @@ from alphaloom.ledger import (
 from alphaloom.ledger.database.home import ADDRESS_FILE
 from alphaloom.ledger.database.schema import TABLE_KEYS
 from alphaloom.ledger.errors import AddressError, ServerError
-from alphaloom.ledger.postgres.address import database_name
-from alphaloom.ledger.postgres.connection import PostgresDatabase
-from alphaloom.ledger.postgres.schema import POSTGRES_ONLY_TABLES
-from alphaloom.ledger.postgres.server import PostgresServer
+from alphaloom.ledger.postgres.connection import POSTGRES_ONLY_TABLES, PostgresDatabase
+from alphaloom.ledger.postgres.server import PostgresServer, database_name
 
 from .postgres import PASSWORD, Cluster, free_port
 from .test_store import CALL, fill

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from alphaloom.ledger import Attempt, Ledger, Run, WorkspaceError, write_json
-from alphaloom.ledger.database.refusals import workspace_error
+from alphaloom.ledger.database.protocol import workspace_error
 from alphaloom.ledger.database.sqlite import SqliteDatabase
 from alphaloom.ledger.errors import ChangedFile
 

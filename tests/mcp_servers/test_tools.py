@@ -15,7 +15,7 @@ import pytest
 
 from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.ledger import AlphaloomError, Ledger, LedgerConflict
-from alphaloom.ledger.database.refusals import workspace_error
+from alphaloom.ledger.database.protocol import workspace_error
 from alphaloom.ledger.errors import DamagedObject
 from alphaloom.mcp_servers import SERVERS, Session, server
 from alphaloom.mcp_servers.access import Caller
