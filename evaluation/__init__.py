@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from .closing.builder import ResultsBuilder as ResultsBuilder
     from .closing.closing import Closing as Closing, close as close, write_closing as write_closing
     from .closing.results import CampaignResult as CampaignResult, find_campaign as find_campaign
-    from .context import PanelContext as PanelContext
+    from .context import (
+        PanelContext as PanelContext,
+        begin_run as begin_run,
+        refuse_other_stream as refuse_other_stream,
+    )
     from .drafts import find_leaders as find_leaders, find_unexplored as find_unexplored, pick_drafts as pick_drafts
     from .pending_cases import PersonDecision as PersonDecision, ReviewChoice as ReviewChoice, Reviews as Reviews
     from .recall import recall_facts as recall_facts
-    from .run_start import begin_run as begin_run, refuse_other_stream as refuse_other_stream
     from .service import MAX_SET_MEMBERS as MAX_SET_MEMBERS, Evaluator as Evaluator
 else:
     __all__, __getattr__ = lazy_names(
@@ -35,11 +38,10 @@ else:
             "closing.builder": "ResultsBuilder",
             "closing.closing": "Closing close write_closing",
             "closing.results": "CampaignResult find_campaign",
-            "context": "PanelContext",
+            "context": "PanelContext begin_run refuse_other_stream",
             "drafts": "find_leaders find_unexplored pick_drafts",
             "pending_cases": "PersonDecision ReviewChoice Reviews",
             "recall": "recall_facts",
-            "run_start": "begin_run refuse_other_stream",
             "service": "Evaluator MAX_SET_MEMBERS",
         },
     )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .loose_ends import find_loose_ends as find_loose_ends
     from .negative_control import (
         MAX_RANDOM_FORMULAS as MAX_RANDOM_FORMULAS,
         ControlTally as ControlTally,
@@ -15,17 +14,19 @@ if TYPE_CHECKING:
         share_interval as share_interval,
         top_up as top_up,
     )
-    from .power import record_first_power as record_first_power
-    from .prospect import few_labels as few_labels, outlook as outlook, published_scatter as published_scatter
-    from .replay_panel import replay_on_panel as replay_on_panel
+    from .power import (
+        few_labels as few_labels,
+        outlook as outlook,
+        published_scatter as published_scatter,
+        record_first_power as record_first_power,
+    )
+    from .verification import find_loose_ends as find_loose_ends, replay_on_panel as replay_on_panel
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "loose_ends": "find_loose_ends",
             "negative_control": "ControlTally MAX_RANDOM_FORMULAS NullRun share_interval top_up",
-            "power": "record_first_power",
-            "prospect": "few_labels outlook published_scatter",
-            "replay_panel": "replay_on_panel",
+            "power": "few_labels outlook published_scatter record_first_power",
+            "verification": "find_loose_ends replay_on_panel",
         },
     )

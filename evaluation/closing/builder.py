@@ -20,8 +20,7 @@ from ...ledger import VerdictRow
 from ...portfolio import earlier_openings
 from ...search import own_troubles, read_operator_table, variety
 from ...search.surrogate import MAX_LEADERS
-from ..checks.power import next_power, read_first_power
-from ..checks.prospect import few_labels
+from ..checks.power import few_labels, next_power, read_first_power
 from ..drafts import find_leaders
 from ..service import Evaluator
 from .alternatives import TrialStream

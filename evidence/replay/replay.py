@@ -3,7 +3,7 @@
 What is recomputed: formula, words and direction (parse, causal, complexity, alignment); the thresholds of originality,
 redundancy and support on their recorded ratios; the trial's number and the discoveries before it, from the trials of the
 workspace; t, p-value, level, deflated Sharpe and the verdict, from the daily series that the look saw. What only the panel can
-tell, the ratios and the series themselves, is the matter of `replay_panel`. An edit of one record is found; a forger who
+tell, the ratios and the series themselves, is the matter of `verification`. An edit of one record is found; a forger who
 makes all of them agree is found by the panel.
 """
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from alphaloom.evaluation import Budget
-from alphaloom.evaluation.run_start import refuse_other_stream
+from alphaloom.evaluation.context import refuse_other_stream
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.errors import EvidenceError, OtherStream, TrialsSpent, UnknownFactor
 from alphaloom.evidence.gate.gate import MIN_RANKED_DAY_SHARE, PAID_EVENT

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from alphaloom.evaluation import Evaluator, ResultsBuilder
-from alphaloom.evaluation.checks.power import record_first_power
-from alphaloom.evaluation.checks.prospect import (
+from alphaloom.evaluation.checks.power import (
     NORMAL_QUANTILE_80,
     Scatter,
     few_labels,
     outlook,
     prospect,
     published_scatter,
+    record_first_power,
 )
 from alphaloom.evidence.gate.mean_test import MeanTest, null_of
 from alphaloom.evidence.gate.newey_west_null import null_distribution

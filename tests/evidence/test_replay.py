@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from alphaloom.evaluation import Evaluator
-from alphaloom.evaluation.checks.loose_ends import find_loose_ends
-from alphaloom.evaluation.checks.replay_panel import replay_on_panel
+from alphaloom.evaluation.checks.verification import find_loose_ends, replay_on_panel
 from alphaloom.evidence.archive import RunArchive
 from alphaloom.evidence.gate.trial_evidence import TrialEvidence, decide_trial
 from alphaloom.evidence.replay.replay import TOO_OLD_MESSAGE, Replay, replay_verdict

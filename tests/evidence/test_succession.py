@@ -11,7 +11,7 @@ import pytest
 
 from alphaloom.evaluation import recall_facts
 from alphaloom.evaluation.admission import retire_factor
-from alphaloom.evaluation.checks.replay_panel import replay_on_panel
+from alphaloom.evaluation.checks.verification import replay_on_panel
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.archive import RunArchive
 from alphaloom.evidence.errors import LibraryRefused
