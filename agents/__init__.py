@@ -8,15 +8,18 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .attendance import Attendance as Attendance
-    from .config import AgentsConfig as AgentsConfig
+    from .config import (
+        OFFLINE_MODEL_NAME as OFFLINE_MODEL_NAME,
+        AgentsConfig as AgentsConfig,
+        Models as Models,
+        Steer as Steer,
+    )
     from .errors import AgentError as AgentError
-    from .graph import State as State, run_graph as run_graph
-    from .interruption import silence_interruption as silence_interruption
-    from .models import Models as Models
-    from .own.own import Own as Own, OwnAgent as OwnAgent, View as View
-    from .own.steer import Steer as Steer
+    from .graph import State as State, run_graph as run_graph, silence_interruption as silence_interruption
+    from .model_calls import QUESTION_WORDS as QUESTION_WORDS, describe_unusable_replies as describe_unusable_replies
+    from .own_parts import Own as Own, OwnAgent as OwnAgent, View as View
     from .prompt import load_prompt as load_prompt
-    from .protocols import (
+    from .search_context import (
         AgentJournal as AgentJournal,
         Asker as Asker,
         ProgressHook as ProgressHook,
@@ -24,24 +27,17 @@ if TYPE_CHECKING:
         ToolSession as ToolSession,
         Toolset as Toolset,
     )
-    from .unusable_replies import (
-        QUESTION_WORDS as QUESTION_WORDS,
-        describe_unusable_replies as describe_unusable_replies,
-    )
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "attendance": "Attendance",
-            "config": "AgentsConfig",
+            "config": "OFFLINE_MODEL_NAME AgentsConfig Models Steer",
             "errors": "AgentError",
-            "graph": "State run_graph",
-            "interruption": "silence_interruption",
-            "models": "Models",
-            "own.own": "Own OwnAgent View",
-            "own.steer": "Steer",
+            "graph": "State run_graph silence_interruption",
+            "model_calls": "QUESTION_WORDS describe_unusable_replies",
+            "own_parts": "Own OwnAgent View",
             "prompt": "load_prompt",
-            "protocols": "AgentJournal Asker ProgressHook SearchContext ToolSession Toolset",
-            "unusable_replies": "QUESTION_WORDS describe_unusable_replies",
+            "search_context": "AgentJournal Asker ProgressHook SearchContext ToolSession Toolset",
         },
     )

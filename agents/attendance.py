@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..router import Reply, Task
-from .protocols import Asker, Json, ToolSession, Toolset
+from .search_context import Asker, Json, ToolSession, Toolset
 
 __all__ = ["Attendance"]
 

@@ -8,16 +8,20 @@ journal before it works, so one that runs again repeats nothing.
 from __future__ import annotations
 
 import os
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
-from .barrier import AnswerPlace, BranchBarrier
-from .memory import operators
 from .memory.archive import SearchArchive, place_in_niches, rank_all
-from .memory.refs import Mark, Work, rank_marks
-from .nodes import critic, factor, idea, review, seeding, shortlist
-from .protocols import CheckpointPlace, Json, SearchContext
+from .memory.operator_outcomes import record_operators
+from .model_calls import AnswerPlace, BranchBarrier
+from .nodes import eval_agent, factor_agent, idea_agent, review, shortlist
+from .records import Mark, Work, rank_marks
+from .search_context import CheckpointPlace, Json, SearchContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,6 +36,25 @@ BEYOND_REPAIR = ("duplicate", "budget")
 
 Marks = list[list[Any]]
 """Marks as the checkpoint stores them: lists of t, id and key."""
+
+START_STATE: State = {
+    "round": 0,
+    "step": 0,
+    "attempt": 0,
+    "quota": {},
+    "results": {},
+    "best": {},
+    "elite": [],
+    "round_elite": [],
+    "refused": {},
+    "sent": [],
+    "ended": "",
+    "finished": False,
+    "seeded": 0,
+    "proposed": 0,
+    "waiting": [],
+    "asked": [],
+}
 
 
 def merge_by_key(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
@@ -62,26 +85,6 @@ class State(TypedDict, total=False):
     asked: list[str]
 
 
-START_STATE: State = {
-    "round": 0,
-    "step": 0,
-    "attempt": 0,
-    "quota": {},
-    "results": {},
-    "best": {},
-    "elite": [],
-    "round_elite": [],
-    "refused": {},
-    "sent": [],
-    "ended": "",
-    "finished": False,
-    "seeded": 0,
-    "proposed": 0,
-    "waiting": [],
-    "asked": [],
-}
-
-
 def quotas(branches: list[str], left: int, per_branch: int) -> dict[str, int]:
     """Divide what is left of the evaluation budget among branches before they start; the first get the remainder."""
     if not branches:
@@ -93,9 +96,9 @@ def quotas(branches: list[str], left: int, per_branch: int) -> dict[str, int]:
 async def seeds_node(desk: SearchContext, state: State) -> State:
     """Score the next of the person's own formulas; they may be parents of any other."""
     start = state.get("seeded", 0)
-    marks = await seeding.score_seeds(desk, start)
+    marks = await factor_agent.score_seeds(desk, start)
     elite = SearchArchive.of(desk.config).keep([*restore_marks(state["elite"]), *marks])
-    seeded = min(start + seeding.SEEDS_PER_STEP, len(desk.own.seeds))
+    seeded = min(start + factor_agent.SEEDS_PER_STEP, len(desk.own.seeds))
     desk.progress("seeds", {"scored": seeded, "of": len(desk.own.seeds)})
     return {"elite": dump_marks(elite), "seeded": seeded}
 
@@ -112,7 +115,7 @@ async def idea_node(desk: SearchContext, state: State) -> State:
         branch: dump_marks(review.parents(desk, state.get("asked", []), known, old)) for branch, old in asked.items()
     }
     count = max(0, min(most - len(asked), count_new_hypotheses(desk, proposed))) if number <= desk.config.rounds else 0
-    branches, spent = await idea.propose_hypotheses(desk, number, count) if asked or count > 0 else ([], "")
+    branches, spent = await idea_agent.propose_hypotheses(desk, number, count) if asked or count > 0 else ([], "")
     total = len(asked) + len(branches)
     surveying = (desk.journal.read("recall", f"r{number:02d}") or {}).get("surveying")
     told = {"round": number, "hypotheses": total, "evaluations_left": left}
@@ -141,7 +144,7 @@ async def factor_node(desk: SearchContext, muster: BranchBarrier, work: Json) ->
     """Draft or repair one branch's formulas."""
     piece = restore_work(work)
     post = AnswerPlace("drafts", piece.key, [replace(piece, branch=branch).key for branch in work.get("beside", [])])
-    drafted = await muster.asked(post, lambda: factor.draft_formulas(desk, piece), {"items": []})
+    drafted = await muster.asked(post, lambda: factor_agent.draft_formulas(desk, piece), {"items": []})
     return {"results": {piece.key: len(drafted["items"])}}
 
 
@@ -153,10 +156,11 @@ async def score_node(desk: SearchContext, state: State) -> State:
         work = branch_work(desk, state, branch)
         if work.key not in state["results"]:
             continue
-        proposal = await factor.choose_formulas(desk, work)
+        proposal = await factor_agent.choose_formulas(desk, work)
         ended = ended or proposal.get("ended", "")
         scored = [
-            await factor.score_formula(desk, branch, item) | {"key": item["key"]} for item in proposal.get("items", [])
+            await factor_agent.score_formula(desk, branch, item) | {"key": item["key"]}
+            for item in proposal.get("items", [])
         ]
         marks = place_in_niches(desk, branch, scored)
         quota[branch] = 0 if proposal.get("given_up") else quota[branch] - len(marks)
@@ -181,7 +185,7 @@ async def critique_node(desk: SearchContext, muster: BranchBarrier, work: Json) 
     piece = restore_work(work)
     key = f"{piece.branch}/s{piece.step}"
     post = AnswerPlace("critique", key, [f"{branch}/s{piece.step}" for branch in work.get("beside", [])])
-    reply = await muster.asked(post, lambda: critic.criticise(desk, piece), {})
+    reply = await muster.asked(post, lambda: eval_agent.criticise(desk, piece), {})
     return {"results": {f"{key}/critique": int(reply.get("keep", False))}}
 
 
@@ -198,7 +202,7 @@ async def turn_node(desk: SearchContext, state: State) -> State:
 
 async def gate_node(desk: SearchContext, state: State) -> State:
     """Keep what changes did, and send the round's best to the gate; at the close also the set."""
-    operators.record_operators(desk, state["round"])
+    record_operators(desk, state["round"])
     key = f"r{state['round']:02d}/gate"
     left = await shortlist.read_budget(desk, key)
     sent, ended = restore_marks(state["sent"]), state["ended"] or name_spent_budget(desk, state)
@@ -293,7 +297,7 @@ def fan_out(desk: SearchContext, state: State, node: str) -> list[Any]:
     for branch in sorted(state["quota"]):
         piece = branch_work(desk, state if node == "factor" else {**state, "refused": {}}, branch)
         if piece.count > 0:
-            shown = archive.show(elite, branch, factor.MAX_ELITE_SHOWN)
+            shown = archive.show(elite, branch, factor_agent.MAX_ELITE_SHOWN)
             pieces.append(
                 vars(piece) | {"best": dump_marks(piece.best), "elite": dump_marks(shown), "refused": [*piece.refused]}
             )
@@ -367,10 +371,10 @@ async def run_graph(desk: SearchContext, checkpoints: CheckpointPlace, thread_id
     """
     # Set before the import: langgraph reads them once. Plain data only in a checkpoint, and no tracing service is called.
     os.environ.update(LANGGRAPH_STRICT_MSGPACK="true", LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
-    from .checkpoints.checkpoints import open_checkpoints
+    from .checkpoints import open_checkpoints
 
     steps = desk.config.rounds * ((desk.config.steps + 1) * (4 + 3 * desk.config.repairs) + 4) + 10
-    steps += len(desk.own.seeds) // seeding.SEEDS_PER_STEP + 1
+    steps += len(desk.own.seeds) // factor_agent.SEEDS_PER_STEP + 1
     config: Any = {
         "configurable": {"thread_id": thread_id},
         "recursion_limit": steps,
@@ -386,3 +390,26 @@ async def run_graph(desk: SearchContext, checkpoints: CheckpointPlace, thread_id
         while (stands := await compiled.aget_state(config)).tasks and not desk.halted():
             await compiled.ainvoke(None, config, interrupt_after="*", durability="sync")
         return cast("State", stands.values)
+
+
+@contextmanager
+def silence_interruption() -> Iterator[None]:
+    """Let an interruption end a search without a word of Python's.
+
+    litellm makes the call of a model in a thread and awaits it in the loop, and the file of checkpoints answers from a
+    thread of its own: what is interrupted in between is dropped, as it must be, and Python would tell a user's terminal
+    of a call that nobody awaits and of a thread that answers a closed loop.
+    """
+    told = threading.excepthook
+
+    def tell(failed: threading.ExceptHookArgs) -> None:
+        if not (isinstance(failed.exc_value, RuntimeError) and "loop is closed" in str(failed.exc_value)):
+            told(failed)
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+        threading.excepthook = tell
+        try:
+            yield
+        finally:
+            threading.excepthook = told

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from alphaloom.agents import SearchContext, Steer, Toolset
-from alphaloom.agents.nodes.idea import prompt_context
-from alphaloom.agents.offline.mechanism import mechanisms
+from alphaloom.agents.nodes.idea_agent import prompt_context
+from alphaloom.agents.offline.mechanisms import mechanisms
 from alphaloom.evaluation import Budget, Evaluator, PanelContext, recall_facts
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.settings import WindowSettings

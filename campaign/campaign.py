@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ..agents import (
+    OFFLINE_MODEL_NAME,
     QUESTION_WORDS,
     AgentsConfig,
     Attendance,
@@ -29,7 +30,7 @@ from ..agents import (
     silence_interruption,
 )
 from ..agents.nodes import Documents, select_documents
-from ..agents.offline import OFFLINE_DESCRIPTION, OFFLINE_MODEL_NAME, make_researcher
+from ..agents.offline import OFFLINE_DESCRIPTION, make_researcher
 from ..evaluation import (
     Budget,
     CampaignResult,

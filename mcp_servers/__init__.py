@@ -11,20 +11,18 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .callers import CallerContexts as CallerContexts, ServerSetup as ServerSetup
-    from .entry import DEFAULT_SCOPES as DEFAULT_SCOPES
     from .errors import TokenRefused as TokenRefused
-    from .served import ServedCaller as ServedCaller
+    from .http_app import CallerLimits as CallerLimits, build_web_app as build_web_app
+    from .served_caller import ServedCaller as ServedCaller
     from .session import Session as Session, open_own_sessions as open_own_sessions, open_sessions as open_sessions
-    from .tools.servers import SERVERS as SERVERS, build_server as build_server
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "callers": "CallerContexts ServerSetup",
-            "entry": "DEFAULT_SCOPES",
             "errors": "TokenRefused",
-            "served": "ServedCaller",
+            "http_app": "CallerLimits build_web_app",
+            "served_caller": "ServedCaller",
             "session": "Session open_own_sessions open_sessions",
-            "tools.servers": "SERVERS build_server",
         },
     )

@@ -24,13 +24,11 @@ from ..news import NewsStore
 from ..sandbox import Runner
 from ..search import SearchConstraints
 from .access import Caller
-from .entry import CallerEntry, RecordCall
 from .errors import NothingShown, ServersEnd, StillOpening
 from .handles import Handles
-from .inflight import InFlightCalls
 from .jobs import Jobs
-from .served import PANELS_FOLDER, ServedCaller, VisibleColumns
-from .tools.drafts import CALLER_KEY
+from .served_caller import PANELS_FOLDER, CallerEntry, InFlightCalls, RecordCall, ServedCaller, VisibleColumns
+from .tools.known_factors import CALLER_KEY
 
 __all__ = ["CallerContexts", "ServerSetup"]
 

@@ -36,8 +36,8 @@ from pydantic import AnyUrl, ValidationError
 from ..ledger import AlphaloomError, LedgerError
 from .answers import describe_refusal, make_result
 from .arguments import describe_missing, unknown_argument_error
-from .entry import CallerEntry
 from .errors import BadArguments, ScopeMissing, ServersEnd, ToolFailed, UnknownResource, UnknownTool
+from .served_caller import CallerEntry
 
 MAX_ECHOED_CHARS = 100
 COMPLETION_METHOD = "completion/complete"

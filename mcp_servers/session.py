@@ -17,7 +17,7 @@ from ..evaluation import Evaluator
 from ..ledger.calls import CALLS_FOLDER, CallLog
 from ..news import NEWS_FOLDER, NewsStore
 from .errors import ToolError
-from .served import ServedCaller
+from .served_caller import ServedCaller
 from .tools.servers import SERVERS, build_server
 
 

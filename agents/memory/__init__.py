@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .operators import pool_rows as pool_rows
+    from .operator_outcomes import pool_rows as pool_rows
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "operators": "pool_rows",
+            "operator_outcomes": "pool_rows",
         },
     )

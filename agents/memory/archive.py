@@ -17,10 +17,10 @@ from ...factors import FactorError, parse
 from ...factors.describe import stems
 from ...factors.language import FIELD_UNITS
 from ..config import AgentsConfig
-from ..nodes import idea
+from ..nodes.idea_agent import language
 from ..nodes.review import parse_round
-from ..protocols import Json, SearchContext
-from .refs import Mark, finite_or_none, rank_marks
+from ..records import Mark, finite_or_none, rank_marks
+from ..search_context import Json, SearchContext
 
 __all__ = ["SearchArchive", "niche", "place_in_niches", "rank_all", "recall_marks"]
 
@@ -134,7 +134,7 @@ def niche(hypothesis: Json, reads: Iterable[str], turnover: float | None, sleeve
 def place_in_niches(desk: SearchContext, branch: str, scored: Iterable[Json]) -> list[Mark]:
     """Return the marks of a branch's scored formulas, each in its niche; the journal keeps each, and who fills a niche first."""
     hypothesis = desk.journal.read("hypothesis", branch) or {}
-    spoken = idea.language(desk, desk.journal.read("recall", branch.split("/")[0]) or {})
+    spoken = language(desk, desk.journal.read("recall", branch.split("/")[0]) or {})
     marks = []
     for told in scored:
         if told["ok"]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from ...factors import Node, bucket_windows, parse, walk
 from ...factors.describe import find_mention, stem_overlap, stems
-from ..own.steer import Steer
-from ..protocols import Json
-
-__all__ = ["HypothesisFilter", "HypothesisIntake", "is_near_duplicate", "mechanism_quota"]
+from ..config import Steer
+from ..search_context import Json
 
 FACTOR_ID = re.compile(r"\bf[0-9a-f]{16}\b")
 """The id of a factor: hypotheses that follow up different formulas are different."""
@@ -19,6 +19,7 @@ MIN_BRANCHES_PER_MECHANISM = 2
 """Branches of a round that one mechanism may always have: told twice, of other fields or days, it is still compared."""
 
 NEAR_HORIZON_RATIO = 1.5
+
 NEAR_FIELD_SHARE = 0.8
 
 
@@ -141,3 +142,16 @@ class HypothesisIntake:
         said = (str(hypothesis["mechanism"]), str(hypothesis["statement"]))
         asked_for = hypothesis.get("source") or find_mention(said, self.sieve.steer.focus)
         return not (asked_for or hypothesis.get("either_way") or hypothesis.get("succeeds") or _cited_ids(hypothesis))
+
+
+@lru_cache(maxsize=4096)
+def subtrees(text: str, fields: tuple[str, ...], groups: tuple[str, ...]) -> dict[Node, int]:
+    """Return each distinct subtree of a formula, windows bucketed, with its size; sign and last wrapper set aside."""
+    return {node: node.size for _, node in walk(bucket_windows(parse(text, fields=fields, groups=groups).core))}
+
+
+def overlap(one: str, other: str, fields: tuple[str, ...], groups: tuple[str, ...]) -> float:
+    """Return `2 s / (a + b)` for the largest common subtree s of formulas of sizes a and b: 1 for the same structure."""
+    mine, theirs = subtrees(one, fields, groups), subtrees(other, fields, groups)
+    shared = max((size for node, size in mine.items() if node in theirs), default=0)
+    return 2.0 * shared / (max(mine.values()) + max(theirs.values()))

@@ -21,11 +21,10 @@ from ...router.context import (
     Summariser,
     strictest,
 )
-from ..asking import Question, ask_model
-from ..protocols import Json, SearchContext
+from ..model_calls import TOLD_SENSITIVITY, Question, ask_model, strictest_so_far
 from ..schemas import ShortText
+from ..search_context import Json, SearchContext
 from . import review
-from .sensitivity import TOLD_SENSITIVITY, strictest_so_far
 
 __all__ = ["DOCUMENTS_PAGE", "Documents", "recall_documents", "select_documents"]
 

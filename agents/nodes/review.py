@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..memory.refs import Mark
-from ..protocols import Json, SearchContext
+from ..records import Mark
+from ..search_context import Json, SearchContext
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from ...factors.python import is_python
 from ..memory.archive import rank_all, recall_marks
-from ..memory.refs import Mark, finite_or_none
-from ..memory.structure import overlap
-from ..protocols import Json, SearchContext
-from .critic import EVAL_AGENT_TOOLS
-from .idea import language
+from ..memory.diversity import overlap
+from ..records import Mark, finite_or_none
+from ..search_context import Json, SearchContext
+from .eval_agent import EVAL_AGENT_TOOLS
+from .idea_agent import language
 from .review import is_asked
 
 ALIKE_OVERLAP = 0.7

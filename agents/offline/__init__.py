@@ -1,6 +1,23 @@
 """The offline researcher: a heuristic that answers the agents' prompts without a network, a key or a language model."""
 
-from .researcher import OFFLINE_DESCRIPTION, OFFLINE_MODEL_NAME, answer_offline, make_researcher
-from .steering import describe_unmatched
+from __future__ import annotations
 
-__all__ = ["OFFLINE_DESCRIPTION", "OFFLINE_MODEL_NAME", "answer_offline", "describe_unmatched", "make_researcher"]
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .researcher import (
+        OFFLINE_DESCRIPTION as OFFLINE_DESCRIPTION,
+        answer_offline as answer_offline,
+        make_researcher as make_researcher,
+    )
+    from .steering import describe_unmatched as describe_unmatched
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "researcher": "OFFLINE_DESCRIPTION answer_offline make_researcher",
+            "steering": "describe_unmatched",
+        },
+    )

@@ -11,14 +11,11 @@ import numpy as np
 
 from ...factors import Expression, FactorError, Node, express, parse
 from ...factors.space import sample_plain, select_fields
-from ..memory.operators import MUTATION_PREFIX, NO_WEAKNESS
-from .bandit import Bandit
-from .breeding import CHANGE_WEIGHTS, CHANGES, DIRECTED_CHANGES, ChangeMaterial, invert
-from .codes import codes_of
-from .mechanism import Mechanism, fill_skeleton, find_mechanism, mechanisms
-from .reading import Context, Json
-from .review import CURES
-from .shape import is_plain
+from ..memory.operator_outcomes import MUTATION_PREFIX, NO_WEAKNESS
+from .critique import CURES
+from .mechanisms import Mechanism, codes_of, fill_skeleton, find_mechanism, mechanisms
+from .mutations import CHANGE_WEIGHTS, CHANGES, DIRECTED_CHANGES, Bandit, ChangeMaterial, invert, is_plain
+from .prompt_context import Context, Json
 
 TRIES_PER_FORMULA = 60
 SKELETON_DRAWS = 80

@@ -4,40 +4,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import chain, islice, repeat
+from dataclasses import dataclass
+from itertools import chain, islice, product, repeat
 from typing import Any
 
-from ...factors.space import CORE, PAIR_OPERATORS, select_fields
-from ..memory.diversity import FACTOR_ID
-from ..memory.structure import overlap
-from .codes import codes_of
-from .mechanism import Mechanism, find_mechanism, mechanisms
-from .reading import Context, Json
+from ...factors.space import ACTIVITY, CORE, DRAWN_PRICES, PAIR_OPERATORS, select_fields
+from ..memory.diversity import FACTOR_ID, NEAR_HORIZON_RATIO, overlap
+from .mechanisms import Mechanism, codes_of, find_mechanism, mechanisms
+from .prompt_context import Context, Json
 from .steering import read_steering
-from .succession import propose_successors
-from .variants import choose_variant
 
 EXPLORING_SPENT_SHARE = 0.2
 """Share of the evaluations that goes to fresh hypotheses alone, before anything is followed up, and as long as
 the search surveys.
 """
+
 EXPLOIT_SHARE = 0.3
 """Share of follow-ups from then on: they polish what was found, and what is faint is found by looking elsewhere."""
+
 SURVEY_FIELD_COUNTS, SURVEY_OPERATORS = (3, 4, 5), 7
 """How many fields and operators an open survey is about: a few, so that surveys of one round look in different places."""
+
 OPEN_SURVEY_SHARE, OPEN_SURVEY_SHARE_WITH_CODE = 0.85, 0.4
 """Share of open surveys among fresh hypotheses: what nobody thought of is in no library of mechanisms. Fewer where agents may
 write Python: code says what a mechanism says, and no survey has any.
 """
+
 FOLLOW_UPS_TO_HALVE = 3
 """Follow-ups of a leader after which another that adds half as much comes first."""
+
 PROMISING_T = 2.5
+
 UNLIKE_OVERLAP = 0.6
+
 T_LOST_PER_TRY = 1.0
 """What each earlier hypothesis of a mechanism takes from the |t| of its formulas when follow-ups are chosen."""
+
 GENERAL_SURVEY_SHARE = 0.8
+
 MAX_HYPOTHESIS_FIELDS = 20
+
 NAME_PATTERN = re.compile(r"[a-z_]+")
+
+MAX_SUCCESSORS = 1
+"""Successors in one reply: the record may be long, and new mechanisms are worth more than old ones."""
+
+SKELETON_WORD = re.compile(r"\{?[a-z_]+")
+
+HORIZON_RATIOS = (1.0, 2.0, 0.5, 4.0, 0.25, 8.0, 0.1, 0.05)
+"""Horizons of later tries, as multiples of the mechanism's own: each is unlike the others by a factor of two or so."""
+
+MAX_HORIZON_RATIO = 5
+"""The longest and shortest horizon that a hypothesis may claim, as a multiple of the one that is scored."""
 
 
 def propose_ideas(context: Context) -> Json:
@@ -213,3 +231,94 @@ def _hypothesis(context: Context, mechanism: Mechanism, statement: str, fields: 
         "either_way": mechanism.survey,
         "refuted_by": "no formula of it reaches a t of 3 on the search window, or most show the opposite sign",
     }
+
+
+def propose_successors(context: Context, count: int) -> list[Json]:
+    """Return hypotheses that name the factor which they are to succeed, the longest decaying first; one for each.
+
+    A factor of a mechanism that this researcher does not know has none: it could not say what else to measure.
+    """
+    named = _stated_words(context)
+    rows = [row for row in context.rows("record", "decaying") if isinstance(row, dict) and row.get("id")]
+    open_ = [row for row in rows if str(row["id"]) not in named and find_mechanism(str(row.get("mechanism", "")))]
+    open_.sort(key=lambda row: (str(row.get("since", "")), str(row["id"])))
+    return [_successor(context, row) for row in open_[: min(MAX_SUCCESSORS, count)]]
+
+
+def _stated_words(context: Context) -> str:
+    """Return the words of hypotheses on record and of refused ones: each decaying factor is taken up once."""
+    rows: list[Any] = [*context.rows("record", "hypotheses"), *context.rows("record", "refused")]
+    return " ".join(str(row.get("statement", "")) for row in rows if isinstance(row, dict))
+
+
+def _successor(context: Context, row: Json) -> Json:
+    base = find_mechanism(str(row["mechanism"]))
+    assert base is not None
+    horizon = int(context.part("market").get("horizon_days", 5))
+    return {
+        "mechanism": base.id,
+        "statement": f"{base.statement} Successor of {row['id']}, which fades since {row['since']}: the same mechanism in "
+        "another measure, that tells more of it than the old one did.",
+        "who_is_on_the_other_side": base.other_side,
+        "why_it_persists": base.persists,
+        "direction": base.direction,
+        "horizon_days": min(max(base.horizon, -(-horizon // 5)), 5 * horizon),
+        "fields": [name for name in base.fields if name in context.fields],
+        "regime": base.regime,
+        "refuted_by": f"no formula of it reaches a t of 2 on the search window beyond {row['id']}",
+        "succeeds": str(row["id"]),
+    }
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to tell a mechanism: its words, its fields and its horizon in days."""
+
+    statement: str
+    fields: tuple[str, ...]
+    horizon: int
+
+
+def choose_variant(mechanism: Mechanism, fields: Sequence[str], horizon: int, tries: int) -> Variant:
+    """Return how a mechanism is told after so many tries: whole at first, then by one of its readings at a time.
+
+    Parameters
+    ----------
+    fields
+        The mechanism's fields that the market has and the person allows.
+    horizon
+        Days that the desk scores.
+    """
+    whole = Variant(mechanism.statement, tuple(fields), _clamp_days(mechanism.horizon, horizon))
+    ways = [(names, days) for days, names in product(_horizons(mechanism, horizon), _readings(mechanism, fields))]
+    ways = [way for way in dict.fromkeys(ways) if way != (whole.fields, whole.horizon)]
+    if tries == 0 or not ways:
+        return whole
+    names, days = ways[(tries - 1) % len(ways)]
+    said = f"{mechanism.statement} Read here from {', '.join(names)}, over about {days} days."
+    return Variant(said, names, days)
+
+
+def _clamp_days(days: float, horizon: int) -> int:
+    return int(min(max(round(days), -(-horizon // MAX_HORIZON_RATIO)), MAX_HORIZON_RATIO * horizon))
+
+
+def _horizons(mechanism: Mechanism, horizon: int) -> list[int]:
+    """Return the mechanism's own horizon and others that are clearly unlike it and each other, within what is allowed."""
+    own = _clamp_days(mechanism.horizon, horizon)
+    found: list[int] = []
+    for days in (_clamp_days(own * rung, horizon) for rung in HORIZON_RATIOS):
+        if all(max(days, other) > NEAR_HORIZON_RATIO * min(days, other) for other in found):
+            found.append(days)
+    return found
+
+
+def _readings(mechanism: Mechanism, fields: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the sets of fields that single skeletons read, in the order of the skeletons; all fields where none is left."""
+    kinds = {"{price": DRAWN_PRICES, "{activity": ACTIVITY}
+    found = []
+    for skeleton in mechanism.skeletons:
+        words = SKELETON_WORD.findall(skeleton)
+        wanted = {name for word in words for name in kinds.get(word, (word,))}
+        found.append(tuple(name for name in fields if name in wanted))
+    return list(dict.fromkeys(names for names in found if names)) or [tuple(fields)]

@@ -6,17 +6,23 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ...router.context import extract_sentences
+from ..config import OFFLINE_MODEL_NAME
+from .critique import write_critique
 from .formulas import propose_formulas
 from .ideas import propose_ideas
-from .reading import Context, Json, read_context
-from .review import write_critique
-from .summary import summarise
+from .prompt_context import Context, Json, read_context
 
-OFFLINE_MODEL_NAME = "offline/researcher"
 OFFLINE_DESCRIPTION = (
     "offline/researcher: a heuristic, not a language model. It proposes from a list of market mechanisms with skeleton "
     "formulas, changes formulas by fixed rules, and understands no text."
 )
+
+
+def summarise(context: Context) -> Json:
+    """Return the sentences that say most of what the text says."""
+    return {"summary": extract_sentences(str(context.body.get("untrusted_text", "")))}
+
 
 ANSWERS: Mapping[str, Callable[[Context], Json]] = {
     "idea": propose_ideas,

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from ...factors.describe import find_mention, relevance, stems
-from .mechanism import Mechanism, mechanisms
-from .reading import Context, Json
+from .mechanisms import Mechanism, mechanisms
+from .prompt_context import Context, Json
 
 __all__ = ["Steering", "describe_unmatched", "read_steering"]
 

@@ -26,10 +26,9 @@ from mcp import Client, StdioServerParameters
 from alphaloom.campaign import Settings
 from alphaloom.ledger import Ledger, read_settings
 from alphaloom.ledger.calls import CallLog
-from alphaloom.mcp_servers import SERVERS, build_server
-from alphaloom.mcp_servers.access import Caller
+from alphaloom.mcp_servers.access import EVERY_SCOPE, Caller
 from alphaloom.mcp_servers.callers import CallerContexts, ServerSetup
-from alphaloom.mcp_servers.entry import EVERY_SCOPE
+from alphaloom.mcp_servers.tools import SERVERS, build_server
 from alphaloom.search.constraints import SearchConstraints
 
 from ..audit_calls import now

@@ -21,8 +21,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from alphaloom.ledger.calls import CALLS_FOLDER
-from alphaloom.mcp_servers.access import Grant, create_token
-from alphaloom.mcp_servers.entry import EVERY_SCOPE
+from alphaloom.mcp_servers.access import EVERY_SCOPE, Grant, create_token
 
 from ..audit_calls import now
 

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from alphaloom.agents.offline.mechanism import OPERATOR_SLOTS, SLOT, SLOT_WINDOWS, choices, mechanisms
+from alphaloom.agents.offline.mechanisms import OPERATOR_SLOTS, SLOT, SLOT_WINDOWS, choices, mechanisms
 from alphaloom.evidence.originality.published import published_expressions
 from alphaloom.factors import Expression, FactorError, bucket_windows, parse, render
 from alphaloom.factors.canonical.bucket import BUCKET_ROWS

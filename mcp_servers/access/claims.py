@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from ..errors import TokenRefused
-from .caller import Caller, is_scope
+from .scopes import Caller, is_scope
 
 FIELDS_CLAIM, AS_OF_CLAIM = "alphaloom_fields", "alphaloom_as_of"
 """The claims of our own: a list of fields, and the last day that may be known, YYYY-MM-DD."""

@@ -21,7 +21,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from ...ledger import Mistake, SettingsError
 from ...ledger.files import QuotingDumper, mistakes_error, open_given, parse_settings, write_whole
-from .caller import check_scope
+from .scopes import check_scope
 
 TOKEN_FILE_HEADER = """\
 # Bearer tokens of the MCP servers and of the models' gate; written by `alphaloom token create` and `revoke`, which leave out other comments.

@@ -7,22 +7,27 @@ import hmac
 import logging
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
+from typing import Protocol
 
 from ...ledger import AlphaloomError, Mistake, SettingsError
 from ...ledger.database import wait_for_lock
 from ...ledger.files import mistakes_error
 from ..errors import TokenRefused, UnknownToken
-from .caller import Caller
+from .scopes import Caller
 from .token_file import Signature, TokenEntry, check_entry, read_entries, write_entries
 
 TOKEN_PREFIX = "alt_"
+
 MAX_OWN_TOKEN_CHARS = 4_096
 """Characters of a bearer token that are looked at."""
+
 SECRET_BYTES = 32
+
 LOG = logging.getLogger(__name__)
 
 
@@ -221,3 +226,33 @@ def _format_second(now: datetime) -> str:
 def _lock_path(path: Path) -> Path:
     """Return the lock beside the file; the file itself is exchanged whenever it is written."""
     return path.with_name(f"{path.name}.lock")
+
+
+class TokenVerifier(Protocol):
+    """Says who shows a bearer token. It may be used from several threads."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it may wait for the network, so that an event loop must ask it in a thread."""
+
+    def verify(self, bearer: str) -> Caller:
+        """Return who shows this token; `TokenRefused`, always in the same words, if it is not accepted."""
+
+
+class AnyOf:
+    """Several verifiers, asked in turn: the first that accepts a token says who it is."""
+
+    def __init__(self, verifiers: Sequence[TokenVerifier]) -> None:
+        self._verifiers = tuple(verifiers)
+
+    @property
+    def waits(self) -> bool:
+        """Whether one of them may wait for the network."""
+        return any(each.waits for each in self._verifiers)
+
+    def verify(self, bearer: str) -> Caller:
+        """Return who shows this token; `TokenRefused` if none accepts it."""
+        for each in self._verifiers:
+            with suppress(TokenRefused):
+                return each.verify(bearer)
+        raise TokenRefused("no verifier accepts it")

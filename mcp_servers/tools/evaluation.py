@@ -24,9 +24,8 @@ from ...ledger import canonical_json
 from ..access import Scope
 from ..answers import async_tool, json_tool
 from ..arguments import READ_HINTS, SPEND_HINTS, WRITE_HINTS, CallKey, FactorId, FormulaText, VisibleWords
-from ..entry import CallerEntry
 from ..errors import BadArguments, NoSuchFactor
-from ..served import ServedCaller
+from ..served_caller import CallerEntry, ServedCaller
 from ..server import ToolServer
 
 MAX_EXTRA_BYTES = 20_000

@@ -29,12 +29,11 @@ from ...factors.describe import (
 )
 from ...factors.language import grammar_text
 from ..access import Scope
-from ..answers import json_tool
+from ..answers import json_tool, paginate
 from ..arguments import READ_HINTS, WRITE_HINTS, Cursor, DialectName, FactorId, FormulaText
-from ..paging import paginate
-from ..served import ServedCaller, VisibleColumns
+from ..served_caller import ServedCaller, VisibleColumns
 from ..server import ToolServer
-from .holdings import CallerHoldings
+from .known_factors import CallerHoldings
 from .prompts import add_prompts
 
 MAX_COMPLETIONS = 100

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ..arguments import FactorId
 from ..server import ToolServer
-from .holdings import CallerHoldings
+from .known_factors import CallerHoldings
 
 __all__ = ["add_prompts"]
 

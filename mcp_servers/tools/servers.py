@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver import Context
+from mcp.types import (
+    CallToolResult,
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    GetPromptResult,
+    InputRequiredResult,
+    Prompt,
+    PromptReference,
+    Resource,
+    ResourceTemplate,
+    ResourceTemplateReference,
+    Tool,
+)
+from pydantic import AnyUrl
 
-from ..served import ServedCaller
+from ..served_caller import ServedCaller
 from ..server import ToolServer
-from .bundle import Bundle
 from .evaluation import evaluation_server
 from .factors import factors_server
 from .market import market_server
@@ -16,6 +34,7 @@ from .news import news_server
 
 ALL_SERVERS = "all"
 """The name of all of them behind one connection."""
+
 SERVERS: Mapping[str, Callable[[ServedCaller], ToolServer]] = {
     "evaluation": evaluation_server,
     "factors": factors_server,
@@ -27,3 +46,65 @@ SERVERS: Mapping[str, Callable[[ServedCaller], ToolServer]] = {
 def build_server(name: str, served: ServedCaller) -> MCPServer:
     """Return a caller's server by name, or all of them as one; who asks has checked that the name is known."""
     return Bundle([make(served) for make in SERVERS.values()]) if name == ALL_SERVERS else SERVERS[name](served)
+
+
+class Bundle(MCPServer):
+    """Hands every request to the server whose it is; what is no server's, the first refuses with what all of them have."""
+
+    def __init__(self, parts: Sequence[ToolServer]) -> None:
+        said = "\n".join(f"{part.name}: {part.instructions}" for part in parts)
+        super().__init__(
+            "alphaloom", instructions=said, version=version("alphaloom"), subscriptions=False, log_level="WARNING"
+        )
+        self._parts = tuple(parts)
+        for part in parts:
+            part.beside = tuple(other for other in parts if other is not part)
+        self.completion()(self._complete)  # type: ignore[no-untyped-call]
+
+    async def list_tools(self) -> list[Tool]:
+        """Return the tools that the caller may call."""
+        return [tool for part in self._parts for tool in await part.list_tools()]
+
+    async def list_resources(self) -> list[Resource]:
+        """Return the resources that the caller may read."""
+        return [resource for part in self._parts for resource in await part.list_resources()]
+
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        """Return the kinds of resources that the caller may read."""
+        return [template for part in self._parts for template in await part.list_resource_templates()]
+
+    async def list_prompts(self) -> list[Prompt]:
+        """Return the prompts that the caller may use."""
+        return [prompt for part in self._parts for prompt in await part.list_prompts()]
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Let the server call a tool that has it."""
+        owners = [part for part in self._parts if await part.has_tool(name)]
+        return await (owners or self._parts)[0].call_tool(name, arguments, context)
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """Let the server read a resource that has it."""
+        owners = [part for part in self._parts if await part.has_resource(str(uri))]
+        return await (owners or self._parts)[0].read_resource(uri, context)
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Let the server write a prompt that has it."""
+        owners = [part for part in self._parts if await part.has_prompt(name)]
+        return await (owners or self._parts)[0].get_prompt(name, arguments, context)
+
+    async def _complete(
+        self,
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,
+    ) -> Completion:
+        for part in self._parts:
+            if part.completes is not None and (found := await part.completes(ref, argument, context)).values:
+                return found
+        return Completion(values=[], total=0, has_more=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from alphaloom.agents import AgentsConfig, Own, SearchContext, Steer, Toolset, run_graph
-from alphaloom.agents.memory.structure import overlap
+from alphaloom.agents.memory.diversity import overlap
 from alphaloom.agents.nodes.documents import Documents
 from alphaloom.agents.offline import answer_offline
 from alphaloom.factors import OPERATORS, FactorError, parse

@@ -21,8 +21,8 @@ from alphaloom.agents.memory.archive import (
     place_in_niches,
 )
 from alphaloom.agents.memory.diversity import HypothesisFilter, HypothesisIntake, mechanism_quota
-from alphaloom.agents.memory.refs import Mark, rank_marks
 from alphaloom.agents.nodes import shortlist as gate
+from alphaloom.agents.records import Mark, rank_marks
 
 from .doubles import Lab
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.agents.offline.bandit import MAX_EFFECTIVE_TRIES, Bandit
+from alphaloom.agents.offline.mutations import MAX_EFFECTIVE_TRIES, Bandit
 
 WEIGHTS = {"smooth": 2.0, "wrap": 1.5, "graft": 0.5}
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from alphaloom.agents import run_graph
-from alphaloom.agents.checkpoints import checkpoints
-from alphaloom.agents.checkpoints.checkpoints import LastCheckpoint, open_checkpoints
+from alphaloom.agents import checkpoints, run_graph
+from alphaloom.agents.checkpoints import LastCheckpoint, open_checkpoints
 
 from .doubles import Crash, Lab
 

@@ -10,8 +10,7 @@ import pytest
 
 from alphaloom.agents import load_prompt
 from alphaloom.agents.offline import answer_offline
-from alphaloom.agents.offline.codes import Code, codes_of
-from alphaloom.agents.offline.mechanism import find_mechanism, mechanisms
+from alphaloom.agents.offline.mechanisms import Code, codes_of, find_mechanism, mechanisms
 from alphaloom.agents.prompt import load_prompts
 from alphaloom.factors import parse
 from alphaloom.factors.python import lint_code

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.agents import Own, Steer
+from alphaloom.agents.model_calls import question_sensitivity
 from alphaloom.agents.nodes.documents import Documents, select_documents
-from alphaloom.agents.nodes.sensitivity import question_sensitivity
 from alphaloom.agents.offline import answer_offline
 from alphaloom.agents.prompt import load_prompts
 from alphaloom.news import screen_text

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from alphaloom.agents.nodes.drafting import Drafting
+from alphaloom.agents.nodes.factor_agent import Drafting
 
 CODE = "def factor(panel):\n    return panel['close']\n"
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from alphaloom.agents import AgentsConfig
-from alphaloom.agents.memory.refs import Mark, rank_marks
 from alphaloom.agents.nodes.shortlist import choose_members, choose_unlike, profiles_match
+from alphaloom.agents.records import Mark, rank_marks
 
 from .doubles import Lab
 

@@ -12,9 +12,9 @@ import pytest
 
 from alphaloom.agents import AgentsConfig
 from alphaloom.agents.graph import fan_out
-from alphaloom.agents.memory.refs import Mark, Work
-from alphaloom.agents.nodes.critic import MAX_BEST_CRITICISED, criticise
-from alphaloom.agents.nodes.factor import MAX_SCORED_SHOWN
+from alphaloom.agents.nodes.eval_agent import MAX_BEST_CRITICISED, criticise
+from alphaloom.agents.nodes.factor_agent import MAX_SCORED_SHOWN
+from alphaloom.agents.records import Mark, Work
 from alphaloom.factors.operators import OPERATORS
 
 from .doubles import Lab

@@ -19,11 +19,11 @@ from pydantic import BaseModel, ValidationError
 from alphaloom.agents import AgentsConfig
 from alphaloom.agents.errors import NoUsableReply
 from alphaloom.agents.offline import answer_offline
-from alphaloom.agents.protocols import Toolbox
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
+from alphaloom.agents.search_context import Toolbox
 from alphaloom.factors import FactorError, parse
 from alphaloom.factors.describe.words import replace_invisible
-from alphaloom.mcp_servers.tools.texts import Texts
+from alphaloom.mcp_servers.tools.news import Texts
 from alphaloom.router import ReplyRefused, Task
 
 from ..mcp_servers.shelves import shelved, text as news_item

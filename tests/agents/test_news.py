@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from alphaloom.agents.nodes.idea import NEWS_ITEM_KEYS
+from alphaloom.agents.nodes.idea_agent import NEWS_ITEM_KEYS
 from alphaloom.agents.prompt import load_prompts
 from alphaloom.router import Task
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
+from alphaloom.agents import OFFLINE_MODEL_NAME
 from alphaloom.agents.errors import ResearchError
-from alphaloom.agents.offline import OFFLINE_DESCRIPTION, OFFLINE_MODEL_NAME, answer_offline, make_researcher
+from alphaloom.agents.offline import OFFLINE_DESCRIPTION, answer_offline, make_researcher
 from alphaloom.agents.offline.researcher import tokens
 from alphaloom.agents.schemas import Candidates, Critique, Hypothesis, Ideas
 from alphaloom.factors import parse, sample

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from alphaloom.agents import AgentsConfig, Steer
 from alphaloom.agents.memory.diversity import is_near_duplicate
 from alphaloom.agents.offline import describe_unmatched
-from alphaloom.agents.offline.mechanism import mechanisms
-from alphaloom.agents.offline.variants import choose_variant
+from alphaloom.agents.offline.ideas import choose_variant
+from alphaloom.agents.offline.mechanisms import mechanisms
 
 from .doubles import FIELDS, GROUPS, Lab, ask, context
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from alphaloom.agents.offline.ideas import propose_ideas
-from alphaloom.agents.offline.mechanism import mechanisms
-from alphaloom.agents.offline.reading import Context
+from alphaloom.agents.offline.mechanisms import mechanisms
+from alphaloom.agents.offline.prompt_context import Context
 from alphaloom.agents.schemas import Ideas
 
 KNOWN = mechanisms()[0].id

@@ -8,7 +8,7 @@ import pytest
 
 from alphaloom.agents import Toolset
 from alphaloom.agents.errors import ToolRefused
-from alphaloom.agents.nodes import critic, factor, idea
+from alphaloom.agents.nodes import eval_agent, factor_agent, idea_agent
 
 from .doubles import Fuse, Servers
 
@@ -20,7 +20,11 @@ HELD = {
 
 
 def test_each_agent_holds_these_tools_and_no_other() -> None:
-    assert {"idea": idea.IDEA_AGENT_TOOLS, "factor": factor.FACTOR_AGENT_TOOLS, "eval": critic.EVAL_AGENT_TOOLS} == HELD
+    assert {
+        "idea": idea_agent.IDEA_AGENT_TOOLS,
+        "factor": factor_agent.FACTOR_AGENT_TOOLS,
+        "eval": eval_agent.EVAL_AGENT_TOOLS,
+    } == HELD
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from alphaloom import Campaign
-from alphaloom.agents import asking
-from alphaloom.agents.memory import refs as marks
+from alphaloom.agents import model_calls, records
 from alphaloom.campaign import campaign
 from alphaloom.evaluation import Budget, CampaignResult, Evaluator, PanelContext
 from alphaloom.evidence import EvidenceSettings
@@ -26,7 +25,7 @@ from alphaloom.factors import PlantSettings, planted_market
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel, SyntheticConfig
 from alphaloom.mcp_servers import Session
-from alphaloom.mcp_servers.tools.visibility import VisiblePanel
+from alphaloom.mcp_servers.tools.market import VisiblePanel
 from alphaloom.sandbox import probe_sandbox
 
 from ..mcp_servers.numbers import MOST_DIGITS, floats, sign, signs, told
@@ -88,11 +87,11 @@ def hear(panel: Panel, folder: Path, *more: str) -> Heard:
 
     def whole(context: Any) -> Any:
         contexts.append(json.dumps(context))
-        return marks.round_for_prompt(context)
+        return records.round_for_prompt(context)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "call", listened)
-        patch.setattr(asking, "round_for_prompt", whole)
+        patch.setattr(model_calls, "round_for_prompt", whole)
         patch.setattr(campaign.Campaign, "render", None)
         ready = Campaign.from_yaml(file, workspace=folder / "w", overrides=[*SMALL, *more])
         result = ready.run()
@@ -179,7 +178,7 @@ def test_agents_were_told_something_and_there_was_something_to_tell(heard: Heard
     assert heard.result.record["sealed"]["opened"]
     assert len(heard.prompts) > 8
     assert {json.loads(text)["messages"][1]["content"] for text in heard.prompts} == {
-        json.dumps(marks.round_for_prompt(json.loads(text)), ensure_ascii=False) for text in heard.contexts
+        json.dumps(records.round_for_prompt(json.loads(text)), ensure_ascii=False) for text in heard.contexts
     }
     assert len(heard.secrets) > 300
     assert any("def factor(panel)" in text for text in heard.texts) == bool(settings)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from alphaloom import Campaign
-from alphaloom.agents.offline.mechanism import find_mechanism
+from alphaloom.agents.offline.mechanisms import find_mechanism
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.settings import LibrarySettings
 from alphaloom.factors import PlantSettings

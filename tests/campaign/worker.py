@@ -78,7 +78,7 @@ def main(workspace: Path, log: Path, overrides: list[str]) -> None:
 def nurse() -> None:
     """Start a worker for each line that comes in, from a process that has loaded everything: tell its number, then its end."""
     load_litellm()
-    importlib.import_module("alphaloom.agents.checkpoints.checkpoints")
+    importlib.import_module("alphaloom.agents.checkpoints")
     for line in sys.stdin:
         workspace, log, *overrides = json.loads(line)
         child = os.fork()

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings, strategies as 
 from mcp.types import PromptReference, ResourceTemplateReference
 
 from alphaloom.factors import OPERATORS
-from alphaloom.mcp_servers import SERVERS
+from alphaloom.mcp_servers.tools import SERVERS
 
 from .test_fuzz import ODD, SOUND, TEXTS
 

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 from alphaloom.evaluation import Evaluator
 from alphaloom.ledger.calls import ToolCall
-from alphaloom.mcp_servers import SERVERS, Session, build_server, open_sessions
-from alphaloom.mcp_servers.served import ServedCaller
+from alphaloom.mcp_servers import Session, open_sessions
+from alphaloom.mcp_servers.served_caller import ServedCaller
+from alphaloom.mcp_servers.tools import SERVERS, build_server
 
 
 def clock() -> datetime:

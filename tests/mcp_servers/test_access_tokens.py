@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from alphaloom.ledger import SettingsError
 from alphaloom.mcp_servers.access import Grant, Issued, Scope, Tokens, create_token, list_tokens, revoke_token
-from alphaloom.mcp_servers.access.caller import ALL_SCOPES
+from alphaloom.mcp_servers.access.scopes import ALL_SCOPES
 from alphaloom.mcp_servers.errors import TokenRefused, UnknownToken
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

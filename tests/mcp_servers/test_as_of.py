@@ -18,12 +18,11 @@ from alphaloom.evidence.settings import WindowSettings
 from alphaloom.ledger import Ledger, LibraryRow
 from alphaloom.market import MarketError, Panel
 from alphaloom.market.actions import Actions
-from alphaloom.mcp_servers.access import Caller
+from alphaloom.mcp_servers.access import EVERY_SCOPE, Caller
 from alphaloom.mcp_servers.callers import CallerContexts, ServerSetup
-from alphaloom.mcp_servers.entry import EVERY_SCOPE
 from alphaloom.mcp_servers.errors import NothingShown, ToolError
-from alphaloom.mcp_servers.served import PANELS_FOLDER
-from alphaloom.mcp_servers.tools.holdings import CallerHoldings
+from alphaloom.mcp_servers.served_caller import PANELS_FOLDER
+from alphaloom.mcp_servers.tools.known_factors import CallerHoldings
 from alphaloom.news import NEWS_FOLDER
 from alphaloom.search.constraints import SearchConstraints
 

@@ -13,10 +13,11 @@ from mcp.types import PromptReference
 
 from alphaloom.evaluation import Evaluator
 from alphaloom.ledger.calls import ToolCall
-from alphaloom.mcp_servers import SERVERS, Session, build_server
+from alphaloom.mcp_servers import Session
 from alphaloom.mcp_servers.errors import ToolError
 from alphaloom.mcp_servers.server import ToolServer
-from alphaloom.mcp_servers.tools.bundle import Bundle
+from alphaloom.mcp_servers.tools import SERVERS, build_server
+from alphaloom.mcp_servers.tools.servers import Bundle
 
 from .opened import opened_to, served_to
 

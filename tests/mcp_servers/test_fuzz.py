@@ -19,7 +19,7 @@ from hypothesis import given, settings, strategies as st
 from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
-from alphaloom.mcp_servers.served import ServedCaller
+from alphaloom.mcp_servers.served_caller import ServedCaller
 from alphaloom.news import NEWS_FOLDER
 
 from ..evidence.lab import SMALL, Lab, market, read

@@ -26,7 +26,7 @@ from mcp import MCPError
 from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.market import Panel
 from alphaloom.mcp_servers import Session
-from alphaloom.mcp_servers.served import ServedCaller
+from alphaloom.mcp_servers.served_caller import ServedCaller
 
 from ..evidence.lab import SMALL, Lab, market, read
 from .asking import Request, repeat, requests, seconds

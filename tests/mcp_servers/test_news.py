@@ -18,12 +18,12 @@ from mcp import Client, MCPError
 
 from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.ledger import canonical_json
-from alphaloom.mcp_servers import build_server, open_own_sessions
+from alphaloom.mcp_servers import open_own_sessions
 from alphaloom.mcp_servers.access import Caller
 from alphaloom.mcp_servers.answers import MAX_ANSWER_BYTES
-from alphaloom.mcp_servers.entry import CallerEntry
-from alphaloom.mcp_servers.served import ServedCaller
-from alphaloom.mcp_servers.tools.texts import MAX_ITEMS_PER_PAGE, MAX_TEXT_CHARS_SHOWN, NOTE
+from alphaloom.mcp_servers.served_caller import CallerEntry, ServedCaller
+from alphaloom.mcp_servers.tools import build_server
+from alphaloom.mcp_servers.tools.news import MAX_ITEMS_PER_PAGE, MAX_TEXT_CHARS_SHOWN, NOTE
 from alphaloom.news import NEWS_FOLDER, NewsItem, NewsStore
 from alphaloom.news.screening.crowd import MIN_BURST_VOICES
 

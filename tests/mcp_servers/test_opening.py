@@ -18,13 +18,12 @@ from alphaloom.ledger import Ledger
 from alphaloom.ledger.calls import CallOutcome, ToolCall
 from alphaloom.market import MarketError, Panel, SyntheticConfig
 from alphaloom.mcp_servers import callers as callers_module
-from alphaloom.mcp_servers.access import Caller
+from alphaloom.mcp_servers.access import EVERY_SCOPE, Caller
 from alphaloom.mcp_servers.callers import CallerContexts, ServerSetup
-from alphaloom.mcp_servers.entry import EVERY_SCOPE, CallerEntry
 from alphaloom.mcp_servers.errors import ServersEnd, StillOpening, ToolError
 from alphaloom.mcp_servers.handles import Handles
 from alphaloom.mcp_servers.jobs import Jobs
-from alphaloom.mcp_servers.served import ServedCaller
+from alphaloom.mcp_servers.served_caller import CallerEntry, ServedCaller
 from alphaloom.search.constraints import SearchConstraints
 
 from ..evidence.lab import SMALL, market

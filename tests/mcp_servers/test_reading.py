@@ -14,10 +14,9 @@ from alphaloom.evaluation import Evaluator
 from alphaloom.factors import OPERATORS
 from alphaloom.ledger.calls import CallOutcome, ToolCall
 from alphaloom.mcp_servers.access import Caller
-from alphaloom.mcp_servers.entry import CallerEntry
 from alphaloom.mcp_servers.handles import Handles
 from alphaloom.mcp_servers.jobs import Jobs
-from alphaloom.mcp_servers.served import ServedCaller
+from alphaloom.mcp_servers.served_caller import CallerEntry, ServedCaller
 
 from .opened import clock, opened_to, served_to
 

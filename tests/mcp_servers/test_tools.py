@@ -17,12 +17,12 @@ from alphaloom.evaluation import Budget, Evaluator
 from alphaloom.ledger import AlphaloomError, Ledger, LedgerConflict
 from alphaloom.ledger.database.protocol import workspace_error
 from alphaloom.ledger.errors import DamagedObject
-from alphaloom.mcp_servers import SERVERS, Session, server
-from alphaloom.mcp_servers.access import Caller
+from alphaloom.mcp_servers import Session, server
+from alphaloom.mcp_servers.access import EVERY_SCOPE, Caller
 from alphaloom.mcp_servers.callers import CallerContexts, ServerSetup
-from alphaloom.mcp_servers.entry import EVERY_SCOPE
 from alphaloom.mcp_servers.errors import ToolError
-from alphaloom.mcp_servers.served import ServedCaller
+from alphaloom.mcp_servers.served_caller import ServedCaller
+from alphaloom.mcp_servers.tools import SERVERS
 from alphaloom.search.constraints import SearchConstraints
 
 from ..evidence.lab import SMALL, Lab, market

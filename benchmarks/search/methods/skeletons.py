@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alphaloom.agents.offline.mechanism import fill_skeleton, mechanisms
+from alphaloom.agents.offline.mechanisms import fill_skeleton, mechanisms
 from alphaloom.factors import Expression, FactorError, parse
 from alphaloom.ledger import compute_digest
 

@@ -16,9 +16,8 @@ from ....campaign import WORKSPACE
 from ....evidence.code import Jail
 from ....ledger import Ledger
 from ....ledger.calls import CALLS_FOLDER, CallLog
-from ....mcp_servers import CallerContexts, ServedCaller, ServerSetup
-from ....mcp_servers.access import AnyOf, Caller, Tokens, TokenVerifier, read_oauth
-from ....mcp_servers.http import CallerLimits, Protected, build_web_app
+from ....mcp_servers import CallerContexts, CallerLimits, ServedCaller, ServerSetup, build_web_app
+from ....mcp_servers.access import AnyOf, Caller, Protected, Tokens, TokenVerifier, read_oauth
 from ....mcp_servers.tools import ALL_SERVERS, SERVERS, build_server
 from ....news import NEWS_FOLDER, NewsStore
 from ....search import SearchConstraints

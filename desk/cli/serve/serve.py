@@ -87,7 +87,7 @@ def mcp(
         serve_stdio(_server_name(server, everything), place, _scopes(scopes), day)
         return
     _check_http_options(server, everything, scopes, (auth, oauth))
-    from ....mcp_servers.http import CallerLimits
+    from ....mcp_servers import CallerLimits
     from .host import ServerDoor, serve_http
 
     host, port = address(http, "--http")
@@ -124,8 +124,7 @@ def _check_http_options(
 
 
 def _scopes(text: str | None) -> frozenset[str]:
-    from ....mcp_servers import DEFAULT_SCOPES
-    from ....mcp_servers.access import check_scope
+    from ....mcp_servers.access import DEFAULT_SCOPES, check_scope
 
     if text is None:
         return DEFAULT_SCOPES

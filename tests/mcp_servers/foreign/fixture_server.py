@@ -38,8 +38,7 @@ from mcp.types import (
 from pydantic import Field
 
 from alphaloom.mcp_servers.access import Scope
-from alphaloom.mcp_servers.entry import CallerEntry
-from alphaloom.mcp_servers.served import ServedCaller
+from alphaloom.mcp_servers.served_caller import CallerEntry, ServedCaller
 from alphaloom.mcp_servers.server import ToolServer
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="

@@ -12,7 +12,7 @@ import pytest
 
 from alphaloom.mcp_servers.tools.servers import ALL_SERVERS, SERVERS
 
-from ..test_web import running
+from ..test_http_app import running
 from .conftest import Clients
 from .fixture_server import fixture_server
 from .served import bearing

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.agents.nodes.factor import GRAMMAR_WINDOWS
-from alphaloom.agents.offline.mechanism import fill_skeleton, mechanisms
+from alphaloom.agents.nodes.factor_agent import GRAMMAR_WINDOWS
+from alphaloom.agents.offline.mechanisms import fill_skeleton, mechanisms
 from alphaloom.factors import decoding_grammar, parse
 
 from .served import PYTHON, lacking, model

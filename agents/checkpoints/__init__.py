@@ -1,1 +1,0 @@
-"""Where the graph's state is kept."""

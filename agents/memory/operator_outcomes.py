@@ -1,0 +1,129 @@
+"""What changes of formulas did: which operator made a child better than its parent, and which weakness the parent had.
+
+Counted from a run's journal when a round ends, and kept there under the round, so that people see what the agents are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import get_args
+
+from ..records import finite_or_none, round_branches
+from ..schemas import UNDIRECTED_CHANGES, Operator
+from ..search_context import AgentJournal, Json, SearchContext
+
+__all__ = [
+    "ANY_WEAKNESS",
+    "MUTATION_PREFIX",
+    "NO_WEAKNESS",
+    "OTHER_OPERATOR",
+    "add_descent",
+    "count_outcomes",
+    "describe_operators",
+    "operator_of",
+    "pool_rows",
+    "record_operators",
+    "scores_of",
+]
+
+OPERATORS_KIND = "operators"
+MUTATION_PREFIX = "mutate: "
+"""Begins the intent of an undirected change."""
+NO_WEAKNESS, ANY_WEAKNESS, OTHER_OPERATOR = "none", "any", "other"
+"""Where: a parent without a named weakness; parents of all kinds. Operator: words of a model that name no change."""
+KNOWN_OPERATORS = frozenset({*get_args(Operator), *(MUTATION_PREFIX + name for name in UNDIRECTED_CHANGES)})
+MAX_CELLS_SHOWN = 40
+"""Rows by weakness that a prompt shows, the most tried ones, beside one row for each operator."""
+
+
+def operator_of(intent: str) -> str:
+    """Return the change that an intent names; of two that were made one after the other, the first."""
+    first = intent.split(" + ")[0].strip()
+    return first if first in KNOWN_OPERATORS else OTHER_OPERATOR
+
+
+def add_descent(candidate: Json, rows: Iterable[Json]) -> Json:
+    """Return a candidate with its parent's t and first weakness, as a prompt's rows told them; a parent nobody showed is dropped."""
+    said = {name: value for name, value in candidate.items() if name != "parent"}
+    parent = next((row for row in rows if row.get("id") and row["id"] == candidate.get("parent")), None)
+    if parent is None:
+        return said
+    where = next(iter(parent.get("weaknesses") or []), NO_WEAKNESS)
+    return {**said, "parent": parent["id"], "parent_t": finite_or_none(parent.get("t")) or 0.0, "where": str(where)}
+
+
+def record_operators(desk: SearchContext, round_number: int) -> None:
+    """Keep what changes did up to the end of a round, once: the table of the round before, and this round's scores."""
+    key = _key(round_number)
+    if desk.journal.read(OPERATORS_KIND, key) is None:
+        steps, repairs = desk.config.steps, desk.config.repairs
+        fresh = scores_of(desk.journal, round_number, steps, repairs)
+        desk.journal.record(OPERATORS_KIND, key, {"rows": count_outcomes(fresh, _read_rows(desk, round_number - 1))})
+
+
+def describe_operators(desk: SearchContext, round_number: int) -> list[Json]:
+    """Return what a round's prompts tell of the rounds before: each operator over all parents, then by weakness.
+
+    Rows are `{operator, where, tried, better, gain}`; `gain` is the mean of |t| of a child less |t| of its parent.
+    """
+    rows = _read_rows(desk, round_number - 1) if desk.config.memory else []
+    most = sorted(rows, key=lambda row: (-row["tried"], row["operator"], row["where"]))[:MAX_CELLS_SHOWN]
+    return [_describe_row(row) for row in (*pool_rows(rows), *most)]
+
+
+def pool_rows(rows: Sequence[Json]) -> list[Json]:
+    """Return one row for each operator, over all weaknesses, by name."""
+    found: dict[str, Json] = {}
+    for row in rows:
+        total = found.setdefault(row["operator"], _empty_row(row["operator"], ANY_WEAKNESS))
+        for name in ("tried", "better", "gained"):
+            total[name] += row[name]
+    return [found[name] for name in sorted(found)]
+
+
+def count_outcomes(scores: Iterable[Json], rows: Sequence[Json] = ()) -> list[Json]:
+    """Return rows `{operator, where, tried, better, gained}` by operator and weakness, after some more scores.
+
+    Parameters
+    ----------
+    scores
+        What the journal keeps of scored formulas; those without a parent, and refused ones, count nothing.
+    rows
+        The rows so far. `gained` sums |t| of a child less |t| of its parent.
+    """
+    found = {(row["operator"], row["where"]): dict(row) for row in rows}
+    for scored in scores:
+        if scored.get("ok") and "parent" in scored:
+            operator, where = operator_of(scored["intent"]), scored["where"]
+            row = found.setdefault((operator, where), _empty_row(operator, where))
+            gain = abs(finite_or_none(scored["sheet"].get("t")) or 0.0) - abs(scored["parent_t"])
+            row["tried"], row["better"] = row["tried"] + 1, row["better"] + int(gain > 0)
+            row["gained"] += gain
+    return [found[key] for key in sorted(found)]
+
+
+def scores_of(journal: AgentJournal, round_number: int, steps: int, repairs: int) -> Iterator[Json]:
+    """Yield what the journal keeps of a round's formulas, in the order of their branches, steps and attempts."""
+    for branch in round_branches(journal, round_number):
+        for step in range(steps + 1):
+            for attempt in range(repairs + 1):
+                proposal = journal.read("proposal", f"{branch}/s{step}/a{attempt}") or {}
+                for item in proposal.get("items", []):
+                    yield journal.read("score", item["key"]) or {}
+
+
+def _key(round_number: int) -> str:
+    return f"r{round_number:02d}"
+
+
+def _read_rows(desk: SearchContext, round_number: int) -> list[Json]:
+    return list((desk.journal.read(OPERATORS_KIND, _key(round_number)) or {}).get("rows", []))
+
+
+def _empty_row(operator: str, where: str) -> Json:
+    return {"operator": operator, "where": where, "tried": 0, "better": 0, "gained": 0.0}
+
+
+def _describe_row(row: Json) -> Json:
+    told = {name: row[name] for name in ("operator", "where", "tried", "better")}
+    return {**told, "gain": round(row["gained"] / row["tried"], 2)}

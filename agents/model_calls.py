@@ -1,0 +1,271 @@
+"""One question to a model: the prompt, the context, the schema and the seed as a typed task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel
+
+from ..router import AccessRefused, BudgetEnded, ModelFailed, ReplyRefused, RequestRefused, Task
+from ..router.calls import ReplyShape, Sensitivity, build_reply_grammar
+from ..router.context import strictest
+from .errors import NodeTimedOut, NoUsableReply
+from .records import round_branches, round_for_prompt
+from .search_context import Json, SearchContext
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+T = TypeVar("T")
+
+MAX_FAILURE_REASON_CHARS = 500
+"""Characters of an error that are kept; providers repeat whole pages."""
+
+MIN_FRUITLESS_ROUNDS = 2
+"""Rounds after which a search rests of which nothing was ever drafted; the last round is the last chance, too."""
+
+QUESTION_WORDS = {
+    "agents.ideas": "hypotheses of {}",
+    "agents.drafts": "formulas for {}",
+    "agents.critique": "a critique of {}",
+}
+"""The kinds of event that a question leaves, and what each asked for."""
+
+MAX_LOST_SHOWN = 3
+
+FAULTS = (ModelFailed, NodeTimedOut, NoUsableReply)
+"""What may be one branch's own misfortune; anything else ends the search, to be resumed."""
+
+TOLD_SENSITIVITY = "told_label"
+"""The key, in what a round recalled, of the strictest label of all that was told in the run by then; absent: public."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one agent asks.
+
+    `key` names the piece of work and fixes its seed, `more` are prompts after the role's own, `refused` counts how often
+    what came of this piece of work was refused; `sensitivity` is that of its own context. Where a server holds the reply to
+    a grammar, it has at most `items` items, and its texts are what the grammars of `texts` can write.
+    """
+
+    role: str
+    intent: str
+    key: str
+    schema: type[BaseModel]
+    context: Json
+    more: tuple[str, ...] = ()
+    refused: int = 0
+    sensitivity: Sensitivity = "public"
+    items: int = 0
+    texts: Callable[[], Mapping[str, str]] | None = None
+
+    def grammar(self) -> str:
+        """Return the grammar of the replies."""
+        texts = self.texts() if self.texts else {}
+        return build_reply_grammar(ReplyShape(self.schema, self.items, texts), Task.max_tokens)
+
+
+async def ask_model(desk: SearchContext, question: Question) -> Json:
+    """Return the reply as plain data; `{"failed": reason}` or `{"ended": reason}` where there is none.
+
+    A model that cannot meet its schema costs one branch, not the campaign. An ended budget closes the campaign. A model
+    that is too slow or fails is asked again; what is left after that is raised, and so is what no retry heals.
+    """
+    prompt, place = desk.own.prompt(question.role, *question.more), f"{question.role}/{question.key}"
+    anew = count_rests(desk, place)
+    task = Task(
+        role=question.role,
+        intent=question.intent,
+        messages=prompt.messages(round_for_prompt(question.context)),
+        schema=question.schema,
+        prompt=prompt.digest,
+        run=desk.run,
+        seed=desk.seed_for(f"{question.key}/anew{anew}" if anew else question.key),
+        refused=question.refused,
+        sensitivity=question_sensitivity(desk, question.key, question.sensitivity),
+        jurisdiction=desk.config.jurisdiction,
+        tenant=desk.config.tenant,
+        grammar=question.grammar,
+    )
+    try:
+        reply = await ask_with_retries(desk, place, lambda: desk.asker.ask(task))
+    except BudgetEnded as error:
+        return {"ended": str(error)}
+    except ReplyRefused as error:
+        return {"failed": str(error)}
+    value: dict[str, Any] = reply.value.model_dump(mode="json")
+    return value
+
+
+async def ask_with_retries(desk: SearchContext, key: str, ask: Callable[[], Awaitable[T]]) -> T:
+    """Return what `ask` brings within the time of a node; ask again where time may heal it.
+
+    A call that is given up is taken back before the next is made. Failures are kept in the journal under the key and a
+    number that goes on counting when the run is resumed.
+
+    Raises
+    ------
+    NodeTimedOut, ModelFailed
+        The last failure, when the retries are used up or none would heal it.
+    """
+    for left in range(desk.config.node_retries, -1, -1):
+        try:
+            return await _ask_in_time(desk.config.node_timeout_seconds, key, ask)
+        except (NodeTimedOut, ModelFailed) as error:
+            number = keep_failure(desk, key, error)
+            if not left or isinstance(error, RequestRefused | AccessRefused):
+                raise
+            tries = desk.config.node_retries - left
+            desk.progress("asked again", {"branch": key, "try": number, "reason": _reason(error)})
+        await asyncio.sleep(desk.config.node_backoff_seconds * 2**tries)
+    raise AssertionError("the last try returns or raises")
+
+
+async def _ask_in_time(seconds: float, key: str, ask: Callable[[], Awaitable[T]]) -> T:
+    """Return an answer that comes in time; what is late is cancelled, and waited for until it has gone."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await ask()
+    except TimeoutError as error:
+        raise NodeTimedOut(
+            f"no answer to {key} within {seconds:g} seconds", field="agents.node_timeout_seconds", got=seconds,
+            hint="Raise agents.node_timeout_seconds if the model is only slow; resume the run to ask again.",
+        ) from error  # fmt: skip
+
+
+def keep_failure(desk: SearchContext, key: str, error: Exception) -> int:
+    """Keep a failure under the next free number, and return it."""
+    number = 1
+    while desk.journal.read("failure", f"{key}/{number}") is not None:
+        number += 1
+    desk.journal.record("failure", f"{key}/{number}", {"error": type(error).__name__, "reason": _reason(error)})
+    return number
+
+
+def _reason(error: Exception) -> str:
+    return str(error)[:MAX_FAILURE_REASON_CHARS]
+
+
+def is_fruitless(desk: SearchContext, round_number: int) -> bool:
+    """Tell whether nothing was drafted in any round before, of anybody, and there was patience enough."""
+    if desk.own.seeds or round_number < min(desk.config.rounds, MIN_FRUITLESS_ROUNDS):
+        return False
+    earlier = (branch for number in range(1, round_number) for branch in round_branches(desk.journal, number, "h"))
+    return not any((desk.journal.read("drafts", f"{branch}/s0/a0") or {}).get("items") for branch in earlier)
+
+
+def count_rests(desk: SearchContext, key: str) -> int:
+    """Return how often the search rested since no reply to a question could be used."""
+    number, found = 1, 0
+    while (kept := desk.journal.read("failure", f"{key}/{number}")) is not None:
+        found += kept.get("error") == NoUsableReply.__name__
+        number += 1
+    return found
+
+
+def describe_unusable_replies(events: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+    """Return what a person is to know of questions without a usable reply, from what agents wrote: kind, key, body."""
+    asked = [(kind, key, body) for kind, key, body in events if kind in QUESTION_WORDS]
+    lost = [(kind, key, body) for kind, key, body in asked if body.get("failed") and not body.get("given_up")]
+    if not lost:
+        return []
+    named = [QUESTION_WORDS[kind].format(key) for kind, key, _ in lost[:MAX_LOST_SHOWN]]
+    more = [f"{len(lost) - MAX_LOST_SHOWN} more"] if len(lost) > MAX_LOST_SHOWN else []
+    first = " ".join(str(lost[0][2]["failed"])[:MAX_FAILURE_REASON_CHARS].splitlines()[0].split()).rstrip(":")
+    return [f"{len(lost)} of {len(asked)} questions had no usable reply ({', '.join([*named, *more])}): {first}"]
+
+
+@dataclass(frozen=True)
+class AnswerPlace:
+    """Where one branch's answer is recorded: the kind and key of the journal, and the keys of all branches of the step."""
+
+    kind: str
+    key: str
+    all: Sequence[str]
+
+
+class BranchBarrier:
+    """Counts the branches of a super-step as they are answered or fail; made anew for every process."""
+
+    def __init__(self, desk: SearchContext) -> None:
+        self._desk = desk
+        self._slots = asyncio.Semaphore(desk.config.max_concurrency)
+        self._failed: set[tuple[str, str]] = set()
+        self._changed = asyncio.Event()
+
+    async def asked(self, post: AnswerPlace, ask: Callable[[], Awaitable[Json]], nothing: Json) -> Json:
+        """Return a branch's answer; `nothing`, with the reason, if it fails for good while others are answered.
+
+        Raises
+        ------
+        ModelFailed, NodeTimedOut, NoUsableReply
+            Of this branch, when no other branch of the step was answered either.
+        Exception
+            What no retry heals, once the other branches have been heard.
+        """
+        try:
+            async with self._slots:
+                answer = await ask()
+        except Exception as error:
+            self._failed.add((post.kind, post.key))
+            self._tell()
+            await self._await_others(post)
+            if not isinstance(error, FAULTS) or isinstance(error, AccessRefused) or not self._answered(post):
+                if isinstance(error, NoUsableReply):
+                    keep_failure(self._desk, error.place, error)
+                raise
+            return self._given_up(post, error, nothing)
+        self._tell()
+        return answer
+
+    def _tell(self) -> None:
+        """Wake those who wait for the others."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _await_others(self, post: AnswerPlace) -> None:
+        """Wait until every branch of the step was answered or has failed."""
+        while not all((post.kind, key) in self._failed or self._kept(post.kind, key) for key in post.all):
+            await self._changed.wait()
+
+    def _kept(self, kind: str, key: str) -> bool:
+        return self._desk.journal.read(kind, key) is not None
+
+    def _answered(self, post: AnswerPlace) -> bool:
+        """Tell whether any branch of the step was answered; one that was given up before is not counted."""
+        return any(
+            "given_up" not in (self._desk.journal.read(post.kind, key) or {"given_up": True}) for key in post.all
+        )
+
+    def _given_up(self, post: AnswerPlace, error: Exception, nothing: Json) -> Json:
+        """Write down that a branch is given up, and why."""
+        if isinstance(error, NoUsableReply):
+            body = {**nothing, "failed": error.said}
+            self._desk.journal.record(post.kind, post.key, body)
+            return body
+        reason = str(error)[:MAX_FAILURE_REASON_CHARS]
+        body = {**nothing, "failed": reason, "given_up": True}
+        self._desk.journal.record(post.kind, post.key, body)
+        self._desk.progress("given up", {"branch": post.key, "reason": reason})
+        return body
+
+
+def strictest_so_far(desk: SearchContext, round_number: int) -> Sensitivity:
+    """Return the strictest label of what was told in the rounds up to one."""
+    kept = desk.journal.read("recall", f"r{round_number:02d}") or {} if desk.documents else {}
+    label: Sensitivity = kept.get(TOLD_SENSITIVITY, "public")
+    return label
+
+
+def question_sensitivity(desk: SearchContext, key: str, own: Sensitivity) -> Sensitivity:
+    """Return the label of a question of a round: the campaign's, its own, or that of what its round was told.
+
+    Every later round is told of earlier hypotheses, and every formula comes of one, so no label is ever lowered.
+    """
+    head = key.partition("/")[0].removeprefix("r")
+    told = strictest_so_far(desk, int(head)) if head.isdigit() else "public"
+    return strictest([desk.config.sensitivity, own, told])

@@ -1,0 +1,77 @@
+"""The Eval agent: names the weaknesses of one hypothesis' best formulas and asks for changes."""
+
+from __future__ import annotations
+
+from ...factors.describe import natural_sort_key
+from ..memory.operator_outcomes import describe_operators
+from ..model_calls import Question, ask_model
+from ..records import Mark, Work, finite_or_none
+from ..schemas import Critique
+from ..search_context import Json, SearchContext
+from . import review
+from .factor_agent import HYPOTHESIS_KEYS
+
+EVAL_AGENT_TOOLS = ("evaluation.get_budget", "evaluation.list_formulas", "evaluation.submit_to_gate")
+
+CRITICISED_KIND = "criticised"
+"""Under which the journal keeps what a critique saw: the next one sees it too, before what is new."""
+MAX_BEST_CRITICISED, MAX_MARKS_CRITICISED = 3, 12
+SHEET_NUMBERS = ("rank_ic", "t", "turnover", "net_sharpe", "coverage")
+SHEET_TABLES = ("decay", "by_year")
+
+
+async def criticise(desk: SearchContext, work: Work) -> Json:
+    """Return the critique of one branch after a step, kept in the journal."""
+    key = f"{work.branch}/s{work.step}"
+
+    async def ask() -> Json:
+        more = review.review_pages(desk, work.round_key)
+        return await ask_model(desk, Question("eval", "critique", key, Critique, _context(desk, work), more))
+
+    return await desk.once("critique", key, ask)
+
+
+def describe_measurement(desk: SearchContext, mark: Mark) -> Json:
+    """Return what was measured about one formula on the search window; RankICs in tables to four decimals, returns in basis points."""
+    scored = desk.journal.read("score", mark.key) or {}
+    sheet = scored.get("sheet", {})
+    tables = {name: sheet.get(name, {}) for name in SHEET_TABLES}
+    return {
+        "text": scored.get("text", ""),
+        **{name: sheet.get(name) for name in SHEET_NUMBERS},
+        **{name: {row: _round_figure(rows[row], 4) for row in sorted(rows, key=int)} for name, rows in tables.items()},
+        "quantile_returns_bps": [_round_figure(value, 1, times=10_000) for value in sheet.get("quantile_returns", [])],
+        "weaknesses": [f"{weakness['code']}: {weakness['message']}" for weakness in scored.get("weaknesses", [])],
+    }
+
+
+def _round_figure(value: object, decimals: int, *, times: float = 1.0) -> float | None:
+    """Return a number of a sheet by so many decimals, and None for one that is missing or not finite."""
+    number = finite_or_none(value)
+    return None if number is None else round(times * number, decimals) + 0.0  # no minus before nothing
+
+
+def _collect_best(desk: SearchContext, work: Work) -> list[Mark]:
+    """Return the best after each step so far, by their keys, and keep which they are; of too many, the best now alone."""
+    seen = desk.journal.read(CRITICISED_KIND, f"{work.branch}/s{work.step - 1}") or {"marks": []}
+    best = work.best[:MAX_BEST_CRITICISED]
+    grown = {*(Mark(*row) for row in seen["marks"]), *best}
+    marks = sorted(grown if len(grown) <= MAX_MARKS_CRITICISED else best, key=lambda mark: natural_sort_key(mark.key))
+    desk.journal.record(CRITICISED_KIND, f"{work.branch}/s{work.step}", {"marks": [list(mark) for mark in marks]})
+    return marks
+
+
+def _context(desk: SearchContext, work: Work) -> Json:
+    """Return the context; what the critique before saw comes first, since a server computes an equal beginning only once."""
+    hypothesis = desk.journal.read("hypothesis", work.branch) or {}
+    number = review.parse_round(work.round_key)
+    learnt = describe_operators(desk, number)
+    record = review.read_reviews(desk, number) | ({"operators": learnt} if learnt else {})
+    return {
+        "market": {"horizon_days": desk.horizon_days},
+        **({"record": record} if record else {}),
+        "hypothesis": {name: hypothesis[name] for name in HYPOTHESIS_KEYS},
+        "factors": [describe_measurement(desk, mark) for mark in _collect_best(desk, work)],
+        "request": {"step": work.step, "remaining": desk.config.steps - work.step},
+        "task": "critique",
+    }

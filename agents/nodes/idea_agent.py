@@ -1,0 +1,263 @@
+"""The Idea agent: recalls what was tried and proposes hypotheses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from ...router.calls import choice_grammar
+from ..errors import NoUsableReply
+from ..memory.diversity import HypothesisFilter, HypothesisIntake, mechanism_quota
+from ..model_calls import Question, ask_model, is_fruitless, keep_failure
+from ..own_parts import ask_own_agent
+from ..records import round_branches
+from ..schemas import Ideas
+from ..search_context import Json, SearchContext, Toolbox
+from . import documents, review
+
+IDEA_AGENT_TOOLS = ("factors.recall_attempts", "market.search_fields", "evaluation.list_formulas", "news.search_news")
+
+MAX_FACTORS_SHOWN = 30
+MAX_HYPOTHESES_SHOWN = 100
+MAX_REFUSED_IDEAS_SHOWN = 10
+"""Past factors and hypotheses that the Idea agent reads; more would push out what matters."""
+MAX_RECALL_QUERY_CHARS = 4_000
+NEWS_PAGE = "news"
+"""The page that says what texts are."""
+NEWS_ITEM_KEYS = (
+    "id",
+    "kind",
+    "source",
+    "published",
+    "symbols",
+    "credibility",
+    "untrusted_title",
+    "untrusted_text",
+    "cut",
+)
+LANGUAGE = ("language", "operators")
+"""Where the journal keeps what is told of the operators."""
+
+
+async def recall(desk: SearchContext, round_key: str) -> Json:
+    """Return the desk's memory as it stood when the round began; kept, so that a restart reads the same."""
+    box = desk.tools.held_by("idea", IDEA_AGENT_TOOLS)
+
+    async def read() -> Json:
+        past = await box.call(
+            "factors.recall_attempts",
+            {"limit": desk.config.recall_limit, "query": _query(desk, round_key), "language": True},
+        )
+        known = await box.call("market.search_fields", {"query": ""})
+        # The same at every round, and longer than all the rest.
+        desk.journal.record(*LANGUAGE, {"operators": [_operator(each) for each in past.pop("operators", [])]})
+        wanted = {"which": "unexplored", "limit": desk.config.unexplored}
+        new = await box.call("evaluation.list_formulas", wanted) if desk.config.unexplored else {}
+        texts = await _newest_texts(desk, box, round_key) if desk.config.news else {}
+        read = await documents.recall_documents(desk, round_key)
+        return {**past, **new, **texts, **read, "described": known.get("fields", [])}
+
+    return await desk.once("recall", round_key, read)
+
+
+async def _newest_texts(desk: SearchContext, box: Toolbox, round_key: str) -> Json:
+    """Return the newest texts that could be known; a person who asked for some is told where there are none."""
+    found = (await box.call("news.search_news", {"limit": desk.config.news})).get("items", [])
+    if not found:
+        desk.progress("no_news", {"round": review.parse_round(round_key)})
+    return {"news": found} if found else {}
+
+
+def _pages(desk: SearchContext, round_key: str, memory: Json) -> tuple[str, ...]:
+    """Return the further pages of the prompt: what reviews, texts and documents are, where there are any."""
+    told = {NEWS_PAGE: memory.get("news"), documents.DOCUMENTS_PAGE: memory.get("documents")}
+    return (*review.review_pages(desk, round_key), *(page for page, there in told.items() if there))
+
+
+def _query(desk: SearchContext, round_key: str) -> str:
+    """Return what past hypotheses should be about to be worth a thought: the person's words, and the last round's own."""
+    before = f"r{review.parse_round(round_key) - 1:02d}"
+    last = [desk.journal.read("hypothesis", f"{before}/h{index:02d}") or {} for index in range(desk.config.hypotheses)]
+    words = [desk.steer.goal, *desk.steer.focus, *(str(each.get("mechanism", "")) for each in last)]
+    return " ".join(word for word in words if word)[:MAX_RECALL_QUERY_CHARS]
+
+
+def item_names(listed: Sequence[object]) -> list[str]:
+    """Return names from a list of names or of objects with a name."""
+    return [item if isinstance(item, str) else str(item["name"]) for item in listed if isinstance(item, (str, dict))]
+
+
+def language(desk: SearchContext, memory: Json) -> Json:
+    """Return what every prompt says of the language: its operators, and the fields and groups of this market."""
+    return {
+        "operators": (desk.journal.read(*LANGUAGE) or {}).get("operators", []),
+        "fields": item_names(memory.get("fields", [])),
+        "groups": item_names(memory.get("groups", [])),
+    }
+
+
+def _operator(item: object) -> object:
+    """Return an operator as its signature and first sentence; its whole page would fill the prompt."""
+    if not isinstance(item, dict):
+        return item
+    lines = [line for line in str(item.get("doc", "")).splitlines() if line]
+    return f"{item.get('signature', item.get('name', ''))}: {lines[1] if len(lines) > 1 else ''}"
+
+
+async def propose_hypotheses(desk: SearchContext, round_number: int, count: int) -> tuple[list[str], str]:
+    """Return the keys of the round's new hypotheses, each kept in the journal, and why the budget ended, if it did.
+
+    What repeats an earlier hypothesis, or is not what the person asked for, gets no branch: the agent is told which, and
+    asked once more for as many.
+    """
+    key = f"r{round_number:02d}"
+    memory = await recall(desk, key)
+    if count <= 0:  # a round that only takes up what a person sent back
+        return [], ""
+    share = mechanism_quota(count, desk.config.islands)
+    pile = HypothesisIntake(_sieve(desk, memory), _earlier_hypotheses(desk, round_number), count, share)
+    pile.take(_take_own(desk, round_number, count), "own hypotheses")
+    pages = _pages(desk, key, memory)
+    invited = min(desk.steer.agent_hypotheses, pile.room) if desk.own.agent else 0
+    context = prompt_context(desk, memory, round_number, pile.room - invited, pile.refused)
+    alone = not (pile.kept or invited) and is_fruitless(desk, round_number)
+    guest, reply = await asyncio.gather(
+        ask_own_agent(desk, key, invited, context) if invited else _no_hypotheses(),
+        _ask_agent(desk, key, context, pages, alone=alone),
+    )
+    pile.take(guest, "own agent")
+    wanted = context["request"]["count"]
+    missed = pile.take(reply.get("hypotheses", [])[:wanted])
+    ended = str(reply.get("ended", ""))
+    if missed and not ended:
+        context = prompt_context(desk, memory, round_number, missed, pile.refused)
+        reply = await _ask_agent(desk, f"{key}/again", context, pages)
+        pile.take(reply.get("hypotheses", [])[:missed])
+        ended = str(reply.get("ended", ""))
+    if pile.refused:
+        desk.journal.record("refused_ideas", key, {"items": pile.refused})
+    return _keep(desk, key, pile.kept), ended
+
+
+async def _no_hypotheses() -> list[Json]:
+    """Return nothing, where nobody is to be asked."""
+    return []
+
+
+def _take_own(desk: SearchContext, round_number: int, count: int) -> list[Json]:
+    """Return the person's own hypotheses whose turn it is, and note how far they went."""
+    taken = desk.journal.read("own_hypotheses", f"r{round_number - 1:02d}") or {"upto": 0}
+    upto = min(taken["upto"] + count, len(desk.own.hypotheses))
+    if desk.own.hypotheses:
+        desk.journal.record("own_hypotheses", f"r{round_number:02d}", {"upto": upto})
+    return [each.model_dump(mode="json") for each in desk.own.hypotheses[taken["upto"] : upto]]
+
+
+async def _ask_agent(
+    desk: SearchContext, key: str, context: Json, more: tuple[str, ...], *, alone: bool = False
+) -> Json:
+    """Return the Idea agent's reply, kept in the journal; nothing where no hypothesis is wanted of it.
+
+    Where the search has nothing beside it (`alone`), a question without a usable reply is no answer, and is raised.
+    """
+    if context["request"]["count"] <= 0:
+        return {}
+
+    async def ask() -> Json:
+        count = context["request"]["count"]
+        said, texts = _brief(context), _field_texts(context)
+        question = Question("idea", "hypotheses", key, Ideas, said, more, items=count, texts=texts)
+        reply = await ask_model(desk, question)
+        if alone and "failed" in reply:
+            error = NoUsableReply(f"idea/{key}", reply["failed"])
+            keep_failure(desk, error.place, error)
+            raise error
+        return reply
+
+    return await desk.once("ideas", key, ask)
+
+
+def _brief(context: Json) -> Json:
+    """Return a context as a model is told it.
+
+    It has the names of operators alone, since the agent writes no formulas, and no figure that only orders the rows.
+    """
+    spoken, record = context["language"], context["record"]
+    listed = [str(each).partition("(")[0] for each in item_names(spoken["operators"])]
+    rows = {name: _drop_merit(record[name]) for name in ("factors", "leaders")}
+    return {**context, "language": {**spoken, "operators": listed}, "record": {**record, **rows}}
+
+
+def _drop_merit(rows: Sequence[Json]) -> list[Json]:
+    """Return the rows of factors without the figure that orders them: |t| less the price of size."""
+    return [{name: value for name, value in row.items() if name != "merit"} for row in rows]
+
+
+def _field_texts(context: Json) -> Callable[[], Mapping[str, str]] | None:
+    """Return what writes the grammar of the fields that a hypothesis may name: those of the market."""
+    spoken = context["language"]
+    known = sorted({*spoken["fields"], *spoken["groups"]})
+    return (lambda: {"Hypothesis.fields": choice_grammar(known)}) if known else None
+
+
+def _keep(desk: SearchContext, key: str, hypotheses: Sequence[Json]) -> list[str]:
+    """Give each hypothesis a branch of its own and return their keys."""
+    branches = [f"{key}/h{index:02d}" for index in range(len(hypotheses))]
+    for branch, hypothesis in zip(branches, hypotheses, strict=True):
+        said = {name: value for name, value in hypothesis.items() if value or name != "succeeds"}
+        desk.journal.record("hypothesis", branch, {"id": branch, **said})
+    return branches
+
+
+def _sieve(desk: SearchContext, memory: Json) -> HypothesisFilter:
+    spoken = language(desk, memory)
+    return HypothesisFilter(desk.steer, {*spoken["fields"], *spoken["groups"]}, desk.config.max_likeness)
+
+
+def _earlier_hypotheses(desk: SearchContext, round_number: int) -> list[Json]:
+    """Return all hypotheses of this run's earlier rounds, in their order."""
+    keys = (branch for number in range(1, round_number) for branch in round_branches(desk.journal, number, "h"))
+    return [desk.journal.read("hypothesis", branch) or {} for branch in keys]
+
+
+def _previous_refusals(desk: SearchContext, round_number: int) -> list[Json]:
+    """Return what got no branch in the round before, so that it is not proposed again."""
+    kept = desk.journal.read("refused_ideas", f"r{round_number - 1:02d}") or {}
+    return list(kept.get("items", []))
+
+
+def prompt_context(
+    desk: SearchContext, memory: Json, round_number: int, count: int, refused: Sequence[Json] = ()
+) -> Json:
+    """Return the context, what changes least first."""
+    steer = desk.steer.record()
+    remembered = memory if desk.config.memory else {}
+    told = [*_previous_refusals(desk, round_number), *refused][-MAX_REFUSED_IDEAS_SHOWN:]
+    return {
+        "market": {"horizon_days": desk.horizon_days, "fields": memory.get("described") or memory.get("fields", [])},
+        "language": language(desk, memory),
+        **({"steer": steer} if steer else {}),
+        **({"untrusted_news": _texts(memory)} if memory.get("news") else {}),
+        **({"untrusted_documents": memory["documents"]} if memory.get("documents") else {}),
+        "record": {
+            "hypotheses": remembered.get("hypotheses", [])[-MAX_HYPOTHESES_SHOWN:],
+            "factors": remembered.get("factors", [])[:MAX_FACTORS_SHOWN],
+            "leaders": remembered.get("leaders", []),
+            "unexplored": remembered.get("unexplored", []),
+            "mechanisms": remembered.get("mechanisms", []),
+            "refusals": remembered.get("refusals", []),
+            "library": memory.get("library", []),
+            **({"decaying": memory["decaying"]} if memory.get("decaying") else {}),
+            **review.read_reviews(desk, round_number),
+            **({"refused": told} if told else {}),
+        },
+        "request": {"count": count, "round": round_number, "spent": memory.get("spent", 0.0)}
+        | ({"surveying": True} if remembered.get("surveying") else {})
+        | ({"python": True} if desk.config.python else {}),
+        "task": "idea",
+    }
+
+
+def _texts(memory: Json) -> list[Json]:
+    """Return what the agent is told of texts from outside: words by strangers, under keys that say so."""
+    return [{name: each[name] for name in NEWS_ITEM_KEYS if name in each} for each in memory["news"]]

@@ -1,0 +1,358 @@
+"""Typed changes of formulas: small steps, wraps, crossings, and the directed changes that a critique asks for.
+
+Every change works on the tree and answers a tree or None; whether it still has valid units is left to the parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...factors import OPERATORS, Node, parse, replace_node, walk
+from ...factors.space import ACTIVITY, CORE, DRAWN_PRICES, PAIR_OPERATORS
+from ..memory.operator_outcomes import ANY_WEAKNESS, MUTATION_PREFIX, NO_WEAKNESS
+
+LADDER = (2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
+
+DELAY_LAGS, STRETCHES = (1, 2, 3, 5, 10, 20), (0.25, 0.5, 2.0, 4.0)
+"""Days by which a formula is told later, and factors that take all its windows to another horizon."""
+
+SMOOTHERS = ("ts_mean", "decay_linear", "ema")
+
+CROSS_SECTION_OPERATORS = ("rank", "zscore", "demean")
+
+NodePath = tuple[int, ...]
+
+OTHER_WEAKNESS_WEIGHT, MAX_OTHER_WEAKNESS_TRIES = 0.2, 8.0
+"""What a try on parents with other weaknesses counts, and how many all of these count at most: they are a first guess."""
+
+MAX_EFFECTIVE_TRIES = 40.0
+"""Tries that a belief rests on at most: what helps changes while a search goes on, and an operator may win again."""
+
+MAX_PLAIN_NODES = 7
+"""Nodes, the wrappers of the last step not counted."""
+
+MAX_LOOKBACK_DEPTH = 2
+"""Operators over time that stand inside each other."""
+
+OUTER_WRAPPERS = ("neg", "rank", "zscore", "scale")
+
+
+@dataclass(frozen=True)
+class ChangeMaterial:
+    """What changes are made of: the fields and groups of the market, and other formulas to cross with."""
+
+    fields: tuple[str, ...]
+    groups: tuple[str, ...]
+    mates: tuple[Node, ...] = ()
+
+
+Change = Callable[[Node, ChangeMaterial, np.random.Generator], Node | None]
+
+
+def pick(rng: np.random.Generator, items: Sequence[str]) -> str:
+    """Return one of the names."""
+    return items[int(rng.integers(len(items)))]
+
+
+def _place(node: Node, rng: np.random.Generator, fits: Callable[[Node], bool]) -> tuple[NodePath, Node] | None:
+    """Return a random place in the tree that fits, with its path."""
+    places = [(path, part) for path, part in walk(node) if fits(part)]
+    return places[int(rng.integers(len(places)))] if places else None
+
+
+def _window(rng: np.random.Generator, short: bool = False) -> float:
+    ladder = LADDER[1:6] if short else LADDER[1:-2]
+    return float(ladder[int(rng.integers(len(ladder)))])
+
+
+def _step_window(node: Node, rng: np.random.Generator, ways: Sequence[int]) -> Node | None:
+    found = _place(node, rng, lambda part: part.window > 0)
+    if found is None:
+        return None
+    path, part = found
+    return replace_node(node, path, part.with_params(window=_step_on_ladder(part.window, int(rng.choice(list(ways))))))
+
+
+def _step_on_ladder(window: float, steps: int) -> float:
+    """Return the window so many rungs away from the one next to this."""
+    at = int(np.argmin([abs(np.log(rung / window)) for rung in LADDER]))
+    return float(LADDER[min(max(at + steps, 0), len(LADDER) - 1)])
+
+
+def nudge_window(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Move one window a step or two up or down."""
+    return _step_window(node, rng, (-2, -1, 1, 2))
+
+
+def retune(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Move every window by some steps, each by itself: what differs by three windows is far from any single step."""
+    places = [path for path, part in walk(node) if part.window > 0]
+    for path in places:
+        part = dict(walk(node))[path]
+        node = replace_node(node, path, part.with_params(window=_step_on_ladder(part.window, int(rng.integers(-3, 4)))))
+    return node if len(places) > 1 else None
+
+
+def shorten(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Shorten one window."""
+    return _step_window(node, rng, (-3, -2, -1))
+
+
+def lengthen(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Lengthen one window."""
+    return _step_window(node, rng, (1, 2, 3))
+
+
+def swap_field(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Read another field, mostly one of the same kind."""
+    found = _place(node, rng, lambda part: part.op == "field")
+    if found is None:
+        return None
+    path, part = found
+    kind = next((kind for kind in (DRAWN_PRICES, ACTIVITY) if part.name in kind), ())
+    near = [name for name in kind if name in stock.fields and name != part.name]
+    others = [name for name in stock.fields if name != part.name]
+    choices = near if near and rng.random() < 0.7 else others
+    return replace_node(node, path, part.__class__("field", name=pick(rng, choices))) if choices else None
+
+
+def swap_operator(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Put another operator of the same shape in place of one."""
+    shapes = (CORE, CROSS_SECTION_OPERATORS, ("add", "sub", "mul", "div"), PAIR_OPERATORS, ("max", "min"))
+    found = _place(node, rng, lambda part: any(part.op in shape for shape in shapes) and len(part.args) <= 2)
+    if found is None:
+        return None
+    path, part = found
+    shape = next(shape for shape in shapes if part.op in shape)
+    window = {"window": part.param("window", 0.0)} if part.window else {}
+    other = Node(pick(rng, [name for name in shape if name != part.op]), part.args, tuple(window.items()))
+    return replace_node(node, path, other)
+
+
+def wrap(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Put one more step around a part: over time, across stocks, or against its own past."""
+    found = _place(node, rng, lambda part: part.op not in ("number", "group"))
+    if found is None:
+        return None
+    path, part = found
+    kind = rng.random()
+    if kind < 0.5:
+        outer = Node(pick(rng, CORE), (part,), (("window", _window(rng)),))
+    elif kind < 0.7:
+        outer = Node("rank", (part,))
+    elif kind < 0.85:
+        mean = Node(pick(rng, SMOOTHERS), (part,), (("window", _window(rng)),))
+        outer = Node(pick(rng, ("div", "sub")), (part, mean))
+    else:
+        outer = Node(pick(rng, ("abs", "sign", "log")), (part,))
+    return replace_node(node, path, outer)
+
+
+def hoist(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Drop one step: a part takes the place of the step around it."""
+    found = _place(node, rng, lambda part: any(arg.op not in ("number", "group") for arg in part.args))
+    if found is None:
+        return None
+    path, part = found
+    inner = [arg for arg in part.args if arg.op not in ("number", "group")]
+    return replace_node(node, path, inner[int(rng.integers(len(inner)))])
+
+
+def graft(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Put a part of another formula, or a fresh block, in place of a part."""
+    found = _place(node, rng, lambda part: part.op not in ("number", "group"))
+    return replace_node(node, found[0], _donor(stock, rng)) if found else None
+
+
+def attach(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Join the formula, or a part of it, with a block."""
+    found = _place(node, rng, lambda part: part.op not in ("number", "group"))
+    if found is None:
+        return None
+    path, part = found
+    block = _donor(stock, rng)
+    kind = rng.random()
+    if kind < 0.4:
+        joined = Node(pick(rng, ("mul", "add", "sub")), (Node("rank", (part,)), Node("rank", (block,))))
+    elif kind < 0.75:
+        joined = Node(pick(rng, ("div", "mul", "sub", "add")), (part, block))
+    else:
+        joined = Node(pick(rng, PAIR_OPERATORS), (part, block), (("window", _window(rng)),))
+    return replace_node(node, path, joined)
+
+
+def _donor(stock: ChangeMaterial, rng: np.random.Generator) -> Node:
+    """Return a part of a mate, or a block of one field."""
+    if stock.mates and rng.random() < 0.35:
+        mate = stock.mates[int(rng.integers(len(stock.mates)))]
+        found = _place(mate, rng, lambda part: part.op not in ("number", "group") and part.size <= 6)
+        if found:
+            return found[1]
+    leaf = Node("field", name=pick(rng, stock.fields))
+    return leaf if rng.random() < 0.3 else Node(pick(rng, CORE), (leaf,), (("window", _window(rng)),))
+
+
+def smooth(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Average the formula, or a part of it, over some days."""
+    path: NodePath = ()
+    if rng.random() < 0.3:
+        found = _place(node, rng, lambda part: part.op not in ("number", "group"))
+        path = found[0] if found else ()
+    part = dict(walk(node))[path]
+    return replace_node(node, path, Node(pick(rng, SMOOTHERS), (part,), (("window", _window(rng, short=True)),)))
+
+
+def neutralise(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Compare within groups where there are groups; else set the ranks of what may hide in it against it."""
+    if stock.groups and rng.random() < 0.6:
+        by = Node("group", name=pick(rng, stock.groups))
+        return Node(pick(rng, ("group_rank", "group_demean", "group_zscore")), (node, by))
+    hidden = parse(pick(rng, ("ts_std(returns, 60)", "ts_mean(close * volume, 60)", "ts_mean(returns, 120)"))).root
+    ranks = Node("rank", (node,)), Node("rank", (hidden,))
+    return Node(pick(rng, ("sub", "add", "mul")), ranks)
+
+
+def retime(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Let the formula, or a part of it, speak some days later, or stretch all its windows alike to another horizon."""
+    if rng.random() < 0.5:
+        path, part = _place(node, rng, lambda part: part.op not in ("number", "group")) or ((), node)
+        return replace_node(node, path, Node("delay", (part,), (("window", float(rng.choice(DELAY_LAGS))),)))
+    windowed = [(path, part) for path, part in walk(node) if part.window > 0]
+    factor = float(rng.choice(STRETCHES))
+    for path, _ in windowed:
+        part = dict(walk(node))[path]
+        window = min(max(round(factor * part.window), LADDER[0]), LADDER[-1])
+        node = replace_node(node, path, part.with_params(window=float(window)))
+    return node if windowed else None
+
+
+def condition(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Weigh the formula by how active its mechanism is."""
+    texts = ("ts_zscore(volume, 20)", "ts_std(returns, 20)", "ts_mean(high / low, 10)", "ts_rank(volume, 60)")
+    active = Node("rank", (parse(pick(rng, texts)).root,))
+    return Node("mul", (Node("sub", (Node("rank", (node,)), Node("number", value=0.5))), active))
+
+
+def combine(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+    """Put a part of a mate in the place of a part: the crossover of two formulas that are good for different reasons."""
+    if not stock.mates:
+        return None
+    mate = stock.mates[int(rng.integers(len(stock.mates)))]
+    found = _place(node, rng, lambda part: part.op not in ("number", "group"))
+    given = _place(mate, rng, lambda part: not part.is_leaf)
+    return replace_node(node, found[0], given[1]) if found and given else None
+
+
+def invert(node: Node, _stock: ChangeMaterial, _rng: np.random.Generator) -> Node | None:
+    """Turn the sign."""
+    return node.args[0] if node.op == "neg" else Node("neg", (node,))
+
+
+LOCAL_CHANGES: tuple[tuple[Change, float], ...] = (
+    (nudge_window, 2.0),
+    (retune, 2.0),
+    (swap_field, 1.5),
+    (swap_operator, 2.0),
+    (wrap, 1.5),
+    (hoist, 1.5),
+    (graft, 1.5),
+    (attach, 1.5),
+)
+"""Undirected changes with their weights."""
+
+
+DIRECTED_CHANGES: dict[str, Change] = {
+    "smooth": smooth,
+    "neutralise": neutralise,
+    "shorten": shorten,
+    "lengthen": lengthen,
+    "retime": retime,
+    "condition": condition,
+    "swap_field": swap_field,
+    "combine": combine,
+    "invert": invert,
+    "simplify": hoist,
+}
+"""The change that each operator of a critique asks for."""
+
+
+CHANGE_WEIGHTS = {MUTATION_PREFIX + change.__name__: weight for change, weight in LOCAL_CHANGES}
+"""The weights of undirected changes, by what an intent says of them."""
+
+
+CHANGES: dict[str, Change] = {
+    **DIRECTED_CHANGES,
+    **{MUTATION_PREFIX + change.__name__: change for change, _ in LOCAL_CHANGES},
+}
+"""All changes, by what an intent says of them."""
+
+
+@dataclass(frozen=True)
+class Bandit:
+    """Chooses operators by what they did; `seen` holds `(tried, better)` by operator and weakness, `any` for all together."""
+
+    seen: Mapping[tuple[str, str], tuple[float, float]]
+
+    @classmethod
+    def taught(cls, rows: Sequence[Any]) -> Bandit:
+        """Return the bandit that has read the rows of a prompt, `{operator, where, tried, better}`; others are passed over."""
+        told = [row for row in rows if isinstance(row, dict) and {"operator", "where", "tried", "better"} <= {*row}]
+        return cls({(row["operator"], row["where"]): (float(row["tried"]), float(row["better"])) for row in told})
+
+    def choose(self, weights: Mapping[str, float], where: str, rng: np.random.Generator) -> str:
+        """Return one operator of those with a weight above 0, for a parent with this weakness."""
+        drawn = {}
+        for name, weight in weights.items():
+            tried, better = self.evidence(name, where)
+            drawn[name] = rng.beta(weight + better, 1.0 + tried - better)
+        return max(drawn, key=lambda name: drawn[name])
+
+    def evidence(self, operator: str, where: str = NO_WEAKNESS) -> tuple[float, float]:
+        """Return the tries and successes that the belief of an operator rests on."""
+        tried, better = self.seen.get((operator, where), (0.0, 0.0))
+        all_tried, all_better = self.seen.get((operator, ANY_WEAKNESS), (tried, better))
+        other, share = all_tried - tried, _try_weight(all_tried - tried)
+        tried, better = tried + share * other, better + share * (all_better - better)
+        whole = min(1.0, MAX_EFFECTIVE_TRIES / tried) if tried else 1.0
+        return whole * tried, whole * better
+
+
+def _try_weight(tried: float) -> float:
+    """Return what each of so many tries on parents with other weaknesses counts."""
+    return min(OTHER_WEAKNESS_WEIGHT, MAX_OTHER_WEAKNESS_TRIES / tried) if tried else 0.0
+
+
+def strip_wrappers(node: Node) -> Node:
+    """Return a formula without the wrappers of its last step."""
+    while node.op in OUTER_WRAPPERS:
+        node = node.args[0]
+    return node
+
+
+def is_plain(node: Node) -> bool:
+    """Tell whether a formula says one thing."""
+    core = strip_wrappers(node)
+    return (
+        core.size <= MAX_PLAIN_NODES
+        and _lookback_depth(core) <= MAX_LOOKBACK_DEPTH
+        and not any(_is_blend(part) for _, part in walk(core))
+    )
+
+
+def _lookback_depth(node: Node) -> int:
+    own = not node.is_leaf and OPERATORS[node.op].family == "time series"
+    return own + max((_lookback_depth(arg) for arg in node.args), default=0)
+
+
+def _is_blend(node: Node) -> bool:
+    """Tell whether one step joins two things that look back, or adds what is no field."""
+    if node.op in ("add", "sub"):
+        return any((arg.args[0] if arg.op == "neg" else arg).op not in ("field", "number") for arg in node.args)
+    if node.op == "mul":
+        said = [arg for arg in node.args if _lookback_depth(arg) or arg.op in OUTER_WRAPPERS]
+        return len(said) > 1 or len(node.args) > 2
+    return False

@@ -1,1 +1,0 @@
-"""What a person brings along: formulas, hypotheses, pages, an agent."""

@@ -1,0 +1,105 @@
+"""Who calls, and what that caller may do."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+
+from ..errors import ScopeMissing
+
+_JURISDICTION = re.compile(r"data:jurisdiction:[A-Z]{2}")
+
+
+class Scope(StrEnum):
+    """What a caller may be allowed. Beside these, `data:jurisdiction:XX` lets it see data that may be used in XX only."""
+
+    DATA_READ = "data:read"
+    NEWS_READ = "news:read"
+    FACTOR_READ = "factor:read"
+    FACTOR_WRITE = "factor:write"
+    EVAL_RUN = "eval:run"
+    GATE_SUBMIT = "gate:submit"
+    RULES_READ = "rules:read"
+    MODEL_ASK = "model:ask"
+    MODEL_OPERATE = "model:operate"
+    DATA_CONFIDENTIAL = "data:confidential"
+
+
+EVERY_SCOPE = frozenset(scope.value for scope in Scope)
+"""All that a caller may be allowed, data of a jurisdiction left out."""
+
+DEFAULT_SCOPES = EVERY_SCOPE - {Scope.DATA_CONFIDENTIAL.value}
+"""What a client on stdio may do if nobody says otherwise: what is marked as confidential is asked for by name."""
+JURISDICTION_FORM = "data:jurisdiction:XX"
+ALL_SCOPES = (*(scope.value for scope in Scope), JURISDICTION_FORM)
+
+
+def is_scope(text: str) -> bool:
+    """Tell whether a text is a scope of ours."""
+    return text in Scope._value2member_map_ or _JURISDICTION.fullmatch(text) is not None
+
+
+def check_scope(text: str) -> str:
+    """Return a scope; `ValueError` in words if there is no such scope."""
+    if is_scope(text):
+        return text
+    close = difflib.get_close_matches(text, ALL_SCOPES, n=1)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    raise ValueError(
+        f"there is no scope of this name{meant} Allowed: {', '.join(ALL_SCOPES)} (XX: two capital letters)"
+    )
+
+
+@dataclass(frozen=True)
+class Caller:
+    """One caller, whatever vouched for it.
+
+    Parameters
+    ----------
+    id : str
+        The token's id, "oauth:" and the subject, "stdio" or "anonymous": what the record of calls says.
+    scopes : frozenset of str
+        What it may do; each a `Scope` or `data:jurisdiction:XX`.
+    fields : frozenset of str or None
+        The fields of the panel that it may read; None for all.
+    as_of : date or None
+        The last day that it may know; None for no limit but the server's own.
+    expires : datetime or None
+        The first moment at which it is refused; None where it ends with the connection.
+    tenant : str
+        Who it is in front of an endpoint that is shared (`alphaloom models gate`).
+    """
+
+    id: str
+    scopes: frozenset[str] = frozenset()
+    fields: frozenset[str] | None = None
+    as_of: date | None = None
+    expires: datetime | None = None
+    tenant: str = ""
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The labels of data that it may see: "confidential", "jurisdiction:CH". They are its scopes of that name."""
+        labelled = (Scope.DATA_CONFIDENTIAL.value, JURISDICTION_FORM[:-2])
+        return frozenset(scope.removeprefix("data:") for scope in self.scopes if scope.startswith(labelled))
+
+    def allows(self, scope: str) -> bool:
+        """Tell whether the caller has a scope."""
+        return str(scope) in self.scopes
+
+    def require(self, scope: str) -> None:
+        """Refuse a caller without a scope.
+
+        Raises
+        ------
+        ScopeMissing
+            If it has not got it.
+        """
+        if not self.allows(scope):
+            raise ScopeMissing(
+                "This token does not allow that.", field="scope", got=sorted(self.scopes), allowed=str(scope),
+                hint=f"Ask for a token with the scope {scope}.",
+            )  # fmt: skip

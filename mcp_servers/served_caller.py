@@ -1,0 +1,200 @@
+"""What the servers of one caller stand on."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from threading import Condition
+from typing import Any
+
+from mcp.types import CallToolResult, TextContent
+
+from ..evaluation import Evaluator
+from ..ledger.calls import CallOutcome, ToolCall, digest_of_arguments
+from ..news import NewsStore
+from ..search import SearchConstraints
+from .access import EVERY_SCOPE, Caller
+from .errors import ScopeMissing, ServersEnd
+from .handles import Handles
+from .jobs import Jobs
+
+PANELS_FOLDER = "panels"
+"""The folder of a workspace where panels lie that were handed over."""
+
+
+RecordCall = Callable[[ToolCall], object]
+
+
+@dataclass(frozen=True)
+class VisibleColumns:
+    """The fields and groupings that a panel has, and the caller's limits on them."""
+
+    fields: tuple[str, ...]
+    groups: tuple[str, ...]
+    mandate: SearchConstraints
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """Return the fields that a formula of the caller may name."""
+        return self.mandate.names(self.fields)
+
+
+@dataclass(frozen=True, eq=False)
+class ServedCaller:
+    """One caller, the rooms that it reaches, and what its calls leave behind.
+
+    Attributes
+    ----------
+    opening : callable
+        Returns its run, on data as they were known on its last day; the first who asks waits until it is open.
+    entry : Entry
+        Who it is, what it may do, and the record of its calls.
+    handles : Handles
+        Keeps what is handed over.
+    jobs : Jobs
+        Its long work.
+    news : Shelf or None
+        Texts, answered as of the end of its search window (`texts`); None: there are none.
+    early : Columns or None
+        What formulas may read, where that is known before the run is open; None: it is read from the panel.
+    """
+
+    opening: Callable[[], Evaluator]
+    entry: CallerEntry
+    handles: Handles
+    jobs: Jobs
+    news: NewsStore | None = None
+    early: VisibleColumns | None = None
+
+    @property
+    def columns(self) -> VisibleColumns:
+        """What formulas may read; a formula is checked against it without waiting for prices, where it is known."""
+        if self.early is not None:
+            return self.early
+        panel = self.evaluator.panel
+        return VisibleColumns(tuple(panel.fields), tuple(panel.groups), self.evaluator.mandate)
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The caller's run: servers are built, and answer what they have, before it is open."""
+        return self.opening()
+
+    @classmethod
+    def ours(
+        cls, evaluator: Evaluator, record: RecordCall, clock: Callable[[], datetime], news: NewsStore | None = None
+    ) -> ServedCaller:
+        """Return what a campaign's own agents are served: everything, under the same rules as anybody else."""
+        entry = CallerEntry(Caller(f"run:{evaluator.run}", EVERY_SCOPE), record)
+        return cls(lambda: evaluator, entry, Handles(evaluator.ledger.workspace / PANELS_FOLDER, clock), Jobs(), news)
+
+
+class InFlightCalls:
+    """Counts the calls of all callers."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._calls, self._ending = 0, False
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Count a call while it is worked on and written down.
+
+        Raises
+        ------
+        ServersEnd
+            No more calls are taken.
+        """
+        with self._changed:
+            if self._ending:
+                raise ServersEnd("The servers end.", field="server", hint="Start them again, and ask again.")
+            self._calls += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._calls -= 1
+                self._changed.notify_all()
+
+    def end(self, wait_s: float) -> bool:
+        """Take no more calls, and wait for those under way; return whether all of them ended within so many seconds."""
+        with self._changed:
+            self._ending = True
+            return self._changed.wait_for(lambda: self._calls == 0, wait_s)
+
+
+@dataclass(frozen=True)
+class CallerEntry:
+    """One caller on one server.
+
+    Attributes
+    ----------
+    caller : Caller
+        Who is served.
+    record : callable
+        Writes a call down, or raises where none can be written: then it is not answered.
+    as_of : date or None
+        The last day that this caller's data hold.
+    under_way : UnderWay
+        Counts the calls of all callers that are worked on.
+    seconds : callable
+        A clock that only ever rises, seconds.
+    """
+
+    caller: Caller
+    record: RecordCall
+    as_of: date | None = None
+    under_way: InFlightCalls = field(default_factory=InFlightCalls)
+    seconds: Callable[[], float] = field(default=time.perf_counter)
+
+    def refusal(self, tool: str, scope: str | None) -> ScopeMissing | None:
+        """Return why the caller may not call a tool; None where it may. A tool that asks for no scope is nobody's."""
+        if scope is not None and self.caller.allows(scope):
+            return None
+        return ScopeMissing(
+            f"This token does not allow {tool}.", field="scope", got=sorted(self.caller.scopes),
+            allowed=None if scope is None else str(scope),
+            hint=f"Ask for a token with the scope {scope}." if scope else "",
+        )  # fmt: skip
+
+    def write(
+        self, server: str, tool: str, arguments: Mapping[str, Any], result: CallToolResult | None, began: float
+    ) -> None:
+        """Write down one call and what came of it; None: it failed, and nothing was answered."""
+        body = dict(result.structured_content or {}) if result else {}
+        text = "".join(part.text for part in result.content if isinstance(part, TextContent)) if result else ""
+        outcome = CallOutcome.FAILED if result is None else CallOutcome.REFUSED if result.is_error else CallOutcome.OK
+        rows = body.get("rows")
+        counted = rows if isinstance(rows, int) and not isinstance(rows, bool) else None
+        code = "" if outcome is CallOutcome.OK else str(body.get("code") or "failed")
+        self._kept(server, tool, arguments, (outcome, code), text.encode() if result else None, counted, began)
+
+    def note(
+        self, server: str, what: str, asked: Mapping[str, Any], body: bytes | None, began: float, code: str
+    ) -> None:
+        """Write down the reading of a resource or prompt; `code`: what it was refused for, empty if it was not."""
+        outcome = CallOutcome.REFUSED if code else CallOutcome.OK
+        self._kept(server, what, asked, (outcome, code), body, None, began)
+
+    def _kept(
+        self, server: str, tool: str, arguments: Mapping[str, Any], came: tuple[CallOutcome, str], body: bytes | None,
+        rows: int | None, began: float,
+    ) -> None:  # fmt: skip
+        self.record(
+            ToolCall(
+                who=self.caller.id,
+                server=server,
+                tool=tool,
+                outcome=came[0],
+                code=came[1],
+                arguments=digest_of_arguments(arguments),
+                as_of=self.as_of,
+                rows=rows,
+                bytes=len(body or b""),
+                result="" if body is None else hashlib.sha256(body).hexdigest(),
+                duration_ms=1e3 * (self.seconds() - began),
+            )
+        )

@@ -1,0 +1,24 @@
+import pytest
+from hypothesis import given, strategies as st
+
+from alphaloom.mcp_servers.access import Caller, check_scope
+from alphaloom.mcp_servers.access.scopes import ALL_SCOPES, is_scope
+from alphaloom.mcp_servers.errors import ScopeMissing
+
+
+@given(st.text(max_size=30))
+def test_no_other_text_is_a_scope(text: str) -> None:
+    known = text in ALL_SCOPES[:-1] or (len(text) == 20 and text.startswith("data:jurisdiction:"))
+    assert known or not is_scope(text)
+
+
+@pytest.mark.parametrize("text", ["data:jurisdiction:ch", "data:jurisdiction:CHE", "data:jurisdiction:", "data:reed"])
+def test_a_wrong_scope_is_told_with_the_one_that_may_be_meant(text: str) -> None:
+    with pytest.raises(ValueError, match="did you mean data:"):
+        check_scope(text)
+
+
+def test_a_caller_without_a_scope_is_told_which_one_it_lacks() -> None:
+    Caller("stdio", frozenset({"data:read"})).require("data:read")
+    with pytest.raises(ScopeMissing, match="factor:write"):
+        Caller("stdio", frozenset({"data:read"})).require("factor:write")
