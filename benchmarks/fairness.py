@@ -25,8 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from alphaloom.serving.gateway.fair_scheduler import FairScheduler, PickTenant, pick_fairest
-from alphaloom.serving.gateway.quota import FairnessSettings
-from alphaloom.serving.gateway.tenants import Tenant
+from alphaloom.serving.gateway.tenants import FairnessSettings, Tenant
 
 T = TypeVar("T")
 WAITING = 100
@@ -128,7 +127,7 @@ async def quiet(gate: FairScheduler, scenario: Scenario) -> list[float]:
         came = loop.time()
         async with gate.place("quiet", size.tokens_in, 1000) as place:
             await asyncio.sleep(size.seconds)
-            place.took(size.tokens_out)
+            place.report_output(size.tokens_out)
         found.append(loop.time() - came)
 
     gap = MEAN_SECONDS / (scenario.load * scenario.places / 2)
@@ -145,7 +144,7 @@ async def flood(gate: FairScheduler, scenario: Scenario, kind: Iterator[Size]) -
         size = next(kind)
         async with gate.place("flood", size.tokens_in, int(1000 * scenario.longer)) as place:
             await asyncio.sleep(size.seconds)
-            place.took(size.tokens_out)
+            place.report_output(size.tokens_out)
 
 
 async def beside_flood(scenario: Scenario, order: PickTenant, weight: float) -> list[float]:

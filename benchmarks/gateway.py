@@ -31,7 +31,7 @@ import httpx2
 import numpy as np
 
 from alphaloom.desk.cli.serve.server import ServerTerms, serve_until_signal
-from alphaloom.serving.gateway import Gateway, GatewayEndpoint, GatewaySettings, application
+from alphaloom.serving.gateway import Gateway, GatewayEndpoint, GatewaySettings, build_application
 from alphaloom.serving.gateway.fair_scheduler import FairScheduler
 
 from .fairness import MEAN_SECONDS, ORDERS, WAITING, Size, sizes
@@ -103,7 +103,7 @@ def gateway(there: socket.socket, address: str, order: str, places: int, part: f
     fairness = settings.fairness()
     gate = FairScheduler(fairness, clock=time.monotonic, order=rule)
     serve_until_signal(
-        application(Gateway(GatewayEndpoint(address), gate, fairness, settings, str)),
+        build_application(Gateway(GatewayEndpoint(address), gate, fairness, settings, str)),
         there,
         ServerTerms(1),
         lambda: False,

@@ -16,11 +16,10 @@ import sys
 from typing import Any
 
 from alphaloom.serving import DEVICES, Architecture, Request, find_model
-from alphaloom.serving.cache import token_bytes
 from alphaloom.serving.choice import choose_launch
 from alphaloom.serving.devices import GIB, Device
-from alphaloom.serving.fit import MemoryBudget
-from alphaloom.serving.tensors import bytes_of, tensors
+from alphaloom.serving.memory import MemoryBudget, count_token_bytes
+from alphaloom.serving.tensors import bytes_per_number, list_tensors
 
 USUAL = ("Llama-3.2-1B", "Llama-3.1-8B", "Qwen3-8B", "Gemma-2-9B", "Phi-4", "gpt-oss-20b", "Llama-3.1-70B")
 TOLERANCE = 0.05
@@ -45,9 +44,9 @@ def nearest(torch: Any) -> Device:
 def weights(torch: Any, model: Architecture, chosen: MemoryBudget) -> list[Any]:
     """Allocate one GPU's part of the weights, each matrix for itself: 16 bits, or bytes where they are fewer."""
     held = []
-    for tensor in tensors(model):
+    for tensor in list_tensors(model):
         shape = (tensor.rows_on(chosen.gpus, model.kv_heads), tensor.columns)
-        each = bytes_of(tensor, model, model.stored or chosen.precision)
+        each = bytes_per_number(tensor, model, model.stored or chosen.precision)
         for _ in range(tensor.copies):
             if each == 2:
                 held.append(torch.empty(shape, dtype=torch.bfloat16, device="cuda"))
@@ -58,7 +57,7 @@ def weights(torch: Any, model: Architecture, chosen: MemoryBudget) -> list[Any]:
 
 def cache(torch: Any, model: Architecture, chosen: MemoryBudget, share: float) -> tuple[list[Any], int]:
     """Allocate a share of the cache, layer by layer in whole blocks; return it with the bytes that it should take."""
-    of_block = token_bytes(model, chosen.kv_bytes, chosen.gpus) * chosen.rules.block
+    of_block = count_token_bytes(model, chosen.kv_bytes, chosen.gpus) * chosen.rules.block
     blocks = max(1, int(chosen.cache * share) // of_block)
     shape = (blocks, chosen.rules.block, model.cached_per_gpu(chosen.gpus))
     kind = torch.bfloat16 if chosen.kv_bytes == 2 else torch.uint8

@@ -11,24 +11,6 @@ RouterError                    the base of this room
 │   └── BadExamples            what tells an intent of the user's own cannot be used
 ├── ReplyRefused               the replies do not fit the task's schema, after two repairs
 ├── BudgetEnded                the next call could pass the cap on calls, tokens or money
-├── QueueFull                  as many calls of this tenant wait as may wait
-├── QuotaReached               a tenant asks more calls at once, or more tokens in a minute, than it may
-│   └── CallTooLarge           one call asks more than the tenant may have in a minute, so waiting is of no use
-├── GatewayError               the gateway in front of an endpoint cannot pass a call on
-│   ├── NotAdmitted            nobody is known by the token that came with it
-│   ├── NotAllowed             the token is known, and does not allow asking models
-│   ├── BadCall                it is no call that can be passed on
-│   ├── NotServed              the gateway passes no such path on, or not in this way
-│   ├── EndpointAway           the endpoint behind the gateway does not answer, or broke off
-│   └── GatewayEnds            the gateway ends; the call was not sent
-├── ServingError               a server of models cannot be planned as asked: the request contradicts itself
-│   ├── UnknownModel           no model of that name is in the table, or a config.json does not say enough
-│   ├── PlanUnreadable         a file is no plan, or holds what a plan may not hold
-│   ├── DeviceLacks            the device cannot compute in the precision that was asked for
-│   ├── DoesNotFit             weights, cache and overhead take more memory than there is
-│   ├── NoServer               vLLM is not installed here, and no command was named
-│   ├── PortTaken              another program, or another plan, has the port
-│   └── ServerFailed           the server ended, or never became ready
 └── ContextError               the context cache cannot do what it was asked
     ├── StoreUnusable          its store does not answer, is damaged, or what it takes is not installed
     ├── UnknownDocument        the store does not hold this document, or no longer
@@ -38,8 +20,6 @@ RouterError                    the base of this room
 """
 
 from __future__ import annotations
-
-import math
 
 from ..ledger import AlphaloomError as AlphaloomError  # noqa: PLC0414 - agents may not import the ledger: the base comes from here
 
@@ -113,135 +93,6 @@ class BudgetEnded(RouterError):
 
     code = "budget_ended"
     exit_code = 4
-
-
-class QueueFull(RouterError):
-    """As many calls of this tenant wait as may wait; nothing was sent, and a later try may well pass."""
-
-    code = "queue_full"
-    exit_code = 3
-
-
-class QuotaReached(RouterError):
-    """A tenant asks more calls at once, or more tokens in a minute, than it may; nothing was sent."""
-
-    code = "quota_reached"
-    exit_code = 3
-    seconds: float = math.inf
-    """Until it is worth asking again; infinity where only the end of another call helps."""
-
-
-class CallTooLarge(QuotaReached):
-    """One call asks more than the tenant may have in a minute; nothing was sent, and waiting is of no use."""
-
-    code = "call_too_large"
-    exit_code = 1
-
-
-class GatewayError(RouterError):
-    """The gateway in front of an endpoint cannot pass a call on. `status` is what HTTP says of it."""
-
-    code = "gateway"
-    status = 500
-
-
-class NotAdmitted(GatewayError):
-    """Nobody is known by the token that came with a call; the token is not repeated."""
-
-    code = "invalid_api_key"
-    exit_code = 1
-    status = 401
-
-
-class NotAllowed(GatewayError):
-    """The token is known, and does not allow asking models."""
-
-    code = "forbidden"
-    exit_code = 1
-    status = 403
-
-
-class BadCall(GatewayError):
-    """It is no call that can be passed on."""
-
-    code = "bad_call"
-    status = 400
-
-
-class NotServed(GatewayError):
-    """The gateway passes no such path on, or not in this way."""
-
-    code = "not_served"
-    status = 404
-
-
-class EndpointAway(GatewayError):
-    """The endpoint behind the gateway does not answer, or broke off; a later try may well pass."""
-
-    code = "endpoint_away"
-    exit_code = 3
-    status = 503
-
-
-class GatewayEnds(GatewayError):
-    """The gateway ends; the call was not sent."""
-
-    code = "gateway_ends"
-    exit_code = 3
-    status = 503
-
-
-class ServingError(RouterError):
-    """A server of models cannot be planned as asked."""
-
-    code = "serving"
-
-
-class UnknownModel(ServingError):
-    """No model of that name is in the table, or a config.json does not say enough."""
-
-    code = "unknown_model"
-
-
-class PlanUnreadable(ServingError):
-    """A file is no plan, or holds what a plan may not hold."""
-
-    code = "plan_unreadable"
-
-
-class DeviceLacks(ServingError):
-    """The device cannot compute in the precision that was asked for."""
-
-    code = "device_lacks"
-    exit_code = 3
-
-
-class DoesNotFit(ServingError):
-    """Weights, cache and overhead take more memory than there is."""
-
-    code = "does_not_fit"
-    exit_code = 3
-
-
-class NoServer(ServingError):
-    """There is no vLLM here, and no command was named."""
-
-    code = "no_server"
-    exit_code = 3
-
-
-class PortTaken(ServingError):
-    """Another program, or another plan, has the port."""
-
-    code = "port_taken"
-    exit_code = 1
-
-
-class ServerFailed(ServingError):
-    """The server ended, or never became ready; the last lines of its log are in the message."""
-
-    code = "server_failed"
-    exit_code = 3
 
 
 class ContextError(RouterError):

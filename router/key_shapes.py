@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["ADDRESS_WITH_PASSWORD", "KEY_PATTERN", "KEY_SHAPES", "NAMED_KEY", "VALUE_GROUP", "holds_key"]
-
 KEY_SHAPES = {
     "a private key": r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]{0,8000}-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
     "AWS": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",

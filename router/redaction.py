@@ -15,8 +15,6 @@ from urllib.parse import quote
 
 from .key_shapes import ADDRESS_WITH_PASSWORD, KEY_PATTERN, NAMED_KEY
 
-__all__ = ["GUARDED_LOGGERS", "KEY_MASK", "POSITION_MASK", "Redactor", "guard_loggers", "redact_text"]
-
 KEY_MASK, POSITION_MASK = "***", "[position]"
 GUARDED_LOGGERS = (
     "alphaloom.router",

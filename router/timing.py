@@ -8,8 +8,6 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-__all__ = ["Timing"]
-
 
 @dataclass(frozen=True)
 class Timing:

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from .architecture import Architecture
-from .catalogue import find_model, model_names
-from .devices import DEVICES, find_device
-from .files import FILE_WRITERS, render_file
-from .plan import ServingPlan, arguments, dump_plan, make_plan, read_plan
-from .request import Request
-from .supervision import ServerLaunch, supervise
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "DEVICES",
-    "FILE_WRITERS",
-    "Architecture",
-    "Request",
-    "ServerLaunch",
-    "ServingPlan",
-    "arguments",
-    "dump_plan",
-    "find_device",
-    "find_model",
-    "make_plan",
-    "model_names",
-    "read_plan",
-    "render_file",
-    "supervise",
-]
+from ..lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .architecture import Architecture as Architecture, find_model as find_model, list_models as list_models
+    from .deployment_files import FILE_WRITERS as FILE_WRITERS, render_file as render_file
+    from .devices import DEVICES as DEVICES, find_device as find_device
+    from .errors import GatewayError as GatewayError, PortTaken as PortTaken, ServingError as ServingError
+    from .plan import (
+        ServingPlan as ServingPlan,
+        build_arguments as build_arguments,
+        dump_plan as dump_plan,
+        make_plan as make_plan,
+        read_plan as read_plan,
+    )
+    from .request import Request as Request
+    from .supervision import ServerLaunch as ServerLaunch, supervise as supervise
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "architecture": "Architecture find_model list_models",
+            "deployment_files": "FILE_WRITERS render_file",
+            "devices": "DEVICES find_device",
+            "errors": "GatewayError PortTaken ServingError",
+            "plan": "ServingPlan build_arguments dump_plan make_plan read_plan",
+            "request": "Request",
+            "supervision": "ServerLaunch supervise",
+        },
+    )

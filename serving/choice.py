@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..router import DeviceLacks, DoesNotFit, ServingError
 from .devices import DEVICES, GIB, Device
-from .fit import MemoryBudget, memory_budget
+from .errors import DeviceLacks, DoesNotFit, ServingError
+from .memory import MemoryBudget, compute_memory_budget
 from .request import MAX_GPUS, Request
-from .speed import output_step
-
-__all__ = ["Choice", "choose_launch", "mid_reply_length"]
+from .speed import estimate_output_step
 
 MAX_TIME_RATIO = 0.75  # more GPUs over NVLink must bring the time of an output token down to this
 FEW_SEQUENCES = 4  # sequences at once, below which it is said what more GPUs would hold
@@ -32,8 +30,8 @@ class Choice:
 def choose_launch(request: Request, device: Device) -> Choice:
     """Return the launch that fits, or refuse with numbers."""
     tried: list[MemoryBudget] = []
-    for precision in precisions(request, device):
-        options = [memory_budget(request, device, gpus, precision) for gpus in gpu_counts(request, device)]
+    for precision in list_precisions(request, device):
+        options = [compute_memory_budget(request, device, gpus, precision) for gpus in list_gpu_counts(request, device)]
         fitting = [one for one in options if one.fits]
         if fitting:
             return _pick_gpus(request, device, options, fitting)
@@ -41,7 +39,7 @@ def choose_launch(request: Request, device: Device) -> Choice:
     raise _refusal(request, device, tried)
 
 
-def precisions(request: Request, device: Device) -> tuple[str, ...]:
+def list_precisions(request: Request, device: Device) -> tuple[str, ...]:
     """Return the precisions to try, the first that fits being taken."""
     stored, wanted = request.model.stored, request.dtype
     fp8 = device.fp8_tflops is not None
@@ -66,14 +64,14 @@ def precisions(request: Request, device: Device) -> tuple[str, ...]:
     return ("bfloat16", "fp8") if fp8 and not stored else ("bfloat16",)
 
 
-def gpu_counts(request: Request, device: Device) -> list[int]:
+def list_gpu_counts(request: Request, device: Device) -> list[int]:
     """Return the numbers of GPUs over which the model, and the draft, can be split."""
     models = [request.model, *([request.draft] if request.draft else [])]
     most = (request.gpus or MAX_GPUS) if device.gpu else 1
     return [gpus for gpus in range(1, most + 1) if all(model.splits(gpus) for model in models)]
 
 
-def mid_reply_length(request: Request) -> float:
+def compute_mid_reply_length(request: Request) -> float:
     """Return the length of a sequence in the middle of its reply."""
     return request.prompt_tokens + request.reply_tokens / 2
 
@@ -102,14 +100,14 @@ def _describe_narrow(request: Request, device: Device, chosen: MemoryBudget) -> 
     if chosen.held >= FEW_SEQUENCES or request.concurrency or not device.gpu:
         return ""
     told = f"; it holds {chosen.held} {'sequence' if chosen.held == 1 else 'sequences'} of {request.length:,} tokens at once"
-    wide = [n for n in gpu_counts(replace(request, gpus=MAX_GPUS), device) if n > chosen.gpus]
-    larger = [memory_budget(request, device, gpus, chosen.precision) for gpus in wide]
+    wide = [n for n in list_gpu_counts(replace(request, gpus=MAX_GPUS), device) if n > chosen.gpus]
+    larger = [compute_memory_budget(request, device, gpus, chosen.precision) for gpus in wide]
     best = next((one for one in larger if one.held >= FEW_SEQUENCES), larger[-1] if larger else None)
     return f"{told}, {best.gpus} GPUs would hold {best.held}" if best else told
 
 
 def _token_seconds(request: Request, device: Device, one: MemoryBudget) -> float:
-    return output_step(request.model, device, one, mid_reply_length(request)).total_s
+    return estimate_output_step(request.model, device, one, compute_mid_reply_length(request)).total_s
 
 
 def _refusal(request: Request, device: Device, tried: list[MemoryBudget]) -> DoesNotFit:
@@ -149,8 +147,10 @@ def _fits(request: Request, device: Device) -> bool:
 
 def _first_fitting_precision(request: Request, device: Device) -> str | None:
     """Return the first precision in which it fits, None where it fits in none."""
-    for precision in precisions(request, device):
-        if any(memory_budget(request, device, gpus, precision).fits for gpus in gpu_counts(request, device)):
+    for precision in list_precisions(request, device):
+        if any(
+            compute_memory_budget(request, device, gpus, precision).fits for gpus in list_gpu_counts(request, device)
+        ):
             return precision
     return None
 

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..router import ServingError
-
-__all__ = ["DEVICES", "GB", "GIB", "Device", "find_device"]
+from .errors import ServingError
 
 GIB, GB = 2**30, 10**9
 

@@ -1,27 +1,38 @@
-"""A plan: the launch of a server of models, with what it rests on, as one file."""
+"""A plan: the launch of a server of models with its arithmetic, line by line, as one file."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ..ledger import SettingsError
 from ..ledger.files import QuotingDumper, parse_text, read_given_text
-from ..router import PlanUnreadable
-from .arithmetic import arithmetic_lines
-from .choice import choose_launch, mid_reply_length
+from .architecture import Architecture
+from .choice import Choice, choose_launch, compute_mid_reply_length
 from .devices import GIB, Device
-from .fit import MemoryBudget
+from .errors import ServingError
+from .memory import MAX_DRAFT_DEPTH, MemoryBudget
 from .request import Request
-from .speed import ASSUMPTIONS, Speculation, first_token, output_step, speculation
-
-__all__ = ["ServingPlan", "arguments", "dump_plan", "make_plan", "read_plan"]
+from .speed import (
+    ASSUMPTIONS,
+    COMPUTE_EFFICIENCY,
+    MEMORY_EFFICIENCY,
+    NEAR_BEST_SHARE,
+    STEP_S,
+    Speculation,
+    Step,
+    choose_speculation,
+    estimate_first_token,
+    estimate_output_step,
+)
+from .tensors import count_active_parameters, count_parameters
 
 PLAN_VERSION = 1
 FLAG_NAME, VARIABLE_NAME = re.compile(r"[a-z][a-z0-9-]*"), re.compile(r"[A-Z][A-Z0-9_]*")
@@ -44,7 +55,7 @@ class PlannedNumber(_StrictPlan):
     how: str
 
 
-class Placed(_StrictPlan):
+class PlannedDevice(_StrictPlan):
     """The device, and how many of it."""
 
     name: str
@@ -71,7 +82,7 @@ class ServingPlan(_StrictPlan):
 
     version: Literal[1] = 1
     model: ServedModel
-    device: Placed
+    device: PlannedDevice
     why: str
     flags: dict[str, Any]
     environment: dict[str, str]
@@ -105,7 +116,7 @@ class ServingPlan(_StrictPlan):
 def make_plan(request: Request, device: Device) -> ServingPlan:
     """Return the plan of a launch that fits, or refuse with numbers."""
     choice = choose_launch(request, device)
-    deep = speculation(request, device, choice.budget, mid_reply_length(request))
+    deep = choose_speculation(request, device, choice.budget, compute_mid_reply_length(request))
     model, one = request.model, choice.budget
     return ServingPlan(
         model=ServedModel(
@@ -113,12 +124,12 @@ def make_plan(request: Request, device: Device) -> ServingPlan:
             family=model.kind, draft=request.draft.source if request.draft else None,
             note=f"Not counted: {model.unseen}." if model.unseen else "",
         ),
-        device=Placed(
+        device=PlannedDevice(
             name=device.name, title=device.title, count=one.gpus, copies=choice.copies,
             memory_gib=round(device.memory / GIB, 2), link=device.link, accelerator=device.accelerator,
         ),
         why=_why(request, choice.why, one), flags=_flags(request, device, one, deep), environment=_environment(device, one),
-        arithmetic=[PlannedNumber(**each._asdict()) for each in arithmetic_lines(request, device, choice, deep)],
+        arithmetic=[PlannedNumber(**each._asdict()) for each in _write_arithmetic(request, device, choice, deep)],
         predictions=_predictions(request, device, one, deep), assumptions=_assumptions(request, device, one.gpus),
     )  # fmt: skip
 
@@ -166,11 +177,11 @@ def _environment(device: Device, one: MemoryBudget) -> dict[str, str]:
 def _predictions(
     request: Request, device: Device, one: MemoryBudget, deep: Speculation | None
 ) -> dict[str, int | float | str]:
-    length = mid_reply_length(request)
-    single, full = (output_step(request.model, device, one, length, count) for count in (1, one.sequences))
+    length = compute_mid_reply_length(request)
+    single, full = (estimate_output_step(request.model, device, one, length, count) for count in (1, one.sequences))
     told: dict[str, int | float | str] = {
         "prompt_tokens": request.prompt_tokens, "reply_tokens": request.reply_tokens, "sequences": one.sequences,
-        "time_to_first_token_ms": round(first_token(request, device, one).total_s * 1e3, 2),
+        "time_to_first_token_ms": round(estimate_first_token(request, device, one).total_s * 1e3, 2),
         "per_token_ms": round(single.total_s * 1e3, 2), "per_token_full_ms": round(full.total_s * 1e3, 2),
         "bound": single.bound, "bound_full": full.bound, "tokens_per_second_full": round(one.sequences / full.total_s),
     }  # fmt: skip
@@ -194,7 +205,7 @@ def _assumptions(request: Request, device: Device, gpus: int) -> list[str]:
     return told
 
 
-def arguments(plan: ServingPlan, **changes: Any) -> list[str]:
+def build_arguments(plan: ServingPlan, **changes: Any) -> list[str]:
     """Return the flags as arguments; what is false is left out or said to be off, what is a mapping becomes JSON."""
     words: list[str] = []
     for name, value in (plan.flags | changes).items():
@@ -209,7 +220,9 @@ def arguments(plan: ServingPlan, **changes: Any) -> list[str]:
 
 def dump_plan(plan: ServingPlan) -> str:
     """Return a plan as YAML, with the command at its head."""
-    command = " ".join(shlex.join(["python", "-m", "vllm.entrypoints.openai.api_server", *arguments(plan)]).split())
+    command = " ".join(
+        shlex.join(["python", "-m", "vllm.entrypoints.openai.api_server", *build_arguments(plan)]).split()
+    )
     body = yaml.dump(plan.model_dump(mode="json"), Dumper=QuotingDumper, sort_keys=False, allow_unicode=True, width=118)
     return f"# What it starts: {command}\n# Start it with: alphaloom models serve THIS_FILE\n{body}"
 
@@ -219,17 +232,21 @@ def read_plan(file: Path) -> ServingPlan:
     try:
         text = parse_text(read_given_text(file), str(file))
     except OSError as error:
-        raise PlanUnreadable(f"{file} cannot be read: {error.strerror or error}", field="PLAN") from None
+        raise ServingError(
+            f"{file} cannot be read: {error.strerror or error}", code="plan_unreadable", field="PLAN"
+        ) from None
     except (UnicodeDecodeError, SettingsError) as error:
-        raise PlanUnreadable(f"{file} is no YAML: {str(error).splitlines()[0]}", field="PLAN") from None
+        raise ServingError(
+            f"{file} is no YAML: {str(error).splitlines()[0]}", code="plan_unreadable", field="PLAN"
+        ) from None
     if text.mistakes:
-        raise PlanUnreadable(f"{file}: {text.mistakes[0]}", field="PLAN")
+        raise ServingError(f"{file}: {text.mistakes[0]}", code="plan_unreadable", field="PLAN")
     held = text.value
     if not isinstance(held, dict) or not held.keys() & ServingPlan.model_fields.keys():
         named = isinstance(held, dict) and "models" in held
-        raise PlanUnreadable(
+        raise ServingError(
             f"{file} is no plan: {'it names models, as a router.yaml or a campaign file does' if named else NOT_ONE_KEY}",
-            field="PLAN", allowed=list(ServingPlan.model_fields), hint=WRITE_HINT,
+            code="plan_unreadable", field="PLAN", allowed=list(ServingPlan.model_fields), hint=WRITE_HINT,
         )  # fmt: skip
     try:
         return ServingPlan.model_validate(held)
@@ -238,8 +255,133 @@ def read_plan(file: Path) -> ServingPlan:
         place = ".".join(map(str, first["loc"])) or "PLAN"
         more = f", and {error.error_count() - 1} more" if error.error_count() > 1 else ""
         said = first["msg"].removeprefix("Value error, ")
-        raise PlanUnreadable(
+        raise ServingError(
             f"{file} is no plan: {place}: {said}{more}",
+            code="plan_unreadable",
             field=place,
             hint=WRITE_HINT,
         ) from None
+
+
+class ArithmeticLine(NamedTuple):
+    """One number: what it is, how much, in what unit, and how it came about."""
+
+    what: str
+    value: int | float
+    unit: str
+    how: str
+
+
+def _write_arithmetic(
+    request: Request, device: Device, choice: Choice, deep: Speculation | None
+) -> list[ArithmeticLine]:
+    """Return the whole arithmetic: the model, the memory, the cache, the times."""
+    return [
+        *_model(request.model), *_memory(request, device, choice), *_cache(request, choice),
+        *_times(request, device, choice), *(_speculation(request, deep) if deep else ()),
+    ]  # fmt: skip
+
+
+def _model(model: Architecture) -> Iterator[ArithmeticLine]:
+    counted = count_parameters(model)
+    how = f"all tensors of {model.layers} layers, hidden size {model.hidden}, vocabulary {model.vocab}"
+    yield ArithmeticLine(
+        "parameters", round(counted / 1e9, 3), "billion", how + (", embedding and head in one" if model.tied else "")
+    )
+    if model.experts:
+        how = f"each token meets {model.experts.used} of {model.experts.count} experts; the embedding is looked up"
+        yield ArithmeticLine("parameters at work", round(count_active_parameters(model) / 1e9, 3), "billion", how)
+
+
+def _memory(request: Request, device: Device, choice: Choice) -> Iterator[ArithmeticLine]:
+    one, tokens = choice.budget, choice.budget.rules.batched_tokens
+    each = f"of each of {one.gpus} GPUs" if one.gpus > 1 else "of the GPU" if device.gpu else "of the machine"
+    yield _gib("memory", one.memory, f"what a process can have {each}: {device.title}")
+    yield _gib("usable", one.usable, f"memory x {request.utilization:g}, the part that vLLM may take")
+    yield _gib("weights", one.weights, f"{_precision(request, one.precision)}; {_sharing(one.gpus)}")
+    if request.draft:
+        yield _gib("draft's weights", one.draft_weights, f"{request.draft.name}, 16 bits; {_sharing(one.gpus)}")
+    parts = "driver 1, captured graphs 1" + (", communication 0.5" if one.gpus > 1 else "")
+    yield _gib(
+        "fixed overhead", one.fixed, f"assumed, GiB: {parts}" if device.gpu else "assumed: three processes with PyTorch"
+    )
+    yield _gib(
+        "activations", one.activations, f"assumed: {tokens:,} tokens of a step x what a layer holds of each x 2 bytes"
+    )
+    yield _gib("scores", one.scores, f"assumed: {one.most} sequences x {request.model.vocab:,} tokens x 4 bytes x 2")
+    how = "usable - weights - overhead - activations - scores"
+    yield _gib("cache", one.cache, how if device.gpu else how + ", in whole GiB")
+
+
+def _cache(request: Request, choice: Choice) -> Iterator[ArithmeticLine]:
+    one, model = choice.budget, request.model
+    kept = "one compressed key and value" if model.latent else "keys and values"
+    how = f"{model.layers} layers x {model.cached_per_gpu(one.gpus):,} numbers ({kept}) x {one.kv_bytes} bytes"
+    if request.draft:
+        how += f", and the draft's ({request.draft.layers} layers)"
+    yield ArithmeticLine(
+        "cache of a token", round(one.token / 1024, 3), "KiB", how + (" on each GPU" if one.gpus > 1 else "")
+    )
+    how = f"{request.length:,} tokens in blocks of {one.rules.block}"
+    if model.windowed:
+        how += f"; {model.windowed} of {model.layers} layers keep a window of {model.window:,} and the steps under way"
+    yield ArithmeticLine("cache of a sequence", round(one.sequence / 2**20, 2), "MiB", how)
+    yield ArithmeticLine(
+        "sequences", one.held, "at once", f"cache / cache of a sequence, all {request.length:,} tokens long"
+    )
+    yield ArithmeticLine(
+        "taken", one.sequences, "at once", f"at most {one.most}: {'as asked' if request.concurrency else 'the default'}"
+    )
+
+
+def _times(request: Request, device: Device, choice: Choice) -> Iterator[ArithmeticLine]:
+    one, prompt = choice.budget, request.prompt_tokens
+    step = estimate_first_token(request, device, one)
+    yield _ms("time to first token", step, f"a prompt of {prompt:,} tokens: {_parts(step)}")
+    length = compute_mid_reply_length(request)
+    for count in dict.fromkeys((1, one.sequences)):
+        step = estimate_output_step(request.model, device, one, length, count)
+        yield _ms(f"time per output token, {count} at once", step, _parts(step))
+    yield ArithmeticLine(
+        "throughput", round(one.sequences / step.total_s), "tokens/s",
+        f"{one.sequences} sequences, a token each per step" + (f"; x {choice.copies} copies" if choice.copies > 1 else ""),
+    )  # fmt: skip
+
+
+def _speculation(request: Request, deep: Speculation) -> Iterator[ArithmeticLine]:
+    by = request.draft.name if request.draft else "repeated text"
+    assumed = "as given" if request.acceptance is not None else "assumed"
+    how = f"the least depth of 1 to {MAX_DRAFT_DEPTH} whose time is within {NEAR_BEST_SHARE:.0%} of the best; drafts by {by}"
+    yield ArithmeticLine("tokens drafted", deep.depth, "a step", how)
+    how = f"(1 - a^(K+1)) / (1 - a) with K = {deep.depth} and acceptance a = {deep.acceptance:g}, {assumed}"
+    yield ArithmeticLine("tokens kept", round(deep.tokens, 2), "a step", how)
+    how = "time of a step that checks K + 1 tokens, and of the draft, / tokens kept; 1 sequence"
+    yield ArithmeticLine("time per output token, speculating", round(deep.per_token_s * 1e3, 2), "ms", how)
+    told = "plain time / speculating time" + ("; it does not pay: leave it out" if deep.gain < 1.05 else "")
+    yield ArithmeticLine("speed-up", round(deep.gain, 2), "times", told)
+
+
+def _gib(what: str, count: int, how: str) -> ArithmeticLine:
+    return ArithmeticLine(what, round(count / GIB, 2), "GiB", how)
+
+
+def _ms(what: str, step: Step, how: str) -> ArithmeticLine:
+    return ArithmeticLine(what, round(step.total_s * 1e3, 2), "ms", how)
+
+
+def _parts(step: Step) -> str:
+    """Say the parts of a time, as they add up."""
+    told = f"the larger of memory {step.memory_s * 1e3:.2f} ms at {MEMORY_EFFICIENCY:.0%} of its bandwidth and work "
+    told += f"{step.compute_s * 1e3:.2f} ms at {COMPUTE_EFFICIENCY:.0%} of peak"
+    told += f", + all-reduces {step.link_s * 1e3:.2f} ms" if step.link_s else ""
+    return f"{told}, + {step.host_s / STEP_S:.0f} x {STEP_S * 1e3:.1f} ms; {step.bound} decides"
+
+
+def _precision(request: Request, precision: str) -> str:
+    if request.model.stored == "mxfp4":
+        return "experts in MXFP4 (4.25 bits), the rest in 16 bits"
+    return "matrices in FP8, embeddings and norms in 16 bits" if precision == "fp8" else "2 bytes a parameter"
+
+
+def _sharing(gpus: int) -> str:
+    return f"split over {gpus} GPUs, norms and routers copied" if gpus > 1 else "on one device"

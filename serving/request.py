@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..router import ServingError
 from .architecture import Architecture
-
-__all__ = ["MAX_GPUS", "Request"]
+from .errors import ServingError
 
 MAX_GPUS = 8  # of one host; tensor parallelism over hosts is not planned
 DEFAULT_CONTEXT, DEFAULT_SEQUENCES = 8192, 256

@@ -10,21 +10,9 @@ from dataclasses import dataclass
 
 from .architecture import Architecture
 from .devices import Device
-from .fit import MAX_DRAFT_DEPTH, MemoryBudget
+from .memory import MAX_DRAFT_DEPTH, MemoryBudget
 from .request import Request
-from .tensors import active_parameters, bytes_of, expected_expert_share, tensors
-
-__all__ = [
-    "ASSUMPTIONS",
-    "COMPUTE_EFFICIENCY",
-    "MEMORY_EFFICIENCY",
-    "STEP_S",
-    "Speculation",
-    "Step",
-    "first_token",
-    "output_step",
-    "speculation",
-]
+from .tensors import bytes_per_number, compute_expert_share, count_active_parameters, list_tensors
 
 COMPUTE_EFFICIENCY, MEMORY_EFFICIENCY, STEP_S = 0.5, 0.75, 0.5e-3
 NEAR_BEST_SHARE = 0.02
@@ -73,21 +61,21 @@ class Speculation:
         return self.plain_s / self.per_token_s
 
 
-def first_token(request: Request, device: Device, chosen: MemoryBudget) -> Step:
+def estimate_first_token(request: Request, device: Device, chosen: MemoryBudget) -> Step:
     """Return the time until a prompt is read, in chunks of what a step takes in."""
     model, prompt = request.model, request.prompt_tokens
     steps = -(-prompt // chosen.rules.batched_tokens)
-    work = 2.0 * (active_parameters(model) * prompt - model.vocab * model.hidden * (prompt - 1)) + attention_work(
-        model, prompt
-    )
-    read = steps * read_bytes(model, chosen, prompt / steps)
+    work = 2.0 * (
+        count_active_parameters(model) * prompt - model.vocab * model.hidden * (prompt - 1)
+    ) + count_attention_operations(model, prompt)
+    read = steps * count_read_bytes(model, chosen, prompt / steps)
     return Step(
         work / (chosen.gpus * _rate(device, chosen) * COMPUTE_EFFICIENCY), read / (device.bandwidth * MEMORY_EFFICIENCY),
         _all_reduce_time(model, device, chosen.gpus, prompt, steps), steps * STEP_S,
     )  # fmt: skip
 
 
-def output_step(
+def estimate_output_step(
     model: Architecture, device: Device, chosen: MemoryBudget, length: float, sequences: int = 1, each: int = 1
 ) -> Step:
     """Return the time of one step in which each of some sequences of a length gets `each` tokens checked or made."""
@@ -95,43 +83,43 @@ def output_step(
     seen = (model.layers - model.windowed) * length + model.windowed * min(length, model.window or length)
     cached = sequences * seen * model.cached_per_gpu(chosen.gpus) * chosen.kv_bytes
     return Step(
-        2.0 * active_parameters(model) * tokens / (chosen.gpus * _rate(device, chosen) * COMPUTE_EFFICIENCY),
-        (read_bytes(model, chosen, tokens) + cached) / (device.bandwidth * MEMORY_EFFICIENCY),
+        2.0 * count_active_parameters(model) * tokens / (chosen.gpus * _rate(device, chosen) * COMPUTE_EFFICIENCY),
+        (count_read_bytes(model, chosen, tokens) + cached) / (device.bandwidth * MEMORY_EFFICIENCY),
         _all_reduce_time(model, device, chosen.gpus, tokens, 1), STEP_S,
     )  # fmt: skip
 
 
-def speculation(request: Request, device: Device, chosen: MemoryBudget, length: float) -> Speculation | None:
+def choose_speculation(request: Request, device: Device, chosen: MemoryBudget, length: float) -> Speculation | None:
     """Return the least depth whose time for a token of one sequence is near the best; None where none is asked for.
 
     Where checking more tokens costs next to nothing, deeper drafts bring next to nothing too, and disturb busy hours.
     """
     if request.speculate == "none":
         return None
-    plain = output_step(request.model, device, chosen, length).total_s
-    draft = output_step(request.draft, device, chosen, length).total_s if request.draft else 0.0
+    plain = estimate_output_step(request.model, device, chosen, length).total_s
+    draft = estimate_output_step(request.draft, device, chosen, length).total_s if request.draft else 0.0
     options = []
     for depth in range(1, MAX_DRAFT_DEPTH + 1):
         tokens = sum(request.accepted**n for n in range(depth + 1))
-        step = output_step(request.model, device, chosen, length, each=depth + 1).total_s + depth * draft
+        step = estimate_output_step(request.model, device, chosen, length, each=depth + 1).total_s + depth * draft
         options.append(Speculation(depth, request.accepted, tokens, step / tokens, plain))
     best = min(one.per_token_s for one in options)
     return next(one for one in options if one.per_token_s <= best * (1 + NEAR_BEST_SHARE))
 
 
-def read_bytes(model: Architecture, chosen: MemoryBudget, tokens: float) -> float:
+def count_read_bytes(model: Architecture, chosen: MemoryBudget, tokens: float) -> float:
     """Return the bytes of weights that each GPU reads for a step of some tokens."""
     total = 0.0
-    for tensor in tensors(model):
+    for tensor in list_tensors(model):
         if tensor.extra or (tensor.name == "embedding" and not model.tied):
             continue
         held = tensor.rows_on(chosen.gpus, model.kv_heads) * tensor.columns * tensor.copies
-        share = expected_expert_share(model.experts, tokens) if tensor.expert and model.experts else 1.0
-        total += held * share * float(bytes_of(tensor, model, model.stored or chosen.precision))
+        share = compute_expert_share(model.experts, tokens) if tensor.expert and model.experts else 1.0
+        total += held * share * float(bytes_per_number(tensor, model, model.stored or chosen.precision))
     return total
 
 
-def attention_work(model: Architecture, tokens: int) -> float:
+def count_attention_operations(model: Architecture, tokens: int) -> float:
     """Return the operations of causal attention over a prompt: each token with those before it that it sees."""
     width = 2 * model.head_dim
     if latent := model.latent:

@@ -17,9 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from ..router import PortTaken, ServerFailed, ServingError
-
-__all__ = ["ServerLaunch", "supervise"]
+from .errors import PortTaken, ServingError
 
 POLL_S, ASK_S = 0.1, 2.0
 LAST_LINES, LAST_BYTES, MAX_LOG_CHARS_SHOWN = 20, 32_768, 100
@@ -142,9 +140,9 @@ def _wait_until_well(launch: ServerLaunch, process: subprocess.Popen[bytes], sto
             return True
         now = time.monotonic()
         if now - begun > launch.deadline_s:
-            raise ServerFailed(
+            raise ServingError(
                 f"the server was not well within {launch.deadline_s:g} s, and was ended.{_describe_log_tail(launch.log)}",
-                field="--deadline", hint=f"Its whole log is {launch.log}; a large model may need longer.",
+                code="server_failed", exit_code=3, field="--deadline", hint=f"Its whole log is {launch.log}; a large model may need longer.",
             )  # fmt: skip
         if now - told >= launch.told_every_s:
             told = now
@@ -166,8 +164,11 @@ def _check_alive(launch: ServerLaunch, process: subprocess.Popen[bytes]) -> None
     if code is None:
         return
     how = f"by signal {-code}" if code < 0 else f"with code {code}"
-    raise ServerFailed(
-        f"the server ended {how}.{_describe_log_tail(launch.log)}", hint=f"Its whole log is {launch.log}"
+    raise ServingError(
+        f"the server ended {how}.{_describe_log_tail(launch.log)}",
+        code="server_failed",
+        exit_code=3,
+        hint=f"Its whole log is {launch.log}",
     )
 
 

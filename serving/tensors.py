@@ -9,8 +9,6 @@ from fractions import Fraction
 
 from .architecture import VOCAB_STEP, Architecture, Experts, Latent
 
-__all__ = ["Share", "Tensor", "active_parameters", "bytes_per_gpu", "count_parameters", "tensors"]
-
 BYTES = {"bfloat16": Fraction(2), "float16": Fraction(2), "fp8": Fraction(1), "mxfp4": Fraction(17, 32)}
 """Bytes of a number: mxfp4 has 4 bits each and one byte of scale for every 32."""
 
@@ -55,12 +53,12 @@ class Tensor:
         return -(-self.rows // gpus)
 
 
-def tensors(model: Architecture) -> tuple[Tensor, ...]:
+def list_tensors(model: Architecture) -> tuple[Tensor, ...]:
     """Return all tensors of a model; rows are what tensor parallelism divides."""
-    return tuple(_tensors(model))
+    return tuple(_yield_tensors(model))
 
 
-def _tensors(model: Architecture) -> Iterator[Tensor]:
+def _yield_tensors(model: Architecture) -> Iterator[Tensor]:
     yield Tensor("embedding", model.vocab, model.hidden, 1, Share.vocab, linear=False)
     if not model.tied:
         yield Tensor("output head", model.vocab, model.hidden, 1, Share.vocab, linear=False)
@@ -124,41 +122,41 @@ def _mixture(model: Architecture, experts: Experts) -> Iterator[Tensor]:
 
 def count_parameters(model: Architecture) -> int:
     """Return how many parameters a model has, as its makers count them."""
-    return sum(tensor.numbers for tensor in tensors(model) if not tensor.extra)
+    return sum(tensor.numbers for tensor in list_tensors(model) if not tensor.extra)
 
 
-def active_parameters(model: Architecture, tokens: float = 1.0) -> float:
+def count_active_parameters(model: Architecture, tokens: float = 1.0) -> float:
     """Return how many parameters are multiplied for each of some tokens at once, experts as often as they are met.
 
     The embedding is looked up, not multiplied, unless it is the output head too. With one token, `used` experts of a layer
     are met; with b tokens whose routes are independent and even, count * (1 - (1 - used / count) ** b) of them.
     """
     total = 0.0
-    for tensor in tensors(model):
+    for tensor in list_tensors(model):
         if tensor.extra or (tensor.name == "embedding" and not model.tied):
             continue
         total += tensor.numbers * (
-            expected_expert_share(model.experts, tokens) if tensor.expert and model.experts else 1.0
+            compute_expert_share(model.experts, tokens) if tensor.expert and model.experts else 1.0
         )
     return total
 
 
-def expected_expert_share(experts: Experts, tokens: float) -> float:
+def compute_expert_share(experts: Experts, tokens: float) -> float:
     """Return the expected share of experts that some tokens meet, their routes being even and independent."""
     return float(1.0 - (1.0 - experts.used / experts.count) ** tokens)
 
 
-def bytes_of(tensor: Tensor, model: Architecture, precision: str) -> Fraction:
+def bytes_per_number(tensor: Tensor, model: Architecture, precision: str) -> Fraction:
     """Return the bytes of one number of a tensor, in the precision of the launch."""
     if tensor.expert and model.stored == "mxfp4":
         return BYTES["mxfp4"]
     return BYTES["fp8"] if tensor.linear and precision == "fp8" else BYTES["bfloat16"]
 
 
-def bytes_per_gpu(model: Architecture, precision: str, gpus: int) -> int:
+def count_bytes_per_gpu(model: Architecture, precision: str, gpus: int) -> int:
     """Return the bytes of weights on each GPU; `precision` is bfloat16, float16 or fp8, for what FP8 applies to."""
     total = Fraction(0)
-    for tensor in tensors(model):
+    for tensor in list_tensors(model):
         held = tensor.rows_on(gpus, model.kv_heads) * tensor.columns * tensor.copies
-        total += held * bytes_of(tensor, model, precision)
+        total += held * bytes_per_number(tensor, model, precision)
     return -(-total.numerator // total.denominator)

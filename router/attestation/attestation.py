@@ -11,8 +11,6 @@ from weakref import WeakKeyDictionary
 
 from ..config import AttestationSettings, ModelSettings
 
-__all__ = ["AttestationVerifier", "Attestations", "Attested", "AttestedModel", "NoProof"]
-
 MAX_PROOF_SECONDS = 30.0
 """For one proof, whatever the verifier does."""
 REST_SECONDS = 5.0

@@ -23,8 +23,6 @@ from .statement import NO_CHANNEL, Envelope, Statement, Unproven
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
-__all__ = ["SignedStatements", "channel_of"]
-
 SKEW_SECONDS = 60
 """By which the clocks of two machines may differ."""
 MAX_STATEMENT_BYTES = 16_384

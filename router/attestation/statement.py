@@ -16,8 +16,6 @@ from ...ledger import canonical_json, compute_digest
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-__all__ = ["NO_CHANNEL", "Envelope", "Statement", "Unproven", "measurement_of"]
-
 SIGNED_PREFIX = b"alphaloom attestation 1\n"
 NO_CHANNEL = "0" * 64
 """The channel of an endpoint that is reached without TLS."""

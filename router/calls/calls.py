@@ -25,8 +25,6 @@ from .replies import GRAMMAR_PROVIDER, HedgedAttempt, ModelAnswer
 from .reply_grammar import schema_grammar
 from .task import Message, Task
 
-__all__ = ["ROUTE_EVENT", "Calls", "Turn"]
-
 ROUTE_EVENT = "route"
 """The kind of event under which a run keeps the decision on each of its calls, by the call's key."""
 LOST_CALL = "lost"

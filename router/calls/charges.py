@@ -14,8 +14,6 @@ from .replies import HedgedAttempt, ModelAnswer, response_format
 from .task import Task
 from .wire import parse_count
 
-__all__ = ["Charges", "TokenUsage", "charged_tokens", "read_usage"]
-
 MAX_TOKEN_BYTES = 16
 """Bytes of a token at the most, on average over a text without its white space."""
 

@@ -7,8 +7,6 @@ import math
 import re
 from typing import Any
 
-__all__ = ["NotJson", "check_json", "objects", "split_thoughts"]
-
 BOM = "\ufeff"
 _THOUGHTS = re.compile(r"<(think|thinking|thought|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _THOUGHTS_END = re.compile(r"</(?:think|thinking|thought|reasoning)>")

@@ -10,8 +10,6 @@ from typing import Any, Self
 
 from ..errors import RouterError
 
-__all__ = ["Numerals"]
-
 WHOLE_DIGITS, DEFAULT_PLACES = 15, 9
 """Digits before and after the point, where the bounds ask for no more."""
 MAX_NUMBER_DIGITS, MAX_NUMBER_PLACES = 40, 30

@@ -11,8 +11,6 @@ from typing import Any
 
 from ..config import ModelSettings
 
-__all__ = ["cache_price_of", "find_listing", "price_of"]
-
 PRICE_LIST_FILE = "model_prices_and_context_window_backup.json"
 
 

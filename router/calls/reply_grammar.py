@@ -13,15 +13,6 @@ from pydantic import BaseModel
 from ..errors import RouterError
 from .numerals import Numerals
 
-__all__ = [
-    "ReplyShape",
-    "bound_schema",
-    "build_reply_grammar",
-    "choice_grammar",
-    "longest_reply_bytes",
-    "schema_grammar",
-]
-
 Json = dict[str, Any]
 
 REPLY_BYTES_PER_TOKEN = 3

@@ -12,8 +12,6 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["MAX_COMPLETION_BYTES", "Unreadable", "message_texts", "parse_count", "wrap_transport"]
-
 MAX_COMPLETION_BYTES = 1 << 22
 """Of an answer, unpacked: a reply of 100,000 tokens has a tenth of it."""
 MAX_ERROR_BYTES = 1 << 14

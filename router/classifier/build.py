@@ -25,8 +25,6 @@ from .neighbours import Neighbours
 from .noise import add_noise
 from .reading import INTENTS
 
-__all__ = ["VoiceFold", "build_classifier", "encode_table", "judge_left_out_voices", "train_table"]
-
 NGRAM_PENALTY = 0.1
 MIN_PROMPTS_PER_BUCKET = 2
 """Prompts in which a bucket must occur to count."""

@@ -24,8 +24,6 @@ from .keeping import digest_arrays, load_arrays, save_arrays
 from .model import WeightTable
 from .reading import INTENTS
 
-__all__ = ["EmbeddingVectors"]
-
 HEAD_PENALTY = 0.1
 HEAD_FORMAT = 1
 """Version of how a head is made; a cached one of another is left alone."""

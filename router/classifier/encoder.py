@@ -17,8 +17,6 @@ from ...ledger.files import read_given_text
 from ..errors import BadClassifier
 from .frames import strip_frames
 
-__all__ = ["EmbeddingRows", "Encoder"]
-
 MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 INTEGER_TYPES = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 POOLED_OUTPUT = "sentence_embedding"

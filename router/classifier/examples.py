@@ -10,8 +10,6 @@ from pathlib import Path
 from ..errors import BadClassifier
 from .reading import INTENTS
 
-__all__ = ["Example", "read_examples"]
-
 TRAINING_FOLDER = Path(__file__).with_name("training")
 FILLINGS = 3
 """Prompts at most that one template gives."""

@@ -12,17 +12,6 @@ from numpy.typing import NDArray
 
 from .frames import strip_frames
 
-__all__ = [
-    "FEATURE_BUCKETS",
-    "MARK_BUCKETS",
-    "Features",
-    "buckets",
-    "features",
-    "marks",
-    "normalise_prompt",
-    "weigh_text",
-]
-
 FEATURE_BUCKETS = 1 << 18
 """Rows of the weights; what is hashed to one row shares it."""
 HASHED_HEAD_CHARS, HASHED_TAIL_CHARS = 3_000, 1_000

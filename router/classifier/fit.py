@@ -7,8 +7,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-__all__ = ["fit_softmax"]
-
 MAX_FIT_ITERATIONS = 150
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["strip_frames"]
-
 MIN_REQUEST_CHARS = 8
 """Characters that must be left: a text that is nothing but a greeting is read as it is."""
 MAX_FRAME_LAYERS = 6

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from ...ledger.files import make_folder
 
-__all__ = ["Arrays", "digest_arrays", "load_arrays", "save_arrays"]
-
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 _DIGEST_KEY = "digest"
 

@@ -20,8 +20,6 @@ from .features import FEATURE_BUCKETS, Features, features, normalise_prompt, wei
 from .neighbours import Neighbours
 from .reading import INTENTS, PromptReading
 
-__all__ = ["Classifier", "Vectors", "WeightTable"]
-
 SHIPPED = Path(__file__).with_name("weights.npz")
 QUANTISATION_STEPS = 127
 """A weight is a whole number of steps, from -127 to 127, of its column's size."""

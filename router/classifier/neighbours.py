@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from .features import MARK_BUCKETS, marks
 from .reading import INTENTS
 
-__all__ = ["Neighbours"]
-
 NEAREST_COUNT = 7
 SHARPNESS = 4
 """Power of the likeness by which a neighbour counts."""

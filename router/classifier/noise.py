@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
-__all__ = ["NOISES", "add_noise"]
-
 _OPENERS = (
     "Hi team, ", "hey, quick one: ", "Good morning! Hope you are well. ", "ok so ", "Sorry to bother you again - ",
     "Please help me with this: ", "Thanks for the last answer. Now: ", "(from my phone) ", "Bonjour, ", "fyi / ask: ",

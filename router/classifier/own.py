@@ -22,8 +22,6 @@ from .keeping import Arrays, digest_arrays, load_arrays, save_arrays
 from .model import Classifier, Vectors
 from .reading import INTENTS, PromptReading
 
-__all__ = ["OwnClassifier", "TaughtIntents"]
-
 OWN_INTENT_PENALTY = 1.5
 """Of the squared length of the weights, in units of a row's."""
 MAX_TAKEN_SHARE = 0.01

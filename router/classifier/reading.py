@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["INTENTS", "PromptReading"]
-
 INTENTS = (
     "factor_idea", "code", "backtest_read", "debug", "data_lookup", "sentiment", "summary", "portfolio_risk",
     "macro_regime", "critique",

@@ -18,8 +18,6 @@ from typing import Literal, TypeAlias
 
 from ..timing import Timing
 
-__all__ = ["MAX_REST_S", "Breaker", "BreakerState", "Permit"]
-
 BreakerState: TypeAlias = Literal["closed", "open", "half-open"]
 MAX_REST_S = 300.0
 

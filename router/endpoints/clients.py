@@ -10,8 +10,6 @@ from typing import Any
 from ..calls.wire import wrap_transport
 from ..config import SERVER_PROVIDERS, ModelSettings
 
-__all__ = ["Clients"]
-
 SDK = ("openai",)
 """Providers that LiteLLM reaches by OpenAI's library; it takes a client of another kind."""
 

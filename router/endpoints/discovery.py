@@ -11,8 +11,6 @@ from typing import Any
 from ..calls.prices import find_listing
 from ..config import ModelSettings
 
-__all__ = ["find_models"]
-
 PROVIDER_KEYS: Mapping[str, tuple[str, str]] = {
     "ANTHROPIC_API_KEY": ("anthropic/claude-opus-5-5", "anthropic/claude-haiku-5-5"),
     "OPENAI_API_KEY": ("openai/gpt-5.6", "openai/gpt-5.6-luna"),

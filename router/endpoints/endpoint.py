@@ -12,8 +12,6 @@ from .latency import Latency
 from .load import Load
 from .probe import ServerState
 
-__all__ = ["Endpoint", "address_of"]
-
 
 def address_of(settings: ModelSettings) -> str:
     """Return where a model's server can be looked at; empty where there is none, or only its proof says whom to believe."""

@@ -27,8 +27,6 @@ from .endpoint import Endpoint
 from .failures import AttemptFailed, Failure, classify_failure, combine_failures
 from .pool import Endpoints
 
-__all__ = ["MAX_RETRY_PAUSE_S", "CallCosts", "FailoverRun", "ModelRequest"]
-
 T = TypeVar("T")
 AttemptOutcome: TypeAlias = ModelAnswer | Failure
 FIRST_RETRY_PAUSE_S, MAX_RETRY_PAUSE_S = 0.5, 60.0

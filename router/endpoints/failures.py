@@ -8,8 +8,6 @@ from typing import Literal, TypeAlias
 
 from ..errors import AccessRefused, ModelFailed, RequestRefused
 
-__all__ = ["AttemptFailed", "Failure", "causes", "classify_failure", "combine_failures", "is_silence"]
-
 FailureKind: TypeAlias = Literal["late", "lost", "broken", "refused"]
 """No answer in time; no connection, or it broke; the server's own failure, or it has too much to do; it will not take this."""
 

@@ -7,8 +7,6 @@ from collections import deque
 from collections.abc import Iterable
 from statistics import median
 
-__all__ = ["Latency", "is_slow"]
-
 LATENCIES_KEPT = 100
 MIN_LATENCIES = 8
 """Answers before a model is compared with anything."""

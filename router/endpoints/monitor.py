@@ -14,8 +14,6 @@ from .endpoint import Endpoint
 from .load import read_load
 from .probe import fetch_text, look_at, server_root
 
-__all__ = ["ServerMonitor"]
-
 LOAD_TIMEOUT_S = 0.3
 LOADS_EVERY_S = 1.0
 NO_LOADS_S = 30.0

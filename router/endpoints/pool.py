@@ -14,8 +14,6 @@ from .failures import Failure
 from .latency import is_slow
 from .monitor import ServerMonitor
 
-__all__ = ["Endpoints"]
-
 LOOK_AGAIN_S = 1.0
 """Between looks at a server that a call waits for."""
 

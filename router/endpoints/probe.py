@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["ProbeResponse", "ServerState", "fetch_text", "look_at", "server_root"]
-
 MAX_PROBE_BYTES = 1 << 22
 
 

@@ -12,8 +12,6 @@ from ..redaction import redact_text
 from .eligibility import bar_reason
 from .errors_text import explain_waiting, is_bound
 
-__all__ = ["Access"]
-
 
 class Access:
     """Says who may be asked, and what keeps the others out.

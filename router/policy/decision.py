@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from ..config import Tier
 
-__all__ = ["Alternative", "Difficulty", "RoutingDecision"]
-
 Difficulty = Literal["low", "high"]
 
 

@@ -21,8 +21,6 @@ from .own_intents import examples_of
 if TYPE_CHECKING:
     from ..classifier.model import Classifier
 
-__all__ = ["Decider", "RoutingQuestion"]
-
 PROMPT_BYTES_PER_TOKEN = 4.0
 """Of English prose; only for prices told beforehand, never for what is charged."""
 MAX_INTENTS_SHOWN = 3

@@ -12,8 +12,6 @@ from ..endpoints.health import probe_model
 from ..errors import ConfidentialWaits
 from .eligibility import bar_reason
 
-__all__ = ["explain_waiting", "is_bound"]
-
 
 def is_bound(task: Task) -> bool:
     """Return whether a task may not go just anywhere."""

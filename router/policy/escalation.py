@@ -10,8 +10,6 @@ from .decision_rule import Decider
 from .eligibility import Route
 from .experience import Experience
 
-__all__ = ["EscalationPolicy", "RoutedDecision"]
-
 RoutedDecision = tuple[RoutingDecision, Route]
 """Why a model is asked first, and which are asked in order."""
 

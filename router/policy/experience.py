@@ -7,8 +7,6 @@ from ..config import LearningSettings, Tier
 from .decision import RoutingDecision
 from .learning import Bounds, Learner, Prior, TierOutcome, Way
 
-__all__ = ["OUTCOME", "Experience"]
-
 OUTCOME, WAY = "outcome", "way"
 """Kinds of event: whether a call's reply was valid, by the call's key; the way that a task took, by its own."""
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from ..classifier import INTENTS, PromptReading
 
-__all__ = ["ROLE_INTENTS", "intent_of"]
-
 ROLE_INTENTS: Mapping[str, Mapping[str, float]] = {
     "idea": {"factor_idea": 1.0},
     "factor": {"code": 0.95, "debug": 0.05},

@@ -14,8 +14,6 @@ from ..classifier import INTENTS
 from ..errors import BadExamples
 from .intents import CALL_INTENTS
 
-__all__ = ["MAX_EXAMPLES", "MIN_EXAMPLES", "OwnIntent", "check_names", "examples_of"]
-
 MIN_EXAMPLES, MAX_EXAMPLES = 5, 50
 MAX_OWN_INTENTS = 20
 FIELD = "routing.own_intents"

@@ -1,16 +1,16 @@
-"""The endpoint behind the gateway: asked as it is, with its own key, never through a proxy."""
+"""The endpoint behind the gateway: asked with its own key, never through a proxy; its status is asked once a second at most."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
+import anyio
 import httpx2
 
-from ...router import EndpointAway
-
-__all__ = ["GatewayEndpoint", "Headers", "reply_headers"]
+from ..errors import EndpointAway
 
 Headers = list[tuple[bytes, bytes]]
 CONNECT_S, SILENT_S = 5.0, 900.0
@@ -22,6 +22,8 @@ RETURNED_HEADERS = frozenset(
      b"x-request-id", b"x-should-retry"}
 )  # fmt: skip
 """Of a reply: what clients of the OpenAI API read. Whatever else there is may be a cookie, or tell of the endpoint's inside."""
+FRESH_S = 1.0
+"""For how long an answer, or that there was none, stands for the next."""
 
 
 class GatewayEndpoint:
@@ -45,7 +47,7 @@ class GatewayEndpoint:
         )  # fmt: skip
 
     @asynccontextmanager
-    async def asked(
+    async def request(
         self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]] = (), body: bytes = b""
     ) -> AsyncIterator[httpx2.Response]:
         """Ask, and yield the reply as soon as its head is here; leaving early hangs up, so that no token more is made.
@@ -76,13 +78,63 @@ class GatewayEndpoint:
         await self._client.aclose()
 
 
-def reply_headers(response: httpx2.Response) -> Headers:
+def select_reply_headers(response: httpx2.Response) -> Headers:
     """Return the headers of a reply that a client needs."""
     return [(name.lower(), value) for name, value in response.headers.raw if name.lower() in RETURNED_HEADERS]
 
 
 def _away(how: str, status: int) -> EndpointAway:
     """Return the error; it does not tell callers where the endpoint is."""
-    away = EndpointAway(f"the endpoint {how}", hint="Ask again; whoever runs the gateway sees its server's log.")
-    away.status = status
-    return away
+    return EndpointAway(
+        f"the endpoint {how}", hint="Ask again; whoever runs the gateway sees its server's log.", status=status
+    )
+
+
+@dataclass(frozen=True)
+class EndpointAnswer:
+    """What a path of the endpoint answered, or why it did not."""
+
+    at: float
+    status: int = 0
+    headers: Headers = field(default_factory=list)
+    body: bytes = b""
+    away: EndpointAway | None = None
+
+
+@dataclass
+class EndpointProbe:
+    """Asks an endpoint for what spends nothing, one question at a time for each path."""
+
+    endpoint: GatewayEndpoint
+    seconds: Callable[[], float]
+    _last: dict[str, EndpointAnswer] = field(default_factory=dict)
+    _asking: dict[str, anyio.Lock] = field(default_factory=dict)
+
+    async def fetch(self, path: str, within: float) -> EndpointAnswer:
+        """Return what the endpoint says there, a second old at most.
+
+        Raises
+        ------
+        EndpointAway
+            If it does not answer within so many seconds.
+        """
+        async with self._asking.setdefault(path, anyio.Lock()):
+            last = self._last.get(path)
+            if last is None or self.seconds() - last.at > FRESH_S:
+                last = self._last[path] = await self._fetch(path, within)
+        if last.away is not None:
+            raise last.away
+        return last
+
+    async def _fetch(self, path: str, within: float) -> EndpointAnswer:
+        try:
+            with anyio.fail_after(within):
+                async with self.endpoint.request("GET", path) as answer:
+                    body = b"".join([piece async for piece in answer.aiter_raw()])
+        except TimeoutError:
+            away = EndpointAway(f"the endpoint did not answer within {within:g} s", hint="Ask again.")
+            return EndpointAnswer(self.seconds(), away=away)
+        except EndpointAway as away:
+            return EndpointAnswer(self.seconds(), away=away)
+        headers = [each for each in select_reply_headers(answer) if each[0] != b"content-length"]
+        return EndpointAnswer(self.seconds(), answer.status_code, headers, body)

@@ -1,9 +1,9 @@
 """Tenants in front of an endpoint: who waits longest by what it was served goes first.
 
-gate = Gate(FairnessSettings(places=16), clock=time.monotonic)
-async with gate.place("research", tokens_in=900, most_tokens_out=400) as place:
+scheduler = FairScheduler(FairnessSettings(places=16), clock=time.monotonic)
+async with scheduler.place("research", tokens_in=900, most_tokens_out=400) as slot:
     ...                                   # one of the endpoint's 16 places is ours
-    place.took(tokens_out=212)
+    slot.report_output(tokens_out=212)
 
 The order is that of the virtual token counter (VTC; Sheng et al., arXiv 2401.00588). A tenant's counter is its weighted
 tokens by its share; a free place goes to the smallest counter among those who wait, first come first served within a
@@ -32,9 +32,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
-from ...router import CallTooLarge, QueueFull, QuotaReached, RouterError
-from .quota import MAX_CALL_TOKENS, FairnessSettings
-from .tenants import Tenant, TenantCall
+from ..errors import CallTooLarge, QueueFull, QuotaReached, ServingError
+from .tenants import MAX_CALL_TOKENS, FairnessSettings, Tenant, TenantCall
 
 PickTenant: TypeAlias = Callable[[Sequence[Tenant]], Tenant]
 """Says whose turn it is among tenants that have a call waiting which their quotas let go."""
@@ -50,7 +49,9 @@ def pick_fairest(ready: Sequence[Tenant]) -> Tenant:
     return min(ready, key=lambda tenant: (tenant.counter, tenant.waiting[0].number))
 
 
-def fairness_bound(settings: FairnessSettings, most_tokens_in: int, most_tokens_out: int, misjudged: int = 0) -> float:
+def compute_fairness_bound(
+    settings: FairnessSettings, most_tokens_in: int, most_tokens_out: int, misjudged: int = 0
+) -> float:
     """Return the most by which served tokens by share differ over any time in which two tenants both wait: 2 B."""
     brought = most_tokens_in + settings.places * misjudged
     work = settings.input_weight * brought + settings.output_weight * settings.places * most_tokens_out
@@ -60,27 +61,27 @@ def fairness_bound(settings: FairnessSettings, most_tokens_in: int, most_tokens_
 class Slot:
     """One of the endpoint's places, while a call holds it."""
 
-    def __init__(self, gate: FairScheduler, call: TenantCall) -> None:
-        self._gate = gate
+    def __init__(self, scheduler: FairScheduler, call: TenantCall) -> None:
+        self._scheduler = scheduler
         self._call = call
 
-    def took(self, tokens_out: int) -> None:
+    def report_output(self, tokens_out: int) -> None:
         """Say how many tokens the reply has so far, or in all; of a call that never says, the reservation is charged."""
         _check_counts(tokens_out=tokens_out)
         before = self._call.reported or 0
         if tokens_out < before:
-            raise RouterError(
+            raise ServingError(
                 "the tokens of a reply cannot become fewer",
                 field="tokens_out",
                 got=tokens_out,
                 allowed=f"at least {before}",
                 hint="Say how many there are so far in all, not how many are new.",
             )
-        self._gate.report(self._call, tokens_out)
+        self._scheduler.report(self._call, tokens_out)
 
-    def brought(self, tokens_in: int) -> None:
+    def correct_input(self, tokens_in: int) -> None:
         """Say how many tokens the call really had in, where that was an estimate."""
-        self._gate.put_right(self._call, tokens_in)
+        self._scheduler.correct_input(self._call, tokens_in)
 
 
 class FairScheduler:
@@ -116,15 +117,15 @@ class FairScheduler:
         """Places that nobody holds."""
         return self._free
 
-    def served(self, name: str) -> float:
+    def served_tokens(self, name: str) -> float:
         """Return the weighted tokens that a tenant was served."""
         return self._tenants[name].served if name in self._tenants else 0.0
 
-    def waiting(self, name: str) -> int:
+    def count_waiting(self, name: str) -> int:
         """Return how many calls of a tenant wait."""
         return len(self._tenants[name].waiting) if name in self._tenants else 0
 
-    def running(self, name: str) -> int:
+    def count_running(self, name: str) -> int:
         """Return how many places a tenant holds."""
         return len(self._tenants[name].running) if name in self._tenants else 0
 
@@ -155,11 +156,11 @@ class FairScheduler:
         if call in call.tenant.running:
             call.tenant.report(call, tokens_out)
 
-    def put_right(self, call: TenantCall, tokens_in: int) -> None:
+    def correct_input(self, call: TenantCall, tokens_in: int) -> None:
         """Charge what a call really had in, while it holds its place."""
         _check_counts(tokens_in=tokens_in)
         if call in call.tenant.running:
-            call.tenant.put_right(call, tokens_in)
+            call.tenant.correct_input(call, tokens_in)
 
     def _join(self, name: str, tokens_in: int, most_tokens_out: int) -> TenantCall:
         """Put a call at the end of its tenant's queue, within what the tenant may ask."""
@@ -179,7 +180,7 @@ class FairScheduler:
             return loop
         held = [call for tenant in self._tenants.values() for call in (*tenant.waiting, *tenant.running)]
         if held and self._loop is not None and not self._loop.is_closed():
-            raise RouterError(
+            raise ServingError(
                 "another event loop has calls at this gate",
                 hint="Use one event loop at a time, or make a gate for each.",
             )
@@ -207,7 +208,7 @@ class FairScheduler:
     def _refuse_beyond(self, call: TenantCall) -> None:
         """Refuse a call that a quota holds back now, with the time after which it would not."""
         own, name = call.tenant.own, call.tenant.name
-        seconds = call.tenant.meter.seconds(call.worst, self._clock())
+        seconds = call.tenant.meter.wait_seconds(call.worst, self._clock())
         if math.isinf(seconds):
             raise QuotaReached(
                 f"{name} has as many calls under way as it may have",
@@ -240,7 +241,7 @@ class FairScheduler:
     def _serve(self) -> None:
         """Give free places away; whoever waits afterwards waits for a place or for a quota."""
         now = self._clock()
-        while ready := self._line(now):
+        while ready := self._ready_tenants(now):
             if not self._free:
                 break
             tenant = self._order(ready)
@@ -256,13 +257,13 @@ class FairScheduler:
             self._dequeue(tenant)
         self._wake_later(now)
 
-    def _line(self, now: float) -> list[Tenant]:
+    def _ready_tenants(self, now: float) -> list[Tenant]:
         """Return the tenants whose first call may go; those that were not among them before are lifted."""
         for tenant in list(self._queued.values()):
             while tenant.waiting and tenant.waiting[0].granted.done():  # cancelled a moment ago
                 tenant.withdraw(tenant.waiting[0])
             self._dequeue(tenant)
-        ready = {name: tenant for name, tenant in self._queued.items() if tenant.seconds(now) <= 0}
+        ready = {name: tenant for name, tenant in self._queued.items() if tenant.wait_seconds(now) <= 0}
         staying = [tenant.level for name, tenant in ready.items() if name in self._ready]
         level = min(staying, default=self._level)
         for name in ready.keys() - self._ready.keys():
@@ -289,7 +290,7 @@ class FairScheduler:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        seconds = min((tenant.seconds(now) for tenant in self._blocked()), default=math.inf)
+        seconds = min((tenant.wait_seconds(now) for tenant in self._blocked()), default=math.inf)
         if math.isfinite(seconds) and self._loop is not None and not self._loop.is_closed():
             self._timer = self._loop.call_later(seconds + WAKE_MARGIN_S, self._serve)
 
@@ -317,6 +318,6 @@ def _check_counts(**tokens: int) -> None:
     """Refuse fewer tokens than none, and more than any call has."""
     for field, value in tokens.items():
         if value < 0:
-            raise RouterError("a call has no fewer tokens than 0", field=field, got=value, allowed="0 or more")
+            raise ServingError("a call has no fewer tokens than 0", field=field, got=value, allowed="0 or more")
         if value > MAX_CALL_TOKENS:
-            raise RouterError("no call has so many tokens", field=field, allowed=f"0 to {MAX_CALL_TOKENS:,}")
+            raise ServingError("no call has so many tokens", field=field, allowed=f"0 to {MAX_CALL_TOKENS:,}")

@@ -7,6 +7,7 @@ or not, and the endpoint is hung up on too. Tokens come from headers, go nowhere
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable
@@ -18,34 +19,30 @@ import anyio
 import anyio.to_thread
 from httpx2 import Response as Answer
 from starlette.applications import Starlette
+from starlette.responses import JSONResponse
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
 from ...ledger import AlphaloomError
-from ...router import EndpointAway, GatewayEnds, GatewayError, NotServed
-from .calls import CHAT, COMPLETIONS, GatewayRequest, ReplyLimits, read_call
-from .counting import ReplyCounter, TokenSize
-from .door import GatewayDoor
-from .endpoint import GatewayEndpoint, reply_headers
+from ..errors import CallTooLarge, EndpointAway, GatewayEnds, GatewayError, QueueFull, QuotaReached
+from .calls import CHAT, COMPLETIONS, GatewayRequest, ReplyCounter, ReplyLimits, TokenSize, read_call
+from .client import ClientGone, ReplyRelay, TenantAdmission
+from .endpoint import EndpointProbe, GatewayEndpoint, select_reply_headers
 from .fair_scheduler import FairScheduler, Slot
-from .looks import EndpointProbe
-from .metrics import TenantAccount, metric_lines
-from .outlet import ClientGone, Outlet
-from .quota import FairnessSettings
-from .refusals import refusal_response
+from .metrics import TenantAccount, format_metrics
 from .settings import GatewaySettings
-
-__all__ = ["Gateway", "application"]
+from .tenants import FairnessSettings
 
 CALL_PATHS = (CHAT, COMPLETIONS)
 STATUS_PATHS = ("/v1/models", "/health", "/metrics")
 MAX_INLINE_BYTES = 64 << 10
 """Bytes of a call that are read without leave of the event loop; larger ones in a thread, one at a time of each tenant."""
+ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
 @dataclass
 class _Tenant:
-    """One tenant: its books, its prefixes' salt, how long its tokens are, and whether a large call of its is being read."""
+    """One tenant: its account, its prefixes' salt, how long its tokens are, and whether a large call of its is being read."""
 
     account: TenantAccount = field(default_factory=TenantAccount)
     salt: str = field(default_factory=secrets.token_urlsafe)
@@ -67,7 +64,7 @@ class Gateway:
     fairness, settings
         What the gate was made from, and the rest of the file of tenants.
     who : callable
-        A bearer token to the name of its tenant; `NotAdmitted` or `NotAllowed` if it has none.
+        A bearer token to the name of its tenant; a `GatewayError` of status 401 or 403 if it has none.
     operates : callable
         Tells whether a bearer token is the operator's, who is shown the counts of all tenants.
     seconds : callable
@@ -94,9 +91,9 @@ class Gateway:
     _ending: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Make the door and what looks at the endpoint."""
-        self._door = GatewayDoor(self.fairness, self.settings.megabytes << 20)
-        self._looks = EndpointProbe(self.endpoint, self.seconds)
+        """Make the door and the probe of the endpoint."""
+        self._door = TenantAdmission(self.fairness, self.settings.megabytes << 20)
+        self._probe = EndpointProbe(self.endpoint, self.seconds)
         self._limits = ReplyLimits(self.settings.reply_tokens, self.settings.sequences, self.fairness.call_tokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -104,14 +101,14 @@ class Gateway:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008, "reason": "There are no web sockets here."})
             return
-        outlet = Outlet(send, self.patience, self.seconds)
+        outlet = ReplyRelay(send, self.patience, self.seconds)
         try:
-            await self._answered(scope, receive, outlet)
+            await self._answer(scope, receive, outlet)
         except ClientGone:
             return
         except AlphaloomError as error:
             if not outlet.begun:  # else the connection is closed in the middle, as the endpoint did
-                await refusal_response(error, self._held)(scope, receive, send)
+                await _build_refusal(error, self._held)(scope, receive, send)
 
     def end(self) -> None:
         """Refuse calls that wait, and those that come; those that hold a place are finished."""
@@ -119,61 +116,70 @@ class Gateway:
         for scope in tuple(self._waiting):
             scope.cancel()
 
-    async def _answered(self, scope: Scope, receive: Receive, outlet: Outlet) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, outlet: ReplyRelay) -> None:
+        """Pass a request on by its path."""
         method, path = scope["method"], scope["path"]
         if path not in (*CALL_PATHS, *STATUS_PATHS):
-            raise NotServed(f"this gateway passes {', '.join((*CALL_PATHS, *STATUS_PATHS))} on", field="path")
+            raise GatewayError(
+                f"this gateway passes {', '.join((*CALL_PATHS, *STATUS_PATHS))} on",
+                code="not_served",
+                status=404,
+                field="path",
+            )
         if method != ("POST" if path in CALL_PATHS else "GET"):
-            wrong = NotServed(f"{path} takes {'POST' if path in CALL_PATHS else 'GET'}", field="method", got=method)
-            wrong.status = 405
-            raise wrong
+            raise GatewayError(
+                f"{path} takes {'POST' if path in CALL_PATHS else 'GET'}",
+                code="not_served",
+                status=405,
+                field="method",
+                got=method,
+            )
         if path in STATUS_PATHS:
-            await self._seen(scope, outlet.send)
+            await self._pass_status(scope, outlet.send)
         else:
-            await self._called(scope, receive, outlet)
+            await self._take_call(scope, receive, outlet)
 
-    def _name(self, scope: Scope) -> str:
-        """Return whose call it is."""
+    def _tenant_name(self, scope: Scope) -> str:
         return self.who(_bearer(scope))
 
-    async def _seen(self, scope: Scope, send: Send) -> None:
+    async def _pass_status(self, scope: Scope, send: Send) -> None:
         """Pass on what spends nothing; metrics tell a tenant of itself."""
         path = scope["path"]
         if path == "/v1/models":
-            self._name(scope)
+            self._tenant_name(scope)
         if self._ending:
             raise _gateway_ends()
-        look = await self._looks.at(path, self.look)
-        body = look.body
-        if path == "/metrics" and look.status == 200:
-            body = body.rstrip(b"\n") + b"\n" + self._lines(scope)
-        headers = [*look.headers, (b"content-length", str(len(body)).encode())]
+        answer = await self._probe.fetch(path, self.look)
+        body = answer.body
+        if path == "/metrics" and answer.status == 200:
+            body = body.rstrip(b"\n") + b"\n" + self._own_metric_lines(scope)
+        headers = [*answer.headers, (b"content-length", str(len(body)).encode())]
         try:
             with anyio.fail_after(self.patience):
-                await send({"type": "http.response.start", "status": look.status, "headers": headers})
+                await send({"type": "http.response.start", "status": answer.status, "headers": headers})
                 await send({"type": "http.response.body", "body": body})
         except TimeoutError:
             raise ClientGone from None
 
-    def _lines(self, scope: Scope) -> bytes:
+    def _own_metric_lines(self, scope: Scope) -> bytes:
         """Return the lines of our own: everybody's for the operator, a tenant's for itself, sums for who shows no token."""
-        books = {name: tenant.account for name, tenant in self._tenants.items()}
+        accounts = {name: tenant.account for name, tenant in self._tenants.items()}
         try:
-            told = {*books} if self.operates(_bearer(scope)) else {*books} & {self._name(scope)}
+            told = {*accounts} if self.operates(_bearer(scope)) else {*accounts} & {self._tenant_name(scope)}
         except GatewayError:
             told = set()
-        return metric_lines(self.gate, self.fairness.places, books, told)
+        return format_metrics(self.gate, self.fairness.places, accounts, told)
 
-    async def _called(self, scope: Scope, receive: Receive, outlet: Outlet) -> None:
+    async def _take_call(self, scope: Scope, receive: Receive, outlet: ReplyRelay) -> None:
         """Take a call in, pass it on in its turn, and book what became of it."""
-        name = self._name(scope)
+        name = self._tenant_name(scope)
         scope.setdefault("state", {})["known"] = True  # its connection makes room for nobody while it is answered
         tenant = self._tenants.setdefault(name, _Tenant())
         outcome = "left"
         try:
             with self._door.open(name) as visit:
-                body = await visit.body(scope, receive, self.patience)
-                outcome = await outlet.during(partial(self._passed, scope, name, body, outlet), receive)
+                body = await visit.read_body(scope, receive, self.patience)
+                outcome = await outlet.relay(partial(self._pass_in_turn, scope, name, body, outlet), receive)
         except EndpointAway:
             outcome = "failed"
             raise
@@ -183,17 +189,17 @@ class Gateway:
         finally:
             tenant.account.calls[outcome] += 1
 
-    async def _passed(self, scope: Scope, name: str, body: bytes, outlet: Outlet) -> str:
+    async def _pass_in_turn(self, scope: Scope, name: str, body: bytes, outlet: ReplyRelay) -> str:
         """Pass a call on in its turn; return what became of it."""
         tenant = self._tenants[name]
         salt = tenant.salt if self.settings.cache_salt else ""
         read = partial(read_call, body, self._limits, scope["path"], salt)
         call = await anyio.to_thread.run_sync(read, limiter=tenant.reading) if len(body) > MAX_INLINE_BYTES else read()
         came = self.seconds()
-        async with self._turn(name, tenant.read.tokens(call.letters), call.most_tokens_out) as place:
+        async with self._turn(name, tenant.read.estimate_tokens(call.letters), call.most_tokens_out) as place:
             tenant.account.placed += 1
             tenant.account.waited += self.seconds() - came
-            return await self._sent(scope, tenant, call, place, outlet)
+            return await self._send(scope, tenant, call, place, outlet)
 
     @asynccontextmanager
     async def _turn(self, name: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Slot]:
@@ -213,27 +219,29 @@ class Gateway:
             yield place
             self._held += (self.seconds() - began - self._held) / 8
 
-    async def _sent(self, scope: Scope, tenant: _Tenant, call: GatewayRequest, place: Slot, outlet: Outlet) -> str:
+    async def _send(self, scope: Scope, tenant: _Tenant, call: GatewayRequest, place: Slot, outlet: ReplyRelay) -> str:
         """Send a call and pass the reply on; return what became of it."""
         try:
-            async with self.endpoint.asked("POST", scope["path"], scope["headers"], call.body) as answer:
+            async with self.endpoint.request("POST", scope["path"], scope["headers"], call.body) as answer:
                 return await _relay_reply(answer, tenant, call, place, outlet)
         except EndpointAway:
             if not outlet.begun:  # nothing was served
-                place.brought(0)
-                place.took(0)
+                place.correct_input(0)
+                place.report_output(0)
             raise
 
 
-async def _relay_reply(answer: Answer, tenant: _Tenant, call: GatewayRequest, place: Slot, outlet: Outlet) -> str:
+async def _relay_reply(answer: Answer, tenant: _Tenant, call: GatewayRequest, place: Slot, outlet: ReplyRelay) -> str:
     """Pass a reply on as it comes, and charge what it takes, also if it ends before its time."""
     reply = ReplyCounter(b"event-stream" in answer.headers.get("content-type", "").encode())
     try:
-        await outlet({"type": "http.response.start", "status": answer.status_code, "headers": reply_headers(answer)})
+        await outlet(
+            {"type": "http.response.start", "status": answer.status_code, "headers": select_reply_headers(answer)}
+        )
         async for piece in answer.aiter_raw():
             reply.feed(piece)
             if reply.parts and reply.streams:
-                place.took(reply.parts)
+                place.report_output(reply.parts)
             await outlet({"type": "http.response.body", "body": piece, "more_body": True})
         reply.end()
     finally:
@@ -245,19 +253,19 @@ async def _relay_reply(answer: Answer, tenant: _Tenant, call: GatewayRequest, pl
 def _charge(tenant: _Tenant, call: GatewayRequest, place: Slot, reply: ReplyCounter, *, served: bool) -> None:
     """Charge a call; one that was refused by the endpoint put nothing out, one that was left says nothing of itself."""
     if not served:
-        place.took(0)
+        place.report_output(0)
         return
-    reply.bound(call)
-    tokens_in = tenant.read.tokens(call.letters) if reply.tokens_in is None else reply.tokens_in
+    reply.clamp_usage(call)
+    tokens_in = tenant.read.estimate_tokens(call.letters) if reply.tokens_in is None else reply.tokens_in
     if reply.tokens_in is not None:
-        place.brought(reply.tokens_in)
+        place.correct_input(reply.tokens_in)
         tenant.read.learn(call.letters, reply.tokens_in)
     tenant.account.tokens_in += tokens_in
-    tokens_out = max(reply.out(tenant.written), reply.parts)
+    tokens_out = max(reply.count_output(tenant.written), reply.parts)
     if reply.lost and reply.tokens_out is None:  # the most that it may have been
         tokens_out = max(tokens_out, call.most_tokens_out)
     if tokens_out or reply.tokens_out is not None:
-        place.took(tokens_out)
+        place.report_output(tokens_out)
         tenant.account.tokens_out += tokens_out
     if reply.tokens_out is not None:
         tenant.written.learn(reply.written, reply.tokens_out)
@@ -274,7 +282,7 @@ def _gateway_ends() -> GatewayEnds:
     return GatewayEnds("this gateway ends", hint="Ask again; the call was not sent.")
 
 
-def application(gateway: Gateway) -> Starlette:
+def build_application(gateway: Gateway) -> Starlette:
     """Return the application that serves a gateway and closes what it opened."""
 
     @asynccontextmanager
@@ -283,3 +291,33 @@ def application(gateway: Gateway) -> Starlette:
         await gateway.endpoint.close()
 
     return Starlette(routes=[Mount("/", app=gateway)], lifespan=lifespan)
+
+
+def _build_refusal(error: AlphaloomError, held_s: float) -> JSONResponse:
+    """Return the answer to a call that is refused; `held_s` is how long a call holds a place, about."""
+    status = _status(error)
+    kind = ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
+    message = " ".join(line if line[-1] in ".!?" else f"{line}." for line in lines)
+    told = {"message": message, "type": kind, "param": error.field or None, "code": error.code}
+    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+    if (wait := _retry_after(error, held_s)) is not None:
+        headers["retry-after"] = str(max(1, math.ceil(wait)))
+    return JSONResponse({"error": told}, status, headers)
+
+
+def _status(error: AlphaloomError) -> int:
+    if isinstance(error, CallTooLarge):  # it would be too large a minute later too
+        return 413
+    if isinstance(error, QueueFull | QuotaReached):
+        return 429
+    return error.status if isinstance(error, GatewayError) else 500
+
+
+def _retry_after(error: AlphaloomError, held_s: float) -> float | None:
+    """Return when it is worth asking again: as the quota says, else when a place is free."""
+    if isinstance(error, CallTooLarge):
+        return None
+    if isinstance(error, QuotaReached) and math.isfinite(error.seconds):
+        return error.seconds
+    return held_s if isinstance(error, QueueFull | QuotaReached | GatewayEnds) else None

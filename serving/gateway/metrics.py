@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from .fair_scheduler import FairScheduler
 
-__all__ = ["TenantAccount", "metric_lines"]
-
 OUTCOMES = ("answered", "refused", "failed", "left")
 
 
@@ -23,7 +21,7 @@ class TenantAccount:
     placed: int = 0
 
 
-def metric_lines(
+def format_metrics(
     gate: FairScheduler, places: int, accounts: Mapping[str, TenantAccount], told: Collection[str]
 ) -> bytes:
     """Return the gateway's own lines: of the tenants that are told, and sums over everybody where none is."""
@@ -31,12 +29,12 @@ def metric_lines(
     found = [
         _gauge("places", "Calls that the endpoint is let answer at once.", {"": places}),
         _gauge("places_free", "Places that nobody holds.", {"": gate.free}),
-        _gauge("waiting", "Calls that wait for a place.", _values_by_tenant(names, gate.waiting, accounts)),
-        _gauge("running", "Calls that hold a place.", _values_by_tenant(names, gate.running, accounts)),
+        _gauge("waiting", "Calls that wait for a place.", _values_by_tenant(names, gate.count_waiting, accounts)),
+        _gauge("running", "Calls that hold a place.", _values_by_tenant(names, gate.count_running, accounts)),
     ]
     if names:
         found += [
-            _counter("served_tokens_total", "Weighted tokens that a tenant was served.", _values_by_tenant(names, gate.served, {})),
+            _counter("served_tokens_total", "Weighted tokens that a tenant was served.", _values_by_tenant(names, gate.served_tokens, {})),
             _counter("tokens_in_total", "Tokens in.", {_metric_labels(name): accounts[name].tokens_in for name in names}),
             _counter("tokens_out_total", "Tokens out.", {_metric_labels(name): accounts[name].tokens_out for name in names}),
             _counter("waited_seconds_total", "Waiting.", {_metric_labels(name): accounts[name].waited for name in names}),

@@ -6,11 +6,9 @@ import re
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ...router import GatewayError
 from .. import ServingPlan
-from .quota import MAX_CALL_TOKENS, FairnessSettings, TenantSettings
-
-__all__ = ["GatewaySettings"]
+from ..errors import GatewayError
+from .tenants import MAX_CALL_TOKENS, FairnessSettings, TenantSettings
 
 TENANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

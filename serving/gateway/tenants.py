@@ -1,15 +1,20 @@
-"""A tenant in front of an endpoint: its calls in order, and the counter of what it was served."""
+"""A tenant in front of an endpoint: its calls in order, the counter of what it was served, its quotas."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Literal
 
-from .quota import FairnessSettings, QuotaMeter, Take
+from pydantic import BaseModel, ConfigDict, Field
 
 REPLIES_REMEMBERED = 8
 """Of about so many calls is the length of a tenant's usual reply the mean."""
+MINUTE_SECONDS = 60.0
+MAX_CALL_TOKENS = 2**31
+"""Tokens that no call has: what counts more is a slip of the pen or an attack, and would drown what others are served."""
 
 
 @dataclass(eq=False)
@@ -82,10 +87,10 @@ class Tenant:
         """Count from this level on, so that numbers stay small enough to tell a token."""
         self.level -= level
 
-    def seconds(self, now: float) -> float:
+    def wait_seconds(self, now: float) -> float:
         """Return when the quotas let the first waiting call go."""
         head = self.waiting[0]
-        return 0.0 if head.take is not None else self.meter.seconds(head.worst, now)
+        return 0.0 if head.take is not None else self.meter.wait_seconds(head.worst, now)
 
     def start(self, now: float, number: int) -> TenantCall:
         """Dispatch the first waiting call: its input is charged, and its usual output reserved."""
@@ -105,7 +110,7 @@ class Tenant:
         self._charge(0, tokens_out - (call.reported or 0))
         call.reported = tokens_out
 
-    def put_right(self, call: TenantCall, tokens_in: int) -> None:
+    def correct_input(self, call: TenantCall, tokens_in: int) -> None:
         """Charge what a call really had in."""
         self._charge(tokens_in - call.tokens_in, 0)
         call.tokens_in = tokens_in
@@ -134,3 +139,89 @@ class Tenant:
         """Give a quota back what the call did not take."""
         if call.take is not None:
             self.meter.settle(call.take, tokens)
+
+
+class _QuotaModel(BaseModel):
+    """Frozen, and strict about keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TenantSettings(_QuotaModel):
+    """One tenant: its share beside the others, how many of its calls may wait, and its quotas."""
+
+    share: float = Field(
+        default=1.0, gt=0, allow_inf_nan=False, description="twice the share is twice the tokens while both wait"
+    )
+    queue: int = Field(default=100, ge=0, description="calls that may wait; one more is refused")
+    calls: int | None = Field(default=None, ge=1, description="calls under way at once")
+    tokens_per_minute: int | None = Field(default=None, ge=1, description="tokens in and out of any 60 seconds")
+    over: Literal["wait", "refuse"] = Field(default="wait", description="what becomes of a call beyond a quota")
+
+
+class FairnessSettings(_QuotaModel):
+    """An endpoint that tenants share: how many calls it takes at once, and what a token weighs."""
+
+    places: int = Field(ge=1, description="calls that the endpoint answers at once, such as its max-num-seqs")
+    input_weight: float = Field(default=1.0, gt=0, allow_inf_nan=False, description="what a token in counts")
+    output_weight: float = Field(default=2.0, gt=0, allow_inf_nan=False, description="what a token out counts")
+    call_tokens: int = Field(
+        default=MAX_CALL_TOKENS, ge=1, le=MAX_CALL_TOKENS, description="most tokens out that one sequence may ask for"
+    )
+    tenants: dict[str, TenantSettings] = Field(default={}, description="by name; any other has the default's")
+    default: TenantSettings = TenantSettings()
+
+    def of(self, name: str) -> TenantSettings:
+        """Return a tenant's settings."""
+        return self.tenants.get(name, self.default)
+
+
+@dataclass
+class Take:
+    """Tokens of one call, at the second at which they were let through."""
+
+    at: float
+    tokens: int
+
+
+class QuotaMeter:
+    """Holds a tenant to its quotas: in no 60 seconds are calls let through that take more than `tokens_per_minute`.
+
+    A call counts at its worst while it is under way, and as what it took afterwards.
+    """
+
+    def __init__(self, settings: TenantSettings) -> None:
+        self._settings = settings
+        self._takes: deque[Take] = deque()
+        self._under_way = 0
+
+    def wait_seconds(self, tokens: int, now: float) -> float:
+        """Return when a call of so many tokens may go: 0 for now, infinity if only the end of another call helps."""
+        most = self._settings.tokens_per_minute
+        if self._settings.calls is not None and self._under_way >= self._settings.calls:
+            return math.inf
+        if most is None:
+            return 0.0
+        while self._takes and self._takes[0].at + MINUTE_SECONDS <= now:
+            self._takes.popleft()
+        excess = sum(take.tokens for take in self._takes) + tokens - most
+        if excess <= 0:
+            return 0.0
+        for take in self._takes:
+            excess -= take.tokens
+            if excess <= 0:
+                return take.at + MINUTE_SECONDS - now
+        return math.inf
+
+    def take(self, tokens: int, now: float) -> Take:
+        """Count a call that begins."""
+        self._under_way += 1
+        take = Take(now, tokens)
+        if self._settings.tokens_per_minute is not None:
+            self._takes.append(take)
+        return take
+
+    def settle(self, take: Take, tokens: int) -> None:
+        """Count a call that ended, with what it took."""
+        self._under_way -= 1
+        take.tokens = tokens

@@ -18,7 +18,7 @@ import pytest
 
 from alphaloom.desk.cli.main import run_command
 
-from ..router.gateway.modelled import modelled
+from ..serving.gateway.modelled import modelled
 
 Capture = pytest.CaptureFixture[str]
 CHAT = "/v1/chat/completions"

@@ -25,7 +25,7 @@ import pytest
 from alphaloom.mcp_servers.access import Grant, create_token
 from benchmarks.mcp_calls.started import ROOT, alphaloom, campaign, environment
 
-from ..router.gateway.modelled import modelled
+from ..serving.gateway.modelled import modelled
 
 DESCRIPTORS, STRANGERS = 1024, 1100
 ANSWER_S, END_S = 2.0, 5.0

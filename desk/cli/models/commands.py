@@ -162,8 +162,7 @@ def serve(
         variables = [f"{name}={value}" for name, value in planned.environment.items()]
         print_plain(" ".join((*variables, _command(planned, vllm, host=host, port=port))))
         return
-    from ....router import PortTaken
-    from ....serving import ServerLaunch, supervise
+    from ....serving import PortTaken, ServerLaunch, supervise
 
     command = [*_starter(vllm), *_arguments(planned, host=host, port=port)]
     place = log or _fresh_log()
@@ -195,9 +194,9 @@ def _write_plan(planned: ServingPlan, out: Path) -> None:
 
 
 def _arguments(planned: ServingPlan, **more: Any) -> list[str]:
-    from ....serving import arguments
+    from ....serving import build_arguments
 
-    return arguments(planned, **more)
+    return build_arguments(planned, **more)
 
 
 def _command(planned: ServingPlan, vllm: str | None, **more: Any) -> str:
@@ -216,10 +215,10 @@ def _starter(vllm: str | None) -> list[str]:
     if vllm:
         return shlex.split(vllm)
     if find_spec("vllm") is None:
-        from ....router import NoServer
+        from ....serving import ServingError
 
-        raise NoServer(
-            "vLLM is not installed beside this program", field="--vllm",
+        raise ServingError(
+            "vLLM is not installed beside this program", code="no_server", exit_code=3, field="--vllm",
             hint="Install it in an environment of its own, then: --vllm '/path/to/python -m vllm.entrypoints.openai.api_server'",
         )  # fmt: skip
     return [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]

@@ -104,7 +104,7 @@ def _run(
     from datetime import UTC, datetime
 
     from ....mcp_servers.access import Tokens
-    from ....serving.gateway import FairScheduler, Gateway, GatewayEndpoint, application
+    from ....serving.gateway import FairScheduler, Gateway, GatewayEndpoint, build_application
     from ..serve.listen import format_host, open_listener, quiet_signals
     from ..serve.server import ServerTerms, serve_until_signal
 
@@ -130,7 +130,7 @@ def _run(
             _make_operator_check(tokens),
         )
         terms = ServerTerms(grace, settings.connections, DESCRIPTORS_PER_CONNECTION, gateway.end)
-        serve_until_signal(application(gateway), there, terms, lambda: bool(came))
+        serve_until_signal(build_application(gateway), there, terms, lambda: bool(came))
     told("Ended.")
 
 
@@ -145,17 +145,23 @@ def _unnamed_tenants(auth: Path, settings: GatewaySettings) -> list[str]:
 def _make_tenant_lookup(tokens: Tokens) -> Callable[[str], str]:
     """Return what says whose call it is by its token."""
     from ....mcp_servers import TokenRefused
-    from ....router import NotAdmitted, NotAllowed
+    from ....serving import GatewayError
 
     def who(bearer: str) -> str:
         try:
             caller = tokens.verify(bearer)
         except TokenRefused as refused:
             hint = "Send one of `alphaloom token create --scopes model:ask` as Authorization: Bearer TOKEN."
-            raise NotAdmitted(refused.message, field="authorization", hint=hint) from None
+            raise GatewayError(
+                refused.message, code="invalid_api_key", exit_code=1, status=401, field="authorization", hint=hint
+            ) from None
         if not caller.allows(ASK_SCOPE):
-            raise NotAllowed(
-                f"This token does not allow asking models: it has no scope {ASK_SCOPE}.", field="authorization"
+            raise GatewayError(
+                f"This token does not allow asking models: it has no scope {ASK_SCOPE}.",
+                code="forbidden",
+                exit_code=1,
+                status=403,
+                field="authorization",
             )
         return caller.tenant or caller.id
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..served import Quiet, listening
+from ...router.served import Quiet, listening
 
 METRICS = b"# HELP vllm:num_requests_running Running.\nvllm:num_requests_running 3.0\n"
 

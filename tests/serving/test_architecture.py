@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from alphaloom.router import RouterError
 from alphaloom.serving import find_model
-from alphaloom.serving.reading import architecture, read_architecture
+from alphaloom.serving.architecture import parse_architecture, read_architecture
+from alphaloom.serving.errors import ServingError
 
 PLAIN: dict[str, Any] = {
     "model_type": "llama", "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 512,
@@ -19,47 +19,47 @@ PLAIN: dict[str, Any] = {
 
 
 def test_what_a_config_leaves_out_has_the_usual_meaning() -> None:
-    model = architecture(PLAIN, "tiny", "/weights/tiny")
+    model = parse_architecture(PLAIN, "tiny", "/weights/tiny")
     assert (model.kv_heads, model.head_dim, model.tied, model.windowed) == (4, 64, False, 0)
 
 
 def test_all_missing_keys_are_said_at_once() -> None:
     config = {key: value for key, value in PLAIN.items() if key not in ("vocab_size", "hidden_size")}
-    with pytest.raises(RouterError, match=r"tiny: its configuration lacks hidden_size, vocab_size") as caught:
-        architecture(config, "tiny", "")
+    with pytest.raises(ServingError, match=r"tiny: its configuration lacks hidden_size, vocab_size") as caught:
+        parse_architecture(config, "tiny", "")
     assert caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize("wrong", ["many", 0, -1, 2.5, True])
 def test_a_number_that_is_none_is_said(wrong: object) -> None:
-    with pytest.raises(RouterError, match=r"num_hidden_layers \(a whole number above 0"):
-        architecture(PLAIN | {"num_hidden_layers": wrong}, "tiny", "")
+    with pytest.raises(ServingError, match=r"num_hidden_layers \(a whole number above 0"):
+        parse_architecture(PLAIN | {"num_hidden_layers": wrong}, "tiny", "")
 
 
 def test_an_unknown_family_is_not_guessed_at() -> None:
-    with pytest.raises(RouterError, match=r"the family 'mamba' is not known"):
-        architecture(PLAIN | {"model_type": "mamba"}, "tiny", "")
-    with pytest.raises(RouterError, match=r"names no model_type, so its tensors"):
-        architecture(PLAIN | {"model_type": None}, "tiny", "")
+    with pytest.raises(ServingError, match=r"the family 'mamba' is not known"):
+        parse_architecture(PLAIN | {"model_type": "mamba"}, "tiny", "")
+    with pytest.raises(ServingError, match=r"names no model_type, so its tensors"):
+        parse_architecture(PLAIN | {"model_type": None}, "tiny", "")
 
 
 def test_weights_quantised_in_an_unknown_way_are_not_counted() -> None:
-    with pytest.raises(RouterError, match="awq"):
-        architecture(PLAIN | {"quantization_config": {"quant_method": "awq"}}, "tiny", "")
+    with pytest.raises(ServingError, match="awq"):
+        parse_architecture(PLAIN | {"quantization_config": {"quant_method": "awq"}}, "tiny", "")
 
 
 def test_a_window_counts_only_where_it_is_meant() -> None:
     qwen = PLAIN | {"model_type": "qwen2", "sliding_window": 128}
-    assert architecture(qwen, "q", "").windowed == 0
-    assert architecture(qwen | {"use_sliding_window": True}, "q", "").windowed == 4
-    assert architecture(PLAIN | {"model_type": "mistral", "sliding_window": None}, "m", "").windowed == 0
+    assert parse_architecture(qwen, "q", "").windowed == 0
+    assert parse_architecture(qwen | {"use_sliding_window": True}, "q", "").windowed == 4
+    assert parse_architecture(PLAIN | {"model_type": "mistral", "sliding_window": None}, "m", "").windowed == 0
     named = {"layer_types": ["sliding_attention"] * 3 + ["full_attention"], "sliding_window": 64}
-    assert architecture(PLAIN | {"model_type": "gemma2"} | named, "g", "").windowed == 3
+    assert parse_architecture(PLAIN | {"model_type": "gemma2"} | named, "g", "").windowed == 3
 
 
 def test_the_language_part_of_a_model_that_sees_is_counted_and_the_rest_is_told() -> None:
     config = {"model_type": "gemma3", "text_config": PLAIN | {"model_type": "gemma3_text", "sliding_window": 512}}
-    model = architecture(config, "g", "")
+    model = parse_architecture(config, "g", "")
     assert "vision" in model.unseen
     assert (model.norms, model.qk_norm) == (4, True)
 
@@ -75,13 +75,13 @@ def test_a_folder_and_its_file_are_the_same_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "said"), [("{", "no JSON"), ("[]", "holds no object")])
 def test_a_file_that_is_no_config_is_said(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "config.json").write_text(text)
-    with pytest.raises(RouterError, match=said):
+    with pytest.raises(ServingError, match=said):
         read_architecture(tmp_path / "config.json")
 
 
 def test_a_name_is_found_in_any_case_and_by_its_source() -> None:
     assert find_model("qwen3-8b") == find_model("Qwen/Qwen3-8B") == find_model("Qwen3-8B")
-    with pytest.raises(RouterError, match="Did you mean Qwen3-8B"):
+    with pytest.raises(ServingError, match="Did you mean Qwen3-8B"):
         find_model("Qwen3-8")
-    with pytest.raises(RouterError, match=r"cannot be read: No such file"):
+    with pytest.raises(ServingError, match=r"cannot be read: No such file"):
         find_model("nowhere/config.json")

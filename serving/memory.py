@@ -1,7 +1,8 @@
-"""Whether a launch fits: what weights, overhead and cache take of each device's memory.
+"""Whether a launch fits: what weights, overhead and KV cache take of each device's memory.
 
 The overhead is an assumption, and the arithmetic says so: vLLM measures it when it starts. It is the driver's context,
 captured graphs, communication buffers, the activations of one full step, and the scores of the vocabulary for sampling.
+The cache is counted in blocks, as vLLM allocates it.
 """
 
 from __future__ import annotations
@@ -10,17 +11,15 @@ from dataclasses import dataclass
 from functools import cache
 
 from .architecture import Architecture
-from .cache import CacheRules, sequence_bytes, token_bytes
 from .devices import GIB, Device
 from .request import Request
-from .tensors import bytes_per_gpu
-
-__all__ = ["MAX_DRAFT_DEPTH", "MemoryBudget", "batched_tokens", "memory_budget"]
+from .tensors import count_bytes_per_gpu
 
 CONTEXT_BYTES, GRAPHS_BYTES, COMMUNICATION_BYTES, PROCESSES_BYTES = GIB, GIB, GIB // 2, 2 * GIB
 MAX_DRAFT_DEPTH = 8  # of speculation
 MIN_STEP_TOKENS = 512
 MLA_BLOCK = 16  # also on a CPU, whose kernel for compressed keys knows no other
+UNEVEN_RATIO = 1.5  # vLLM's own threshold between dealing out the smaller and the larger number of layers
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class MemoryBudget:
         return self.short <= 0
 
 
-def batched_tokens(request: Request, device: Device) -> int:
+def choose_batched_tokens(request: Request, device: Device) -> int:
     """Return how many tokens a step takes in: the device's default, no more than the context, enough for all sequences.
 
     A CPU takes in a whole prompt at once: vLLM 0.32 ends with "CPU Generator does not use offset" where a request with a
@@ -81,11 +80,11 @@ def batched_tokens(request: Request, device: Device) -> int:
     return max(least, min(device.batched_tokens, request.length))
 
 
-def memory_budget(request: Request, device: Device, gpus: int, precision: str) -> MemoryBudget:
+def compute_memory_budget(request: Request, device: Device, gpus: int, precision: str) -> MemoryBudget:
     """Return what a launch on so many devices takes of each."""
     kv_bytes = 1 if request.kv_dtype == "fp8" else 2
     block = MLA_BLOCK if request.model.latent else device.block
-    rules = CacheRules(kv_bytes, block, batched_tokens(request, device), gpus, 2 if device.gpu else 1)
+    rules = CacheRules(kv_bytes, block, choose_batched_tokens(request, device), gpus, 2 if device.gpu else 1)
     models = [request.model, *([request.draft] if request.draft else [])]
     weights, draft = _weights(request.model, precision, gpus), 0
     if request.draft:
@@ -100,15 +99,15 @@ def memory_budget(request: Request, device: Device, gpus: int, precision: str) -
     return MemoryBudget(
         gpus=gpus, precision=precision, kv_bytes=kv_bytes, rules=rules, memory=device.memory, usable=usable, weights=weights,
         draft_weights=draft, fixed=fixed, activations=activations, scores=scores, cache=left,
-        token=sum(token_bytes(each, kv_bytes, gpus) for each in models),
-        sequence=sum(sequence_bytes(each, request.length, rules) for each in models),
+        token=sum(count_token_bytes(each, kv_bytes, gpus) for each in models),
+        sequence=sum(count_sequence_bytes(each, request.length, rules) for each in models),
         wanted=request.concurrency or 1, most=request.most_sequences,
     )  # fmt: skip
 
 
 @cache
 def _weights(model: Architecture, precision: str, gpus: int) -> int:
-    return bytes_per_gpu(model, model.stored if model.stored == "fp8" else precision, gpus)
+    return count_bytes_per_gpu(model, model.stored if model.stored == "fp8" else precision, gpus)
 
 
 def _activations(model: Architecture, rules: CacheRules) -> int:
@@ -121,3 +120,43 @@ def _activations(model: Architecture, rules: CacheRules) -> int:
         inner = model.heads * (2 * latent.nope + latent.rope + latent.value)
     each = 4 * model.hidden + -(-(inner + 3 * width) // rules.gpus)
     return 2 * rules.batched_tokens * each
+
+
+@dataclass(frozen=True)
+class CacheRules:
+    """What the size of the cache hangs on besides the model."""
+
+    bytes_each: int
+    """Of one cached number: 2, or 1 in FP8."""
+    block: int
+    batched_tokens: int
+    gpus: int
+    steps: int = 2
+    """Steps under way at once: on GPUs vLLM schedules one while another computes, on a CPU it does not."""
+
+
+def count_token_bytes(model: Architecture, bytes_each: int, gpus: int = 1) -> int:
+    """Return the bytes that one token takes in all layers, on each GPU, as long as no window has passed over it."""
+    return model.layers * model.cached_per_gpu(gpus) * bytes_each
+
+
+def count_sequence_bytes(model: Architecture, tokens: int, rules: CacheRules) -> int:
+    """Return the bytes of one sequence of so many tokens, on each GPU.
+
+    Layers with a window keep `window - 1` tokens and those of the steps under way, never more than the sequence, plus a
+    block since a window need not begin where a block does. Where both kinds of layer are there, vLLM deals them out in
+    groups of equal size; the last group of a kind may be padded, and padding takes memory.
+    """
+    page = model.cached_per_gpu(rules.gpus) * rules.bytes_each * rules.block
+    whole = -(-tokens // rules.block)
+    held = min(model.window - 1 + rules.steps * rules.batched_tokens, tokens)
+    bounded = -(-held // rules.block) + 1
+    full = model.layers - model.windowed
+    if not model.windowed:
+        return full * whole * page
+    if not full:
+        return model.windowed * bounded * page
+    few, many = sorted((full, model.windowed))
+    size = many if many < UNEVEN_RATIO * few else few
+    groups = -(-full // size) * whole + -(-model.windowed // size) * bounded
+    return groups * size * page

@@ -8,20 +8,25 @@ import pytest
 
 from alphaloom.serving import DEVICES, Request, find_model, make_plan
 from alphaloom.serving.choice import choose_launch
-from alphaloom.serving.fit import MemoryBudget, memory_budget
-from alphaloom.serving.speed import attention_work, first_token, output_step, speculation
-from alphaloom.serving.tensors import active_parameters
+from alphaloom.serving.memory import MemoryBudget, compute_memory_budget
+from alphaloom.serving.speed import (
+    choose_speculation,
+    count_attention_operations,
+    estimate_first_token,
+    estimate_output_step,
+)
+from alphaloom.serving.tensors import count_active_parameters
 
 EIGHT = find_model("Llama-3.1-8B")
 HEAD = 128_256 * 4096
 
 
 def on(gpu: str, request: Request, gpus: int = 1, precision: str = "bfloat16") -> MemoryBudget:
-    return memory_budget(request, DEVICES[gpu], gpus, precision)
+    return compute_memory_budget(request, DEVICES[gpu], gpus, precision)
 
 
 def test_a_token_costs_the_reading_of_weights_and_cache() -> None:
-    step = output_step(EIGHT, DEVICES["h100"], on("h100", Request(EIGHT)), 1000)
+    step = estimate_output_step(EIGHT, DEVICES["h100"], on("h100", Request(EIGHT)), 1000)
     read = 2 * (8_030_261_248 - HEAD) + 1000 * 131_072  # the embedding is looked up, not read
     assert step.memory_s == pytest.approx(read / (3.35e12 * 0.75))
     assert step.compute_s == pytest.approx(2 * (8_030_261_248 - HEAD) / (989.4e12 * 0.5))
@@ -30,7 +35,7 @@ def test_a_token_costs_the_reading_of_weights_and_cache() -> None:
 
 
 def test_a_prompt_costs_two_operations_for_each_parameter_and_token() -> None:
-    step = first_token(Request(EIGHT, prompt_tokens=1024), DEVICES["h100"], on("h100", Request(EIGHT)))
+    step = estimate_first_token(Request(EIGHT, prompt_tokens=1024), DEVICES["h100"], on("h100", Request(EIGHT)))
     matrices = 2 * ((8_030_261_248 - 2 * HEAD) * 1024 + HEAD)  # the head works once, for the last token
     attention = 32 * 4 * 32 * 128 * 1024 * 1025 / 2
     assert step.compute_s == pytest.approx((matrices + attention) / (989.4e12 * 0.5))
@@ -39,21 +44,21 @@ def test_a_prompt_costs_two_operations_for_each_parameter_and_token() -> None:
 
 def test_fp8_halves_both_on_a_gpu_that_has_it() -> None:
     wide, narrow = (on("h100", Request(EIGHT), precision=precision) for precision in ("bfloat16", "fp8"))
-    slow, fast = (first_token(Request(EIGHT), DEVICES["h100"], one).compute_s for one in (wide, narrow))
+    slow, fast = (estimate_first_token(Request(EIGHT), DEVICES["h100"], one).compute_s for one in (wide, narrow))
     assert slow / fast == pytest.approx(1978.9 / 989.4)
 
 
 def test_all_reduces_cost_latency_and_bandwidth_of_the_link() -> None:
     model = find_model("Llama-3.1-70B")
     for gpu, latency, link in (("h100", 10e-6, 450e9), ("a100", 12e-6, 300e9), ("l40s", 40e-6, 32e9)):
-        step = output_step(model, DEVICES[gpu], on(gpu, Request(model), 4), 0, 8)
+        step = estimate_output_step(model, DEVICES[gpu], on(gpu, Request(model), 4), 0, 8)
         assert step.link_s == pytest.approx(160 * (latency + 2 * 3 / 4 * 8 * 8192 * 2 / link))
 
 
 def test_a_long_prompt_is_read_in_chunks_each_with_its_own_costs() -> None:
     model = find_model("Qwen2.5-32B")
     request = Request(model, prompt_tokens=7000)  # four steps of 2,048 tokens
-    step = first_token(request, DEVICES["l40s"], on("l40s", request, 2))
+    step = estimate_first_token(request, DEVICES["l40s"], on("l40s", request, 2))
     assert step.host_s == pytest.approx(4 * 0.5e-3)
     assert step.link_s == pytest.approx(128 * (4 * 40e-6 + 2 * 1 / 2 * 7000 * 5120 * 2 / 32e9))
 
@@ -62,27 +67,27 @@ def test_many_sequences_meet_all_experts() -> None:
     model = find_model("Mixtral-8x7B")
     experts = 32 * 8 * 3 * 4096 * 14_336
     rest = 46_702_792_704 - experts - 32_000 * 4096
-    assert active_parameters(model) == pytest.approx(rest + experts * 2 / 8)
-    assert active_parameters(model, 2) == pytest.approx(rest + experts * (1 - 0.75**2))
-    assert active_parameters(model, 1000) == pytest.approx(rest + experts)
+    assert count_active_parameters(model) == pytest.approx(rest + experts * 2 / 8)
+    assert count_active_parameters(model, 2) == pytest.approx(rest + experts * (1 - 0.75**2))
+    assert count_active_parameters(model, 1000) == pytest.approx(rest + experts)
 
 
 def test_a_window_saves_attention_beyond_it() -> None:
     mistral = find_model("Mistral-7B-v0.1")
     per = 2 * 32 * 2 * 128 * 32
-    assert attention_work(mistral, 4096) == pytest.approx(per * 4096 * 4097 / 2)
+    assert count_attention_operations(mistral, 4096) == pytest.approx(per * 4096 * 4097 / 2)
     seen = sum(min(token, 4096) for token in range(1, 6001))
-    assert attention_work(mistral, 6000) == pytest.approx(per * seen)
+    assert count_attention_operations(mistral, 6000) == pytest.approx(per * seen)
 
 
 def test_speculation_keeps_the_geometric_sum_and_picks_the_least_depth_near_the_best() -> None:
     request = Request(EIGHT, speculate="draft", draft=find_model("Llama-3.2-1B"), acceptance=0.8)
     one = on("h200", request)
-    deep = speculation(request, DEVICES["h200"], one, 1000)
+    deep = choose_speculation(request, DEVICES["h200"], one, 1000)
     assert deep is not None
     assert deep.tokens == pytest.approx((1 - 0.8 ** (deep.depth + 1)) / (1 - 0.8))
-    draft = output_step(find_model("Llama-3.2-1B"), DEVICES["h200"], one, 1000).total_s
-    checked = output_step(EIGHT, DEVICES["h200"], one, 1000, each=deep.depth + 1).total_s
+    draft = estimate_output_step(find_model("Llama-3.2-1B"), DEVICES["h200"], one, 1000).total_s
+    checked = estimate_output_step(EIGHT, DEVICES["h200"], one, 1000, each=deep.depth + 1).total_s
     assert deep.per_token_s == pytest.approx((checked + deep.depth * draft) / deep.tokens)
     assert 1 < deep.gain < deep.tokens
 
@@ -105,7 +110,7 @@ def test_gpus_are_joined_by_nvlink_and_copied_over_pcie() -> None:
 
 def test_more_in_the_cache_never_makes_a_token_faster() -> None:
     one = on("h200", Request(EIGHT))
-    times = [output_step(EIGHT, DEVICES["h200"], one, length, 8).total_s for length in (1, 100, 1000, 10_000)]
+    times = [estimate_output_step(EIGHT, DEVICES["h200"], one, length, 8).total_s for length in (1, 100, 1000, 10_000)]
     assert times == sorted(times)
-    halved = output_step(EIGHT, DEVICES["h200"], replace(one, kv_bytes=1), 10_000, 8).memory_s
-    assert halved < output_step(EIGHT, DEVICES["h200"], one, 10_000, 8).memory_s
+    halved = estimate_output_step(EIGHT, DEVICES["h200"], replace(one, kv_bytes=1), 10_000, 8).memory_s
+    assert halved < estimate_output_step(EIGHT, DEVICES["h200"], one, 10_000, 8).memory_s

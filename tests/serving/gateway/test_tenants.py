@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
-from alphaloom.router.errors import QuotaReached
+from alphaloom.serving.errors import QuotaReached
 from alphaloom.serving.gateway.fair_scheduler import FairScheduler
-from alphaloom.serving.gateway.quota import FairnessSettings, QuotaMeter, TenantSettings
+from alphaloom.serving.gateway.tenants import FairnessSettings, QuotaMeter, TenantSettings
 
 asked = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 50), st.floats(0, 40)), max_size=30)
 
@@ -18,8 +18,8 @@ def test_no_sixty_seconds_hold_more_tokens_than_the_quota(asked: list[tuple[int,
     begun: list[tuple[float, int]] = []
     for worst, unused, gap in asked:
         now += gap
-        now += meter.seconds(worst, now) + 1e-9
-        assert meter.seconds(worst, now) == 0
+        now += meter.wait_seconds(worst, now) + 1e-9
+        assert meter.wait_seconds(worst, now) == 0
         take = meter.take(worst, now)
         took = max(0, worst - unused)
         meter.settle(take, took)
@@ -33,9 +33,9 @@ def test_a_wait_is_no_longer_than_it_must_be(asked: list[tuple[int, int, float]]
     meter, now = QuotaMeter(TenantSettings(tokens_per_minute=60)), 0.0
     for worst, _, gap in asked:
         now += gap
-        wait = meter.seconds(worst, now)
+        wait = meter.wait_seconds(worst, now)
         if wait > 1e-6:
-            assert meter.seconds(worst, now + wait - 1e-6) > 0
+            assert meter.wait_seconds(worst, now + wait - 1e-6) > 0
         now += wait + 1e-9
         meter.settle(meter.take(worst, now), worst)
 
@@ -43,9 +43,9 @@ def test_a_wait_is_no_longer_than_it_must_be(asked: list[tuple[int, int, float]]
 def test_calls_at_once_end_only_with_a_call() -> None:
     meter = QuotaMeter(TenantSettings(calls=1))
     take = meter.take(5, 0.0)
-    assert math.isinf(meter.seconds(5, 1e9))
+    assert math.isinf(meter.wait_seconds(5, 1e9))
     meter.settle(take, 5)
-    assert meter.seconds(5, 0.0) == 0
+    assert meter.wait_seconds(5, 0.0) == 0
 
 
 def test_a_tenant_without_a_setting_has_the_default() -> None:

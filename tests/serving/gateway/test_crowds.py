@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import pytest
 
 from alphaloom.desk.cli.serve.connections import SPARE_CONNECTIONS
-from alphaloom.router.errors import QueueFull
-from alphaloom.serving.gateway.counting import MAX_WHOLE_REPLY_BYTES
-from alphaloom.serving.gateway.door import CALLS_BETWEEN, GatewayDoor
+from alphaloom.serving.errors import QueueFull
+from alphaloom.serving.gateway.calls import MAX_WHOLE_REPLY_BYTES
+from alphaloom.serving.gateway.client import CALLS_BETWEEN, TenantAdmission
 from alphaloom.serving.gateway.gateway import MAX_INLINE_BYTES
-from alphaloom.serving.gateway.quota import FairnessSettings
+from alphaloom.serving.gateway.tenants import FairnessSettings
 
 from .modelled import Endpoint as Modelled, modelled
 from .test_gateway import CHAT, Stage, call, play
@@ -125,7 +125,7 @@ def test_bytes_of_one_tenant_are_bounded(endpoint: Modelled) -> None:
 
 
 def test_bytes_that_nobody_announced_count_too() -> None:
-    door = GatewayDoor(FairnessSettings(places=1), 100)
+    door = TenantAdmission(FairnessSettings(places=1), 100)
     with door.open("a") as one, door.open("b") as other:
         door.fill(one, 60)
         with pytest.raises(QueueFull), door.open("a") as second:
@@ -187,20 +187,20 @@ def test_connections_of_tenants_that_are_answered_make_no_room(endpoint: Modelle
 def test_a_reply_too_large_to_be_read_is_charged_as_the_most_it_may_be(endpoint: Modelled) -> None:
     async def steps(stage: Stage) -> None:
         await stage.ask("key-a", max_tokens=1)
-        before = stage.gateway.gate.served("alice")
+        before = stage.gateway.gate.served_tokens("alice")
         await stage.ask("key-a", max_tokens=MAX_WHOLE_REPLY_BYTES // 6 + 1000)
-        assert stage.gateway.gate.served("alice") - before > 2 * MAX_WHOLE_REPLY_BYTES // 6
+        assert stage.gateway.gate.served_tokens("alice") - before > 2 * MAX_WHOLE_REPLY_BYTES // 6
 
     play(steps, endpoint.address)
 
 
 def test_the_endpoint_is_looked_at_once_however_many_ask(endpoint: Modelled) -> None:
     async def steps(stage: Stage) -> None:
-        stage.gateway._looks.seconds = lambda: 0.0
+        stage.gateway._probe.seconds = lambda: 0.0
         answers = await asyncio.gather(*(stage.http.get("/metrics") for _ in range(8)))
         assert {answer.status_code for answer in answers} == {200}
         assert endpoint.looks == ["/metrics"]
-        stage.gateway._looks.seconds = lambda: 1.5
+        stage.gateway._probe.seconds = lambda: 1.5
         await stage.http.get("/metrics")
         assert endpoint.looks == ["/metrics", "/metrics"]
 
@@ -210,7 +210,7 @@ def test_the_endpoint_is_looked_at_once_however_many_ask(endpoint: Modelled) -> 
 def test_that_the_endpoint_is_away_is_asked_once_too() -> None:
     async def steps(stage: Stage) -> None:
         stage.gateway.look = 0.3
-        stage.gateway._looks.seconds = lambda: 0.0
+        stage.gateway._probe.seconds = lambda: 0.0
         answers = await asyncio.gather(*(stage.http.get("/health") for _ in range(8)))
         assert {answer.status_code for answer in answers} == {503}
 

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.router import RouterError
-from alphaloom.router.errors import CallTooLarge, QueueFull, QuotaReached
-from alphaloom.serving.gateway.fair_scheduler import FairScheduler, fairness_bound
-from alphaloom.serving.gateway.quota import FairnessSettings, TenantSettings
-from alphaloom.serving.gateway.tenants import Tenant, TenantCall
+from alphaloom.serving.errors import CallTooLarge, QueueFull, QuotaReached, ServingError
+from alphaloom.serving.gateway.fair_scheduler import FairScheduler, compute_fairness_bound
+from alphaloom.serving.gateway.tenants import FairnessSettings, Tenant, TenantCall, TenantSettings
 from benchmarks.fairness import ORDERS, Scenario, beside_flood, hurried, ratios
 
 L_IN, L_OUT, L_WRONG = 40, 30, 25
@@ -64,8 +62,8 @@ class Watched(FairScheduler):
         super().__init__(given, clock=clock)
         self._seen: dict[tuple[str, str], tuple[float, float]] = {}
 
-    def _line(self, now: float) -> list[Tenant]:
-        ready = super()._line(now)
+    def _ready_tenants(self, now: float) -> list[Tenant]:
+        ready = super()._ready_tenants(now)
         self.look()
         return ready
 
@@ -77,8 +75,8 @@ class Watched(FairScheduler):
         super().report(call, tokens_out)
         self.look()
 
-    def put_right(self, call: TenantCall, tokens_in: int) -> None:
-        super().put_right(call, tokens_in)
+    def correct_input(self, call: TenantCall, tokens_in: int) -> None:
+        super().correct_input(call, tokens_in)
         self.look()
 
     def look(self) -> None:
@@ -86,7 +84,7 @@ class Watched(FairScheduler):
         both = list(combinations(sorted(self._ready), 2))
         self._seen = {pair: span for pair, span in self._seen.items() if pair in both}
         for one, other in both:
-            apart = self.served(one) / share[one] - self.served(other) / share[other]
+            apart = self.served_tokens(one) / share[one] - self.served_tokens(other) / share[other]
             low, high = self._seen.get((one, other), (apart, apart))
             self._seen[one, other] = low, high = min(low, apart), max(high, apart)
             self.apart = max(self.apart, high - low)
@@ -107,8 +105,8 @@ async def one(course: Course, number: int, ask: Ask) -> None:
         course.begun.append(number)
         for done in range(1, ask.reports + 1):
             await asyncio.sleep((1 + ask.took) / ask.reports)
-            place.took(ask.took * done // ask.reports)
-            place.brought(ask.tokens_in + ask.misjudged)
+            place.report_output(ask.took * done // ask.reports)
+            place.correct_input(ask.tokens_in + ask.misjudged)
         await asyncio.sleep(0.1)
 
 
@@ -137,7 +135,7 @@ def test_two_tenants_that_wait_are_served_alike_and_no_place_stands_idle(
 ) -> None:
     course = hurried(run(given, asked))
     wrong = max((abs(ask.misjudged) for ask in asked), default=0)
-    assert course.gate.apart <= fairness_bound(given, L_IN, L_OUT, wrong) + 1e-6
+    assert course.gate.apart <= compute_fairness_bound(given, L_IN, L_OUT, wrong) + 1e-6
     assert course.gate.idle == 0
     assert course.finished + course.cancelled == len(asked)
     assert course.finished >= sum(not ask.patience for ask in asked)
@@ -158,7 +156,7 @@ def test_the_bound_is_not_idle_talk() -> None:
     asked = [Ask(name, 0.0, L_IN if name == "a" else 0, L_OUT, L_OUT if name == "a" else 0, 1, 0.0)
              for name in "ab" for _ in range(60)]  # fmt: skip
     fair = hurried(run(given, asked))
-    assert 0 < fair.gate.apart <= fairness_bound(given, L_IN, L_OUT)
+    assert 0 < fair.gate.apart <= compute_fairness_bound(given, L_IN, L_OUT)
 
     async def by_turns() -> float:
         course = Course(Watched(given, asyncio.get_running_loop().time))
@@ -166,14 +164,14 @@ def test_the_bound_is_not_idle_talk() -> None:
         await asyncio.gather(*(one(course, number, ask) for number, ask in enumerate(asked)))
         return course.gate.apart
 
-    assert hurried(by_turns()) > 5 * fairness_bound(given, L_IN, L_OUT)
+    assert hurried(by_turns()) > 5 * compute_fairness_bound(given, L_IN, L_OUT)
 
 
 def test_service_follows_the_shares() -> None:
     given = FairnessSettings(places=2, tenants={"a": TenantSettings(share=3.0)})
     asked = [Ask(name, 0.0, 10, 20, 20, 1, 600.0) for name in "ab" for _ in range(90)]
     gate = hurried(run(given, asked)).gate
-    assert gate.served("a") / gate.served("b") == pytest.approx(3.0, rel=0.2)
+    assert gate.served_tokens("a") / gate.served_tokens("b") == pytest.approx(3.0, rel=0.2)
 
 
 def test_idle_time_cannot_be_saved_up() -> None:
@@ -200,7 +198,9 @@ def test_who_is_ahead_stays_ahead_when_it_comes_back() -> None:
         short = [asyncio.create_task(ask(gate, "short", 5)) for _ in range(90)]
         for _ in range(10):
             await ask(gate, "long", 30)
-        assert abs(gate.served("long") - gate.served("short")) <= fairness_bound(FairnessSettings(places=1), 0, 30)
+        assert abs(gate.served_tokens("long") - gate.served_tokens("short")) <= compute_fairness_bound(
+            FairnessSettings(places=1), 0, 30
+        )
         await asyncio.gather(*short)
 
     at(steps, places=1)
@@ -227,7 +227,7 @@ async def ask(gate: FairScheduler, tenant: str, tokens: int = 10, seconds: float
     async with gate.place(tenant, 0, tokens) as place:
         began = asyncio.get_running_loop().time()
         await asyncio.sleep(seconds)
-        place.took(tokens)
+        place.report_output(tokens)
     return began
 
 
@@ -248,7 +248,7 @@ def test_a_call_cancelled_at_any_step_leaves_its_place_to_the_next(held: int, pa
         second.cancel()
         found = await asyncio.gather(first, second, third, return_exceptions=True)
         assert found[0] is found[2] is None
-        assert (gate.free, gate.waiting("a")) == (1, 0)
+        assert (gate.free, gate.count_waiting("a")) == (1, 0)
 
     at(steps, places=1, tenants={"a": {"calls": 1, "tokens_per_minute": 100}})
 
@@ -320,8 +320,8 @@ def test_what_a_call_did_not_take_is_given_back() -> None:
     async def steps(gate: FairScheduler) -> None:
         for _ in range(10):
             async with gate.place("a", 0, 20) as place:
-                place.took(2)
-        assert gate.served("a") == 40.0
+                place.report_output(2)
+        assert gate.served_tokens("a") == 40.0
         assert asyncio.get_running_loop().time() == 0.0
 
     at(steps, places=1, tenants={"a": {"tokens_per_minute": 38}})
@@ -332,7 +332,7 @@ def test_a_call_that_says_nothing_is_charged_what_was_reserved() -> None:
         with pytest.raises(OSError, match="broken"):
             async with gate.place("a", 3, 20):
                 raise OSError("broken")
-        assert gate.served("a") == 43.0
+        assert gate.served_tokens("a") == 43.0
         assert gate.free == 1
 
     at(steps, places=1)
@@ -342,13 +342,13 @@ def test_tokens_in_are_put_right_while_a_call_holds_its_place() -> None:
     async def steps(gate: FairScheduler) -> None:
         for really in (10, 90):
             async with gate.place("a", 50, 20) as place:
-                place.brought(really)
-                place.took(5)
-        assert gate.served("a") == 10 + 90 + 2 * 10
-        place.brought(0)
-        assert gate.served("a") == 120, "it holds its place no more"
-        with pytest.raises(RouterError, match="no fewer tokens than 0"):
-            place.brought(-1)
+                place.correct_input(really)
+                place.report_output(5)
+        assert gate.served_tokens("a") == 10 + 90 + 2 * 10
+        place.correct_input(0)
+        assert gate.served_tokens("a") == 120, "it holds its place no more"
+        with pytest.raises(ServingError, match="no fewer tokens than 0"):
+            place.correct_input(-1)
 
     at(steps, places=1)
 
@@ -356,9 +356,9 @@ def test_tokens_in_are_put_right_while_a_call_holds_its_place() -> None:
 def test_tokens_cannot_become_fewer() -> None:
     async def steps(gate: FairScheduler) -> None:
         async with gate.place("a", 3, 20) as place:
-            place.took(5)
-            with pytest.raises(RouterError, match="at least 5"):
-                place.took(4)
+            place.report_output(5)
+            with pytest.raises(ServingError, match="at least 5"):
+                place.report_output(4)
 
     at(steps, places=1)
 
@@ -370,7 +370,7 @@ def test_a_gate_outlives_its_loop() -> None:
     left = asyncio.new_event_loop()
     call = left.create_task(ask(gate, "a", seconds=1e6))
     left.run_until_complete(asyncio.sleep(0))
-    with pytest.raises(RouterError, match="one event loop at a time"):
+    with pytest.raises(ServingError, match="one event loop at a time"):
         hurried(ask(gate, "a"))
     call.cancel()
     left.run_until_complete(asyncio.wait([call]))

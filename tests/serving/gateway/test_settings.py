@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from alphaloom.ledger import SettingsError, read_settings
-from alphaloom.router.errors import GatewayError
 from alphaloom.serving import Request, ServingPlan, find_device, find_model, make_plan
+from alphaloom.serving.errors import GatewayError
 from alphaloom.serving.gateway import GatewaySettings
 
 

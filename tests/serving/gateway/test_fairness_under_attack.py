@@ -7,12 +7,12 @@ import asyncio
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.router import RouterError
-from alphaloom.serving.gateway.fair_scheduler import FairScheduler, fairness_bound
-from alphaloom.serving.gateway.quota import MAX_CALL_TOKENS, FairnessSettings, TenantSettings
+from alphaloom.serving.errors import ServingError
+from alphaloom.serving.gateway.fair_scheduler import FairScheduler, compute_fairness_bound
+from alphaloom.serving.gateway.tenants import MAX_CALL_TOKENS, FairnessSettings, TenantSettings
 from benchmarks.fairness import hurried
 
-from .test_fairness import L_IN, L_OUT, L_WRONG, Ask, Course, Watched, ask, asks, at, one
+from .test_fair_scheduler import L_IN, L_OUT, L_WRONG, Ask, Course, Watched, ask, asks, at, one
 
 
 @given(
@@ -45,7 +45,7 @@ def test_what_one_tenant_asked_and_left_is_not_felt_by_others(
         await asyncio.gather(*(one(course, number, each) for number, each in enumerate(others)))
         return course.gate.apart
 
-    assert hurried(steps()) <= fairness_bound(FairnessSettings(places=1), L_IN, L_OUT, L_WRONG) + 1e-6
+    assert hurried(steps()) <= compute_fairness_bound(FairnessSettings(places=1), L_IN, L_OUT, L_WRONG) + 1e-6
 
 
 class Uncounted(int):
@@ -61,7 +61,7 @@ def test_a_call_that_cannot_be_counted_fails_alone() -> None:
                               for name, many in (("a", 1), ("b", Uncounted(1)), ("c", 1)))  # fmt: skip
         found = await asyncio.wait_for(asyncio.gather(first, wrong, last, return_exceptions=True), 60)
         assert [type(each) for each in found] == [float, OverflowError, float]
-        assert (gate.free, gate.waiting("b")) == (1, 0)
+        assert (gate.free, gate.count_waiting("b")) == (1, 0)
 
     at(steps, places=1)
 
@@ -70,11 +70,11 @@ def test_a_call_that_cannot_be_counted_fails_alone() -> None:
 def test_no_call_has_tokens_without_end(many: int) -> None:
     async def steps(gate: FairScheduler) -> None:
         for size in ((many, 1), (1, many)):
-            with pytest.raises(RouterError, match="no call has so many tokens"):
+            with pytest.raises(ServingError, match="no call has so many tokens"):
                 async with gate.place("a", *size):
                     """It is not let in."""
         async with gate.place("a", 1, 1) as place:
-            with pytest.raises(RouterError, match="no call has so many tokens"):
-                place.took(many)
+            with pytest.raises(ServingError, match="no call has so many tokens"):
+                place.report_output(many)
 
     at(steps, places=1)

@@ -15,8 +15,8 @@ import httpx2
 import pytest
 
 from alphaloom.desk.cli.serve.server import HttpServer, ServerTerms
-from alphaloom.router.errors import NotAdmitted, NotAllowed
-from alphaloom.serving.gateway import Gateway, GatewayEndpoint, GatewaySettings, application
+from alphaloom.serving.errors import GatewayError
+from alphaloom.serving.gateway import Gateway, GatewayEndpoint, GatewaySettings, build_application
 from alphaloom.serving.gateway.fair_scheduler import FairScheduler
 
 from .modelled import METRICS, Endpoint as Modelled, modelled, whole
@@ -38,9 +38,9 @@ def endpoint() -> Iterator[Modelled]:
 
 def who(bearer: str) -> str:
     if bearer == "key-mcp":
-        raise NotAllowed("this token does not allow asking models")
+        raise GatewayError("this token does not allow asking models", code="forbidden", exit_code=1, status=403)
     if bearer not in TENANTS:
-        raise NotAdmitted("this token is not accepted")
+        raise GatewayError("this token is not accepted", code="invalid_api_key", exit_code=1, status=401)
     return TENANTS[bearer]
 
 
@@ -78,7 +78,7 @@ async def on_stage(address: str, patience: float = 60.0, key: str | None = None,
     fairness = settings.fairness()
     gate = FairScheduler(fairness, clock=time.monotonic)
     gateway = Gateway(GatewayEndpoint(address, key), gate, fairness, settings, who, "key-ops".__eq__, patience=patience)
-    running = HttpServer(application(gateway), ServerTerms(5, settings.connections, ending=gateway.end))
+    running = HttpServer(build_application(gateway), ServerTerms(5, settings.connections, ending=gateway.end))
     with socket.create_server(("127.0.0.1", 0)) as there:
         there.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 64 << 10)  # what the system holds is not ours to measure
         serving = asyncio.create_task(running.serve(sockets=[there]))
@@ -244,7 +244,7 @@ def test_no_more_calls_than_places_reach_the_endpoint(endpoint: Modelled) -> Non
 def test_who_comes_second_need_not_wait_for_a_whole_queue(endpoint: Modelled) -> None:
     async def steps(stage: Stage) -> None:
         many = [asyncio.create_task(stage.ask("key-a", pause=0.02)) for _ in range(20)]
-        await stage.until(lambda: stage.gateway.gate.waiting("alice") == 19)
+        await stage.until(lambda: stage.gateway.gate.count_waiting("alice") == 19)
         await stage.ask("key-b")
         assert sum(task.done() for task in many) < 4
         await asyncio.gather(*many)
@@ -256,9 +256,9 @@ def test_tokens_are_charged_as_the_endpoint_counts_them(endpoint: Modelled) -> N
     async def steps(stage: Stage) -> None:
         gate = stage.gateway.gate
         await stage.ask("key-a", max_tokens=5, really=70)
-        assert gate.served("alice") == 70 + 2 * 5
+        assert gate.served_tokens("alice") == 70 + 2 * 5
         await stage.ask("key-b", max_tokens=5, really=70, stream=True, stream_options={"include_usage": True})
-        assert gate.served("bob") == 70 + 2 * 10
+        assert gate.served_tokens("bob") == 70 + 2 * 10
 
     play(steps, endpoint.address)
 
@@ -266,7 +266,9 @@ def test_tokens_are_charged_as_the_endpoint_counts_them(endpoint: Modelled) -> N
 def test_a_stream_that_says_no_usage_is_charged_by_its_pieces(endpoint: Modelled) -> None:
     async def steps(stage: Stage) -> None:
         await stage.ask("key-a", max_tokens=40, stream=True)
-        assert 2 * 40 <= stage.gateway.gate.served("alice") <= 2 * 65 + 30, "the call itself has some thirty tokens"
+        assert 2 * 40 <= stage.gateway.gate.served_tokens("alice") <= 2 * 65 + 30, (
+            "the call itself has some thirty tokens"
+        )
 
     play(steps, endpoint.address)
 
@@ -274,7 +276,7 @@ def test_a_stream_that_says_no_usage_is_charged_by_its_pieces(endpoint: Modelled
 def test_a_stream_is_charged_while_it_is_under_way(endpoint: Modelled) -> None:
     async def steps(stage: Stage) -> None:
         task = asyncio.create_task(stage.ask("key-a", max_tokens=20, stream=True, pause=0.02))
-        await stage.until(lambda: stage.gateway.gate.served("alice") > 2 * 5)
+        await stage.until(lambda: stage.gateway.gate.served_tokens("alice") > 2 * 5)
         assert not task.done()
         await task
 
@@ -288,7 +290,7 @@ def test_who_hangs_up_gives_the_place_back_and_the_endpoint_stops(endpoint: Mode
         await stage.until(lambda: endpoint.under_way == 1)
         task.cancel()
         await stage.until(lambda: endpoint.under_way == 0 and stage.free == 2)
-        assert stage.gateway.gate.served("alice") > 0, "what was begun is charged"
+        assert stage.gateway.gate.served_tokens("alice") > 0, "what was begun is charged"
 
     play(steps, endpoint.address)
     assert endpoint.left == 1
@@ -300,9 +302,9 @@ def test_who_hangs_up_in_the_queue_leaves_it(endpoint: Modelled) -> None:
         first = asyncio.create_task(stage.ask(pause=0.5))
         await stage.until(lambda: endpoint.under_way == 1)
         second = asyncio.create_task(stage.ask())
-        await stage.until(lambda: gate.waiting("alice") == 1)
+        await stage.until(lambda: gate.count_waiting("alice") == 1)
         second.cancel()
-        await stage.until(lambda: gate.waiting("alice") == 0)
+        await stage.until(lambda: gate.count_waiting("alice") == 0)
         assert not first.done()
         assert (await first).status_code == 200
 
@@ -349,7 +351,7 @@ def test_an_endpoint_that_is_away_is_said_and_costs_nothing() -> None:
         answer = await stage.ask()
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "endpoint_away")
         assert (await stage.http.get("/health")).status_code == 503
-        assert (stage.gateway.gate.served("alice"), stage.free) == (0.0, 2)
+        assert (stage.gateway.gate.served_tokens("alice"), stage.free) == (0.0, 2)
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -381,7 +383,7 @@ def test_at_the_end_calls_under_way_are_finished_and_those_that_wait_are_told(en
         first, second = asyncio.create_task(stage.ask(pause=0.5, stream=True, max_tokens=1)), None
         await stage.until(lambda: endpoint.under_way == 1)
         second = asyncio.create_task(stage.ask())
-        await stage.until(lambda: stage.gateway.gate.waiting("alice") == 1)
+        await stage.until(lambda: stage.gateway.gate.count_waiting("alice") == 1)
         stage.end()
         told = await second
         assert (told.status_code, told.json()["error"]["code"]) == (503, "gateway_ends")

@@ -11,7 +11,7 @@ from alphaloom.ledger import Ledger
 from alphaloom.router import AccessRefused, Router, RouterConfig, Task
 from alphaloom.router.endpoints.health import probe_model
 
-from ..served import Served, chatting
+from ...router.served import Served, chatting
 from .test_gateway import on_stage
 
 
@@ -36,7 +36,7 @@ def test_it_asks_its_models_through_a_gateway_with_a_key(ledger: Ledger, task: C
             finally:
                 await router.close()
             assert {(reply.value.text, reply.tokens_in, reply.tokens_out) for reply in replies} == {("drift", 11, 7)}
-            assert stage.gateway.gate.served("alice") == 5 * (11 + 2 * 7)
+            assert stage.gateway.gate.served_tokens("alice") == 5 * (11 + 2 * 7)
             wrong = Router(config, ledger, environment={"K": "key-c"})
             with pytest.raises(AccessRefused):
                 await wrong.ask(task("propose again"))

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from alphaloom.serving import DEVICES, Architecture, Request, find_model, make_plan, model_names
-from alphaloom.serving.cache import CacheRules, sequence_bytes, token_bytes
+from alphaloom.serving import DEVICES, Architecture, Request, find_model, list_models, make_plan
 from alphaloom.serving.devices import GIB
-from alphaloom.serving.tensors import active_parameters, bytes_per_gpu, count_parameters, tensors
+from alphaloom.serving.memory import CacheRules, count_sequence_bytes, count_token_bytes
+from alphaloom.serving.tensors import count_active_parameters, count_bytes_per_gpu, count_parameters, list_tensors
 
 PUBLISHED = {  # the totals of the models' own pages on Hugging Face (safetensors), or of their reports
     "Llama-3.1-8B": 8_030_261_248,
@@ -72,7 +72,7 @@ GPUS = ("h100", "h200", "a100", "l40s")
 
 
 def test_every_model_of_the_table_is_held_to_its_published_size() -> None:
-    assert set(model_names()) == set(PUBLISHED)
+    assert set(list_models()) == set(PUBLISHED)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -84,19 +84,19 @@ def test_parameters_are_those_published(name: str) -> None:
 def test_parameters_at_work_are_those_published(name: str, billion: float) -> None:
     """Makers count the embedding, which is looked up and not multiplied."""
     model = find_model(name)
-    assert active_parameters(model) + model.vocab * model.hidden == pytest.approx(billion * 1e9, rel=0.02)
+    assert count_active_parameters(model) + model.vocab * model.hidden == pytest.approx(billion * 1e9, rel=0.02)
 
 
 def test_gpt_oss_is_as_small_as_its_files() -> None:
     """OpenAI's model card: 12.8 GiB and 60.8 GiB, MXFP4 for the experts' matrices."""
-    sizes = [bytes_per_gpu(find_model(name), "bfloat16", 1) / 2**30 for name in ("gpt-oss-20b", "gpt-oss-120b")]
+    sizes = [count_bytes_per_gpu(find_model(name), "bfloat16", 1) / 2**30 for name in ("gpt-oss-20b", "gpt-oss-120b")]
     assert sizes == pytest.approx([12.8, 60.8], rel=0.01)
 
 
 @pytest.mark.parametrize("name", CACHED)
 def test_a_token_takes_what_was_reckoned_by_hand(name: str) -> None:
-    assert token_bytes(find_model(name), 2) == CACHED[name]
-    assert token_bytes(find_model(name), 1) * 2 == CACHED[name]
+    assert count_token_bytes(find_model(name), 2) == CACHED[name]
+    assert count_token_bytes(find_model(name), 1) * 2 == CACHED[name]
 
 
 @pytest.mark.parametrize("gpu", GPUS)
@@ -114,23 +114,23 @@ def test_fp8_halves_matrices_and_not_embeddings() -> None:
     model = find_model("Llama-3.1-8B")
     embeddings, norms = 2 * 128_256 * 4096, 65 * 4096
     matrices = 8_030_261_248 - embeddings - norms
-    assert bytes_per_gpu(model, "fp8", 1) == matrices + 2 * (embeddings + norms)
+    assert count_bytes_per_gpu(model, "fp8", 1) == matrices + 2 * (embeddings + norms)
 
 
 def test_two_gpus_split_all_but_the_norms() -> None:
     model = find_model("Llama-3.1-8B")
     norms = 65 * 4096
-    assert bytes_per_gpu(model, "bfloat16", 2) == 8_030_261_248 - norms + 2 * norms
+    assert count_bytes_per_gpu(model, "bfloat16", 2) == 8_030_261_248 - norms + 2 * norms
 
 
 def test_key_heads_are_copied_where_there_are_more_gpus_than_heads() -> None:
     model = find_model("Qwen2.5-7B")  # 28 heads, 4 of keys and values
-    assert [token_bytes(model, 2, gpus) for gpus in (1, 2, 4)] == [57_344, 28_672, 14_336]
+    assert [count_token_bytes(model, 2, gpus) for gpus in (1, 2, 4)] == [57_344, 28_672, 14_336]
     assert not model.splits(8)
     assert not model.splits(7)
     wide = find_model("Qwen3-235B-A22B")  # 64 heads, 4 of keys and values
-    assert token_bytes(wide, 2, 8) == token_bytes(wide, 2, 4) == 94 * 2 * 128 * 2
-    (keys,) = [one for one in tensors(wide) if one.name == "keys and values"]
+    assert count_token_bytes(wide, 2, 8) == count_token_bytes(wide, 2, 4) == 94 * 2 * 128 * 2
+    (keys,) = [one for one in list_tensors(wide) if one.name == "keys and values"]
     assert [keys.rows_on(gpus, 4) for gpus in (1, 2, 4, 8)] == [512, 256, 128, 128]
 
 
@@ -145,23 +145,23 @@ def test_heads_and_the_padded_vocabulary_must_divide() -> None:
 
 def test_a_compressed_key_is_on_every_gpu() -> None:
     model = find_model("DeepSeek-V3")
-    assert token_bytes(model, 2, 8) == token_bytes(model, 2, 1) == 70_272
-    assert sum(one.numbers for one in tensors(model) if one.extra) == 61 * 128 * 256 * 512
+    assert count_token_bytes(model, 2, 8) == count_token_bytes(model, 2, 1) == 70_272
+    assert sum(one.numbers for one in list_tensors(model) if one.extra) == 61 * 128 * 256 * 512
 
 
 def test_a_window_bounds_the_cache() -> None:
     rules = CacheRules(2, 16, 2048, 1)
     mistral, page = find_model("Mistral-7B-v0.1"), 2 * 8 * 128 * 2 * 16
-    assert sequence_bytes(mistral, 4096, rules) == 32 * (4096 // 16 + 1) * page
-    assert sequence_bytes(mistral, 32_768, rules) == 32 * ((4096 - 1 + 2 * 2048 + 15) // 16 + 1) * page
+    assert count_sequence_bytes(mistral, 4096, rules) == 32 * (4096 // 16 + 1) * page
+    assert count_sequence_bytes(mistral, 32_768, rules) == 32 * ((4096 - 1 + 2 * 2048 + 15) // 16 + 1) * page
 
 
 def test_layers_of_two_kinds_are_dealt_out_in_groups_and_padded() -> None:
     """Gemma 3 1B: 4 layers see everything, 22 a window of 512: six groups of four, two of them padded."""
     rules, page = CacheRules(2, 16, 2048, 1), 2 * 256 * 2 * 16
     bounded = (512 - 1 + 2 * 2048 + 15) // 16 + 1
-    assert sequence_bytes(find_model("Gemma-3-1B"), 32_768, rules) == (1 * 2048 + 6 * bounded) * 4 * page
-    both = sequence_bytes(find_model("Gemma-2-9B"), 8192, rules)  # 21 and 21 layers: two groups
+    assert count_sequence_bytes(find_model("Gemma-3-1B"), 32_768, rules) == (1 * 2048 + 6 * bounded) * 4 * page
+    both = count_sequence_bytes(find_model("Gemma-2-9B"), 8192, rules)  # 21 and 21 layers: two groups
     assert both == 21 * (512 + (4096 - 1 + 4096 + 15) // 16 + 1) * 2 * 8 * 256 * 2 * 16
 
 
@@ -169,10 +169,10 @@ def test_vllm_itself_counts_as_many_sequences() -> None:
     """A server of vLLM 0.32 on a CPU said at its start "Maximum concurrency": 2048.00x, 224.44x, and with a draft 409.56x."""
     plain = Architecture("plain", "", "llama", 256, 4, 4, 2, 64, 512, 258, 2048)
     rules = CacheRules(2, 128, 1024, 1, steps=1)
-    assert 4 * GIB / sequence_bytes(plain, 1024, rules) == 2048
+    assert 4 * GIB / count_sequence_bytes(plain, 1024, rules) == 2048
     mixed = Architecture("mixed", "", "gemma3_text", 128, 13, 2, 1, 64, 256, 258, 4096, window=256, windowed=11)
     rules = CacheRules(2, 128, 2048, 1, steps=1)
-    assert 2 * GIB / sequence_bytes(mixed, 4096, rules) == pytest.approx(224.44, abs=0.005)
+    assert 2 * GIB / count_sequence_bytes(mixed, 4096, rules) == pytest.approx(224.44, abs=0.005)
     draft, rules = replace(plain, layers=1), CacheRules(2, 128, 2000, 1, steps=1)
-    both = sequence_bytes(plain, 2000, rules) + sequence_bytes(draft, 2000, rules)
+    both = count_sequence_bytes(plain, 2000, rules) + count_sequence_bytes(draft, 2000, rules)
     assert 2 * GIB / both == pytest.approx(409.56, abs=0.05)

@@ -16,11 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.router.errors import PortTaken, ServerFailed, ServingError
 from alphaloom.serving import ServerLaunch, supervise
+from alphaloom.serving.errors import PortTaken, ServingError
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 Make = Callable[..., ServerLaunch]
+
+
+def fails(said: str | None = None) -> pytest.RaisesExc[ServingError]:
+    """Expect that a server ends or is never well, and the words."""
+    return pytest.raises(ServingError, match=said, check=lambda error: error.code == "server_failed")
 
 
 @pytest.fixture
@@ -119,7 +124,7 @@ def gone(process: int, seconds: float = 10.0) -> bool:
 
 
 def test_one_that_dies_at_start_tells_its_last_lines(launch: Make) -> None:
-    with pytest.raises(ServerFailed, match=r"ended with code 7\. The last lines") as caught:
+    with fails(r"ended with code 7\. The last lines") as caught:
         supervise(launch("dies"), lambda _: None)
     assert "  | torch.OutOfMemoryError: no memory [31m left" in str(caught.value)
     assert "\x1b" not in str(caught.value)
@@ -128,14 +133,14 @@ def test_one_that_dies_at_start_tells_its_last_lines(launch: Make) -> None:
 
 def test_one_that_dies_while_it_serves_is_noticed(launch: Make) -> None:
     said: list[str] = []
-    with pytest.raises(ServerFailed, match="ended with code 9"):
+    with fails("ended with code 9"):
         supervise(launch("dies-later"), said.append)
     assert said[-1].startswith("Ready")
 
 
 def test_one_that_is_never_well_is_ended_at_the_deadline(launch: Make) -> None:
     asked = launch("sick", deadline=1.0)
-    with pytest.raises(ServerFailed, match=r"not well within 1 s, and was ended"):
+    with fails(r"not well within 1 s, and was ended"):
         supervise(asked, lambda _: None)
     assert not listens(asked.port)
 
@@ -153,7 +158,7 @@ def test_a_person_may_end_what_is_still_starting(launch: Make) -> None:
 
 def test_progress_is_told_with_the_last_line_of_the_log(launch: Make) -> None:
     said: list[str] = []
-    with pytest.raises(ServerFailed):
+    with fails():
         supervise(replace(launch("sick", deadline=1.5), told_every_s=0.3), said.append)
     assert any(re.match(r"Starting: \d of 1\.5 s\. \S", line) for line in said)
 
@@ -175,7 +180,7 @@ def test_a_port_that_another_start_has_claimed_is_refused_before_it_listens(laun
                 supervise(asked, lambda _: None)
             refused.append(caught.value)
 
-    with pytest.raises(ServerFailed):
+    with fails():
         supervise(asked, again)
     assert refused
 

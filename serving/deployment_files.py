@@ -9,9 +9,7 @@ from typing import Any
 
 import yaml
 
-from .plan import ServingPlan, arguments
-
-__all__ = ["FILE_WRITERS", "render_file"]
+from .plan import ServingPlan, build_arguments
 
 IMAGE, CPU_IMAGE = "vllm/vllm-openai:v0.33.0", "vllm/vllm-openai-cpu:v0.33.0"
 PORT, CACHE_FOLDER, MODELS_FOLDER = 8000, "/weights", "/models"  # of the container, whoever runs in it
@@ -149,7 +147,7 @@ def _container_arguments(plan: ServingPlan) -> list[str]:
     speculative = plan.flags.get("speculative-config")
     if isinstance(speculative, Mapping) and "model" in speculative:
         changes["speculative-config"] = {**speculative, "model": _mount_path(str(speculative["model"]))}
-    return [_mount_path(str(plan.flags["model"])), *arguments(plan, **changes)]
+    return [_mount_path(str(plan.flags["model"])), *build_arguments(plan, **changes)]
 
 
 def _folders(plan: ServingPlan) -> list[str]:
