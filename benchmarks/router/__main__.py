@@ -10,9 +10,9 @@ python -m benchmarks.router misbehaving         92 kinds of servers that misbeha
 python -m benchmarks.router serving             first token, each further one and goodput of a real vLLM on this machine's processor
 
 `--embedding FOLDER` of latency, accuracy and replay adds a sentence embedding of yours: a folder as sentence-transformers
-publishes it, with `onnx/model.onnx` (or `model.onnx`) and `tokenizer.json`; README says how one is made. What
-takes scikit-learn is left out where that is not installed. Each part is a module of this folder with a `main` that takes the
-rest of the command line; the exit code is that of the worst.
+publishes it, with `onnx/model.onnx` (or `model.onnx`) and `tokenizer.json`; docs/how-to/choose-models.md says how one is
+made. What takes scikit-learn is left out where that is not installed. Each part is a module of this folder with a `main` that
+takes the rest of the command line; the exit code is that of the worst.
 """
 
 from __future__ import annotations

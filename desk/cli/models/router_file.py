@@ -16,8 +16,8 @@ __all__ = ["ROUTER_FILE", "NamedModels", "find_unknown_words", "read_models"]
 
 ROUTER_FILE = Path("router.yaml")
 ROUTER_FILE_HINT = (
-    "It holds `models: {NAME: {model: PROVIDER/MODEL}}` (the README has one); a campaign file, which `alphaloom init` writes, "
-    "does too."
+    "It holds `models: {NAME: {model: PROVIDER/MODEL}}` (docs/how-to/choose-models.md has one); a campaign file, which "
+    "`alphaloom init` writes, does too."
 )
 
 
