@@ -37,11 +37,11 @@ from numpy.typing import NDArray
 
 from alphaloom.evaluation import Budget, Evaluator, PanelContext
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
-from alphaloom.evidence.code.computing import Computing
 from alphaloom.evidence.gate.mean_test import proof
-from alphaloom.evidence.gate.significance import lond_level
+from alphaloom.evidence.multiple_testing.online_fdr import lond_level
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import ComplexitySettings, WindowSettings
+from alphaloom.evidence.values.computing import Computing
 from alphaloom.factors import Engine, ParseError, parse, rank_rows, sample
 from alphaloom.factors.language.syntax import MAX_FORMULA_CHARS
 from alphaloom.ledger import Ledger, Run

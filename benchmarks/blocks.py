@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.gate.newey_west_null import null_distribution
-from alphaloom.evidence.gate.significance import newey_west_t
+from alphaloom.evidence.newey_west import newey_west_t, null_distribution
 from alphaloom.evidence.originality.published import published_expressions
 from alphaloom.evidence.scoring.labels import cut_label
 from alphaloom.evidence.scoring.scorer import Scorer

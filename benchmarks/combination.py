@@ -34,12 +34,12 @@ from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, Expression, FactorError, PlantSettings, parse
 from alphaloom.factors.space.planted import PlantedSignal, draw_plants
 from alphaloom.market import Panel, PanelSource, Plant, SyntheticConfig, load_panel, simulate
-from alphaloom.portfolio.blend import blend, slow_score
+from alphaloom.portfolio.blend import blend
+from alphaloom.portfolio.combination import bootstrap_difference
 from alphaloom.portfolio.combiners import COMBINER_KINDS, Ridge, combiner
-from alphaloom.portfolio.comparison import bootstrap_difference
 from alphaloom.portfolio.market_state import market_states
 from alphaloom.portfolio.moments import RankMoments, measure_moments, standard_ranks
-from alphaloom.portfolio.trading_rate import trading_rate
+from alphaloom.portfolio.trading_rate import slow_score, trading_rate
 
 Frame = NDArray[np.float32]
 Flags = NDArray[np.bool_]

@@ -30,11 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta as beta_law, norm
 
-from alphaloom.evidence.gate.newey_west_null import null_distribution
-from alphaloom.evidence.gate.significance import lond_level, newey_west_t
-from alphaloom.evidence.scoring.exposures import Exposures, measure_exposures
+from alphaloom.evidence.multiple_testing.online_fdr import lond_level
+from alphaloom.evidence.newey_west import newey_west_t, null_distribution
+from alphaloom.evidence.scoring.exposures import Exposures, idiosyncratic_volatility, measure_exposures
 from alphaloom.evidence.scoring.holding_ic import holding_ranks
-from alphaloom.evidence.scoring.idiosyncratic_vol import idiosyncratic_volatility
 from alphaloom.factors import Engine, order_rows, rank_rows, row_rank_correlation
 from alphaloom.factors.space.planted import GRAMMAR
 from alphaloom.factors.space.sampling import sample

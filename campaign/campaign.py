@@ -45,7 +45,7 @@ from ..evaluation import (
 )
 from ..evaluation.checks import record_first_power
 from ..evidence import RECORDED_CONTEXT, EvidenceSettings, complete_settings
-from ..evidence.code import Jail, SandboxSettings
+from ..evidence.values import Jail, SandboxSettings
 from ..factors import MarketSettings, warm_up
 from ..ledger import AlphaloomError, Journal, Ledger, count_stops, read_json, read_settings, write_json
 from ..market import ALL_FIELDS, Panel, drop_fields, withheld_fields

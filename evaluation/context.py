@@ -18,8 +18,8 @@ from ..evidence import (
     fix_windows,
     windows_as_of,
 )
-from ..evidence.code import PYTHON_FOLDER, Computing, Contained, TimeSteps, note_screening_seed
 from ..evidence.scoring import Scorer
+from ..evidence.values import PYTHON_FOLDER, Computing, Contained, TimeSteps, note_screening_seed
 from ..factors import Engine
 from ..ledger import Ledger, Run, compute_digest
 from ..market import Panel, adjust_forwards

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from ..evidence import SET_PREFIX
-from ..evidence.gate import Claim
+from ..evidence import SET_PREFIX, Claim
 from ..factors import Expression, FactorError, Node, render
 from ..search.surrogate import Leader, ScoredFormula, SurrogateModel
 from .refusals import find_refusal

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..evidence.gate import Claim, read_decaying
+from ..evidence import Claim
+from ..evidence.gate import read_decaying
 from ..factors import OPERATORS
 from ..search import MAX_RECALLED_CHARS, HypothesisRecord, select_reminders, summarise_mechanisms
 from ..search.surrogate import MAX_LEADERS, Leader

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence import PythonRefused
-from ..evidence.gate import Claim, breaches, find_word_mismatches
+from ..evidence import Claim, PythonRefused
+from ..evidence.gate import breaches, find_word_mismatches
 from ..evidence.originality import describe_twin, nearest
 from ..evidence.scoring import round_significant
 from ..factors import Expression

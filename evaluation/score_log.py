@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import NamedTuple
 
-from ..evidence import SET_PREFIX
-from ..evidence.gate import Claim
+from ..evidence import SET_PREFIX, Claim
 from ..factors.describe import natural_sort_key
 from ..ledger import Attempt, Evaluation, Ledger, Stage
 

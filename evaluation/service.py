@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..evidence import (
     SET_PREFIX,
+    Claim,
     EvidenceError,
     EvidenceSettings,
     Proposal,
@@ -24,12 +25,10 @@ from ..evidence import (
     make_plain_error,
     reserved_name_error,
 )
-from ..evidence.code import Computing, TimeSteps, read_screening_seed
 from ..evidence.gate import (
     DECAYING_EVENT,
     PAID_EVENT,
     Case,
-    Claim,
     Gate,
     PriceLevelTest,
     Surroundings,
@@ -43,14 +42,15 @@ from ..evidence.gate import (
 from ..evidence.originality import (
     AddedValue,
     Catalogue,
-    KnownFormula,
     KnownLibrary,
     LibraryValues,
     read_published,
     values_of_published,
 )
 from ..evidence.scoring import Profiler, Scorer, round_significant
+from ..evidence.values import Computing, TimeSteps, read_screening_seed
 from ..factors import Expression, FactorError, ParseError, explain, parse
+from ..factors.similarity import KnownFormula
 from ..ledger import Attempt, Evaluation, Ledger, LibraryRow, Stage
 from ..library import list_comparable, list_decaying, read_retired
 from ..market import Panel

@@ -26,16 +26,28 @@ if TYPE_CHECKING:
         TooFewNames as TooFewNames,
         UnknownFactor as UnknownFactor,
     )
-    from .gate.alignment import Claim as Claim
-    from .originality.catalogue import nearest as nearest
-    from .originality.redundancy import rank_correlation as rank_correlation
+    from .newey_west import (
+        LAG_PER_HORIZON as LAG_PER_HORIZON,
+        NeweyWest as NeweyWest,
+        NullDistribution as NullDistribution,
+        newey_west_t as newey_west_t,
+        null_distribution as null_distribution,
+    )
     from .proposal import (
         SET_PREFIX as SET_PREFIX,
+        Claim as Claim,
         Proposal as Proposal,
         make_plain_error as make_plain_error,
         reserved_name_error as reserved_name_error,
     )
-    from .scoring.metrics import round_significant as round_significant
+    from .replay import (
+        RecordDifference as RecordDifference,
+        Replay as Replay,
+        differences as differences,
+        read_trial_evidence as read_trial_evidence,
+        replay_verdict as replay_verdict,
+        series_difference as series_difference,
+    )
     from .settings import (
         RECORDED_CONTEXT as RECORDED_CONTEXT,
         EvidenceSettings as EvidenceSettings,
@@ -54,11 +66,9 @@ else:
         {
             "archive": "RunArchive",
             "errors": "BookUnavailable EvidenceError LibraryFileError LibraryRefused NeedsSandbox OtherStream OverLimits PanelDisagrees PythonRefused ReviewRefused RunHalted RunPaused RunStopped TooFewDays TooFewNames UnknownFactor",
-            "gate.alignment": "Claim",
-            "originality.catalogue": "nearest",
-            "originality.redundancy": "rank_correlation",
-            "proposal": "Proposal SET_PREFIX make_plain_error reserved_name_error",
-            "scoring.metrics": "round_significant",
+            "newey_west": "LAG_PER_HORIZON NeweyWest NullDistribution newey_west_t null_distribution",
+            "proposal": "Claim Proposal SET_PREFIX make_plain_error reserved_name_error",
+            "replay": "RecordDifference Replay differences read_trial_evidence replay_verdict series_difference",
             "settings": "EvidenceSettings LibrarySettings RECORDED_CONTEXT complete_settings",
             "windows": "Window Windows fix_windows windows_as_of",
         },

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..factors import Expression, parse
 from ..ledger import Evaluation, Ledger, Run, Trial, VerdictRow
-from .gate.alignment import Claim
-from .gate.case import Case
+from .gate.verdict import Case
+from .proposal import Claim
 from .settings import RECORDED_CONTEXT, EvidenceSettings, complete_settings
 
 

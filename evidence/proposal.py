@@ -1,13 +1,13 @@
-"""What somebody proposes to be scored."""
+"""What is proposed to be scored: a formula, and the claim that it is meant to test."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..ledger import Ledger, canonical_json
 from .errors import EvidenceError
-from .gate.alignment import Claim
 
 SET_PREFIX = "set-"
 """Begins the id of a set's hypothesis."""
@@ -63,3 +63,53 @@ def reserved_name_error(name: str) -> EvidenceError:
 def make_plain_error(message: str, hint: str = "") -> dict[str, Any]:
     """Return an error of a proposal that has no place in its text."""
     return {"message": message, "hint": hint, "at": None}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a hypothesis promises, in the parts that a rule can check.
+
+    Attributes
+    ----------
+    direction
+        1: a higher factor means a higher return; -1: a lower one.
+    horizon_days
+        Days over which the mechanism is said to work.
+    fields
+        Columns that the mechanism is about.
+    """
+
+    id: str
+    mechanism: str
+    statement: str
+    direction: int
+    horizon_days: int
+    fields: tuple[str, ...]
+    detail: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Claim:
+        """Read a claim from what an agent sent; the caller has validated it."""
+        plain = {"id", "mechanism", "statement", "direction", "horizon_days", "fields"}
+        detail = {key: value for key, value in sorted(record.items()) if key not in plain}
+        return cls(
+            id=str(record["id"]),
+            mechanism=str(record["mechanism"]),
+            statement=str(record["statement"]),
+            direction=int(record["direction"]),
+            horizon_days=int(record["horizon_days"]),
+            fields=tuple(sorted({str(name) for name in record["fields"]})),
+            detail=detail,
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            **self.detail,
+            "id": self.id,
+            "mechanism": self.mechanism,
+            "statement": self.statement,
+            "direction": self.direction,
+            "horizon_days": self.horizon_days,
+            "fields": list(self.fields),
+        }

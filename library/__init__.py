@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .decay_notice import list_decaying as list_decaying
+    from .condition import Condition as Condition, conditions as conditions
     from .entries import (
         ADDED_BY_HAND as ADDED_BY_HAND,
         PROMOTED as PROMOTED,
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ambiguous_error as ambiguous_error,
         find_entry as find_entry,
         list_comparable as list_comparable,
+        list_decaying as list_decaying,
         list_entries as list_entries,
         read_retired as read_retired,
     )
@@ -25,17 +26,15 @@ if TYPE_CHECKING:
         read_library_file as read_library_file,
     )
     from .observations import FactorReading as FactorReading
-    from .record import Condition as Condition, conditions as conditions
     from .watch import LibraryWatch as LibraryWatch
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "decay_notice": "list_decaying",
-            "entries": "ADDED_BY_HAND Entry PROMOTED WATCHLIST ambiguous_error find_entry list_comparable list_entries read_retired",
+            "condition": "Condition conditions",
+            "entries": "ADDED_BY_HAND Entry PROMOTED WATCHLIST ambiguous_error find_entry list_comparable list_decaying list_entries read_retired",
             "exchange": "export_library import_library read_library_file",
             "observations": "FactorReading",
-            "record": "Condition conditions",
             "watch": "LibraryWatch",
         },
     )

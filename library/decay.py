@@ -39,12 +39,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..evidence import LibrarySettings
-from ..evidence.gate import newey_west_t, null_distribution
-from ..evidence.scoring import LAG_PER_HORIZON, round_significant
+from ..evidence import LAG_PER_HORIZON, LibrarySettings, newey_west_t, null_distribution
+from ..evidence.scoring import round_significant
 from .eprocess import e_detector, quarter_days, quarters
-
-__all__ = ["DecayTest", "SelectionRecord", "run_decay_tests", "status_after"]
 
 MIN_DECAY_DAYS = 126
 

@@ -1,4 +1,10 @@
-"""What the library of a workspace holds: each factor with how it came in, how it was judged, and what became of it."""
+"""The library of a workspace: each factor with how it came in, how it was judged, and what became of it.
+
+A run that begins is told which factors decay (`list_decaying`): a formula, its hypothesis and the end of the quarter in which
+it was flagged, without a figure. The flag rests on days after the panel on which the factor was judged. They may be told,
+because no test reads them again: a run is told only of flags whose days all lie outside its own selection and sealed windows,
+and what is put on the watchlist from then on is watched on days after every day on which the library was watched.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +14,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..evidence import LibrarySettings, RunArchive, UnknownFactor
+from ..evidence import LibrarySettings, RunArchive, UnknownFactor, Windows
 from ..factors import Expression, parse
 from ..ledger import Ledger, LibraryRow, Run, StatusChange
 from .decay import SelectionRecord
-
-__all__ = [
-    "Entry",
-    "JudgementTerms",
-    "ambiguous_error",
-    "find_entry",
-    "is_of_other_market",
-    "list_comparable",
-    "list_entries",
-    "read_retired",
-]
 
 MAX_MATCHES_SHOWN = 5
 
@@ -37,6 +32,9 @@ PROOF: Mapping[str, str] = {
 UNJUDGED_PROOF = "from elsewhere, judged nowhere"
 MIN_PANEL_NAME_SHARE = 0.5
 """Share of the names on which a factor was judged that a panel must have to tell of it."""
+
+MAX_FACTORS_TOLD = 20
+"""Factors that a run is told of; a prompt must not grow with the library."""
 
 
 @dataclass(frozen=True)
@@ -281,3 +279,41 @@ def last_day(ledger: Ledger, run: Run) -> str:
         return str(run.config["last_day"])
     digest = ledger.artefacts(run.id).get("results.json")
     return str(json.loads(ledger.get(digest))["data"]["last_day"]) if digest else ""
+
+
+def list_decaying(ledger: Ledger, windows: Windows) -> list[dict[str, str]]:
+    """Return the factors that decay and may be told of in a run with these windows, by id.
+
+    Returns
+    -------
+    list of dict
+        ``{id, text, mechanism, hypothesis, since}``; `since` is the end of the quarter that flagged it. Nothing where the
+        workspace knows the run's returns under other dates: days of the watch cannot be held against its windows then.
+    """
+    if ledger.known_as(windows.key(windows.search)):
+        return []
+    shown = [
+        entry for entry in list_entries(ledger) if entry.status == "decaying" and _may_be_told(entry, ledger, windows)
+    ]
+    return [_line(entry, ledger) for entry in shown[:MAX_FACTORS_TOLD]]
+
+
+def _may_be_told(entry: Entry, ledger: Ledger, windows: Windows) -> bool:
+    """Tell whether a factor is of these names, and was flagged by days that no window of the gate holds."""
+    names = set(entry.terms.names) if entry.terms else set()
+    own = len(names.intersection(windows.boundaries.names))
+    closed = windows.selection.first_day, windows.sealed.last_day
+    days = [each.day for each in ledger.kept.sightings(entry.factor_id)]
+    return own >= MIN_PANEL_NAME_SHARE * max(len(names), 1) and not any(closed[0] <= day <= closed[1] for day in days)
+
+
+def _line(entry: Entry, ledger: Ledger) -> dict[str, str]:
+    claim = RunArchive(ledger, ledger.run(entry.run)).claims.get(entry.factor_id)
+    since = next(each.day for each in reversed(entry.history) if each.status == "decaying")
+    return {
+        "id": entry.factor_id,
+        "text": entry.canonical,
+        "mechanism": claim.mechanism if claim else "",
+        "hypothesis": entry.hypothesis,
+        "since": since,
+    }

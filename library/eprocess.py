@@ -54,8 +54,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["capital", "e_detector", "e_lond_threshold", "quarter_days", "quarters"]
-
 Series = NDArray[np.float64]
 BET_SHARE: Final = 0.95
 """Share of what an account holds that a RankIC of -1 would lose."""

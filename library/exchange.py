@@ -12,10 +12,8 @@ from ..evidence import LibraryFileError, LibrarySettings
 from ..factors import ParseError, parse
 from ..ledger import Ledger, LibraryRow, StatusChange
 from ..ledger.files import read_given_text
+from .condition import Condition
 from .entries import IMPORTED, WATCHLIST, JudgementTerms, list_entries
-from .record import Condition
-
-__all__ = ["LIBRARY_FORMAT_VERSION", "export_library", "import_library", "read_library_file"]
 
 LIBRARY_FORMAT: Literal["alphaloom library"] = "alphaloom library"
 LIBRARY_FORMAT_VERSION = 1

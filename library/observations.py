@@ -13,8 +13,6 @@ from ..ledger import Sighting, StatusChange
 from .entries import Entry, JudgementTerms
 from .eprocess import quarter_days
 
-__all__ = ["RANK_IC_TOLERANCE", "FactorReading", "Observations", "unlike"]
-
 RANK_IC_TOLERANCE = 1e-3
 """Largest difference between two readings of a day's RankIC that adjusted prices and rounding explain."""
 ChangedDay = tuple[str, float | None, float | None]

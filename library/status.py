@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ..evidence import EvidenceSettings, Window
-from ..evidence.code import Computing
 from ..evidence.originality import Catalogue, KnownLibrary, rank_correlation
 from ..evidence.scoring import round_significant
+from ..evidence.values import Computing
 from ..factors import Expression, parse
 from ..ledger import Ledger, LibraryRow, StatusChange
 from ..market import Panel
@@ -27,8 +27,6 @@ from .decay import run_decay_tests, status_after
 from .entries import PROMOTED, WATCHLIST, Entry, list_entries
 from .eprocess import capital, e_lond_threshold, quarter_days, quarters
 from .observations import FactorReading
-
-__all__ = ["StatusChanges", "judge_new_days"]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence import EvidenceSettings, NeedsSandbox, PanelDisagrees, PythonRefused
-from ..evidence.code import PYTHON_FOLDER, Computing, Contained
 from ..evidence.scoring import (
     BETA_DAYS,
     IDIOSYNCRATIC_DAYS,
@@ -31,6 +30,7 @@ from ..evidence.scoring import (
     measure_exposures,
     round_significant,
 )
+from ..evidence.values import PYTHON_FOLDER, Computing, Contained
 from ..factors import Engine, order_rows, row_rank_correlation
 from ..ledger import Ledger, Pass, Sighting, WindowKey
 from ..market import Panel, adjust_forwards, describe_derivations
@@ -38,8 +38,6 @@ from ..sandbox import Runner
 from .entries import ADDED_BY_HAND, IMPORTED, MIN_PANEL_NAME_SHARE, Entry, JudgementTerms, list_entries
 from .observations import RANK_IC_TOLERANCE, FactorReading, unlike
 from .status import judge_new_days
-
-__all__ = ["LibraryWatch", "is_watchable"]
 
 
 def is_watchable(entry: Entry) -> bool:

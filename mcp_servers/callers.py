@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from ..evaluation import Budget, Evaluator, PanelContext, refuse_other_stream
 from ..evidence import EvidenceSettings
-from ..evidence.code import TimeSteps
+from ..evidence.values import TimeSteps
 from ..ledger import Ledger, Run, compute_digest
 from ..library import WATCHLIST, list_entries
 from ..market import ALL_FIELDS, Actions, Panel, drop_fields, panel_as_of, withheld_fields

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .backtest import Book as Book, Costs as Costs, run_backtest as run_backtest
+    from .backtest import Book as Book, run_backtest as run_backtest
     from .blend import blend_values as blend_values
-    from .choose import Combination as Combination, Combining as Combining
-    from .combination import CombinationPart as CombinationPart, write_combination as write_combination
+    from .combination import (
+        Combination as Combination,
+        CombinationPart as CombinationPart,
+        Combining as Combining,
+        write_combination as write_combination,
+    )
     from .sealed_exam import (
         earlier_openings as earlier_openings,
         find_own_opening as find_own_opening,
@@ -20,10 +24,9 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "backtest": "Book Costs run_backtest",
+            "backtest": "Book run_backtest",
             "blend": "blend_values",
-            "choose": "Combination Combining",
-            "combination": "CombinationPart write_combination",
+            "combination": "Combination CombinationPart Combining write_combination",
             "sealed_exam": "earlier_openings find_own_opening run_sealed_exam",
         },
     )

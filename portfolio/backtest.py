@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence import BookUnavailable
-from ..evidence.scoring import GROSS, TRADING_DAYS_PER_YEAR, Costs, LongShort, annual_sharpe, sleeve_weights
+from ..evidence.scoring import GROSS, TRADING_DAYS_PER_YEAR, Costs, annual_sharpe, sleeve_weights
 from ..extras import install_hint
 from ..factors import rank_rows
 from ..market import Panel
-
-__all__ = ["Book", "Costs", "LongShort", "run_backtest"]
 
 Frame = NDArray[np.float64]
 Series = NDArray[np.float64]

@@ -1,6 +1,6 @@
 """Several factors as one score: ranks in, weights learnt from labels that have ended, one frame out.
 
-The plain door to the combiners for whoever holds arrays and no campaign: `blend_values(values, labels, allowed)`.
+For callers with arrays and no campaign: `blend_values(values, labels, allowed)`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from .combiners import Combiner, CombinerKind, combiner
 from .moments import RANK_SCALE, RankMoments, measure_moments, standard_ranks
-
-__all__ = ["Blend", "blend", "blend_values", "slow_score", "weigh_ranks"]
 
 Series = NDArray[np.float64]
 Frame = NDArray[np.float32]
@@ -98,28 +96,3 @@ def weigh_ranks(ranks: Sequence[Frame], weights: Series) -> Frame:
         total += np.where(seen, each, 0.0) * weights[:, place, None]
         spoken |= seen
     return np.where(spoken, total / RANK_SCALE, np.nan).astype(np.float32)
-
-
-def slow_score(score: Frame, rate: float) -> Frame:
-    """Return a score that goes from where it stood a share of the way to where it should be, every day.
-
-    Parameters
-    ----------
-    score
-        ``[T, N]``, NaN missing.
-    rate
-        Share of the way, in (0, 1]; 1 changes nothing.
-
-    Returns
-    -------
-    Frame
-        ``[T, N]``. A name that comes back starts from its score of that day.
-    """
-    if rate >= 1.0:
-        return score
-    out = np.empty_like(score)
-    stands = np.full(score.shape[1], np.nan)
-    for day, wanted in enumerate(score.astype(np.float64)):
-        stands = np.where(np.isnan(stands), wanted, stands + rate * (wanted - stands))
-        out[day] = stands
-    return out

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from ..evidence.scoring import market_return
 from ..market import Panel
 
-__all__ = ["STATE_NAMES", "market_states"]
-
 Series = NDArray[np.float64]
 
 STATE_NAMES = ("volatility", "dispersion", "trend")

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from ..factors import rank_rows
 
-__all__ = ["MIN_MOMENT_NAMES", "RankMoments", "last_known_rows", "measure_moments", "standard_ranks"]
-
 Series = NDArray[np.float64]
 Frame = NDArray[np.float32]
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ..evidence.gate import confirm_p_value, proof
 from ..evidence.scoring import FactorMetrics, round_significant
 from ..ledger import Ledger, Opening, WindowKey
-from .choose import JudgedRun
-from .combination import CombinationPart
+from .combination import CombinationPart, JudgedRun
 
 
 class RecordedRun(JudgedRun, Protocol):

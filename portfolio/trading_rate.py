@@ -1,9 +1,8 @@
-"""How fast to trade towards a combination: a share of the way each day, chosen by what is left after costs.
+"""How fast to trade towards a combination: the share of the way each day that leaves the highest Sharpe ratio after costs.
 
-Trading costs grow with speed, and what a slow score loses depends on how long the factors' words last; the best rate
-follows from both (Garleanu and Pedersen 2013, Journal of Finance 68, 2309-2340: trade part of the way towards the aim).
-No formula of half-lives is used: each candidate is held on search days, with the costs of the campaign, and the highest
-Sharpe ratio after costs is taken.
+Trading costs grow with speed, and the loss from a slow score depends on how long the factors' forecasts last; the best rate
+follows from both (Garleanu and Pedersen 2013, Journal of Finance 68, 2309-2340: trade part of the way towards the aim). No
+formula of half-lives is used: each candidate is held on search days, with the costs of the campaign.
 """
 
 from __future__ import annotations
@@ -15,9 +14,6 @@ from numpy.typing import NDArray
 
 from ..evidence import Window
 from ..evidence.scoring import Scorer
-from .blend import slow_score
-
-__all__ = ["RATES", "half_life", "net_sharpes", "trading_rate"]
 
 Frame = NDArray[np.float32]
 
@@ -52,3 +48,28 @@ def half_life(score: Frame, window: Window, days: int = 5) -> float:
     known = daily[~np.isnan(daily)]
     alike = float(known.mean()) if known.size else float("nan")
     return float(days * np.log(0.5) / np.log(alike)) if 0 < alike < 1 else float("nan")
+
+
+def slow_score(score: Frame, rate: float) -> Frame:
+    """Return a score that goes from where it stood a share of the way to where it should be, every day.
+
+    Parameters
+    ----------
+    score
+        ``[T, N]``, NaN missing.
+    rate
+        Share of the way, in (0, 1]; 1 changes nothing.
+
+    Returns
+    -------
+    Frame
+        ``[T, N]``. A name that comes back starts from its score of that day.
+    """
+    if rate >= 1.0:
+        return score
+    out = np.empty_like(score)
+    stands = np.full(score.shape[1], np.nan)
+    for day, wanted in enumerate(score.astype(np.float64)):
+        stands = np.where(np.isnan(stands), wanted, stands + rate * (wanted - stands))
+        out[day] = stands
+    return out

@@ -7,28 +7,19 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .decision import Approved as Approved, Decision as Decision
-    from .errors import (
-        NotApproved as NotApproved,
-        RiskError as RiskError,
-        SignalError as SignalError,
-        StateError as StateError,
-    )
-    from .gate import decide as decide
+    from .decision import Approved as Approved, Decision as Decision, decide as decide
+    from .errors import RiskError as RiskError
     from .policy import Policy as Policy
-    from .signal import Signal as Signal
-    from .sizing import Sizing as Sizing, signals_from_scores as signals_from_scores
+    from .signal import Signal as Signal, Sizing as Sizing, signals_from_scores as signals_from_scores
     from .state import BookState as BookState
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "decision": "Approved Decision",
-            "errors": "NotApproved RiskError SignalError StateError",
-            "gate": "decide",
+            "decision": "Approved Decision decide",
+            "errors": "RiskError",
             "policy": "Policy",
-            "signal": "Signal",
-            "sizing": "Sizing signals_from_scores",
+            "signal": "Signal Sizing signals_from_scores",
             "state": "BookState",
         },
     )

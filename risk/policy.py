@@ -1,8 +1,19 @@
-"""The limits of a book. A person sets them in the campaign file; nothing else can."""
+"""The limits of a book, and the rules that compare whole numbers with them.
+
+A person sets the limits in the campaign file. Each rule is a comparison that is logged whether it binds or not.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+
+from ..ledger import JSON
+from .signal import Signal
+from .state import BookState
 
 
 class Policy(BaseModel):
@@ -25,3 +36,118 @@ class Policy(BaseModel):
     daily_loss_cap_bp: StrictInt = Field(default=300, ge=0, description="loss of the day, of equity at its start")
     max_data_age_days: StrictInt = Field(default=5, ge=0, description="calendar days since a name's last price")
     kill_switch: StrictBool = Field(default=False, description="refuse everything, also what reduces")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCheck:
+    """One rule applied once.
+
+    Attributes
+    ----------
+    rule
+        Its name.
+    actual, limit
+        What was compared; None where there is nothing to compare, such as the age of a price that does not exist.
+    passed
+        Whether the rule holds.
+    binds
+        Whether failing it refuses: limits on risk do not bind what only reduces an exposure.
+    """
+
+    rule: str
+    actual: int | None
+    limit: int | None
+    passed: bool
+    binds: bool = True
+
+    def record(self) -> dict[str, JSON]:
+        """Return the check as a JSON-able object."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SignalChange:
+    """A well-formed signal beside the position that it would change."""
+
+    signal: Signal
+    held_bp: int
+
+    @property
+    def change_bp(self) -> int:
+        """Return what would be bought, or sold if negative."""
+        return self.signal.target_bp - self.held_bp
+
+    @property
+    def reduces(self) -> bool:
+        """Tell whether the target lies between nothing and what is held."""
+        low, high = min(0, self.held_bp), max(0, self.held_bp)
+        return low <= self.signal.target_bp <= high
+
+    @property
+    def worst_bp(self) -> int:
+        """Return the larger exposure of the two bounds, regardless of side."""
+        return max(abs(self.signal.lo_bp), abs(self.signal.hi_bp))
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Gross, net (absolute) and traded exposure of a book, in basis points of equity."""
+
+    gross: int
+    net: int
+    turnover: int
+
+    def checks(self, policy: Policy, binds: bool = True) -> tuple[RuleCheck, ...]:
+        """Return the three rules of the whole book."""
+        return (
+            check_at_most("gross", self.gross, policy.gross_cap_bp, binds),
+            check_at_most("net", self.net, policy.net_cap_bp, binds),
+            check_at_most("turnover", self.turnover, policy.turnover_cap_bp, binds),
+        )
+
+
+def check_at_most(rule: str, actual: int, limit: int, binds: bool = True) -> RuleCheck:
+    """Check that a value is not above its limit."""
+    return RuleCheck(rule, actual, limit, actual <= limit, binds)
+
+
+def book_checks(state: BookState, policy: Policy, binds: bool = True) -> tuple[RuleCheck, ...]:
+    """Return the rules that look at the book alone: kill switch, drawdown, loss of the day."""
+    began = state.equity - state.pnl_today
+    drawdown = _share_bp(state.high_water - state.equity, state.high_water)
+    loss = _share_bp(-state.pnl_today, began) if began > 0 else 10_000
+    return (
+        RuleCheck("kill_switch", int(policy.kill_switch), 0, not policy.kill_switch),
+        check_at_most("trailing_drawdown", drawdown, policy.trailing_drawdown_cap_bp, binds),
+        check_at_most("daily_loss", max(loss, 0), policy.daily_loss_cap_bp, binds),
+    )
+
+
+def own_checks(asked: SignalChange, state: BookState, policy: Policy, now: date) -> tuple[RuleCheck, ...]:
+    """Return the rules that look at one signal alone, and those of the book as they bear on it."""
+    binds = not asked.reduces
+    width = asked.signal.hi_bp - asked.signal.lo_bp
+    return (
+        stale_check(asked.signal.asset, state.last_price, policy, now),
+        check_at_most("single_name", asked.worst_bp, policy.single_name_cap_bp, binds),
+        check_at_most("interval_width", width, policy.interval_width_cap_bp, binds),
+        *book_checks(state, policy, binds),
+    )
+
+
+def stale_check(asset: str, last_price: Mapping[str, date], policy: Policy, now: date) -> RuleCheck:
+    """Check the age of a price; none at all and one from the future fail as well."""
+    day = last_price.get(asset)
+    age = None if day is None else (now - day).days
+    passed = age is not None and 0 <= age <= policy.max_data_age_days
+    return RuleCheck("stale_data", age, policy.max_data_age_days, passed)
+
+
+def has_refusal(checks: Sequence[RuleCheck]) -> bool:
+    """Tell whether a check that binds has failed."""
+    return any(check.binds and not check.passed for check in checks)
+
+
+def _share_bp(part: int, whole: int) -> int:
+    """Return part of whole in basis points, rounded up: a hair above a limit is above it."""
+    return -(-part * 10_000 // whole)

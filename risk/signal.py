@@ -1,8 +1,14 @@
-"""What is asked of the gate: an exposure in one asset, in basis points of the book's equity."""
+"""`Signal`: an exposure in one asset, in basis points of the book's equity; and scores turned into signals.
+
+Floats end in `signals_from_scores`: from there on all exposures are whole basis points.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Final
 
 from ..ledger import JSON
@@ -13,6 +19,8 @@ MAX_EXPOSURE_BP: Final = 1_000_000
 
 _NUMBER_FIELDS: Final = ("target_bp", "lo_bp", "hi_bp", "horizon_days")
 _TEXT_FIELDS: Final = ("asset", "reason", "evidence")
+
+MIN_SCORED_NAMES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +82,95 @@ def find_mistake(signal: Signal) -> tuple[str, str] | None:
     if not signal.lo_bp <= signal.target_bp <= signal.hi_bp:
         return "target_bp", f"must lie between lo_bp {signal.lo_bp} and hi_bp {signal.hi_bp}"
     return None
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """How scores become exposures.
+
+    Attributes
+    ----------
+    side_bp
+        Exposure of each side, in basis points of equity.
+    horizon_days
+        Of the scores.
+    rank_ic, rank_ic_error
+        Mean daily RankIC on the search window and its Newey-West standard error: their ratio sets the bounds.
+    reason, evidence
+        Handed on to every signal.
+    """
+
+    side_bp: int
+    horizon_days: int
+    rank_ic: float
+    rank_ic_error: float
+    reason: str
+    evidence: str
+
+    @property
+    def doubt(self) -> float:
+        """Return the relative uncertainty of the edge, from 0 to 1; 1 where it is unknown."""
+        if not (math.isfinite(self.rank_ic) and math.isfinite(self.rank_ic_error)) or self.rank_ic == 0:
+            return 1.0
+        return min(abs(self.rank_ic_error / self.rank_ic), 1.0)
+
+
+def signals_from_scores(
+    symbols: Sequence[str],
+    scores: Sequence[float],
+    sizing: Sizing,
+    positions: Mapping[str, int] = MappingProxyType({}),
+) -> tuple[Signal, ...]:
+    """Turn scores into whole-number signals: top fifth long, bottom fifth short, equal weights.
+
+    Parameters
+    ----------
+    symbols, scores
+        One score a symbol, known now; higher is better. NaN takes no position. Ties go by symbol.
+    sizing
+        Exposure of a side, and the dispersion of the evidence.
+    positions
+        What is held, in basis points; names that are no longer wanted get a target of 0.
+
+    Returns
+    -------
+    tuple of Signal
+        By asset. Each side sums to `side_bp` exactly, odd basis points going to the strongest scores. Bounds: a target
+        that is proportional to the edge is as uncertain as the edge, so they lie one standard error of the search
+        RankIC away, ``target * (1 -+ error / rank_ic)``, rounded outwards and never across 0. With fewer than ten
+        scores nothing is wanted.
+
+    Raises
+    ------
+    SignalError
+        A score is infinite, or symbols and scores do not match.
+    """
+    if len(symbols) != len(scores) or len(set(symbols)) != len(symbols):
+        raise SignalError("needs one score for each symbol, each symbol once", field="scores", got=len(scores))
+    infinite = [symbol for symbol, score in zip(symbols, scores, strict=True) if math.isinf(score)]
+    if infinite:
+        raise SignalError("a score is infinite", field="scores", got=infinite[:5], allowed="finite numbers or NaN")
+    pairs = ((float(score), symbol) for symbol, score in zip(symbols, scores, strict=True))
+    known = sorted((score, symbol) for score, symbol in pairs if not math.isnan(score))
+    count = len(known) // 5 if len(known) >= MIN_SCORED_NAMES else 0
+    long = _share([symbol for _, symbol in reversed(known)][:count], sizing.side_bp)
+    short = _share([symbol for _, symbol in known][:count], sizing.side_bp)
+    wanted = {symbol: 0 for symbol, held in positions.items() if held}
+    wanted |= long | {symbol: -size for symbol, size in short.items()}
+    return tuple(_signal(asset, wanted[asset], sizing) for asset in sorted(wanted))
+
+
+def _share(names: Sequence[str], total: int) -> dict[str, int]:
+    """Divide whole basis points; the first names take the odd ones."""
+    if not names:
+        return {}
+    each, odd = divmod(total, len(names))
+    return {name: each + (place < odd) for place, name in enumerate(names)}
+
+
+def _signal(asset: str, target: int, sizing: Sizing) -> Signal:
+    near = math.floor(abs(target) * (1.0 - sizing.doubt))
+    far = math.ceil(abs(target) * (1.0 + sizing.doubt))
+    low, high = (near, far) if target >= 0 else (-far, -near)
+    reason = sizing.reason if target else f"{sizing.reason}: no longer wanted"
+    return Signal(asset, target, low, high, sizing.horizon_days, reason, sizing.evidence)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         effective_number_of_round as effective_number_of_round,
         niches as niches,
         own_troubles as own_troubles,
+        read_operator_table as read_operator_table,
         variety as variety,
     )
     from .memory import (
@@ -20,16 +21,14 @@ if TYPE_CHECKING:
         select_reminders as select_reminders,
         summarise_mechanisms as summarise_mechanisms,
     )
-    from .operator_stats import read_operator_table as read_operator_table
     from .seeds import read_seeds as read_seeds
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "constraints": "SearchConstraints",
-            "diversity": "effective_number_of_round niches own_troubles variety",
+            "diversity": "effective_number_of_round niches own_troubles read_operator_table variety",
             "memory": "HypothesisRecord MAX_RECALLED_CHARS select_reminders summarise_mechanisms",
-            "operator_stats": "read_operator_table",
             "seeds": "read_seeds",
         },
     )

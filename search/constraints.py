@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..evidence import EvidenceError
-from ..evidence.gate import Claim
+from ..evidence import Claim, EvidenceError
 from ..factors import Expression
 from ..factors.describe import find_mention
 from ..market import Panel
-
-__all__ = ["SearchConstraints"]
 
 
 @dataclass(frozen=True)

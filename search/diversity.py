@@ -1,4 +1,4 @@
-"""How many different mechanisms a search worked on: by round, and in all."""
+"""How varied a search was: mechanisms by round and in all, niches, and the counts of mutation operators."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..evidence.scoring import round_significant
+from ..factors.describe import natural_sort_key
 from ..ledger import Ledger
-
-__all__ = ["effective_number", "effective_number_of_round", "niches", "own_troubles", "variety"]
 
 ROUND_PATTERN = re.compile(r"^r(\d+)/")
 HYPOTHESIS_EVENT = "agents.hypothesis"
@@ -19,6 +18,8 @@ REFUSED_IDEAS_EVENT = "agents.refused_ideas"
 OWN_AGENT_EVENT = "agents.own_agent"
 NICHE_EVENT = "agents.niche"
 MAX_HYPOTHESES_PER_ROUND = 1_000
+
+OPERATORS_EVENT = "agents.operators"
 
 
 def effective_number(names: Iterable[str]) -> float:
@@ -89,3 +90,12 @@ def _figures(names: list[str]) -> dict[str, Any]:
         "mechanisms": len({*names}),
         "effective": round_significant(effective_number(names)),
     }
+
+
+def read_operator_table(ledger: Ledger, run: str) -> list[dict[str, Any]]:
+    """Return the last table of a run, rows `{operator, where, tried, better, gained}`; none where nothing was changed.
+
+    `gained` sums |t| of a child less |t| of its parent on the search window.
+    """
+    last = max(ledger.events(run, OPERATORS_EVENT), key=lambda event: natural_sort_key(event.key), default=None)
+    return [{**row, "gained": round_significant(row["gained"])} for row in last.body["rows"]] if last else []

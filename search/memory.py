@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from ..factors.describe import natural_sort_key, relevance
 
-__all__ = ["MAX_HYPOTHESES_REMINDED", "HypothesisRecord", "select_reminders", "summarise_mechanisms"]
-
 MAX_HYPOTHESES_REMINDED = 40
 """Hypotheses that agents are reminded of, however many there were."""
 MAX_MECHANISMS = 80

@@ -14,8 +14,6 @@ from ..ledger import AlphaloomError, SettingsError
 from ..ledger.files import parse_text, read_given_text
 from ..library import read_library_file
 
-__all__ = ["read_seeds"]
-
 ALLOWED_FILES = (
     "a file of `alphaloom library export`, a YAML or JSON list of formulas, or a text file with one formula a line"
 )

@@ -21,8 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from alphaloom.evidence.originality.inverted_index import InvertedIndex, postings, search_indexes
-from alphaloom.evidence.originality.published import draw_formula
+from alphaloom.evidence.originality.catalogue import InvertedIndex, draw_formula, postings, search_indexes
 from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import Expression, Node, parse, render, sample
 from alphaloom.factors.canonical.canonical import _linearise_tree

@@ -23,8 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from alphaloom.evidence.originality.redundancy import CORRELATION_FLOOR, LibraryValues, Overlap, closest
-from alphaloom.evidence.originality.sketch import SKETCH_STEP_DAYS, Sketch, Sketcher, Sketches, guess
-from alphaloom.evidence.originality.sketch_store import SKETCH_FILES
+from alphaloom.evidence.originality.sketch import SKETCH_FILES, SKETCH_STEP_DAYS, Sketch, Sketcher, Sketches, guess
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, Expression, order_rows, parse, row_rank_correlation, sample
 from alphaloom.ledger import LibraryRow

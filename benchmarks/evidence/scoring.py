@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.scoring.daily import daily_statistics
+from alphaloom.evidence.scoring.rank_ic import daily_statistics
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel, SyntheticConfig, simulate

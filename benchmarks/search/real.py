@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.evidence.gate.significance import newey_west_t
+from alphaloom.evidence.newey_west import newey_west_t
 from alphaloom.evidence.scoring.exposures import neutralise_ranks
 from alphaloom.factors import row_rank_correlation
 from alphaloom.ledger import Ledger, Opening, Run

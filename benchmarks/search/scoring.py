@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.evidence.gate.significance import newey_west_t
+from alphaloom.evidence.newey_west import newey_west_t
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, RowOrder, order_rows, row_rank_correlation
 

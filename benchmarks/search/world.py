@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.gate.adjusted_price_leak import PriceLevelTest
-from alphaloom.evidence.gate.significance import NeweyWest, newey_west_t
+from alphaloom.evidence.newey_west import NeweyWest, newey_west_t
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window, Windows, fix_windows
 from alphaloom.factors import Engine, Expression, RowOrder, order_rows, row_rank_correlation

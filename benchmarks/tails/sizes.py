@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.evidence.gate.significance import null_distribution
-from alphaloom.evidence.scoring.scorer import LAG_PER_HORIZON
+from alphaloom.evidence.newey_west import LAG_PER_HORIZON, null_distribution
 
 from .cells import HORIZONS, LEVELS, Cell
 from .laws import Law

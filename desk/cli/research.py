@@ -10,7 +10,7 @@ from typing import Any
 from ...campaign import WORKSPACE, Settings
 from ...evaluation import Evaluator, PanelContext, stress_on_search
 from ...evidence import Claim, Proposal
-from ...evidence.code import Jail
+from ...evidence.values import Jail
 from ...factors import parse
 from ...ledger import Ledger, Run, compute_digest, read_settings
 from ...search import SearchConstraints

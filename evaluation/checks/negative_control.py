@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...evidence import Proposal
-from ...evidence.gate import Claim, lond_level
+from ...evidence import Claim, Proposal
+from ...evidence.multiple_testing import lond_level
 from ...evidence.scoring import round_significant
 from ...factors import parse, sample
 from ..service import Evaluator

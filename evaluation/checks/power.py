@@ -9,7 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...evidence.gate import NullDistribution, compute_power, lond_level, null_of
+from ...evidence import NullDistribution
+from ...evidence.gate import compute_power, null_of
+from ...evidence.multiple_testing import lond_level
 from ...evidence.originality import published_expressions
 from ...evidence.scoring import round_significant
 from ...market import format_count

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evidence import RunArchive
+from ...evidence import RecordDifference, Replay, RunArchive, differences, read_trial_evidence, series_difference
 from ...evidence.gate import SUCCEEDS, TrialEvidence
-from ...evidence.replay import RecordDifference, Replay, differences, read_trial_evidence, series_difference
 from ...ledger import Trial, VerdictRow, compute_digest
 from ..service import Evaluator
 

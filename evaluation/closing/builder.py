@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ...evidence import Window
-from ...evidence.code import UNCONTAINED_CODE
-from ...evidence.gate import PAID_EVENT, Claim, list_doubts
+from ...evidence import Claim, Window
+from ...evidence.gate import PAID_EVENT, list_doubts
 from ...evidence.originality import nearest
 from ...evidence.scoring import Profiler, count_unlabelled, round_significant
+from ...evidence.values import UNCONTAINED_CODE
 from ...factors import Expression, explain
 from ...ledger import VerdictRow
 from ...portfolio import earlier_openings

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evidence.gate import Claim
+from ...evidence import Claim
 from ...evidence.multiple_testing import (
     FOLD_GROUPS,
     choose_and_test,

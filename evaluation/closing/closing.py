@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...evidence import BookUnavailable, Window
-from ...evidence.scoring import FactorMetrics, round_significant
+from ...evidence.scoring import Costs, FactorMetrics, round_significant
 from ...portfolio import (
     Book,
     Combination,
     CombinationPart,
     Combining,
-    Costs,
     run_backtest,
     run_sealed_exam,
     write_combination,

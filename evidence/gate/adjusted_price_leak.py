@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...factors import Engine, Expression, row_rank_correlation
 from ...market import SHARE_COUNT_FIELDS, Panel, adjusted_fields, keep_members
-from ..code.computing import Computes, Computing
+from ..values.computing import Computes, Computing
 from ..windows import Window
 
 RESCALING_SEED = 20_080_917

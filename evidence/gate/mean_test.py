@@ -1,4 +1,4 @@
-"""What a trial tests, how sure it is, and how strong a factor would have been proof: one place for p-value and power."""
+"""What a trial tests: the mean daily RankIC of a window, with p-value, power and smallest significant RankIC from one place."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..newey_west import LAG_PER_HORIZON, NullDistribution, newey_west_t, null_distribution
 from ..scoring.metrics import round_significant
-from .significance import NullDistribution, newey_west_t, null_distribution
 
 Series = NDArray[np.float64]
-LAG_PER_HORIZON = 2
 HOLDING_LAG_DAYS = 2
 """Twice the one day that a value of the held series spans, as the lag of labels is twice theirs."""
 
@@ -137,3 +136,44 @@ def slope(rank_ic: Series, held: Series, horizon: int) -> float:
     both = ~np.isnan(ahead) & ~np.isnan(rank_ic)
     spread = float(ahead[both] @ ahead[both])
     return float(ahead[both] @ rank_ic[both]) / spread if spread > 0 else math.nan
+
+
+@dataclass(frozen=True)
+class Power:
+    """What a window could have proved.
+
+    Attributes
+    ----------
+    p_required
+        Level of the stream at this trial: the p-value that it may have at most.
+    t_required
+        Newey-West t with that p-value.
+    rank_ic_provable
+        Smallest mean daily RankIC, measured on the window, that would have been accepted. A factor whose true RankIC
+        is exactly this is accepted about every other time.
+    """
+
+    p_required: float
+    t_required: float
+    rank_ic_provable: float
+
+
+def compute_power(null: NullDistribution, level: float, rank_ic_sd: float) -> Power:
+    """Say which RankIC a window can prove at a given level.
+
+    Parameters
+    ----------
+    null
+        Distribution of t without any effect, for the days, horizon and lag of the window.
+    level
+        Level of the trial in question, from `lond_level`.
+    rank_ic_sd
+        Long-run standard deviation of one day's RankIC (`NeweyWest.daily_deviation`), typical of the candidates.
+
+    Returns
+    -------
+    Power
+        A NaN deviation gives a NaN RankIC.
+    """
+    t_required = null.t_required(level)
+    return Power(level, t_required, t_required * rank_ic_sd / math.sqrt(null.days))

@@ -20,15 +20,13 @@ from numpy.typing import NDArray
 
 from ...factors import Expression, parse, rank_rows
 from ...ledger import Ledger
-from ..code.computing import Computing
+from ..newey_west import newey_west_t
 from ..originality.incremental import MIN_ADDED_T, residual_ranks
+from ..proposal import Claim
 from ..scoring.scorer import Scorer
+from ..values.computing import Computing
 from ..windows import Window
-from .alignment import Claim
-from .case import Case
-from .significance import newey_west_t
-
-__all__ = ["DECAYING_EVENT", "SUCCEEDS", "Succession", "read_decaying"]
+from .verdict import Case
 
 Values = NDArray[np.float32]
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ledger import Trial, canonical_json
-from ..multiple_testing.overfitting import deflated_sharpe
+from ..multiple_testing.deflated_sharpe import deflated_sharpe
+from ..multiple_testing.online_fdr import lond_level
 from ..scoring.metrics import round_significant
 from .mean_test import confirm_p_value, proof
-from .significance import lond_level
 from .verdict import Reason, Verdict, Word
 
 Series = NDArray[np.float64]

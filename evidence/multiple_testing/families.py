@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 
 from ...factors import FactorError, parse
 from ...ledger import Ledger, Trial
-from ..code.computing import Computing
 from ..errors import EvidenceError
 from ..originality.redundancy import rank_correlation
 from ..scoring.metrics import round_significant
+from ..values.computing import Computing
 from ..windows import Window
-
-__all__ = ["Families", "Tie", "parts_of", "select_family_heads"]
 
 Values = NDArray[np.float32]
 

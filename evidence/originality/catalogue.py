@@ -1,30 +1,35 @@
-"""Is it new? The known formulas that a formula is most like: of the library, in print, or earlier in the same batch."""
+"""Is it new? The known formulas that a formula is most like: of the library, published, or earlier in the same batch.
+
+Formulas are found through an inverted index from the hash of a subtree to the formulas that contain it, smallest first, then
+by name. `MemoryIndex` is the index in memory; `subtree_index.py` has the one on disk.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import insort
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Protocol
 
 from ...factors import Expression
-from ...factors.similarity import KnownFormula, Likeness, compare_formulas, outline, rank_likeness
-from ...ledger import LibraryRow
-from .inverted_index import InvertedIndex, MemoryIndex, Selection, search_indexes
-from .published import draw_formula, read_published
-from .subtree_index import SubtreeIndex
+from ...factors.similarity import (
+    KnownFormula,
+    Likeness,
+    NumberCodes,
+    Outline,
+    compare_formulas,
+    is_near,
+    outline,
+    rank_likeness,
+    subtrees,
+)
 
-__all__ = [
-    "Catalogue",
-    "KnownFormula",
-    "KnownLibrary",
-    "Likeness",
-    "SubtreeIndex",
-    "compare_formulas",
-    "nearest",
-    "read_published",
-]
+MAX_POSTING_CODES = 15
+"""As many numbers of a subtree are kept beside its hash; the others are looked up in the formula."""
+COUNT_BITS = 4
 
-ORIGINALITY_FOLDER, LIBRARY = "originality", "the library"
+Posting = tuple[int, NumberCodes]
+"""The key of a subtree, and its first numbers."""
 
 
 @dataclass(frozen=True)
@@ -64,27 +69,159 @@ def nearest(expression: Expression, against: Catalogue | Iterable[KnownFormula],
     return catalogue.nearest(expression, top)
 
 
-class KnownLibrary:
-    """The library as one run sees it: rows that it is shown, found through the workspace's index.
+class InvertedIndex(Protocol):
+    """A set of known formulas that can be searched by subtree; a formula is named by its place."""
 
-    The index remembers every formula that any run has shown it, so each is read and drawn once.
-    """
+    def find(self, key: int, codes: NumberCodes) -> Iterator[tuple[int, int]]:
+        """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
 
-    def __init__(
-        self, workspace: Path, read: Callable[[LibraryRow], Expression], rows: Iterable[LibraryRow] = ()
-    ) -> None:
-        self._folder, self._read = workspace / ORIGINALITY_FOLDER, read
+    def name(self, place: int) -> str:
+        """Return the name of a formula."""
+
+    def holds(self, place: int, part: Outline) -> bool:
+        """Tell whether a subtree really stands in a formula, with numbers that are near."""
+
+    def known(self, place: int) -> KnownFormula:
+        """Return a formula."""
+
+
+def posting(part: Outline) -> Posting:
+    """Return under what a subtree is found: 60 bits of its hash, how many numbers it has, and the numbers."""
+    count = min(len(part.codes), MAX_POSTING_CODES)
+    return int.from_bytes(part.digest, "little") >> COUNT_BITS << COUNT_BITS | count, part.codes[:MAX_POSTING_CODES]
+
+
+def postings(whole: Outline) -> list[Posting]:
+    """Return the distinct subtrees of a formula."""
+    return list(dict.fromkeys(map(posting, subtrees(whole))))
+
+
+class MemoryIndex:
+    """Formulas in memory, to which one may be added at any time."""
+
+    def __init__(self, formulas: Iterable[tuple[KnownFormula, Outline]] = ()) -> None:
+        self._all: list[KnownFormula] = []
         self._names: set[str] = set()
-        self.shelves: tuple[InvertedIndex, ...] = ()
-        self.show(rows)
+        self._lists: dict[int, list[tuple[int, str, int, NumberCodes]]] = {}
+        for known, whole in formulas:
+            self.add(known, postings(whole))
 
-    def show(self, rows: Iterable[LibraryRow]) -> None:
-        """Add rows to what is seen."""
-        fresh = [row for row in rows if row.factor_id not in self._names]
-        if not fresh:
-            return
-        with SubtreeIndex(self._folder) as index:
-            lacking = [row for row in fresh if row.factor_id not in index]
-            index.add(draw_formula(row.factor_id, self._read(row), LIBRARY) for row in lacking)
-            self._names |= {row.factor_id for row in fresh}
-            self.shelves = tuple(Selection(shelf, self._names) for shelf in index.shelves)
+    def __len__(self) -> int:
+        """Count the formulas."""
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[KnownFormula]:
+        """Yield the formulas as they came."""
+        return iter(self._all)
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether there is a formula of this name."""
+        return name in self._names
+
+    def add(self, known: KnownFormula, parts: Iterable[Posting]) -> None:
+        """Put a formula on the shelf, under each of its subtrees."""
+        place = len(self._all)
+        self._all.append(known)
+        self._names.add(known.name)
+        for key, codes in parts:
+            insort(self._lists.setdefault(key, []), (known.size, known.name, place, codes))
+
+    def find(self, key: int, codes: NumberCodes) -> Iterator[tuple[int, int]]:
+        """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
+        for size, _, place, own in self._lists.get(key, ()):
+            if is_near(own, codes):
+                yield size, place
+
+    def name(self, place: int) -> str:
+        """Return the name of a formula."""
+        return self._all[place].name
+
+    def holds(self, place: int, part: Outline) -> bool:
+        """Tell whether a subtree really stands in a formula, with numbers that are near."""
+        return self._all[place].holds(part)
+
+    def known(self, place: int) -> KnownFormula:
+        """Return a formula."""
+        return self._all[place]
+
+
+class Selection:
+    """Those formulas of a shelf that have certain names."""
+
+    def __init__(self, shelf: InvertedIndex, names: Collection[str]) -> None:
+        self._shelf, self._names = shelf, names
+
+    def find(self, key: int, codes: NumberCodes) -> Iterator[tuple[int, int]]:
+        """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
+        return (found for found in self._shelf.find(key, codes) if self.name(found[1]) in self._names)
+
+    def name(self, place: int) -> str:
+        """Return the name of a formula."""
+        return self._shelf.name(place)
+
+    def holds(self, place: int, part: Outline) -> bool:
+        """Tell whether a subtree really stands in a formula, with numbers that are near."""
+        return self._shelf.holds(place, part)
+
+    def known(self, place: int) -> KnownFormula:
+        """Return a formula."""
+        return self._shelf.known(place)
+
+
+def search_indexes(whole: Outline, shelves: Sequence[InvertedIndex], top: int = 1) -> list[Likeness]:
+    """Return the formulas most like one, most alike first, ties by name; only those that share something.
+
+    The answer is that of comparing all. Subtrees are tried from the largest down, and the formulas that hold one from the
+    smallest up, so ratios only fall: a list is left where its next ratio is below the last one found, and so is the search
+    where no smaller subtree can reach it. A formula is taken only if the subtree stands in it: hashes alone decide nothing.
+    """
+    found = _Best(whole, top)
+    for part in subtrees(whole):
+        if not found.may_reach(part):
+            break
+        key, codes = posting(part)
+        for number, shelf in enumerate(shelves):
+            found.look(part, number, shelf, shelf.find(key, codes))
+    return [Likeness(shelves[number].known(place), -ratio, part) for ratio, _, number, place, part in found.kept]
+
+
+class _Best:
+    """The best that were found so far."""
+
+    def __init__(self, whole: Outline, top: int) -> None:
+        self.whole, self.top = whole, top
+        self.kept: list[tuple[float, str, int, int, Outline]] = []
+        self.seen: set[tuple[int, int]] = set()
+        self.worst, self.last = 1.0, ""
+        """What a further one must stay below: minus its ratio, then its name."""
+
+    def may_reach(self, part: Outline) -> bool:
+        """Tell whether a formula that is this subtree and nothing else would be among the best."""
+        return -2.0 * part.size / (self.whole.size + part.size) <= self.worst
+
+    def look(self, part: Outline, number: int, shelf: InvertedIndex, found: Iterator[tuple[int, int]]) -> None:
+        """Take from one shelf what shares a subtree."""
+        twice, own, seen = -2.0 * part.size, self.whole.size, self.seen
+        for size, place in found:
+            ratio = twice / (own + size)
+            if ratio > self.worst:
+                return
+            if (number, place) in seen:
+                continue
+            name = shelf.name(place)
+            if ratio == self.worst and name >= self.last:
+                return
+            if shelf.holds(place, part):
+                seen.add((number, place))
+                self._take((ratio, name, number, place, part))
+
+    def _take(self, found: tuple[float, str, int, int, Outline]) -> None:
+        insort(self.kept, found)
+        del self.kept[self.top :]
+        if len(self.kept) == self.top:
+            self.worst, self.last = self.kept[-1][:2]
+
+
+def draw_formula(name: str, expression: Expression, where: str) -> tuple[KnownFormula, Outline]:
+    """Return a known formula with its outline, as shelves take them."""
+    return KnownFormula.of(name, expression, where), outline(expression.core)

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from ... import factors
 from ...factors import Expression, RowOrder, order_rows, row_rank_correlation
 from ...ledger import LibraryRow, compute_digest
-from ..code.computing import Computes
+from ..values.computing import Computes
 from ..windows import Window
 from . import sketch
-from .sketch import SKETCH_STEP_DAYS, Sketcher, guess
-from .sketch_store import SketchStore
+from .sketch import SKETCH_STEP_DAYS, Sketcher, SketchStore, guess
 
 Values = NDArray[np.float32]
 REDUNDANCY_FOLDER = "redundancy"

@@ -1,25 +1,36 @@
-"""Sketch a factor's ranks in twelve kilobytes, from which its rank correlation with any other is told within a bound.
+"""Sketches of a factor's ranks in 12 kB: they bound its rank correlation with any other factor.
 
-Two parts. A count sketch: each rank of a day, centred and scaled, is added with a sign that a hash gave its cell to one
-of 8,192 buckets, so that the product of two sketches is that of all ranks, but for an error that does not hang on how
-they are distributed (Charikar, Chen and Farach-Colton 2002). And a sample of cells, which tells what only one of two
-factors has a value for, and how the ranks of the rest lie.
+A sketch has two parts. A count sketch: each rank of a day, centred and scaled, is added with a hashed sign to one of 8,192
+buckets. The product of two sketches is that of all ranks, up to an error that does not depend on how the ranks are
+distributed (Charikar, Chen and Farach-Colton 2002). And a sample of 4,096 cells, which shows where only one of two factors
+has a value, and how the ranks of the rest lie.
+
+`SketchStore` keeps sketches in a folder of the workspace: two files that only grow, and an SQLite table of their contents. A
+sketch counts once the table names it, in one transaction after both files are on the disk. So a crash leaves at most bytes
+that the next addition writes over, and two processes wait for each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import rank_rows
 from ...factors.kernels import kernel
+from ...ledger.database import begin_immediate, explained
+from ...ledger.files import make_file, make_folder
 from ..windows import Window
-
-__all__ = ["SKETCH_BUCKETS", "SKETCH_CELLS", "SKETCH_STEP_DAYS", "Guesses", "Sketch", "Sketcher", "Sketches", "guess"]
 
 Values = NDArray[np.float32]
 Frame = NDArray[np.float64]
@@ -44,6 +55,16 @@ GUESS_ROUNDING = 0.002
 MAX_APART_SHARE, MIN_SHARED_CELLS, MIN_SHARED_VARIANCE = 0.6, 64, 0.02
 """Nothing is guessed where more cells than that are one's alone (there are days then with too few names for a correlation),
 fewer sampled ones are shared, or the variance of either's ranks on them is below."""
+
+
+SUMS = ("theirs", "both", "mine_sum", "mine_squares", "their_sum", "their_squares", "own_sum", "own_squares")
+"""Of sampled cells: how many they have and both have; sums over these of either's ranks; sums over all of theirs."""
+
+SKETCH_BUSY_SECONDS = 60.0
+TABLE_FILE = "sketches.sqlite"
+SKETCH_FILES: Mapping[str, int] = MappingProxyType({"buckets.bin": SKETCH_BUCKETS, "cells.bin": SKETCH_CELLS})
+SKETCH_TABLE = """CREATE TABLE IF NOT EXISTS sketches
+(place INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, share REAL NOT NULL, length REAL NOT NULL)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,10 +258,6 @@ def guess(one: Sketch, others: Sketches) -> Guesses:
         return _correct_cosine(cosine, one.share, others.shares, _SampledCells.of(one.cells, sums))
 
 
-SUMS = ("theirs", "both", "mine_sum", "mine_squares", "their_sum", "their_squares", "own_sum", "own_squares")
-"""Of sampled cells: how many they have and both have; sums over these of either's ranks; sums over all of theirs."""
-
-
 @kernel
 def _multiply(products: NDArray[np.int32], others: Bytes, one: NDArray[np.int8]) -> None:
     """Multiply buckets, in whole numbers: sixteen bits hold a product, and 32 the sum."""
@@ -322,3 +339,73 @@ def _correct_cosine(cosine: Frame, share: float, shares: Frame, sampled: _Sample
     chance = np.sqrt((1.0 - held**2) ** 2 / SKETCH_BUCKETS + apart / SKETCH_CELLS)
     unknown = np.where(share * shares > 0, 2.0, 0.0)  # one without a value on any day is correlated with nothing
     return Guesses(held, np.where(known, GUESS_STANDARD_ERRORS * chance + DISTORTION * apart + GUESS_ROUNDING, unknown))
+
+
+class SketchStore:
+    """The sketches of one panel and window, by the name of the factor; a name that is there keeps its sketch."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._lock = folder, threading.RLock()
+        with explained(folder):
+            make_folder(folder)
+            make_file(folder / TABLE_FILE)
+            with self._open() as connection:
+                connection.execute(SKETCH_TABLE)
+        self.names: tuple[str, ...] = ()
+        self.sketches = Sketches.of([])
+        self.read()
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Open the table for as long as it takes: a campaign may last for days."""
+        connection = sqlite3.connect(
+            self._folder / TABLE_FILE, timeout=SKETCH_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            yield connection
+        finally:
+            connection.close()
+
+    def read(self) -> None:
+        """See what other processes have added."""
+        with self._lock, explained(self._folder), self._open() as connection:
+            rows = connection.execute("SELECT name, share, length FROM sketches ORDER BY place").fetchall()
+            buckets, cells = (self._whole(file, len(rows)) for file in SKETCH_FILES)
+            shares, lengths = (np.array([row[at] for row in rows], np.float64) for at in (1, 2))
+            self.names, self.sketches = tuple(row[0] for row in rows), Sketches(buckets, cells, shares, lengths)
+
+    def _whole(self, file: str, count: int) -> NDArray[np.int8]:
+        width = SKETCH_FILES[file]
+        if not count:
+            return np.empty((0, width), np.int8)
+        with (self._folder / file).open("rb") as opened:
+            held = opened.read(count * width)
+        return np.frombuffer(held, np.int8).reshape(count, width)
+
+    def add(self, sketches: Mapping[str, Sketch]) -> int:
+        """Add sketches and return how many were new; on the disk when it returns."""
+        with self._lock, explained(self._folder), self._open() as connection:
+            with begin_immediate(connection):
+                known = {name for (name,) in connection.execute("SELECT name FROM sketches")}
+                fresh = {name: sketches[name] for name in sorted(sketches) if name not in known}
+                self._append(list(fresh.values()), len(known))
+                rows = [(len(known) + at, name, one.share, one.length) for at, (name, one) in enumerate(fresh.items())]
+                connection.executemany("INSERT INTO sketches VALUES (?, ?, ?, ?)", rows)
+            self.read()
+        return len(fresh)
+
+    def _append(self, fresh: list[Sketch], place: int) -> None:
+        """Write behind what is named, over whatever a crash has left there."""
+        both = [[one.buckets for one in fresh], [one.cells for one in fresh]]
+        for (file, width), parts in zip(SKETCH_FILES.items(), both, strict=True):
+            with _open_for_writing(self._folder / file) as opened:
+                opened.seek(place * width)
+                opened.write(b"".join(part.tobytes() for part in parts))
+                opened.flush()
+                os.fsync(opened.fileno())
+
+
+def _open_for_writing(path: Path) -> BinaryIO:
+    """Open a file to write into it, without cutting it off."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600), "r+b")

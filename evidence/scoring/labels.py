@@ -1,4 +1,4 @@
-"""What a factor is asked to predict: the return from the next open to the open h days later."""
+"""What a factor is asked to predict: the return from the next open to the open h days later, raw or residual."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ...market import Panel
 from ..windows import Window
+from .exposures import Exposures, idiosyncratic_volatility, residual
 
 Frame = NDArray[np.float64]
 
@@ -68,3 +69,15 @@ def count_unlabelled(panel: Panel, window: Window, label: Frame, horizon: int) -
     """Count the universe cells of a window that have no open to buy at."""
     reach = slice(window.start, max(window.stop - horizon - 1, window.start))
     return int(np.count_nonzero(panel.universe[reach] & np.isnan(label[reach])))
+
+
+def build_label(raw: Frame, panel: Panel, exposures: Exposures, returns: str, label_scale: str) -> Frame:
+    """Return forward returns `[T, N]` as `evidence.returns` and `evidence.label_scale` say that they are measured.
+
+    Residual ones are taken in logs, so that half the variance is not read as a return.
+    """
+    if returns == "raw":
+        return raw
+    return residual(
+        np.log1p(raw), exposures, idiosyncratic_volatility(panel, exposures) if label_scale == "own_risk" else None
+    )

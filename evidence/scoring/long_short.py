@@ -11,18 +11,6 @@ from numpy.typing import NDArray
 
 from ...factors.kernels import kernel
 
-__all__ = [
-    "GROSS",
-    "MIN_SLEEVE_NAMES",
-    "TRADING_DAYS_PER_YEAR",
-    "Costs",
-    "LongShort",
-    "annual_sharpe",
-    "measure_long_short",
-    "sides_long_short",
-    "sleeve_weights",
-]
-
 Frame = NDArray[np.float64]
 Sides = NDArray[np.int8]
 Series = NDArray[np.float64]

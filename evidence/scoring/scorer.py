@@ -1,4 +1,8 @@
-"""One factor scored on one window."""
+"""One factor scored on one window: RankIC with its t, IC, decay, quintile returns, and the long-short after costs.
+
+With `evidence.screen_t` a factor is first scored on every fifth search day (`Scorer.examine`): a fifth of the work, and
+nearly all the information, because labels of five days overlap.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +18,31 @@ from numpy.typing import NDArray
 from ...factors import RowOrder, order_rows, row_rank_correlation
 from ...market import Panel
 from ..gate.mean_test import MeanTest, proof
-from ..gate.significance import newey_west_t
-from ..gate.survivorship import Survivorship
+from ..newey_west import LAG_PER_HORIZON, newey_west_t
 from ..settings import EvidenceSettings
 from ..windows import HORIZONS, Window
-from .daily import Daily, daily_statistics
-from .exposures import Exposures, measure_exposures, residual
+from .exposures import Exposures, idiosyncratic_volatility, measure_exposures, residual
 from .holding_ic import holding_rank_ic
-from .idiosyncratic_vol import idiosyncratic_volatility
-from .label_order import LabelOrders
 from .labels import cut_label, forward_returns, next_open_returns
-from .long_short import Costs, LongShort, sides_long_short
+from .long_short import (
+    BOUGHT,
+    BOUGHT_INVERSE,
+    SOLD,
+    SOLD_INVERSE,
+    TRADING_DAYS_PER_YEAR,
+    Costs,
+    LongShort,
+    sides_long_short,
+)
 from .metrics import FactorMetrics, FactorWarning
-from .screening import SCREEN_STEP_DAYS, ThinBook, make_screening_note, thin_book
+from .rank_ic import Daily, LabelOrders, daily_statistics
+from .survivorship import Survivorship
 
 Frame = NDArray[np.float64]
 Values = NDArray[np.float32]
+
+SCREEN_STEP_DAYS = 5
 DECAY_STEP = SCREEN_STEP_DAYS
-LAG_PER_HORIZON = 2
 
 
 @dataclass(frozen=True)
@@ -295,3 +306,61 @@ def _ratio(mean: float, daily: NDArray[np.float64]) -> float:
     known = daily[~np.isnan(daily)]
     spread = float(known.std(ddof=1)) if known.size > 1 else 0.0
     return mean / spread if spread > 0 else float("nan")
+
+
+@dataclass(frozen=True)
+class ThinBook:
+    """The long-short of a factor as every fifth day shows it; see `thin_book`."""
+
+    turnover: float
+    sharpe_gross: float
+    sharpe_net: float
+
+
+def thin_book(found: Daily, horizon: int, costs: Costs, sign: int) -> ThinBook:
+    """Estimate turnover and Sharpe ratios from days that are `SCREEN_STEP_DAYS` apart.
+
+    Parameters
+    ----------
+    found
+        Statistics of those days; fifths of h-day returns.
+    horizon
+        h, in days.
+    costs
+        Of trading and borrowing.
+    sign
+        1 holds the factor as it is, -1 its opposite.
+
+    Returns
+    -------
+    ThinBook
+        A position is taken to be replaced, after h days, by the share of names that differs between one of these days and
+        the next. Sharpe ratios are those of h-day returns, annualised by ``sqrt(252 / h)``. NaN where unknown.
+    """
+    spread = sign * (found.fifths[:, -1] - found.fifths[:, 0])
+    bits = (BOUGHT, SOLD) if sign > 0 else (BOUGHT_INVERSE, SOLD_INVERSE)
+    changed = float(np.mean([_changed_share(found.sides, np.int8(bit)) for bit in bits]))
+    cost = 4.0 * changed * costs.side + horizon * costs.borrow  # both sides, out of the old names and into the new
+    return ThinBook(changed / horizon, _sharpe(spread, horizon), _sharpe(spread - cost, horizon))
+
+
+def make_screening_note(t: float) -> FactorWarning:
+    """Return the note that a sheet rests on every fifth day."""
+    return FactorWarning(
+        "screened", f"its t on every fifth day is {t:.1f}: no whole sheet was made (evidence.screen_t)"
+    )
+
+
+def _changed_share(sides: NDArray[np.int8], bit: np.int8) -> float:
+    """Return the mean share of a side's names that were not on it the time before; NaN where there was none."""
+    held = (sides & bit) != 0
+    counts = np.count_nonzero(held[1:], axis=1)
+    new = np.count_nonzero(held[1:] & ~held[:-1], axis=1)
+    known = (counts > 0) & (np.count_nonzero(held[:-1], axis=1) > 0)
+    return float((new[known] / counts[known]).mean()) if known.any() else math.nan
+
+
+def _sharpe(returns: NDArray[np.float64], horizon: int) -> float:
+    known = returns[~np.isnan(returns)]
+    deviation = float(known.std(ddof=1)) if known.size > 1 else 0.0
+    return float(known.mean()) / deviation * math.sqrt(TRADING_DAYS_PER_YEAR / horizon) if deviation > 0 else math.nan

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...market import PRICE_FIELDS, Panel
-from .overlay import replace_columns
-
-__all__ = ["PERTURBATIONS", "SpoiledPanel", "spoil_panel"]
+from .moves import replace_columns
 
 Frame = NDArray[np.float64]
 Cells = NDArray[np.bool_]

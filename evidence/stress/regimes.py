@@ -17,10 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...market import Panel
-from .moves import PanelMoves
-from .overlay import Overlay, lay
-
-__all__ = ["REGIME_MAKERS", "Regime", "regimes"]
+from .moves import Overlay, PanelMoves, lay
 
 Frame = NDArray[np.float64]
 Rows = NDArray[np.bool_]

@@ -1,34 +1,45 @@
-"""Put factors through every stress at once: panels are altered once and shared, and a factor is only a function of one.
+"""All stress tests at once: each altered panel is made once and shared, and a factor is a function from a panel to values.
 
-Only the days that are given are read. They are the search window's, for agents, for the command line and at the close of a
-campaign alike: so every figure here is a search fact, nothing of selection or of the sealed days can reach whoever reads
-it, and what a stress shows may steer a search.
+Only the days that are given are read: those of the search window, for agents, the command line and the close of a campaign
+alike. So every figure here is a search fact. Nothing of the selection or sealed days can reach its reader, and a stress test
+may steer a search.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...factors import RowOrder, order_rows, row_rank_correlation
+from ...factors import RowOrder, order_rows, rank_rows, row_rank_correlation
 from ...market import Panel
+from ..newey_west import LAG_PER_HORIZON
 from ..scoring.exposures import Exposures, measure_exposures
+from ..scoring.labels import build_label, forward_returns, next_open_returns
+from ..scoring.long_short import TRADING_DAYS_PER_YEAR, Costs, measure_long_short
 from ..settings import EvidenceSettings
-from .judgement import MIN_CLEAN_T, LabelOverlap, MeanDifference, StressReading, compare_same_days, compare_stretch
+from .judgement import (
+    MIN_CLEAN_T,
+    LabelOverlap,
+    MeanDifference,
+    Scenario,
+    StressOutcome,
+    StressReading,
+    StressResult,
+    compare_same_days,
+    compare_stretch,
+    conclude,
+    scenario,
+)
 from .moves import PanelMoves
-from .outcome import StressOutcome, StressResult, conclude
 from .perturbations import spoil_panel
 from .regimes import regimes
-from .ruler import LongShortDays, Ruler, sharpe
-from .scenario import Scenario, scenario
 from .stretches import calendar, find_stretches
-
-__all__ = ["STRESS_SEED", "Evaluate", "Rehearsal", "run_stress_tests"]
 
 Series = NDArray[np.float64]
 Rows = NDArray[np.bool_]
@@ -43,7 +54,10 @@ After = Callable[[int], object]
 
 STRESS_SEED: Final = 1
 """Of every draw, unless told otherwise: all factors meet the same disasters."""
-LAG_PER_HORIZON: Final = 2
+
+Frame = NDArray[np.float64]
+ONE_POINT = Costs(1.0, 0.0)
+ONE_POINT_OF_BORROW = Costs(0.0, 1.0)
 
 
 def run_stress_tests(
@@ -280,3 +294,76 @@ def _likeness(part: CleanFactor, order: RowOrder) -> tuple[float, float]:
     known = daily[~np.isnan(daily)]
     left = float(order.counts.sum()) / max(float(part.order.counts.sum()), 1.0)
     return (float(known.mean()) if known.size else float("nan")), left
+
+
+@dataclass(frozen=True, eq=False)
+class LongShortDays:
+    """Daily figures of a factor's long-short, ``[T]``, NaN before the first sleeve and on days without returns.
+
+    `gross` is earned before any charge; `trading` and `borrow` are what one basis point a side, and one a year, cost.
+    """
+
+    gross: Series
+    trading: Series
+    borrow: Series
+
+    def net(self, bps_per_side: Series | float, borrow_bps: float) -> Series:
+        """Return what is left of each day after charges in basis points."""
+        return np.asarray(self.gross - bps_per_side * self.trading - borrow_bps * self.borrow)
+
+    def break_even(self, borrow_bps: float) -> float:
+        """Return the basis points a side at which nothing is left; NaN for a book that never trades."""
+        paid = float(np.nansum(self.trading))
+        return float(np.nansum(self.gross - borrow_bps * self.borrow)) / paid if paid > 0 else math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Ruler:
+    """The labels of one panel, sorted once.
+
+    Attributes
+    ----------
+    order
+        Of the main horizon's labels, as the settings take them: residual or raw.
+    earned
+        What each name earns from one fill to the next day's, ``[T, N]``.
+    horizon
+        Days from entry to exit; as many sleeves.
+    """
+
+    order: RowOrder
+    earned: Frame
+    horizon: int
+
+    @classmethod
+    def of(cls, panel: Panel, exposures: Exposures, settings: EvidenceSettings) -> Ruler:
+        """Return the ruler of a panel; what is exposed to what is given, so that it can be that of the true days."""
+        raw = forward_returns(panel, settings.horizon_days)
+        label = build_label(raw, panel, exposures, settings.returns, settings.label_scale)
+        return cls(order_rows(label), next_open_returns(panel), settings.horizon_days)
+
+    @classmethod
+    def at_the_close(cls, panel: Panel, exposures: Exposures, settings: EvidenceSettings) -> Ruler:
+        """Return the ruler of who trades at the next close instead of the next open."""
+        fields = {**panel.fields, "open": panel.fields["close"]}
+        return cls.of(replace(panel, fields=fields), exposures, settings)
+
+    def rank_ic(self, order: RowOrder) -> Series:
+        """Return each day's RankIC of a factor whose values are sorted, ``[T]``, NaN where undefined."""
+        return row_rank_correlation(order, self.order)
+
+    def book(self, order: RowOrder, sign: int) -> LongShortDays:
+        """Return the long-short of a factor, or of its opposite."""
+        ranks = rank_rows(order)
+        if sign < 0:
+            count = np.maximum(order.counts, 1)[:, None]
+            ranks = (count + 1 - np.rint(2 * ranks * count) / 2) / count  # exact, as the edges of a fifth must be
+        traded = measure_long_short(ranks, self.earned, ONE_POINT, self.horizon)
+        lent = measure_long_short(ranks, self.earned, ONE_POINT_OF_BORROW, self.horizon)
+        return LongShortDays(traded.gross, traded.gross - traded.net, lent.gross - lent.net)
+
+
+def sharpe(series: Series) -> float:
+    """Return the annual Sharpe ratio of daily figures without NaN."""
+    deviation = float(series.std(ddof=1)) if series.size > 1 else 0.0
+    return float(series.mean()) / deviation * math.sqrt(TRADING_DAYS_PER_YEAR) if deviation > 0 else math.nan

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...market import Panel
+from ..scoring.long_short import TRADING_DAYS_PER_YEAR
 from .moves import PanelMoves
 
-__all__ = ["CALENDAR", "Stretch", "calendar", "find_stretches"]
-
 Series = NDArray[np.float64]
-TRADING_DAYS_PER_YEAR: Final = 252
 QUARTER_DAYS: Final = 63
 MONTH_DAYS: Final = 21
 MIN_STRETCH_DAYS: Final = 10

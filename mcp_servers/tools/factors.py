@@ -16,7 +16,8 @@ from mcp.types import (
 from pydantic import Field
 
 from ...evaluation import recall_facts
-from ...evidence import nearest, round_significant
+from ...evidence.originality import nearest
+from ...evidence.scoring import round_significant
 from ...factors import OPERATORS, parse
 from ...factors.describe import (
     check_formula,

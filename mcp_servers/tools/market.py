@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from ...evaluation import Evaluator
-from ...evidence import round_significant
+from ...evidence.scoring import round_significant
 from ...market import (
     NOT_POINT_IN_TIME,
     SHARE_COUNT_FIELDS,

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .basis import MAX_LEADERS as MAX_LEADERS
-    from .model import Leader as Leader, ScoredFormula as ScoredFormula, SurrogateModel as SurrogateModel
-    from .sample_store import Samples as Samples
+    from .basis import MAX_LEADERS as MAX_LEADERS, ScoredFormula as ScoredFormula
+    from .candidate_pool import Samples as Samples
+    from .model import Leader as Leader, SurrogateModel as SurrogateModel
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "basis": "MAX_LEADERS",
-            "model": "Leader ScoredFormula SurrogateModel",
-            "sample_store": "Samples",
+            "basis": "MAX_LEADERS ScoredFormula",
+            "candidate_pool": "Samples",
+            "model": "Leader SurrogateModel",
         },
     )

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from .basis import Basis, explained_share, lengths
 from .matching_pursuit import MAX_LEADER_CORRELATION, marginal_contribution
 
-__all__ = ["BasisComparison", "Forecast", "beside", "choose_dissimilar", "rank_places"]
-
 Frame = NDArray[np.float64]
 
 KNOWN_OFFSET = 0.1

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from ...factors import Expression
 from .matching_pursuit import NOISE_VARIANCE_SHARE, Dictionary, leading
 
-__all__ = ["MAX_LEADERS", "Basis", "ScoredFormula", "explained_share", "lengths"]
-
 Frame = NDArray[np.float64]
 
 MAX_STRONGEST_FACTORS, MAX_OTHER_FACTORS = 1_000, 1_000

@@ -1,8 +1,9 @@
-"""Formulas drawn at random: they stand for all that could be written and that nobody has scored.
+"""The candidate pool: formulas drawn at random, which represent everything that could be written and is not scored.
 
-A search that is to find what nobody thought of asks first what there is. A large sample of the plain part of the language
-tells it (`factors.space.search_space`: a few nodes, no groups, no conditions): where scores let expect something, and of each draft how
-much of all this its score would tell. No return is looked at here.
+The pool is a large sample of the plain part of the language (`factors.space`: a few nodes, no groups, no conditions). It
+shows where the scores promise something, and how much a score of each candidate would tell about the rest. No return is read
+here. `CrossProducts` keeps the rank products between the pool and the scored formulas. `Samples` shares a pool between the
+runs on one panel.
 """
 
 from __future__ import annotations
@@ -10,18 +11,22 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from threading import RLock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...evidence import Window
 from ...factors import Expression, FactorError, Node, express
 from ...factors.space import sample_plain, select_fields
+from ...market import Panel
+from .basis import Basis, lengths
 from .subsample import SubsampledPanel
-
-__all__ = ["CandidatePool"]
 
 MAX_POOL_FORMULAS, POOL_STEP_FORMULAS = 24_000, 500
 """Formulas of the whole sample, and how many are drawn at a time: a short campaign need not look at all of them."""
@@ -35,6 +40,8 @@ MAX_REFERENCES_KEPT = 4
 """Rulers that are kept: runs that share a sample are not all as far."""
 IDLE_DRAWS_PER_FORMULA = 20
 """Times as many draws after which a smaller sample will do: a panel of one field has few formulas."""
+
+Frame = NDArray[np.float64]
 
 
 @dataclass(eq=False)
@@ -127,3 +134,88 @@ class CandidatePool:
             return express(tree, fields=tuple(self.fields))
         except FactorError:
             return None
+
+
+@dataclass(eq=False)
+class CrossProducts:
+    """Keeps products of ranks, so that each is worked out once.
+
+    Attributes
+    ----------
+    sample : Population
+        Its parts are followed.
+    ids : tuple of str
+        The scored formulas, ``K``, of the last time.
+    products : list of NDArray[np.float32]
+        ``[rows, K]`` for each part of the sample: whole numbers, so exact.
+    """
+
+    sample: CandidatePool
+    ids: tuple[str, ...] = ()
+    products: list[NDArray[np.float32]] = field(default_factory=list)
+    _lengths: list[Frame] = field(default_factory=list, init=False)
+
+    def follow(self, basis: Basis) -> None:
+        """Work out what is new: formulas that were scored since, and further parts of the sample."""
+        old = {name: place for place, name in enumerate(self.ids)}
+        stay = [place for place, name in enumerate(basis.ids) if name in old]
+        before = [old[basis.ids[place]] for place in stay]
+        fresh = [place for place, name in enumerate(basis.ids) if name not in old]
+        products, own = list(self.products), list(self._lengths)
+        for at, part in enumerate(self.sample.parts):
+            known = at < len(self.products)
+            if known and self.ids == basis.ids:
+                continue
+            ranks = part.astype(np.float32)
+            asked = fresh if known else range(len(basis.ids))
+            found = np.empty((len(part), len(basis.ids)), np.float32)
+            if len(asked):
+                found[:, asked] = ranks @ basis.looks[asked].T
+            if known:
+                found[:, stay] = self.products[at][:, before]
+                products[at] = found
+            else:
+                products.append(found)
+                own.append(lengths(ranks))
+        self.products, self._lengths, self.ids = products, own, basis.ids  # all or, where memory ends before, nothing
+
+    def across(self, basis: Basis, part: int) -> Frame:
+        """Return the rank correlations of a part with the scored formulas that were followed last, ``[rows, K]``."""
+        return np.asarray(self.products[part] / np.outer(self._lengths[part], basis.lengths), np.float64)
+
+    def rows(self, basis: Basis, places: Sequence[int]) -> Frame:
+        """Return those of some members, ``[places, K]``."""
+        found, own = np.zeros((len(places), len(basis.ids))), np.zeros(len(places))
+        for row, (part, at) in enumerate(map(self.sample.place, places)):
+            found[row], own[row] = self.products[part][at], self._lengths[part][at]
+        return found / np.outer(own, basis.lengths) if basis.ids else found
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Looks at a panel, the sample of what could be written, and whose turn it is to ask them: tools answer on threads."""
+
+    thin: SubsampledPanel
+    population: CandidatePool
+    turn: AbstractContextManager[Any] = field(default_factory=RLock)
+
+
+class Samples:
+    """Keeps a sample for each panel, window and set of fields.
+
+    It hangs on no run. It takes 75 MB on a small panel, and more as scores ask for a larger part of the language; where
+    two hundred callers have runs of their own, that is not to be had for each.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Panel, Window, tuple[str, ...]], Sample] = {}
+        self._turn = RLock()
+
+    def sample(self, panel: Panel, window: Window, fields: Sequence[str]) -> Sample:
+        """Return the sample of a panel's window and fields; the same for whoever asks."""
+        key = panel, window, tuple(fields)
+        with self._turn:
+            if key not in self._kept:
+                thin = SubsampledPanel(panel, window)
+                self._kept[key] = Sample(thin, CandidatePool(thin, key[2]))
+            return self._kept[key]

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAX_LEADER_CORRELATION", "NOISE_VARIANCE_SHARE", "Dictionary", "leading", "marginal_contribution"]
-
 Frame = NDArray[np.float64]
 
 NODE_SQUARED_T = 2.0 * float(np.log(32.0))

@@ -22,10 +22,7 @@ from ...factors import Expression, FactorError
 from ...market import Panel
 from .acquisition import BasisComparison, Forecast, beside, choose_dissimilar, rank_places
 from .basis import Basis, ScoredFormula
-from .cross_products import CrossProducts
-from .sample_store import Sample, Samples
-
-__all__ = ["FormulaForecast", "Leader", "ScoredFormula", "SurrogateModel", "UnexploredFormula"]
+from .candidate_pool import CrossProducts, Sample, Samples
 
 Frame = NDArray[np.float64]
 

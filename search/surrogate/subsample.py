@@ -15,8 +15,6 @@ from ...evidence.gate import PriceLevelTest
 from ...factors import Engine, Expression, rank_rows
 from ...market import Panel
 
-__all__ = ["RankFingerprint", "SubsampledPanel"]
-
 MAX_SAMPLE_NAMES = 64
 MAX_SAMPLE_CELLS = 6_000
 """Names that are looked at, and at most how many of their days; correlations are then known to about .015."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alphaloom.evidence.gate.significance import lond_level
+from alphaloom.evidence.multiple_testing.online_fdr import lond_level
 from alphaloom.factors import parse
 from alphaloom.factors.language.syntax import MAX_FORMULA_CHARS
 from alphaloom.market import SyntheticConfig, simulate

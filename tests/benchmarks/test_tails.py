@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.gate.significance import newey_west_t
+from alphaloom.evidence.newey_west import newey_west_t
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window
 from benchmarks.tails.cells import Cell, above_nominal, table

@@ -468,7 +468,7 @@ def test_without_a_sandbox_a_campaign_of_code_says_so_before_any_work(
     def lacking(_settings: object) -> Any:
         raise SandboxUnavailable("landlock is missing", field="landlock", hint="boot another kernel")
 
-    monkeypatch.setattr("alphaloom.evidence.code.sandbox.open_sandbox", lacking)
+    monkeypatch.setattr("alphaloom.evidence.values.sandbox_settings.open_sandbox", lacking)
     python = ("--set", "agents.python=true")
     said = told(capsys, "run", files.campaign, "--workspace", tmp_path, *TINY, *python, code=3)
     assert "landlock is missing" in said

@@ -18,7 +18,7 @@ from alphaloom import Campaign
 from alphaloom.campaign import campaign
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import close
-from alphaloom.evidence.gate.gate import Gate
+from alphaloom.evidence.gate.acceptance_gate import Gate
 from alphaloom.factors import parse
 from alphaloom.ledger import AlphaloomError, Ledger
 from alphaloom.router.calls.calls import Calls

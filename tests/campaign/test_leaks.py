@@ -19,7 +19,7 @@ from alphaloom.agents import model_calls, records
 from alphaloom.campaign import campaign
 from alphaloom.evaluation import Budget, CampaignResult, Evaluator, PanelContext
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.gate.survivorship import Survivorship
+from alphaloom.evidence.scoring.survivorship import Survivorship
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.factors import PlantSettings, planted_market
 from alphaloom.ledger import Ledger, Run

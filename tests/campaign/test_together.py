@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from alphaloom.desk.cli.main import run_command
-from alphaloom.evidence.gate.significance import lond_level
+from alphaloom.evidence.multiple_testing.online_fdr import lond_level
 from alphaloom.ledger import Ledger
 
 from . import markets

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from alphaloom.evaluation import Budget, Evaluator, PanelContext
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
-from alphaloom.evidence.code.computing import Computing
-from alphaloom.evidence.gate.gate import Gate
+from alphaloom.evidence.gate.acceptance_gate import Gate
 from alphaloom.evidence.gate.verdict import Verdict
 from alphaloom.evidence.scoring.metrics import FactorMetrics
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import WindowSettings
+from alphaloom.evidence.values.computing import Computing
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, parse
 from alphaloom.ledger import Ledger, Run

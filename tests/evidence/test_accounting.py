@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.evidence.gate.significance import lond_level
+from alphaloom.evidence.multiple_testing.online_fdr import lond_level
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
 

@@ -6,7 +6,7 @@ import pytest
 
 from alphaloom.evidence import Claim
 from alphaloom.evidence.gate.alignment import find_direction_mismatch, find_word_mismatches
-from alphaloom.evidence.gate.complexity import breaches, complexity_price
+from alphaloom.evidence.gate.formula_steps import breaches, complexity_price
 from alphaloom.evidence.settings import ComplexitySettings
 from alphaloom.factors import parse
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.evidence.errors import BookUnavailable
-from alphaloom.evidence.scoring.long_short import annual_sharpe, measure_long_short, sleeve_weights
+from alphaloom.evidence.scoring.long_short import Costs, annual_sharpe, measure_long_short, sleeve_weights
 from alphaloom.extras import install_hint
 from alphaloom.market import Panel
-from alphaloom.portfolio.backtest import Costs, run_backtest
+from alphaloom.portfolio.backtest import run_backtest
 
 Frame = NDArray[np.float64]
 FREE = Costs(0.0, 0.0)

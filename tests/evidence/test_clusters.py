@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence.multiple_testing.clusters import cluster_count, silhouette
+from alphaloom.evidence.multiple_testing.deflated_sharpe import cluster_count, silhouette
 
 
 def families(bets: int, of_each: int, seed: int = 0, own: float = 0.3) -> NDArray[np.float64]:

@@ -21,12 +21,12 @@ from alphaloom.evidence.settings import EvidenceSettings, complete_settings
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, rank_rows, row_rank_correlation
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
-from alphaloom.portfolio.blend import blend, blend_values, slow_score
+from alphaloom.portfolio.blend import blend, blend_values
+from alphaloom.portfolio.combination import bootstrap_difference
 from alphaloom.portfolio.combiners import COMBINER_KINDS, CombinerKind, Ridge, combiner
-from alphaloom.portfolio.comparison import bootstrap_difference
 from alphaloom.portfolio.market_state import market_states
 from alphaloom.portfolio.moments import RankMoments, last_known_rows, measure_moments, standard_ranks
-from alphaloom.portfolio.trading_rate import RATES, trading_rate
+from alphaloom.portfolio.trading_rate import RATES, slow_score, trading_rate
 
 from .lab import KNOWN, SMALL, Lab, market
 

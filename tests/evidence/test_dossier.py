@@ -14,8 +14,8 @@ from scipy.stats import norm
 from alphaloom.campaign import ProgressMeter
 from alphaloom.evaluation import Budget, ResultsBuilder
 from alphaloom.evaluation.checks.power import next_power
-from alphaloom.evidence.gate.significance import lond_level
 from alphaloom.evidence.gate.trial_evidence import TrialEvidence, deflated_sharpe_of
+from alphaloom.evidence.multiple_testing.online_fdr import lond_level
 from alphaloom.evidence.settings import CostSettings
 from alphaloom.factors import parse
 from alphaloom.ledger import canonical_json

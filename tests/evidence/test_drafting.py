@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from alphaloom.evaluation.drafts import pick_drafts
-from alphaloom.search.surrogate.model import ScoredFormula, SurrogateModel
+from alphaloom.search.surrogate.basis import ScoredFormula
+from alphaloom.search.surrogate.model import SurrogateModel
 
 from .lab import Lab, claim_of
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.evidence.scoring.exposures import measure_exposures, residual, trailing_sum
-from alphaloom.evidence.scoring.idiosyncratic_vol import idiosyncratic_volatility
+from alphaloom.evidence.scoring.exposures import idiosyncratic_volatility, measure_exposures, residual, trailing_sum
 from alphaloom.evidence.scoring.labels import forward_returns
 from alphaloom.market import Panel, SyntheticConfig, simulate
 

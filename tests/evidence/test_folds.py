@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from skfolio.model_selection import CombinatorialPurgedCV
 
-from alphaloom.evidence.multiple_testing.folds import choose_and_test, split_days
+from alphaloom.evidence.multiple_testing.cross_validation import choose_and_test, split_days
 
 shapes = st.tuples(st.integers(3, 8), st.integers(2, 5), st.integers(0, 4), st.integers(0, 4), st.integers(60, 130))
 

@@ -10,10 +10,10 @@ from alphaloom.factors import Expression, FactorError, parse, planted_market
 from alphaloom.factors.space.planted import PlantSettings
 from alphaloom.market import Panel, SyntheticConfig
 from alphaloom.search.surrogate import candidate_pool as population, model as foresight_module
-from alphaloom.search.surrogate.candidate_pool import CandidatePool
+from alphaloom.search.surrogate.basis import ScoredFormula
+from alphaloom.search.surrogate.candidate_pool import CandidatePool, Samples
 from alphaloom.search.surrogate.matching_pursuit import NOISE_VARIANCE_SHARE
-from alphaloom.search.surrogate.model import FormulaForecast, ScoredFormula, SurrogateModel
-from alphaloom.search.surrogate.sample_store import Samples
+from alphaloom.search.surrogate.model import FormulaForecast, SurrogateModel
 from alphaloom.search.surrogate.subsample import SubsampledPanel, few_names
 
 PANEL = planted_market(SyntheticConfig(seed=3, days=500, names=90), PlantSettings(count=0)).panel

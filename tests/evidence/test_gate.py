@@ -14,10 +14,11 @@ from alphaloom.evaluation import Budget
 from alphaloom.evaluation.context import refuse_other_stream
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.errors import EvidenceError, OtherStream, TrialsSpent, UnknownFactor
-from alphaloom.evidence.gate.gate import MIN_RANKED_DAY_SHARE, PAID_EVENT
-from alphaloom.evidence.gate.significance import lond_level
+from alphaloom.evidence.gate.acceptance_gate import MIN_RANKED_DAY_SHARE, PAID_EVENT
 from alphaloom.evidence.gate.verdict import Verdict
-from alphaloom.evidence.originality.catalogue import Catalogue, nearest, read_published
+from alphaloom.evidence.multiple_testing.online_fdr import lond_level
+from alphaloom.evidence.originality.catalogue import Catalogue, nearest
+from alphaloom.evidence.originality.published import read_published
 from alphaloom.evidence.settings import RECORDED_CONTEXT, CostSettings
 from alphaloom.factors import parse
 from alphaloom.ledger import Look
@@ -204,7 +205,7 @@ def test_a_run_says_that_it_waits_for_another_one_and_takes_its_look_once_that_i
     def other(_: float) -> None:
         kept.extend([] if kept else lab("first").evaluator.submit([name]))
 
-    monkeypatch.setattr("alphaloom.evidence.gate.gate.time.sleep", other)
+    monkeypatch.setattr("alphaloom.evidence.gate.acceptance_gate.time.sleep", other)
     with first.ledger.lock("first"):
         found = second.evaluator.submit([name])[0]
     assert (found.trial, found.word) == (1, kept[0].word)
@@ -217,7 +218,7 @@ def test_nobody_waits_for_a_look_that_failed_in_a_run_that_lives(lab: Make, monk
     name = first.scored(JUNK[0])
     with pytest.raises(Crash):
         dying(first).evaluator.submit([name])
-    monkeypatch.setattr("alphaloom.evidence.gate.gate.time.sleep", lambda _: pytest.fail("it waits"))
+    monkeypatch.setattr("alphaloom.evidence.gate.acceptance_gate.time.sleep", lambda _: pytest.fail("it waits"))
     with first.ledger.lock("first"):
         assert second.judged(JUNK[0]).trial == 1
     assert first.trials()[0] is not None

@@ -11,9 +11,8 @@ from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.evidence.gate.mean_test import confirm_p_value, proof, slope
-from alphaloom.evidence.gate.newey_west_null import null_distribution
-from alphaloom.evidence.gate.significance import newey_west_t
 from alphaloom.evidence.gate.trial_evidence import TrialEvidence, decide_trial
+from alphaloom.evidence.newey_west import newey_west_t, null_distribution
 from alphaloom.evidence.scoring.holding_ic import holding_rank_ic, holding_ranks
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.evidence.originality.consensus import Consensus
-from alphaloom.evidence.originality.incremental import AddedValue, Addition, residual_ranks
+from alphaloom.evidence.originality.incremental import AddedValue, Addition, Consensus, residual_ranks
 from alphaloom.evidence.originality.redundancy import LibraryValues
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, parse

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from alphaloom.evidence.originality.published import draw_formula
-from alphaloom.evidence.originality.sketch_store import SketchStore
+from alphaloom.evidence.originality.catalogue import draw_formula
+from alphaloom.evidence.originality.sketch import SketchStore
 from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import parse
 from alphaloom.factors.similarity.signature import outline

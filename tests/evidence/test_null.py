@@ -10,12 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, toeplitz
 from scipy.stats import norm, t as student
 
-from alphaloom.evidence.gate.newey_west_null import (
-    MAX_NULL_DAYS,
-    NullDistribution,
-    null_distribution,
-    null_from_response,
-)
+from alphaloom.evidence.newey_west import MAX_NULL_DAYS, NullDistribution, null_distribution, null_from_response
 
 
 def simulated(days: int, horizon: int, lag: int, paths: int, seed: int) -> NDArray[np.float64]:

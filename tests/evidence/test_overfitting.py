@@ -8,12 +8,12 @@ import pytest
 from skfolio.measures import deflated_sharpe_ratio, expected_max_sharpe_ratio, probabilistic_sharpe_ratio
 
 from alphaloom.evidence.gate.trial_evidence import TrialEvidence, deflated_sharpe_ratios
-from alphaloom.evidence.multiple_testing.overfitting import (
+from alphaloom.evidence.multiple_testing.cross_validation import pbo
+from alphaloom.evidence.multiple_testing.deflated_sharpe import (
     ReturnMoments,
     deflated_sharpe,
     expected_maximum,
     moments,
-    pbo,
     probabilistic_sharpe,
 )
 

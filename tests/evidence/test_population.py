@@ -11,9 +11,8 @@ from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
 from alphaloom.market import Panel, SyntheticConfig, simulate
 from alphaloom.search.surrogate import candidate_pool as population
-from alphaloom.search.surrogate.candidate_pool import SCORES_PER_REFERENCE, CandidatePool
+from alphaloom.search.surrogate.candidate_pool import SCORES_PER_REFERENCE, CandidatePool, Sample
 from alphaloom.search.surrogate.model import SurrogateModel
-from alphaloom.search.surrogate.sample_store import Sample
 from alphaloom.search.surrogate.subsample import SubsampledPanel
 
 PANEL = simulate(SyntheticConfig(seed=3, days=300, names=40)).panel

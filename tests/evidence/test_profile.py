@@ -9,11 +9,16 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from alphaloom.evidence.gate.significance import newey_west_t
+from alphaloom.evidence.newey_west import newey_west_t
 from alphaloom.evidence.scoring.capacity import measure_capacity
 from alphaloom.evidence.scoring.exposures import momentum, neutralise_ranks
-from alphaloom.evidence.scoring.profile import DECAY_DAYS, Profiler, variance_between_groups
-from alphaloom.evidence.scoring.regimes import market_regimes, mean_by_regime
+from alphaloom.evidence.scoring.profile import (
+    DECAY_DAYS,
+    Profiler,
+    market_regimes,
+    mean_by_regime,
+    variance_between_groups,
+)
 from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel
 

@@ -21,8 +21,8 @@ from alphaloom.evaluation.checks.power import (
     record_first_power,
 )
 from alphaloom.evidence.gate.mean_test import MeanTest, null_of
-from alphaloom.evidence.gate.newey_west_null import null_distribution
-from alphaloom.evidence.gate.significance import lond_level
+from alphaloom.evidence.multiple_testing.online_fdr import lond_level
+from alphaloom.evidence.newey_west import null_distribution
 from alphaloom.evidence.originality.published import published_expressions
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.factors import Expression

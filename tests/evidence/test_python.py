@@ -16,13 +16,13 @@ from alphaloom.evaluation.admission import add_by_hand
 from alphaloom.evaluation.budget import RefusedRuns
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.archive import RunArchive
-from alphaloom.evidence.code.computing import Computing
-from alphaloom.evidence.code.contained import Contained
-from alphaloom.evidence.code.retry import SECOND_TRY_FACTOR, Allowance, TimeSteps
-from alphaloom.evidence.code.sandbox import Jail, SandboxSettings
 from alphaloom.evidence.errors import NeedsSandbox, PythonRefused
 from alphaloom.evidence.gate.adjusted_price_leak import READS_LEVEL_MESSAGE
-from alphaloom.evidence.replay.replay import replay_verdict
+from alphaloom.evidence.replay import replay_verdict
+from alphaloom.evidence.values.computing import Computing
+from alphaloom.evidence.values.contained import Contained
+from alphaloom.evidence.values.retry import SECOND_TRY_FACTOR, Allowance, TimeSteps
+from alphaloom.evidence.values.sandbox_settings import Jail, SandboxSettings
 from alphaloom.factors import Engine, parse
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel

@@ -12,8 +12,7 @@ from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
 from alphaloom.market import SyntheticConfig, simulate
 from alphaloom.search.surrogate.basis import Basis, ScoredFormula
-from alphaloom.search.surrogate.candidate_pool import CandidatePool
-from alphaloom.search.surrogate.cross_products import CrossProducts
+from alphaloom.search.surrogate.candidate_pool import CandidatePool, CrossProducts
 from alphaloom.search.surrogate.subsample import SubsampledPanel
 
 PANEL = simulate(SyntheticConfig(seed=3, days=120, names=20)).panel

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from alphaloom.evidence import rank_correlation
+from alphaloom.evidence.originality import rank_correlation
 from alphaloom.evidence.originality.redundancy import closest
 from alphaloom.evidence.windows import Window
 

@@ -18,7 +18,7 @@ from alphaloom.evaluation import Evaluator
 from alphaloom.evaluation.checks.verification import find_loose_ends, replay_on_panel
 from alphaloom.evidence.archive import RunArchive
 from alphaloom.evidence.gate.trial_evidence import TrialEvidence, decide_trial
-from alphaloom.evidence.replay.replay import TOO_OLD_MESSAGE, Replay, replay_verdict
+from alphaloom.evidence.replay import TOO_OLD_MESSAGE, Replay, replay_verdict
 from alphaloom.evidence.settings import complete_settings
 from alphaloom.ledger import Ledger
 
@@ -212,7 +212,7 @@ def forged_look(workspace: Path, *, everywhere: bool) -> None:
         seen = TrialEvidence.read(ledger.get(str((trial.outcome or {})["seen"])))
         better = replace(seen, rank_ic=seen.rank_ic + 0.002 * seen.asked["sign"])
         if everywhere:
-            from alphaloom.evidence.gate.significance import newey_west_t
+            from alphaloom.evidence.newey_west import newey_west_t
             from alphaloom.evidence.scoring.metrics import round_significant
 
             test = newey_west_t(better.rank_ic, seen.lag)

@@ -13,7 +13,8 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from alphaloom.evidence import EvidenceSettings, round_significant
+from alphaloom.evidence import EvidenceSettings
+from alphaloom.evidence.scoring import round_significant
 from alphaloom.evidence.scoring.metrics import FactorMetrics
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import HORIZONS, Window

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alphaloom.evidence.scoring.scorer import Scorer
-from alphaloom.evidence.scoring.screening import SCREEN_STEP_DAYS
+from alphaloom.evidence.scoring.scorer import SCREEN_STEP_DAYS, Scorer
 from alphaloom.evidence.windows import Window
 
 from .lab import KNOWN, SMALL, engine, market

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.evidence.code.screening_seed import note_screening_seed, read_screening_seed
+from alphaloom.evidence.values.sandbox_settings import note_screening_seed, read_screening_seed
 from alphaloom.ledger import Ledger, Run
 from alphaloom.ledger.errors import LedgerConflict
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.evidence.gate.significance import compute_power, gamma, lond_level, newey_west_t, null_distribution
+from alphaloom.evidence.gate.mean_test import compute_power
+from alphaloom.evidence.multiple_testing.online_fdr import gamma, lond_level
+from alphaloom.evidence.newey_west import newey_west_t, null_distribution
 
 STREAM = [2.90e-14, 0.06743, 0.01514, 0.08174, 0.00171, 3.61e-05, 0.79149, 0.27201, 0.28295, 7.59e-08]
 STREAM += [0.69274, 0.30443, 0.000487, 0.72342, 0.54757]

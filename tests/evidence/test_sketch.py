@@ -19,8 +19,7 @@ from alphaloom.evidence.originality.redundancy import (
     closest,
     rank_correlation,
 )
-from alphaloom.evidence.originality.sketch import MISSING_CELL, Sketch, Sketcher, Sketches, guess
-from alphaloom.evidence.originality.sketch_store import SketchStore
+from alphaloom.evidence.originality.sketch import MISSING_CELL, Sketch, Sketcher, Sketches, SketchStore, guess
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, parse, sample
 from alphaloom.ledger import LibraryRow

@@ -12,8 +12,7 @@ from online_fdr.p_values.investing.saffron.saffron import Saffron
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from alphaloom.evidence.gate.significance import gamma, lond_level
-from alphaloom.evidence.multiple_testing.online_fdr import ONLINE_RULES, apply_rules, e_value
+from alphaloom.evidence.multiple_testing.online_fdr import ONLINE_RULES, apply_rules, e_value, gamma, lond_level
 
 VIGNETTE = [2.90e-14, 0.06743, 0.01514, 0.08174, 0.00171, 3.61e-05, 0.79149, 0.27201, 0.28295, 7.59e-08]
 VIGNETTE += [0.69274, 0.30443, 0.000487, 0.72342, 0.54757]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from alphaloom.evaluation import stress_on_search
 from alphaloom.evidence.scoring.labels import forward_returns
-from alphaloom.evidence.stress import SCENARIO_GROUPS, StressResult, run_stress_tests
-from alphaloom.evidence.stress.judgement import StressWord
+from alphaloom.evidence.stress import run_stress_tests
+from alphaloom.evidence.stress.judgement import SCENARIO_GROUPS, StressResult, StressWord
 from alphaloom.factors import Engine, parse, sample
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alphaloom.evidence.gate.significance import newey_west_t
+from alphaloom.evidence.newey_west import newey_west_t
 from alphaloom.evidence.stress.judgement import (
     LabelOverlap,
     StressReading,

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from alphaloom.evidence.scoring.exposures import measure_exposures
-from alphaloom.evidence.stress.moves import PanelMoves
-from alphaloom.evidence.stress.overlay import Overlay, lay
+from alphaloom.evidence.stress.moves import Overlay, PanelMoves, lay
 from alphaloom.market import Panel
 
 from .lab import market

@@ -9,12 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.evidence.originality import inverted_index as shelf, subtree_index
-from alphaloom.evidence.originality.catalogue import Catalogue, KnownLibrary
-from alphaloom.evidence.originality.inverted_index import MemoryIndex, Selection, postings, search_indexes
-from alphaloom.evidence.originality.published import draw_formula, formulas, published_expressions, read_published_file
-from alphaloom.evidence.originality.sorted_run import SortedRun
-from alphaloom.evidence.originality.subtree_index import SubtreeIndex
+from alphaloom.evidence.originality import catalogue as shelf, subtree_index
+from alphaloom.evidence.originality.catalogue import (
+    Catalogue,
+    MemoryIndex,
+    Selection,
+    draw_formula,
+    postings,
+    search_indexes,
+)
+from alphaloom.evidence.originality.published import formulas, published_expressions, read_published_file
+from alphaloom.evidence.originality.subtree_index import KnownLibrary, SortedRun, SubtreeIndex
 from alphaloom.factors import Expression, parse, sample
 from alphaloom.factors.similarity.compare import (
     KnownFormula,

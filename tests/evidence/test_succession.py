@@ -17,12 +17,12 @@ from alphaloom.evidence.archive import RunArchive
 from alphaloom.evidence.errors import LibraryRefused
 from alphaloom.evidence.gate.succession import read_decaying
 from alphaloom.evidence.originality.redundancy import rank_correlation
-from alphaloom.evidence.replay.replay import replay_verdict
+from alphaloom.evidence.replay import replay_verdict
 from alphaloom.evidence.settings import LibrarySettings
 from alphaloom.factors import Engine
 from alphaloom.ledger import Ledger
+from alphaloom.library.condition import Condition
 from alphaloom.library.entries import find_entry
-from alphaloom.library.record import Condition
 from alphaloom.library.watch import LibraryWatch
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 
@@ -96,7 +96,7 @@ def test_a_flag_of_days_that_the_gate_holds_is_not_told(ledger: Ledger) -> None:
     decayed(ledger)
     evaluator = later(ledger).evaluator
     windows = evaluator.windows
-    from alphaloom.library.decay_notice import list_decaying
+    from alphaloom.library.entries import list_decaying
 
     assert list_decaying(ledger, windows)
     sealed = replace(windows.sealed, last_day=str(whole().dates[-1]))

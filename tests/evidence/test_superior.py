@@ -6,7 +6,7 @@ from arch.bootstrap import SPA
 from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence.multiple_testing.superior import long_run_deviation, run_superiority_test
+from alphaloom.evidence.multiple_testing.superior_predictive_ability import long_run_deviation, run_superiority_test
 
 
 def books(seed: int, days: int = 250, candidates: int = 5, common: float = 0.5) -> NDArray[np.float64]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.evidence.gate.survivorship import Survivorship
 from alphaloom.evidence.scoring.exposures import measure_exposures
+from alphaloom.evidence.scoring.survivorship import Survivorship
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine
 from alphaloom.market import Panel, PanelSource, read_panel

@@ -18,9 +18,9 @@ from alphaloom.evidence.errors import PanelDisagrees
 from alphaloom.evidence.settings import LibrarySettings
 from alphaloom.factors import parse
 from alphaloom.ledger import Boundaries, Ledger, Run, Sighting, StatusChange
+from alphaloom.library.condition import conditions
 from alphaloom.library.entries import find_entry, list_entries
 from alphaloom.library.observations import FactorReading
-from alphaloom.library.record import conditions
 from alphaloom.library.watch import LibraryWatch
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 

@@ -10,7 +10,7 @@ import pytest
 from alphaloom.evaluation import Budget
 from alphaloom.evaluation.closing.builder import ResultsBuilder
 from alphaloom.evidence import Proposal
-from alphaloom.evidence.gate.doubts import list_doubts
+from alphaloom.evidence.gate.alignment import list_doubts
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger
 

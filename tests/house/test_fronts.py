@@ -44,7 +44,7 @@ def test_no_room_reaches_past_the_fronts_of_another() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["from ..evidence.gate.gate import Gate", "from ..ledger import digest", "from .. import market"]
+    "line", ["from ..evidence.gate.acceptance_gate import Gate", "from ..ledger import digest", "from .. import market"]
 )
 def test_a_planted_violation_is_found(line: str) -> None:
     plain = "from ..evidence.gate import Gate\nfrom .errors import Refused\nfrom ..lazy import lazy_names\n"

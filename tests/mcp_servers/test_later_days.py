@@ -19,9 +19,9 @@ import pytest
 
 from alphaloom.evaluation import Budget, PanelContext
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.code.sandbox import Jail, SandboxSettings
 from alphaloom.evidence.errors import NeedsSandbox
 from alphaloom.evidence.settings import ComplexitySettings, WindowSettings
+from alphaloom.evidence.values.sandbox_settings import Jail, SandboxSettings
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
 from alphaloom.market.actions import Actions

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from alphaloom.risk import BookState, Signal
+from alphaloom.risk import BookState
+from alphaloom.risk.signal import Signal
 
 NOW = date(2020, 3, 2)
 

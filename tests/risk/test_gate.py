@@ -13,7 +13,10 @@ from datetime import date, timedelta
 import pytest
 
 from alphaloom.ledger import canonical_json
-from alphaloom.risk import Approved, BookState, NotApproved, Policy, Signal, StateError, decide
+from alphaloom.risk import BookState, Policy, decide
+from alphaloom.risk.decision import Approved
+from alphaloom.risk.errors import NotApproved, StateError
+from alphaloom.risk.signal import Signal
 
 NOW = date(2020, 3, 2)
 Make = Callable[..., Signal]

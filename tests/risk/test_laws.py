@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from alphaloom.ledger import canonical_json
-from alphaloom.risk import BookState, Decision, Policy, Signal, decide
+from alphaloom.risk import BookState, Decision, Policy, decide
+from alphaloom.risk.signal import Signal
 
 NOW = date(2020, 3, 2)
 ASSETS = ("AAA", "BBB", "CCC", "DDD", "EEE")

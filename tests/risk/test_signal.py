@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from alphaloom.risk import Signal, SignalError
+from alphaloom.risk.errors import SignalError
+from alphaloom.risk.signal import Signal
 
 Make = Callable[..., Signal]
 

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.campaign.trade import next_trading_day
-from alphaloom.risk import Signal, SignalError, Sizing, signals_from_scores
+from alphaloom.risk import Sizing, signals_from_scores
+from alphaloom.risk.errors import SignalError
+from alphaloom.risk.signal import Signal
 
 SIZING = Sizing(10_000, 5, rank_ic=0.03, rank_ic_error=0.01, reason="combination", evidence="set1")
 

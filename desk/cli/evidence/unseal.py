@@ -19,7 +19,7 @@ from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
     from ....evaluation import Evaluator
-    from ....evidence.code import Jail
+    from ....evidence.values import Jail
     from ....ledger import Ledger, Run
 
 __all__ = ["UnsealResult", "open_seal", "open_sealed_days"]
@@ -105,7 +105,7 @@ def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -
     """Open the sealed days and write the result beside the run, whole; return it with what there is to tell."""
     from ....campaign import Settings
     from ....evaluation.closing import unseal
-    from ....evidence.code import Jail
+    from ....evidence.values import Jail
     from ....ledger import write_json
     from ....portfolio import find_own_opening
 

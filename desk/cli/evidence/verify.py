@@ -16,8 +16,7 @@ from ..options import AsJson, PanelFile, RunName, SectorsFile, Workspace
 from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
-    from ....evidence import RunArchive
-    from ....evidence.replay import Replay
+    from ....evidence import Replay, RunArchive
 
 __all__ = ["verify"]
 
@@ -79,7 +78,7 @@ def _choose_verdicts(archive: RunArchive, ids: Sequence[str]) -> list[str]:
 
 def _verify_verdicts(archive: RunArchive, ids: Sequence[str], files: _PanelFiles) -> dict[str, Any]:
     from ....evaluation.checks import find_loose_ends
-    from ....evidence.replay import replay_verdict
+    from ....evidence import replay_verdict
 
     found = [replay_verdict(archive, archive.verdicts[name]) for name in ids]
     said, depth = "", "ledger"
@@ -106,7 +105,7 @@ def _replay_with_panel(
     from ....campaign import Settings
     from ....evaluation import PanelContext
     from ....evaluation.checks import replay_on_panel
-    from ....evidence.code import Jail
+    from ....evidence.values import Jail
 
     kept = archive.run.config.get("settings") or archive.run.config.get("rules")
     if not kept:

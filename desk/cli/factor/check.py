@@ -53,7 +53,7 @@ def check(
     Without a panel a synthetic market of 500 days and 60 names is used.
     """
     code = _read(file)
-    from ....evidence.code import SandboxSettings
+    from ....evidence.values import SandboxSettings
     from ....sandbox import Limits, Sandbox
 
     wall = SandboxSettings().given(backend=sandbox_backend).backend
@@ -119,7 +119,7 @@ def _baseline_refusals(sandbox: Any) -> tuple[str, ...]:
 
 def frames_of(panel: Panel) -> Frames:
     """Return a panel as a factor sees it: its columns, its groupings as codes (unknown is missing), and its universe as 0 and 1."""
-    from ....evidence.code import coded_column
+    from ....evidence.values import coded_column
     from ....factors.python import UNIVERSE_COLUMN
     from ....sandbox import Frames
 

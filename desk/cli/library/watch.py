@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....evidence.code import Jail
+from ....evidence.values import Jail
 from ....ledger import Ledger
 from ....library import PROMOTED, Condition, FactorReading, LibraryWatch, list_entries
 from ..data_options import DataOptions

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from ....campaign import WORKSPACE
-from ....evidence.code import Jail
+from ....evidence.values import Jail
 from ....ledger import Ledger
 from ....ledger.calls import CALLS_FOLDER, CallLog
 from ....mcp_servers import CallerContexts, CallerLimits, ServedCaller, ServerSetup, build_web_app

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from alphaloom.evidence.originality.catalogue import Catalogue, read_published
-from alphaloom.evidence.originality.published import published_expressions
+from alphaloom.evidence.originality.catalogue import Catalogue
+from alphaloom.evidence.originality.published import published_expressions, read_published
 from alphaloom.factors import parse, render
 
 from .pandas_of import Unwritten, factor_of

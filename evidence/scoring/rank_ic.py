@@ -1,30 +1,30 @@
-"""Everything that a factor's days say, in one pass: each row is sorted once and read while it is in the cache.
+"""RankIC, IC and quintiles of one factor, day by day, in one pass: each row is sorted once and read while it is in the cache.
 
-A row's words (see `factors.kernels.ranking`) are in order; names that also have a label are ranked among themselves by
-counting them off in that order, so that no second sort is needed and sums of ranks are sums of whole numbers.
+A row's words (see `factors.kernels.ranking`) are in order. Names that also have a label are ranked among themselves by
+counting them off in that order, so no second sort is needed and sums of ranks are sums of whole numbers. The order of the
+labels of each day is made once for many factors (`LabelOrders`). The same pass says what each quintile earned, and which
+names are bought and sold.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...factors import RowOrder
 from ...factors.kernels import kernel, make_room, sort_row
-from .label_order import Columns, Counts, Flags, LabelOrders, Ranks, Stack, label_ranks
-from .quintiles import QUINTILE_COUNT, mark_ends, mark_runs, sum_quintiles, sum_run_quintiles, write_quintiles
-
-__all__ = ["MIN_CORRELATED_NAMES", "Daily", "daily_statistics"]
+from .long_short import BOUGHT, BOUGHT_INVERSE, NEITHER, SOLD, SOLD_INVERSE
 
 Frame = NDArray[np.float64]
 Series = NDArray[np.float64]
 Values = NDArray[np.float32]
 Words = NDArray[np.uint64]
 Sides = NDArray[np.int8]
-
-Out = tuple[Series, Series, Frame, Sides, Counts, Frame]
 
 MIN_CORRELATED_NAMES = 10
 """Names with a value and a label below which a day has no correlation."""
@@ -36,6 +36,17 @@ ONE_INT32 = np.int32(1)
 HALF_WORD = np.uint64(32)
 LOW_HALF = np.uint64(0xFFFFFFFF)
 EQUAL_WORDS = np.uint64(0)
+
+Columns = NDArray[np.uint16] | NDArray[np.uint32]
+Flags = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+Ranks = NDArray[np.int32]
+Stack = tuple[Columns, Flags, Counts, Flags, Ranks, Counts]
+"""Columns, ties and counts by horizon and day, where there is a tie, ranks, and their sums of squares."""
+
+QUINTILE_COUNT = 5
+
+Out = tuple[Series, Series, Frame, Sides, Counts, Frame]
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,3 +286,205 @@ def _scan(out: Out, values: Values, label: Frame, returns: Frame, order: Stack, 
                     words, count, apart, thin_columns[k, row], thin_tied[k, row], thin_labelled[k, row],
                     thin_any_tie[k, row], thin_whole[k, row], thin_squares[k, row], packed, marks, total, before,
                 )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class LabelOrders:
+    """The order of labels at one horizon or several, made once for many factors.
+
+    Attributes
+    ----------
+    horizons : tuple of int
+        In days.
+    step : int
+        Row k is day ``k * step`` of the window.
+    columns, tied, counts
+        As in `RowOrder`, stacked by horizon: ``[H, D / step, N]``, ``[H, D / step]``; columns in as few bytes as will do.
+    any_tie
+        Where the day has equal labels, ``[H, D / step]``.
+    ranks, squares
+        What `label_ranks` writes where every name with a label has a value, ``[H, D / step, N]``, and returns.
+    """
+
+    horizons: tuple[int, ...]
+    step: int
+    columns: Columns
+    tied: Flags
+    counts: Counts
+    any_tie: Flags
+    ranks: Ranks
+    squares: Counts
+
+    @classmethod
+    def stack(cls, orders: Sequence[tuple[int, RowOrder]], step: int) -> LabelOrders:
+        """Stack the orders of every ``step``-th day's labels, given by horizon; at least one."""
+        horizons, rows = zip(*orders, strict=True)
+        small = np.uint16 if rows[0].columns.shape[1] <= 1 << 16 else np.uint32
+        counts = np.stack([each.counts for each in rows])
+        tied = np.stack([each.tied for each in rows]) & (np.arange(rows[0].tied.shape[1]) < counts[:, :, None])
+        columns = cast("Columns", np.stack([each.columns for each in rows]).astype(small))
+        any_tie = np.asarray(tied.any(axis=2))
+        ranks, squares = np.zeros(columns.shape, np.int32), np.zeros(counts.shape, np.int64)
+        for at in range(len(horizons)):
+            _whole_ranks(ranks[at], squares[at], columns[at], tied[at], counts[at], any_tie[at])
+        return cls(tuple(horizons), step, columns, tied, counts, any_tie, ranks, squares)
+
+    @property
+    def arrays(self) -> Stack:
+        """Return what the kernel reads."""
+        return self.columns, self.tied, self.counts, self.any_tie, self.ranks, self.squares
+
+
+@kernel
+def label_ranks(
+    packed: Ranks, marks: Flags, columns: Columns, tied: Flags, count: int, any_tie: bool, total: int
+) -> int:
+    """Write what the walk over the factor's order asks of each name, and return the sum of squares of the ranks.
+
+    Twice the distance of a marked name's rank from the mean rank, doubled, plus one for the mark; 0 for other names.
+    """
+    packed[:] = 0
+    if not any_tie:
+        twice = np.int32(1 - total)
+        for at in range(count):
+            mark = np.int32(marks[columns[at]])
+            packed[columns[at]] = 2 * twice * mark + mark
+            twice += 2 * mark
+        return total * (total * total - 1) // 3
+    squares, before, start = 0, 0, 0
+    while start < count:
+        end, kept = start + 1, int(marks[columns[start]])
+        while end < count and tied[end]:
+            kept += marks[columns[end]]
+            end += 1
+        twice = np.int32(2 * before + kept - total)
+        for at in range(start, end):
+            mark = np.int32(marks[columns[at]])
+            packed[columns[at]] = 2 * twice * mark + mark
+        squares += kept * int(twice) * int(twice)
+        before += kept
+        start = end
+    return squares
+
+
+@kernel
+def _whole_ranks(out: Ranks, squares: Counts, columns: Columns, tied: Flags, counts: Counts, any_tie: Flags) -> None:
+    """Write the ranks of all names with a label, day by day."""
+    marks = np.zeros(out.shape[1], np.bool_)
+    for day in range(out.shape[0]):
+        marks[:] = False
+        for at in range(counts[day]):
+            marks[columns[day, at]] = True
+        squares[day] = label_ranks(out[day], marks, columns[day], tied[day], counts[day], any_tie[day], counts[day])
+
+
+@kernel
+def write_quintiles(o: Series, sums: Series, held: Counts, total: int) -> None:
+    """Write the mean return of each fifth over the mean of all; NaN for an empty one."""
+    for fifth in range(QUINTILE_COUNT):
+        if held[fifth]:
+            o[fifth] = sums[fifth] / held[fifth] - sums.sum() / total
+
+
+@kernel
+def _sum(line: Series) -> float:
+    """Add up a line: four sums side by side, so that none waits for the one before."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = line.size // 4 * 4
+    for at in range(0, whole, 4):
+        a += line[at]
+        b += line[at + 1]
+        c += line[at + 2]
+        d += line[at + 3]
+    for at in range(whole, line.size):
+        a += line[at]
+    return (a + b) + (c + d)
+
+
+@kernel
+def sum_quintiles(
+    sums: Series, held: Counts, words: Words, count: int, earned: Series, line: Series, before: Ranks, total: int
+) -> None:
+    """Add up the returns of each fifth where no two values are equal: a fifth ends where enough were counted off."""
+    for at in range(count):
+        line[at] = earned[words[at] & LOW_HALF]
+    start = 0
+    for fifth in range(QUINTILE_COUNT):
+        last = (fifth + 1) * total // QUINTILE_COUNT
+        held[fifth] = last - fifth * total // QUINTILE_COUNT
+        end = max(start, last)  # names without a label lie between
+        while (end < count) & (end > 0) and before[end - 1] < 2 * last + 1 - total:
+            end += 1
+        sums[fifth] = _sum(line[start:end])
+        start = end
+
+
+@kernel
+def sum_run_quintiles(
+    sums: Series, held: Counts, words: Words, count: int, earned: Series, paid: Flags, total: int
+) -> None:
+    """Add up the returns of each fifth; the fifth of rank r of n is ceil(5 r / n), exactly, and equal values share one."""
+    sums[:], held[:], before, start = 0.0, 0, 0, 0
+    while start < count:
+        end, number, column = start + 1, words[start] >> HALF_WORD, words[start] & LOW_HALF
+        kept, here = int(paid[column]), earned[column]
+        while end < count and words[end] >> HALF_WORD == number:
+            column = words[end] & LOW_HALF
+            kept += paid[column]
+            here += earned[column]
+            end += 1
+        if kept:
+            fifth = (QUINTILE_COUNT * (2 * before + kept + 1) + 2 * total - 1) // (2 * total) - 1
+            sums[fifth] += here
+            held[fifth] += kept
+        before += kept
+        start = end
+
+
+@kernel
+def _side(start: int, end: int, count: int) -> int:
+    """Return the bits of a run of equal values."""
+    rank = (start + end + 1) / 2.0
+    share, inverse = rank / count, (count + 1 - rank) / count
+    own = BOUGHT if share > 0.8 else SOLD if share <= 0.2 else NEITHER
+    return own | (BOUGHT_INVERSE if inverse > 0.8 else SOLD_INVERSE if inverse <= 0.2 else NEITHER)
+
+
+@kernel
+def mark_ends(o: Sides, words: Words, count: int) -> None:
+    """Mark the fifths where no two values are equal: all but the innermost names of an end bear the same bits."""
+    low, top = np.int8(_side(0, 1, count)), np.int8(_side(count - 1, count, count))
+    sure = max(count // QUINTILE_COUNT - 1, 0)
+    for at in range(sure):
+        o[words[at] & LOW_HALF] = low
+        o[words[count - 1 - at] & LOW_HALF] = top
+    for at in range(sure, min(sure + 3, count - sure)):
+        for place in (at, count - 1 - at):
+            o[words[place] & LOW_HALF] = _side(place, place + 1, count)
+
+
+@kernel
+def mark_runs(o: Sides, words: Words, count: int) -> None:
+    """Mark the names of the top and bottom fifth, and of those of the opposite factor, from the ends inwards."""
+    start = 0
+    while start < count:
+        end = start + 1
+        while end < count and words[end] >> HALF_WORD == words[start] >> HALF_WORD:
+            end += 1
+        side = _side(start, end, count)
+        if side == NEITHER:
+            break
+        for at in range(start, end):
+            o[words[at] & LOW_HALF] = side
+        start = end
+    stop = count
+    while stop > start:
+        first = stop - 1
+        while first > start and words[first - 1] >> HALF_WORD == words[stop - 1] >> HALF_WORD:
+            first -= 1
+        side = _side(first, stop, count)
+        if side == NEITHER:
+            break
+        for at in range(first, stop):
+            o[words[at] & LOW_HALF] = side
+        stop = first

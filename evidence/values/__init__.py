@@ -1,4 +1,4 @@
-"""Values of formulas and of Python factors: the one by the engine, the other in the sandbox."""
+"""Values of formulas and of Python factors: the former by the engine, the latter in the sandbox."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from .computing import UNCONTAINED_CODE as UNCONTAINED_CODE, Computing as Computing
     from .contained import PYTHON_FOLDER as PYTHON_FOLDER, Contained as Contained, coded_column as coded_column
     from .retry import TimeSteps as TimeSteps
-    from .sandbox import Jail as Jail, SandboxSettings as SandboxSettings
-    from .screening_seed import note_screening_seed as note_screening_seed, read_screening_seed as read_screening_seed
+    from .sandbox_settings import (
+        Jail as Jail,
+        SandboxSettings as SandboxSettings,
+        note_screening_seed as note_screening_seed,
+        read_screening_seed as read_screening_seed,
+    )
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -19,7 +23,6 @@ else:
             "computing": "Computing UNCONTAINED_CODE",
             "contained": "Contained PYTHON_FOLDER coded_column",
             "retry": "TimeSteps",
-            "sandbox": "Jail SandboxSettings",
-            "screening_seed": "note_screening_seed read_screening_seed",
+            "sandbox_settings": "Jail SandboxSettings note_screening_seed read_screening_seed",
         },
     )

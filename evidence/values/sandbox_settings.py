@@ -1,4 +1,12 @@
-"""The sandbox of a campaign: where calls run and what they may use; it starts with the first Python factor."""
+"""Settings of the sandbox, its start with the first Python factor, and the seed of the causality screens.
+
+The days on which code is screened follow from the seed. It is drawn when the run begins, before any code is proposed, and
+written to the ledger, so a resumed run screens as before. It follows neither from the campaign file nor from the run's id: an
+author may know both and choose code that behaves on the days that will be tried. A new run of the same file draws another
+seed. Its results are the same to the byte, unless code looks ahead on so few days that a screen may miss it. No figure of a
+factor depends on the seed, only whether a screen lets the factor through; the gate's sweep, which tries every day, uses no
+seed.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +18,12 @@ from typing import Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ...ledger import read_settings
+from ...ledger import Ledger, read_settings
 from ...sandbox import Job, Limits, Outcome, Runner, Sandbox, SandboxError
 from ...sandbox.backends import UNSAFE, UNSAFE_STAMP
 from ..errors import NeedsSandbox
 
-__all__ = ["Jail", "SandboxSettings", "Start", "open_sandbox"]
+SEED_EVENT_KIND, SEED_EVENT_KEY = "screening", "seed"
 
 
 class SandboxSettings(BaseModel):
@@ -155,3 +163,14 @@ class Jail:
         """End the workers."""
         self._open.close()
         self._runner = None
+
+
+def note_screening_seed(ledger: Ledger, run: str, seed: int) -> None:
+    """Write the seed of a new run into the ledger; it is told to nobody who writes code."""
+    ledger.record_event(run, SEED_EVENT_KIND, SEED_EVENT_KEY, seed)
+
+
+def read_screening_seed(ledger: Ledger, run: str) -> int | None:
+    """Return the seed of a run's screens; None outside a campaign, where each screen draws its own."""
+    noted = ledger.event(run, SEED_EVENT_KIND, SEED_EVENT_KEY)
+    return None if noted is None else int(noted.body)

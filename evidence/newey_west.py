@@ -1,15 +1,23 @@
-"""The distribution of the Newey-West t of a mean when there is nothing to find.
+"""Newey-West t of a daily mean, and its exact distribution when there is nothing to find.
 
-A label of h days makes the daily RankIC of a worthless factor a moving average: its autocorrelation at lag j is (1 - j/h)
-times that of the factor itself, so it is largest at every lag for a factor that never changes. That worst case, flat
-weights over h shocks, is what is tested against (`tests/evidence/test_null.py` checks faster factors, and shocks whose
-size clusters in time, against it: their tails are thinner; `make tails` counts down to 1e-5).
-Newey-West errors are too small in samples of this size: at 294 days and 5-day labels a normal p-value of 1e-4 is really
-1e-3.
+`newey_west_t` measures a mean with standard errors that allow for autocorrelation. `null_distribution` turns its t into a
+p-value.
 
-With Gaussian shocks e the event |t| > c is a quadratic form, ``(b'e)**2 - c**2 e'Be > 0``, whose probability is one
-contour integral. It is computed here to about ten digits, at any depth of the tail: nothing is simulated and nothing
-extrapolated. The tests simulate, to check it.
+A label of h days makes the daily RankIC of a worthless factor a moving average. Its autocorrelation at lag j is (1 - j/h)
+times that of the factor itself, so it is largest at every lag for a factor that never changes. That worst case, flat weights
+over h shocks, is the null (`tests/evidence/test_newey_west.py` checks faster factors, and shocks whose size clusters in time,
+against it: their tails are thinner; `make tails` counts down to 1e-5). Newey-West errors are too small in samples of this
+size: at 294 days and 5-day labels a normal p-value of 1e-4 is really 1e-3.
+
+With Gaussian shocks e the event |t| > c is a quadratic form, ``(b'e)**2 - c**2 e'Be > 0``. Its probability is one contour
+integral, computed here to about ten digits at any depth of the tail. Nothing is simulated or extrapolated; the tests
+simulate, to check it.
+
+What the p-value assumes: a constant mean in this window, and independent shocks that overlap by the horizon. A style that has
+good and bad years has no such mean. On 250 S&P names, 2008 to 2017, the means of blocks of 299 days scattered by 1.81 times
+the variance that Newey-West errors promise, over 83 published factors; on the same panel made null by coins 0.88 to 1.71
+times (ten seeds, 1.17 on average; `python -m benchmarks.blocks`). So a p-value here does not say whether the mean of this
+window persists.
 """
 
 from __future__ import annotations
@@ -20,8 +28,10 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+LAG_PER_HORIZON: Final = 2
+"""Newey-West lag over the days of the label: autocovariances up to twice the overlap count."""
 MAX_NULL_DAYS: Final = 1000
 """Longer windows use the distribution of this many days: its tail is fatter, so the answer errs to the safe side."""
 
@@ -29,6 +39,67 @@ _SMALLEST_P: Final = 1e-15
 _STEP: Final = 0.0375  # of w in y = scale * sinh(w): heights that are dense at the saddle and sparse in the tail
 _NODES: Final = _STEP * np.arange(241)
 _NODES_NEAR_ZERO: Final = _STEP * np.arange(1001)  # a small t makes an integrand that hardly falls
+
+
+@dataclass(frozen=True)
+class NeweyWest:
+    """A mean and how well it is known.
+
+    Attributes
+    ----------
+    mean, standard_error
+        In the units of the series.
+    t
+        Mean over standard error; NaN where the error is zero or too few days are there.
+    days
+        Values that were present.
+    """
+
+    mean: float
+    standard_error: float
+    t: float
+    days: int
+
+    @property
+    def daily_deviation(self) -> float:
+        """Return the long-run standard deviation of one day: the error times the root of the days."""
+        return self.standard_error * math.sqrt(self.days)
+
+
+def newey_west_t(series: ArrayLike, lag: int) -> NeweyWest:
+    """Measure a mean with Newey-West standard errors.
+
+    Parameters
+    ----------
+    series
+        Daily values, shape ``[D]``, in order of time. NaN is a missing day and is dropped.
+    lag
+        Bartlett weights ``1 - l / (lag + 1)`` on autocovariances (divided by D) up to this lag, which is cut to the
+        number of days less one.
+
+    Returns
+    -------
+    NeweyWest
+        A constant series has a NaN t; an empty one NaN throughout. With lag 0, t is Student's times
+        ``sqrt(D / (D - 1))``.
+
+    References
+    ----------
+    Newey and West (1987), Econometrica 55, 703-708.
+    """
+    values = np.asarray(series, dtype=np.float64)
+    values = values[~np.isnan(values)]
+    days = len(values)
+    if days == 0:
+        return NeweyWest(math.nan, math.nan, math.nan, 0)
+    mean = float(values.mean())
+    centred = values - mean
+    variance = float(centred @ centred)
+    for step in range(1, min(lag, days - 1) + 1):
+        variance += 2.0 * (1.0 - step / (lag + 1)) * float(centred[step:] @ centred[:-step])
+    error = math.sqrt(max(variance, 0.0)) / days
+    constant = error <= 1e-13 * max(abs(mean), float(np.abs(values).max()))
+    return NeweyWest(mean, error, math.nan if days < 2 or constant else mean / error, days)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,10 @@
-"""Combinatorial cross-validation with purging and embargo: many tests on days that the choice knew nothing of.
+"""Combinatorial cross-validation: purged paths over all days (CPCV), and the probability of backtest overfitting (PBO).
 
-The days are cut into groups; every set of a few groups is the test once, and the rest is training. Training days whose
-label reaches into a test group, or that follow one too closely, are left out. Each group is tested several times; the
-k-th test of every group, put side by side, is a path over all days.
+CPCV (`split_days`, `choose_and_test`): the days are cut into groups; every set of a few groups is the test once, and the rest
+is training. Training days whose label reaches into a test group, or that follow one too closely, are left out. Each group is
+tested several times; the k-th tests of all groups, put side by side, are a path over all days.
+
+PBO (`pbo`): the share of symmetric splits in which the best candidate in sample is at or below the median out of sample.
 """
 
 from __future__ import annotations
@@ -12,9 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
-
-__all__ = ["Folds", "Paths", "Split", "choose_and_test", "split_days"]
+from numpy.typing import ArrayLike, NDArray
 
 FOLD_GROUPS, TESTED_GROUPS = 6, 2
 
@@ -166,3 +166,70 @@ def _ratio(series: NDArray[np.float64]) -> float:
         return math.nan
     spread = float(series.std(ddof=1))
     return float(series.mean()) / spread if spread > 1e-13 * float(np.abs(series).max()) else math.nan
+
+
+@dataclass(frozen=True)
+class Overfitting:
+    """Result of the combinatorially symmetric cross-validation.
+
+    Attributes
+    ----------
+    probability
+        Share of splits in which the best in sample is at or below the median out of sample.
+    logits
+        One per split, in lexicographic order of the blocks in sample.
+    """
+
+    probability: float
+    logits: NDArray[np.float64]
+
+
+def pbo(returns: ArrayLike, blocks: int = 10) -> Overfitting:
+    """Return the probability that the best candidate in sample is worse than the median out of sample.
+
+    Parameters
+    ----------
+    returns
+        Shape ``[D, K]``: one column for each of at least two candidates. A NaN counts as no position, a return of 0.
+    blocks
+        Even number of contiguous blocks; left-over days at the start are dropped.
+
+    Returns
+    -------
+    Overfitting
+        Sharpe ratios decide; a candidate that never varies has ratio 0, ties take the first candidate in sample and the
+        average rank out of sample.
+
+    Raises
+    ------
+    ValueError
+        For an odd number of blocks, fewer than two candidates, or fewer than two days a block.
+
+    References
+    ----------
+    Bailey, Borwein, Lopez de Prado and Zhu (2017), Journal of Computational Finance 20(4), 39-69.
+    """
+    table = np.nan_to_num(np.asarray(returns, dtype=np.float64))
+    size = len(table) // blocks if blocks >= 2 else 0
+    if blocks < 2 or blocks % 2 or table.ndim != 2 or table.shape[1] < 2 or size < 2:
+        raise ValueError(f"needs an even number of blocks, 2 days each, and 2 candidates; got {blocks}, {table.shape}")
+    cut = table[len(table) - size * blocks :].reshape(blocks, size, -1)
+    sums, squares = cut.sum(axis=1), (cut**2).sum(axis=1)
+    inside = np.zeros((math.comb(blocks, blocks // 2), blocks))
+    for row, chosen in enumerate(combinations(range(blocks), blocks // 2)):
+        inside[row, list(chosen)] = 1.0
+    half = size * blocks // 2
+    winners = _sharpe(inside @ sums, inside @ squares, half).argmax(axis=1)
+    out = _sharpe((1 - inside) @ sums, (1 - inside) @ squares, half)
+    best = out[np.arange(len(out)), winners][:, None]
+    ranks = ((out < best).sum(axis=1) + ((out == best).sum(axis=1) + 1) / 2) / (out.shape[1] + 1)  # ties share one
+    logits = np.log(ranks / (1.0 - ranks))
+    return Overfitting(float((logits <= 0).mean()), logits)
+
+
+def _sharpe(sums: NDArray[np.float64], squares: NDArray[np.float64], days: int) -> NDArray[np.float64]:
+    """Return Sharpe ratios from sums and sums of squares; 0 where nothing varies."""
+    mean = sums / days
+    variance = squares / days - mean**2
+    moving = variance > 1e-15 * squares / days
+    return np.where(moving, mean / np.sqrt(np.where(moving, variance, 1.0)), 0.0)

@@ -1,7 +1,7 @@
-"""Values of formulas and Python factors alike: formulas by the engine, Python by the sandbox.
+"""Values of formulas and of Python factors: the former by the engine, the latter by the sandbox.
 
-It stands where an engine stands. A formula cannot see the future, and is computed at once. Python code is shown only the
-days that it is asked for on, and what rests on more days than that is computed day by day.
+`Computing` stands where an engine stands. A formula cannot see the future and is computed at once. Python code is shown only
+the days that are asked for, and values on more days than that are computed day by day.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from ...factors.engine import EXPRESSIONS_PER_STREAM
 from ...market import SHARE_COUNT_FIELDS, Panel, hides_volumes
 from ..errors import NeedsSandbox, PythonRefused
 from .contained import Contained, DailyValues
-
-__all__ = ["UNCONTAINED_CODE", "Computes", "Computing"]
 
 UNCONTAINED_CODE, UNSHOWN_DAYS_CODE, VOLUME_LEVELS_CODE = "uncontained", "unshown_days", "volume_levels"
 """The codes of the warnings that nothing contained the code, that it was not shown to be causal on all days, and that it saw

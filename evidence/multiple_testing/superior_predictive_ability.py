@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Superior", "run_superiority_test"]
-
 REPLICATIONS = 1000
 SPA_SEED = 20_050_101
 

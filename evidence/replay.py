@@ -1,30 +1,33 @@
-"""A verdict run again from the ledger alone, by the gate's own code: the same inputs must give the same verdict.
+"""A verdict computed again from the ledger alone, by the gate's own code: the same inputs must give the same verdict.
 
-What is recomputed: formula, words and direction (parse, causal, complexity, alignment); the thresholds of originality,
-redundancy and support on their recorded ratios; the trial's number and the discoveries before it, from the trials of the
-workspace; t, p-value, level, deflated Sharpe and the verdict, from the daily series that the look saw. What only the panel can
-tell, the ratios and the series themselves, is the matter of `verification`. An edit of one record is found; a forger who
-makes all of them agree is found by the panel.
+Computed again: formula, words and direction (parse, causal, complexity, alignment); the thresholds of originality, redundancy
+and support on their recorded ratios; the trial's number and the discoveries before it, from the trials of the workspace; t,
+p-value, threshold, deflated Sharpe and the verdict, from the daily series of the trial. The ratios and the series themselves
+need the panel (`evaluation/checks/verification.py`). An edit of one record is found here. A forger who makes all records
+agree is found by the panel.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...ledger import AlphaloomError, Trial, VerdictRow, compute_digest
-from ..archive import RunArchive
-from ..gate.gate import MIN_RANKED_DAY_SHARE
-from ..gate.significance import newey_west_t
-from ..gate.steps import check_alignment, check_formula
-from ..gate.trial_evidence import TrialEvidence, build_verdict, daily_sharpes, decide_trial, remove_fault
-from ..gate.verdict import Reason, Verdict
-from ..multiple_testing.families import Tie, parts_of, select_family_heads
-from ..scoring.long_short import annual_sharpe
-from ..scoring.metrics import round_significant
-from ..settings import EvidenceSettings
-from .difference import RecordDifference, differences
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ledger import AlphaloomError, Trial, VerdictRow, compute_digest
+from .archive import RunArchive
+from .gate.acceptance_gate import MIN_RANKED_DAY_SHARE
+from .gate.formula_steps import check_alignment, check_formula
+from .gate.trial_evidence import TrialEvidence, build_verdict, daily_sharpes, decide_trial, remove_fault
+from .gate.verdict import Reason, Verdict
+from .multiple_testing.families import Tie, parts_of, select_family_heads
+from .newey_west import newey_west_t
+from .scoring.long_short import annual_sharpe
+from .scoring.metrics import round_significant
+from .settings import EvidenceSettings
 
 REQUIRED_STEPS = ("parse", "causal", "complexity", "support", "originality", "redundancy", "alignment")
 TOO_OLD_MESSAGE = "its look was taken before daily series were kept: p-value and verdict cannot be computed again"
@@ -32,6 +35,11 @@ TOO_OLD_MESSAGE = "its look was taken before daily series were kept: p-value and
 
 ADDED_KEYS = ("power", "p_labels")
 """Keys of an outcome that older records do not have; their absence is no difference."""
+
+RELATIVE_TOLERANCE = 1e-9
+"""Relative; the last digits of a sum of float64 depend on the machine's instruction set."""
+FIELD_TOLERANCES = {"p_value": 2e-6, "p_labels": 2e-6, "level": 2e-6}
+"""Recorded to six digits."""
 
 
 @dataclass(frozen=True)
@@ -238,3 +246,52 @@ def _compare_verdict(row: VerdictRow, again: Verdict) -> Iterator[RecordDifferen
 
 def _key_by_step(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {reason["step"]: {name: reason[name] for name in ("passed", "message", "numbers")} for reason in reasons}
+
+
+@dataclass(frozen=True)
+class RecordDifference:
+    """One place where what is recorded and what comes out again are not the same."""
+
+    field: str
+    recorded: Any
+    recomputed: Any
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"field": self.field, "recorded": self.recorded, "recomputed": self.recomputed}
+
+
+def differences(recorded: Any, recomputed: Any, field: str = "") -> Iterator[RecordDifference]:
+    """Yield where two JSON values differ: numbers beyond rounding, all else exactly."""
+    if isinstance(recorded, Mapping) and isinstance(recomputed, Mapping):
+        for key in sorted({*recorded, *recomputed}):
+            yield from differences(recorded.get(key), recomputed.get(key), f"{field}.{key}" if field else str(key))
+    elif _is_list(recorded) and _is_list(recomputed) and len(recorded) == len(recomputed):
+        for place, (one, other) in enumerate(zip(recorded, recomputed, strict=True)):
+            yield from differences(one, other, f"{field}[{place}]")
+    elif not _is_same(recorded, recomputed, FIELD_TOLERANCES.get(field.rpartition(".")[2], RELATIVE_TOLERANCE)):
+        yield RecordDifference(field, recorded, recomputed)
+
+
+def series_difference(field: str, recorded: NDArray[Any], recomputed: NDArray[Any]) -> Iterator[RecordDifference]:
+    """Yield the first day on which two daily series `[D]` differ, or nothing; NaN equals NaN."""
+    if recorded.shape != recomputed.shape:
+        yield RecordDifference(f"{field} (days)", len(recorded), len(recomputed))
+        return
+    unlike = np.flatnonzero(~np.isclose(recorded, recomputed, rtol=RELATIVE_TOLERANCE, atol=1e-12, equal_nan=True))
+    if unlike.size:
+        day = int(unlike[0])
+        yield RecordDifference(f"{field}[{day}]", _to_json_number(recorded[day]), _to_json_number(recomputed[day]))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _is_same(one: Any, other: Any, close: float) -> bool:
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
+    return math.isclose(one, other, rel_tol=close, abs_tol=1e-15) if numbers else bool(one == other)
+
+
+def _to_json_number(value: Any) -> float | None:
+    return None if math.isnan(value) else float(value)

@@ -1,9 +1,9 @@
-"""How long code may take: a second try on a busy machine, and no more than a fixed time on days that nobody may see.
+"""How long code may take: a second try on a busy machine, and a fixed allowance on days that nobody may see.
 
-How long a look at selection days takes could tell of them: code may work longer where a price rose. So all its calls on
-days after search share an allowance of CPU time that hangs on the number of these days alone, and a server answers at
-whole steps of a clock (`TimeSteps`), when nothing of the look can be seen earlier. What is left to code is which of a few steps
-the answer comes at.
+The time of a trial on selection days could reveal them: code may work longer where a price rose. So all its calls on days
+after search share an allowance of CPU time that depends on the number of these days alone. A server answers at whole steps of
+a clock (`TimeSteps`), before anything of the trial can be seen. What is left to the code is at which of a few steps the answer
+comes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ...sandbox import Job, Outcome, OutOfMemory, Runner, TimedOut
-
-__all__ = ["SECOND_TRY_FACTOR", "Allowance", "RetryingRunner", "TimeSteps"]
 
 SECOND_TRY_FACTOR = 4
 """How many times the usual seconds the second try may take."""

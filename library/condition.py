@@ -1,4 +1,4 @@
-"""How a factor of the library stands: what selection showed, what the days since showed, and what follows from it."""
+"""How a factor of the library stands: its figures on selection, on the days since, and what follows from them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from ..evidence import LibrarySettings
-from ..evidence.gate import NeweyWest, newey_west_t
-from ..evidence.scoring import LAG_PER_HORIZON, round_significant
+from ..evidence import LAG_PER_HORIZON, LibrarySettings, NeweyWest, newey_west_t
+from ..evidence.scoring import round_significant
 from ..ledger import Ledger
 from .decay import DecayTest, run_decay_tests
 from .entries import PROMOTED, WATCHLIST, Entry, JudgementTerms, is_of_other_market, list_entries
 from .eprocess import capital, e_lond_threshold, quarter_days, quarters
 from .observations import Observations
-
-__all__ = ["Condition", "conditions"]
 
 
 @dataclass(frozen=True)

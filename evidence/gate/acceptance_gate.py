@@ -1,7 +1,7 @@
 """The acceptance gate: fixed steps in a fixed order, each deterministic, each reason kept.
 
-The steps before statistics read the search window only and cost nothing. Statistics is a trial: one look at the
-selection window, written to the ledger before it is taken.
+The steps before statistics read the search window only and cost nothing. Statistics is a trial: one test on the selection
+window, written to the ledger before the window is read.
 """
 
 from __future__ import annotations
@@ -19,22 +19,21 @@ from numpy.typing import NDArray
 
 from ...ledger import Ledger, Look, Trial, WindowKey, compute_digest
 from ...ledger.database import Wait
-from ..code.computing import Computing
-from ..code.retry import TimeSteps
 from ..errors import PythonRefused, TrialsSpent
 from ..multiple_testing.families import Families, select_family_heads
 from ..originality.catalogue import Catalogue
-from ..originality.published_values import describe_twin
+from ..originality.published import describe_twin
 from ..originality.redundancy import CORRELATION_FLOOR, LibraryValues, Overlap, closest
 from ..scoring.metrics import round_significant
 from ..scoring.scorer import Scorer
 from ..settings import EvidenceSettings
+from ..values.computing import Computing
+from ..values.retry import TimeSteps
 from ..windows import Windows
-from .case import Case
-from .steps import check_alignment, check_formula
+from .formula_steps import check_alignment, check_formula
 from .succession import SUCCEEDS, Succession
 from .trial_evidence import TrialEvidence, build_verdict, decide_trial
-from .verdict import Reason, Verdict
+from .verdict import Case, Reason, Verdict
 
 Values = NDArray[np.float32]
 MIN_RANKED_NAME_SHARE, MIN_RANKED_DAY_SHARE = 0.25, 0.5

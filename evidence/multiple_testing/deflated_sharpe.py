@@ -1,23 +1,20 @@
-"""How much of a good Sharpe ratio is due to the search that found it; shown beside a verdict, never deciding it."""
+"""Deflated Sharpe ratio: the probability that a Sharpe ratio is more than the best of that many worthless trials.
+
+Shown beside a verdict; it never decides one. `cluster_count` counts how many different bets the trials of a campaign are, a
+second count of trials that is shown beside the first.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "Overfitting",
-    "ReturnMoments",
-    "deflated_sharpe",
-    "expected_maximum",
-    "moments",
-    "pbo",
-    "probabilistic_sharpe",
-]
+MAX_CLUSTERS = 50
+MIN_SILHOUETTE = 0.1
+"""A mean silhouette up to this shows no clusters."""
 
 
 @dataclass(frozen=True)
@@ -38,22 +35,6 @@ class ReturnMoments:
     skewness: float
     kurtosis: float
     days: int
-
-
-@dataclass(frozen=True)
-class Overfitting:
-    """Result of the combinatorially symmetric cross-validation.
-
-    Attributes
-    ----------
-    probability
-        Share of splits in which the best in sample is at or below the median out of sample.
-    logits
-        One per split, in lexicographic order of the blocks in sample.
-    """
-
-    probability: float
-    logits: NDArray[np.float64]
 
 
 def moments(returns: ArrayLike) -> ReturnMoments:
@@ -164,52 +145,67 @@ def deflated_sharpe(returns: ArrayLike | ReturnMoments, trials: int, variance: f
     return probabilistic_sharpe(sample, math.sqrt(variance) * expected_maximum(trials))
 
 
-def pbo(returns: ArrayLike, blocks: int = 10) -> Overfitting:
-    """Return the probability that the best candidate in sample is worse than the median out of sample.
+def cluster_count(returns: ArrayLike) -> int:
+    """Count the groups of candidates whose returns move together.
 
     Parameters
     ----------
     returns
-        Shape ``[D, K]``: one column for each of at least two candidates. A NaN counts as no position, a return of 0.
-    blocks
-        Even number of contiguous blocks; left-over days at the start are dropped.
+        Shape ``[D, K]``, one column for each candidate; a NaN counts as a return of 0.
 
     Returns
     -------
-    Overfitting
-        Sharpe ratios decide; a candidate that never varies has ratio 0, ties take the first candidate in sample and the
-        average rank out of sample.
+    int
+        From 1 to K. A column that never varies is a cluster of its own.
 
-    Raises
-    ------
-    ValueError
-        For an odd number of blocks, fewer than two candidates, or fewer than two days a block.
+    Notes
+    -----
+    Average linkage on the distance ``sqrt((1 - correlation) / 2)``, cut where the mean silhouette is highest; up to 50
+    clusters are tried, the smaller number wins a tie. If no cut has a mean silhouette above 0.1, the candidates count one
+    by one: too many is the safe side, since a smaller number flatters.
 
     References
     ----------
-    Bailey, Borwein, Lopez de Prado and Zhu (2017), Journal of Computational Finance 20(4), 39-69.
+    Lopez de Prado and Lewis (2019), Quantitative Finance 19, 1555-1565 (clusters of trials); Rousseeuw (1987), Journal of
+    Computational and Applied Mathematics 20, 53-65 (silhouette).
     """
     table = np.nan_to_num(np.asarray(returns, dtype=np.float64))
-    size = len(table) // blocks if blocks >= 2 else 0
-    if blocks < 2 or blocks % 2 or table.ndim != 2 or table.shape[1] < 2 or size < 2:
-        raise ValueError(f"needs an even number of blocks, 2 days each, and 2 candidates; got {blocks}, {table.shape}")
-    cut = table[len(table) - size * blocks :].reshape(blocks, size, -1)
-    sums, squares = cut.sum(axis=1), (cut**2).sum(axis=1)
-    inside = np.zeros((math.comb(blocks, blocks // 2), blocks))
-    for row, chosen in enumerate(combinations(range(blocks), blocks // 2)):
-        inside[row, list(chosen)] = 1.0
-    half = size * blocks // 2
-    winners = _sharpe(inside @ sums, inside @ squares, half).argmax(axis=1)
-    out = _sharpe((1 - inside) @ sums, (1 - inside) @ squares, half)
-    best = out[np.arange(len(out)), winners][:, None]
-    ranks = ((out < best).sum(axis=1) + ((out == best).sum(axis=1) + 1) / 2) / (out.shape[1] + 1)  # ties share one
-    logits = np.log(ranks / (1.0 - ranks))
-    return Overfitting(float((logits <= 0).mean()), logits)
+    moving = table.std(axis=0) > 1e-13 * np.abs(table).max(axis=0, initial=0.0)
+    still = int((~moving).sum())
+    varying = table[:, moving]
+    if varying.shape[1] < 3:
+        return int(varying.shape[1]) + still
+    correlation = np.clip(np.corrcoef(varying, rowvar=False), -1.0, 1.0)
+    return _cut(np.sqrt((1.0 - correlation) / 2.0)) + still
 
 
-def _sharpe(sums: NDArray[np.float64], squares: NDArray[np.float64], days: int) -> NDArray[np.float64]:
-    """Return Sharpe ratios from sums and sums of squares; 0 where nothing varies."""
-    mean = sums / days
-    variance = squares / days - mean**2
-    moving = variance > 1e-15 * squares / days
-    return np.where(moving, mean / np.sqrt(np.where(moving, variance, 1.0)), 0.0)
+def _cut(distance: NDArray[np.float64]) -> int:
+    """Return the number of clusters with the highest mean silhouette; every candidate its own if none is clear."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    count = len(distance)
+    tree = linkage(squareform(distance, checks=False), method="average")
+    best, found = MIN_SILHOUETTE, count
+    for number in range(2, min(count - 1, MAX_CLUSTERS) + 1):
+        labels = fcluster(tree, number, criterion="maxclust")
+        clear = float(silhouette(distance, labels).mean())
+        if clear > best + 1e-9:
+            best, found = clear, len(set(labels.tolist()))
+    return found
+
+
+def silhouette(distance: NDArray[np.float64], labels: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return how much nearer each item is to its own cluster than to the next, `[K]`, in [-1, 1]; 0 for one alone."""
+    member = labels[:, None] == np.unique(labels)[None, :]
+    sizes = member.sum(axis=0)
+    sums = distance @ member
+    own = member.argmax(axis=1)
+    rows = np.arange(len(labels))
+    alone = sizes[own] == 1
+    inside = sums[rows, own] / np.maximum(sizes[own] - 1, 1)
+    means = sums / sizes
+    means[rows, own] = np.inf
+    outside = means.min(axis=1)
+    found = (outside - inside) / np.maximum(np.maximum(inside, outside), 1e-300)
+    return np.asarray(np.where(alone, 0.0, found))

@@ -1,22 +1,32 @@
 """Python factors of one panel, computed in the sandbox: on the days that may be seen, and day by day.
 
-What the code may know is decided here. It is given the columns that it names and no other; of the days only those that
-whoever reads its answer may see, since an error's text is the code's own and could tell of them; and of the names only
-their number, since code that knows a name may know what became of it. A name that is no member on any of these days has no
-column. The panel's prices are adjusted forwards (`market.adjusted.forwards`), and the level of volumes is hidden unless
-they are as traded: two panels that differ only after these days give the code the same bytes, so that neither its values,
-nor its errors, nor how long it takes can tell of a later day. Labels never come here.
+What the code may know is decided here.
 
-What a look at selection days leaves open: the values that it judges are point in time, but whether there are any is not.
-The calls on the whole window, and that on its last day, see all its prices, and code that fails there, or says something
-else, is rejected. So a paid look may tell one bit of the code's choosing about the window by being accepted or not; a
-formula's look tells one too, but only of that formula. A fault can only reject: the level holds for each look whose code
-was chosen without such an answer. That later code is chosen with the answers of earlier looks is not covered by it. When
-the answer comes may tell one of a few steps more: see `retry`.
+- Columns: those that it names, and no other.
+- Days: only those that the reader of its answer may see, because the text of an error is the code's own and could report a
+  later day.
+- Symbols: only their number, because code that knows a symbol may know what became of it. A symbol that is no member on any
+  of these days has no column.
+- Levels: prices are adjusted forwards (`market.adjusted.forwards`), and the level of volumes is hidden unless they are as
+  traded. Two panels that differ only after these days give the code the same bytes, so neither its values, nor its errors, nor
+  its time can depend on a later day.
+- Labels: none.
+
+What a trial on selection days leaves open: the values that it judges are point in time, but whether there are any is not. The
+calls on the whole window, and that on its last day, see all its prices, and code that fails there, or gives another value, is
+rejected. So a paid trial may reveal one bit of the code's choosing about the window by being accepted or not. A formula's
+trial reveals one too, but only about that formula. A fault can only reject, so the significance level holds for each trial
+whose code was chosen without such an answer. It does not cover code that was chosen with the answers of earlier trials. The
+time of the answer may reveal one of a few steps more: see `retry`.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import json
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +38,7 @@ from numpy.typing import NDArray
 from ...factors import Expression
 from ...factors.python import UNIVERSE_COLUMN, lint_code
 from ...ledger import compute_digest
+from ...ledger.files import make_folder
 from ...market import Panel, keep_members, reset_volume_levels
 from ...sandbox import (
     Frames,
@@ -44,9 +55,6 @@ from ...sandbox import (
 from ...sandbox.causality import CausalClaim, CountingRunner, iterate_days, make_claim, round_values, start_up_of
 from ..errors import NeedsSandbox, OverLimits, PythonRefused
 from .retry import Allowance, RetryingRunner
-from .segment_store import DailySegment, Segments, versions
-
-__all__ = ["PYTHON_FOLDER", "Contained", "DailyValues", "coded_column"]
 
 Values = NDArray[np.float32]
 PYTHON_FOLDER = "python"
@@ -56,6 +64,9 @@ MAX_ANSWERS_KEPT, MAX_PANELS_KEPT = 24, 4
 MAX_REMARKS_SHOWN = 5
 REFUSED_REMARKS = ("syntax", "future")
 """Remarks of the lint for which code is refused before it is run."""
+
+
+SEGMENT_FORMAT = "single precision of the day's scale, columns of members, with the days of the start-up"
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,3 +323,60 @@ def coded_column(panel: Panel, name: str) -> NDArray[np.float64]:
         return panel.universe.astype(np.float64)
     there = sorted({*panel.fields, *panel.groups})
     raise PythonRefused(f"the panel has no column {name!r}", field=name, allowed=there, ran=False)
+
+
+@dataclass(frozen=True, eq=False)
+class DailySegment:
+    """Rows of a factor `[D, N]` that were computed day by day, and what went wrong in them, if anything did.
+
+    `start_up` is how many of them, at the panel's start, have no values since the code raises an error there. `lasting` is False where another try may go otherwise: what took too long on a busy machine is not kept.
+    """
+
+    values: NDArray[np.float32]
+    fault: dict[str, Any] | None
+    lasting: bool = True
+    start_up: int = 0
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Segments in a folder, each a file that is sealed with the digest of its contents; None keeps nothing."""
+
+    folder: Path | None
+
+    def read(self, key: str, shape: tuple[int, int]) -> DailySegment | None:
+        """Return what is kept under a key; None where there is nothing, or it is damaged."""
+        try:
+            seal, _, body = self._path(key).read_bytes().partition(b"\n") if self.folder else (b"", b"", b"")
+        except OSError:
+            return None
+        if hashlib.sha256(body).hexdigest().encode() != seal:
+            return None
+        head, _, rows = body.partition(b"\n")
+        told = json.loads(head)
+        values = np.frombuffer(rows, dtype="<f4").reshape(shape)
+        return DailySegment(values, told["fault"], start_up=told["start_up"])
+
+    def write(self, key: str, segment: DailySegment) -> None:
+        """Keep a segment; it is there whole or not at all."""
+        if self.folder is None:
+            return
+        head = json.dumps({"fault": segment.fault, "start_up": segment.start_up}).encode()
+        body = head + b"\n" + segment.values.astype("<f4").tobytes()
+        path = self._path(key)
+        make_folder(path.parent)
+        new = path.with_suffix(f".{os.getpid()}")
+        new.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+        new.replace(path)
+
+    def _path(self, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{key[:32]}.rows"
+
+
+@functools.cache
+def versions() -> list[str]:
+    """Return what else decides the values: Python, numpy, pandas, and the form in which they are kept."""
+    from importlib.metadata import version
+
+    return [sys.version.split()[0], version("numpy"), version("pandas"), SEGMENT_FORMAT]

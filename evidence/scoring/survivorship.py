@@ -1,10 +1,10 @@
-"""Whether a factor leans on size where the panel is a list of survivors.
+"""Warn of a factor that leans on size where the panel is a list of survivors.
 
-On such a panel small names look better than they were, because the small ones that did not grow are gone: minus size earns
-a reward that nobody could have had. A factor is said to lean on size if its mean daily rank correlation with it is beyond
-0.2 and beyond 4.5 / sqrt(names): an unrelated factor that ranks names the same way every day gets there with a chance of
-7e-6. What the size effect itself is worth on the search window stands beside it. A label from which size is taken out does
-not carry that effect; the book, and raw returns, do.
+On such a panel small names look better than they were, because the small ones that did not grow are gone: minus size earns a
+reward that nobody could have had. A factor leans on size if its mean daily rank correlation with size is beyond 0.2 and
+beyond 4.5 / sqrt(names). An unrelated factor that ranks names the same way every day gets there with a probability of 7e-6.
+The warning also says what the size effect itself is worth on the search window. A label from which size is removed does not
+carry that effect; the long-short, and raw returns, do.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ from numpy.typing import NDArray
 from ...factors import RowOrder, order_rows, row_rank_correlation
 from ...market import Panel
 from ...market.quality import LogMoves, survivorship
-from ..scoring.labels import cut_label, forward_returns
+from ..newey_west import LAG_PER_HORIZON, NeweyWest, newey_west_t
 from ..windows import Window
-from .significance import NeweyWest, newey_west_t
+from .labels import cut_label, forward_returns
 
 Frame = NDArray[np.float64]
 SIZE_TEST_DAYS = 50
 """Evenly spaced days on which a factor is compared with size; both change slowly."""
 MIN_SIZE_CORRELATION = 0.2
 SIZE_CORRELATION_ERRORS = 4.5
-LAG_PER_HORIZON = 2
 SIZE_LEAN_MESSAGE = (
     "leans on size (mean rank correlation {lean:+.2f}) on a panel that looks like a list of survivors, where small names seem "
     "to beat large ones by themselves: on this window minus size has a RankIC of {effect:+.3f} (t {t:.1f}) on raw returns; "

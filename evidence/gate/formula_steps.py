@@ -1,14 +1,21 @@
-"""The steps of the gate that need no values: they read the formula, its hypothesis and what search showed."""
+"""The steps of the gate that need no values: parse, causal, complexity and alignment.
+
+They read the formula, its hypothesis and the figures of the search window. Complexity is bounded, and its price is taken from
+|t| on search.
+"""
 
 from __future__ import annotations
 
-from ..settings import EvidenceSettings
+from ...factors import Expression
+from ..settings import ComplexitySettings, EvidenceSettings
 from .alignment import find_direction_mismatch, find_word_mismatches
-from .case import Case
-from .complexity import breaches
-from .verdict import Reason
+from .verdict import Case, Reason
 
 SCREENED_MESSAGE = "no value changed when later days were cut off, or replaced, at a few cuts of search"
+
+UNPRICED_NODES = 5
+PYTHON_SIZE_FACTOR = 4
+"""How much larger code may be than a formula: it spells out what an operator says in one word. It is priced like a formula."""
 
 
 def check_formula(case: Case, settings: EvidenceSettings) -> list[Reason]:
@@ -44,3 +51,20 @@ def check_alignment(case: Case, settings: EvidenceSettings) -> Reason:
 def _disagreements(part: Case, settings: EvidenceSettings) -> list[str]:
     words = find_word_mismatches(part.expression, part.claim, settings)
     return words + find_direction_mismatch(part.rank_ic, part.claim)
+
+
+def breaches(expression: Expression, bounds: ComplexitySettings) -> list[str]:
+    """Return a sentence for each bound that a formula, or the code of a factor, exceeds."""
+    wide = PYTHON_SIZE_FACTOR if expression.code else 1
+    measured = {
+        "nodes": (expression.size, wide * bounds.max_size),
+        "levels": (expression.depth, wide * bounds.max_depth),
+        "numbers": (expression.constants, wide * bounds.max_constants),
+        "raw fields": (len(expression.fields), bounds.max_fields),
+    }
+    return [f"{actual} {what}, at most {most}" for what, (actual, most) in measured.items() if actual > most]
+
+
+def complexity_price(expression: Expression, bounds: ComplexitySettings) -> float:
+    """Return what a formula's size costs, in units of |t| on search: nothing up to five nodes, then linear."""
+    return bounds.price_per_node * max(expression.size - UNPRICED_NODES, 0)
