@@ -23,7 +23,7 @@ import numpy as np
 from alphaloom.evidence.originality import subtree_index
 from alphaloom.evidence.originality.published import draw_formula
 from alphaloom.evidence.originality.sketch import Sketch
-from alphaloom.evidence.originality.sketch_store import SketchStore
+from alphaloom.evidence.originality.sketch import SketchStore
 from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import parse
 
