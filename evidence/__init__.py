@@ -34,9 +34,9 @@ if TYPE_CHECKING:
         null_distribution as null_distribution,
     )
     from .proposal import (
-        SET_PREFIX as SET_PREFIX,
         Claim as Claim,
         Proposal as Proposal,
+        SET_PREFIX as SET_PREFIX,
         make_plain_error as make_plain_error,
         reserved_name_error as reserved_name_error,
     )
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
         series_difference as series_difference,
     )
     from .settings import (
-        RECORDED_CONTEXT as RECORDED_CONTEXT,
         EvidenceSettings as EvidenceSettings,
         LibrarySettings as LibrarySettings,
+        RECORDED_CONTEXT as RECORDED_CONTEXT,
         complete_settings as complete_settings,
     )
     from .windows import (

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from .condition import Condition as Condition, conditions as conditions
     from .entries import (
         ADDED_BY_HAND as ADDED_BY_HAND,
+        Entry as Entry,
         PROMOTED as PROMOTED,
         WATCHLIST as WATCHLIST,
-        Entry as Entry,
         ambiguous_error as ambiguous_error,
         find_entry as find_entry,
         list_comparable as list_comparable,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
         variety as variety,
     )
     from .memory import (
-        MAX_RECALLED_CHARS as MAX_RECALLED_CHARS,
         HypothesisRecord as HypothesisRecord,
+        MAX_RECALLED_CHARS as MAX_RECALLED_CHARS,
         select_reminders as select_reminders,
         summarise_mechanisms as summarise_mechanisms,
     )

@@ -8,8 +8,8 @@ from ...lazy import lazy_names
 
 if TYPE_CHECKING:
     from .acceptance_gate import (
-        PAID_EVENT as PAID_EVENT,
         Gate as Gate,
+        PAID_EVENT as PAID_EVENT,
         Surroundings as Surroundings,
         trials_spent as trials_spent,
     )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .computing import UNCONTAINED_CODE as UNCONTAINED_CODE, Computing as Computing
-    from .contained import PYTHON_FOLDER as PYTHON_FOLDER, Contained as Contained, coded_column as coded_column
+    from .computing import Computing as Computing, UNCONTAINED_CODE as UNCONTAINED_CODE
+    from .contained import Contained as Contained, PYTHON_FOLDER as PYTHON_FOLDER, coded_column as coded_column
     from .retry import TimeSteps as TimeSteps
     from .sandbox_settings import (
         Jail as Jail,
