@@ -1,7 +1,7 @@
 """The factor language and its engine: formulas in, panels of values out.
 
-`parse` reads a formula, types it, proves that it never sees the future and brings it to its canonical form; `Engine`
-computes it. What computes (numpy, numba) is imported when it is first used, so that reading formulas stays light.
+`parse` reads a formula, types it, proves that it never reads the future and brings it to its canonical form; `Engine`
+computes it. Modules that compute (numpy, numba) are imported when they are first used, so that reading formulas stays light.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .canonical.bucket import bucket_windows as bucket_windows
     from .decoding import decoding_grammar as decoding_grammar
     from .describe.explain import explain as explain
     from .describe.render import render as render
@@ -25,12 +24,13 @@ if TYPE_CHECKING:
     )
     from .engine.warmup import warm_up as warm_up
     from .errors import FactorError as FactorError, PanelLacksField as PanelLacksField, ParseError as ParseError
+    from .language.canonical import bucket_windows as bucket_windows
     from .language.expression import Expression as Expression
     from .language.node import Node as Node, replace_node as replace_node, walk as walk
+    from .language.operator import Operator as Operator
     from .language.parse import express as express, parse as parse
-    from .language.signature import Operator as Operator
-    from .language.source import MarketSettings as MarketSettings
     from .operators import OPERATORS as OPERATORS
+    from .space.market_settings import MarketSettings as MarketSettings
     from .space.planted import (
         PlantSettings as PlantSettings,
         draw_plants as draw_plants,
@@ -41,7 +41,6 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "canonical.bucket": "bucket_windows",
             "decoding": "decoding_grammar",
             "describe.explain": "explain",
             "describe.render": "render",
@@ -50,12 +49,13 @@ else:
             "engine.ranks": "RowOrder order_rows rank_rows row_rank_correlation",
             "engine.warmup": "warm_up",
             "errors": "FactorError PanelLacksField ParseError",
+            "language.canonical": "bucket_windows",
             "language.expression": "Expression",
             "language.node": "Node replace_node walk",
+            "language.operator": "Operator",
             "language.parse": "express parse",
-            "language.signature": "Operator",
-            "language.source": "MarketSettings",
             "operators": "OPERATORS",
+            "space.market_settings": "MarketSettings",
             "space.planted": "PlantSettings draw_plants planted_market",
             "space.sampling": "sample",
         },

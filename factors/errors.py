@@ -1,10 +1,8 @@
 """What can go wrong with a formula, and how it is said to a person.
 
 AlphaloomError
-└── FactorError                the base of this room
+└── FactorError                the base of this room; codes unknown_operator and not_a_formula
     ├── ParseError             a formula that cannot be read, or whose units or days are wrong; `stage` says which
-    ├── UnknownOperator        documentation was asked for an operator that there is not
-    ├── NotAFormula            Python code was given to what computes formulas
     └── PanelLacksField        a formula reads a column or grouping that the panel does not have
 """
 
@@ -20,7 +18,7 @@ MAX_COLUMNS_SHOWN = 100
 
 
 class FactorError(AlphaloomError):
-    """The base of what this room refuses."""
+    """The base of the errors of this room."""
 
     code = "factor"
 
@@ -82,18 +80,6 @@ class ParseError(FactorError):
     def lesson(self) -> dict[str, object]:
         """Return place, reason and remedy of this one mistake as a JSON-able object."""
         return {"at": self.at, "message": self.message, "hint": self.hint, "stage": self.stage}
-
-
-class UnknownOperator(FactorError):
-    """No operator has this name."""
-
-    code = "unknown_operator"
-
-
-class NotAFormula(FactorError):
-    """Python code was given to what computes formulas."""
-
-    code = "not_a_formula"
 
 
 class PanelLacksField(FactorError):

@@ -24,13 +24,12 @@ import numpy as np
 from alphaloom.evidence.originality.catalogue import InvertedIndex, draw_formula, postings, search_indexes
 from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import Expression, Node, parse, render, sample
-from alphaloom.factors.canonical.canonical import _linearise_tree
 from alphaloom.factors.describe.render import _render
+from alphaloom.factors.language.canonical import _linearise_tree
 from alphaloom.factors.language.parse import _parse
-from alphaloom.factors.similarity import rewrites as spelling, signature as outlines
+from alphaloom.factors.similarity import outline as outlines, rewrites as spelling
 from alphaloom.factors.similarity.compare import KnownFormula, compare_formulas
-from alphaloom.factors.similarity.signature import Outline, outline
-from alphaloom.factors.similarity.tolerance import NumberCodes, is_near
+from alphaloom.factors.similarity.outline import NumberCodes, Outline, draw_outline, is_near
 
 TOP, CHUNK, LARGEST = 10, 50_000, 16
 COLUMNS = (("open", "high", "low", "close", "vwap"), ("amount", "cap"))
@@ -111,7 +110,7 @@ def formulas(seed: int, count: int, variants: int) -> Iterator[Formula]:
         tree = sample(rng, max_size=LARGEST).core
         for turn in range(variants):
             own = varied(tree, rng) if turn else tree
-            whole = outline(own)
+            whole = draw_outline(own)
             name = f"f{int(rng.integers(1 << 62)):016x}"
             yield KnownFormula(name, "the library", render(own), whole.text, whole.numbers, whole.size), whole
             place += 1
@@ -158,7 +157,7 @@ def percentiles(values: Sequence[float]) -> tuple[float, float]:
 
 def forget() -> None:
     """Empty what is remembered of trees, so that each is drawn anew."""
-    for cached in (outlines.outline, outlines._draw_tree, spelling.rewrite_tree):
+    for cached in (outlines.draw_outline, outlines._draw_tree, spelling.rewrite_tree):
         cached.cache_clear()
 
 
@@ -172,9 +171,9 @@ def read_anew(text: object) -> Expression:
 
 def asked_of(shelves: Sequence[InvertedIndex], asked: Sequence[Expression]) -> list[float]:
     """Return what queries cost, from the parsed formula on, after a hundred others."""
-    timed(asked[:100], lambda one: search_indexes(outline(one.core), shelves, TOP))
+    timed(asked[:100], lambda one: search_indexes(draw_outline(one.core), shelves, TOP))
     forget()
-    return timed(asked[100:], lambda one: search_indexes(outline(one.core), shelves, TOP))
+    return timed(asked[100:], lambda one: search_indexes(draw_outline(one.core), shelves, TOP))
 
 
 def measured(folder: Path, size: int, asked: Sequence[Expression], options: argparse.Namespace) -> Row:
@@ -203,7 +202,7 @@ def measured(folder: Path, size: int, asked: Sequence[Expression], options: argp
     index = SubtreeIndex(folder / "index")
     opened = clock() - start
     whole = asked_of(index.shelves, asked)
-    outlined = [outline(one.core) for one in asked[100:]]
+    outlined = [draw_outline(one.core) for one in asked[100:]]
     alone = timed(outlined, lambda one: search_indexes(one, index.shelves, TOP))
     beside = asked_of([table], asked) if table else [float("nan")]
     bytes_each = sum(run.path.stat().st_size for run in index._runs) / size
@@ -226,7 +225,7 @@ def batch_of(options: argparse.Namespace, count: int) -> list[Node]:
 def drawn_anew(trees: Sequence[Node]) -> float:
     """Return what an outline costs."""
     forget()
-    return float(np.mean(timed(trees, outline)))
+    return float(np.mean(timed(trees, draw_outline)))
 
 
 def against_pairs(asked: Sequence[Expression], known: Sequence[Formula]) -> dict[str, float]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from alphaloom.agents.offline.mechanisms import OPERATOR_SLOTS, SLOT, SLOT_WINDOWS, choices, mechanisms
 from alphaloom.evidence.originality.published import published_expressions
 from alphaloom.factors import Expression, FactorError, bucket_windows, parse, render
-from alphaloom.factors.canonical.bucket import BUCKET_ROWS
+from alphaloom.factors.language.canonical import BUCKET_ROWS
 from alphaloom.factors.space.planted import GRAMMAR, TEXTBOOK
 from alphaloom.ledger import compute_digest
 

@@ -18,10 +18,10 @@ from ...factors.similarity import (
     NumberCodes,
     Outline,
     compare_formulas,
+    draw_outline,
     is_near,
-    outline,
+    list_subtrees,
     rank_likeness,
-    subtrees,
 )
 
 MAX_POSTING_CODES = 15
@@ -58,7 +58,7 @@ class Catalogue:
 
     def nearest(self, expression: Expression, top: int = 1) -> list[Likeness]:
         """Return the most alike, most alike first, ties by name; only those that share something."""
-        found = search_indexes(outline(expression.core), self.shelves, top)
+        found = search_indexes(draw_outline(expression.core), self.shelves, top)
         one_by_one = [like for like in (compare_formulas(expression, known) for known in self.batch) if like.ratio > 0]
         return rank_likeness([*found, *one_by_one], top)
 
@@ -93,7 +93,7 @@ def posting(part: Outline) -> Posting:
 
 def postings(whole: Outline) -> list[Posting]:
     """Return the distinct subtrees of a formula."""
-    return list(dict.fromkeys(map(posting, subtrees(whole))))
+    return list(dict.fromkeys(map(posting, list_subtrees(whole))))
 
 
 class MemoryIndex:
@@ -176,7 +176,7 @@ def search_indexes(whole: Outline, shelves: Sequence[InvertedIndex], top: int = 
     where no smaller subtree can reach it. A formula is taken only if the subtree stands in it: hashes alone decide nothing.
     """
     found = _Best(whole, top)
-    for part in subtrees(whole):
+    for part in list_subtrees(whole):
         if not found.may_reach(part):
             break
         key, codes = posting(part)
@@ -224,4 +224,4 @@ class _Best:
 
 def draw_formula(name: str, expression: Expression, where: str) -> tuple[KnownFormula, Outline]:
     """Return a known formula with its outline, as shelves take them."""
-    return KnownFormula.of(name, expression, where), outline(expression.core)
+    return KnownFormula.of(name, expression, where), draw_outline(expression.core)

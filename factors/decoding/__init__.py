@@ -1,8 +1,20 @@
-"""Write the factor language as a grammar for decoding: a model that is held to it cannot write a formula that is refused.
+"""The factor language as a grammar for constrained decoding: a model held to it cannot write a formula that is refused.
 
-`decoding_grammar` makes it from the tables that the parser reads: operators, unit rules, days and limits.
+`decoding_grammar` builds it from the tables that the parser reads: operators, unit rules, days and limits.
 """
 
-from .export import FORMS, decoding_grammar
+from __future__ import annotations
 
-__all__ = ["FORMS", "decoding_grammar"]
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .grammar import decoding_grammar as decoding_grammar
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "grammar": "decoding_grammar",
+        },
+    )

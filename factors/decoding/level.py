@@ -1,8 +1,12 @@
-"""Build the rules of a grammar level by level: a formula of a level holds formulas of the levels below."""
+"""Build the rules of a decoding grammar level by level: a formula of a level holds formulas of the levels below.
+
+`GrammarRules` holds the result and writes it in the notations that decoders read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -18,10 +22,14 @@ from ..describe.render import (
 )
 from ..language.node import Node, group_node, number_node
 from ..operators import OPERATORS
-from .notation import ROOT, Alternative, GrammarRules, terminal
 from .production import Production, ProductionPart
 from .unit_class import ANY_CLASS, PANEL_CLASSES
 from .weight import LevelRoom, Weight, call_weight
+
+ROOT = "root"
+
+Alternative = tuple[str, ...]
+"""Symbols in a row: the name of a rule, or a terminal in double quotes."""
 
 SIGN_RULE_NAMES = {
     BIND_COMPARISON: "comparison", BIND_EITHER: "either", BIND_BOTH: "both", BIND_SUM: "sum", BIND_PRODUCT: "product", BIND_SIGNED: "signed",
@@ -330,3 +338,51 @@ def _keeps_class(production: Production, unit: str) -> bool:
     own = [production.parts[place].unit for place in production.places]
     kernel = not production.binding and not OPERATORS[production.node.op].definition
     return kernel and not production.vanishes and own == [unit] and production.result == unit
+
+
+def terminal(text: str) -> str:
+    """Return the symbol of a fixed text."""
+    return json.dumps(text)
+
+
+def is_terminal(symbol: str) -> bool:
+    """Tell whether a symbol is a fixed text."""
+    return symbol.startswith('"')
+
+
+@dataclass(frozen=True)
+class GrammarRules:
+    """A context-free grammar.
+
+    Attributes
+    ----------
+    rules : mapping of str to alternatives
+        What each name may be replaced by; `ROOT` is the start.
+    """
+
+    rules: Mapping[str, Sequence[Alternative]]
+
+    def reachable(self) -> list[str]:
+        """Return the names that the start leads to, in the order in which a reader meets them."""
+        seen, waiting = [ROOT], [ROOT]
+        while waiting:
+            for alternative in self.rules[waiting.pop(0)]:
+                new = [symbol for symbol in alternative if not is_terminal(symbol) and symbol not in seen]
+                seen += dict.fromkeys(new)
+                waiting += dict.fromkeys(new)
+        return seen
+
+    def ebnf(self) -> str:
+        """Return the grammar as EBNF with ``::=`` and ``root``, which xgrammar, vLLM and llama.cpp read."""
+        return self._written("{name} ::= {body}", ROOT)
+
+    def lark(self) -> str:
+        """Return the grammar in lark's notation with ``start``, which lark and llguidance read."""
+        return self._written("{name}: {body}", "start")
+
+    def _written(self, line: str, start: str) -> str:
+        lines = []
+        for name in self.reachable():
+            body = " | ".join(" ".join(alternative) for alternative in self.rules[name])
+            lines.append(line.format(name=start if name == ROOT else name, body=body))
+        return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Say how each operator may be written: its name or sign, and what stands in each place."""
+"""List how each operator may be written: its name or sign, and what may stand in each place."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..definitions import expand_tree
 from ..describe.render import BIND_POWER, BINDING, render_number
-from ..engine.build import Builder
 from ..errors import ParseError
+from ..language.build import Builder
+from ..language.definitions import expand_tree
 from ..language.node import Node, walk
-from ..language.signature import Argument, Operator
+from ..language.operator import Argument, Operator
 from ..language.syntax import Syntax
 from .unit_class import (
     GROUP_CLASS,

@@ -9,12 +9,12 @@ import functools
 import itertools
 from collections.abc import Iterator
 
-from ..canonical.canonical import canonical_form
-from ..canonical.linear import BadConstant, split_coefficient
-from ..definitions import expand_operator
 from ..describe.render import render_number
+from ..language.canonical import canonical_form
+from ..language.definitions import expand_operator
+from ..language.linear import BadConstant, split_coefficient
 from ..language.node import Node, call_node, field_node, group_node, number_node
-from ..language.signature import Operator
+from ..language.operator import Operator
 from ..language.types import BOOL_UNIT, FIELD_UNITS, Unit, UnitMismatch, unit_of
 from ..operators import OPERATORS
 

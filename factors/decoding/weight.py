@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..canonical.canonical import canonical_form
-from ..canonical.linear import split_coefficient, to_fraction
-from ..definitions import expand_operator
 from ..describe.render import render_number, render_parameter
+from ..language.canonical import canonical_form
+from ..language.definitions import expand_operator
+from ..language.linear import split_coefficient, to_fraction
 from ..language.node import Node, field_node, group_node
+from ..language.operator import Operator
 from ..language.parse import MAX_NODES
-from ..language.signature import Operator
 from ..language.syntax import MAX_FORMULA_CHARS, MAX_FORMULA_DEPTH
 from ..operators import OPERATORS
 

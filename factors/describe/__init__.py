@@ -19,11 +19,11 @@ if TYPE_CHECKING:
         operator_facts as operator_facts,
         summarise_operator as summarise_operator,
     )
-    from .search import relevance as relevance
     from .words import (
         find_mention as find_mention,
         mentions as mentions,
         natural_sort_key as natural_sort_key,
+        relevance as relevance,
         replace_invisible as replace_invisible,
         stem_overlap as stem_overlap,
         stems as stems,
@@ -34,7 +34,6 @@ else:
         {
             "facts": "check_formula explain_formula require_dialect translate_formula",
             "handbook": "families find_operator operator_facts summarise_operator",
-            "search": "relevance",
-            "words": "find_mention mentions natural_sort_key replace_invisible stem_overlap stems",
+            "words": "find_mention mentions natural_sort_key relevance replace_invisible stem_overlap stems",
         },
     )

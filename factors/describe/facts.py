@@ -1,17 +1,16 @@
-"""Say what is known of a formula as JSON-able facts: the command line prints them, the MCP tools answer with them."""
+"""Describe a formula as JSON-able facts, which the command line prints and the MCP tools return."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ..definitions import expand_tree
 from ..dialects import DIALECT_NAMES, find_dialect, write_foreign
-from ..dialects.registry import OWN_DIALECT
+from ..dialects.dialect import OWN_DIALECT
 from ..errors import ParseError
+from ..language.definitions import expand_tree
 from ..language.expression import Expression
-from ..language.fields import STANDARD_GROUPS
-from ..language.node import Node, walk
+from ..language.node import STANDARD_GROUPS, Node, walk
 from ..language.parse import parse
 from ..language.types import FIELD_UNITS
 from ..operators import OPERATORS

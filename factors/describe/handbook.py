@@ -12,11 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 from ..dialects import DIALECT_NAMES, find_dialect
-from ..dialects.registry import OWN_DIALECT
+from ..dialects.dialect import OWN_DIALECT
 from ..dialects.rule import ARROWS
-from ..errors import UnknownOperator, nearest_name
-from ..language.fields import STANDARD_FIELDS
-from ..language.signature import NAN_NOTES, Argument, Operator
+from ..errors import FactorError, nearest_name
+from ..language.node import STANDARD_FIELDS
+from ..language.operator import NAN_NOTES, Argument, Operator
 from ..language.types import FIELD_UNITS
 from ..operators import OPERATORS
 from .render import render_number
@@ -68,8 +68,8 @@ def find_operator(name: str) -> Operator:
 
     Raises
     ------
-    UnknownOperator
-        With the nearest name.
+    FactorError
+        There is no such operator; the code is ``unknown_operator``, and the hint has the nearest name.
     """
     symbols = {operator.infix: operator for operator in OPERATORS.values() if operator.infix}
     found = OPERATORS.get(name) or symbols.get(name) or OPERATORS.get(name.lower())
@@ -77,7 +77,8 @@ def find_operator(name: str) -> Operator:
         guess = nearest_name(name, OPERATORS)
         meant = f"Did you mean {guess}? " if guess else ""
         message = f"there is no operator '{name}'"
-        raise UnknownOperator(message, field="NAME", got=name, hint=f"{meant}Without a name, all of them are listed.")
+        hint = f"{meant}Without a name, all of them are listed."
+        raise FactorError(message, field="NAME", got=name, hint=hint, code="unknown_operator")
     return found
 
 

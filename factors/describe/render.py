@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ..language.node import Node
-from ..language.signature import Argument
+from ..language.operator import Argument
 from ..language.syntax import Syntax
 from ..operators import OPERATORS
 

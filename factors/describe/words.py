@@ -1,16 +1,16 @@
-"""Words of a text: their stems, whether a text speaks of something, and how alike two texts are.
+"""Compare texts by the stems of their words: mentions, overlap, and relevance to a query (Okapi BM25).
 
-It stands in this room because agents and evidence both compare words, and this is the lowest room that both know.
+It stands in this room because agents and evidence both compare words, and this is the lowest room that both import.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-
-__all__ = ["find_mention", "mentions", "natural_sort_key", "replace_invisible", "stem_overlap", "stems"]
 
 STEM_WORD_PATTERN = re.compile(r"[a-z0-9]+")
 DIGITS_PATTERN = re.compile(r"([0-9]+)")
@@ -18,6 +18,13 @@ STEM_SUFFIXES = ("edly", "ing", "ity", "ed", "ly", "al", "e")
 MIN_STEM_LETTERS = 3
 MAX_STEM_LETTERS = 7
 """Letters that a suffix must leave, and that a stem has at most."""
+
+BM25_K1 = 1.2
+BM25_B = 0.75
+
+HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
+"""Unicode's kinds of characters that nobody sees: control, format, unassigned, private, half of a pair."""
+
 STOP_WORDS = frozenset(
     [
         "a",
@@ -142,10 +149,6 @@ STOP_WORDS = frozenset(
 """Words that say nothing of a mechanism."""
 
 
-HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
-"""Unicode's kinds of characters that nobody sees: control, format, unassigned, private, half of a pair."""
-
-
 def replace_invisible(text: str, instead: str = " ") -> str:
     """Return a text in which each character that nobody sees is another one; line breaks and tabs stay.
 
@@ -200,3 +203,52 @@ def natural_sort_key(key: str) -> tuple[tuple[str, int], ...]:
     """Return what sorts keys by the numbers in them: `r9/h02` before `r10/h01`."""
     parts = [*DIGITS_PATTERN.split(key), ""]
     return tuple((text, int(digits or 0)) for text, digits in zip(parts[::2], parts[1::2], strict=True))
+
+
+def relevance(query: str, texts: Sequence[str]) -> list[float]:
+    """Return how much each text has to do with a query: 0 where no word is shared, in the order of the texts.
+
+    A word counts for more the fewer texts hold it, for less the more often it stands there, and for less in a long text.
+
+    Parameters
+    ----------
+    query
+        Plain words; each counts once.
+    texts
+        What is searched; any number, none too.
+
+    Returns
+    -------
+    list of float
+        One score a text, at least 0; equal input, equal scores to the last bit.
+
+    Notes
+    -----
+    Robertson and Zaragoza (2009), "The Probabilistic Relevance Framework: BM25 and Beyond", with the idf that stays
+    positive, `log(1 + (n - df + 0.5) / (df + 0.5))`.
+    """
+    documents = [Counter(stems(text)) for text in texts]
+    lengths = [sum(document.values()) for document in documents]
+    mean = sum(lengths) / len(lengths) if lengths else 0.0
+    weights = _weights(query, documents)
+    return [
+        _score(document, size / mean if mean else 0.0, weights)
+        for document, size in zip(documents, lengths, strict=True)
+    ]
+
+
+def _weights(query: str, documents: Sequence[Counter[str]]) -> dict[str, float]:
+    """Return the inverse document frequency of each stem of a query, in the order of the alphabet."""
+    wanted = sorted(set(stems(query)))
+    counts = {stem: sum(1 for document in documents if stem in document) for stem in wanted}
+    return {stem: math.log1p((len(documents) - count + 0.5) / (count + 0.5)) for stem, count in counts.items()}
+
+
+def _score(document: Counter[str], length: float, weights: dict[str, float]) -> float:
+    """Return one text's score; `length` is its own over the mean."""
+    damp = BM25_K1 * (1.0 - BM25_B + BM25_B * length)
+    return sum(
+        weight * document[stem] * (BM25_K1 + 1.0) / (document[stem] + damp)
+        for stem, weight in weights.items()
+        if stem in document
+    )

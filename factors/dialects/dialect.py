@@ -1,13 +1,33 @@
-"""Describe the language of another tool: its grammar, its words, and how they map to ours."""
+"""Describe the language of another tool: its grammar, its words, how they map to ours, and how its formulas are spelled.
+
+Each dialect is a module of this folder with a `DIALECT`; `find_dialect` returns it by name.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..errors import ParseError
+from ..errors import ParseError, nearest_name
+from ..language.syntax import Syntax
+
+OWN_DIALECT = "alphaloom"
+DIALECT_NAMES: tuple[str, ...] = ("alphaagent", "alphagen", OWN_DIALECT, "factorminer", "qlib", "worldquant")
+"""The languages that formulas can be read from and written to."""
+DIALECT_ALIASES = {
+    "quantaalpha": "alphaagent",
+    "alpha101": "worldquant",
+    "alpha158": "qlib",
+    "alphabench": "qlib",
+    "alphaforge": "alphagen",
+}
+"""What else people call them."""
+
+CHAIN_OPERATORS = ("add", "and", "or", "mul")
 
 
 class Symbol(NamedTuple):
@@ -123,3 +143,70 @@ class Dialect:
     def refuse(self, message: str, text: str, at: int = 0, hint: str = "") -> ParseError:
         """Make the error of something that cannot be carried over."""
         return ParseError(message, at=at, text=text, stage="dialect", hint=hint)
+
+
+@functools.cache
+def find_dialect(name: str) -> Dialect:
+    """Return a foreign dialect.
+
+    Raises
+    ------
+    ParseError
+        Where there is none of that name.
+    """
+    name = DIALECT_ALIASES.get(name.lower(), name.lower())
+    if name not in DIALECT_NAMES or name == OWN_DIALECT:
+        guess = nearest_name(name, DIALECT_NAMES)
+        meant = f"Did you mean {guess}? " if guess else ""
+        raise ParseError(
+            f"unknown dialect '{name}'", stage="dialect", hint=f"{meant}Dialects: {', '.join(DIALECT_NAMES)}."
+        )
+    found: Dialect = import_module(f".{name}", __package__).DIALECT
+    return found
+
+
+def spell_formula(piece: Syntax, dialect: Dialect) -> str:
+    """Return the text of a piece."""
+    return _spell_with_binding(piece, dialect)[0]
+
+
+def _spell_with_binding(piece: Syntax, dialect: Dialect) -> tuple[str, int]:
+    """Return the text and how tightly it binds."""
+    if piece.kind != "call":
+        return piece.text, PREC_SIGNED if piece.text.startswith("-") else PREC_ATOM
+    if not piece.infix:
+        return f"{piece.text}({', '.join(spell_formula(arg, dialect) for arg in piece.args)})", PREC_ATOM
+    symbol = dialect.symbols[piece.text]
+    if piece.text == "where":
+        parts = [_parenthesise_looser(arg, dialect, PREC_CHOICE + 1) for arg in piece.args[:2]]
+        return f"{parts[0]} ? {parts[1]} : {_parenthesise_looser(piece.args[2], dialect, PREC_CHOICE)}", PREC_CHOICE
+    if len(piece.args) == 1:
+        return f"{symbol.text}{_parenthesise_looser(piece.args[0], dialect, symbol.binding)}", symbol.binding
+    return _spell_chain(piece, symbol, dialect), symbol.binding
+
+
+def _parenthesise_looser(piece: Syntax, dialect: Dialect, binding: int) -> str:
+    """Return the text of an argument, in parentheses where it binds less tightly than asked."""
+    text, own = _spell_with_binding(piece, dialect)
+    return text if own >= binding else f"({text})"
+
+
+def _spell_chain(piece: Syntax, symbol: Symbol, dialect: Dialect) -> str:
+    """Join the arguments by a sign; a negative term of a sum is subtracted."""
+    first, *rest = piece.args
+    loose = symbol.binding + (1 if symbol.binding == PREC_COMPARISON or piece.text == "power" else 0)
+    text = _parenthesise_looser(first, dialect, loose)
+    for arg in rest:
+        positive = _strip_minus(arg) if symbol.binding == PREC_SUM and piece.text == "add" else None
+        sign, shown = (symbol.text, arg) if positive is None else ("-", positive)
+        text += f" {sign} {_parenthesise_looser(shown, dialect, symbol.binding + (piece.text != 'power'))}"
+    return text
+
+
+def _strip_minus(piece: Syntax) -> Syntax | None:
+    """Return a term without its leading minus, or None where it has none."""
+    if piece.kind == "call" and piece.infix and piece.text == "neg":
+        return piece.args[0]
+    if piece.kind == "number" and piece.text.startswith("-"):
+        return Syntax("number", piece.text[1:], piece.at, piece.end)
+    return None

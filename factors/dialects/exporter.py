@@ -1,4 +1,4 @@
-"""Write one of our trees in a dialect, by its rules read from right to left."""
+"""Write one of our trees in a dialect, by its rules read from right to left; translate between any two languages."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..definitions import expand_operator
 from ..describe.render import render, render_number
 from ..errors import ParseError
+from ..language.definitions import expand_operator
 from ..language.node import Node
-from ..language.signature import Argument
+from ..language.operator import Argument
+from ..language.parse import parse
 from ..language.syntax import Syntax
 from ..operators import OPERATORS, parameters
-from .dialect import Dialect
-from .registry import find_dialect
+from .dialect import OWN_DIALECT, Dialect, find_dialect, spell_formula
+from .importer import rules_of
 from .rule import (
     EXPRESSION_LETTERS,
     WINDOW_LETTERS,
@@ -28,8 +29,6 @@ from .rule import (
     round_noise,
     variables,
 )
-from .spelling import spell_formula
-from .surface import rules_of
 
 EDGE_KEYWORDS = frozenset({"min_periods"})
 """Keywords that only matter in the first rows and around gaps: where a dialect cannot say them, a note does."""
@@ -285,3 +284,46 @@ def _check_computed(match: _Match) -> bool:
     except (KeyError, ZeroDivisionError, OverflowError):
         return False
     return agree
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A formula in another language.
+
+    Attributes
+    ----------
+    text : str
+        The formula.
+    notes : tuple of str
+        What differs from the original, for a person; empty where nothing does.
+    """
+
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+def translate(text: str, source: str, target: str) -> Translation:
+    """Carry a formula from one language to another.
+
+    Parameters
+    ----------
+    text : str
+        The formula.
+    source, target : str
+        Names of languages: ``alphaloom``, ``worldquant``, ``qlib``, ``alphaagent``, ``alphagen`` or ``factorminer``.
+
+    Returns
+    -------
+    Translation
+        The formula in the target language, with the meaning that it has in the source language, and notes.
+
+    Raises
+    ------
+    ParseError
+        Where the formula cannot be read, or the target cannot say it; the stage is then ``dialect``.
+    """
+    known = parse(text, dialect=source)
+    if target == OWN_DIALECT:
+        return Translation(render(known.root), known.warnings)
+    written = write_foreign(known.root, target)
+    return Translation(written.text, tuple(dict.fromkeys((*known.warnings, *written.notes))))

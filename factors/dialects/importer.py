@@ -1,23 +1,48 @@
-"""Rewrite foreign syntax into ours, by the rules of its dialect."""
+"""Read a foreign formula into our syntax: by the grammar of its dialect, then by its rewrite rules.
+
+Each dialect's `.lark` file imports the rules of ``grammar.lark`` and overrides those that it writes differently. Names of
+rules come back with the prefix of the imported file, which is taken off here. Beside the shapes of our own language, a
+grammar may use ``choice`` (condition, then, else) and ``days`` (a number with a letter after it: 20d).
+"""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from types import MappingProxyType
 from typing import NamedTuple
 
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedInput
+from lark.load_grammar import FromPackageLoader
+
+from .. import language
 from ..describe.render import render_number
 from ..errors import ParseError, nearest_name
-from ..language.syntax import Syntax, read_syntax
+from ..language.reader import Branch, TreeReader, explain_syntax_error
+from ..language.syntax import (
+    MAX_FORMULA_CHARS,
+    MAX_FORMULA_DEPTH,
+    Syntax,
+    depth_error,
+    read_syntax,
+    refuse_deep_brackets,
+)
 from ..operators import OPERATORS
-from .dialect import Dialect
-from .example import example_of
-from .registry import find_dialect
-from .rule import EXPRESSION_LETTERS, NUMBER_LETTERS, WINDOW_LETTERS, RewriteRule, compute_number, is_computed, kind_of
-from .surface import read_surface, rules_of
+from .dialect import Dialect, find_dialect, spell_formula
+from .rule import (
+    EXPRESSION_LETTERS,
+    NUMBER_LETTERS,
+    WINDOW_LETTERS,
+    RewriteRule,
+    compute_number,
+    is_computed,
+    kind_of,
+    read_rules,
+)
 
 RuleBindings = dict[str, Syntax]
 """What stands where the variables of a rule are."""
@@ -338,3 +363,82 @@ def _number_text(own: Syntax, numbers: dict[str, float]) -> str:
     except (ZeroDivisionError, OverflowError):
         return "0"
     return render_number(value) if math.isfinite(value) else "0"
+
+
+def read_surface(text: str, dialect: Dialect) -> Syntax:
+    """Read a foreign formula; ParseError where its form is wrong."""
+    if not text.strip():
+        raise ParseError("the formula is empty", hint=f"Example: {dialect.example}")
+    if len(text) > MAX_FORMULA_CHARS:
+        raise ParseError(
+            f"the formula has {len(text)} characters; {MAX_FORMULA_CHARS} are allowed", text=text, at=MAX_FORMULA_CHARS
+        )
+    refuse_deep_brackets(text)
+    try:
+        tree: Branch = _grammar(dialect.grammar).parse(text)
+    except UnexpectedInput as unexpected:
+        known = explain_syntax_error(unexpected, text)
+        hint = f"{_form_hint(known.hint)}A formula of {dialect.title}: {dialect.example}"
+        raise ParseError(known.message, at=known.at, text=text, hint=hint) from None
+    for branch in tree.iter_subtrees():
+        branch.data = str(branch.data).removeprefix("grammar__")
+    return _SurfaceReader(text).read(tree.children[0], 1)
+
+
+def _form_hint(hint: str) -> str:
+    """Return what a hint says of brackets and commas; its examples are in our own language."""
+    return f"{hint} " if any(words in hint for words in ("Take", "still open", "Write a plain")) else ""
+
+
+@functools.cache
+def _grammar(name: str) -> Lark:
+    source = files(__package__).joinpath(name).read_text(encoding="utf-8")
+    folder = FromPackageLoader(language.__name__, ("",))
+    return Lark(source, parser="lalr", propagate_positions=True, maybe_placeholders=False, import_paths=[folder])
+
+
+class _SurfaceReader(TreeReader):
+    """Read the shapes that our own language lacks, and the rest as ours."""
+
+    def read(self, branch: Branch | Token, level: int) -> Syntax:
+        assert isinstance(branch, Tree)
+        at, end = int(branch.meta.start_pos), int(branch.meta.end_pos)
+        if level > MAX_FORMULA_DEPTH:
+            raise depth_error(self.text, at)
+        if branch.data == "days":
+            return Syntax("number", str(branch.children[0]).rstrip("dD"), at, end)
+        if branch.data == "choice":
+            args = tuple(self.read(each, level + 1) for each in branch.children)
+            return Syntax("call", "where", at, end, args, infix=True)
+        return super().read(branch, level)
+
+
+@functools.cache
+def rules_of(name: str) -> tuple[RewriteRule, ...]:
+    """Return the rules of a dialect, read once."""
+    from .dialect import find_dialect  # the registry imports dialects, which need nothing of this module
+
+    dialect = find_dialect(name)
+    return tuple(read_rules(dialect.rules, lambda text: read_surface(text, dialect)))
+
+
+def example_of(rule: RewriteRule, dialect: Dialect) -> str:
+    """Return a call that the rule reads: ``Corr($close, $volume, 20)``."""
+    columns = iter([dialect.field_written(name) for name in ("close", "volume", "open", "high", "low")])
+    truths = rule.own.text in ("and", "or", "not")
+    return spell_formula(_fill_pattern(rule.foreign, dialect, columns, truths=truths), dialect)
+
+
+def _fill_pattern(pattern: Syntax, dialect: Dialect, columns: Iterator[str], *, truths: bool) -> Syntax:
+    kind = kind_of(pattern.text) if pattern.kind == "name" else ""
+    if not kind:
+        args = tuple(_fill_pattern(arg, dialect, columns, truths=truths) for arg in pattern.args)
+        return Syntax(pattern.kind, pattern.text, 0, 0, args, infix=pattern.infix)
+    if kind in WINDOW_LETTERS or kind in NUMBER_LETTERS:
+        return Syntax("number", "20" if kind in WINDOW_LETTERS else "1", 0, 0)
+    if kind == "g":
+        return Syntax("name", f"{dialect.group_sign}sector", 0, 0)
+    if (kind == "c" or truths) and "gt" in dialect.symbols:  # elsewhere numbers are conditions too
+        sides = tuple(Syntax("name", dialect.field_written(name), 0, 0) for name in ("close", "open"))
+        return Syntax("call", "gt", 0, 0, sides, infix=True)
+    return Syntax("name", next(columns), 0, 0)

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import NotAFormula
+from ..errors import FactorError
 from ..kernels.cells import Array
-from ..language.fields import STANDARD_FIELDS, STANDARD_GROUPS
-from ..language.node import Node
+from ..language.node import STANDARD_FIELDS, STANDARD_GROUPS, Node
 from ..language.parse import parse
 from .buffers import BufferPool, Scratch, SubtreeCache
 from .plan import lay_out
 from .run import PlanRun
-from .store import LeafStore
+from .tiles import LeafStore
 from .workers import Workers, usable_cores
 
 if TYPE_CHECKING:
@@ -80,8 +79,10 @@ class Engine:
             If `expressions` is one text.
         PanelLacksField
             If a formula reads a column or grouping that the panel does not have; nothing is computed then.
-        ParseError, NotAFormula
+        ParseError
             If a text is no formula.
+        FactorError
+            If it is Python code; the code is ``not_a_formula``.
         """
         if isinstance(expressions, str):
             raise TypeError(f"`expressions` is a list of formulas, got one text: write [{expressions!r}]")
@@ -158,8 +159,8 @@ class Engine:
                 expression, fields={*STANDARD_FIELDS, *self.panel.fields}, groups={*STANDARD_GROUPS, *self.panel.groups}
             )
         if expression.code:  # its tree is for comparing, and would compute something else
-            raise NotAFormula(
+            raise FactorError(
                 "The engine computes formulas; Python code is run by the sandbox alone.", field="expression",
-                hint="From Python: alphaloom.sandbox.Sandbox. By hand: alphaloom factor score FILE.py",
+                hint="From Python: alphaloom.sandbox.Sandbox. By hand: alphaloom factor score FILE.py", code="not_a_formula",
             )  # fmt: skip
         return expression

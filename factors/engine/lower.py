@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from ..definitions import expand_operator
+from ..language.definitions import expand_operator
 from ..language.node import Node, call_node, number_node
 from ..operators import OPERATORS
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..definitions import expand_operator
+from ..language.definitions import expand_operator
 from ..language.node import Node
-from ..language.signature import Compute
+from ..language.operator import Compute
 from ..operators import OPERATORS
 from .lower import lower_tree
 

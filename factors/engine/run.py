@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.cells import Array, Members
-from ..kernels.moves import Flat, emit, gather, scatter
+from ..kernels.cells import Array, Flat, Members, emit, gather, scatter
 from ..language.node import Node
 from ..operators import OPERATORS, parameters
 from .buffers import BufferPool, Scratch, SubtreeCache
 from .plan import EvaluationPlan, RowStep, TileSteps, step_compute, subtree_cost
-from .store import LeafStore
-from .tiles import ROWS_TOGETHER, Layout
+from .tiles import ROWS_TOGETHER, Layout, LeafStore
 from .workers import Workers
 
 MIN_THREADED_CELLS = 1 << 16

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..kernels.kernel_cache import folder, processor
 from ..language.node import Node, call_node, field_node, group_node
-from ..language.signature import Argument
+from ..language.operator import Argument
 from ..operators import OPERATORS
 from .engine import Engine
 from .ranks import rank_rows, row_rank_correlation

@@ -1,6 +1,6 @@
-"""What every kernel shares: how a row is read, and what becomes of a number that is none.
+"""Share between kernels how a row is read, what a number that is not finite becomes, and how tiles and rows are copied.
 
-A kernel fills the rows or the columns ``[lo, hi)`` of ``out``, reads arrays that are C-contiguous, and touches nothing
+A kernel fills the rows or the columns ``[lo, hi)`` of ``out``, reads arrays that are C-contiguous, and writes nothing
 else: two threads may fill two parts of one array. Missing is NaN, and an infinite result is missing too.
 """
 
@@ -17,6 +17,9 @@ Members = NDArray[np.bool_]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
 Codes = NDArray[np.int16]
+
+Flat = NDArray[np.float32]
+"""Values of a whole panel, tile after tile (see `tiles`)."""
 
 NAN = np.float32(np.nan)
 FLOAT32_ZERO = np.float32(0.0)
@@ -69,3 +72,41 @@ def flagged(flags: Flags, places: Places) -> int:
                     places[found] = j
                     found += 1
     return found
+
+
+@kernel
+def gather(block: Array, flat: Flat, first: int, days: int, width: int) -> None:
+    """Fill a block of whole rows from the tiles."""
+    names = block.shape[1]
+    for lo in range(0, names, width):
+        wide = min(width, names - lo)
+        for k in range(block.shape[0]):
+            start = days * lo + (first + k) * wide
+            line, o = flat[start : start + wide], block[k, lo : lo + wide]
+            for j in range(wide):
+                o[j] = line[j]
+
+
+@kernel
+def scatter(flat: Flat, block: Array, first: int, days: int, width: int) -> None:
+    """Put a block of whole rows back into the tiles."""
+    names = block.shape[1]
+    for lo in range(0, names, width):
+        wide = min(width, names - lo)
+        for k in range(block.shape[0]):
+            start = days * lo + (first + k) * wide
+            o, line = flat[start : start + wide], block[k, lo : lo + wide]
+            for j in range(wide):
+                o[j] = line[j]
+
+
+@kernel
+def emit(out: Array, values: Array, member: Members, first_day: int, first_name: int) -> None:
+    """Copy a tile, a block of rows, or one row for all days to its place in a result; missing outside the universe."""
+    days = values.shape[0] if values.shape[0] > 1 else out.shape[0] - first_day
+    for day in range(days):
+        line = values[day if values.shape[0] > 1 else 0]
+        stop = first_name + line.size
+        o, m = out[first_day + day, first_name:stop], member[first_day + day, first_name:stop]
+        for j in range(line.size):
+            o[j] = line[j] if m[j] else NAN

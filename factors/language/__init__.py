@@ -1,4 +1,4 @@
-"""The language: its grammar, its tree, its types, and the proof that no formula sees the future."""
+"""The language: its grammar, its tree, its types, and the proof that no formula reads the future."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .fields import STANDARD_FIELDS as STANDARD_FIELDS, STANDARD_GROUPS as STANDARD_GROUPS
+    from .node import STANDARD_FIELDS as STANDARD_FIELDS, STANDARD_GROUPS as STANDARD_GROUPS
     from .reader import grammar_text as grammar_text
     from .types import FIELD_UNITS as FIELD_UNITS
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "fields": "STANDARD_FIELDS STANDARD_GROUPS",
+            "node": "STANDARD_FIELDS STANDARD_GROUPS",
             "reader": "grammar_text",
             "types": "FIELD_UNITS",
         },

@@ -1,4 +1,4 @@
-"""Prove that a formula never sees the future: the interval of days that each node reads."""
+"""Prove that a formula never reads the future: the interval of days that each node reads."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ..definitions import expand_operator
 from ..operators import OPERATORS
+from .definitions import expand_operator
 from .node import Node
 
 

@@ -1,9 +1,14 @@
-"""Hold an expression as a tree of frozen nodes, with paths to walk and edit it."""
+"""Hold an expression as a tree of frozen nodes, with paths to walk and edit it; name the standard fields of a panel."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+
+STANDARD_FIELDS: tuple[str, ...] = (
+    "open", "high", "low", "close", "close_raw", "vwap", "volume", "returns", "amount", "cap",
+)  # fmt: skip
+STANDARD_GROUPS: tuple[str, ...] = ("sector", "industry")
 
 Path = tuple[int, ...]
 

@@ -6,17 +6,16 @@ import functools
 import hashlib
 from collections.abc import Collection
 
-from ..canonical.canonical import canonical_form, core, strip_sign
-from ..canonical.linear import BadConstant
-from ..definitions import expand_tree, expanded_size
 from ..describe.render import as_syntax, render
-from ..engine.build import Builder, is_in_range
 from ..errors import ParseError
 from ..python import is_python, read_python
+from .build import Builder, is_in_range
+from .canonical import canonical_form, core, strip_sign
+from .definitions import expand_tree, expanded_size
 from .expression import Expression
-from .fields import STANDARD_FIELDS, STANDARD_GROUPS
 from .interval import days_read
-from .node import Node, Path, walk
+from .linear import BadConstant
+from .node import STANDARD_FIELDS, STANDARD_GROUPS, Node, Path, walk
 from .syntax import MAX_FORMULA_CHARS, MAX_FORMULA_DEPTH, Syntax, depth_error, read_syntax
 from .types import Mismatch, judge_units
 

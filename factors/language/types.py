@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 
-from ..definitions import expand_operator
 from ..describe.render import render
-from ..engine.build import UNREADABLE_NODE
 from ..operators import OPERATORS
+from .build import UNREADABLE_NODE
+from .definitions import expand_operator
 from .node import Node, Path
-from .signature import Operator
+from .operator import Operator
 
 Exponent = Fraction
 NO_EXPONENT = Fraction(0)

@@ -14,7 +14,7 @@ from pkgutil import walk_packages
 from types import MappingProxyType
 
 from ..language.node import Node
-from ..language.signature import NAN_NOTES, Argument, Operator
+from ..language.operator import NAN_NOTES, Argument, Operator
 
 
 def _iter_operators() -> Iterator[Operator]:

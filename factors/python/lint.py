@@ -1,9 +1,9 @@
-"""A first reading of a factor's code, for whoever wrote it: what will not work here, in which line, and what to write.
+"""Advise the author of a factor's code: what will not work here, in which line, and what to write instead.
 
 THIS IS NOT THE BOUNDARY. Names can be built at run time and objects lead to one another, so no reading of Python stops
-code that means harm, and nothing here tries to. What holds such code is the kernel (`native/`); what shows that it does
-not see the future is the proof (`causality`). Code goes through both whether it was read or not. A reading costs a
-millisecond and answers in words, where the jail answers with an error number; that is all that it is for.
+code that means harm, and nothing here tries to. Such code is contained by the kernel (`native/`); the causality test shows
+that it does not read the future (`causality`). Code goes through both whether it was linted or not. Linting takes a
+millisecond and answers in words, where the sandbox answers with an error number.
 """
 
 from __future__ import annotations
@@ -13,10 +13,6 @@ import difflib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
-
-from .spelling import Spelling, constant, is_negative, keyword
-
-__all__ = ["Remark", "lint_code"]
 
 ENTRY = "factor"
 ALLOWED_MODULES = frozenset(
@@ -113,6 +109,8 @@ CLOCKS = frozenset({"now", "today", "utcnow"})
 GENERATORS = frozenset({"Generator", "PCG64", "Philox", "RandomState", "SeedSequence", "default_rng", "seed"})
 SEEDED_NAMES = frozenset({"RandomState", "SeedSequence", "default_rng", "seed"})
 FUTURE_FILLS = frozenset({"backfill", "bfill", "forward", "nearest"})
+
+SHORT_MODULE_NAMES = {"np": "numpy", "pd": "pandas"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,3 +333,71 @@ def _check_columns(tree: ast.Module, fields: Collection[str]) -> Iterator[Remark
                 near = difflib.get_close_matches(name, list(fields), n=1)
                 guess = f"Did you mean {near[0]}?" if near else f"It has {', '.join(sorted(fields))}."
                 yield Remark(node.lineno, "column", f"the panel has no column {name}", guess)
+
+
+class Spelling:
+    """The names that code gives to modules and to what is in them, and those that it makes itself.
+
+    Attributes
+    ----------
+    stored : frozenset of str
+        Names that are assigned, defined or taken as an argument.
+    seeds : bool
+        Numpy's global generator is given a seed somewhere.
+    """
+
+    def __init__(self, tree: ast.AST) -> None:
+        self._names = dict(SHORT_MODULE_NAMES)
+        self.stored = frozenset(_stored_names(tree))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                self._names |= {alias.asname: alias.name for alias in node.names if alias.asname}
+            elif isinstance(node, ast.ImportFrom):
+                self._names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
+                self._rename(node)
+        calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+        self.seeds = any(self.of(call.func) == "numpy.random.seed" and call.args for call in calls)
+
+    def _rename(self, node: ast.Assign) -> None:
+        """Follow `load = np.load`."""
+        path = self.of(node.value)
+        if path.partition(".")[0] in {"numpy", "pandas"}:
+            self._names |= {target.id: path for target in node.targets if isinstance(target, ast.Name)}
+
+    def of(self, node: ast.AST) -> str:
+        """Return the dotted name that an expression stands for; what cannot be told is `?`."""
+        if isinstance(node, ast.Name):
+            return self._names.get(node.id, node.id)
+        if isinstance(node, ast.Attribute):
+            return f"{self.of(node.value)}.{node.attr}"
+        return "?"
+
+
+def _stored_names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def constant(node: ast.AST | None) -> object:
+    """Return the value of a constant, None for anything else."""
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """Return what a call gives for a keyword."""
+    return next((word.value for word in call.keywords if word.arg == name), None)
+
+
+def is_negative(node: ast.AST | None) -> bool:
+    """Tell whether an expression is written as a negative number."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = constant(node.operand)
+        return isinstance(value, int | float) and value > 0
+    return False

@@ -1,18 +1,18 @@
-"""Read a Python factor into an `Expression`, as formulas are read."""
+"""Read a Python factor into an `Expression`, as `parse` does for formulas."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
 
-from ..canonical.canonical import canonical_form, core, strip_sign
-from ..canonical.linear import BadConstant
 from ..errors import ParseError, nearest_name
+from ..language.canonical import canonical_form, core, strip_sign
 from ..language.expression import Expression
 from ..language.interval import Interval, days_read
+from ..language.linear import BadConstant
 from ..language.node import Node
 from .meaning import Meaning
-from .normal import fingerprint_code, normalise_code
+from .normal_form import fingerprint_code, normalise_code
 from .source import CONTRACT, STAGE, parse_code
 
 __all__ = ["UNIVERSE_COLUMN", "read_python"]

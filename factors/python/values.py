@@ -1,30 +1,26 @@
-"""What a name of a Python factor can stand for while its code is read without being run."""
+"""Hold what a name of a Python factor can stand for while its code is read, and draw such values as nodes.
+
+Code is never run. Trees are bounded: what is too large becomes a leaf with a hash.
+"""
 
 from __future__ import annotations
 
 import ast
+import hashlib
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..language.node import Node
+from ..language.node import Node, call_node, field_node, group_node, number_node
 
-__all__ = [
-    "Call",
-    "CellSelection",
-    "DayRow",
-    "FlippedFrame",
-    "KnownList",
-    "Literal",
-    "Method",
-    "NamedObject",
-    "Routine",
-    "Spans",
-    "Value",
-    "Vector",
-    "WeightedWindows",
-    "WholePanel",
-]  # fmt: skip
+MAX_TREE_NODES, MAX_TREE_DEPTH = 400, 30
+MAX_READ_STEPS = 20_000
+
+LARGEST_NUMBER = 1e15
+
+UNKNOWN_NODE = group_node("unknown")
 
 
 @dataclass(frozen=True)
@@ -157,3 +153,127 @@ class Call:
         axis = self.named.get("axis")
         said = axis.value if isinstance(axis, Literal) else None
         return said in (1, "columns") or isinstance(self.owner, DayRow)
+
+
+class CodeTooLong(Exception):
+    """The code takes more steps to follow than are allowed."""
+
+
+class Nodes:
+    """Makes nodes, and counts the steps that it takes to follow the code.
+
+    Attributes
+    ----------
+    fields : set of str
+        The columns that the code names.
+    reads_all : bool
+        True where it may read any column.
+    """
+
+    def __init__(self) -> None:
+        self.fields: set[str] = set()
+        self.reads_all = False
+        self._steps = 0
+        self._measured: dict[Node, tuple[int, int, bytes]] = {}
+
+    def node(self, value: Value) -> Node:
+        """Return a value as a tree."""
+        if isinstance(value, Node):
+            return value
+        if isinstance(value, Literal):
+            return _leaf(value.value)
+        if isinstance(value, KnownList):
+            return self.make("py.list", *value.items) if value.items else group_node("empty")
+        if isinstance(value, DayRow | FlippedFrame):
+            return value.x
+        if isinstance(value, Spans):
+            return self.make(f"py.{value.kind}", value.x, Literal(value.window))
+        return self._other(value)
+
+    def _other(self, value: Value) -> Node:
+        """Draw what is no value of cells: a method that is not called, a function, the panel itself."""
+        if isinstance(value, Vector):
+            return group_node(word(repr(value.numbers)))
+        if isinstance(value, WeightedWindows):
+            return self.make("py.weighted", value.spans.x, Literal(value.spans.window), value.weights)
+        if isinstance(value, Method):
+            return self.make(f"py.{word(value.name)}", value.owner)
+        if isinstance(value, CellSelection):
+            return self.node(value.owner)
+        if isinstance(value, NamedObject):
+            return group_node(word(value.name))
+        if isinstance(value, Routine):
+            return group_node(f"function-{hash_of(*value.body)}")
+        self.reads_all = True
+        return field_node("panel")
+
+    def make(self, op: str, *args: Value, **params: float) -> Node:
+        """Return an operator on some values, what is too large in them drawn as a hash."""
+        nodes = [self.node(arg) for arg in args] or [UNKNOWN_NODE]
+        while (at := self._too_large(nodes)) is not None:
+            nodes[at] = field_node(f"code-{self._size(nodes[at])[2].hex()}")
+        made = Node(op, tuple(nodes), tuple((name, float(value)) for name, value in params.items()))
+        return fold_idiom(made)
+
+    def _too_large(self, nodes: list[Node]) -> int | None:
+        """Return the place of an argument that is too deep, or of the largest where all are too large together."""
+        sizes = [self._size(each) for each in nodes]
+        deep = next((place for place, size in enumerate(sizes) if size[1] >= MAX_TREE_DEPTH), None)
+        if deep is not None or sum(size[0] for size in sizes) < MAX_TREE_NODES:
+            return deep
+        largest = max(range(len(nodes)), key=lambda place: sizes[place][0])
+        return largest if sizes[largest][0] > 1 else None
+
+    def _size(self, node: Node) -> tuple[int, int, bytes]:
+        """Return nodes, levels and a hash of a tree, each subtree measured once."""
+        known = self._measured.get(node)
+        if known is None:
+            below = [self._size(arg) for arg in node.args]
+            told = repr((node.op, node.params, node.value, node.name, [each[2] for each in below]))
+            digest = hashlib.sha256(told.encode()).digest()[:6]
+            known = 1 + sum(each[0] for each in below), 1 + max((each[1] for each in below), default=0), digest
+            self._measured[node] = known
+        return known
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > MAX_READ_STEPS:
+            raise CodeTooLong
+
+
+def fold_idiom(node: Node) -> Node:
+    """Return what pandas needs several steps for as the operator that it is: a scale, a signed power."""
+    first = node.args[0]
+    if node.op == "div" and node.args[1] == call_node("sum_across", call_node("abs", first)):
+        return call_node("scale", first)
+    if node.op == "mul":
+        for one, other in (node.args[:2], node.args[:2][::-1]):
+            if other.op == "power" and one.op == "sign" and other.args[0] == call_node("abs", one.args[0]):
+                return call_node("signed_power", one.args[0], other.args[1])
+    return node
+
+
+def loop_leaf(name: str) -> Node:
+    """Return a leaf for what changes from turn to turn."""
+    return group_node(f"each-{name}")
+
+
+def word(text: str) -> str:
+    """Return a text as a name that an outline can hold; what cannot stand in one is told by a hash."""
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]{0,60}", text):
+        return text
+    return f"text-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:8]}"
+
+
+def hash_of(*pieces: ast.AST) -> str:
+    """Return a hash of code as it is written."""
+    return hashlib.sha256(" ".join(map(ast.dump, pieces)).encode(errors="replace")).hexdigest()[:12]
+
+
+def _leaf(value: object) -> Node:
+    """Return a known value as a leaf; what is no number is told as a name."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return group_node(word(value if isinstance(value, str) else repr(value)))
+    if math.isnan(value) or abs(value) > LARGEST_NUMBER or 0 < abs(value) < 1 / LARGEST_NUMBER:
+        return group_node("nan" if math.isnan(value) else "huge" if abs(value) > 1 else "tiny")
+    return number_node(float(value))

@@ -1,4 +1,4 @@
-"""How alike two formulas are, by their trees."""
+"""Similarity of two formulas, measured on their trees."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ if TYPE_CHECKING:
         raw_holds as raw_holds,
         unpack_formula as unpack_formula,
     )
-    from .signature import (
+    from .outline import (
+        MAX_CODE_DISTANCE as MAX_CODE_DISTANCE,
+        NumberCodes as NumberCodes,
         Outline as Outline,
+        draw_outline as draw_outline,
         hash_outline_code as hash_outline_code,
-        outline as outline,
-        subtrees as subtrees,
+        is_near as is_near,
+        list_subtrees as list_subtrees,
     )
-    from .tolerance import MAX_CODE_DISTANCE as MAX_CODE_DISTANCE, NumberCodes as NumberCodes, is_near as is_near
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "compare": "KnownFormula Likeness compare_formulas pack_formula rank_likeness raw_holds unpack_formula",
-            "signature": "Outline hash_outline_code outline subtrees",
-            "tolerance": "MAX_CODE_DISTANCE NumberCodes is_near",
+            "outline": "MAX_CODE_DISTANCE NumberCodes Outline draw_outline hash_outline_code is_near list_subtrees",
         },
     )

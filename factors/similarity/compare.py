@@ -9,8 +9,7 @@ from typing import NamedTuple, Self
 
 from ..describe.render import render
 from ..language.expression import Expression
-from .signature import Outline, outline, subtrees
-from .tolerance import Numbers, code, is_near
+from .outline import Numbers, Outline, code, draw_outline, is_near, list_subtrees
 
 
 class KnownFormula(NamedTuple):
@@ -38,7 +37,7 @@ class KnownFormula(NamedTuple):
     @classmethod
     def of(cls, name: str, expression: Expression, where: str) -> Self:
         """Return a formula under a name, with where it stands."""
-        drawn = outline(expression.core)
+        drawn = draw_outline(expression.core)
         return cls(name, where, expression.shown, drawn.text, drawn.numbers, drawn.size)
 
     def spans(self, part: Outline) -> Iterator[Numbers]:
@@ -94,10 +93,10 @@ def compare_formulas(expression: Expression, known: KnownFormula) -> Likeness:
     """Return the likeness of two formulas: ``2 s / (a + b)`` for sizes a and b and the largest common subtree s.
 
     Sign, factor and the last steps that keep the order of names (rank, zscore, log, ...) are set aside, and numbers need
-    only be near each other: see `outline`. This is the slow definition, without any hash; `nearest` is held to it.
+    only be near each other: see `draw_outline`. This is the slow definition, without any hash; `nearest` is held to it.
     """
-    whole = outline(expression.core)
-    for part in subtrees(whole):
+    whole = draw_outline(expression.core)
+    for part in list_subtrees(whole):
         if known.holds(part):
             return Likeness(known, 2.0 * part.size / (whole.size + known.size), part)
     return Likeness(known, 0.0, None)

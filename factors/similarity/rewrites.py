@@ -1,4 +1,4 @@
-"""Bring what can be spelled in several ways to one spelling, for outlines: what hardly differs need not be equal.
+"""Approximate rewrite rules for outlines: bring formulas that hardly differ to one spelling.
 
 The canonical form keeps every value, NaN included. Here a few cells may differ (the logarithm of a product of two losses, a
 change over a price that is zero), since a formula is not new for that.
@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from ..canonical.canonical import OPPOSITE
+from ..language.canonical import OPPOSITE
 from ..language.node import Node, call_node, field_node, number_node
 from ..operators import OPERATORS
 from .signs import (

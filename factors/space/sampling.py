@@ -11,10 +11,9 @@ import numpy as np
 from ..describe.render import render
 from ..errors import ParseError
 from ..language.expression import Expression
-from ..language.fields import STANDARD_FIELDS, STANDARD_GROUPS
-from ..language.node import Node, field_node, group_node, number_node
+from ..language.node import STANDARD_FIELDS, STANDARD_GROUPS, Node, field_node, group_node, number_node
+from ..language.operator import Argument, Operator
 from ..language.parse import parse
-from ..language.signature import Argument, Operator
 from ..language.types import UnitMismatch, unit_of
 from ..operators import OPERATORS
 

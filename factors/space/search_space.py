@@ -1,4 +1,4 @@
-"""A plain part of the language: the operators, windows and fields that fresh formulas are drawn from."""
+"""Draw formulas from a plain part of the language: its operators, windows and fields."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from itertools import chain
 
 import numpy as np
 
-from ..language.fields import STANDARD_FIELDS
-from ..language.node import Node
+from ..language.node import STANDARD_FIELDS, Node
 from .sampling import Grammar, sample_tree
 
 __all__ = ["ACTIVITY", "CORE", "DRAWN_PRICES", "PAIR_OPERATORS", "RAW_FIELDS", "sample_plain", "select_fields"]

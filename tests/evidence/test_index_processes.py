@@ -14,7 +14,7 @@ from alphaloom.evidence.originality.catalogue import draw_formula
 from alphaloom.evidence.originality.sketch import SketchStore
 from alphaloom.evidence.originality.subtree_index import SubtreeIndex
 from alphaloom.factors import parse
-from alphaloom.factors.similarity.signature import outline
+from alphaloom.factors.similarity.outline import draw_outline
 
 ADDING = """
 import sys
@@ -75,7 +75,7 @@ def test_two_processes_add_and_one_is_killed(tmp_path: Path) -> None:
         assert len(index) - len(there) in (0, 1)  # the one that was there before it could be told of
         known, one = draw_formula("x", parse("ts_mean(close, 12) / ts_std(close, 23)"), "test")
         assert index.nearest(one)[0].ratio == 1.0
-        assert index.add([(known, outline(parse("ts_mean(close, 12) / ts_std(close, 23)").core))]) == 1
+        assert index.add([(known, draw_outline(parse("ts_mean(close, 12) / ts_std(close, 23)").core))]) == 1
     store = SketchStore(tmp_path / "sketches")
     assert there <= set(store.names)
     for at, name in enumerate(store.names):

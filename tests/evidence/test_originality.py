@@ -11,7 +11,7 @@ from alphaloom.evidence.originality.catalogue import Catalogue, nearest
 from alphaloom.evidence.originality.published import formulas, read_published
 from alphaloom.factors import Node, parse, render, sample
 from alphaloom.factors.similarity.compare import KnownFormula, compare_formulas
-from alphaloom.factors.similarity.signature import outline
+from alphaloom.factors.similarity.outline import draw_outline
 
 LIMIT = EvidenceSettings().max_similarity
 SEEDS = st.integers(0, 10_000)
@@ -261,7 +261,7 @@ def test_likeness_is_symmetric_whole_with_itself_and_at_most_one(seed: int) -> N
     a, b = first.canonical_text, second.canonical_text
     assert ratio(a, b) == ratio(b, a)
     assert 0 <= ratio(a, b) <= 1
-    assert ratio(a, a) == float(outline(first.core).names_a_field)
+    assert ratio(a, a) == float(draw_outline(first.core).names_a_field)
 
 
 def test_the_nearest_come_first_and_say_what_is_shared() -> None:

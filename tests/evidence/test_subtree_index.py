@@ -29,7 +29,7 @@ from alphaloom.factors.similarity.compare import (
     rank_likeness,
     unpack_formula,
 )
-from alphaloom.factors.similarity.signature import Outline, outline, subtrees
+from alphaloom.factors.similarity.outline import Outline, draw_outline, list_subtrees
 from alphaloom.ledger import LibraryRow
 
 COUNT = 2000
@@ -82,7 +82,7 @@ def test_the_index_says_what_comparing_with_2000_says(tmp_path: Path, settled: b
         if settled:
             index.settle()
         assert len(index) == COUNT
-        assert [told(index.nearest(outline(one.core), 10)) for one in asked()] == by_comparing()
+        assert [told(index.nearest(draw_outline(one.core), 10)) for one in asked()] == by_comparing()
 
 
 def test_so_does_a_shelf_in_memory() -> None:
@@ -92,7 +92,7 @@ def test_so_does_a_shelf_in_memory() -> None:
 
 def test_several_shelves_are_one() -> None:
     shelves = [MemoryIndex(known()[:700]), MemoryIndex(known()[700:1500]), MemoryIndex(known()[1500:])]
-    assert [told(search_indexes(outline(one.core), shelves, 10)) for one in asked()] == by_comparing()
+    assert [told(search_indexes(draw_outline(one.core), shelves, 10)) for one in asked()] == by_comparing()
 
 
 def test_hashes_that_collide_decide_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_hashes_that_collide_decide_nothing(tmp_path: Path, monkeypatch: pytest.
     few = [each for each, _ in known()[:400]]
     for one in asked()[:12]:
         right = rank_likeness([like for like in (compare_formulas(one, each) for each in few) if like.ratio > 0], 5)
-        assert [told(search_indexes(outline(one.core), shelves, 5)) for shelves in crowded] == [told(right)] * 2
+        assert [told(search_indexes(draw_outline(one.core), shelves, 5)) for shelves in crowded] == [told(right)] * 2
 
 
 @pytest.mark.usefixtures("small_table")
@@ -123,7 +123,7 @@ def test_what_was_added_is_there_when_it_is_opened_again(tmp_path: Path) -> None
         assert known()[120][0].name not in again
         assert again.add(known()[:120]) == 0
         one = factors()[110]
-        assert again.nearest(outline(one[1].core))[0].ratio == 1.0
+        assert again.nearest(draw_outline(one[1].core))[0].ratio == 1.0
 
 
 class Crash(Exception):
@@ -189,13 +189,13 @@ def test_a_formula_survives_being_packed() -> None:
 def test_each_subtree_is_found_under_its_own_text() -> None:
     for each, whole in known()[:200]:
         assert whole.size == each.size
-        for part in subtrees(whole):
+        for part in list_subtrees(whole):
             assert each.holds(part)
-        assert len(postings(whole)) == len({(part.text, part.codes) for part in subtrees(whole)})
+        assert len(postings(whole)) == len({(part.text, part.codes) for part in list_subtrees(whole)})
 
 
 def test_hashes_are_the_same_in_every_process() -> None:
-    assert outline(parse("ts_mean(close, 20)").core).digest.hex() == DIGEST
+    assert draw_outline(parse("ts_mean(close, 20)").core).digest.hex() == DIGEST
 
 
 DIGEST = "e6ca6291d0a20009"
@@ -206,7 +206,7 @@ def test_a_selection_hides_the_rest() -> None:
     chosen = Selection(MemoryIndex(known()), names)
     apart = MemoryIndex(each for each in known() if each[0].name in names)
     for one in asked():
-        whole = outline(one.core)
+        whole = draw_outline(one.core)
         assert told(search_indexes(whole, [chosen], 5)) == told(search_indexes(whole, [apart], 5))
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.factors.definitions import expand_operator
+from alphaloom.factors.language.definitions import expand_operator
 from alphaloom.factors.language.node import Node
-from alphaloom.factors.language.signature import Operator
+from alphaloom.factors.language.operator import Operator
 from alphaloom.factors.operators import OPERATORS, parameters
 from alphaloom.market import Panel
 

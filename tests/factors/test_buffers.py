@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from alphaloom.factors.engine.buffers import BufferPool, SubtreeCache
 from alphaloom.factors.engine.tiles import Layout
 from alphaloom.factors.engine.workers import Workers
-from alphaloom.factors.kernels.moves import gather, scatter
+from alphaloom.factors.kernels.cells import gather, scatter
 from alphaloom.factors.language.node import Node, field_node
 
 

@@ -15,8 +15,8 @@ from lark import Lark, LarkError
 
 from alphaloom.factors import OPERATORS, FactorError, Node, Operator, ParseError, parse, walk
 from alphaloom.factors.decoding import decoding_grammar
-from alphaloom.factors.definitions import expand_tree
 from alphaloom.factors.language import types as unit_rules
+from alphaloom.factors.language.definitions import expand_tree
 from alphaloom.factors.language.types import UnitMismatch
 from alphaloom.factors.operators import parameters
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from alphaloom.factors import OPERATORS, Node, parse, render, walk
-from alphaloom.factors.definitions import expand_operator, expand_tree
 from alphaloom.factors.engine.engine import Engine
+from alphaloom.factors.language.definitions import expand_operator, expand_tree
 from alphaloom.factors.language.node import call_node, field_node
 from alphaloom.factors.operators import parameters
 

@@ -14,8 +14,8 @@ from alphaloom.factors.describe.handbook import (
     operator_facts,
     page,
 )
-from alphaloom.factors.errors import UnknownOperator
-from alphaloom.factors.language.fields import STANDARD_FIELDS
+from alphaloom.factors.errors import FactorError
+from alphaloom.factors.language.node import STANDARD_FIELDS
 from alphaloom.factors.language.types import UNIT_RULES
 
 
@@ -51,8 +51,9 @@ def test_an_operator_is_found_by_name_in_any_case_and_by_its_sign() -> None:
 
 
 def test_an_unknown_operator_is_told_the_nearest() -> None:
-    with pytest.raises(UnknownOperator, match=r"no operator 'ts_men'\nDid you mean ts_mean\?"):
+    with pytest.raises(FactorError, match=r"no operator 'ts_men'\nDid you mean ts_mean\?") as caught:
         find_operator("ts_men")
+    assert caught.value.code == "unknown_operator"
 
 
 def test_other_languages_are_named_with_their_words_and_only_where_the_whole_side_is_the_operator() -> None:

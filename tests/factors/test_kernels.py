@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.factors.canonical.canonical import SCALING
 from alphaloom.factors.engine.engine import Engine
+from alphaloom.factors.language.canonical import SCALING
 from alphaloom.factors.language.node import Node, call_node, field_node, group_node, number_node
 from alphaloom.factors.operators import OPERATORS
 from alphaloom.market import Panel

@@ -7,8 +7,7 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.factors.describe.search import BM25_B, BM25_K1, relevance
-from alphaloom.factors.describe.words import find_mention, mentions, stem_overlap, stems
+from alphaloom.factors.describe.words import BM25_B, BM25_K1, find_mention, mentions, relevance, stem_overlap, stems
 
 SENTENCES = st.lists(st.sampled_from(["calm", "price", "prices", "the", "volume", "trend"]), max_size=8).map(" ".join)
 

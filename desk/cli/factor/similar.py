@@ -143,9 +143,9 @@ def _row(mine: Expression, found: Likeness) -> Facts:
 
 def _reasons(mine: Expression, found: Likeness) -> Iterator[str]:
     """Yield in words how much is shared, and which numbers are only near."""
-    from ....factors.similarity import outline
+    from ....factors.similarity import draw_outline
 
-    part, own, other = found.part, outline(mine.core).size, found.known.size
+    part, own, other = found.part, draw_outline(mine.core).size, found.known.size
     assert part is not None
     if mine.shown == found.known.text:
         yield "the same formula"

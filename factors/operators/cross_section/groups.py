@@ -1,4 +1,4 @@
-"""Compare each name of a day with the others of its group."""
+"""Aggregate the names of a day, or of a group of it, and compare each name with its group."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from ...kernels.cells import NAN, Array, Codes, Members, finite, group_count, is_constant
 from ...kernels.kernel_cache import kernel
-from ...language.declare import DDOF, LINEAR, ODD, across
-from ...language.obvious import score
-from ...language.signature import Prose
+from ...language.operator import ABSOLUTE, DDOF, EVEN, LINEAR, ODD, Argument, Prose, across
+from ..reference import Values, score, variance
 
 UNKNOWN_GROUP_NOTE = "Names whose group is unknown are NaN."
 
@@ -70,4 +69,107 @@ GROUP_ZSCORE = across(
           "group_zscore(returns, sector)"),
     group_zscore, DDOF, scaling=ODD, nan=UNKNOWN_GROUP_NOTE + " A group of one, or of equal values, gives NaN.",
     reference=lambda x, ddof: np.array([score(each, x, ddof) for each in x]),
+)  # fmt: skip
+
+
+AGGREGATE_MEAN, AGGREGATE_DEVIATION, AGGREGATE_SUM, AGGREGATE_COUNT = 0, 1, 2, 3
+
+
+@kernel
+def _aggregate(count: float, mean: float, squares: float, ddof: int, what: int) -> float:
+    """Turn count, mean and squared deviations into what was asked for."""
+    if what == AGGREGATE_MEAN:
+        return mean
+    if what == AGGREGATE_SUM:
+        return mean * count
+    spread = math.sqrt(squares / (count - ddof)) if count > ddof else np.nan
+    return count if what == AGGREGATE_COUNT else spread
+
+
+@kernel
+def group_aggregate(
+    out: Array, values: Array, codes: Codes, member: Members, ddof: int, what: int, lo: int, hi: int
+) -> None:
+    """Aggregate the members of each group that have a value, and give it to each of them."""
+    sums = np.empty((3, group_count(codes)))
+    for day in range(lo, hi):
+        row, o = values[day], out[day]
+        group_centres(row, codes, member[day], sums)
+        for g in range(sums.shape[1]):
+            sums[0, g] = _aggregate(sums[0, g], sums[1, g], sums[2, g], ddof, what)
+        for j in range(o.size):
+            known = member[day, j] and codes[j] >= 0 and row[j] == row[j]
+            o[j] = finite(sums[0, codes[j]]) if known else NAN
+
+
+def aggregate(out: Array, values: Array, member: Members, ddof: int, what: int, lo: int, hi: int) -> None:
+    """Aggregate the members of each day: all are one group."""
+    group_aggregate(out, values, np.zeros(out.shape[1], np.int16), member, ddof, what, lo, hi)
+
+
+def _fill_reference(x: Values, value: float) -> Values:
+    return np.full(len(x), value)
+
+
+def _spread(x: Values, ddof: float) -> Values:
+    return _fill_reference(x, math.sqrt(variance(x, ddof)))
+
+
+FEW_NAMES_NOTE = "Fewer than two names give NaN."
+
+MEAN_ACROSS = across(
+    "mean_across", "x", "same",
+    Prose("Mean of x over the names, on each of them.", "the cross-sectional mean of {x}", "mean_across(returns)"),
+    aggregate, fixed=(1, AGGREGATE_MEAN), scaling=LINEAR, reference=lambda x: _fill_reference(x, x.mean()),
+)  # fmt: skip
+STD_ACROSS = across(
+    "std_across", "x", "same",
+    Prose("Standard deviation of x over the names, on each of them.", "the cross-sectional standard deviation of {x}",
+          "std_across(returns)"),
+    aggregate, DDOF, fixed=(AGGREGATE_DEVIATION,), scaling=ABSOLUTE, nan=FEW_NAMES_NOTE, reference=_spread,
+)  # fmt: skip
+SUM_ACROSS = across(
+    "sum_across", "x", "same",
+    Prose("Sum of x over the names, on each of them.", "the cross-sectional sum of {x}", "volume / sum_across(volume)"),
+    aggregate, fixed=(1, AGGREGATE_SUM), scaling=LINEAR, reference=lambda x: _fill_reference(x, x.sum()),
+)  # fmt: skip
+COUNT_ACROSS = across(
+    "count_across", "x", "number",
+    Prose("Number of names that have a value, on each of them.", "the number of names with {x}",
+          "count_across(returns)"),
+    aggregate, fixed=(1, AGGREGATE_COUNT), scaling=EVEN, reference=lambda x: _fill_reference(x, len(x)),
+)  # fmt: skip
+GROUP_MEAN = across(
+    "group_mean", "x by@", "same",
+    Prose("Mean of x over its group, on each name of it.", "the mean of {x} over its {by}",
+          "group_mean(returns, sector)"),
+    group_aggregate, fixed=(1, AGGREGATE_MEAN), scaling=LINEAR, nan=UNKNOWN_GROUP_NOTE, reference=lambda x: _fill_reference(x, x.mean()),
+)  # fmt: skip
+GROUP_STD = across(
+    "group_std", "x by@", "same",
+    Prose("Standard deviation of x over its group, on each name of it.", "the standard deviation of {x} over its {by}",
+          "group_std(returns, sector)"),
+    group_aggregate, DDOF, fixed=(AGGREGATE_DEVIATION,), scaling=ABSOLUTE, nan=f"{UNKNOWN_GROUP_NOTE} {FEW_NAMES_NOTE}", reference=_spread,
+)  # fmt: skip
+GROUP_SUM = across(
+    "group_sum", "x by@", "same",
+    Prose("Sum of x over its group, on each name of it.", "the sum of {x} over its {by}",
+          "volume / group_sum(volume, sector)"),
+    group_aggregate, fixed=(1, AGGREGATE_SUM), scaling=LINEAR, nan=UNKNOWN_GROUP_NOTE, reference=lambda x: _fill_reference(x, x.sum()),
+)  # fmt: skip
+GROUP_COUNT = across(
+    "group_count", "x by@", "number",
+    Prose("Number of names of the group that have a value, on each of them.", "the number of names of the {by} with {x}",
+          "group_count(returns, sector)"),
+    group_aggregate, fixed=(1, AGGREGATE_COUNT), scaling=EVEN, nan=UNKNOWN_GROUP_NOTE, reference=lambda x: _fill_reference(x, len(x)),
+)  # fmt: skip
+
+
+GROUP_SCALE = across(
+    "group_scale", "x by@", "ratio",
+    Prose("x scaled so that the absolute values of the group sum to `to`.", "{x} scaled to a gross sum of {to} per {by}",
+          "group_scale(returns, sector)"),
+    None, Argument("to", "number", 1.0, True, low=1e-9, high=1e9), scaling=ODD,
+    nan="Names whose group is unknown are NaN, and so is a group whose values are all zero.",
+    definition="to * x / group_sum(abs(x), by)",
 )  # fmt: skip

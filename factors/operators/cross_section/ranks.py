@@ -1,4 +1,4 @@
-"""Rank the names of a day, or of a group, and cut the ranks into buckets."""
+"""Rank the names of a day, or of a group; cut the ranks into buckets, or turn them into normal quantiles."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 
 from ...kernels.cells import NAN, Array, Codes, Members, group_count
 from ...kernels.kernel_cache import kernel
-from ...kernels.ranking import make_room, place, place_buckets, sort_row, split
-from ...language.declare import ORDER, SCALED, TIES, across
-from ...language.obvious import Values, places
-from ...language.signature import Argument, Prose
+from ...kernels.ranking import SCALED_COUNT, TIES_AVERAGE, make_room, place, place_buckets, sort_row, split
+from ...language.operator import ODD, ORDER, SCALED, TIES, Argument, Prose, across
+from ..reference import Values, places
 from .groups import UNKNOWN_GROUP_NOTE
 
 
@@ -77,4 +76,29 @@ QUANTILE_BUCKET = across(
           "the bucket of {x} among {n} equal cross-sectional buckets", "quantile_bucket(returns, 5)"),
     quantile_bucket, Argument("n", "number", low=2, high=1000, whole=True), cost=7.0, scaling=ORDER,
     reference=_bucket,
+)  # fmt: skip
+
+
+def rank_gauss(out: Array, values: Array, member: Members, lo: int, hi: int) -> None:
+    """Rank the members of each day and look up the normal quantile of each place."""
+    from scipy.special import ndtri
+
+    rank(out, values, member, TIES_AVERAGE, SCALED_COUNT, lo, hi)
+    rows = out[lo:hi]
+    count = np.isfinite(rows).sum(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):
+        rows[:] = ndtri((rows.astype(np.float64) - 0.5) / count)
+
+
+def _quantile(x: Values) -> Values:
+    from statistics import NormalDist
+
+    return np.array([NormalDist().inv_cdf((place - 0.5) / len(x)) for place in places(x, TIES_AVERAGE, SCALED_COUNT)])
+
+
+RANK_GAUSS = across(
+    "rank_gauss", "x", "ratio",
+    Prose("Normal quantile of (r - 0.5) / n, r the rank of x among the n names, ties averaged: a z-score without outliers.",
+          "the normal score of the cross-sectional rank of {x}", "rank_gauss(returns)"),
+    rank_gauss, cost=40.0, scaling=ODD, reference=_quantile,
 )  # fmt: skip

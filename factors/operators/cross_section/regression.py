@@ -12,9 +12,8 @@ import numpy as np
 
 from ...kernels.cells import FLOAT32_EPSILON, NAN, Array, Members, Sums, finite, is_constant
 from ...kernels.kernel_cache import kernel
-from ...language.declare import MAX_TERMS, across
-from ...language.obvious import Values, is_flat
-from ...language.signature import Prose
+from ...language.operator import MAX_TERMS, Prose, across
+from ..reference import Values, is_flat
 
 MIN_OWN_VARIANCE = 1e-10
 """The share of an exposure's variance that the exposures before it must leave, or it is dropped."""

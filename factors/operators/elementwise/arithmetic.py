@@ -1,4 +1,4 @@
-"""Declare the four operations and what picks the larger or smaller of two."""
+"""Declare the four operations, the larger or smaller of two, and short names for products."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 
 from ...kernels.cells import FLOAT32_ZERO, NAN, Array, finite, row
 from ...kernels.kernel_cache import kernel
-from ...language.declare import MAX_TERMS, cell
-from ...language.signature import Prose
+from ...language.operator import MAX_TERMS, SQUARE, Prose, cell
 
 
 @kernel
@@ -90,3 +89,12 @@ MAX = cell("max", "x y", "common",
 MIN = cell("min", "x y", "common",
            Prose("The smaller of the two.", "the smaller of {x} and {y}", "min(open, close)"), smaller,
            symmetric=True, mirror="max", many=MAX_TERMS, reference=np.minimum)  # fmt: skip
+
+SQUARE_OF = cell(
+    "square", "x", "square", Prose("x times itself.", "the square of {x}", "square(returns)"), scaling=SQUARE,
+    definition="x * x",
+)  # fmt: skip
+INVERSE = cell(
+    "inverse", "x", "ratio", Prose("One over x.", "one over {x}", "inverse(close)"), scaling=("inverse",),
+    nan="The inverse of 0 is NaN.", definition="1 / x",
+)  # fmt: skip

@@ -1,4 +1,7 @@
-"""Answer with 1 for true and 0 for false; a question about a missing value has a missing answer."""
+"""Answer a condition with 1 for true and 0 for false, choose by it, and fill missing values.
+
+The answer about a missing value is missing, except for `holds` and `is_missing`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,7 @@ import numpy as np
 
 from ...kernels.cells import FLOAT32_ONE, FLOAT32_ZERO, NAN, Array, row
 from ...kernels.kernel_cache import kernel
-from ...language.declare import MAX_TERMS, logic
-from ...language.signature import Prose
+from ...language.operator import MAX_TERMS, Argument, Prose, cell, logic
 
 
 @kernel
@@ -144,4 +146,38 @@ WHERE = logic(
           "where(close > open, volume, -volume)"), where,
     nan="Only a NaN condition or a NaN in the chosen branch gives NaN.",
     reference=lambda c, x, y: np.where(np.isnan(c), np.nan, np.where(c != 0, x, y)),
+)  # fmt: skip
+
+
+@kernel
+def is_missing(out: Array, values: Array, lo: int, hi: int) -> None:
+    """Tell where there is no value."""
+    for day in range(lo, hi):
+        a, o = row(values, day), out[day]
+        for j in range(o.size):
+            o[j] = FLOAT32_ZERO if a[j] == a[j] else FLOAT32_ONE
+
+
+IS_MISSING = logic(
+    "is_missing", "x", "logic", Prose("1 where x is NaN, else 0.", "{x} is missing", "where(is_missing(cap), 0, 1)"),
+    is_missing, nan="The answer itself is never NaN within the universe.", reference=np.isnan,
+)  # fmt: skip
+FILL = cell(
+    "fill", "x", "same",
+    Prose("x, and a number where it is missing. What has units can only be filled with 0.",
+          "{x}, or {value} where it is missing", "fill(returns, 0)"),
+    None, Argument("value", "number", low=-1e15, high=1e15), nan="A missing x gives the number.",
+    definition="where(is_missing(x), value, x)",
+)  # fmt: skip
+COALESCE = cell(
+    "coalesce", "x y", "common",
+    Prose("x, and y where x is missing.", "{x}, or {y} where it is missing", "coalesce(vwap, close)"),
+    nan="NaN only where both are.", definition="where(is_missing(x), y, x)",
+)  # fmt: skip
+
+
+BETWEEN = cell(
+    "between", "x low high", "comparison",
+    Prose("x is at least `low` and at most `high`.", "{x} is from {low} to {high}", "between(close, low, vwap)"),
+    family="logic", definition="(x >= low) & (x <= high)",
 )  # fmt: skip

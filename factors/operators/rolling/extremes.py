@@ -9,9 +9,8 @@ import numpy as np
 
 from ...kernels.cells import FLOAT32_ONE, FLOAT32_ZERO, NAN, Array, finite
 from ...kernels.kernel_cache import kernel
-from ...language.declare import MIRROR, ORDER, choice, rolling
-from ...language.obvious import Values
-from ...language.signature import Prose
+from ...language.operator import ABSOLUTE, MIRROR, ORDER, Prose, choice, rolling
+from ..reference import Values
 
 NONE_YET = np.float32(-np.inf)
 
@@ -132,4 +131,21 @@ TS_ARGMIN = rolling(
           "the number of days since the {window}-day low of {x}", "ts_argmin(low, 20)"),
     rolling_place, COUNTED_ARGUMENT, cost=1.2, fixed=(-1,), scaling=ORDER, mirror="ts_argmax", nan=SINCE_NOTE,
     reference=lambda x, counted, **_: _since_reference(x, np.nanmin(x), counted),
+)  # fmt: skip
+
+ALL_EQUAL_NOTE = "Where all are equal it is NaN."
+
+TS_RANGE = rolling(
+    "ts_range", "same",
+    Prose("Largest less smallest value of the window.", "the {window}-day range of {x}", "ts_range(close, 20) / close"),
+    scaling=ABSOLUTE,
+    definition="ts_max(x, window, min_periods=min_periods) - ts_min(x, window, min_periods=min_periods)",
+)  # fmt: skip
+TS_SCALE = rolling(
+    "ts_scale", "ratio",
+    Prose("Where today's value is in the range of the window: 0 at the smallest, 1 at the largest.",
+          "where {x} is in its {window}-day range", "ts_scale(close, 20)"),
+    nan="Today's value must be present. " + ALL_EQUAL_NOTE,
+    definition="(x - ts_min(x, window, min_periods=min_periods))"
+               " / (ts_max(x, window, min_periods=min_periods) - ts_min(x, window, min_periods=min_periods))",
 )  # fmt: skip

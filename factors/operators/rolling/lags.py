@@ -1,13 +1,27 @@
-"""Look back a fixed number of rows."""
+"""Look back a fixed number of rows, or to the latest row of a window that meets a condition."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from ...kernels.cells import NAN, Array, finite
+from ...kernels.cells import FLOAT32_ONE, FLOAT32_ZERO, NAN, Array, finite
 from ...kernels.kernel_cache import kernel
-from ...language.declare import EVEN, LINEAR, LOOKBACK_ARGUMENT, lag
-from ...language.signature import Prose
+from ...language.operator import (
+    EVEN,
+    LINEAR,
+    LOOKBACK_ARGUMENT,
+    WINDOW,
+    Argument,
+    Compute,
+    Operator,
+    Prose,
+    lag,
+    panels,
+    rolling,
+)
+from ..reference import Values
 
 
 @kernel
@@ -60,4 +74,51 @@ TS_RETURNS = lag(
     Prose("x over x of `window` rows ago, minus 1.", "the {window}-day return of {x}", "ts_returns(close, 5)"),
     ts_returns, cost=0.3, scaling=EVEN, nan="Both ends must be present; an earlier value of 0 gives NaN.",
     reference=lambda x, **_: x[-1] / x[0] - 1,
+)  # fmt: skip
+
+
+LATEST_SINCE, LATEST_VALUE = 0, 1
+NEVER = np.float32(-np.inf)
+
+
+@kernel
+def rolling_latest(out: Array, values: Array, window: int, need: int, what: int, lo: int, hi: int) -> None:
+    """Rows since the latest row that is true, 0 for today; or the latest value that is present."""
+    names = hi - lo
+    when, last, known = np.full(names, NEVER), np.full(names, NAN), np.zeros(names, np.float32)
+    for day in range(out.shape[0]):
+        now, gone, o = values[day, lo:hi], values[max(day - window, 0), lo:hi], out[day, lo:hi]
+        today, leaves = np.float32(day), day >= window
+        for j in range(names):
+            present = now[j] == now[j]
+            hit = present & ((what == LATEST_VALUE) | (now[j] != FLOAT32_ZERO))
+            when[j] = today if hit else when[j]
+            last[j] = now[j] if hit else last[j]
+            known[j] += (FLOAT32_ONE if present else FLOAT32_ZERO) - (
+                FLOAT32_ONE if leaves & (gone[j] == gone[j]) else FLOAT32_ZERO
+            )
+            age = today - when[j]
+            found = (age < window) & (known[j] >= need)
+            o[j] = (last[j] if what == LATEST_VALUE else age) if found else NAN
+
+
+def _since_reference(window: Values) -> float:
+    held = np.flatnonzero(np.nan_to_num(window) != 0)
+    return float(len(window) - 1 - held[-1]) if len(held) else math.nan
+
+
+DAYS_SINCE = rolling(
+    "ts_days_since", "number",
+    Prose("Rows since the condition last held within the window, 0 for today.",
+          "the number of days since {condition}, within {window} days", "ts_days_since(close > delay(high, 1), 20)"),
+    rolling_latest, takes="condition?", cost=1.5, fixed=(LATEST_SINCE,), nan="A condition that never held gives NaN.",
+    reference=lambda x, **_: _since_reference(x),
+)  # fmt: skip
+LAST = Operator(
+    "ts_last", "time series",
+    (*panels("x"), WINDOW, Argument("min_periods", "number", 1.0, True, low=1, high=10_000, whole=True)),
+    *Prose("The latest value of the window that is present: fills gaps forward, for `window` - 1 rows at most.",
+           "the latest {x} of the last {window} days", "ts_last(cap, 5)"),
+    "same", "window", scaling=LINEAR, nan="Here a single value is enough unless `min_periods` asks for more.",
+    compute=Compute(rolling_latest, 1.5, (LATEST_VALUE,)), reference=lambda x, **_: x[~np.isnan(x)][-1],
 )  # fmt: skip

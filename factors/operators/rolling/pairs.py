@@ -1,6 +1,6 @@
 """Two series over a rolling window, from sums about anchors that slide with it (see `spread`).
 
-Only rows where both are present take part.
+Only rows where both are present take part. `ts_autocorr` pairs a series with its own past.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import numpy as np
 
 from ...kernels.cells import FLOAT32_EPSILON, NAN, Array, Flags, Places, Sums, finite, flagged, no_flags
 from ...kernels.kernel_cache import kernel
-from ...language.declare import DDOF, rolling
-from ...language.obvious import correlation, covariance, line
-from ...language.signature import Prose
+from ...language.operator import DDOF, EVEN, Argument, Prose, rolling
+from ..reference import correlation, covariance, line
 from .spread import MIN_SQUARES_SHARE, RENEW_AFTER_WINDOWS
 
 PAIR_CORRELATION, PAIR_COVARIANCE, PAIR_SLOPE, PAIR_RESIDUAL, PAIR_INTERCEPT = 0, 1, 2, 3, 4
@@ -215,4 +214,32 @@ TS_BETA = rolling(
           "ts_beta(returns, delay(returns, 1), 20)"),
     rolling_pair, takes="y x", cost=2.7, fixed=(1, PAIR_SLOPE), swapped=True, scaling=("linear", "inverse"),
     nan=BOTH_PRESENT_NOTE + " A constant x gives NaN.", reference=lambda y, x, **_: line(y, x)[0],
+)  # fmt: skip
+
+
+TS_RESID = rolling(
+    "ts_resid", "same",
+    Prose("Today's distance of y from the least-squares line of y on x over the window.",
+          "how far {y} is above its {window}-day line on {x}", "ts_resid(returns, delay(returns, 1), 60)"),
+    rolling_pair, takes="y x", cost=3.0, fixed=(1, PAIR_RESIDUAL), swapped=True, scaling=("linear", "even"),
+    nan=BOTH_PRESENT_NOTE + " Both must be present today, and x may not be constant.",
+    reference=lambda y, x, **_: y[-1] - line(y, x)[1] - line(y, x)[0] * x[-1],
+)  # fmt: skip
+TS_ALPHA = rolling(
+    "ts_alpha", "same",
+    Prose("Level at x = 0 of the least-squares line of y on x over the window: the intercept.",
+          "the intercept of the {window}-day line of {y} on {x}", "ts_alpha(returns, delay(returns, 1), 60)"),
+    rolling_pair, takes="y x", cost=3.0, fixed=(1, PAIR_INTERCEPT), swapped=True, scaling=("linear", "even"),
+    nan=BOTH_PRESENT_NOTE + " A constant x gives NaN.", reference=lambda y, x, **_: line(y, x)[1],
+)  # fmt: skip
+
+
+LAG = Argument("lag", "window", 1.0, low=1, high=10_000, whole=True)
+
+TS_AUTOCORR = rolling(
+    "ts_autocorr", "ratio",
+    Prose("Correlation over the window of x with x of `lag` rows before.",
+          "the {window}-day correlation of {x} with itself {lag} days before", "ts_autocorr(returns, 60, 1)"),
+    None, LAG, scaling=EVEN, nan="It needs `lag` more rows than the window; a constant window gives NaN.",
+    definition="ts_corr(x, delay(x, lag), window, min_periods=min_periods)",
 )  # fmt: skip

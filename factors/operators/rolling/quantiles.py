@@ -1,4 +1,4 @@
-"""Order statistics of a rolling window, and what needs a second pass over it."""
+"""Order statistics of a rolling window, and the mean absolute deviation, which needs a second pass over it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from ...kernels.cells import FLOAT32_ONE, NAN, Array, Sums, finite
 from ...kernels.kernel_cache import kernel
 from ...kernels.ranking import SCALED_COUNT, SCALED_UNIT, TIES_AVERAGE, TIES_MIN, lowest
-from ...language.declare import ABSOLUTE, LINEAR, MIRROR, ORDER, SCALED, TIES, rolling
-from ...language.obvious import known_values, places
-from ...language.signature import Argument, Prose
+from ...language.operator import ABSOLUTE, LINEAR, MIRROR, ORDER, SCALED, TIES, Argument, Prose, rolling
+from ..reference import known_values, places
 
 NO_STEP, HALF_STEP = np.int32(0), np.float32(0.5)
 SORTS_LAST = np.float32(np.inf)

@@ -9,9 +9,8 @@ import numpy as np
 
 from ...kernels.cells import FLOAT32_EPSILON, NAN, Array, Flags, Places, Sums, finite, flagged, no_flags
 from ...kernels.kernel_cache import kernel
-from ...language.declare import EVEN, ODD, rolling
-from ...language.obvious import Values, is_flat, known_values
-from ...language.signature import Prose
+from ...language.operator import EVEN, ODD, Prose, rolling
+from ..reference import Values, is_flat, known_values
 from .spread import RENEW_AFTER_WINDOWS
 
 SKEW, KURTOSIS = 0, 1

@@ -13,16 +13,14 @@ import numpy as np
 
 from ...kernels.cells import FLOAT32_EPSILON, NAN, Array, Flags, Places, Sums, finite, flagged, no_flags
 from ...kernels.kernel_cache import kernel
-from ...language.declare import ABSOLUTE, DDOF, ODD, SQUARE, rolling
-from ...language.obvious import known_values, score, variance
-from ...language.signature import Prose
+from ...language.operator import ABSOLUTE, DDOF, LINEAR, ODD, SQUARE, Prose, rolling
+from ..reference import known_values, score, variance
 
 VARIANCE, DEVIATION, SCORE = 0, 1, 2
 RENEW_AFTER_WINDOWS = 4
 """Windows after which sums are taken anew."""
 MIN_SQUARES_SHARE = 1e-9
 """Share of the largest sum of squares below which a difference of sums has too few digits left."""
-
 
 SpreadState = tuple[Sums, Sums, Sums, Sums, Sums]
 """Anchor, count, sum and squares about the anchor, and the largest squares so far.
@@ -187,4 +185,25 @@ TS_ZSCORE = rolling(
     rolling_spread, DDOF, cost=1.6, fixed=(SCORE,), scaling=ODD,
     nan="Today's value must be present; a constant window gives NaN.",
     reference=lambda x, ddof, **_: score(x[-1], known_values(x), ddof),
+)  # fmt: skip
+
+TS_DEMEAN = rolling(
+    "ts_demean", "same",
+    Prose("Today's value less the mean of the window.", "{x} less its {window}-day mean", "ts_demean(returns, 20)"),
+    scaling=LINEAR, nan="Today's value must be present.",
+    definition="x - ts_mean(x, window, min_periods=min_periods)",
+)  # fmt: skip
+TS_IR = rolling(
+    "ts_ir", "ratio",
+    Prose("Information ratio: mean over standard deviation of the window.",
+          "the mean over the standard deviation of the last {window} days of {x}", "ts_ir(returns, 60)"),
+    None, DDOF, scaling=ODD, nan="A constant window gives NaN.",
+    definition="ts_mean(x, window, min_periods=min_periods) / ts_std(x, window, min_periods=min_periods, ddof=ddof)",
+)  # fmt: skip
+TS_DOWNSIDE_STD = rolling(
+    "ts_downside_std", "same",
+    Prose("Downside deviation about zero: the root of the mean square of what is below 0 (Sortino); it divides by all "
+          "days of the window.",
+          "the {window}-day downside deviation of {x}", "ts_downside_std(returns, 60)"),
+    definition="sqrt(ts_mean(square(min(x, 0)), window, min_periods=min_periods))",
 )  # fmt: skip

@@ -9,9 +9,8 @@ import numpy as np
 
 from ...kernels.cells import NAN, Array, Flags, Places, Sums, finite, flagged, is_constant, no_flags
 from ...kernels.kernel_cache import kernel
-from ...language.declare import EVEN, LINEAR, rolling
-from ...language.obvious import correlation, line, row_numbers
-from ...language.signature import Prose
+from ...language.operator import EVEN, LINEAR, Prose, rolling
+from ..reference import correlation, line, row_numbers
 from .spread import MIN_SQUARES_SHARE, RENEW_AFTER_WINDOWS
 
 TREND_SLOPE, TREND_RESIDUAL, TREND_R_SQUARED = 0, 1, 2

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from alphaloom.factors import Engine, ParseError, parse
 from alphaloom.factors.dialects import find_dialect, translate
-from alphaloom.factors.dialects.surface import read_surface, rules_of
+from alphaloom.factors.dialects.importer import read_surface, rules_of
 from alphaloom.market import Panel
 
 from .alphaagent_meaning import Meaning

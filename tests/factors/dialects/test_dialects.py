@@ -11,10 +11,9 @@ from hypothesis import example, given, strategies as st
 
 from alphaloom.factors import OPERATORS, Expression, Node, ParseError, parse, render, sample
 from alphaloom.factors.dialects import DIALECT_NAMES, find_dialect, translate, write_foreign
-from alphaloom.factors.dialects.example import example_of
 from alphaloom.factors.dialects.exporter import ForeignFormula
+from alphaloom.factors.dialects.importer import example_of, rules_of
 from alphaloom.factors.dialects.rule import kind_of
-from alphaloom.factors.dialects.surface import rules_of
 from alphaloom.factors.language.types import judge_units
 from alphaloom.factors.space.sampling import Grammar
 

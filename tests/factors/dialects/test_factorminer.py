@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from alphaloom.factors import Engine, Expression, ParseError, parse
 from alphaloom.factors.dialects import find_dialect, translate, write_foreign
 from alphaloom.factors.dialects.factorminer import FIRST_ROWS_NOTE
-from alphaloom.factors.dialects.surface import rules_of
+from alphaloom.factors.dialects.importer import rules_of
 from alphaloom.market import Panel
 
 from .factorminer_meaning import WORDS, Meaning

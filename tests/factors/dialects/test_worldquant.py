@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from alphaloom.evidence.originality.published import formulas
 from alphaloom.factors import Engine, Expression, ParseError, parse
 from alphaloom.factors.dialects import find_dialect, translate, write_foreign
-from alphaloom.factors.dialects.surface import read_surface
+from alphaloom.factors.dialects.importer import read_surface
 
 from .markets import small_market
 from .worldquant_meaning import Meaning, Values

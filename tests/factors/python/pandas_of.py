@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from alphaloom.factors import Node
-from alphaloom.factors.definitions import expand_tree
+from alphaloom.factors.language.definitions import expand_tree
 from alphaloom.factors.operators import parameters
 
 ROLLING = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.factors import Engine, ParseError, parse
-from alphaloom.factors.errors import NotAFormula
+from alphaloom.factors.errors import FactorError
 from alphaloom.market import SyntheticConfig, simulate
 
 PLAIN = """
@@ -137,8 +137,9 @@ def test_the_columns_are_exact_or_all() -> None:
 
 def test_the_engine_computes_no_code() -> None:
     panel = simulate(SyntheticConfig(seed=1, days=60, names=20)).panel
-    with pytest.raises(NotAFormula):
+    with pytest.raises(FactorError) as caught:
         Engine(panel).evaluate([PLAIN])
+    assert caught.value.code == "not_a_formula"
 
 
 @pytest.mark.parametrize(

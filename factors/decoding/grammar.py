@@ -1,4 +1,4 @@
-"""Export the decoding grammar of a campaign: its columns, groupings and windows, every operator, typed by units."""
+"""Build the decoding grammar of a campaign: its columns, groupings and windows, every operator, typed by units."""
 
 from __future__ import annotations
 

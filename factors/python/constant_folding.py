@@ -1,4 +1,4 @@
-"""Work out what is known of a Python factor while it is read: arithmetic on numbers, short ranges, sums of lists."""
+"""Fold the constants of a Python factor while it is read: arithmetic on numbers, short ranges, sums of lists."""
 
 from __future__ import annotations
 
@@ -8,18 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from ..language.node import Node
-from .normal import EXACT_STEPS
+from .normal_form import EXACT_STEPS
 from .values import KnownList, Literal, Spans, Value, Vector, WeightedWindows
-
-__all__ = [
-    "NUMPY_CONSTANTS",
-    "combine_vectors",
-    "fold_call",
-    "fold_operation",
-    "reduce_vector",
-    "sum_weighted_window",
-    "unroll_list",
-]
 
 MAX_UNROLLED_ITEMS = 24
 MAX_VECTOR_ITEMS = 512

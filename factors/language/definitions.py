@@ -9,13 +9,12 @@ from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 
-from .describe.render import render_number, render_parameter
-from .engine.build import Builder
-from .language.fields import STANDARD_FIELDS
-from .language.node import Node, walk
-from .language.signature import Operator
-from .language.syntax import Syntax, read_syntax
-from .operators import OPERATORS, parameters
+from ..describe.render import render_number, render_parameter
+from ..operators import OPERATORS, parameters
+from .build import Builder
+from .node import STANDARD_FIELDS, Node, walk
+from .operator import Operator
+from .syntax import Syntax, read_syntax
 
 
 @functools.lru_cache(maxsize=4096)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from ..describe.render import render_number
 from ..errors import ParseError, nearest_name
-from ..language.node import Node, Path, call_node, field_node, group_node, number_node
-from ..language.signature import Argument, Operator
-from ..language.syntax import Syntax
 from ..operators import OPERATORS
+from .node import Node, Path, call_node, field_node, group_node, number_node
+from .operator import Argument, Operator
+from .syntax import Syntax
 
 LARGEST_NUMBER = 1e15
 ADV = re.compile(r"adv([1-9][0-9]{0,3})")

@@ -15,10 +15,9 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
-from ..definitions import expand_operator
 from ..describe.render import render
-from ..language.node import Node, call_node, number_node
 from ..operators import OPERATORS
+from .definitions import expand_operator
 from .linear import (
     FRACTION_ONE,
     BadConstant,
@@ -33,10 +32,14 @@ from .linear import (
     split_coefficient,
     to_fraction,
 )
+from .node import Node, call_node, number_node
 
 DAY_WRAPPERS = frozenset({"demean", "rank", "scale", "zscore"})
 """Steps that keep the order of the names of a day."""
 LARGEST_POWER = 16
+
+BUCKET_ROWS = (1, 2, 3, 5, 10, 20, 40, 60, 120, 250)
+"""The lengths, in rows."""
 
 Scaled = tuple[Fraction, Node | None]
 """A coefficient and the body that it multiplies; no body for a constant."""
@@ -385,3 +388,30 @@ def _fold_constants(node: Node, scaled: list[Scaled]) -> Fraction | None:
     except (ValueError, OverflowError, ZeroDivisionError):
         raise BadConstant(f"{render(node)} is not a number") from None
     return check_constant(to_fraction(round_to_float(Fraction(value))))
+
+
+def bucket_windows(node: Node) -> Node:
+    """Return the canonical form with each window moved to the nearest of `BUCKET_ROWS`, by ratio.
+
+    A long average (`ema` with a `span`) is moved by its span, and its window in proportion.
+    """
+    return canonical_form(_move_windows(node))
+
+
+def _move_windows(node: Node) -> Node:
+    node = expand_operator(node)
+    args = tuple(map(_move_windows, node.args))
+    moved = node.with_args(*args) if args else node
+    if not node.window:
+        return moved
+    params = {name: value for name, value in moved.params if name != "min_periods"}
+    if span := params.get("span"):
+        params |= {"span": _nearest(span), "window": float(round(node.window / span * _nearest(span)))}
+    else:
+        params["window"] = _nearest(node.window)
+    return Node(node.op, args, tuple(params.items()))
+
+
+def _nearest(rows: float) -> float:
+    """Return the nearest bucket, by ratio."""
+    return float(min(BUCKET_ROWS, key=lambda bucket: abs(math.log(bucket / rows))))

@@ -1,10 +1,10 @@
-"""Draw a formula's outline: its tree without numbers, and the numbers beside it.
+"""Draw the outline of a formula: its tree without numbers, and the numbers beside it.
 
-Two formulas are alike where their outlines share a subtree and the numbers of it are near each other. So a window that moves
-from 7 to 8, an average with other weights or another threshold is no new formula, and there is no edge to step over: nearness
-is a distance, not a bucket. What names of a day cannot tell apart, or hardly, is left out of an outline: constant factors and
-negligible terms wherever they stand, the options of an operator (`min_periods`, `ddof`, `ties`), monotone steps at the end and
-under a rank. Arguments whose order does not matter are sorted by outline, so that no window decides.
+Two formulas are similar where their outlines share a subtree whose numbers are near each other. A window that moves from 7
+to 8, an average with other weights or another threshold makes no new formula. Nearness is a distance of logarithms, not a
+bucket, so there is no edge to step over. Outlines leave out what names of a day cannot tell apart, or hardly: constant
+factors and negligible terms wherever they stand, the options of an operator (`min_periods`, `ddof`, `ties`), monotone steps
+at the end and under a rank. Arguments whose order does not matter are sorted by outline, so that no window decides.
 
 The text of an outline is the tree from its root down, `(ts_mean#.close;)`: operators with their arguments in parentheses,
 `.field;`, `:group;`, and `#` for each number, in order. The text of a subtree is a part of it, and no other part is equal to it.
@@ -16,20 +16,30 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b, sha256
+from operator import sub
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from .. import definitions
-from ..canonical import canonical, linear
-from ..canonical.canonical import DAY_WRAPPERS, SCALING, core
-from ..canonical.linear import split_coefficient
+from ..language import canonical, definitions, linear
+from ..language.canonical import DAY_WRAPPERS, SCALING, core
+from ..language.linear import split_coefficient
 from ..language.node import Node, call_node, number_node
 from ..operators import OPERATORS
-from . import rewrites, signs, tolerance
+from . import rewrites, signs
 from .rewrites import rewrite_tree
 from .signs import negate_tree, strip_power
-from .tolerance import MAX_CODED_NUMBER, NumberCodes, Numbers, code
+
+Numbers = tuple[float, ...]
+NumberCodes = tuple[int, ...]
+"""What nearness is measured on, one for each number; see `code`."""
+
+CODE_SCALE = 100.0
+MAX_CODE_DISTANCE = 52
+"""Two numbers are near if their logarithms, in hundredths, differ by no more: up to two thirds more, as 5 is to 3."""
+OFFSET = 4000
+"""Added to every size, so that the logarithm of a small number is above 0 and a sign can stand before it."""
+MAX_CODED_NUMBER, MIN_CODED_NUMBER = 1e15, 1e-9
 
 NEGLIGIBLE_TERM, NEGLIGIBLE_CONSTANT, NEGLIGIBLE_BOUNDED = 1e-9, 1e-3, 1e-2
 """Beside the largest term, a term is negligible below the first, an added constant below the second, and what is bounded
@@ -77,12 +87,12 @@ WeightedOutline = tuple[float, Outline]
 
 
 @functools.lru_cache(maxsize=4096)
-def outline(tree: Node) -> Outline:
+def draw_outline(tree: Node) -> Outline:
     """Return the outline of a canonical tree, its sign and its last monotone steps set aside."""
     return _draw_tree(_strip_order_steps(rewrite_tree(core(tree)), ORDER_STEPS)[1])[1]
 
 
-def subtrees(whole: Outline) -> list[Outline]:
+def list_subtrees(whole: Outline) -> list[Outline]:
     """Return the distinct subtrees that read a field, the largest first."""
     found: dict[tuple[str, NumberCodes], Outline] = {}
     left = [whole]
@@ -417,6 +427,21 @@ def hash_outline_code() -> str:
     """Return a hash of the code that draws outlines: an index that another form of it drew is not to be trusted."""
     modules = (
         Path(__file__),
-        *(Path(str(one.__file__)) for one in (tolerance, signs, rewrites, canonical, linear, definitions)),
+        *(Path(str(one.__file__)) for one in (signs, rewrites, canonical, linear, definitions)),
     )
     return sha256(b"".join(module.read_bytes() for module in modules)).hexdigest()
+
+
+@functools.lru_cache(maxsize=4096)
+def code(value: float) -> int:
+    """Return the logarithm of a number in hundredths, with its sign; 0 for what is next to nothing."""
+    size = abs(value)
+    if size <= MIN_CODED_NUMBER:
+        return 0
+    steps = OFFSET + round(CODE_SCALE * math.log(min(size, MAX_CODED_NUMBER)))
+    return steps if value > 0 else -steps
+
+
+def is_near(a: NumberCodes, b: NumberCodes) -> bool:
+    """Tell whether as many numbers are near each other, one by one."""
+    return len(a) == len(b) and max(map(abs, map(sub, a, b)), default=0) <= MAX_CODE_DISTANCE

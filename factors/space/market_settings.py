@@ -1,4 +1,4 @@
-"""Which market a campaign works on: a file of prices, or a synthetic market with alphas planted in it."""
+"""Settings of the market that a campaign works on: a file of prices, or a synthetic market with planted alphas."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ...market import (
     read_actions,
     read_panel,
 )
-from ..space.planted import PlantSettings, planted_market
-from .fields import STANDARD_FIELDS, STANDARD_GROUPS
+from ..language.node import STANDARD_FIELDS, STANDARD_GROUPS
+from .planted import PlantSettings, planted_market
 
 FieldSensitivity = Annotated[str, Field(pattern=r"^(confidential|jurisdiction:[A-Z]{2})$")]
 """Says who may see a field: callers with the scope data:LABEL."""

@@ -17,8 +17,6 @@ from types import MappingProxyType
 
 from .source import FACTOR_FUNCTION
 
-__all__ = ["EXACT_STEPS", "fingerprint_code", "normalise_code", "serialise_tree"]
-
 NAME_LOOKUPS = frozenset({"eval", "exec", "globals", "locals", "vars", "dir", "getattr", "setattr", "__import__"})
 """What finds a variable by its name: code that has one keeps its names."""
 MAX_FOLDED_NUMBER = 10**12

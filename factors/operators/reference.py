@@ -1,4 +1,4 @@
-"""What the slow references of operators share: windows without their gaps, spreads, lines and percentiles, in float64."""
+"""Share between the slow references of operators, in float64: windows without gaps, spreads, lines and percentiles."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ..describe.render import render
-from ..language.node import Node, call_node, number_node
+from .node import Node, call_node, number_node
 
 FRACTION_ONE = Fraction(1)
 MAX_CONSTANT = Fraction(10) ** 30

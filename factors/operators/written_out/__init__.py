@@ -1,1 +1,0 @@
-"""Operators that are formulas of others."""
