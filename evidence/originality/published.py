@@ -116,7 +116,7 @@ def _digest() -> str:
     """Return a digest of the lists, and of the code that reads and draws them."""
     package, own = Path(str(factors.__file__)).parent, Path(__file__).parent
     sources = [*package.rglob("*.py"), *package.rglob("*.lark"), *own.glob("published*")]
-    sources += [own / "inverted_index.py"]
+    sources += [own / "catalogue.py"]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()[:16]
 
 

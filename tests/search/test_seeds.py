@@ -12,7 +12,7 @@ from alphaloom.ledger import Ledger, LibraryRow
 from alphaloom.library.exchange import export_library
 from alphaloom.search.seeds import read_seeds
 
-from .lab import SMALL, Lab, clock, market
+from ..evidence.lab import SMALL, Lab, clock, market
 
 FORMULA = "ts_mean(returns, 23) / ts_std(returns, 41)"
 

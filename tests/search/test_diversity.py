@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from alphaloom.ledger import Ledger, Run
 from alphaloom.search.diversity import effective_number, effective_number_of_round, variety
 
-from .lab import clock
+from ..evidence.lab import clock
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=30))

@@ -21,7 +21,7 @@ from alphaloom.factors import parse
 from alphaloom.ledger import canonical_json
 from alphaloom.market import Panel
 
-from .lab import KNOWN, SMALL, WIDE, Crash, Lab, dying, market
+from ..evidence.lab import KNOWN, SMALL, WIDE, Crash, Lab, dying, market
 
 Make = Callable[..., Lab]
 JUNK = ("rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)", "ts_rsquare(cap / volume, 21)")
@@ -166,7 +166,7 @@ def test_a_set_is_an_entry_with_members(lab: Make) -> None:
 def test_equal_work_gives_equal_bytes_whatever_the_run_is_called(
     lab: Make, planted: Panel, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    from .lab import SMALL, read
+    from ..evidence.lab import SMALL, read
 
     mine = canonical_json(researched(lab("mine", panel=planted)).record())
     with read(tmp_path_factory.mktemp("elsewhere")) as ledger:

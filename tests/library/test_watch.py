@@ -24,7 +24,7 @@ from alphaloom.library.observations import FactorReading
 from alphaloom.library.watch import LibraryWatch
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 
-from .lab import KNOWN, SMALL, Lab, engine, known_values, read, scorer
+from ..evidence.lab import KNOWN, SMALL, Lab, engine, known_values, read, scorer
 
 CUT, ALL = 500, 900
 TWIN = f"ts_mean({KNOWN}, 2)"

@@ -29,7 +29,7 @@ from alphaloom.market import Panel
 from alphaloom.sandbox import Frames, Job, Outcome, Runner, SandboxUnavailable, TimedOut
 
 from .lab import SMALL, WIDE, clock, market, scorer, steps
-from .test_levels import adjusted
+from .test_adjusted_price_leak import adjusted
 
 COPY = 'def factor(panel):\n    return -panel["returns"].rolling(20).std()'
 TELLS = 'def factor(panel):\n    raise ValueError(panel["close"].iloc[0].to_list())\n    return panel["close"]'

@@ -28,7 +28,7 @@ from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.factors import Expression
 from alphaloom.market import Panel
 
-from .lab import Lab, market
+from ..evidence.lab import Lab, market
 
 Make = Callable[..., Lab]
 

@@ -28,7 +28,7 @@ from alphaloom.portfolio.market_state import market_states
 from alphaloom.portfolio.moments import RankMoments, last_known_rows, measure_moments, standard_ranks
 from alphaloom.portfolio.trading_rate import RATES, slow_score, trading_rate
 
-from .lab import KNOWN, SMALL, Lab, market
+from ..evidence.lab import KNOWN, SMALL, Lab, market
 
 Make = Callable[..., Lab]
 Frame = NDArray[np.float64]

@@ -13,7 +13,7 @@ from alphaloom.evidence import Proposal
 from alphaloom.ledger import Ledger
 from alphaloom.search.memory import MAX_HYPOTHESES_REMINDED, HypothesisRecord, select_reminders, summarise_mechanisms
 
-from .lab import SMALL, Lab, claim_of, clock, market
+from ..evidence.lab import SMALL, Lab, claim_of, clock, market
 
 WORDS = ("calm", "volume", "reversal", "sector", "stress", "drift", "overnight", "liquidity", "trend", "attention")
 

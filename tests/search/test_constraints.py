@@ -12,7 +12,7 @@ from alphaloom.evidence import EvidenceError, Proposal
 from alphaloom.ledger import Ledger
 from alphaloom.search.constraints import SearchConstraints
 
-from .lab import SMALL, Lab, claim_of, clock, market
+from ..evidence.lab import SMALL, Lab, claim_of, clock, market
 
 LIMITS = SearchConstraints(fields=("close", "returns"), avoid=("momentum",))
 

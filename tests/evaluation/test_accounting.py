@@ -16,7 +16,7 @@ from alphaloom.evidence.multiple_testing.online_fdr import lond_level
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
 
-from .lab import SMALL, Lab, market, read
+from ..evidence.lab import SMALL, Lab, market, read
 
 Make = Callable[..., Lab]
 ROOT = Path(__file__).resolve().parents[2] / ".root"

@@ -15,7 +15,7 @@ from alphaloom.ledger import Ledger, LibraryRow, RunLocked, StatusChange, write_
 from alphaloom.library.entries import list_entries
 from alphaloom.library.exchange import export_library, import_library
 
-from .lab import read
+from ..evidence.lab import read
 
 FIRST, SECOND = "rank(ts_skew(volume, 31))", "ts_mad(close / open, 23) * -1"
 JUDGED = {

@@ -18,7 +18,7 @@ from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel
 from alphaloom.portfolio.combination import CombinationPart, combine_ranks, write_combination
 
-from .lab import KNOWN, SMALL, Crash, Lab, market
+from ..evidence.lab import KNOWN, SMALL, Crash, Lab, market
 
 Make = Callable[..., Lab]
 OTHER = "ts_kurt(high / low, 25)"

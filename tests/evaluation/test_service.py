@@ -16,7 +16,7 @@ from alphaloom.evidence.settings import WindowSettings
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
 
-from .lab import KNOWN, Lab, claim_of, market
+from ..evidence.lab import KNOWN, Lab, claim_of, market
 
 Make = Callable[..., Lab]
 ONE, TWO = "rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)"

@@ -15,7 +15,7 @@ from alphaloom.evidence.gate.verdict import Verdict
 from alphaloom.factors import sample
 from alphaloom.market import Panel
 
-from .lab import KNOWN, Lab, claim_of, market
+from ..evidence.lab import KNOWN, Lab, claim_of, market
 
 EVALUATIONS, TRIALS = 40, 10
 

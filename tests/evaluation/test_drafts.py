@@ -11,7 +11,7 @@ from alphaloom.evaluation.drafts import pick_drafts
 from alphaloom.search.surrogate.basis import ScoredFormula
 from alphaloom.search.surrogate.model import SurrogateModel
 
-from .lab import Lab, claim_of
+from ..evidence.lab import Lab, claim_of
 
 SCORED = "ts_kurt(volume, 17) * ts_skew(returns, 31)"
 DRAFTS = ["ts_kurt(volume, 18) * ts_skew(returns, 30)", "ts_skew(returns, 35)", "ts_rank(open, 30)"]
