@@ -347,12 +347,14 @@ class Campaign:
         if decision:
             evaluator.ledger.record_event(evaluator.run, "risk", decision.id, decision.record())
         alarms = sorted({*accepted} & {*dossier.alarms()} - {*self.settings.evidence.acknowledged})
-        curves = write_json(folder / "curves.json", dossier.curves() | {"book": closing.curve})
+        book_curve = closing.curve.record() if closing.curve else None
+        curves = write_json(folder / "curves.json", dossier.curves() | {"book": book_curve})
         evaluator.ledger.record_artefact(evaluator.run, "curves.json", evaluator.ledger.put(curves))
+        combination = write_closing(closing, evaluator, folder)
         return {
-            "combination": write_closing(closing, evaluator, folder),
+            "combination": combination.record() if combination else None,
             "sealed": closing.sealed,
-            "book": closing.book,
+            "book": closing.book.record() if closing.book else None,
             "stress": closing.stress,
             "signals": summary(decision, alarms, evaluator.panel.dates[-1]),
         }

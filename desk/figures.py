@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..evaluation.closing import IncrementalIC
 
 __all__ = [
     "DASH",
@@ -115,12 +118,12 @@ def short_id(factor: object) -> str:
     return text if len(text) <= 10 else text[:9]
 
 
-def describe_added_value(added: Mapping[str, Any] | None) -> str:
+def describe_added_value(added: IncrementalIC | None) -> str:
     """Say what a factor adds to the library; a dash where there is none."""
     if not added:
         return DASH
-    if added.get("t") is None:
-        return f"nothing: the library's {plural(added['library'], 'factor')} say all of it"
-    left = f"RankIC {number(added.get('rank_ic'), 4, sign=True)}, t {number(added.get('t'), 2, sign=True)}"
-    of = plural(added["library"], "factor")
-    return f"{left}; {percent(added.get('kept'), 0)} of its rank variance is unexplained by the library's {of}"
+    if added.t is None:
+        return f"nothing: the library's {plural(added.library, 'factor')} say all of it"
+    left = f"RankIC {number(added.rank_ic, 4, sign=True)}, t {number(added.t, 2, sign=True)}"
+    unexplained = f"{percent(added.kept, 0)} of its rank variance is unexplained"
+    return f"{left}; {unexplained} by the library's {plural(added.library, 'factor')}"

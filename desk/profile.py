@@ -1,13 +1,24 @@
-"""What a full sheet says beside its figures, as lines that a person reads."""
+"""The lines of a factor's sheet beside its main figures, as a person reads them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .figures import DASH, basis_points, number, percent
 
-__all__ = ["profile_rows", "spark"]
+if TYPE_CHECKING:
+    from ..evaluation.closing import (
+        BookCapacity,
+        FactorProfile,
+        Figure,
+        NeutralisedIC,
+        RegimeIC,
+        StyleExposures,
+        WindowMetrics,
+    )
+
+__all__ = ["curve_rows", "profile_rows", "spark"]
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 SHOWN_HORIZONS = ("1", "2", "3", "5", "10", "20")
@@ -19,25 +30,32 @@ EXPOSURE_WORDS = {
     "volatility": "volatility",
     "price": "price level",
 }
-MAX_SHARE_TOLD = 2.0
-"""Share of a RankIC beyond which it is not told."""
+MAX_SHARE_SHOWN_OF_IC = 2.0
+"""Share of a RankIC beyond which it is not shown: of a RankIC near zero no share means anything."""
 
 
-def profile_rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return label and text of what is known of years, fifths, regimes, exposures and capacity; nothing for the rest."""
+def curve_rows(metrics: WindowMetrics) -> list[tuple[str, str]]:
+    """Return label and text of RankIC by horizon and year, and of returns by quintile; nothing for what is unknown."""
     rows = [
-        ("RankIC by horizon, every fifth day", _decay(sheet.get("decay") or {})),
-        ("RankIC by year", _years(sheet.get("by_year") or {})),
-        ("fifths, low to high", _format_quintiles(sheet)),
-        ("RankIC by the market's regime", _regimes(sheet.get("by_regime") or {})),
-        ("rank correlation with", _exposures(sheet.get("exposures") or {})),
-        ("with all of these taken out", _format_neutralised(sheet.get("neutralised") or {})),
-        ("capacity of each side", _capacity(sheet.get("capacity") or {})),
+        ("RankIC by horizon, every fifth day", _format_decay(metrics.decay)),
+        ("RankIC by year", ", ".join(f"{year} {_signed_ic(value)}" for year, value in sorted(metrics.by_year.items()))),
+        ("fifths, low to high", _format_quintiles(metrics)),
     ]
     return [(label, text) for label, text in rows if text]
 
 
-def spark(values: Sequence[float | None]) -> str:
+def profile_rows(profile: FactorProfile) -> list[tuple[str, str]]:
+    """Return label and text of regimes, exposures and capacity; nothing for what is unknown."""
+    rows = [
+        ("RankIC by the market's regime", _format_regimes(profile.by_regime)),
+        ("rank correlation with", _format_exposures(profile.exposures)),
+        ("with all of these taken out", _format_neutralised(profile.neutralised)),
+        ("capacity of each side", _format_capacity(profile.capacity)),
+    ]
+    return [(label, text) for label, text in rows if text]
+
+
+def spark(values: Sequence[Figure]) -> str:
     """Return one block a value, its height from the lowest (or zero) to the highest (or zero); a dot where unknown."""
     known = [0.0, *(value for value in values if value is not None)]
     low, span = min(known), (max(known) - min(known)) or 1.0
@@ -45,64 +63,61 @@ def spark(values: Sequence[float | None]) -> str:
     return "".join("·" if value is None else BLOCKS[round((value - low) / span * top)] for value in values)
 
 
-def _signed_ic(value: object) -> str:
+def _signed_ic(value: Figure) -> str:
     return number(value, 4, sign=True)
 
 
-def _decay(decay: Mapping[str, Any]) -> str:
+def _format_decay(decay: Mapping[str, Figure]) -> str:
     days = sorted(decay, key=int)
-    told = ", ".join(f"{day} d {_signed_ic(decay[day])}" for day in days if day in SHOWN_HORIZONS)
-    return f"{told}  {spark([decay[day] for day in days])}" if len(days) > len(SHOWN_HORIZONS) else told
+    shown = ", ".join(f"{day} d {_signed_ic(decay[day])}" for day in days if day in SHOWN_HORIZONS)
+    return f"{shown}  {spark([decay[day] for day in days])}" if len(days) > len(SHOWN_HORIZONS) else shown
 
 
-def _years(years: Mapping[str, Any]) -> str:
-    return ", ".join(f"{year} {_signed_ic(value)}" for year, value in sorted(years.items()))
+def _format_quintiles(metrics: WindowMetrics) -> str:
+    returns = ", ".join(basis_points(value) for value in metrics.quantile_returns)
+    return f"{returns} over {metrics.horizon_days} days" if returns else ""
 
 
-def _format_quintiles(sheet: Mapping[str, Any]) -> str:
-    fifths = sheet.get("quantile_returns") or ()
-    return (
-        f"{', '.join(basis_points(value) for value in fifths)} over {sheet.get('horizon_days')} days" if fifths else ""
-    )
-
-
-def _regimes(regimes: Mapping[str, Any]) -> str:
+def _format_regimes(regimes: Mapping[str, RegimeIC]) -> str:
     known = [(name, regimes[name]) for name in REGIME_ORDER if name in regimes]
-    return ", ".join(f"{name} {_signed_ic(row.get('rank_ic'))} (t {number(row.get('t'), 1)})" for name, row in known)
+    return ", ".join(f"{name} {_signed_ic(regime.rank_ic)} (t {number(regime.t, 1)})" for name, regime in known)
 
 
-def _exposures(exposures: Mapping[str, Any]) -> str:
-    told = [
-        f"{word} {number(exposures[name], 2, sign=True)}" for name, word in EXPOSURE_WORDS.items() if name in exposures
-    ]
-    if exposures.get("sector") is not None:
-        told.append(f"sectors explain {percent(exposures['sector'], 0)} of its ranks' variance")
-    return ", ".join(told)
-
-
-def _format_neutralised(pure: Mapping[str, Any]) -> str:
-    if pure.get("t") is None:
-        return "nothing is left" if pure else ""
-    share = pure.get("kept")
-    told = share is not None and abs(share) <= MAX_SHARE_TOLD  # of a RankIC near zero no share says anything
-    kept = f", {percent(share, 0)} of it kept" if told else ""
-    return f"RankIC {_signed_ic(pure.get('rank_ic'))}, t {number(pure['t'], 2, sign=True)}{kept}"
-
-
-def _capacity(capacity: Mapping[str, Any]) -> str:
-    if not capacity:
+def _format_exposures(exposures: StyleExposures | None) -> str:
+    if exposures is None:
         return ""
-    held, even = capacity.get("at_10_percent_of_volume"), capacity.get("break_even")
-    first = f"{_amount(held)} at a tenth of the volume"
-    return (
-        f"{first}; impact eats all at {_amount(even)}"
-        if even
-        else f"{first}; it earns nothing after costs to start with"
-    )
+    recorded = exposures.model_fields_set
+    parts = [
+        f"{word} {number(getattr(exposures, name), 2, sign=True)}"
+        for name, word in EXPOSURE_WORDS.items()
+        if name in recorded
+    ]
+    if exposures.sector is not None:
+        parts.append(f"sectors explain {percent(exposures.sector, 0)} of its ranks' variance")
+    return ", ".join(parts)
 
 
-def _amount(value: object) -> str:
+def _format_neutralised(neutralised: NeutralisedIC | None) -> str:
+    if neutralised is None:
+        return ""
+    if neutralised.t is None:
+        return "nothing is left"
+    share = neutralised.kept
+    kept = f", {percent(share, 0)} of it kept" if share is not None and abs(share) <= MAX_SHARE_SHOWN_OF_IC else ""
+    return f"RankIC {_signed_ic(neutralised.rank_ic)}, t {number(neutralised.t, 2, sign=True)}{kept}"
+
+
+def _format_capacity(capacity: BookCapacity | None) -> str:
+    if capacity is None:
+        return ""
+    first = f"{_format_amount(capacity.at_10_percent_of_volume)} at a tenth of the volume"
+    if not capacity.break_even:
+        return f"{first}; it earns nothing after costs to start with"
+    return f"{first}; impact eats all at {_format_amount(capacity.break_even)}"
+
+
+def _format_amount(amount: Figure) -> str:
     """Return an amount of the panel's currency in millions, or billions."""
-    if not isinstance(value, int | float):
+    if amount is None:
         return DASH
-    return f"{value / 1e9:,.1f} billion" if value >= 1e9 else f"{value / 1e6:,.3g} million"
+    return f"{amount / 1e9:,.1f} billion" if amount >= 1e9 else f"{amount / 1e6:,.3g} million"

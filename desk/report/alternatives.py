@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..figures import count, number, p_value_text, percent, plural, short_id
 
-__all__ = ["RulesTable", "SearchTest", "build_rules_table", "checks"]
+if TYPE_CHECKING:
+    from ...evaluation.closing import (
+        BetClusters,
+        CandidateTest,
+        CrossValidationTest,
+        OverfittingTest,
+        Results,
+        StreamRule,
+        StreamRules,
+        SuperiorityTest,
+    )
+
+__all__ = ["RulesTable", "SearchTest", "build_rules_table", "list_search_tests"]
 
 
 @dataclass(frozen=True)
@@ -29,119 +41,112 @@ class SearchTest:
     means: str
 
 
-def build_rules_table(results: Mapping[str, Any]) -> RulesTable | None:
+def build_rules_table(stream: StreamRules | None) -> RulesTable | None:
     """Return what each rule says of the stream of looks; None for a run that did not record it or never looked."""
-    found = results.get("stream_rules") or {}
-    if not found.get("looks"):
+    if stream is None or not stream.looks:
         return None
-    said = found.get("rules") or ()
-    decided = {str(name) for line in said if line.get("decides") for name in line.get("accepts") or ()}
-    lines = [(bool(line.get("decides")), _line(line, decided)) for line in said]
-    return RulesTable(_sentence(found), lines)
+    decided = {name for rule in stream.rules if rule.decides for name in rule.accepts}
+    return RulesTable(_sentence(stream), [(rule.decides, _line(rule, decided)) for rule in stream.rules])
 
 
-def _sentence(found: Mapping[str, Any]) -> str:
+def _sentence(stream: StreamRules) -> str:
     unknown = [
-        f"{count(found[key])} {word}"
-        for key, word in (("declared", "declared, made elsewhere"), ("unfinished", "cut short"))
-        if found.get(key)
+        f"{count(amount)} {word}"
+        for amount, word in ((stream.declared, "declared, made elsewhere"), (stream.unfinished, "cut short"))
+        if amount
     ]
     rest = f"; of these {' and '.join(unknown)} count as looks that found nothing" if unknown else ""
     return (
-        f"The stream is every look at these selection days, earlier runs included: {plural(int(found['looks']), 'look')}"
-        f"{rest}. Only the first line decides, at level {percent(found.get('level'), 0)}; the others are shown beside it."
+        f"The stream is every look at these selection days, earlier runs included: {plural(stream.looks, 'look')}"
+        f"{rest}. Only the first line decides, at level {percent(stream.level, 0)}; the others are shown beside it."
     )
 
 
-def _line(line: Mapping[str, Any], decided: Collection[str]) -> list[str]:
+def _line(rule: StreamRule, decided: Collection[str]) -> list[str]:
     return [
-        str(line.get("name")),
-        str(line.get("holds")),
-        _describe_accepted({str(name) for name in line.get("accepts") or ()}, decided),
-        count(line.get("found")),
-        p_value_text(line.get("p_asked")),
-        str(line.get("means")),
+        rule.name,
+        rule.holds,
+        _describe_accepted(set(rule.accepts), decided),
+        count(rule.found),
+        p_value_text(rule.p_asked),
+        rule.means,
     ]
 
 
-def _describe_accepted(here: Collection[str], decided: Collection[str]) -> str:
+def _describe_accepted(accepted: Collection[str], decided: Collection[str]) -> str:
     """Return how many factors and sets of this run a rule accepts, and which of them the deciding rule does not, or does."""
-    also, without = (sorted({*one} - {*other}) for one, other in ((here, decided), (decided, here)))
+    also, without = sorted({*accepted} - {*decided}), sorted({*decided} - {*accepted})
     differs = [
         f"{word} {', '.join(map(short_id, names))}" for word, names in (("also", also), ("not", without)) if names
     ]
-    return "; ".join([count(len(here)) if here else "nothing", *differs])
+    return "; ".join([count(len(accepted)) if accepted else "nothing", *differs])
 
 
-def checks(results: Mapping[str, Any]) -> list[SearchTest]:
+def list_search_tests(results: Results) -> list[SearchTest]:
     """Return the tests of the search that were made at the close, each with one sentence."""
-    made = [
-        _cross_validation_test(results.get("cross_validation") or {}),
-        _overfitting(results.get("overfitting") or {}),
-        _superior_ability_test(results.get("superior") or {}),
-        _clusters(results.get("clusters") or {}),
+    tests = [
+        _cross_validation_test(results.cross_validation),
+        _overfitting_test(results.overfitting),
+        _superior_ability_test(results.superior),
+        _cluster_test(results.clusters),
     ]
-    return [check for check in made if check]
+    return [test for test in tests if test]
 
 
-def _overfitting(found: Mapping[str, Any]) -> SearchTest | None:
-    if found.get("probability") is None:
+def _overfitting_test(test: OverfittingTest | None) -> SearchTest | None:
+    if test is None or test.probability is None:
         return None
     means = (
-        f"Share of {count(_splits(found))} splits of the search days in which the best of {_describe_candidates(found)} on one half is "
-        "no better than the median on the other; one half for noise."
+        f"Share of {count(math.comb(test.blocks, test.blocks // 2))} splits of the search days in which the best of "
+        f"{_describe_candidates(test)} on one half is no better than the median on the other; one half for noise."
     )
-    return SearchTest("Probability of backtest overfitting", percent(found["probability"], 0), means)
+    return SearchTest("Probability of backtest overfitting", percent(test.probability, 0), means)
 
 
-def _splits(found: Mapping[str, Any]) -> int:
-    blocks = int(found.get("blocks") or 0)
-    return math.comb(blocks, blocks // 2)
-
-
-def _superior_ability_test(found: Mapping[str, Any]) -> SearchTest | None:
-    if found.get("consistent") is None:
+def _superior_ability_test(test: SuperiorityTest | None) -> SearchTest | None:
+    if test is None or test.consistent is None:
         return None
-    value = f"p = {p_value_text(found['consistent'])} ({p_value_text(found.get('lower'))} to {p_value_text(found.get('upper'))})"
+    value = f"p = {p_value_text(test.consistent)} ({p_value_text(test.lower)} to {p_value_text(test.upper)})"
     means = (
-        f"Hansen's test that the best of {_describe_candidates(found)} earns nothing after costs, picked as it was; from the lower to the "
-        f"upper p-value. Stationary bootstrap, blocks of {count(found.get('block_days'))} days in the mean, "
-        f"{count(found.get('replications'))} samples. Later candidates were proposed by agents that knew these days, which "
+        f"Hansen's test that the best of {_describe_candidates(test)} earns nothing after costs, picked as it was; from the lower to the "
+        f"upper p-value. Stationary bootstrap, blocks of {count(test.block_days)} days in the mean, "
+        f"{count(test.replications)} samples. Later candidates were proposed by agents that knew these days, which "
         "no bootstrap can undo."
     )
     return SearchTest("Superior predictive ability", value, means)
 
 
-def _cross_validation_test(found: Mapping[str, Any]) -> SearchTest | None:
-    paths = [value for value in found.get("rank_ic") or () if value is not None]
-    if not paths:
+def _cross_validation_test(test: CrossValidationTest | None) -> SearchTest | None:
+    paths = [value for value in test.rank_ic if value is not None] if test else []
+    if test is None or not paths:
         return None
     middle = sorted(paths)[len(paths) // 2]
-    sharpes = [value for value in found.get("net_sharpe") or () if value is not None]
+    sharpes = [value for value in test.net_sharpe if value is not None]
     after = f", Sharpe after costs {_range(sharpes, 2)}" if sharpes else ""
     means = (
-        f"Choosing the best of {_describe_candidates(found)} on training days gave a RankIC of "
-        f"{number(found.get('rank_ic_chosen_on'), 4, sign=True)} there; held on the days left out it gave this: median and "
-        f"range of {count(found.get('paths'))} paths{after}. {count(found.get('splits'))} splits, labels that overlap purged "
-        f"({count(found.get('purge_days'))} days) and {count(found.get('embargo_days'))} more embargoed."
+        f"Choosing the best of {_describe_candidates(test)} on training days gave a RankIC of "
+        f"{number(test.rank_ic_chosen_on, 4, sign=True)} there; held on the days left out it gave this: median and "
+        f"range of {count(test.paths)} paths{after}. {count(test.splits)} splits, labels that overlap purged "
+        f"({count(test.purge_days)} days) and {count(test.embargo_days)} more embargoed."
     )
     return SearchTest("Combinatorial cross-validation", f"{number(middle, 4, sign=True)} ({_range(paths, 4)})", means)
 
 
-def _clusters(found: Mapping[str, Any]) -> SearchTest | None:
-    if found.get("clusters") is None:
+def _cluster_test(bets: BetClusters | None) -> SearchTest | None:
+    if bets is None or bets.clusters is None:
         return None
+    candidates = _describe_candidates(bets)
     means = (
-        f"{_describe_candidates(found)[0].upper()}{_describe_candidates(found)[1:]} move together in so many groups. A Sharpe ratio deflated for that "
+        f"{candidates[0].upper()}{candidates[1:]} move together in so many groups. A Sharpe ratio deflated for that "
         "number stands on each card beside those for trials and for evaluations, never instead."
     )
-    return SearchTest("Different bets, by clusters", count(found["clusters"]), means)
+    return SearchTest("Different bets, by clusters", count(bets.clusters), means)
 
 
-def _describe_candidates(found: Mapping[str, Any]) -> str:
+def _describe_candidates(test: CandidateTest) -> str:
     """Return how many candidates were compared, and of how many they are a fair sample."""
-    some, scored = int(found.get("candidates") or 0), int(found.get("scored") or 0)
-    return plural(some, "candidate") + (f" (of {count(scored)} scored)" if scored > some else "")
+    sample = f" (of {count(test.scored)} scored)" if test.scored > test.candidates else ""
+    return plural(test.candidates, "candidate") + sample
 
 
 def _range(values: Sequence[float], digits: int) -> str:

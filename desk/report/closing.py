@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..figures import any_value, count, money, number, p_value_text, percent, short_id
 from .plots import Curve, LineChart, line_chart
 from .svg import Frame
 
+if TYPE_CHECKING:
+    from ...evaluation.closing import (
+        BookCurve,
+        BookResult,
+        CombinationSummary,
+        Figure,
+        ModelBill,
+        Results,
+        RuleCheckLine,
+        SealedExam,
+        SignalLine,
+        SignalSummary,
+        SpendSummary,
+    )
+
 __all__ = [
     "BookFigures",
     "Risk",
-    "book",
-    "exam",
-    "exam_of_each",
-    "exam_sentence",
-    "openings",
-    "risk",
-    "spend_by_role",
-    "spend_facts",
+    "build_book",
+    "build_risk",
+    "describe_exam",
+    "describe_openings",
+    "exam_factor_rows",
+    "exam_rows",
+    "spend_rows",
+    "spend_rows_by_role",
 ]
 
 MAX_REFUSED_SIGNALS_SHOWN = 30
@@ -31,8 +46,8 @@ FLATTERED_NOTE = (
 )
 UNCHECKED_NOTE = " No sealed day was opened to check."
 CHECKED_NOTE = " The sealed days were opened later; what they said stands beside it."
-PERCENT_KEYS = ("annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "borrow_paid")
-BOOK_WORDS = {
+PERCENT_FIGURES = ("annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "borrow_paid")
+BOOK_LABELS = {
     "window": "on the window",
     "accepted_on_these_days": "its factors were accepted on these days",
     "days": "days",
@@ -71,189 +86,160 @@ class Risk:
     book: Sequence[tuple[str, str, str, str]]
 
 
-def exam(sealed: Mapping[str, Any] | None) -> Facts:
-    """Return what the sealed days said; nothing if they stayed sealed."""
-    if not sealed or not sealed.get("opened"):
+def exam_rows(exam: SealedExam | None) -> Facts:
+    """Return the combination's figures on the sealed days; nothing if they stayed sealed."""
+    if exam is None or not exam.opened:
         return []
+    held = ", of what is held" if exam.test == "held" else ""  # t is of the labels, so another test is named
+    p_value = (f"p, one-sided{held}, of a mean constant in the window", p_value_text(exam.p_value))
     return [
-        ("RankIC", number(sealed.get("rank_ic"), 4, sign=True)),
-        ("t", number(sealed.get("t"), 2, sign=True)),
-        *([(_p_value_label(sealed), p_value_text(sealed["p_value"]))] if "p_value" in sealed else []),
-        ("days", count(sealed.get("days"))),
-        ("opening", f"no. {count(sealed.get('number'))}"),
+        ("RankIC", number(exam.rank_ic, 4, sign=True)),
+        ("t", number(exam.t, 2, sign=True)),
+        *([p_value] if "p_value" in exam.model_fields_set else []),
+        ("days", count(exam.days)),
+        ("opening", f"no. {count(exam.number)}"),
     ]
 
 
-def _p_value_label(sealed: Mapping[str, Any]) -> str:
-    """Name the p-value; t beside it is of the labels, so another test is named."""
-    of = ", of what is held" if sealed.get("test") == "held" else ""
-    return f"p, one-sided{of}, of a mean constant in the window"
-
-
-def exam_of_each(sealed: Mapping[str, Any] | None) -> list[Sequence[str]]:
+def exam_factor_rows(exam: SealedExam | None) -> list[Sequence[str]]:
     """Return a line for each accepted factor, in the direction in which it is held: id, RankIC, t, p."""
     return [
         (
             short_id(name),
-            f"RankIC {number(_directed_ic(each), 4, sign=True)}",
-            f"t {number((each.get('t') or 0.0) * each['sign'], 2, sign=True)}",
-            f"p {p_value_text(each.get('p_value'))}",
+            f"RankIC {number(None if factor.rank_ic is None else factor.rank_ic * factor.sign, 4, sign=True)}",
+            f"t {number((factor.t or 0.0) * factor.sign, 2, sign=True)}",
+            f"p {p_value_text(factor.p_value)}",
         )
-        for name, each in sorted(((sealed or {}).get("factors") or {}).items())
+        for name, factor in sorted(exam.factors.items() if exam else ())
     ]
 
 
-def _directed_ic(line: Mapping[str, Any]) -> float | None:
-    """Return a factor's RankIC in the direction in which it is held."""
-    return None if line.get("rank_ic") is None else line["rank_ic"] * line["sign"]
-
-
-def openings(results: Mapping[str, Any]) -> list[str]:
+def describe_openings(results: Results) -> list[str]:
     """Return a sentence for each opening of shared sealed days that came before this run's close or its own opening."""
-    sealed, windows = results.get("sealed") or {}, results.get("windows") or {}
-    found = sealed.get("earlier") or windows.get("openings") or ()
+    earlier = (results.sealed.earlier if results.sealed else ()) or results.windows.openings
     return [
-        f"Opening no. {count(each.get('number'))} of these days, {each.get('first')} to {each.get('last')}, was another "
-        f"run's. Its reason: {each.get('reason')}."
-        for each in found
+        f"Opening no. {count(opening.number)} of these days, {opening.first} to {opening.last}, was another "
+        f"run's. Its reason: {opening.reason}."
+        for opening in earlier
     ]
 
 
-def exam_sentence(sealed: Mapping[str, Any] | None) -> str:
+def describe_exam(exam: SealedExam | None) -> str:
     """Return in words whether this was an exam."""
-    if not sealed or not sealed.get("opened"):
+    if exam is None or not exam.opened:
         return "This run did not open the sealed window."
     first = "The combination met the sealed days, at their first opening in this workspace. A further one is numbered."
     again = "These days had been opened before: this is no longer an exam on unseen data."
-    why = f" Reason given: {sealed['reason']}." if sealed.get("reason") else ""
-    return (first if sealed.get("number") == 1 else again) + why
+    why = f" Reason given: {exam.reason}." if exam.reason else ""
+    return (first if exam.number == 1 else again) + why
 
 
-def book(results: Mapping[str, Any], curves: Mapping[str, Any]) -> BookFigures | None:
+def build_book(results: Results, curve: BookCurve | None) -> BookFigures | None:
     """Return the book, if anything was accepted that could be traded."""
-    figures, curve = results.get("book"), curves.get("book") or {}
-    if not figures:
+    book = results.book
+    if book is None:
         return None
-    weights = _weights(results.get("combination"))
-    if figures.get("unavailable"):
-        return BookFigures(
-            [], "", f"{figures['unavailable']}. {figures.get('hint') or ''}".strip(), None, None, weights
-        )
-    days = [date.fromisoformat(day) for day in curve.get("dates") or ()]
+    weights = _weights(results.combination)
+    if book.unavailable:
+        return BookFigures([], "", f"{book.unavailable}. {book.hint}".strip(), None, None, weights)
     return BookFigures(
-        _book_facts(figures),
-        book_caution(figures, results.get("sealed")),
+        _book_rows(book),
+        describe_book_days(book, results.sealed),
         "",
-        _equity(days, curve),
-        _drawdown(days, curve),
+        _equity(curve),
+        _drawdown(curve),
         weights,
     )
 
 
-def book_caution(figures: Mapping[str, Any], sealed: Mapping[str, Any] | None) -> str:
+def describe_book_days(book: BookResult, exam: SealedExam | None) -> str:
     """Return in words which days the book was traded on, and what that makes of its figures."""
-    window = figures.get("window")
-    if window == "selection":
-        return FLATTERED_NOTE + (CHECKED_NOTE if (sealed or {}).get("opened") else UNCHECKED_NOTE)
-    if window != "sealed":
+    if book.window == "selection":
+        return FLATTERED_NOTE + (CHECKED_NOTE if exam and exam.opened else UNCHECKED_NOTE)
+    if book.window != "sealed":
         return "It is not recorded on which days this book was traded."
-    number = (sealed or {}).get("number")
-    if number is not None and number != 1:
-        return f"These are the sealed days, at opening no. {count(number)}: they had been seen before, so they may flatter."
+    if exam and exam.number is not None and exam.number != 1:
+        return f"These are the sealed days, at opening no. {count(exam.number)}: they had been seen before, so they may flatter."
     return "These are the sealed days: none of the book's factors was accepted on them."
 
 
-def _book_facts(book: Mapping[str, Any]) -> Facts:
-    known = [
-        (word, percent(book[key]) if key in PERCENT_KEYS else any_value(book[key]))
-        for key, word in BOOK_WORDS.items()
-        if key in book
+def _book_rows(book: BookResult) -> Facts:
+    return [
+        (label, percent(getattr(book, name)) if name in PERCENT_FIGURES else any_value(getattr(book, name)))
+        for name, label in BOOK_LABELS.items()
+        if name in book.model_fields_set
     ]
-    return known + [(key.replace("_", " "), any_value(value)) for key, value in book.items() if key not in BOOK_WORDS]
 
 
-def _equity(days: Sequence[date], curve: Mapping[str, Any]) -> str:
-    line = Curve("book", days, curve.get("equity") or [])
-    start = float(line.values[0]) if line.values else 1.0
+def _equity(curve: BookCurve | None) -> str:
+    days, values = _known_days(curve.dates, curve.equity) if curve else ([], [])
+    line = Curve("book", days, values)
+    start = values[0] if values else 1.0
     return line_chart(LineChart("Equity after costs", [line], any_value, frame=Frame(960, 200), base=start))
 
 
-def _drawdown(days: Sequence[date], curve: Mapping[str, Any]) -> str:
-    falls = [-abs(float(value)) for value in curve.get("drawdown") or ()]
-    line = Curve("drawdown", days, falls, filled=True)
-    chart = LineChart("Drawdown", [line], lambda value: percent(value, 0), frame=Frame(960, 110))
-    return line_chart(chart)
+def _drawdown(curve: BookCurve | None) -> str:
+    days, values = _known_days(curve.dates, curve.drawdown) if curve else ([], [])
+    line = Curve("drawdown", days, [-abs(value) for value in values], filled=True)
+    return line_chart(LineChart("Drawdown", [line], lambda value: percent(value, 0), frame=Frame(960, 110)))
 
 
-def _weights(combination: Mapping[str, Any] | None) -> Facts:
-    if not combination:
-        return []
-    factors, weights = combination.get("factors") or (), combination.get("weights") or ()
-    pairs = weights.items() if isinstance(weights, Mapping) else zip(factors, weights, strict=False)
-    return [(short_id(factor), number(weight, 3, sign=True)) for factor, weight in pairs]
+def _known_days(dates: Sequence[str], values: Sequence[Figure]) -> tuple[list[date], list[float]]:
+    known = [(date.fromisoformat(day), value) for day, value in zip(dates, values, strict=False) if value is not None]
+    return [day for day, _ in known], [value for _, value in known]
 
 
-def risk(signals: Mapping[str, Any] | None) -> Risk | None:
+def _weights(combination: CombinationSummary | None) -> Facts:
+    weights = combination.weights if combination else {}
+    return [(short_id(name), number(weight, 3, sign=True)) for name, weight in weights.items()]
+
+
+def build_risk(signals: SignalSummary | None) -> Risk | None:
     """Return what the risk gate decided, if anything was put before it."""
-    if not signals:
+    if signals is None:
         return None
-    refused = [ruling for ruling in signals.get("decisions") or () if not ruling.get("approved")]
+    refused = [signal for signal in signals.decisions if not signal.approved]
+    more = len(refused) - MAX_REFUSED_SIGNALS_SHOWN
     return Risk(
         facts=[
-            ("signals approved", count(signals.get("approved"))),
-            ("signals refused", count(signals.get("refused"))),
+            ("signals approved", count(signals.approved)),
+            ("signals refused", count(signals.refused)),
             ("for", _describe_day(signals)),
         ],
-        bounds=str(signals.get("bounds") or ""),
-        withheld=[str(name) for name in signals.get("withheld_for") or ()],
-        refused=[_refused_row(ruling) for ruling in refused[:MAX_REFUSED_SIGNALS_SHOWN]],
-        more=f"and {len(refused) - MAX_REFUSED_SIGNALS_SHOWN:,} more"
-        if len(refused) > MAX_REFUSED_SIGNALS_SHOWN
-        else "",
-        book=[_check(check) for check in signals.get("book") or ()],
+        bounds=signals.bounds,
+        withheld=signals.withheld_for,
+        refused=[_refused_row(signal) for signal in refused[:MAX_REFUSED_SIGNALS_SHOWN]],
+        more=f"and {more:,} more" if more > 0 else "",
+        book=[_check_row(check) for check in signals.book],
     )
 
 
-def _describe_day(signals: Mapping[str, Any]) -> str:
+def _describe_day(signals: SignalSummary) -> str:
     """Say which day signals are for; prices do not tell which days ahead are holidays."""
-    day = any_value(signals.get("day"))
-    last = signals.get("after")
-    return f"the next trading day after {last}: {day}, unless that is a holiday" if last else day
+    day = any_value(signals.day)
+    return f"the next trading day after {signals.after}: {day}, unless that is a holiday" if signals.after else day
 
 
-def _refused_row(ruling: Mapping[str, Any]) -> tuple[str, str, str]:
-    asked = (
-        f"{any_value(ruling.get('target_bp'))} ({any_value(ruling.get('lo_bp'))} to {any_value(ruling.get('hi_bp'))})"
-    )
-    return str(ruling.get("asset")), asked, any_value(ruling.get("refusals")).replace("_", " ")
+def _refused_row(signal: SignalLine) -> tuple[str, str, str]:
+    exposure = f"{any_value(signal.target_bp)} ({any_value(signal.lo_bp)} to {any_value(signal.hi_bp)})"
+    return signal.asset, exposure, any_value(signal.refusals).replace("_", " ")
 
 
-def _check(check: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    mark = "holds" if check.get("passed") else "broken"
-    return str(check.get("rule")).replace("_", " "), any_value(check.get("actual")), any_value(check.get("limit")), mark
+def _check_row(check: RuleCheckLine) -> tuple[str, str, str, str]:
+    mark = "holds" if check.passed else "broken"
+    return check.rule.replace("_", " "), any_value(check.actual), any_value(check.limit), mark
 
 
-def spend_facts(bill: Mapping[str, Any]) -> Facts:
+def spend_rows(bill: ModelBill) -> Facts:
     """Return what the models took."""
     return [
-        ("calls", count(bill.get("calls"))),
-        ("tokens in", count(bill.get("tokens_in"))),
-        ("tokens out", count(bill.get("tokens_out"))),
-        ("dollars", money(bill.get("usd"))),
+        ("calls", count(bill.calls)),
+        ("tokens in", count(bill.tokens_in)),
+        ("tokens out", count(bill.tokens_out)),
+        ("dollars", money(bill.usd)),
     ]
 
 
-def spend_by_role(spend: Mapping[str, Any]) -> list[list[str]]:
+def spend_rows_by_role(spend: SpendSummary) -> list[list[str]]:
     """Return a line per role of the agents."""
-    roles = spend.get("by_role") or {}
-    return [
-        [
-            role,
-            count(row.get("calls")),
-            count(row.get("tokens_in")),
-            count(row.get("tokens_out")),
-            money(row.get("usd")),
-        ]
-        for role, row in sorted(roles.items())
-        if isinstance(row, Mapping)
-    ]
+    return [[role, *(text for _, text in spend_rows(bill))] for role, bill in sorted(spend.by_role.items())]

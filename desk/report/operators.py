@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..figures import DASH, count, number, percent
+
+if TYPE_CHECKING:
+    from ...evaluation.closing import OperatorRow
 
 __all__ = ["operator_lines"]
 
@@ -14,45 +16,28 @@ MIN_CHILDREN = 5
 """Children of parents with one weakness from which a share is worth a word."""
 
 
-@dataclass(frozen=True)
-class OperatorCell:
-    """One operator on parents with one weakness."""
-
-    where: str
-    tried: int
-    better: int
-
-    @property
-    def share(self) -> float:
-        """Return the share of children that were better."""
-        return self.better / self.tried
-
-
-def operator_lines(results: Mapping[str, Any]) -> Sequence[Sequence[str]]:
+def operator_lines(table: Sequence[OperatorRow]) -> Sequence[Sequence[str]]:
     """Return a line for each operator, the most tried first; none where nothing was changed.
 
     Its columns: operator, children scored, of these better than the parent in |t|, their share, mean gain, best where.
     """
     from ...agents.memory import pool_rows
 
-    rows = [row for row in results.get("operators") or () if row.get("tried")]
-    lines = sorted(pool_rows(rows), key=lambda row: (-row["tried"], row["operator"]))
-    return [_line(row, _best(row["operator"], rows)) for row in lines]
+    rows = [row for row in table if row.tried]
+    pooled = sorted(
+        pool_rows([row.model_dump() for row in rows]), key=lambda total: (-total["tried"], total["operator"])
+    )
+    return [_line(total, _best(total["operator"], rows)) for total in pooled]
 
 
-def _line(row: Mapping[str, Any], best: str) -> Sequence[str]:
-    tried, better = int(row["tried"]), int(row["better"])
-    gain = number(row["gained"] / tried, 2, sign=True)
-    return (str(row["operator"]).replace("_", " "), count(tried), count(better), percent(better / tried), gain, best)
+def _line(total: Mapping[str, Any], best: str) -> Sequence[str]:
+    tried, better = int(total["tried"]), int(total["better"])
+    gain = number(total["gained"] / tried, 2, sign=True)
+    return (str(total["operator"]).replace("_", " "), count(tried), count(better), percent(better / tried), gain, best)
 
 
-def _best(operator: str, rows: Sequence[Mapping[str, Any]]) -> str:
+def _best(operator: str, rows: Sequence[OperatorRow]) -> str:
     """Return the weakness of parents for which the share was highest, of those with enough children."""
-    cells = [
-        OperatorCell(str(row["where"]), int(row["tried"]), int(row["better"]))
-        for row in rows
-        if row["operator"] == operator
-    ]
-    enough = [cell for cell in cells if cell.tried >= MIN_CHILDREN and cell.better]
-    best = max(enough, key=lambda cell: (cell.share, cell.tried, cell.where), default=None)
+    enough = [row for row in rows if row.operator == operator and row.tried >= MIN_CHILDREN and row.better]
+    best = max(enough, key=lambda row: (row.better / row.tried, row.tried, row.where), default=None)
     return f"{best.where.replace('_', ' ')}: {best.better} of {best.tried}" if best else DASH

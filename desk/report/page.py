@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..cli.code import summarise_formula
 from ..cli.evidence import combine
 from ..figures import DASH, any_value, count, money, number, p_value_text, percent, plural, short_id
-from ..rules import costs, rule_rows
+from ..rules import describe_costs, rule_rows
 from . import alternatives, closing, empty_result
-from .cards import Card, GateStep, card, find_deciding_step
+from .cards import Card, build_card, find_deciding_step
 from .operators import operator_lines
 from .plots import Span, Stage, funnel, timeline
 from .request import describe_request, describe_variety
-from .stress_matrix import StressPage, stress_page
+from .stress_matrix import StressPage, build_stress_page
 
-__all__ = ["ReportPage", "collect_notes", "page", "strength", "verdict_sentence"]
+if TYPE_CHECKING:
+    from ...evaluation.closing import AttemptCounts, Curves, FactorEntry, Results, SelectionPower, WindowPlan
+
+__all__ = ["ReportPage", "build_page", "collect_notes", "sort_by_strength", "verdict_sentence"]
 
 MAX_REJECTED_IN_REPORT = 40
-WINDOW_ORDER = ("search", "selection", "sealed")
 OFFLINE_SENTENCE = "Researcher: offline: a heuristic, not a language model."
 RETURNS = {"residual": "with market, sector and size taken out", "raw": "as they are"}
 Facts = Sequence[tuple[str, str]]
@@ -80,205 +82,183 @@ class ReportPage:
     colophon: str
 
 
-def page(results: Mapping[str, Any], curves: Mapping[str, Any]) -> ReportPage:
+def build_page(results: Results, curves: Curves) -> ReportPage:
     """Return the whole page; what a run did not reach is a dash or left out."""
-    data, spend = results.get("data") or {}, results.get("spend") or {}
+    data_notes = [*results.data.notes, *collect_notes(results, data_only=True)]
     return ReportPage(
-        title=str(data.get("name") or "a panel"),
+        title=results.data.name or "a panel",
         verdict=verdict_sentence(results),
         summary=_summary(results),
         data=_data(results),
-        rules=rule_rows(results),
+        rules=rule_rows(results.settings),
         costs=_costs(results),
-        notes=list(dict.fromkeys([*map(str, data.get("notes") or ()), *collect_notes(results, data_only=True)])),
-        timeline=_timeline(results.get("windows") or {}),
+        notes=list(dict.fromkeys(data_notes)),
+        timeline=_timeline(results.windows),
         funnel=_funnel(results),
-        refused=_refused_facts(results),
+        refused=_refused_facts(results.attempts),
         reused=empty_result.describe_reused(results),
-        changed=operator_lines(results),
-        power=str((results.get("power") or {}).get("sentence") or ""),
-        power_facts=_power(results.get("power") or {}),
-        others=alternatives.build_rules_table(results),
-        checks=alternatives.checks(results),
-        accepted=_cards(results, "accepted", curves),
+        changed=operator_lines(results.operators),
+        power=results.power.sentence if results.power else "",
+        power_facts=_power(results.power),
+        others=alternatives.build_rules_table(results.stream_rules),
+        checks=alternatives.list_search_tests(results),
+        accepted=_cards(results, results.accepted, curves),
         unproven=empty_result.describe_empty_result(results),
-        watched=_cards(results, "watchlist", curves),
-        rejected=_rejected_lines(results.get("rejected") or ()),
-        rejected_more=_rejected_more(results.get("rejected") or ()),
-        sealed=closing.exam(results.get("sealed")),
-        sealed_sentence=closing.exam_sentence(results.get("sealed")),
-        sealed_each=closing.exam_of_each(results.get("sealed")),
-        openings=closing.openings(results),
-        stress=stress_page(results),
-        book=closing.book(results, curves),
-        combined=combine.comparison(results),
-        risk=closing.risk(results.get("signals")),
-        spend=closing.spend_facts(spend),
-        spend_by_role=closing.spend_by_role(spend),
+        watched=_cards(results, results.watchlist, curves),
+        rejected=[_rejected_row(entry) for entry in sort_by_strength(results.rejected)[:MAX_REJECTED_IN_REPORT]],
+        rejected_more=_rejected_more(results.rejected),
+        sealed=closing.exam_rows(results.sealed),
+        sealed_sentence=closing.describe_exam(results.sealed),
+        sealed_each=closing.exam_factor_rows(results.sealed),
+        openings=closing.describe_openings(results),
+        stress=build_stress_page(results.stress),
+        book=closing.build_book(results, curves.book),
+        combined=combine.compare_combiners(results.combination, results.sealed),
+        risk=closing.build_risk(results.signals),
+        spend=closing.spend_rows(results.spend),
+        spend_by_role=closing.spend_rows_by_role(results.spend),
         warnings=collect_notes(results, data_only=False),
         asked=describe_request(results),
-        varied=describe_variety(results),
-        researcher=_researcher(results.get("researcher")),
+        varied=describe_variety(results.diversity),
+        researcher=_researcher(results.researcher),
         colophon=_colophon(results),
     )
 
 
-def verdict_sentence(results: Mapping[str, Any]) -> str:
+def verdict_sentence(results: Results) -> str:
     """Return the outcome in one sentence; nothing accepted is said first, not hidden."""
-    entries = results.get("accepted") or ()
-    sets = sum(1 for entry in entries if entry.get("members"))
-    watched, rejected = len(results.get("watchlist") or ()), len(results.get("rejected") or ())
-    parts = [plural(n, word) for n, word in ((len(entries) - sets, "factor"), (sets, "set")) if n] or ["nothing"]
-    named = " and ".join(parts)
-    rest = f"{watched or 'none'} on the watchlist, {rejected or 'none'} rejected."
-    return f"{named[0].upper()}{named[1:]} {'were' if len(entries) > 1 else 'was'} accepted; {rest}"
+    sets = sum(1 for entry in results.accepted if entry.members)
+    factors = len(results.accepted) - sets
+    parts = [plural(n, word) for n, word in ((factors, "factor"), (sets, "set")) if n] or ["nothing"]
+    accepted = " and ".join(parts)
+    rest = f"{len(results.watchlist) or 'none'} on the watchlist, {len(results.rejected) or 'none'} rejected."
+    were = "were" if len(results.accepted) > 1 else "was"
+    return f"{accepted[0].upper()}{accepted[1:]} {were} accepted; {rest}"
 
 
-def _summary(results: Mapping[str, Any]) -> Facts:
-    spend = results.get("spend") or {}
+def _summary(results: Results) -> Facts:
     return [
-        ("attempts", count((results.get("attempts") or {}).get("total"))),
-        ("evaluations", count(results.get("evaluations"))),
-        ("trials", count(results.get("trials"))),
-        ("accepted", count(len(results.get("accepted") or ()))),
-        ("watched", count(len(results.get("watchlist") or ()))),
-        ("spent on models", money(spend.get("usd"))),
+        ("attempts", count(results.attempts.total)),
+        ("evaluations", count(results.evaluations)),
+        ("trials", count(results.trials)),
+        ("accepted", count(len(results.accepted))),
+        ("watched", count(len(results.watchlist))),
+        ("spent on models", money(results.spend.usd)),
     ]
 
 
-def _data(results: Mapping[str, Any]) -> Facts:
-    data, windows = results.get("data") or {}, results.get("windows") or {}
-    horizon, embargo = windows.get("horizon_days"), windows.get("embargo_days")
+def _data(results: Results) -> Facts:
+    data, windows = results.data, results.windows
     return [
-        ("Days", f"{count(data.get('days'))}, {data.get('first_day', DASH)} to {data.get('last_day', DASH)}"),
-        ("Names", count(data.get("names"))),
-        ("Label", f"return from the next open to the open {any_value(horizon)} days later"),
-        ("Returns", RETURNS.get(str(windows.get("returns")), DASH)),
-        ("Embargo between windows", f"{any_value(embargo)} days"),
-        ("Labels missing for want of an open", count(windows.get("search_cells_without_an_open"))),
-        ("Seed", any_value(results.get("seed"))),
-        ("Panel", str(data.get("digest") or DASH)[:16]),
+        ("Days", f"{count(data.days)}, {data.first_day or DASH} to {data.last_day or DASH}"),
+        ("Names", count(data.names)),
+        ("Label", f"return from the next open to the open {any_value(windows.horizon_days)} days later"),
+        ("Returns", RETURNS.get(windows.returns or "", DASH)),
+        ("Embargo between windows", f"{any_value(windows.embargo_days)} days"),
+        ("Labels missing for want of an open", count(windows.search_cells_without_an_open)),
+        ("Seed", any_value(results.seed)),
+        ("Panel", (data.digest or DASH)[:16]),
     ]
 
 
-def _timeline(windows: Mapping[str, Any]) -> str | None:
+def _timeline(windows: WindowPlan) -> str | None:
     spans: list[Span] = []
-    for kind in WINDOW_ORDER:
-        window = windows.get(kind)
-        if not window:
+    for kind, window in (("search", windows.search), ("selection", windows.selection), ("sealed", windows.sealed)):
+        if window is None:
             continue
-        first, last = date.fromisoformat(window["first"]), date.fromisoformat(window["last"])
+        first, last = date.fromisoformat(window.first), date.fromisoformat(window.last)
         if spans and (first - spans[-1].last).days > 1:
             spans.append(Span("embargo", "", spans[-1].last, first))
-        spans.append(Span(kind, kind.capitalize(), first, last, f"{count(window.get('days'))} days"))
+        spans.append(Span(kind, kind.capitalize(), first, last, f"{count(window.days)} days"))
     return timeline("The windows: search, selection and sealed, with an embargo between them", spans) if spans else None
 
 
-def _funnel(results: Mapping[str, Any]) -> str:
-    attempts = results.get("attempts") or {}
-    early = sum(int(n) for n in (attempts.get("refused") or {}).values())
-    evaluations, trials = int(results.get("evaluations") or 0), int(results.get("trials") or 0)
-    accepted = len(results.get("accepted") or ())
+def _funnel(results: Results) -> str:
+    attempts, prior = results.attempts, results.prior_trials
+    before = f"{prior:,} more before this run" if prior else "none before this run"
     stages = [
-        Stage("attempts", int(attempts.get("total") or 0), f"{count(early)} refused before they were scored"),
-        Stage("evaluations on search", evaluations, "agents see these results"),
-        Stage("trials on selection", trials, f"each is counted for good; {_describe_prior_trials(results)}"),
-        Stage("accepted", accepted, f"and {count(len(results.get('watchlist') or ()))} to watch"),
+        Stage("attempts", attempts.total, f"{count(sum(attempts.refused.values()))} refused before they were scored"),
+        Stage("evaluations on search", results.evaluations, "agents see these results"),
+        Stage("trials on selection", results.trials, f"each is counted for good; {before}"),
+        Stage("accepted", len(results.accepted), f"and {count(len(results.watchlist))} to watch"),
     ]
     return funnel("Attempts, evaluations, trials and acceptances, on a logarithmic scale", stages)
 
 
-def _describe_prior_trials(results: Mapping[str, Any]) -> str:
-    prior = int(results.get("prior_trials") or 0)
-    return f"{prior:,} more before this run" if prior else "none before this run"
-
-
-def _refused_facts(results: Mapping[str, Any]) -> Facts:
-    stages = (results.get("attempts") or {}).get("refused") or {}
-    return [(stage, count(n)) for stage, n in sorted(stages.items(), key=lambda item: (-int(item[1]), item[0])) if n]
-
-
-def _power(power: Mapping[str, Any]) -> Facts:
-    if not power:
-        return []
-    likely = power.get("rank_ic_likely")
+def _refused_facts(attempts: AttemptCounts) -> Facts:
     return [
-        ("smallest measured RankIC proven", number(power.get("rank_ic_provable"), 4)),
-        *([("true RankIC accepted 4 times in 5", number(likely, 4))] if likely is not None else []),
-        ("t required", number(power.get("t_required"), 2)),
-        ("p required", p_value_text(power.get("p_required"))),
-        ("trials", count(power.get("trials"))),
-        ("selection days", count(power.get("days"))),
-        ("level", percent(power.get("level"), 0)),
+        (stage, count(n)) for stage, n in sorted(attempts.refused.items(), key=lambda item: (-item[1], item[0])) if n
     ]
 
 
-def _cards(results: Mapping[str, Any], group: str, curves: Mapping[str, Any]) -> list[Card]:
-    texts = {
-        str(entry["id"]): str(entry.get("text") or "")
-        for kind in ("accepted", "watchlist", "rejected")
-        for entry in results.get(kind) or ()
-    }
-    boundary = ((results.get("windows") or {}).get("selection") or {}).get("first")
-    return [card(entry, curves.get(entry["id"]) or {}, boundary, texts) for entry in results.get(group) or ()]
+def _power(power: SelectionPower | None) -> Facts:
+    if power is None:
+        return []
+    likely = power.rank_ic_likely
+    return [
+        ("smallest measured RankIC proven", number(power.rank_ic_provable, 4)),
+        *([("true RankIC accepted 4 times in 5", number(likely, 4))] if likely is not None else []),
+        ("t required", number(power.t_required, 2)),
+        ("p required", p_value_text(power.p_required)),
+        ("trials", count(power.trials)),
+        ("selection days", count(power.days)),
+        ("level", percent(power.level, 0)),
+    ]
 
 
-def _rejected_lines(entries: Sequence[Mapping[str, Any]]) -> list[RejectedLine]:
-    return [_rejected_row(entry) for entry in sorted(entries, key=strength)[:MAX_REJECTED_IN_REPORT]]
+def _cards(results: Results, entries: Sequence[FactorEntry], curves: Curves) -> list[Card]:
+    texts = {entry.id: entry.text for entry in results.entries}
+    boundary = results.windows.selection.first if results.windows.selection else None
+    return [build_card(entry, curves.factors.get(entry.id), boundary, texts) for entry in entries]
 
 
-def strength(entry: Mapping[str, Any]) -> tuple[bool, float, str]:
-    """Trials first, then the strongest on search: where a reader wants to know why not."""
-    t = ((entry.get("metrics") or {}).get("search") or {}).get("t")
-    return entry.get("trial") is None, -abs(float(t or 0.0)), str(entry.get("id"))
+def sort_by_strength(entries: Iterable[FactorEntry]) -> list[FactorEntry]:
+    """Sort entries with a trial first, then by |t| on search: where a reader wants to know why not."""
+    return sorted(entries, key=lambda entry: (entry.trial is None, -abs(entry.metrics.search.t or 0.0), entry.id))
 
 
-def _rejected_row(entry: Mapping[str, Any]) -> RejectedLine:
-    metrics = entry.get("metrics") or {}
-    search, selection = metrics.get("search") or {}, metrics.get("selection") or {}
-    reason: GateStep | None = find_deciding_step(entry)
+def _rejected_row(entry: FactorEntry) -> RejectedLine:
+    search, selection = entry.metrics.search, entry.metrics.selection
+    step = find_deciding_step(entry)
     return RejectedLine(
-        id=short_id(entry.get("id")) + (f", set of {len(entry['members'])}" if entry.get("members") else ""),
-        text=summarise_formula(str(entry.get("text") or "")),
+        id=short_id(entry.id) + (f", set of {len(entry.members)}" if entry.members else ""),
+        text=summarise_formula(entry.text),
         numbers=[
-            number(search.get("rank_ic"), 4, sign=True),
-            number(search.get("t"), 2, sign=True),
-            percent(search.get("turnover")),
-            number(search.get("net_sharpe"), 2, sign=True),
-            number(selection.get("rank_ic"), 4, sign=True),
-            p_value_text(selection.get("p_value")),
+            number(search.rank_ic, 4, sign=True),
+            number(search.t, 2, sign=True),
+            percent(search.turnover),
+            number(search.net_sharpe, 2, sign=True),
+            number(selection.rank_ic if selection else None, 4, sign=True),
+            p_value_text(selection.p_value if selection else None),
         ],
-        step=reason.step if reason else DASH,
-        reason=reason.message if reason else "",
+        step=step.step if step else DASH,
+        reason=step.message if step else "",
     )
 
 
-def _rejected_more(entries: Sequence[Mapping[str, Any]]) -> str:
+def _rejected_more(entries: Sequence[FactorEntry]) -> str:
     more = len(entries) - MAX_REJECTED_IN_REPORT
     return f"and {more:,} more, in results.json" if more > 0 else ""
 
 
-def collect_notes(results: Mapping[str, Any], *, data_only: bool) -> list[str]:
+def collect_notes(results: Results, *, data_only: bool) -> list[str]:
     """Return the notes on the data, or the warnings that a person must see first."""
-    ended = results.get("ended")
-    early = [f"The search ended early: {ended}"] if ended and not data_only else []
-    coded = [item if isinstance(item, Mapping) else {"message": item} for item in results.get("warnings") or ()]
-    chosen = [item for item in coded if (item.get("code") == "data") is data_only]
-    return early + [str(item.get("message") or item.get("code")) for item in chosen]
+    early = [f"The search ended early: {results.ended}"] if results.ended and not data_only else []
+    return early + [note.text for note in results.warnings if (note.code == "data") is data_only]
 
 
-def _researcher(researcher: object) -> str:
-    text = str(researcher or "").strip().rstrip(".")
+def _researcher(researcher: str | None) -> str:
+    text = (researcher or "").strip().rstrip(".")
     if "not a language model" in text:
         return f"Researcher: {text}."
     return OFFLINE_SENTENCE if text.startswith("offline") else f"Researcher: {text or 'not named'}."
 
 
-def _costs(results: Mapping[str, Any]) -> str:
-    return costs(((results.get("settings") or {}).get("evidence") or {}).get("costs"))
+def _costs(results: Results) -> str:
+    return describe_costs(results.settings.evidence.costs if results.settings else None)
 
 
-def _colophon(results: Mapping[str, Any]) -> str:
+def _colophon(results: Results) -> str:
     return (
         "Trials are counted over this workspace and every earlier look that was declared; looks made elsewhere "
         "cannot be known. RankIC is the mean daily rank correlation with returns from the next open; "

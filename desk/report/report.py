@@ -1,16 +1,22 @@
-"""The report: one HTML file, no script, no network, drawn from results.json and curves.json alone."""
+"""The report: one HTML file without scripts or network access, made of results.json and curves.json alone."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..cli.errors import ReportError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["SEALED_FILE", "TEMPLATE_FOLDER", "environment", "render_report", "write_report"]
+    from ...evaluation.closing import Curves, Results
 
+__all__ = ["SEALED_FILE", "TEMPLATE_FOLDER", "environment", "read_results", "render_report", "write_report"]
+
+Part = TypeVar("Part")
 TEMPLATE_FOLDER = Path(__file__).parent / "templates"
 RESULTS_FORMAT = 1
 SEALED_FILE = "sealed.json"
@@ -25,33 +31,54 @@ def write_report(run_folder: Path) -> Path:
     ReportError
         When the results are missing, damaged or of another format, or the folder cannot be written.
     """
-    results = _read(run_folder / "results.json")
-    if results.get("format") != RESULTS_FORMAT:
-        raise _error(
-            "the run's results have a format that this version does not read",
-            field="format",
-            got=results.get("format"),
-            allowed=RESULTS_FORMAT,
-            hint="report it with the version that ran the campaign",
-        )
-    if not results.get("sealed") and (run_folder / SEALED_FILE).exists():
-        results["sealed"] = _read(run_folder / SEALED_FILE)
-    curves = _read(run_folder / "curves.json") if (run_folder / "curves.json").exists() else {}
+    results = read_results(run_folder)
     target = run_folder / "report.html"
-    _replace(target, render_report(results, curves))
+    _replace(target, render_report(results, _read_curves(run_folder)))
     return target
 
 
-def render_report(results: dict[str, Any], curves: dict[str, Any]) -> str:
+def read_results(run_folder: Path) -> Results:
+    """Return a run's results, with the exam of sealed days that were opened after its close.
+
+    Raises
+    ------
+    ReportError
+        When they are missing, damaged or of another format.
+    """
+    from ...evaluation.closing import Results
+
+    record = _read_object(run_folder / "results.json")
+    if record.get("format") != RESULTS_FORMAT:
+        raise ReportError(
+            "the run's results have a format that this version does not read",
+            field="format",
+            got=record.get("format"),
+            allowed=RESULTS_FORMAT,
+            hint="report it with the version that ran the campaign",
+        )
+    if not record.get("sealed") and (run_folder / SEALED_FILE).exists():
+        record["sealed"] = _read_object(run_folder / SEALED_FILE)
+    return _parse(Results.read, record, run_folder / "results.json")
+
+
+def _read_curves(run_folder: Path) -> Curves:
+    from ...evaluation.closing import Curves
+
+    path = run_folder / "curves.json"
+    return _parse(Curves.read, _read_object(path), path) if path.exists() else Curves()
+
+
+def render_report(results: Results, curves: Curves) -> str:
     """Return the report's HTML; the same input gives the same bytes."""
-    from .page import page
+    from .page import build_page
 
     style = (TEMPLATE_FOLDER / "report.css").read_text(encoding="utf-8")
-    return environment().get_template("report.html.j2").render(page=page(results, curves), style=style).strip() + "\n"
+    page = build_page(results, curves)
+    return environment().get_template("report.html.j2").render(page=page, style=style).strip() + "\n"
 
 
 def environment() -> Environment:
-    """Return what fills templates in; a name that is missing is an error."""
+    """Return the template environment; a name that a template lacks is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     # Every text may come from a model, so all of it is escaped; only our own drawings are marked safe, in the template.
@@ -64,19 +91,35 @@ def environment() -> Environment:
     )
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_object(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise _error(
+        raise ReportError(
             f"{path.name} of the run cannot be read ({error})",
             field="run",
             got=str(path.parent),
             hint="finish the campaign first: alphaloom resume RUN",
         ) from error
     if not isinstance(content, dict):
-        raise _error(f"{path.name} of the run is not an object", field="run", got=str(path.parent))
+        raise ReportError(f"{path.name} of the run is not an object", field="run", got=str(path.parent))
     return content
+
+
+def _parse(read: Callable[[dict[str, Any]], Part], record: dict[str, Any], path: Path) -> Part:
+    """Return the typed records of a file."""
+    from pydantic import ValidationError
+
+    try:
+        return read(record)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise ReportError(
+            f"{path.name} of the run holds a value that no run writes, at {where}",
+            field="run",
+            got=str(path.parent),
+            hint="restore the file, or report another run",
+        ) from error
 
 
 def _replace(target: Path, text: str) -> None:
@@ -86,15 +129,9 @@ def _replace(target: Path, text: str) -> None:
     try:
         write_whole(target, text.encode())
     except OSError as error:
-        raise _error(
+        raise ReportError(
             f"the report cannot be written ({error.strerror or error})",
             field="run",
             got=str(target.parent),
             hint="free some disk space or make the folder writable, then: alphaloom report RUN",
         ) from error
-
-
-def _error(message: str, **facts: Any) -> Exception:
-    from ..cli.errors import ReportError
-
-    return ReportError(message, **facts)

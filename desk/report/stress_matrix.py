@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..cli.factor.stress_table import format_share_kept
 from ..figures import number, short_id
 from .svg import drawing, element
 
-__all__ = ["StressPage", "stress_page"]
+if TYPE_CHECKING:
+    from ...evaluation.closing import CleanFigures, FactorStress, StressScenario, StressTable
+
+__all__ = ["StressPage", "build_stress_page"]
 
 MATRIX_WIDTH, LABEL_WIDTH, CELL_WIDTH, ROW_HEIGHT, HEAD_HEIGHT, BAND_HEIGHT = 960.0, 318.0, 62.0, 20.0, 52.0, 27.0
 FACTORS_PER_MATRIX = 5
@@ -23,7 +26,8 @@ BAND_TITLES = {
     "fill": "Fills and costs",
 }
 COMPARISON_NOTE = "Stretches are compared with all other days, the rest with the same days as they were."
-Rows = Sequence[Mapping[str, Any]]
+MIN_COVERAGE_HOLDS = 0.9
+"""Share of its cells with a value from which a factor on spoiled data holds."""
 
 
 @dataclass(frozen=True)
@@ -35,63 +39,58 @@ class StressPage:
     rule: str
 
 
-def stress_page(results: Mapping[str, Any]) -> StressPage | None:
-    """Return what the report prints; nothing for a run that accepted nothing or is older than this."""
-    told = results.get("stress") or {}
-    factors = sorted((told.get("factors") or {}).items())
-    if not factors:
+def build_stress_page(stress: StressTable | None) -> StressPage | None:
+    """Return what the report prints; nothing for a run that accepted nothing, or that did not record it."""
+    factors = sorted(stress.factors.items()) if stress else []
+    if stress is None or not factors:
         return None
-    window = told.get("window") or {}
-    days = f"On the search window's days only, {window.get('first')} to {window.get('last')}; seed {told.get('seed')}."
+    window = stress.window
+    days = f"On the search window's days only, {window.first} to {window.last}; seed {stress.seed}."
     return StressPage(
-        sentences=[(short_id(name), str(found.get("sentence"))) for name, found in factors],
+        sentences=[(short_id(name), factor.sentence) for name, factor in factors],
         matrices=[
             _matrix(factors[start : start + FACTORS_PER_MATRIX]) for start in range(0, len(factors), FACTORS_PER_MATRIX)
         ],
-        rule=f"{COMPARISON_NOTE} {days} {told.get('rule')}",
+        rule=f"{COMPARISON_NOTE} {days} {stress.rule}",
     )
 
 
-def _matrix(factors: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+def _matrix(factors: Sequence[tuple[str, FactorStress]]) -> str:
     """Draw the heat table."""
-    columns = [_by_code(found.get("scenarios") or ()) for _, found in factors]
-    pieces = [piece for k, (name, found) in enumerate(factors) for piece in _head(name, found, k)]
+    columns = [{scenario.code: scenario for scenario in factor.scenarios} for _, factor in factors]
+    pieces = [piece for k, (name, factor) in enumerate(factors) for piece in _head(name, factor.clean, k)]
     y, group = HEAD_HEIGHT, ""
-    for code, row in _all_rows(columns).items():
-        if row["group"] != group:
-            group = str(row["group"])
+    for code, scenario in _all_scenarios(columns).items():
+        if scenario.group != group:
+            group = scenario.group
             pieces += _band(group, y, len(factors))
             y += BAND_HEIGHT
-        pieces.append(element("text", _name(row), class_="axis", x=0.0, y=y + 14.0))
+        pieces.append(element("text", _name(scenario), class_="axis", x=0.0, y=y + 14.0))
         for k, column in enumerate(columns):
-            pieces += _cells(column.get(code) or {}, LABEL_WIDTH + 2 * k * CELL_WIDTH, y)
+            if code in column:
+                pieces += _cells(column[code], LABEL_WIDTH + 2 * k * CELL_WIDTH, y)
         y += ROW_HEIGHT
     label = "What each accepted factor keeps under each stress, in per cent of its clean figure"
     return drawing(MATRIX_WIDTH, y + 4.0, label, pieces)
 
 
-def _by_code(rows: Rows) -> dict[str, Mapping[str, Any]]:
-    return {str(row.get("code")): row for row in rows}
-
-
-def _all_rows(columns: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, Mapping[str, Any]]:
+def _all_scenarios(columns: Sequence[Mapping[str, StressScenario]]) -> dict[str, StressScenario]:
     """Return each stress once, in the order of the groups and of the first factor that met it."""
-    rows = {code: row for column in columns for code, row in column.items()}
-    return {code: row for group in BAND_TITLES for code, row in rows.items() if row.get("group") == group}
+    scenarios = {code: scenario for column in columns for code, scenario in column.items()}
+    return {code: each for group in BAND_TITLES for code, each in scenarios.items() if each.group == group}
 
 
-def _head(name: str, found: Mapping[str, Any], k: int) -> list[str]:
+def _head(name: str, clean: CleanFigures, k: int) -> list[str]:
     """Draw a factor's id and its clean figures, which the column is measured by."""
-    clean, x = found.get("clean") or {}, LABEL_WIDTH + 2 * k * CELL_WIDTH
+    x = LABEL_WIDTH + 2 * k * CELL_WIDTH
     return [
         element("text", short_id(name), class_="strong", x=x + CELL_WIDTH, y=16.0, text_anchor="middle"),
         *(
-            element("text", number(clean.get(key), digits), class_="axis", x=x + (at + 0.5) * CELL_WIDTH, y=36.0,
-                    text_anchor="middle")
-            for at, (key, digits) in enumerate((("rank_ic", 3), ("net_sharpe", 2)))
+            element("text", text, class_="axis", x=x + (at + 0.5) * CELL_WIDTH, y=36.0, text_anchor="middle")
+            for at, text in enumerate((number(clean.rank_ic, 3), number(clean.net_sharpe, 2)))
         ),
         *([element("text", "clean", class_="axis", x=0.0, y=36.0)] if k == 0 else []),
-    ]  # fmt: skip
+    ]
 
 
 def _band(group: str, y: float, factors: int) -> list[str]:
@@ -107,32 +106,32 @@ def _band(group: str, y: float, factors: int) -> list[str]:
     return pieces
 
 
-def _name(row: Mapping[str, Any]) -> str:
+def _name(scenario: StressScenario) -> str:
     """Return the stress in words, a historical one with its months."""
-    words = str(row.get("words"))
-    first, last = str(row.get("first") or "")[:7], str(row.get("last") or "")[:7]
-    if not first or any(part.isdigit() for part in words.split()):
-        return words
-    return f"{words}, {first} to {last}" if first != last else f"{words}, {first}"
+    first, last = (scenario.first or "")[:7], (scenario.last or "")[:7]
+    if not first or any(part.isdigit() for part in scenario.words.split()):
+        return scenario.words
+    return f"{scenario.words}, {first} to {last}" if first != last else f"{scenario.words}, {first}"
 
 
-def _cells(row: Mapping[str, Any], x: float, y: float) -> list[str]:
+def _cells(scenario: StressScenario, x: float, y: float) -> list[str]:
     """Draw what is left of RankIC, and of the book or of the values."""
     pieces: list[str] = []
-    for at, key in enumerate(("rank_ic", "net_sharpe")):
-        figures = row.get(key)
-        if figures:
-            pieces += _cell(
-                format_share_kept(figures.get("keeps")), str(figures.get("verdict")), x + at * CELL_WIDTH, y
-            )
-    left = row.get("coverage")
-    if left is not None:
-        silent = row.get("verdict") == "breaks" and (row.get("rank_ic") or {}).get("verdict") != "breaks"
-        word = "breaks" if silent else "holds" if left >= 0.9 else "weakens"
-        pieces += _cell(
-            format_share_kept(left), word if row.get("verdict") != "untested" else "untested", x + CELL_WIDTH, y
-        )
+    for at, figure in enumerate((scenario.rank_ic, scenario.net_sharpe)):
+        if figure:
+            pieces += _cell(format_share_kept(figure.keeps), figure.verdict, x + at * CELL_WIDTH, y)
+    if scenario.coverage is not None:
+        pieces += _cell(format_share_kept(scenario.coverage), _coverage_verdict(scenario), x + CELL_WIDTH, y)
     return pieces
+
+
+def _coverage_verdict(scenario: StressScenario) -> str:
+    """Return the word for the cells that keep a value: a factor may break by falling silent alone."""
+    if scenario.verdict == "untested":
+        return "untested"
+    if scenario.verdict == "breaks" and (scenario.rank_ic is None or scenario.rank_ic.verdict != "breaks"):
+        return "breaks"
+    return "holds" if (scenario.coverage or 0.0) >= MIN_COVERAGE_HOLDS else "weakens"
 
 
 def _cell(text: str, word: str, x: float, y: float) -> list[str]:

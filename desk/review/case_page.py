@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..cli.code import summarise_formula
 from ..figures import DASH, any_value, number, p_value_text, percent
-from ..report.cards import Card, card
+from ..report.cards import Card, build_card
 from ..report.report import TEMPLATE_FOLDER, environment
-from ..rules import costs
+from ..rules import describe_costs
 
 if TYPE_CHECKING:
     from ...evaluation import PersonDecision
+    from ...evaluation.closing import ReviewCase
 
-__all__ = ["CasePage", "case_page", "render_case"]
+__all__ = ["CasePage", "build_case_page", "render_case"]
 
 Facts = Sequence[tuple[str, str]]
 IDEA_LABELS = {
@@ -44,37 +45,37 @@ class CasePage:
     commands: Sequence[str]
 
 
-def case_page(
+def build_case_page(
     run: str,
-    case: Mapping[str, Any],
+    case: ReviewCase,
     hypothesis: Mapping[str, Any],
     decision: PersonDecision | None = None,
     where: str = "",
 ) -> CasePage:
-    """Return the page of a case from what was kept of it, and from what the Idea agent said of its hypothesis."""
-    shown = card(case, case["curve"], case["boundary"], case["texts"])
+    """Return the page of a case; `hypothesis` is what the Idea agent recorded, `where` an option that names the workspace."""
+    card = build_card(case, case.curve, case.boundary, case.texts)
     return CasePage(
         run=run,
-        title=shown.statement,
+        title=card.statement,
         stands=decision.sentence
         if decision
         else "It passed every step of the gate, and waits for a person's approval.",
         summary=_summary(case),
-        warnings=[str(each["message"]) for each in case["warnings"]],
+        warnings=[warning.message for warning in case.warnings],
         idea=[(label, any_value(hypothesis[name])) for name, label in IDEA_LABELS.items() if hypothesis.get(name)],
-        card=shown,
+        card=card,
         pill=PILL_STYLES[decision.decision] if decision else "awaiting",
-        costs=costs(case["costs"]),
+        costs=describe_costs(case.costs),
         nearest=[
             (
-                summarise_formula(each["name"]),
-                each["where"],
-                percent(each["ratio"], 0),
-                summarise_formula(each["shared"]),
+                summarise_formula(known.name),
+                known.where,
+                percent(known.ratio, 0),
+                summarise_formula(known.shared),
             )
-            for each in case["nearest"]
+            for known in case.nearest
         ],
-        commands=[] if decision else _commands(run, str(case["id"]), where),
+        commands=[] if decision else _commands(run, case.id, where),
     )
 
 
@@ -84,16 +85,16 @@ def render_case(page: CasePage) -> str:
     return environment().get_template("case.html.j2").render(page=page, style=style).strip() + "\n"
 
 
-def _summary(case: Mapping[str, Any]) -> Facts:
-    search, selection = case["metrics"]["search"], case["metrics"]["selection"] or {}
+def _summary(case: ReviewCase) -> Facts:
+    search, selection = case.metrics.search, case.metrics.selection
     return [
-        ("t on search", number(search.get("t"), 1, sign=True)),
-        ("RankIC on search", number(search.get("rank_ic"), 4, sign=True)),
-        ("turnover a day on search", percent(search.get("turnover"))),
-        ("Sharpe after costs on search", number(search.get("net_sharpe"), 2, sign=True)),
-        ("trial", any_value(case["trial"]) if case["trial"] is not None else DASH),
-        ("p on selection", p_value_text(selection.get("p_value"))),
-        ("level asked", p_value_text(selection.get("level"))),
+        ("t on search", number(search.t, 1, sign=True)),
+        ("RankIC on search", number(search.rank_ic, 4, sign=True)),
+        ("turnover a day on search", percent(search.turnover)),
+        ("Sharpe after costs on search", number(search.net_sharpe, 2, sign=True)),
+        ("trial", any_value(case.trial) if case.trial is not None else DASH),
+        ("p on selection", p_value_text(selection.p_value if selection else None)),
+        ("level asked", p_value_text(selection.level if selection else None)),
     ]
 
 

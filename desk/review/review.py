@@ -125,18 +125,20 @@ def _print_case_page(
     ledger: Ledger, run: Run, reviews: Reviews, name: str, workspace: Path | None, *, as_json: bool
 ) -> None:
     """Write the page of a case and say where it is."""
+    from ...evaluation.closing import ReviewCase
     from ...ledger.files import make_folder, write_whole
-    from .case_page import case_page, render_case
+    from .case_page import build_case_page, render_case
 
-    case, decision = reviews.file(name), reviews.decision(name)
-    noted = ledger.event(run.id, "agents.hypothesis", str(case["hypothesis"]["id"]))
-    page = case_page(run.id, case, noted.body if noted else {}, decision, workspace_option(workspace))
+    record, decision = reviews.file(name), reviews.decision(name)
+    case = ReviewCase.read(record)
+    noted = ledger.event(run.id, "agents.hypothesis", case.hypothesis.id if case.hypothesis else "")
+    page = build_case_page(run.id, case, noted.body if noted else {}, decision, workspace_option(workspace))
     path = ledger.run_folder(run.id) / REVIEW_FOLDER / f"{name}.html"
     make_folder(path.parent)
     write_whole(path, render_case(page).encode())
     place = str(path.resolve())
     if as_json:
-        told = {"run": run.id, **case, "decision": decision.record() | {"at": decision.at} if decision else None}
+        told = {"run": run.id, **record, "decision": decision.record() | {"at": decision.at} if decision else None}
         print_object({**told, "page": place})
         return
     from .case_lines import print_case

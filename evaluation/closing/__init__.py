@@ -1,4 +1,4 @@
-"""The close of a campaign: what it accepted is combined, and its record is written."""
+"""The close of a campaign: its accepted factors combined, and its results as typed records."""
 
 from __future__ import annotations
 
@@ -7,13 +7,80 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .builder import ResultsBuilder as ResultsBuilder
-    from .closing import unseal as unseal
+    from .builder import (
+        ResultsBuilder as ResultsBuilder,
+    )
+    from .close_records import (
+        BookResult as BookResult,
+        CombinationSummary as CombinationSummary,
+        CombinerComparison as CombinerComparison,
+        CombinerFigures as CombinerFigures,
+        IntervalEstimate as IntervalEstimate,
+        ModelBill as ModelBill,
+        RuleCheckLine as RuleCheckLine,
+        SealedExam as SealedExam,
+        SignalLine as SignalLine,
+        SignalSummary as SignalSummary,
+        SpendSummary as SpendSummary,
+        StressTable as StressTable,
+    )
+    from .closing import (
+        unseal as unseal,
+    )
+    from .factor_records import (
+        BookCapacity as BookCapacity,
+        CleanFigures as CleanFigures,
+        CostRates as CostRates,
+        FactorEntry as FactorEntry,
+        FactorProfile as FactorProfile,
+        FactorSheet as FactorSheet,
+        FactorStress as FactorStress,
+        Figure as Figure,
+        GateReason as GateReason,
+        HandVerdict as HandVerdict,
+        IncrementalIC as IncrementalIC,
+        NeutralisedIC as NeutralisedIC,
+        Note as Note,
+        RegimeIC as RegimeIC,
+        SelectionMetrics as SelectionMetrics,
+        StatedHypothesis as StatedHypothesis,
+        StressScenario as StressScenario,
+        StyleExposures as StyleExposures,
+        WindowMetrics as WindowMetrics,
+    )
+    from .results import (
+        BookCurve as BookCurve,
+        Curves as Curves,
+        DailyRankIC as DailyRankIC,
+        DailyRankICByWindow as DailyRankICByWindow,
+        Results as Results,
+        ReviewCase as ReviewCase,
+    )
+    from .search_records import (
+        AppliedSettings as AppliedSettings,
+        AttemptCounts as AttemptCounts,
+        BetClusters as BetClusters,
+        CandidateTest as CandidateTest,
+        CrossValidationTest as CrossValidationTest,
+        OperatorRow as OperatorRow,
+        OverfittingTest as OverfittingTest,
+        OwnParts as OwnParts,
+        SearchVariety as SearchVariety,
+        SelectionPower as SelectionPower,
+        StreamRule as StreamRule,
+        StreamRules as StreamRules,
+        SuperiorityTest as SuperiorityTest,
+        WindowPlan as WindowPlan,
+    )
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "builder": "ResultsBuilder",
+            "close_records": "BookResult CombinationSummary CombinerComparison CombinerFigures IntervalEstimate ModelBill RuleCheckLine SealedExam SignalLine SignalSummary SpendSummary StressTable",
             "closing": "unseal",
+            "factor_records": "BookCapacity CleanFigures CostRates FactorEntry FactorProfile FactorSheet FactorStress Figure GateReason HandVerdict IncrementalIC NeutralisedIC Note RegimeIC SelectionMetrics StatedHypothesis StressScenario StyleExposures WindowMetrics",
+            "results": "BookCurve Curves DailyRankIC DailyRankICByWindow Results ReviewCase",
+            "search_records": "AppliedSettings AttemptCounts BetClusters CandidateTest CrossValidationTest OperatorRow OverfittingTest OwnParts SearchVariety SelectionPower StreamRule StreamRules SuperiorityTest WindowPlan",
         },
     )

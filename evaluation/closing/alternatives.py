@@ -1,33 +1,33 @@
-"""What stands beside the gate at the close: what other rules would have said of the looks, and ratios deflated anew."""
+"""Informational at the close: other multiple-testing rules on the trials of a run, and cluster-deflated Sharpe ratios."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from ...evidence.gate import TrialEvidence, deflated_sharpe_of
 from ...evidence.multiple_testing import RuleDecision, apply_rules
 from ...evidence.scoring import round_significant
 from ...ledger import Ledger, Trial, VerdictRow
-
-__all__ = ["TrialStream"]
+from .search_records import StreamRule, StreamRules
 
 UNKNOWN_P_VALUE = 1.0
-"""The p-value of a look whose outcome nobody here knows: declared, or cut short. It found nothing."""
+"""The p-value of a trial without a known outcome: declared, or cut short. It counts as no discovery."""
 
 
 @dataclass(frozen=True)
 class TrialStream:
-    """The stream of looks that share days and names with a selection window, and the verdicts of one run on it.
+    """The stream of trials that share days and symbols with a selection window, and the verdicts of one run on it.
 
     Attributes
     ----------
     declared
-        Looks made elsewhere; they come first.
+        Trials made elsewhere; they come first.
     trials
-        The workspace's looks, by number.
+        The workspace's trials, by number.
+    level
+        Significance level of the whole stream.
     """
 
     ledger: Ledger
@@ -38,52 +38,53 @@ class TrialStream:
 
     @cached_property
     def p_values(self) -> list[float]:
-        """Return the p-value of each look of the stream."""
+        """Return the p-value of each trial of the stream."""
         known = [float((trial.outcome or {}).get("p_value", UNKNOWN_P_VALUE)) for trial in self.trials]
         return [UNKNOWN_P_VALUE] * self.declared + known
 
-    def record(self) -> dict[str, Any]:
-        """Return what each rule says; the line of the rule that decides is what was decided, not what would be."""
-        return {
-            "level": self.level,
-            "looks": len(self.p_values),
-            "declared": self.declared,
-            "unfinished": sum(trial.outcome is None for trial in self.trials),
-            "rules": [self._line(said) for said in apply_rules(self.p_values, self.level)],
-        }
-
-    def _line(self, said: RuleDecision) -> dict[str, Any]:
-        rule = said.rule
-        found = (
-            self._find_discoveries()
-            if rule.decides
-            else [self.trials[place - 1 - self.declared] for place in said.found]
+    def summarise(self) -> StreamRules:
+        """Return what each rule says; the line of the gate's own rule is what was decided."""
+        return StreamRules(
+            level=self.level,
+            looks=len(self.p_values),
+            declared=self.declared,
+            unfinished=sum(trial.outcome is None for trial in self.trials),
+            rules=tuple(self._summarise_rule(decision) for decision in apply_rules(self.p_values, self.level)),
         )
+
+    def _summarise_rule(self, decision: RuleDecision) -> StreamRule:
+        rule = decision.rule
+        if rule.decides:
+            discoveries, threshold = self._find_discoveries(), self._find_last_level()
+        else:
+            discoveries = [self.trials[place - 1 - self.declared] for place in decision.found]
+            threshold = decision.asked
         own = {(name, row.metrics["trial"]) for name, row in self.verdicts.items()}
-        asked = self._asked() if rule.decides else said.asked
-        return {
-            "rule": rule.key,
-            "name": rule.name,
-            "holds": rule.holds,
-            "means": rule.means,
-            "decides": rule.decides,
-            "found": len(found),
-            "accepts": sorted(trial.subject for trial in found if (trial.subject, trial.number) in own),
-            "p_asked": None if asked is None else round_significant(asked),
-        }
+        return StreamRule(
+            rule=rule.key,
+            name=rule.name,
+            holds=rule.holds,
+            means=rule.means,
+            decides=rule.decides,
+            found=len(discoveries),
+            accepts=tuple(sorted(trial.subject for trial in discoveries if (trial.subject, trial.number) in own)),
+            p_asked=None if threshold is None else round_significant(threshold),
+        )
 
     def _find_discoveries(self) -> list[Trial]:
         return [trial for trial in self.trials if (trial.outcome or {}).get("passed") is True]
 
-    def _asked(self) -> float | None:
-        """Return the level that the gate gave to its last finished look."""
+    def _find_last_level(self) -> float | None:
+        """Return the significance threshold that the gate gave to its last finished trial."""
         levels = [trial.outcome["level"] for trial in self.trials if trial.outcome]
         return float(levels[-1]) if levels else None
 
-    def deflated(self, name: str, clusters: int | None) -> float | None:
-        """Return the deflated Sharpe ratio of a factor's look, charged for clusters only; None if it was never looked at."""
+    def deflate_sharpe(self, name: str, clusters: int | None) -> float | None:
+        """Return the deflated Sharpe ratio of a factor's trial for so many clusters as tries; None if it had no trial."""
         row = self.verdicts.get(name)
         number = row.metrics["trial"] if row else None
-        look = next((one for one in self.trials if (one.subject, one.number) == (name, number)), None)
-        seen = (look.outcome or {}).get("seen") if look else None
-        return deflated_sharpe_of(TrialEvidence.read(self.ledger.get(seen)), clusters) if seen and clusters else None
+        trial = next((trial for trial in self.trials if (trial.subject, trial.number) == (name, number)), None)
+        digest = (trial.outcome or {}).get("seen") if trial else None
+        if not digest or not clusters:
+            return None
+        return deflated_sharpe_of(TrialEvidence.read(self.ledger.get(digest)), clusters)

@@ -1,4 +1,4 @@
-"""A campaign's evidence as one record: every factor with every reason, the counts, and what could have been proven."""
+"""A campaign's evidence for `results.json`: every factor with every reason, the counts, and the power of the next trial."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...evidence import Claim, Window
 from ...evidence.gate import PAID_EVENT, list_doubts
@@ -25,6 +26,9 @@ from ..drafts import find_leaders
 from ..service import Evaluator
 from .alternatives import TrialStream
 from .candidates import CandidateSet, gather_candidates
+from .factor_records import AlignmentNotes, GateReason, ModelOpinion, Note, ResultsPart
+from .results import DailyRankIC, DailyRankICByWindow, NearFactor
+from .search_records import AttemptCounts, EarlierOpening, PanelSummary, WindowDays, WindowPlan
 
 VERDICT_WORDS = ("accepted", "watchlist", "rejected")
 MAX_NEAREST_SHOWN = 5
@@ -61,8 +65,8 @@ class ResultsBuilder:
         return gather_candidates(self.evaluator, self.claims, self.members)
 
     @cached_property
-    def looks(self) -> TrialStream:
-        """Return every look that counts against this selection window, those of other runs and declared ones included."""
+    def stream(self) -> TrialStream:
+        """Return every trial that counts for this selection window, also of other runs and declared ones."""
         evaluator = self.evaluator
         key = evaluator.windows.key(evaluator.windows.selection)
         elsewhere = max(evaluator.settings.prior_trials, evaluator.ledger.prior(key))
@@ -70,37 +74,39 @@ class ResultsBuilder:
         return TrialStream(evaluator.ledger, elsewhere, past, self.verdicts, evaluator.settings.level)
 
     def record(self) -> dict[str, Any]:
-        """Return everything the evidence room has to say of a run, as JSON without a clock, a path or the run's id."""
-        evaluator, entries, looks = self.evaluator, self.entries(), self.looks
+        """Return the evidence of a run as JSON without a clock, a path or the run's id; `Results` has its types."""
+        evaluator, stream = self.evaluator, self.stream
         key = evaluator.windows.key(evaluator.windows.selection)
         paid = {event.key for event in evaluator.ledger.events(evaluator.run, PAID_EVENT)}
         own = [
-            one for one in looks.trials if one.run == evaluator.run or (one.window == key and str(one.number) in paid)
+            trial
+            for trial in stream.trials
+            if trial.run == evaluator.run or (trial.window == key and str(trial.number) in paid)
         ]
-        told = {row.metrics["trial"] for row in self.verdicts.values()} - {None}
+        decisive = {row.metrics["trial"] for row in self.verdicts.values()} - {None}
         return {
             "settings": self._settings(),
-            "data": self._data(),
-            "windows": self._windows(),
-            **entries,
-            "attempts": self.attempts(),
+            "data": self._data().record(),
+            "windows": self._windows().record(),
+            **self.entries(),
+            "attempts": self.attempts().record(),
             "leaders": [leader.record() for leader in find_leaders(evaluator, MAX_LEADERS)],
             "diversity": variety(evaluator.ledger, evaluator.run),
             "operators": read_operator_table(evaluator.ledger, evaluator.run),
             "evaluations": evaluator.evaluations_spent(),
             "trials": evaluator.trials_spent(),
-            "prior_trials": len(looks.trials) - len(own) + looks.declared,
-            "looks_reused": len(told - {trial.number for trial in own}),
+            "prior_trials": len(stream.trials) - len(own) + stream.declared,
+            "looks_reused": len(decisive - {trial.number for trial in own}),
             "hypotheses": len({claim.id for claim in self.claims.values() if claim.mechanism != "set"}),
             "power": self.power(),
             "power_before": read_first_power(evaluator),
-            "stream_rules": looks.record(),
-            "overfitting": self.overfitting(),
-            "superior": self.candidates.superior(),
-            "cross_validation": self.candidates.cross_validation(),
-            "clusters": self.candidates.clusters(),
-            **({"reviews": [each.record() for each in evaluator.reviews.decisions()]} if evaluator.approve else {}),
-            "warnings": self.warnings(),
+            "stream_rules": stream.summarise().record(),
+            "overfitting": _record_or_none(self.candidates.measure_overfitting()),
+            "superior": _record_or_none(self.candidates.measure_superiority()),
+            "cross_validation": _record_or_none(self.candidates.cross_validate()),
+            "clusters": _record_or_none(self.candidates.count_clusters()),
+            **({"reviews": [review.record() for review in evaluator.reviews.decisions()]} if evaluator.approve else {}),
+            "warnings": [note.record() for note in self.warnings()],
         }
 
     def _settings(self) -> dict[str, Any]:
@@ -108,42 +114,43 @@ class ResultsBuilder:
         evidence = self.evaluator.settings.model_dump(mode="json")
         return {"evidence": evidence, "budget": self.evaluator.budget.model_dump(mode="json", exclude_none=True)}
 
-    def _data(self) -> dict[str, Any]:
+    def _data(self) -> PanelSummary:
         panel = self.evaluator.panel
-        return {
-            "name": self.evaluator.windows.boundaries.dataset,
-            "digest": panel.digest,
-            "days": panel.days,
-            "names": panel.names,
-            "first_day": str(panel.dates[0]),
-            "last_day": str(panel.dates[-1]),
-            "notes": list(panel.notes),
-        }
-
-    def _windows(self) -> dict[str, Any]:
-        windows, settings = self.evaluator.windows, self.evaluator.settings
-        named = {window.name: window.record() for window in (windows.search, windows.selection, windows.sealed)}
-        missing = count_unlabelled(
-            self.evaluator.panel, windows.search, self.evaluator.scorer.returns, settings.horizon_days
+        return PanelSummary(
+            name=self.evaluator.windows.boundaries.dataset,
+            digest=panel.digest,
+            days=panel.days,
+            names=panel.names,
+            first_day=str(panel.dates[0]),
+            last_day=str(panel.dates[-1]),
+            notes=tuple(panel.notes),
         )
-        sealed = windows.key(windows.sealed)
-        return {
-            **named,
-            "openings": earlier_openings(self.evaluator.ledger, sealed, self.evaluator.run),
-            "embargo_days": windows.embargo_days,
-            "horizon_days": settings.horizon_days,
-            "returns": settings.returns,
-            "search_cells_without_an_open": missing,
-        }
+
+    def _windows(self) -> WindowPlan:
+        evaluator = self.evaluator
+        windows, settings = evaluator.windows, evaluator.settings
+        openings = earlier_openings(evaluator.ledger, windows.key(windows.sealed), evaluator.run)
+        return WindowPlan(
+            search=WindowDays.read(windows.search.record()),
+            selection=WindowDays.read(windows.selection.record()),
+            sealed=WindowDays.read(windows.sealed.record()),
+            openings=tuple(EarlierOpening.read(opening) for opening in openings),
+            embargo_days=windows.embargo_days,
+            horizon_days=settings.horizon_days,
+            returns=settings.returns,
+            search_cells_without_an_open=count_unlabelled(
+                evaluator.panel, windows.search, evaluator.scorer.returns, settings.horizon_days
+            ),
+        )
 
     def entries(self) -> dict[str, list[dict[str, Any]]]:
         """Return accepted, watched and rejected factors, each sorted by id."""
-        found: dict[str, list[dict[str, Any]]] = {word: [] for word in VERDICT_WORDS}
+        entries: dict[str, list[dict[str, Any]]] = {verdict: [] for verdict in VERDICT_WORDS}
         for name in sorted({*self.evaluator.rows, *self.verdicts}):
             if name in self.claims:
                 row = self.verdicts.get(name)
-                found[self._word(row)].append(self._entry(name, row))
-        return found
+                entries[self._word(row)].append(self._entry(name, row))
+        return entries
 
     def _word(self, row: VerdictRow | None) -> str:
         """Return what became of a factor; what no person had decided on when the run was closed is not accepted."""
@@ -163,10 +170,10 @@ class ResultsBuilder:
             "text": expression.shown,
             "explained": explain(expression),
             "hypothesis": self.claims[name].record(),
-            "alignment": self._alignment(name, expression),
+            "alignment": self._alignment(name, expression).record(),
             "reasons": self.evaluator.reviews.reasons(row)
             if row
-            else [self._make_unsent_reason(name, evaluation.sheet)],
+            else [self._make_unsent_reason(name, evaluation.sheet).record()],
             "metrics": {"search": search, "selection": selection or self._selection(name, row)},
             "trial": row.metrics["trial"] if row else None,
             "members": self.members.get(name),
@@ -175,35 +182,35 @@ class ResultsBuilder:
             "incremental": self._incremental(name) if row and row.metrics["trial"] is not None else None,
         }
 
-    def _alignment(self, name: str, expression: Expression) -> dict[str, Any]:
-        """Return what a rule suspects of a factor and its words, and what a model said of them: nothing here decided."""
+    def _alignment(self, name: str, expression: Expression) -> AlignmentNotes:
         claim, search = self.claims[name], self.evaluator.rows[name].sheet
-        rules = [] if name in self.members else [each["message"] for each in list_doubts(expression, claim, search)]
-        return {"doubts": rules, "opinions": self.opinions.get(claim.id, [])}
+        doubts = [] if name in self.members else list_doubts(expression, claim, search)
+        messages = tuple(str(doubt["message"]) for doubt in doubts)
+        return AlignmentNotes(doubts=messages, opinions=tuple(self.opinions.get(claim.id, ())))
 
     @cached_property
-    def opinions(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Return what the Eval agent said of formulas and their hypothesis, by hypothesis, step by step."""
-        found: dict[str, list[Mapping[str, Any]]] = {}
+    def opinions(self) -> Mapping[str, Sequence[ModelOpinion]]:
+        """Return the Eval agent's opinions of formulas and their hypothesis, by hypothesis, step by step."""
+        opinions: dict[str, list[ModelOpinion]] = {}
         events = self.evaluator.ledger.events(self.evaluator.run, "agents.critique")
-        for event in sorted(events, key=lambda each: each.key):
+        for event in sorted(events, key=lambda event: event.key):
             branch, _, step = event.key.rpartition("/s")
-            if said := event.body.get("alignment"):
-                found.setdefault(branch, []).append({"step": int(step), **said})
-        return found
+            if opinion := event.body.get("alignment"):
+                opinions.setdefault(branch, []).append(ModelOpinion.read({"step": int(step), **opinion}))
+        return opinions
 
     def _selection(self, name: str, row: VerdictRow | None) -> dict[str, Any] | None:
-        """Return what selection showed, with the Sharpe ratio that is deflated for clusters beside those of the verdict."""
-        found = row.metrics["selection"] if row else None
-        if not found:
+        """Return the figures on selection days, with the Sharpe ratio deflated for clusters beside those of the verdict."""
+        figures = row.metrics["selection"] if row else None
+        if not figures:
             return None
-        again = {"by_clusters": self.looks.deflated(name, self.candidates.effective)}
-        return {**found, "deflated_sharpe": {**found["deflated_sharpe"], **again}}
+        by_clusters = self.stream.deflate_sharpe(name, self.candidates.effective)
+        return {**figures, "deflated_sharpe": {**figures["deflated_sharpe"], "by_clusters": by_clusters}}
 
     def _library_correlation(self, name: str) -> float | None:
         mine = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
-        found = self.evaluator.library_values.closest(mine, but=name)
-        return round_significant(found.rank_correlation) if found else None
+        overlap = self.evaluator.library_values.closest(mine, but=name)
+        return round_significant(overlap.rank_correlation) if overlap else None
 
     def _profile(self, name: str) -> dict[str, Any]:
         """Return regimes, exposures and capacity on search, as on the sheet of `factor score`."""
@@ -214,120 +221,127 @@ class ResultsBuilder:
         return Profiler(self.evaluator.scorer, self.evaluator.windows.search)
 
     def _incremental(self, name: str) -> dict[str, Any] | None:
-        """Return what a factor that was looked at on selection adds to the rest of the library, on search."""
+        """Return what a factor that had a trial adds to the rest of the library, on search days."""
         mine = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
         added = self.evaluator.beside.addition(mine, but=name)
         return added.record() if added else None
 
-    def attempts(self) -> dict[str, Any]:
-        """Return how much was proposed, and how much was refused at each step before scoring."""
+    def attempts(self) -> AttemptCounts:
+        """Return how many formulas were proposed, and how many were refused at each step before scoring."""
         rows = self.evaluator.ledger.attempts(self.evaluator.run)
         refused = Counter(row.stage for row in rows if row.stage != "scored")
         scored = [row.factor_id for row in rows if row.stage == "scored"]
         refused["duplicate"] += len(scored) - len(set(scored))
-        return {"total": len(rows), "refused": {stage: count for stage, count in sorted(refused.items()) if count}}
+        return AttemptCounts(
+            total=len(rows), refused={stage: count for stage, count in sorted(refused.items()) if count}
+        )
 
     def power(self) -> dict[str, Any]:
         """Return the smallest RankIC that the next trial on this selection window could prove."""
-        found = self.evaluator.gate.count_discoveries()
-        return next_power(self.evaluator, len(self.looks.trials) + self.looks.declared, found)
-
-    def overfitting(self) -> dict[str, Any] | None:
-        """Return the probability of backtest overfitting over the campaign's candidates; it never blocks."""
-        return self.candidates.overfitting()
+        discoveries = self.evaluator.gate.count_discoveries()
+        return next_power(self.evaluator, len(self.stream.trials) + self.stream.declared, discoveries)
 
     def case(self, name: str) -> dict[str, Any]:
-        """Return what a person who has to approve a factor is shown: its entry, its curves, what it is nearest to."""
+        """Return what a person who has to approve a factor is shown, as JSON; `ReviewCase` has its types."""
         row, evaluator = self.verdicts[name], self.evaluator
-        evaluation = evaluator.rows[name]
-        expression = evaluator.read(evaluation.text)
+        expression = evaluator.read(evaluator.rows[name].text)
         values = evaluator.values(expression, evaluator.windows.selection)
-        windows = (evaluator.windows.search, evaluator.windows.selection)
-        near = [
-            like for like in nearest(expression, evaluator.known(), MAX_NEAREST_SHOWN + 1) if like.known.name != name
-        ]
         return {
             **self._entry(name, row, selection=row.metrics["selection"]),
             "reasons": list(row.reasons),
-            "curve": {window.name: self._curve(values, window) for window in windows},
+            "curve": self._curves(values).record(),
             "boundary": str(evaluator.panel.dates[evaluator.windows.selection.start]),
-            "nearest": [
-                {
-                    "name": like.known.name,
-                    "where": like.known.where,
-                    "ratio": round_significant(like.ratio),
-                    "shared": like.shared,
-                }
-                for like in near[:MAX_NEAREST_SHOWN]
-            ],
+            "nearest": [near.record() for near in self._find_nearest(name, expression)],
             "texts": {part: evaluator.read(evaluator.rows[part].text).shown for part in self.members.get(name, ())},
-            "data": self._data(),
+            "data": self._data().record(),
             "costs": evaluator.settings.costs.model_dump(mode="json"),
-            "warnings": self.warnings(),
+            "warnings": [note.record() for note in self.warnings()],
         }
 
+    def _find_nearest(self, name: str, expression: Expression) -> list[NearFactor]:
+        """Return the known formulas that share most with a factor, itself left out."""
+        shared = nearest(expression, self.evaluator.known(), MAX_NEAREST_SHOWN + 1)
+        others = [overlap for overlap in shared if overlap.known.name != name][:MAX_NEAREST_SHOWN]
+        return [
+            NearFactor(
+                name=overlap.known.name,
+                where=overlap.known.where,
+                ratio=round_significant(overlap.ratio),
+                shared=overlap.shared,
+            )
+            for overlap in others
+        ]
+
     def curves(self) -> dict[str, Any]:
-        """Return the daily RankIC of what was accepted or is watched, on search and on selection."""
-        windows = self.evaluator.windows
-        found = {}
+        """Return the daily RankIC of each accepted or watched factor on search and selection days, as JSON by id."""
+        evaluator, curves = self.evaluator, {}
         for name in sorted(name for name, row in self.verdicts.items() if row.verdict != "rejected"):
-            values = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text), windows.selection)
-            found[name] = {window.name: self._curve(values, window) for window in (windows.search, windows.selection)}
-        return found
+            values = evaluator.values(evaluator.read(evaluator.rows[name].text), evaluator.windows.selection)
+            curves[name] = self._curves(values).record()
+        return curves
 
-    def _curve(self, values: np.ndarray[Any, np.dtype[np.float32]], window: Window) -> dict[str, Any]:
+    def _curves(self, values: NDArray[np.float32]) -> DailyRankICByWindow:
+        windows = self.evaluator.windows
+        return DailyRankICByWindow(
+            search=self._curve(values, windows.search), selection=self._curve(values, windows.selection)
+        )
+
+    def _curve(self, values: NDArray[np.float32], window: Window) -> DailyRankIC:
         daily = self.evaluator.scorer.daily_rank_ic(values, window)
-        dates = [str(day) for day in self.evaluator.panel.dates[window.start : window.stop]]
-        return {"dates": dates, "rank_ic": [round_significant(value) for value in daily]}
+        dates = tuple(str(day) for day in self.evaluator.panel.dates[window.start : window.stop])
+        return DailyRankIC(dates=dates, rank_ic=tuple(round_significant(value) for value in daily))
 
-    def warnings(self) -> list[dict[str, str]]:
-        """Return the doubts that stay with the whole campaign: the data's, and leak alarms on selection."""
-        found = [{"code": "data", "message": note} for note in self.evaluator.panel.notes]
-        if self.evaluator.windows.inherited:
-            said = "an earlier campaign on these days and names fixed the windows; the shares in this one's file do not count"
-            found.append({"code": "windows", "message": said})
-        if few := few_labels(self.evaluator.windows.selection.days, self.evaluator.settings.horizon_days):
-            found.append({"code": "few_labels", "message": few})
-        if heard := self.evaluator.reviews.heard():
-            said = f"{len(heard)} comments of a person who could see selection figures reached the agents: later trials are not blind"
-            found.append({"code": "reviewed", "message": said})
-        noted = [each for row in self.evaluator.rows.values() for each in row.sheet["warnings"]]
-        stamps = [each["message"] for each in noted if each["code"] == UNCONTAINED_CODE]
-        found += [
-            {"code": UNCONTAINED_CODE, "message": f"{stamps.count(one)} factors were {one}"}
-            for one in sorted({*stamps})
+    def warnings(self) -> list[Note]:
+        """Return the warnings of the whole campaign: about the data, the windows, and leak alarms on selection days."""
+        evaluator = self.evaluator
+        notes = [Note(code="data", message=note) for note in evaluator.panel.notes]
+        if evaluator.windows.inherited:
+            message = "an earlier campaign on these days and names fixed the windows; the shares in this one's file do not count"
+            notes.append(Note(code="windows", message=message))
+        if few := few_labels(evaluator.windows.selection.days, evaluator.settings.horizon_days):
+            notes.append(Note(code="few_labels", message=few))
+        if comments := evaluator.reviews.heard():
+            message = f"{len(comments)} comments of a person who could see selection figures reached the agents: later trials are not blind"
+            notes.append(Note(code="reviewed", message=message))
+        stamps = Counter(
+            warning["message"]
+            for row in evaluator.rows.values()
+            for warning in row.sheet["warnings"]
+            if warning["code"] == UNCONTAINED_CODE
+        )
+        notes += [
+            Note(code=UNCONTAINED_CODE, message=f"{stamps[stamp]} factors were {stamp}") for stamp in sorted(stamps)
         ]
-        ledger, run = self.evaluator.ledger, self.evaluator.run
-        found += [{"code": "own_part", "message": said} for said in own_troubles(ledger, run)]
-        return found + [
-            {
-                "code": "leak_alarm",
-                "message": f"{name}: its RankIC on selection is too good; find out why before trading it",
-            }
-            for name in self.alarms()
-        ]
+        notes += [Note(code="own_part", message=trouble) for trouble in own_troubles(evaluator.ledger, evaluator.run)]
+        alarm = "its RankIC on selection is too good; find out why before trading it"
+        return notes + [Note(code="leak_alarm", message=f"{name}: {alarm}") for name in self.alarms()]
 
     def alarms(self) -> list[str]:
-        """Return the single factors whose mean RankIC on selection is beyond the leak threshold, whatever their verdict."""
+        """Return the single factors whose mean RankIC on selection days is beyond the leak threshold, by id."""
         limit = self.evaluator.settings.leak_rank_ic
-        looked = {name: row.metrics["selection"] for name, row in self.verdicts.items() if name not in self.members}
-        return sorted(name for name, sheet in looked.items() if sheet and abs(sheet["rank_ic"] or 0.0) > limit)
+        figures = {name: row.metrics["selection"] for name, row in self.verdicts.items() if name not in self.members}
+        return sorted(name for name, sheet in figures.items() if sheet and abs(sheet["rank_ic"] or 0.0) > limit)
 
-    def _make_unsent_reason(self, name: str, sheet: Mapping[str, Any]) -> dict[str, Any]:
+    def _make_unsent_reason(self, name: str, sheet: Mapping[str, Any]) -> GateReason:
         """Return why a factor never came before the gate."""
         agents = self.evaluator.ledger.run(self.evaluator.run).config.get("settings", {}).get("agents", {})
-        bar, direction = agents.get("min_search_t", 0.0), self.claims[name].direction
-        why = _explain_unsent(sheet["t"], bar, direction, bool(self.verdicts))
+        min_t, direction = agents.get("min_search_t", 0.0), self.claims[name].direction
+        why = _explain_unsent(sheet["t"], min_t, direction, others_sent=bool(self.verdicts))
         numbers = {"t": sheet["t"], "merit": sheet["merit"]}
-        return {"step": "search", "passed": False, "message": f"not tested: {why}", "numbers": numbers}
+        return GateReason(step="search", passed=False, message=f"not tested: {why}", numbers=numbers)
 
 
-def _explain_unsent(t: float | None, bar: float, direction: int, others: bool) -> str:
-    """Return what kept a factor from the gate; that others were preferred is said only where others were sent."""
+def _explain_unsent(t: float | None, min_t: float, direction: int, *, others_sent: bool) -> str:
+    """Return why a factor was not sent to the gate; that others were preferred is said only where others were sent."""
     if t is None:
         return "t is undefined in sample"
-    if abs(t) < bar:
-        return f"|t| = {abs(t):.1f} in sample, below agents.min_search_t, {bar:g}"
+    if abs(t) < min_t:
+        return f"|t| = {abs(t):.1f} in sample, below agents.min_search_t, {min_t:g}"
     if t * direction < 0:
         return f"it shows the opposite of its hypothesis (in-sample t = {t:.1f})"
-    return f"{'other candidates were preferred' if others else 'nothing was sent to the gate'} (in-sample t = {t:.1f})"
+    why = "other candidates were preferred" if others_sent else "nothing was sent to the gate"
+    return f"{why} (in-sample t = {t:.1f})"
+
+
+def _record_or_none(part: ResultsPart | None) -> dict[str, Any] | None:
+    return part.record() if part else None

@@ -1,11 +1,10 @@
-"""A campaign's candidates side by side on search, each held in the direction that its hypothesis claims."""
+"""A campaign's candidates on the search days, each held in the direction that its hypothesis claims."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +20,21 @@ from ...evidence.multiple_testing import (
 )
 from ...evidence.scoring import round_significant
 from ..service import Evaluator
-
-__all__ = ["CandidateSet", "gather_candidates"]
+from .search_records import BetClusters, CrossValidationTest, OverfittingTest, SuperiorityTest
 
 MAX_CANDIDATES = 100
-"""Candidates that are compared; of more, the first by id are taken: ids are hashes, so it is a fair sample."""
+"""Candidates that are compared. Of more, the first by id are taken; ids are hashes, so they are a fair sample."""
 BLOCKS_PER_HORIZON = 2
 """Mean block of the bootstrap, in horizons: what is bought on one day is held for a horizon."""
+OVERFITTING_BLOCKS = 10
+"""Blocks of search days of which `pbo` compares halves."""
 
 
 @dataclass(frozen=True)
 class CandidateSet:
-    """Single factors that vary on search, in the order of their ids.
+    """Single factors whose book varies on search days, in the order of their ids.
 
-    What search showed neither chose nor turned them: they are held as their hypotheses claim.
+    Their figures on search days neither chose them nor gave their direction, which is that of their hypotheses.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class CandidateSet:
     horizon
         Days from entry to exit.
     scored
-        How many single factors the campaign scored, of which these are all or a sample.
+        Single factors that the campaign scored, of which these are all or a sample.
     """
 
     net: NDArray[np.float64]
@@ -63,53 +63,56 @@ class CandidateSet:
         """Return how many different bets they are, by clusters of their returns; None for fewer than two."""
         return cluster_count(self.net) if self.count >= 2 else None
 
-    def clusters(self) -> dict[str, Any] | None:
+    def count_clusters(self) -> BetClusters | None:
         """Return how many different bets there are beside how many candidates; None for fewer than two."""
         if self.effective is None:
             return None
-        return {"clusters": self.effective, "candidates": self.count, "scored": self.scored}
+        return BetClusters(clusters=self.effective, candidates=self.count, scored=self.scored)
 
-    def overfitting(self) -> dict[str, Any] | None:
+    def measure_overfitting(self) -> OverfittingTest | None:
         """Return the probability of backtest overfitting; None for fewer than two candidates."""
         if self.count < 2:
             return None
-        found = {"probability": round_significant(pbo(self.net).probability), "candidates": self.count, "blocks": 10}
-        return {**found, "scored": self.scored}
+        probability = round_significant(pbo(self.net, OVERFITTING_BLOCKS).probability)
+        return OverfittingTest(
+            probability=probability, candidates=self.count, blocks=OVERFITTING_BLOCKS, scored=self.scored
+        )
 
-    def superior(self) -> dict[str, Any] | None:
+    def measure_superiority(self) -> SuperiorityTest | None:
         """Return Hansen's p-values that the best candidate earns nothing after costs; None without a candidate."""
         if not self.count:
             return None
-        block = BLOCKS_PER_HORIZON * self.horizon
-        found = run_superiority_test(self.net, block)
-        return {
-            **{name: round_significant(getattr(found, name)) for name in ("lower", "consistent", "upper")},
-            "candidates": found.candidates,
-            "scored": self.scored,
-            "days": found.days,
-            "block_days": found.block_days,
-            "replications": found.replications,
-        }
+        test = run_superiority_test(self.net, BLOCKS_PER_HORIZON * self.horizon)
+        return SuperiorityTest(
+            lower=round_significant(test.lower),
+            consistent=round_significant(test.consistent),
+            upper=round_significant(test.upper),
+            candidates=test.candidates,
+            scored=self.scored,
+            days=test.days,
+            block_days=test.block_days,
+            replications=test.replications,
+        )
 
-    def cross_validation(self) -> dict[str, Any] | None:
-        """Return what choosing the best candidate brought on purged days; None for too few candidates or days."""
+    def cross_validate(self) -> CrossValidationTest | None:
+        """Return what choosing the best candidate gave on purged days; None for too few candidates or days."""
         purge = embargo = self.horizon
         if self.count < 2 or len(self.net) // FOLD_GROUPS <= purge + embargo:
             return None
         folds = split_days(len(self.net), purge, embargo)
-        found = choose_and_test(self.rank_ic, self.net, folds)
-        return {
-            "candidates": self.count,
-            "scored": self.scored,
-            "splits": len(folds.splits),
-            "paths": folds.path_count,
-            "purge_days": purge,
-            "embargo_days": embargo,
-            "chosen": found.chosen,
-            "rank_ic_chosen_on": round_significant(found.inside),
-            "rank_ic": [round_significant(value) for value in sorted(found.rank_ic)],
-            "net_sharpe": [round_significant(value * np.sqrt(252.0)) for value in sorted(found.sharpe)],
-        }
+        choice = choose_and_test(self.rank_ic, self.net, folds)
+        return CrossValidationTest(
+            candidates=self.count,
+            scored=self.scored,
+            splits=len(folds.splits),
+            paths=folds.path_count,
+            purge_days=purge,
+            embargo_days=embargo,
+            chosen=choice.chosen,
+            rank_ic_chosen_on=round_significant(choice.inside),
+            rank_ic=tuple(round_significant(value) for value in sorted(choice.rank_ic)),
+            net_sharpe=tuple(round_significant(value * np.sqrt(252.0)) for value in sorted(choice.sharpe)),
+        )
 
 
 def gather_candidates(

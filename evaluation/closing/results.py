@@ -1,29 +1,211 @@
-"""What a campaign came to: the content of results.json, by name."""
+"""What a campaign came to: the content of `results.json`, `curves.json` and a case, and the result that scripts are handed.
+
+A part that a run did not reach, or that a run of an older version did not record, is None or empty. Units are those of
+`factor_records`; days are YYYY-MM-DD.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ...ledger import Ledger, Run, UnknownRun
+from .close_records import (
+    BookResult,
+    CombinationSummary,
+    DecisionLine,
+    SealedExam,
+    SignalSummary,
+    SpendSummary,
+    StressTable,
+)
+from .factor_records import CostRates, FactorEntry, Figure, Note, ResultsPart
+from .search_records import (
+    AppliedSettings,
+    AttemptCounts,
+    BetClusters,
+    CrossValidationTest,
+    LeaderForecast,
+    OperatorRow,
+    OverfittingTest,
+    OwnParts,
+    PanelSummary,
+    SearchVariety,
+    SelectionPower,
+    SteerSummary,
+    StreamRules,
+    SuperiorityTest,
+    WindowPlan,
+)
 
 ResultEntry = dict[str, Any]
-"""One factor or set: id, form, text, hypothesis, reasons and metrics on search and selection."""
+"""One factor or set as JSON: id, form, text, hypothesis, reasons and metrics on search and selection."""
+
+
+class Results(ResultsPart):
+    """All of `results.json`: no clock, no path, and no id of the run.
+
+    Attributes
+    ----------
+    ended
+        Why the search ended early; None where it did not.
+    accepted, watchlist, rejected
+        Factors and sets by verdict, each sorted by id.
+    evaluations, trials
+        Factors scored on search days; tests on selection days.
+    prior_trials
+        Tests of the same days before this run, declared ones included.
+    looks_reused
+        Verdicts that an earlier run's test had answered.
+    hypotheses
+        Different hypotheses of the scored factors.
+    power, power_before
+        What the next trial could prove, at the close and before the first score.
+    reviews
+        What people decided; None where the campaign asked nobody.
+    report
+        Name of the report's file.
+    """
+
+    format: int | None = None
+    researcher: str | None = None
+    seed: int | None = None
+    data: PanelSummary = PanelSummary()
+    windows: WindowPlan = WindowPlan()
+    settings: AppliedSettings | None = None
+    steer: SteerSummary = SteerSummary()
+    own: OwnParts = OwnParts()
+    ended: str | None = None
+    accepted: tuple[FactorEntry, ...] = ()
+    watchlist: tuple[FactorEntry, ...] = ()
+    rejected: tuple[FactorEntry, ...] = ()
+    attempts: AttemptCounts = AttemptCounts()
+    evaluations: int = 0
+    trials: int = 0
+    prior_trials: int = 0
+    looks_reused: int = 0
+    hypotheses: int = 0
+    leaders: tuple[LeaderForecast, ...] = ()
+    diversity: SearchVariety = SearchVariety()
+    operators: tuple[OperatorRow, ...] = ()
+    power: SelectionPower | None = None
+    power_before: SelectionPower | None = None
+    stream_rules: StreamRules | None = None
+    overfitting: OverfittingTest | None = None
+    superior: SuperiorityTest | None = None
+    cross_validation: CrossValidationTest | None = None
+    clusters: BetClusters | None = None
+    combination: CombinationSummary | None = None
+    sealed: SealedExam | None = None
+    book: BookResult | None = None
+    stress: StressTable | None = None
+    signals: SignalSummary | None = None
+    spend: SpendSummary = SpendSummary()
+    reviews: tuple[DecisionLine, ...] | None = None
+    warnings: tuple[Note, ...] = ()
+    report: str | None = None
+
+    @property
+    def entries(self) -> Iterator[FactorEntry]:
+        """Yield every factor and set: accepted, watched, rejected."""
+        yield from (*self.accepted, *self.watchlist, *self.rejected)
+
+
+# Curves, and cases for a person.
+
+
+class DailyRankIC(ResultsPart):
+    """RankIC of each day; None where it is undefined."""
+
+    dates: tuple[str, ...] = ()
+    rank_ic: tuple[Figure, ...] = ()
+
+
+class DailyRankICByWindow(ResultsPart):
+    """A factor's daily RankIC on search and on selection days."""
+
+    search: DailyRankIC = DailyRankIC()
+    selection: DailyRankIC = DailyRankIC()
+
+
+class BookCurve(ResultsPart):
+    """The book's equity (1 at the start) and drawdown (decimal, 0 or below) at the end of each day."""
+
+    dates: tuple[str, ...] = ()
+    equity: tuple[Figure, ...] = ()
+    drawdown: tuple[Figure, ...] = ()
+
+
+class Curves(ResultsPart):
+    """All of `curves.json`: daily RankIC of each accepted or watched factor by id, and the curve of the book."""
+
+    factors: Mapping[str, DailyRankICByWindow] = {}
+    book: BookCurve | None = None
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """Return the curves; in the file, ids of factors stand beside the key `book`."""
+        factors = {name: curve for name, curve in record.items() if name != "book"}
+        return cls.model_validate({"factors": factors, "book": record.get("book")})
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON object of the file."""
+        body = super().record()
+        return {**body["factors"], "book": body["book"]}
+
+
+class NearFactor(ResultsPart):
+    """A known formula that shares structure: its name, where it is known from, the shared share and the shared part."""
+
+    name: str
+    where: str
+    ratio: Figure = None
+    shared: str = ""
+
+
+class ReviewCase(FactorEntry):
+    """What a person who has to approve a factor is shown.
+
+    Attributes
+    ----------
+    boundary
+        First selection day.
+    texts
+        Formulas of a set's members by id.
+    """
+
+    curve: DailyRankICByWindow
+    boundary: str
+    nearest: tuple[NearFactor, ...] = ()
+    texts: Mapping[str, str] = {}
+    data: PanelSummary = PanelSummary()
+    costs: CostRates = CostRates()
+    warnings: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """A finished run; `record` is all of results.json, `report` None where nothing renders one."""
+    """A finished run: `results` as typed records, `record` as the JSON of results.json; `report` None where nothing renders one.
+
+    `accepted`, `watchlist`, `rejected` and `power` are parts of the JSON.
+    """
 
     run: str
     folder: Path
     record: dict[str, Any]
     report: Path | None
 
-    def _entries(self, word: str) -> list[ResultEntry]:
-        found: list[ResultEntry] = self.record[word]
-        return found
+    @cached_property
+    def results(self) -> Results:
+        """Return all of results.json as typed records."""
+        return Results.read(self.record)
+
+    def _entries(self, verdict: str) -> list[ResultEntry]:
+        entries: list[ResultEntry] = self.record[verdict]
+        return entries
 
     @property
     def accepted(self) -> list[ResultEntry]:
@@ -43,19 +225,19 @@ class CampaignResult:
     @property
     def combination(self) -> Path | None:
         """Return the Parquet file (date, symbol, score) of the accepted factors together, None without any."""
-        made = self.record["combination"]
-        return self.folder / made["file"] if made else None
+        combination = self.results.combination
+        return self.folder / combination.file if combination else None
 
     @property
     def trials(self) -> int:
-        """Return how many looks at the selection window the campaign took."""
-        return int(self.record["trials"])
+        """Return how many tests on the selection days the campaign made."""
+        return self.results.trials
 
     @property
     def power(self) -> dict[str, Any]:
-        """Return what the selection window could have proven."""
-        found: dict[str, Any] = self.record["power"]
-        return found
+        """Return what the next trial on the selection days could prove."""
+        power: dict[str, Any] = self.record["power"]
+        return power
 
 
 def find_campaign(ledger: Ledger, name: str) -> Run:

@@ -29,14 +29,14 @@ def sheet(rank_ic: float, days: list[str]) -> JSON:
     """Return one window's sheet around a mean RankIC."""
     years = sorted({day[:4] for day in days})
     return {
-        "window": "search", "days": len(days), "horizon_days": 5,
+        "window": {"name": "search" if days is SEARCH else "selection", "first": days[0], "last": days[-1]},
+        "days": len(days), "horizon_days": 5,
         "rank_ic": rank_ic, "ic": rank_ic * 0.8, "icir": rank_ic / 0.11, "t": rank_ic * math.sqrt(len(days)) / 0.22,
         "turnover": 0.183, "net_sharpe": rank_ic * 32 - 0.4, "gross_sharpe": rank_ic * 40, "coverage": 0.982,
         "decay": {"1": rank_ic * 0.5, "5": rank_ic, "10": rank_ic * 0.7, "20": -rank_ic * 0.1},
         "quantile_returns": [k * rank_ic * 0.02 + 0.0006 for k in (-2, -0.8, 0.1, 0.7, 2.1)],
         "by_year": {year: rank_ic * (1.5 - 0.35 * k) for k, year in enumerate(years)},
         "warnings": [{"code": "data", "message": "vwap is derived: typical price"}],
-        "weaknesses": [{"code": "fades", "message": "half of its RankIC is gone after 10 days", "value": 0.5}],
     }  # fmt: skip
 
 
@@ -61,6 +61,7 @@ def reasons(*failed: str) -> list[JSON]:
 
 def entry(name: str, text: str, rank_ic: float, *failed: str, trial: int | None = None) -> JSON:
     """Return one factor of the results; it saw selection when it has a trial."""
+    weaknesses = [{"code": "fades", "message": "half of its RankIC is gone after 10 days", "value": 0.5}]
     selection = None
     if trial is not None:
         selection = {
@@ -77,7 +78,7 @@ def entry(name: str, text: str, rank_ic: float, *failed: str, trial: int | None 
             "direction": -1, "horizon_days": 5, "fields": ["close", "volume"],
             "refuted_by": "no difference between days of heavy and of light volume",
         },
-        "reasons": reasons(*failed), "metrics": {"search": sheet(rank_ic, SEARCH), "selection": selection},
+        "reasons": reasons(*failed), "metrics": {"search": {**sheet(rank_ic, SEARCH), "weaknesses": weaknesses}, "selection": selection},
         "trial": trial, "members": None, "library_correlation": 0.22,
         "incremental": {"rank_ic": 0.031, "t": 3.1, "kept": 0.84, "against": ["f0"], "library": 12} if trial else None,
     }  # fmt: skip
@@ -156,7 +157,7 @@ def results() -> JSON:
         },
         "accepted": [first, second, both], "watchlist": [watched], "rejected": rejected,
         "attempts": {"total": 1932, "refused": {"parse": 12, "types": 140, "originality": 391, "duplicate": 204}},
-        "evaluations": 1185, "trials": 8, "prior_trials": 3, "rounds": 12, "hypotheses": 48,
+        "evaluations": 1185, "trials": 8, "prior_trials": 3, "hypotheses": 48,
         "spend": {"calls": 212, "tokens_in": 488_120, "tokens_out": 91_400, "usd": 0.0, "by_role": {
             "idea": {"calls": 12, "tokens_in": 40_000, "tokens_out": 9_000, "usd": 0.0},
             "factor": {"calls": 150, "tokens_in": 400_000, "tokens_out": 72_000, "usd": 0.0},

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from alphaloom.desk.cli.evidence.combine import comparison
+from alphaloom.desk.cli.evidence.combine import Comparison, compare_combiners
+from alphaloom.evaluation.closing import Results
 
 from .example import results
 
@@ -14,18 +15,29 @@ TOLD = {"mean": 0.002, "low": 0.001, "high": 0.003, "days": 900, "tie": False}
 EARNED = {"mean": 0.00004, "low": -0.0001, "high": 0.0002, "days": 900, "tie": True}
 
 
+def compared_of(record: dict[str, Any]) -> Comparison | None:
+    read = Results.read(record)
+    return compare_combiners(read.combination, read.sealed)
+
+
 def made(**changed: Any) -> dict[str, Any]:
     window = {
         "combiners": {"adaptive": ROW, "equal": ROW},
         "differences": [{"of": "adaptive", "less": "equal", "rank_ic": TOLD, "net_return": EARNED}],
     }
     compared = {"note": "All flatter alike.", "trading_rate": {"adaptive": 0.5, "equal": 1.0}, "search": window}
-    combination = {"combiner": "adaptive", "chosen": "named", "trading_rate": 0.5, "compared": compared}
+    combination = {
+        "file": "combination.parquet",
+        "combiner": "adaptive",
+        "chosen": "named",
+        "trading_rate": 0.5,
+        "compared": compared,
+    }
     return results() | {"combination": combination} | changed
 
 
 def test_the_table_names_the_chosen_one_and_says_what_is_a_tie() -> None:
-    found = comparison(made())
+    found = compared_of(made())
     assert found is not None
     assert found.sentence == "Combined by adaptive weights (named), traded 50 % of the way each day."
     assert [(chosen, line[:2]) for chosen, line in found.lines] == [
@@ -40,10 +52,10 @@ def test_the_table_names_the_chosen_one_and_says_what_is_a_tie() -> None:
 
 
 def test_sealed_days_stand_there_only_once_they_were_opened() -> None:
-    found = comparison(made(sealed=None))
+    found = compared_of(made(sealed=None))
     assert found is not None
     assert {line[0] for _, line in found.lines} == {"search"}
 
 
 def test_a_run_of_before_there_was_a_choice_has_no_table() -> None:
-    assert comparison(results()) is None
+    assert compared_of(results()) is None

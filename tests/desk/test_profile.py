@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from alphaloom.desk.profile import profile_rows, spark
+from alphaloom.desk.profile import curve_rows, profile_rows, spark
+from alphaloom.evaluation.closing import FactorProfile, WindowMetrics
 
 
 def test_nothing_is_said_of_what_is_not_there() -> None:
-    assert profile_rows({}) == []
+    assert profile_rows(FactorProfile()) == curve_rows(WindowMetrics()) == []
 
 
 def test_the_order_is_fixed_and_unknown_figures_are_dashes() -> None:
     row = {"rank_ic": 0.01, "t": 2.04, "days": 100}
     regimes = {"calm": row, "rising": {"rank_ic": None, "t": None, "days": 0}}
-    told = dict(profile_rows({"by_regime": regimes, "exposures": {"volatility": -0.5, "size": 0.25, "sector": None}}))
+    exposures = {"volatility": -0.5, "size": 0.25, "sector": None}
+    told = dict(profile_rows(FactorProfile.read({"by_regime": regimes, "exposures": exposures})))
     assert told["RankIC by the market's regime"] == "rising — (t —), calm +0.0100 (t 2.0)"
     assert told["rank correlation with"] == "size +0.25, volatility −0.50"  # noqa: RUF001
 
 
 def test_capacity_says_when_nothing_is_earned() -> None:
     held = {"at_10_percent_of_volume": 2.5e9, "break_even": 0.0, "unit": ""}
-    [(_, told)] = profile_rows({"capacity": held})
+    [(_, told)] = profile_rows(FactorProfile.read({"capacity": held}))
     assert told == "2.5 billion at a tenth of the volume; it earns nothing after costs to start with"
 
 

@@ -69,7 +69,9 @@ def test_text_from_models_is_escaped(finished: Run) -> None:
     entry["reasons"][0] |= {"step": attack, "message": attack, "numbers": {attack: attack}}
     entry["explained"] = attack
     entry["metrics"]["search"] |= {"decay": {"5": 0.1}, "by_year": {attack: 0.1}, "warnings": [{"message": attack}]}
-    text = html(finished(example.results() | {"accepted": [entry], "rejected": [entry], "warnings": [attack]}))
+    text = html(
+        finished(example.results() | {"accepted": [entry], "rejected": [entry], "warnings": [{"message": attack}]})
+    )
     assert "<script" not in text
     assert "<img" not in text
 

@@ -12,7 +12,8 @@ import pytest
 from alphaloom.desk import write_report
 from alphaloom.desk.cli.data_options import DataOptions
 from alphaloom.desk.cli.factor.stress_table import print_stress
-from alphaloom.desk.report.stress_matrix import stress_page
+from alphaloom.desk.report.stress_matrix import build_stress_page
+from alphaloom.evaluation.closing import FactorStress, Results
 
 from . import example
 
@@ -65,7 +66,7 @@ def stressed(*names: str) -> JSON:
 
 
 def test_the_picture_has_a_column_for_each_factor_and_a_cell_for_each_figure() -> None:
-    page = stress_page(stressed("f1", "f2"))
+    page = build_stress_page(Results.read(stressed("f1", "f2")).stress)
     assert page is not None
     (picture,) = page.matrices
     assert picture.count('class="strong"') == 2 + 4
@@ -82,14 +83,14 @@ def test_the_picture_has_a_column_for_each_factor_and_a_cell_for_each_figure() -
 
 
 def test_more_factors_than_stand_beside_each_other_make_another_picture() -> None:
-    page = stress_page(stressed(*(f"f{number}" for number in range(6))))
+    page = build_stress_page(Results.read(stressed(*(f"f{number}" for number in range(6)))).stress)
     assert page is not None
     assert len(page.matrices) == 2
     assert len(page.sentences) == 6
 
 
 def test_a_run_without_stress_has_no_page() -> None:
-    assert stress_page({}) is stress_page({"stress": None}) is None
+    assert build_stress_page(None) is build_stress_page(Results.read({"stress": None}).stress) is None
 
 
 def test_the_report_shows_it_and_escapes_what_is_told(finished: Callable[..., Path]) -> None:
@@ -101,7 +102,7 @@ def test_the_report_shows_it_and_escapes_what_is_told(finished: Callable[..., Pa
 
 
 def test_the_terminal_names_what_breaks_and_shows_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
-    print_stress({**factor(), "rule": "The rule."})
+    print_stress(FactorStress.read(factor()), "The rule.")
     said = capsys.readouterr().out
     assert said.index("breaks in: crash") < said.index("historical stretches")
     assert "worst drawdown, 2008-05-16 to 2009-03-09" in said

@@ -131,16 +131,16 @@ def test_a_close_that_may_not_look_leaves_the_seal(lab: Make, planted: Panel, tm
     closing = close(run.evaluator, names, open_sealed=False)
     assert closing.sealed is None
     assert closing.book is not None
-    assert (closing.book["window"], closing.book["accepted_on_these_days"]) == ("selection", True)
+    assert (closing.book.window, closing.book.accepted_on_these_days) == ("selection", True)
     assert run.ledger.openings(run.evaluator.windows.key(run.evaluator.windows.sealed)) == []
     written = write_closing(closing, run.evaluator, tmp_path)
     assert written is not None
     signs = {name: run.direction(text) for name, text in zip(names, (KNOWN, OTHER), strict=True)}
-    weights = written["weights"]
+    weights = {name: weight or 0.0 for name, weight in written.weights.items()}
     assert all(weights[name] * sign >= 0 for name, sign in signs.items())
     assert sum(map(abs, weights.values())) == pytest.approx(1.0, abs=1e-6)
     assert weights[names[0]] * signs[names[0]] > 0.6, "the other one knows nothing"
-    assert written["factors"] == sorted(names)
-    assert len(pd.read_parquet(tmp_path / written["file"])) == written["rows"]
+    assert list(written.factors) == sorted(names)
+    assert len(pd.read_parquet(tmp_path / written.file)) == written.rows
     assert closing.search is not None
     assert closing.search.rank_ic > 0  # each part turned the way search has it

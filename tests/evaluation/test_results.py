@@ -179,7 +179,7 @@ def test_equal_work_gives_equal_bytes_whatever_the_run_is_called(
 def test_too_good_a_single_factor_raises_the_alarm(lab: Make, planted: Panel) -> None:
     dossier = researched(lab(panel=planted, leak_rank_ic=0.02))
     assert parse(KNOWN).id in dossier.alarms()
-    assert [warning["code"] for warning in dossier.warnings()].count("leak_alarm") == len(dossier.alarms())
+    assert [warning.code for warning in dossier.warnings()].count("leak_alarm") == len(dossier.alarms())
     assert ResultsBuilder(lab("calm", panel=planted, leak_rank_ic=0.5).evaluator).alarms() == []
 
 
@@ -282,9 +282,10 @@ def test_on_noise_the_best_of_one_half_is_below_the_median_on_the_other_half_the
     noise = lambda self, expression: rng.standard_normal(self.panel.universe.shape).astype(np.float32)
     monkeypatch.setattr(type(run.evaluator), "values", noise)
     for _ in range(40):
-        said = ResultsBuilder(run.evaluator).overfitting()
-        assert said is not None
-        found.append(said["probability"])
+        test = ResultsBuilder(run.evaluator).candidates.measure_overfitting()
+        assert test is not None
+        assert test.probability is not None
+        found.append(test.probability)
     assert np.mean(found) == pytest.approx(0.5, abs=0.1)
 
 
@@ -301,9 +302,9 @@ def test_overfitting_is_of_single_factors_as_they_were_claimed(lab: Make, monkey
         return plain(self, values, window, sign)
 
     monkeypatch.setattr(type(run.evaluator.scorer), "score", noted)
-    said = ResultsBuilder(run.evaluator).overfitting()
-    assert said is not None
-    assert said["candidates"] == 3  # the set is none of them
+    test = ResultsBuilder(run.evaluator).candidates.measure_overfitting()
+    assert test is not None
+    assert test.candidates == 3  # the set is none of them
     assert held == [against[text] for text in sorted(JUNK, key=lambda text: parse(text).id)]
 
 
@@ -312,14 +313,16 @@ def test_fewer_than_two_factors_that_vary_have_no_overfitting(lab: Make) -> None
     run.scored(JUNK[0])
     run.scored("rank(close - close)", direction=1)
     assert len(run.evaluator.rows) == 2
-    assert ResultsBuilder(run.evaluator).overfitting() is None
+    assert ResultsBuilder(run.evaluator).candidates.measure_overfitting() is None
     run.scored(JUNK[1])
-    assert (ResultsBuilder(run.evaluator).overfitting() or {})["candidates"] == 2
+    test = ResultsBuilder(run.evaluator).candidates.measure_overfitting()
+    assert test is not None
+    assert test.candidates == 2
 
 
 def line(dossier: ResultsBuilder, rule: str) -> dict[str, Any]:
     """Return what one rule says of the run's stream."""
-    return dict(next(one for one in dossier.looks.record()["rules"] if one["rule"] == rule))
+    return dict(next(one for one in dossier.stream.summarise().record()["rules"] if one["rule"] == rule))
 
 
 def test_every_rule_is_asked_about_every_look(lab: Make, planted: Panel) -> None:
@@ -345,7 +348,7 @@ def test_the_line_that_decides_is_what_was_decided(lab: Make, planted: Panel) ->
 def test_looks_that_were_declared_count_as_looks_that_found_nothing(lab: Make, planted: Panel) -> None:
     researched(lab("first", panel=planted))
     second = ResultsBuilder(lab("second", panel=planted, prior_trials=400).evaluator)
-    record = second.looks.record()
+    record = second.stream.summarise().record()
     assert (record["looks"], record["declared"]) == (402, 400)
     assert line(second, "bonferroni")["p_asked"] == pytest.approx(0.05 / 402)
     assert line(second, "lond_dependent")["p_asked"] == pytest.approx(lond_level(2, 1), rel=1e-5)  # as it was decided
@@ -357,7 +360,7 @@ def test_a_look_that_was_cut_short_found_nothing(lab: Make) -> None:
     name = run.scored(JUNK[0])
     with pytest.raises(Crash):
         dying(run).evaluator.submit([name])
-    record = ResultsBuilder(run.evaluator).looks.record()
+    record = ResultsBuilder(run.evaluator).stream.summarise().record()
     assert (record["looks"], record["unfinished"]) == (1, 1)
     assert all(one["found"] == 0 for one in record["rules"])
 
@@ -368,7 +371,7 @@ def test_the_ratio_deflated_for_clusters_stands_beside_the_others(dossier: Resul
     assert set(ratios) == {"by_trials", "by_evaluations", "by_clusters"}
     clusters = dossier.record()["clusters"]
     assert (clusters["candidates"], clusters["scored"]) == (3, 3)
-    look = dossier.looks.trials[0].outcome or {}
+    look = dossier.stream.trials[0].outcome or {}
     seen = TrialEvidence.read(dossier.evaluator.ledger.get(look["seen"]))
     assert ratios["by_clusters"] == deflated_sharpe_of(seen, clusters["clusters"])
 

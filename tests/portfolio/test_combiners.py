@@ -286,21 +286,24 @@ def test_settings_name_the_combiner(lab: Make, planted: Panel, tmp_path: Path) -
         run = lab(f"run-{kind}", panel=planted, combination=kind)
         names = [run.scored(text) for text in (KNOWN, OTHER)]
         told[kind] = write_closing(close(run.evaluator, names, open_sealed=False), run.evaluator, tmp_path)
-    assert all(told[kind] is not None for kind in told)
-    made = {kind: each or {} for kind, each in told.items()}
-    assert [made[kind]["combiner"] for kind in COMBINER_KINDS] == list(COMBINER_KINDS)
-    assert {abs(weight) for weight in made["equal"]["weights"].values()} == {0.5}
-    rows = made["best"]["compared"]["search"]["combiners"]
-    assert made["best"]["combiner"] == max(COMBINER_KINDS, key=lambda kind: rows[kind]["net_sharpe"])
-    assert "search" in made["best"]["chosen"]
-    assert set(made["best"]["compared"]) == {"note", "trading_rate", "search", "selection"}, "never the sealed days"
+    made = {kind: summary for kind, summary in told.items() if summary is not None}
+    assert made.keys() == told.keys()
+    assert [made[kind].combiner for kind in COMBINER_KINDS] == list(COMBINER_KINDS)
+    assert {abs(weight or 0.0) for weight in made["equal"].weights.values()} == {0.5}
+    compared = made["best"].compared
+    assert compared is not None
+    rows = compared.search.combiners
+    assert made["best"].combiner == max(COMBINER_KINDS, key=lambda kind: rows[kind].net_sharpe or 0.0)
+    assert "search" in (made["best"].chosen or "")
+    assert set(compared.record()) == {"note", "trading_rate", "search", "selection"}, "never the sealed days"
 
 
 def test_one_factor_is_its_own_combination(lab: Make, planted: Panel, tmp_path: Path) -> None:
     run = lab(panel=planted)
-    made = write_closing(close(run.evaluator, [run.scored(KNOWN)], open_sealed=False), run.evaluator, tmp_path) or {}
-    assert made["compared"] is None
-    assert list(map(abs, made["weights"].values())) == [1.0]
+    made = write_closing(close(run.evaluator, [run.scored(KNOWN)], open_sealed=False), run.evaluator, tmp_path)
+    assert made is not None
+    assert made.compared is None
+    assert [abs(weight or 0.0) for weight in made.weights.values()] == [1.0]
 
 
 def test_a_run_of_before_there_was_a_choice_is_combined_as_it_was() -> None:

@@ -117,7 +117,7 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
     _print_result(result, as_json=as_json)
     from ....campaign import CLOSED_BY_HAND
 
-    if result.record.get("ended") not in (None, CLOSED_BY_HAND):
+    if result.results.ended not in (None, CLOSED_BY_HAND):
         raise typer.Exit(EXIT_BUDGET_ENDED)
 
 
@@ -139,13 +139,12 @@ def _print_result(result: CampaignResult, *, as_json: bool) -> None:
         return
     from .verdicts import print_verdicts
 
-    print_verdicts(result.record)
+    print_verdicts(result.results)
     print_plain("The report:")
     print_plain(report)
 
 
 def _object(result: CampaignResult, report: str) -> dict[str, Any]:
     """Return the results with the run's id, and with files named by their full path."""
-    combination = result.record.get("combination")
-    file = str((Path(result.folder) / combination["file"]).resolve()) if combination else None
+    file = str(result.combination.resolve()) if result.combination else None
     return {"run": result.run, **result.record, "combination": file, "report": report or None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -120,5 +119,7 @@ def workspace_option(workspace: Path | None) -> str:
 
 def _read_end_reason(ledger: Ledger, run: str) -> str:
     """Return which budget or person ended a run's search early, if it is over and one did, as it was recorded."""
-    results = ledger.recorded(run, "results.json")
-    return str(json.loads(results).get("ended") or "") if results else ""
+    from ....evaluation.closing import Results
+
+    body = ledger.recorded(run, "results.json")
+    return Results.model_validate_json(body).ended or "" if body else ""

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...figures import count, number, percent, short_id
 from ..console import print_object, print_plain, stdout_console
 from ..options import AsJson, RunName, Workspace
 from ..run_lookup import run_folder
 
-__all__ = ["Comparison", "combine", "comparison", "sentence"]
+if TYPE_CHECKING:
+    from ....evaluation.closing import (
+        CombinationSummary,
+        CombinerComparison,
+        CombinerFigures,
+        Figure,
+        IntervalEstimate,
+        SealedExam,
+    )
+
+__all__ = ["Comparison", "combine", "compare_combiners"]
 
 COMBINER_COLUMNS = (
     "window", "combiner", "RankIC", "t", "turnover", "Sharpe", "after costs", "half-life", "capacity", "break-even", "rate",
@@ -23,7 +32,6 @@ LEGEND = (
     "left after costs. Rate: share of the way to the score that is traded each day; figures are at that rate. Differences of RankIC are at once, "
     "before any rate; in brackets what 95 of 100 redrawn histories give."
 )
-Facts = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -43,112 +51,115 @@ def combine(run: RunName, workspace: Workspace = None, as_json: AsJson = False) 
 
     Sealed days stand beside the chosen one alone, and only if they were opened.
     """
-    from ....ledger import read_json
-    from ...report.report import SEALED_FILE
+    from ...report.report import read_results
 
-    folder = run_folder(run, workspace)
-    results = read_json(folder / "results.json")
-    sealed = results.get("sealed") or _read_sealed(folder / SEALED_FILE)
-    found = results.get("combination")
+    results = read_results(run_folder(run, workspace))
+    combination, exam = results.combination, results.sealed
     if as_json:
-        print_object({"combination": found, "sealed": sealed})
-    elif not found:
+        parts = {"combination": combination, "sealed": exam}
+        print_object({name: part.record() if part else None for name, part in parts.items()})
+    elif combination is None:
         print_plain("Nothing was accepted, so there is nothing to combine.")
     else:
-        _print(found, comparison(results | {"sealed": sealed}))
+        _print(combination, compare_combiners(combination, exam))
 
 
-def _read_sealed(path: Path) -> Facts | None:
-    from ....ledger import read_json
-
-    return read_json(path) if path.is_file() else None
-
-
-def comparison(results: Facts) -> Comparison | None:
+def compare_combiners(combination: CombinationSummary | None, exam: SealedExam | None) -> Comparison | None:
     """Return the table of a run's combiners; None where nothing was accepted, or before there was a choice."""
-    made = results.get("combination") or {}
-    if "combiner" not in made:
+    if combination is None or combination.combiner is None:
         return None
-    compared = made.get("compared") or {}
-    lines = list(_lines(made, compared, results.get("sealed")))
-    return Comparison(sentence(made), lines, list(_differences(compared)), str(compared.get("note") or ""))
+    compared = combination.compared
+    return Comparison(
+        sentence=describe_combiner(combination),
+        lines=list(_lines(combination, exam)),
+        differences=list(_differences(compared)) if compared else [],
+        note=compared.note if compared else "",
+    )
 
 
-def sentence(made: Facts) -> str:
+def describe_combiner(combination: CombinationSummary) -> str:
     """Say which combiner is used, who chose it, and how fast it is traded."""
-    rate = made.get("trading_rate")
+    rate = combination.trading_rate
     speed = "at once" if rate == 1 else f"{percent(rate, 0)} of the way each day"
-    return f"Combined by {made['combiner']} weights ({made['chosen']}), traded {speed}."
+    return f"Combined by {combination.combiner} weights ({combination.chosen}), traded {speed}."
 
 
-def _lines(made: Facts, compared: Facts, sealed: Facts | None) -> Iterator[tuple[bool, Sequence[str]]]:
-    rates = compared.get("trading_rate") or {}
-    for window in ("search", "selection"):
-        for kind, row in ((compared.get(window) or {}).get("combiners") or {}).items():
-            yield kind == made["combiner"], [window, kind, *_figures(row), number(rates.get(kind), 2)]
-    if sealed and sealed.get("opened"):
-        yield True, ["sealed", made["combiner"], *_figures(sealed), number(made.get("trading_rate"), 2)]
+def _lines(combination: CombinationSummary, exam: SealedExam | None) -> Iterator[tuple[bool, Sequence[str]]]:
+    chosen, compared = str(combination.combiner), combination.compared
+    if compared:
+        for window, combiners in (("search", compared.search.combiners), ("selection", compared.selection.combiners)):
+            for kind, row in combiners.items():
+                rate = number(compared.trading_rate.get(kind), 2)
+                yield kind == chosen, [window, kind, *_figures(row), *_capacity(row), rate]
+    if exam and exam.opened:
+        unknown = [number(None)] * 3
+        yield True, ["sealed", chosen, *_figures(exam), *unknown, number(combination.trading_rate, 2)]
 
 
-def _figures(row: Facts) -> list[str]:
-    room = row.get("capacity") or {}
+def _figures(row: CombinerFigures | SealedExam) -> list[str]:
     return [
-        number(row.get("rank_ic"), 4, sign=True),
-        number(row.get("t"), 2, sign=True),
-        percent(row.get("turnover"), 1),
-        number(row.get("gross_sharpe"), 2, sign=True),
-        number(row.get("net_sharpe"), 2, sign=True),
-        number(row.get("half_life_days"), 0),
-        _capital(room.get("at_10_percent_of_volume")),
-        _capital(room.get("break_even")),
+        number(row.rank_ic, 4, sign=True),
+        number(row.t, 2, sign=True),
+        percent(row.turnover, 1),
+        number(row.gross_sharpe, 2, sign=True),
+        number(row.net_sharpe, 2, sign=True),
     ]
 
 
-def _capital(value: float | None) -> str:
+def _capacity(row: CombinerFigures) -> list[str]:
+    capacity = row.capacity
+    return [
+        number(row.half_life_days, 0),
+        _format_capital(capacity.at_10_percent_of_volume if capacity else None),
+        _format_capital(capacity.break_even if capacity else None),
+    ]
+
+
+def _format_capital(amount: Figure) -> str:
     """Return capital in millions, in thousands below one."""
-    if value is None:
+    if amount is None:
         return number(None)
-    return f"{count(round(value / 1e6))}m" if value >= 1e6 else f"{count(round(value / 1e3))}k"
+    return f"{count(round(amount / 1e6))}m" if amount >= 1e6 else f"{count(round(amount / 1e3))}k"
 
 
-def _differences(compared: Facts) -> Iterator[str]:
-    for window in ("search", "selection"):
-        for each in (compared.get(window) or {}).get("differences") or ():
-            told, earned = _interval(each["rank_ic"], 1.0, 4), _interval(each["net_return"], 1e4, 2)
-            yield f"{window}: {each['of']} less {each['less']}: RankIC {told}; after costs {earned} bp a day"
+def _differences(compared: CombinerComparison) -> Iterator[str]:
+    for window, on_window in (("search", compared.search), ("selection", compared.selection)):
+        for pair in on_window.differences:
+            rank_ic, net_return = _interval(pair.rank_ic, 1.0, 4), _interval(pair.net_return, 1e4, 2)
+            yield f"{window}: {pair.of} less {pair.less}: RankIC {rank_ic}; after costs {net_return} bp a day"
 
 
-def _interval(found: Facts, unit: float, digits: int) -> str:
+def _interval(estimate: IntervalEstimate, unit: float, digits: int) -> str:
     """Return a mean, its 95 % interval, and whether that excludes zero."""
     mean, low, high = (
-        number(None if found[name] is None else unit * found[name], digits, sign=True)
-        for name in ("mean", "low", "high")
+        number(None if value is None else unit * value, digits, sign=True)
+        for value in (estimate.mean, estimate.low, estimate.high)
     )
-    return f"{mean} ({low} to {high}, {'not significant' if found['tie'] else 'significant'})"
+    return f"{mean} ({low} to {high}, {'not significant' if estimate.tie else 'significant'})"
 
 
-def _print(made: Facts, found: Comparison | None) -> None:
+def _print(combination: CombinationSummary, comparison: Comparison | None) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     console = stdout_console()
-    if found is None:
+    if comparison is None:
         console.print("Combined with equal weights, by a version that knew no others.")
     else:
-        console.print(Text(found.sentence, style="bold"))
+        console.print(Text(comparison.sentence, style="bold"))
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
         for place, head in enumerate(COMBINER_COLUMNS):
             table.add_column(head, justify="left" if place < 2 else "right", no_wrap=True)
-        for chosen, line in found.lines:
+        for chosen, line in comparison.lines:
             table.add_row(*line, style="bold" if chosen else "")
-        if found.lines:
+        if comparison.lines:
             console.print(table)
-        for line in found.differences:
+        for line in comparison.differences:
             console.print(Text(line), soft_wrap=True)
-        for line in (found.note, LEGEND if found.lines else ""):
+        for line in (comparison.note, LEGEND if comparison.lines else ""):
             if line:
                 console.print(Text(line, "dim"))
-    console.print(Text(f"\nweights at the close of {made.get('weights_of') or 'the last day'}", style="bold"))
-    for name, weight in (made.get("weights") or {}).items():
+    console.print(Text(f"\nweights at the close of {combination.weights_of or 'the last day'}", style="bold"))
+    for name, weight in combination.weights.items():
         console.print(Text(f"{short_id(name)}  {number(weight, 3, sign=True)}"))

@@ -122,9 +122,9 @@ class NullRuns:
     def _judged(self, settings: Settings, workspace: Path) -> NullRun:
         """Search, then spend the trials that are left."""
         result = self._run_search(settings, workspace)
-        found, level = result.record, settings.evidence.level
-        if found["trials"] >= settings.budget.trials:
-            return NullRun(settings.seed, found["evaluations"], found["trials"], len(found["accepted"]), level)
+        results, level = result.results, settings.evidence.level
+        if results.trials >= settings.budget.trials:
+            return NullRun(settings.seed, results.evaluations, results.trials, len(results.accepted), level)
         more = settings.budget.model_copy(update={"evaluations": settings.budget.evaluations + MAX_RANDOM_FORMULAS})
         panel, dataset = settings.market.open(settings.seed)
         with Ledger.open(workspace, clock=self.clock) as ledger:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...report.closing import exam, exam_of_each, exam_sentence
-from ...report.report import SEALED_FILE, write_report
+from ...report.closing import describe_exam, exam_factor_rows, exam_rows
+from ...report.report import SEALED_FILE, read_results, write_report
 from ..console import print_object, print_plain, stderr_console, stdout_console
 from ..errors import SealRefused
 from ..options import AsJson, RunName, Workspace
@@ -19,6 +18,7 @@ from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
     from ....evaluation import Evaluator
+    from ....evaluation.closing import SealedExam
     from ....evidence.values import Jail
     from ....ledger import Ledger, Run
 
@@ -39,7 +39,7 @@ class UnsealResult:
     """What the sealed days said of a run; `note` tells whether this was a new opening, one gone on with, or none."""
 
     run: str
-    exam: Mapping[str, Any]
+    exam: SealedExam
     report: Path
     note: str
 
@@ -61,7 +61,9 @@ def open_seal(
     if found.note:
         stderr_console().out(found.note)
     if as_json:
-        print_object({"run": found.run, **found.exam, "note": found.note, "report": str(found.report.resolve())})
+        print_object(
+            {"run": found.run, **found.exam.record(), "note": found.note, "report": str(found.report.resolve())}
+        )
     else:
         _print(found)
 
@@ -77,7 +79,7 @@ def open_sealed_days(name: str, place: Path, reason: str) -> UnsealResult:
         The panel is not the one of the run.
     """
     from ....evaluation import find_campaign
-    from ....ledger import Ledger, read_json
+    from ....ledger import Ledger
 
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
         row = find_campaign(ledger, name)
@@ -85,12 +87,12 @@ def open_sealed_days(name: str, place: Path, reason: str) -> UnsealResult:
         folder = ledger.run_folder(row.id)
         with ledger.lock(row.id):
             ledger.check_files(row.id)
-            results = read_json(folder / "results.json")
-            kept = results["sealed"] or (read_json(folder / SEALED_FILE) if (folder / SEALED_FILE).is_file() else None)
-            note = REPEATED_NOTE.format(number=kept["number"]) if kept else ""
-            if not kept:
-                kept, note = _write_opening(ledger, row, [entry["id"] for entry in results["accepted"]], reason)
-            return UnsealResult(row.id, kept, write_report(folder), note)
+            results = read_results(folder)
+            if results.sealed:
+                note = REPEATED_NOTE.format(number=results.sealed.number)
+                return UnsealResult(row.id, results.sealed, write_report(folder), note)
+            exam, note = _write_opening(ledger, row, [entry.id for entry in results.accepted], reason)
+            return UnsealResult(row.id, exam, write_report(folder), note)
 
 
 def _refuse_unfinished(row: Run) -> None:
@@ -101,10 +103,10 @@ def _refuse_unfinished(row: Run) -> None:
         )  # fmt: skip
 
 
-def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -> tuple[dict[str, Any], str]:
+def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -> tuple[SealedExam, str]:
     """Open the sealed days and write the result beside the run, whole; return it with what there is to tell."""
     from ....campaign import Settings
-    from ....evaluation.closing import unseal
+    from ....evaluation.closing import SealedExam, unseal
     from ....evidence.values import Jail
     from ....ledger import write_json
     from ....portfolio import find_own_opening
@@ -120,7 +122,7 @@ def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -
         record = unseal(evaluator, accepted, reason)
     body = write_json(ledger.run_folder(row.id) / SEALED_FILE, record)
     ledger.record_artefact(row.id, SEALED_FILE, ledger.put(body))
-    return record, RESUMED_NOTE.format(number=before.number) if before else ""
+    return SealedExam.read(record), RESUMED_NOTE.format(number=before.number) if before else ""
 
 
 def _evaluator(ledger: Ledger, row: Run, jail: Jail) -> Evaluator:
@@ -140,12 +142,12 @@ def _print(found: UnsealResult) -> None:
     from rich.text import Text
 
     console = stdout_console()
-    console.print(Text(exam_sentence(found.exam), style="bold"))
+    console.print(Text(describe_exam(found.exam), style="bold"))
     table = Table.grid(padding=(0, 2))
-    for name, value in exam(found.exam):
+    for name, value in exam_rows(found.exam):
         table.add_row(Text(name, style="dim"), Text(value))
     console.print(table)
-    for line in exam_of_each(found.exam):
+    for line in exam_factor_rows(found.exam):
         console.print(Text("  ".join(line)))
     print_plain("The report:")
     print_plain(str(found.report.resolve()))

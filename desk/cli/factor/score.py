@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...figures import DASH, any_value, describe_added_value, number, percent
-from ...profile import profile_rows
-from ...rules import costs
+from ...profile import curve_rows, profile_rows
+from ...rules import describe_costs
 from ..code import read_formula_source
 from ..console import print_object, stdout_console
 from ..data_options import DataOptions, data_line
@@ -26,6 +26,9 @@ from ..options import (
 )
 from .formula_command import FormulaCommand
 from .stress_table import print_stress
+
+if TYPE_CHECKING:
+    from ....evaluation.closing import FactorSheet, HandVerdict, Note
 
 __all__ = ["app", "score"]
 
@@ -68,30 +71,38 @@ def score(
         print_object(sheet)
     else:
         _print_sheet(sheet)
-        if stress:
-            print_stress(sheet["stress"])
 
 
-def _print_sheet(sheet: Mapping[str, Any]) -> None:
+def _print_sheet(record: Mapping[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = stdout_console()
-    console.print(
-        Text(data_line(sheet["data"]), style="yellow" if sheet["data"]["synthetic"] else "dim"), soft_wrap=True
-    )
-    console.print(Text(str(sheet.get("text", "")), style="bold"))
+    from ....evaluation.closing import FactorSheet, FactorStress
+
+    sheet, console = FactorSheet.read(record), stdout_console()
+    synthetic = record["data"]["synthetic"]
+    console.print(Text(data_line(record["data"]), style="yellow" if synthetic else "dim"), soft_wrap=True)
+    console.print(Text(sheet.text, style="bold"))
     table = Table.grid(padding=(0, 2))
     for name, value in _rows(sheet):
         table.add_row(Text(name, style="dim"), Text(value))
     console.print(table)
-    warnings = sheet.get("warnings") or ()
-    told = [warning for warning in warnings if warning.get("code") != DATA_CODE]
-    for warning in told:
-        console.print(Text(f"warning: {warning.get('message')}", style="yellow"))
-    if len(told) < len(warnings):
+    _print_warnings(sheet.warnings)
+    if stress := record.get("stress"):
+        print_stress(FactorStress.read(stress), stress["rule"])
+
+
+def _print_warnings(warnings: Sequence[Note]) -> None:
+    """Print the warnings about the factor, then those about the data, each in one line."""
+    from rich.text import Text
+
+    console = stdout_console()
+    for warning in warnings:
+        if warning.code != DATA_CODE:
+            console.print(Text(f"warning: {warning.message}", style="yellow"))
+    lines = [_shorten_warning(warning.message) for warning in warnings if warning.code == DATA_CODE]
+    if lines:
         console.print(Text("the data", style="bold"))
-    lines = [_shorten_warning(str(warning.get("message"))) for warning in warnings if warning.get("code") == DATA_CODE]
     for line in lines:
         console.print(Text(f"- {line}"))
     if any(SUSPECTED_MARK in line for line in lines):
@@ -106,43 +117,33 @@ def _shorten_warning(message: str) -> str:
     return f"{trap}{SUSPECTED_MARK}{rest.partition('; ')[0].partition(': ')[0]}"
 
 
-def _describe_direction(sheet: Mapping[str, Any]) -> str:
-    """Say when the book holds the factor the other way round, as its own RankIC tells."""
-    return ", held short" if (sheet.get("rank_ic") or 0.0) < 0 else ""
-
-
-def _rows(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
-    window = sheet.get("window")
-    known = [
-        ("id", str(sheet.get("id", DASH))),
-        ("window", _window(window) if isinstance(window, Mapping) else any_value(window)),
-        ("horizon", f"{any_value(sheet.get('horizon_days'))} days"),
-        ("RankIC", number(sheet.get("rank_ic"), 4, sign=True)),
-        ("t, Newey-West", number(sheet.get("t"), 2, sign=True)),
-        ("IC", number(sheet.get("ic"), 4, sign=True)),
-        ("ICIR, of RankIC", number(sheet.get("icir"), 2, sign=True)),
-        ("turnover a day", percent(sheet.get("turnover"))),
-        (f"Sharpe after costs{_describe_direction(sheet)}", number(sheet.get("net_sharpe"), 2, sign=True)),
-        ("costs", costs(sheet.get("costs"))),
+def _rows(sheet: FactorSheet) -> list[tuple[str, str]]:
+    window = sheet.window
+    span = f"{window.name} {window.first or DASH} to {window.last or DASH}" if window else DASH
+    short = ", held short" if (sheet.rank_ic or 0.0) < 0 else ""
+    return [
+        ("id", sheet.id),
+        ("window", span),
+        ("horizon", f"{any_value(sheet.horizon_days)} days"),
+        ("RankIC", number(sheet.rank_ic, 4, sign=True)),
+        ("t, Newey-West", number(sheet.t, 2, sign=True)),
+        ("IC", number(sheet.ic, 4, sign=True)),
+        ("ICIR, of RankIC", number(sheet.icir, 2, sign=True)),
+        ("turnover a day", percent(sheet.turnover)),
+        (f"Sharpe after costs{short}", number(sheet.net_sharpe, 2, sign=True)),
+        ("costs", describe_costs(sheet.costs)),
+        *curve_rows(sheet),
         *profile_rows(sheet),
+        *([("beside the library", describe_added_value(sheet.incremental))] if sheet.incremental else []),
+        *(_verdict_rows(sheet.gate) if sheet.gate else []),
     ]
-    added = [("beside the library", describe_added_value(sheet["incremental"]))] if sheet.get("incremental") else []
-    return [*known, *added, *_verdict(sheet)]
 
 
-def _window(window: Mapping[str, Any]) -> str:
-    return f"{window.get('name', '')} {window.get('first', DASH)} to {window.get('last', DASH)}".strip()
-
-
-def _verdict(sheet: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what the gate said, if it was asked."""
-    gate = sheet.get("gate")
-    if not gate:
-        return []
-    selection = gate.get("selection") or {}
-    said = [("verdict", str(gate.get("verdict")))]
-    if gate.get("trial") is not None:
-        said.append(("trial", f"no. {gate['trial']}, p {number(selection.get('p_value'), 5)}"))
-    for item in gate.get("reasons") or ():
-        said.append((f"  {item.get('step')}", f"{'passed' if item.get('passed') else 'failed'}: {item.get('message')}"))
-    return said
+def _verdict_rows(gate: HandVerdict) -> list[tuple[str, str]]:
+    """Return the gate's verdict with every step."""
+    rows = [("verdict", gate.verdict)]
+    if gate.trial is not None:
+        p_value = number(gate.selection.p_value if gate.selection else None, 5)
+        rows.append(("trial", f"no. {gate.trial}, p {p_value}"))
+    steps = [(f"  {reason.step}", "passed" if reason.passed else "failed", reason.message) for reason in gate.reasons]
+    return rows + [(label, f"{outcome}: {message}") for label, outcome, message in steps]

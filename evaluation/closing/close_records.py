@@ -1,0 +1,239 @@
+"""What `results.json` says of a run's close, as frozen records: combination, sealed exam, book, stress, signals, spend.
+
+Units are those of `factor_records`; days are YYYY-MM-DD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .factor_records import BookCapacity, DatedSpan, FactorStress, Figure, ResultsPart, WindowMetrics
+from .search_records import EarlierOpening
+
+
+class CombinerFigures(ResultsPart):
+    """A combination on one window, at the rate at which it is traded; `half_life_days` is of the score's autocorrelation."""
+
+    rank_ic: Figure = None
+    t: Figure = None
+    turnover: Figure = None
+    gross_sharpe: Figure = None
+    net_sharpe: Figure = None
+    half_life_days: Figure = None
+    capacity: BookCapacity | None = None
+
+
+class IntervalEstimate(ResultsPart):
+    """A mean of paired daily differences with its 95 % bootstrap interval; `tie`: the interval holds zero."""
+
+    mean: Figure = None
+    low: Figure = None
+    high: Figure = None
+    days: int | None = None
+    tie: bool = True
+
+
+class CombinerDifference(ResultsPart):
+    """Combiner `of` less combiner `less`: daily RankIC before any trading rate, and daily return after costs."""
+
+    of: str
+    less: str
+    rank_ic: IntervalEstimate
+    net_return: IntervalEstimate
+
+
+class CombinersOnWindow(ResultsPart):
+    """Every combiner's figures on one window, and the difference of each pair."""
+
+    combiners: Mapping[str, CombinerFigures] = {}
+    differences: tuple[CombinerDifference, ...] = ()
+
+
+class CombinerComparison(ResultsPart):
+    """The combiners beside each other; `trading_rate` is the share of the way to the score that each trades a day."""
+
+    note: str = ""
+    trading_rate: Mapping[str, Figure] = {}
+    search: CombinersOnWindow = CombinersOnWindow()
+    selection: CombinersOnWindow = CombinersOnWindow()
+
+
+class CombinationSummary(ResultsPart):
+    """The accepted factors combined into one score.
+
+    Attributes
+    ----------
+    file, rows
+        The Parquet file beside the results (date, symbol, score), and its rows.
+    weights, weights_of
+        Signed weight of each factor on a day, and that day.
+    weights_at
+        Weights on the last day of each window.
+    combiner, chosen
+        Which combiner, and who chose it; None before there was a choice.
+    trading_rate
+        Share of the way to the score that is traded each day, in (0, 1].
+    """
+
+    file: str
+    rows: int | None = None
+    factors: tuple[str, ...] = ()
+    weights: Mapping[str, Figure] = {}
+    weights_of: str | None = None
+    weights_at: Mapping[str, Mapping[str, Figure]] = {}
+    combiner: str | None = None
+    chosen: str | None = None
+    trading_rate: Figure = None
+    compared: CombinerComparison | None = None
+
+
+class SealedFactor(ResultsPart):
+    """One factor on the sealed days; `sign` is the direction in which it is held, and the p-value is of that direction."""
+
+    sign: int
+    days: int | None = None
+    rank_ic: Figure = None
+    t: Figure = None
+    net_sharpe: Figure = None
+    p_value: Figure = None
+    test: str = ""
+    p_labels: Figure = None
+
+
+class SealedExam(WindowMetrics):
+    """The combination on the sealed (hold-out) days.
+
+    Attributes
+    ----------
+    number
+        Of this opening among all of these days in the workspace; 1 is the only exam on unseen days.
+    p_value
+        One-sided; None after too few days.
+    test
+        "held" where holdings were tested; empty where labels were.
+    factors
+        Each accepted factor by id.
+    earlier
+        Openings of shared days by other runs.
+    """
+
+    opened: bool = False
+    number: int | None = None
+    reason: str = ""
+    p_value: Figure = None
+    test: str = ""
+    p_labels: Figure = None
+    factors: Mapping[str, SealedFactor] = {}
+    earlier: tuple[EarlierOpening, ...] = ()
+
+
+class BookResult(ResultsPart):
+    """The combination's book after costs on one window; `unavailable` says why there is none.
+
+    Attributes
+    ----------
+    accepted_on_these_days
+        True where the factors were chosen on the same days.
+    sharpe, plain_sharpe
+        Annual; the second computed without vectorbt.
+    annual_return, max_drawdown
+        Decimal.
+    turnover_per_day
+        One-way traded notional over gross.
+    costs_paid, borrow_paid
+        Over the window, as shares of capital.
+    """
+
+    window: str | None = None
+    accepted_on_these_days: bool | None = None
+    days: int | None = None
+    sharpe: Figure = None
+    annual_return: Figure = None
+    max_drawdown: Figure = None
+    turnover_per_day: Figure = None
+    costs_paid: Figure = None
+    borrow_paid: Figure = None
+    plain_sharpe: Figure = None
+    unavailable: str = ""
+    hint: str = ""
+
+
+class StressTable(ResultsPart):
+    """Where each accepted factor breaks, on search days; `rule` says what breaking means, `seed` is of every draw."""
+
+    window: DatedSpan = DatedSpan()
+    seed: int | None = None
+    rule: str = ""
+    factors: Mapping[str, FactorStress] = {}
+
+
+class SignalLine(ResultsPart):
+    """One signal before the risk gate; exposures are basis points of equity, `refusals` the rules that refused it."""
+
+    asset: str
+    target_bp: int | None = None
+    lo_bp: int | None = None
+    hi_bp: int | None = None
+    approved: bool = False
+    refusals: tuple[str, ...] = ()
+
+
+class RuleCheckLine(ResultsPart):
+    """One risk rule on the whole book, in the unit of the rule (basis points of equity for exposures)."""
+
+    rule: str
+    actual: int | None = None
+    limit: int | None = None
+    passed: bool = False
+    binds: bool = True
+
+
+class SignalSummary(ResultsPart):
+    """The risk gate's decision for the trading day after the panel's last.
+
+    Attributes
+    ----------
+    day, after
+        The day that signals are for, and the panel's last.
+    bounds
+        What the bounds of the signals mean.
+    approved, refused
+        Counts.
+    withheld_for
+        Factors whose leak alarm no person has acknowledged; no signal is let out.
+    """
+
+    id: str = ""
+    day: str | None = None
+    after: str | None = None
+    bounds: str = ""
+    approved: int = 0
+    refused: int = 0
+    withheld_for: tuple[str, ...] = ()
+    book: tuple[RuleCheckLine, ...] = ()
+    decisions: tuple[SignalLine, ...] = ()
+
+
+class ModelBill(ResultsPart):
+    """What models took: calls, tokens in and out, US dollars."""
+
+    calls: int | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    usd: Figure = None
+
+
+class SpendSummary(ModelBill):
+    """The whole bill, and a bill for each role of the agents and each model."""
+
+    by_role: Mapping[str, ModelBill] = {}
+    by_model: Mapping[str, ModelBill] = {}
+
+
+class DecisionLine(ResultsPart):
+    """A person's decision on a case: "approve", "reject" or "ask", with the comment."""
+
+    id: str
+    decision: str
+    comment: str = ""
+    by: str = ""

@@ -1,0 +1,418 @@
+"""What `results.json` says of one factor, as frozen records.
+
+A figure that is undefined is None, and so is one that a run of an older version did not record. Rank ICs and correlations are
+in [-1, 1]; returns, shares and turnover are decimal; Sharpe ratios are annual; p-values are in [0, 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict
+
+Figure = float | None
+
+
+class ResultsPart(BaseModel):
+    """A frozen record of a run's results; keys that this version does not know are left out when it is read."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """Return the record of a JSON object.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            A required key is missing, or a value is of another type.
+        """
+        return cls.model_validate(record)
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON object: the keys that were read or given, and no defaults."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class Note(ResultsPart):
+    """A warning: its `code` is for programs, its `message` for people."""
+
+    code: str = ""
+    message: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return the message, or the code where there is none."""
+        return self.message or self.code
+
+
+class FactorWeakness(Note):
+    """A weakness on search days; `value` is the figure that shows it, in the unit of that figure."""
+
+    value: Figure = None
+
+
+class DatedSpan(ResultsPart):
+    """A named window: first and last day as YYYY-MM-DD."""
+
+    name: str = ""
+    first: str | None = None
+    last: str | None = None
+
+
+class WindowMetrics(ResultsPart):
+    """Figures of a factor or combination on one window (see `evidence.scoring.FactorMetrics`).
+
+    Attributes
+    ----------
+    days
+        Days with a RankIC.
+    rank_ic, ic
+        Mean daily Spearman and Pearson correlation of factor and label.
+    icir
+        `rank_ic` over the standard deviation of its daily values, not annualised.
+    t
+        Newey-West t of `rank_ic`.
+    turnover
+        One-way traded notional a day over gross.
+    gross_sharpe, net_sharpe
+        Annual, before and after costs.
+    coverage
+        Share of the window's universe cells that have a value.
+    decay
+        Mean RankIC by horizon; keys are days.
+    quantile_returns
+        Mean return over the horizon by quintile, decimal, lowest factor values first.
+    by_year
+        Mean RankIC by calendar year.
+    """
+
+    window: DatedSpan | None = None
+    days: int | None = None
+    horizon_days: int | None = None
+    rank_ic: Figure = None
+    ic: Figure = None
+    icir: Figure = None
+    t: Figure = None
+    turnover: Figure = None
+    gross_sharpe: Figure = None
+    net_sharpe: Figure = None
+    coverage: Figure = None
+    decay: Mapping[str, Figure] = {}
+    quantile_returns: tuple[Figure, ...] = ()
+    by_year: Mapping[str, Figure] = {}
+    warnings: tuple[Note, ...] = ()
+
+
+class SearchMetrics(WindowMetrics):
+    """Figures on search days; `merit` is the absolute t less the price of the formula's complexity."""
+
+    merit: Figure = None
+    weaknesses: tuple[FactorWeakness, ...] = ()
+
+
+class DeflatedSharpe(ResultsPart):
+    """Probability that the book's Sharpe ratio exceeds the best expected by chance of so many tries, for three counts of tries."""
+
+    by_trials: Figure = None
+    by_evaluations: Figure = None
+    by_clusters: Figure = None
+
+
+class TrialPower(ResultsPart):
+    """What a trial could prove: its test ("labels" or "held"), t, the t required, and the smallest significant RankIC."""
+
+    test: str = ""
+    days: int | None = None
+    t: Figure = None
+    t_required: Figure = None
+    rank_ic_provable: Figure = None
+
+
+class SelectionMetrics(WindowMetrics):
+    """Figures on selection days, with what the trial decided.
+
+    Attributes
+    ----------
+    p_value
+        One-sided.
+    level
+        Significance threshold of this trial.
+    discoveries_before
+        Discoveries that count for `level`.
+    p_labels
+        One-sided p-value of the overlapping labels, where another test decided.
+    """
+
+    p_value: Figure = None
+    level: Figure = None
+    discoveries_before: int | None = None
+    deflated_sharpe: DeflatedSharpe | None = None
+    power: TrialPower | None = None
+    p_labels: Figure = None
+
+
+class FactorFigures(ResultsPart):
+    """Figures by window; `selection` is None for a factor that had no trial."""
+
+    search: SearchMetrics = SearchMetrics()
+    selection: SelectionMetrics | None = None
+
+
+class StatedHypothesis(ResultsPart):
+    """The hypothesis that came with a factor; its author may add keys, which are kept.
+
+    `direction` 1: higher values, higher returns; -1: higher values, lower returns.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str = ""
+    mechanism: str = ""
+    statement: str = ""
+    direction: int = 0
+    horizon_days: int | None = None
+    fields: tuple[str, ...] = ()
+    refuted_by: Any = None
+
+
+class ModelOpinion(ResultsPart):
+    """A model's opinion, after a step, whether formulas say what their hypothesis says: "agrees" or "doubts"."""
+
+    step: int | None = None
+    verdict: str
+    why: str
+
+
+class AlignmentNotes(ResultsPart):
+    """Doubts of a rule and opinions of a model about a factor and its hypothesis; neither decided anything."""
+
+    doubts: tuple[str, ...] = ()
+    opinions: tuple[ModelOpinion, ...] = ()
+
+
+class GateReason(ResultsPart):
+    """What one step of the gate found; `passed` None is a step that never blocks. `numbers` differ by step."""
+
+    step: str = ""
+    passed: bool | None = None
+    message: str = ""
+    numbers: Mapping[str, Any] = {}
+
+
+class RegimeIC(ResultsPart):
+    """Mean daily RankIC on the days of one market regime, its Newey-West t, and the number of days."""
+
+    rank_ic: Figure = None
+    t: Figure = None
+    days: int | None = None
+
+
+class StyleExposures(ResultsPart):
+    """Mean daily rank correlation with each style; `sector` is the share of the ranks' variance between sectors."""
+
+    size: Figure = None
+    beta: Figure = None
+    momentum: Figure = None
+    volatility: Figure = None
+    price: Figure = None
+    sector: Figure = None
+
+
+class NeutralisedIC(ResultsPart):
+    """RankIC, ICIR and t of the ranks without sector and styles; `kept` is the share of the factor's own RankIC."""
+
+    rank_ic: Figure = None
+    icir: Figure = None
+    t: Figure = None
+    kept: Figure = None
+
+
+class BookCapacity(ResultsPart):
+    """Capital on each side, in the currency of the prices.
+
+    Attributes
+    ----------
+    at_10_percent_of_volume
+        At which 95 of 100 trades are at most a tenth of a day's usual volume.
+    break_even
+        At which market impact takes what is left after the other costs; 0 if nothing is left.
+    """
+
+    at_10_percent_of_volume: Figure = None
+    break_even: Figure = None
+    unit: str = ""
+
+
+class FactorProfile(ResultsPart):
+    """Regimes, exposures and capacity on search days; `decay` is the mean RankIC by horizon in days, 1 to 20."""
+
+    decay: Mapping[str, Figure] = {}
+    by_regime: Mapping[str, RegimeIC] = {}
+    exposures: StyleExposures | None = None
+    neutralised: NeutralisedIC | None = None
+    capacity: BookCapacity | None = None
+
+
+class IncrementalIC(ResultsPart):
+    """What a factor adds to the library on search days.
+
+    Attributes
+    ----------
+    rank_ic, t
+        Of the part that the library does not explain; None where nothing is left.
+    kept
+        Share of the variance of its ranks that the library does not explain.
+    against
+        Ids of the factors that were taken out.
+    library
+        Factors in the library.
+    """
+
+    rank_ic: Figure = None
+    t: Figure = None
+    kept: Figure = None
+    against: tuple[str, ...] = ()
+    library: int = 0
+
+
+class FactorEntry(ResultsPart):
+    """One factor or set of factors with every reason for its verdict.
+
+    Attributes
+    ----------
+    form
+        "expression" or "python".
+    trial
+        Number of its test on selection days; None without one.
+    members
+        Ids of the factors of a set; None for a single factor.
+    library_correlation
+        Largest rank correlation with a factor of the library at the close.
+    """
+
+    id: str
+    form: str = "expression"
+    text: str = ""
+    explained: str = ""
+    hypothesis: StatedHypothesis | None = None
+    alignment: AlignmentNotes = AlignmentNotes()
+    reasons: tuple[GateReason, ...] = ()
+    metrics: FactorFigures = FactorFigures()
+    trial: int | None = None
+    members: tuple[str, ...] | None = None
+    library_correlation: Figure = None
+    profile: FactorProfile | None = None
+    incremental: IncrementalIC | None = None
+
+
+class CostRates(ResultsPart):
+    """What trading is charged: basis points of each side of a trade, and basis points a year for borrowing."""
+
+    bps_per_side: Figure = None
+    borrow_bps_per_year: Figure = None
+
+
+class HandVerdict(ResultsPart):
+    """The gate's verdict on a factor that a person submitted by hand, with its numbers."""
+
+    verdict: str
+    trial: int | None = None
+    reasons: tuple[GateReason, ...] = ()
+    selection: SelectionMetrics | None = None
+
+
+class FactorSheet(WindowMetrics, FactorProfile):
+    """A factor scored by hand on search days (`alphaloom factor score`); `costs` are those in its net figures."""
+
+    id: str
+    text: str = ""
+    explained: str = ""
+    incremental: IncrementalIC | None = None
+    costs: CostRates | None = None
+    gate: HandVerdict | None = None
+
+
+# Stress.
+
+
+class CleanFigures(ResultsPart):
+    """A factor's figures without stress; `break_even_bps` are the costs of a side at which its book earns nothing."""
+
+    rank_ic: Figure = None
+    t: Figure = None
+    net_sharpe: Figure = None
+    gross_t: Figure = None
+    break_even_bps: Figure = None
+    days: Figure = None
+
+
+class StressedFigure(ResultsPart):
+    """One figure with and without a stress.
+
+    Attributes
+    ----------
+    keeps
+        The stressed figure over the clean one; None where the clean one is no basis.
+    error
+        Standard error of the difference.
+    p
+        One-sided p-value of the loss.
+    verdict
+        "breaks", "weakens", "unclear", "holds" or "untested".
+    """
+
+    clean: Figure = None
+    stressed: Figure = None
+    keeps: Figure = None
+    error: Figure = None
+    p: Figure = None
+    verdict: str = ""
+
+
+class StressScenario(ResultsPart):
+    """A factor under one stress; a figure that the stress does not touch is None.
+
+    Attributes
+    ----------
+    group
+        "history", "regime", "data" or "fill".
+    first, last
+        First and last day of a historical stress.
+    days
+        Days that were compared.
+    net_sharpe
+        Annual, after costs.
+    agreement
+        Mean daily rank correlation with the clean values.
+    coverage
+        Cells with a value over those of the clean factor.
+    """
+
+    code: str = ""
+    group: str = ""
+    words: str = ""
+    first: str | None = None
+    last: str | None = None
+    days: int | None = None
+    verdict: str = ""
+    rank_ic: StressedFigure | None = None
+    net_sharpe: StressedFigure | None = None
+    agreement: Figure = None
+    coverage: Figure = None
+
+
+class StressWeakness(FactorWeakness):
+    """A stress that breaks a factor; `value` is the smallest share that a figure keeps."""
+
+    scenario: str = ""
+
+
+class FactorStress(ResultsPart):
+    """One factor under every stress, with the sentence that says where it breaks."""
+
+    sentence: str = ""
+    clean: CleanFigures = CleanFigures()
+    weaknesses: tuple[StressWeakness, ...] = ()
+    scenarios: tuple[StressScenario, ...] = ()
