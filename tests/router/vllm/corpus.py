@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[3]
-PAGES = [*sorted((ROOT / "agents" / "prompts").glob("*.md")), ROOT / "factors" / "describe" / "OPERATORS.md"]
+PAGES = [*sorted((ROOT / "agents" / "prompts").glob("*.md")), ROOT / "docs" / "reference" / "operators.md"]
 REPLIES = 400
 
 WHO = (

@@ -1,0 +1,793 @@
+"""Write the pages of docs/reference from the code: settings, commands, tools, errors, operators and the record.
+
+python docs/generate.py            write the pages
+python docs/generate.py --check    write nothing; exit with 1 if a page is not what the code says
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import difflib
+import inspect
+import re
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from alphaloom.campaign.campaign import Settings
+from alphaloom.desk.cli.main import EPILOG, app
+from alphaloom.factors.describe.handbook import page as operators_page
+from alphaloom.ledger import records
+from alphaloom.ledger.calls import ToolCall
+from alphaloom.ledger.database.schema import SCHEMA_VERSION, ColumnTypes, tables
+from alphaloom.mcp_servers import ServedCaller
+from alphaloom.mcp_servers.access import EVERY_SCOPE, Caller
+from alphaloom.mcp_servers.tools import SERVERS
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+REFERENCE = DOCS / "reference"
+TUTORIAL = DOCS / "tutorials" / "first-campaign.md"
+GENERATED = "Generated from the code by `make reference`; `make docs` fails when this page is stale."
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a Markdown table."""
+    names = list(head)
+    lines = [names, ["---"] * len(names), *([escape(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def escape(cell: str) -> str:
+    """Return a text as the content of a table's cell: on one line, with its bars and angle brackets kept as they are."""
+    flat = " ".join(cell.split()).replace("|", "\\|")
+    parts = re.split(r"(`[^`]*`)", flat)
+    return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in parts)
+
+
+def first_paragraph(text: str | None) -> str:
+    """Return the first paragraph of a docstring on one line."""
+    return " ".join(inspect.cleandoc(text or "").split("\n\n")[0].split())
+
+
+def sentence(text: str) -> str:
+    """Return a text that begins with a capital letter and ends with a point."""
+    said = text.strip()
+    return said[:1].upper() + said[1:] + ("" if said.endswith((".", "?", "!", ":")) else ".") if said else ""
+
+
+# The campaign file.
+
+UNDESCRIBED = {
+    "market.synthetic.market_volatility": "daily volatility of the market, in log units",
+    "market.synthetic.sector_volatility": "daily volatility of a sector beyond the market, in log units",
+    "market.synthetic.industry_volatility": "daily volatility of an industry beyond its sector, in log units",
+    "models.models": "models by a name of your choice, in order of preference within a tier",
+    "models.roles": "tier by role; auto, and a role that is not named: as the prompt demands",
+    "models.timeout_seconds": "seconds that one call to a model may take",
+    "models.models.NAME.tier": "local: asked first, small and cheap; frontier: asked for what is hard",
+    "models.models.NAME.input_cost_per_mtok": "US dollars per million tokens of prompts",
+    "models.models.NAME.output_cost_per_mtok": "US dollars per million tokens of replies",
+}
+"""Words for settings whose declaration has none."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the campaign file: its dotted path, what it is for, and its settings."""
+
+    path: str
+    purpose: str
+    rows: list[tuple[str, str, str, str]]
+
+
+def campaign_file() -> str:
+    """Return the page of all settings of a campaign file."""
+    found = list(_sections(Settings, ""))
+    said = "\n\n".join(_section(each) for each in found)
+    count = sum(len(each.rows) for each in found)
+    return f"""# Campaign file
+
+{GENERATED}
+
+A campaign file is YAML. `alphaloom init` writes one with a comment on every setting, `alphaloom run FILE` reads it, and
+`--set SECTION.KEY=VALUE` overrides one setting on the command line. Every setting has a default, so an empty file is valid.
+Unknown keys are refused, and all mistakes of a file are reported at once with their lines. Relative paths start from the
+folder of the file.
+
+There are {count} settings. In a path, `NAME` is a name of your choice and `[]` is an entry of a list.
+
+{said}
+"""
+
+
+def _section(section: Section) -> str:
+    title = f"## `{section.path}`" if section.path else "## Top level"
+    head = ("setting", "value", "default", "meaning")
+    return f"{title}\n\n{sentence(section.purpose)}\n\n{table(head, section.rows)}"
+
+
+def _sections(model: type[BaseModel], path: str) -> Iterator[Section]:
+    """Yield the section of a model, then those inside it."""
+    rows, inside = [], []
+    for name, field in model.model_fields.items():
+        place = f"{path}.{name}" if path else name
+        below = list(_models_inside(field.annotation, place))
+        inside += below
+        if below and below[0][1] == place and not _is_optional(field.annotation):
+            continue  # a section of its own, always there
+        meaning = field.description or UNDESCRIBED.get(place, "")
+        if not meaning:
+            raise SystemExit(f"{place} has no description: give its Field one, or add it to UNDESCRIBED in {__file__}")
+        default = "required" if field.is_required() else _default(field.get_default(call_default_factory=True))
+        rows.append((f"`{name}`", _kind(field.annotation, field.metadata), default, meaning))
+    yield Section(path, first_paragraph(model.__doc__), rows)
+    for below_model, place in inside:
+        yield from _sections(below_model, place)
+
+
+def _models_inside(annotation: Any, place: str) -> Iterator[tuple[type[BaseModel], str]]:
+    """Yield the models that a value of this type holds, each with its path."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        yield from _models_inside(inner[0], place)
+    elif origin in (Union, types.UnionType):
+        for each in inner:
+            yield from _models_inside(each, place)
+    elif origin is dict:
+        yield from _models_inside(inner[1], f"{place}.NAME")
+    elif origin in (tuple, list):
+        yield from _models_inside(inner[0], f"{place}[]")
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation, place
+
+
+def _is_optional(annotation: Any) -> bool:
+    return type(None) in get_args(annotation)
+
+
+PLAIN = {
+    str: "text",
+    bool: "`true` or `false`",
+    int: "whole number",
+    float: "number",
+    Path: "path",
+    type(None): "`null`",
+}
+
+
+def _kind(annotation: Any, metadata: Iterable[Any] = ()) -> str:
+    """Say which values a setting takes."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _kind(inner[0], (*inner[1:], *metadata))
+    if origin in (Union, types.UnionType):
+        return " or ".join(dict.fromkeys(_kind(each, metadata) for each in inner))
+    if origin is Literal:
+        return ", ".join(f"`{each}`" if each != "" else "empty" for each in inner)
+    if origin is dict:
+        return f"map of names to {_kind(inner[1])}"
+    if origin in (tuple, list):
+        many = origin is list or inner[-1] is Ellipsis
+        return f"list of {_kind(inner[0])}" if many else f"list of {len(inner)}: {_kind(inner[0])}"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "a section"
+    name = getattr(annotation, "__name__", str(annotation))
+    return PLAIN.get(annotation, name) + (_bounds(metadata) if annotation in (int, float) else "")
+
+
+def _bounds(metadata: Iterable[Any]) -> str:
+    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+    found = [
+        f"{said} {getattr(each, sign):,}" for each in metadata for sign, said in words.items() if hasattr(each, sign)
+    ]
+    return f", {' and '.join(found)}" if found else ""
+
+
+def _default(value: Any) -> str:
+    """Return a default as it would be written in the file."""
+    if value is None or value is PydanticUndefined:
+        return "`null`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, str):
+        return f"`{value}`" if value else "empty"
+    if isinstance(value, Mapping):
+        return f"`{{{', '.join(f'{key}: {_plain(each)}' for key, each in value.items())}}}`"
+    if isinstance(value, tuple | list):
+        return f"`[{', '.join(map(str, value))}]`"
+    return f"`{value}`"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        return f"{{{', '.join(f'{key}: {each}' for key, each in value.model_dump(exclude_defaults=True).items())}}}"
+    return str(value)
+
+
+# The command line.
+
+
+def command_line() -> str:
+    """Return the page of all commands."""
+    root = typer.main.get_command(app)
+    commands = list(_commands(root, "alphaloom"))
+    index = table(
+        ("command", "what it does"),
+        (
+            (f"[`{name}`](#{name.replace(' ', '-')})", sentence(first_paragraph(each.help).split(". ")[0]))
+            for name, each in commands
+        ),
+    )
+    said = "\n\n".join(_command(name, each) for name, each in commands)
+    return f"""# Command line
+
+{GENERATED}
+
+`alphaloom COMMAND --help` prints the same facts. {EPILOG}
+The codes are explained in [errors](errors.md#exit-codes). With `--json` a command prints one JSON object on standard output;
+progress and messages go to standard error. `RUN` is a run's id, its folder, or `latest`.
+
+{index}
+
+{said}
+"""
+
+
+def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield every command that does something, with its whole name."""
+    inside = getattr(command, "commands", {})
+    for word, each in inside.items():
+        yield from _commands(each, f"{name} {word}")
+    if not inside:
+        yield name, command
+
+
+def _command(name: str, command: Any) -> str:
+    context = command.context_class(command, info_name=name)
+    usage = f"{name} {' '.join(command.collect_usage_pieces(context))}".strip()
+    epilog = str(command.epilog or "")
+    paragraphs = [" ".join(each.split()) for each in inspect.cleandoc(str(command.help or "")).split("\n\n")]
+    said = "\n\n".join(paragraphs).removesuffix(epilog).strip()
+    rows = [row for parameter in command.params if (row := _parameter(parameter, context))]
+    options = f"\n\n{table(('argument or option', 'meaning'), rows)}" if rows else ""
+    return f"## {name}\n\n```text\n{usage}\n```\n\n{said}{options}"
+
+
+def _parameter(parameter: Any, context: Any) -> tuple[str, str] | None:
+    """Return how an argument or option is written and what it means; None for one that is hidden."""
+    if getattr(parameter, "hidden", False):
+        return None
+    record = parameter.get_help_record(context)
+    written, meaning = record or (parameter.make_metavar(context), getattr(parameter, "help", "") or "")
+    return f"`{' '.join(written.split())}`", meaning
+
+
+# The tools for MCP clients.
+
+
+def mcp_tools() -> str:
+    """Return the page of the MCP servers: tools with their arguments, resources and prompts."""
+    return asyncio.run(_mcp_tools())
+
+
+async def _mcp_tools() -> str:
+    chapters = [await _server(name) for name in SERVERS]
+    return f"""# MCP tools
+
+{GENERATED}
+
+`alphaloom serve mcp NAME` serves one of these servers, `alphaloom serve mcp --all` all of them on one connection. A caller
+sees only the tools that its scopes allow. Every answer is a JSON object. A refusal is one too, with the keys of
+[an error](errors.md), and every call is [recorded](record.md#tool-calls). No answer has more than 200 KB, long lists have a
+cursor, and no tool shows data after the search window.
+
+Scopes: {", ".join(f"`{each}`" for each in sorted(EVERY_SCOPE))} and `data:jurisdiction:XX`. Python code in `score_factor` needs
+`data:read` as well, because code can report what it read in an error.
+
+{chr(10).join(chapters)}"""
+
+
+def _served(scopes: frozenset[str]) -> ServedCaller:
+    """Return what the servers stand on, for a caller with these scopes; no data is opened for a list."""
+    unopened: Any = SimpleNamespace(run="docs", ledger=SimpleNamespace(workspace=Path()))
+    served = ServedCaller.ours(unopened, lambda call: None, lambda: datetime.now(UTC))
+    return replace(served, entry=replace(served.entry, caller=Caller("docs", scopes)))
+
+
+async def _server(name: str) -> str:
+    server = SERVERS[name](_served(EVERY_SCOPE))
+    asked = {scope: await SERVERS[name](_served(frozenset({scope}))).list_tools() for scope in sorted(EVERY_SCOPE)}
+    scopes = {tool.name: scope for scope, tools in asked.items() for tool in tools}
+    tools = [_tool(tool, scopes[tool.name]) for tool in await server.list_tools()]
+    resources = [(str(each.uri), each.description) for each in await server.list_resources()]
+    resources += [(each.uri_template, each.description) for each in await server.list_resource_templates()]
+    rows = [(f"`{uri}`", first_paragraph(said)) for uri, said in resources]
+    told = f"\n### Resources of `{name}`\n\n{table(('address', 'content'), rows)}\n" if rows else ""
+    prompts = [(f"`{each.name}`", first_paragraph(each.description)) for each in await server.list_prompts()]
+    told += f"\n### Prompts of `{name}`\n\n{table(('prompt', 'purpose'), prompts)}\n" if prompts else ""
+    return f"## `{name}`\n\n{server.instructions}\n\n{chr(10).join(tools)}{told}"
+
+
+def _tool(tool: Any, scope: str) -> str:
+    schema, hints = tool.input_schema, tool.annotations
+    needed = schema.get("required", [])
+    rows = [
+        (f"`{name}`", _takes(each, schema), _tool_default(each, name in needed), _described(each, schema))
+        for name, each in schema.get("properties", {}).items()
+    ]
+    effect = "reads only" if hints and hints.read_only_hint else "writes to the record"
+    effect = "spends a trial, which cannot be undone" if hints and hints.destructive_hint else effect
+    paragraphs = "\n\n".join(" ".join(each.split()) for each in inspect.cleandoc(tool.description or "").split("\n\n"))
+    arguments = table(("argument", "value", "default", "meaning"), rows) if rows else "No arguments."
+    return f"### `{tool.name}`\n\n{paragraphs}\n\nScope `{scope}`; {effect}.\n\n{arguments}\n"
+
+
+def _tool_default(schema: Mapping[str, Any], needed: bool) -> str:
+    return "required" if needed else _default(schema.get("default"))
+
+
+def _resolve(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
+    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    return {**whole["$defs"][name], **{key: each for key, each in schema.items() if key != "$ref"}} if name else schema
+
+
+def _described(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+    found = _resolve(schema, whole)
+    keys = found.get("properties", {})
+    inner = "; ".join(f"`{name}`: {_takes(each, whole)}" for name, each in keys.items())
+    return first_paragraph(str(found.get("description", ""))) + (f"; keys: {inner}" if inner else "")
+
+
+def _takes(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+    """Say which values a JSON schema allows."""
+    found = _resolve(schema, whole)
+    if "anyOf" in found:
+        return " or ".join(_takes(each, whole) for each in found["anyOf"])
+    if "enum" in found or "const" in found:
+        return ", ".join(f"`{each}`" for each in found.get("enum", [found.get("const")]))
+    if found.get("type") == "array":
+        size = _span(found.get("minItems"), found.get("maxItems"))
+        return f"list{f' of {size}' if size else ''}: {_takes(found['items'], whole)}"
+    plain = {"string": "text", "integer": "whole number", "boolean": "`true` or `false`", "null": "`null`"}
+    kind = plain.get(str(found.get("type")), str(found.get("type", "any")))
+    kind = "day, YYYY-MM-DD" if found.get("format") == "date" else kind
+    size = _span(found.get("minimum"), found.get("maximum"))
+    length = f", at most {found['maxLength']:,} characters" if "maxLength" in found else ""
+    return f"{kind}{f', {size}' if size else ''}{length}"
+
+
+def _span(low: Any, high: Any) -> str:
+    if low is None and high is None:
+        return ""
+    return (
+        f"{low} to {high}"
+        if low is not None and high is not None
+        else f"at least {low}"
+        if high is None
+        else f"at most {high}"
+    )
+
+
+# Errors.
+
+EXIT_CODES = {
+    "0": "done; also when nothing was accepted",
+    "1": "refused, a check failed, or an internal error",
+    "2": "bad input: a wrong option, setting, file or formula",
+    "3": "a capability is missing on this machine",
+    "4": "a budget ended",
+    "130": "interrupted, or stopped by a person",
+}
+OWN_CODES = {
+    "internal": ("1", "a mistake in Alphaloom itself; the stack is in the file that the message names"),
+    "interrupted": ("130", "Ctrl-C, SIGTERM, or `alphaloom stop`"),
+    "memory": ("3", "this machine has too little memory"),
+    "system": ("2", "the operating system refused: a full disk, missing permission, a path that is not there"),
+    "usage": ("2", "a command or option that does not exist, or a value that it does not take"),
+}
+"""Exit code and meaning of what the command line itself makes of errors that are not ours."""
+BASES = ("AlphaloomError", "SandboxError")
+
+
+@dataclass(frozen=True)
+class ErrorCode:
+    """One code: the room, what raises it, the exit code, and what it means."""
+
+    code: str
+    exit_code: str
+    raised: str
+    meaning: str
+    room: str
+
+
+def errors() -> str:
+    """Return the page of error codes and exit codes, read from the source without importing it."""
+    found = _merged(_error_codes())
+    rooms: dict[str, list[ErrorCode]] = {}
+    for each in found:
+        rooms.setdefault(each.room, []).append(each)
+    head = ("code", "exit", "raised as", "meaning")
+    chapters = [
+        f"### `{room}`\n\n" + table(head, ((f"`{e.code}`", e.exit_code, f"`{e.raised}`", e.meaning) for e in rows))
+        for room, rows in rooms.items()
+    ]
+    exits = table(("exit code", "meaning"), EXIT_CODES.items())
+    return f"""# Errors and exit codes
+
+{GENERATED}
+
+Every error names what happened, where, and what to do. On the command line it is a block on standard error; with `--json`,
+and from an MCP tool, it is an object:
+
+| key | content |
+| --- | --- |
+| `code` | the name of the error, stable, for programs |
+| `field` | the setting, argument, column or file that is wrong; empty if none is |
+| `got` | the value that was refused |
+| `allowed` | what would have been accepted |
+| `hint` | what to do now |
+| `message` | what is wrong, in one sentence |
+| `mistakes` | for settings: each mistake with its line |
+
+In Python all errors derive from `alphaloom.ledger.AlphaloomError`, except those of the sandbox, which derive from
+`alphaloom.sandbox.SandboxError`. Both have the keys above as attributes and the method `record()`.
+
+## Exit codes
+
+{exits}
+
+## Error codes
+
+{chr(10).join(f"{each}{chr(10)}" for each in chapters)}"""
+
+
+def _sources() -> Iterator[tuple[str, ast.Module]]:
+    """Yield every module of the package with its room."""
+    for room in sorted(path.parent for path in ROOT.glob("*/__init__.py")):
+        if room.name != "tests":
+            for path in sorted(room.rglob("*.py")):
+                yield room.name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _error_codes() -> Iterator[ErrorCode]:
+    """Yield the codes of all error classes, and those that are given in a call."""
+    modules = list(_sources())
+    classes = {
+        node.name: (room, node) for room, tree in modules for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+    }
+    ours = [name for name in classes if _descends(name, classes)]
+    for name in ours:
+        room, node = classes[name]
+        code, status = _inherited(name, "code", classes), _inherited(name, "exit_code", classes)
+        yield ErrorCode(code, status, name, first_paragraph(ast.get_docstring(node)), room)
+    for room, tree in modules:
+        for function, call in _calls(tree):
+            code = _literal(call, "code")
+            raised = _called_name(call)
+            if code and raised in ours:
+                status = _literal(call, "exit_code") or _inherited(raised, "exit_code", classes)
+                yield ErrorCode(code, status, raised, _message(call, function), room)
+            elif raised == "_make_record" and call.args and isinstance(call.args[0], ast.Constant):
+                own = str(call.args[0].value)
+                yield ErrorCode(own, OWN_CODES[own][0], "command line", OWN_CODES[own][1], room)
+
+
+def _descends(name: str, classes: Mapping[str, tuple[str, ast.ClassDef]]) -> bool:
+    if name in BASES:
+        return True
+    return name in classes and any(_descends(base, classes) for base in _base_names(classes[name][1]) if base != name)
+
+
+def _base_names(node: ast.ClassDef) -> list[str]:
+    return [ast.unparse(base).rpartition(".")[2] for base in node.bases]
+
+
+def _inherited(name: str, attribute: str, classes: Mapping[str, tuple[str, ast.ClassDef]]) -> str:
+    """Return a class's code or exit code, its own or that of the nearest base that has one."""
+    for line in classes[name][1].body:
+        if not isinstance(line, ast.Assign | ast.AnnAssign) or line.value is None:
+            continue
+        targets = line.targets if isinstance(line, ast.Assign) else [line.target]
+        if any(isinstance(each, ast.Name) and each.id == attribute for each in targets):
+            return str(ast.literal_eval(line.value))
+    for base in _base_names(classes[name][1]):
+        if base in classes and (found := _inherited(base, attribute, classes)):
+            return found
+    return ""
+
+
+def _calls(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]]:
+    """Yield every call with the docstring of the function around it."""
+    for node in ast.iter_child_nodes(tree):
+        inner = function
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = first_paragraph(ast.get_docstring(node)) or function
+        if isinstance(node, ast.Call):
+            yield inner, node
+        yield from _calls(node, inner)
+
+
+def _called_name(call: ast.Call) -> str:
+    return ast.unparse(call.func).rpartition(".")[2]
+
+
+def _literal(call: ast.Call, name: str) -> str:
+    for keyword in call.keywords:
+        if keyword.arg == name and isinstance(keyword.value, ast.Constant):
+            return str(keyword.value.value)
+    return ""
+
+
+def _message(call: ast.Call, function: str) -> str:
+    """Return the message of an error that is made in a call, with … for what is filled in.
+
+    Where the message is not written there, return what a function that makes the error says of it, or nothing.
+    """
+    given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "message"), None)
+    parts = given.values if isinstance(given, ast.JoinedStr) else [given]
+    said = "".join(str(each.value) if isinstance(each, ast.Constant) else "…" for each in parts)
+    if len(re.findall(r"[a-z]+", said)) > 2:
+        return f"“{re.sub('[…:. ]*…[…:. ]*$', ' …', said).strip()}”"
+    returned = function.removeprefix("Return the error for ")
+    return sentence(returned) if returned != function else ""
+
+
+def _merged(found: Iterable[ErrorCode]) -> list[ErrorCode]:
+    """Return the codes by room and name, one row for a code that several calls of one class give."""
+    rows: dict[tuple[str, str, str, str], list[str]] = {}
+    docs: dict[str, str] = {}
+    for each in found:  # classes come before calls
+        docs.setdefault(each.raised, each.meaning)
+        rows.setdefault((each.room, each.code, each.raised, each.exit_code), []).append(each.meaning)
+    return [
+        ErrorCode(code, status, raised, "; ".join(filter(None, dict.fromkeys(said))) or docs[raised], room)
+        for (room, code, raised, status), said in sorted(rows.items())
+    ]
+
+
+# The record.
+
+TABLES = {
+    "runs": "campaigns, and acts by hand that judge or serve; `body` has the settings, the panel's digest and the seed",
+    "statuses": "what a run was and is: running, paused, stopped, done",
+    "name_lists": "the symbols of a window, stored once under their digest",
+    "trials": "a test on a selection window, written before the days are read",
+    "outcomes": "what a trial showed",
+    "openings": "openings of sealed (hold-out) days, numbered over all campaigns",
+    "boundaries": "where search, selection and sealed days lie, fixed by the first campaign on the data",
+    "watches": "which days of the library's factors were read on new data",
+    "fingerprints": "runs of rounded daily returns, by which equal data are recognised under other names",
+    "holds": "what model calls under way hold of a budget, at their worst case",
+    "releases": "holds that ended, and why",
+    "attempts": "everything proposed, also what was refused before it ran",
+    "evaluations": "factors scored on the search window",
+    "calls": "answered model calls, with tokens and cost",
+    "verdicts": "what the gate decided, with every reason",
+    "artefacts": "files of a run, with their digests",
+    "events": "everything else, by kind; see below",
+    "library": "factors that the library keeps",
+    "standings": "changes of a library factor's status: live, decaying, retired, watched",
+    "sightings": "the RankIC of a library factor on one new day",
+}
+"""What each table of the ledger holds."""
+RECORDS: dict[str, type[Any]] = {
+    "attempts": records.Attempt, "evaluations": records.Evaluation, "calls": records.ModelCall,
+    "verdicts": records.VerdictRow, "artefacts": records.Artefact, "events": records.Event,
+    "library": records.LibraryRow, "standings": records.StatusChange, "sightings": records.Sighting,
+}  # fmt: skip
+FILES = {
+    "results.json": "the whole outcome; equal bytes for equal seed, data, settings and starting record",
+    "curves.json": "daily series of the factors and of the book, for the report's plots",
+    "sealed.json": "daily series of sealed days, if they were opened",
+    "report.html": "the report: one file, no script, no network",
+    "combination.parquet": "date, symbol, score of the accepted factors together, if there are any",
+}
+RESULTS = {
+    "accepted": "factors and sets that passed every step of the gate",
+    "attempts": "how many factors were proposed, and how many were refused for which reason",
+    "book": "the combination traded on paper: figures after costs",
+    "clusters": "groups of candidates whose returns move together",
+    "combination": "how accepted factors are weighed and traded; null if none were accepted",
+    "cross_validation": "combinatorial, purged cross-validation of choosing the best candidate",
+    "data": "name, digest, size and span of the panel, with its notes",
+    "diversity": "how varied the hypotheses were",
+    "ended": "why the search ended before its budget; null if it did not",
+    "evaluations": "factors scored on the search window",
+    "format": "version of this file's layout",
+    "hypotheses": "hypotheses that were scored",
+    "leaders": "the few formulas that between them explain the best search results",
+    "looks_reused": "verdicts that rest on an equal test of an earlier run, which was not charged again",
+    "operators": "what each kind of change to a formula did on search days",
+    "overfitting": "probability of backtest overfitting over the candidates",
+    "own": "what the person brought along, by digest",
+    "power": "the smallest RankIC that the next trial could prove",
+    "power_before": "the same before the first trial",
+    "prior_trials": "tests on the same days by other runs, and declared ones",
+    "rejected": "all other scored factors, each with its reason",
+    "report": "the report's file name",
+    "researcher": "what proposed the factors: models, or the offline researcher",
+    "reviews": "decisions of people, where the campaign asks for approval",
+    "sealed": "the sealed (hold-out) exam, if it was taken",
+    "seed": "the campaign's seed",
+    "settings": "the evidence settings and the budget",
+    "signals": "the risk gate's decision on the book of the last day",
+    "spend": "model calls, tokens and dollars, by model and role",
+    "steer": "what the person asked the agents to look for",
+    "stream_rules": "what other rules for a stream of tests would have said",
+    "stress": "what each accepted factor keeps under stress",
+    "superior": "Hansen's test of superior predictive ability over the candidates",
+    "trials": "tests on the selection window that this run was charged for",
+    "warnings": "what a person must know before using the result",
+    "watchlist": "promising factors that are not proven",
+    "windows": "the three windows, openings of the sealed one, embargo and horizon",
+}
+"""The keys of results.json; the first tutorial prints them, and the two must agree."""
+ONLY_SOMETIMES = {"reviews"}
+EVENTS = {
+    "agents.*": "what an agent wrote: hypothesis, recall, proposal, drafts, score, critique, and others of the search",
+    "agents.review": "a person's decision, as the agents are told of it",
+    "case": "a factor that passed the gate and waits for a person",
+    "case-file": "the digest of what the person was shown",
+    "claim": "a hypothesis as it was judged",
+    "close": "a person asked the run to end with a report",
+    "decaying": "library factors that were decaying when the run began",
+    "draft": "a factor that a client registered",
+    "look-failed": "a trial that ended with an error; another run may take it",
+    "library": "the library's factors when the run began",
+    "outcome": "how a model call ended, from which the learned routing policy learns",
+    "paid": "a trial that another run began, was cut short, and this run was charged for",
+    "power": "what the selection window could prove before the first trial",
+    "ran": "Python code that ran and was refused; it was charged",
+    "retired": "library factors that were retired when the run began",
+    "review": "a person's decision on a case",
+    "risk": "a decision of the risk gate",
+    "route": "which model a call went to, and why",
+    "screening": "the seed of the causality screens of Python code",
+    "set": "the members of a set that was submitted",
+    "stop": "a person asked the run to stop",
+    "way": "what the learned routing policy chose for a call, and why",
+}
+"""What the kinds of events are."""
+AT_THE_START = {"decaying", "library", "retired"}
+"""Kinds that are written in a loop, where reading the source does not find them."""
+
+
+def record() -> str:
+    """Return the page of the record: files, results, tables, events and tool calls."""
+    _compare("tables of the ledger", TABLES, tables(ColumnTypes("serial", "integer", "text")))
+    printed = re.search(r"<!-- results.json -->\n+```text\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)
+    _compare("keys of results.json", {*RESULTS} - ONLY_SOMETIMES, printed[1].split() if printed else ())
+    kinds = {
+        kind if not kind.startswith("agents.") or kind == "agents.review" else "agents.*" for kind in _event_kinds()
+    }
+    _compare("kinds of events", EVENTS, kinds | AT_THE_START)
+    named = ", ".join(f"`{each.name}`" for each in fields(ToolCall))
+    return f"""# The record
+
+{GENERATED}
+
+A workspace (`.alphaloom` by default) holds the record of all its campaigns. Nothing in it is updated or deleted. Keys depend on
+content, so a step that runs again adds nothing. `alphaloom log`, `alphaloom status` and `alphaloom evidence verify` read it;
+this page is for programs and auditors. [The ledger's design page](../design/ledger.md) says why it is built this way.
+
+## Files of a run
+
+They lie in `runs/RUN/` of the workspace, and the ledger has their digests.
+
+{table(("file", "content"), ((f"`{name}`", said) for name, said in FILES.items()))}
+
+## results.json
+
+It holds no clock, no path and not the run's id. Numbers are rounded, lists of factors are sorted by id.
+
+{table(("key", "content"), ((f"`{name}`", said) for name, said in RESULTS.items()))}
+
+## Tables
+
+The ledger is `ledger.sqlite`, an SQLite file, or a PostgreSQL schema with the same tables (layout {SCHEMA_VERSION}). `at` is the UTC time of
+writing. `body` is canonical JSON with the record's other fields.
+
+{_tables()}
+
+## Events
+
+An event has a run, a kind, a key and a body. The first body under a key stands.
+
+{table(("kind", "content"), ((f"`{name}`", said) for name, said in EVENTS.items()))}
+
+## Tool calls
+
+Each call of an MCP tool is one line of JSON in `audit/calls-*.jsonl` of the workspace: {named}. Arguments and answers are kept as digests.
+The lines are chained by digests; `alphaloom audit verify` checks the chain and `alphaloom audit tail` prints it.
+"""
+
+
+def _tables() -> str:
+    rows = []
+    for name, columns in tables(ColumnTypes("serial", "integer", "text")).items():
+        kept = re.findall(r"(?:^|,)\s*([a-z_]+)\s+(?:serial|integer|text)", columns)
+        inside = [each.name for each in fields(RECORDS[name]) if each.name not in kept] if name in RECORDS else []
+        body = f" (`body`: {', '.join(f'`{each}`' for each in inside)})" if inside else ""
+        rows.append((f"`{name}`", TABLES[name], ", ".join(f"`{each}`" for each in kept) + body))
+    return table(("table", "content", "columns"), rows)
+
+
+def _event_kinds() -> set[str]:
+    """Return the kinds of events that the package writes, read from its calls."""
+    modules = list(_sources())
+    constants = {name: value for _, tree in modules for name, value in _constants(tree)}
+    found = set()
+    for _, tree in modules:
+        for _, call in _calls(tree):
+            kind = call.args[1] if _called_name(call) in ("record_event", "Event") and len(call.args) > 1 else None
+            if isinstance(kind, ast.Constant):
+                found.add(str(kind.value))
+            elif isinstance(kind, ast.JoinedStr):
+                found.add("agents.*")
+            elif isinstance(kind, ast.Name) and kind.id in constants:
+                found.add(constants[kind.id])
+    return found
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the constants of a module that are texts."""
+    for node in tree.body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            pairs = (
+                zip(target.elts, node.value.elts, strict=False)
+                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+                else [(target, node.value)]
+            )
+            for name, value in pairs:
+                if isinstance(name, ast.Name) and isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    yield name.id, value.value
+
+
+def _compare(what: str, described: Iterable[str], there: Iterable[str]) -> None:
+    """Refuse words for what is not there, and what has no words."""
+    missing, gone = {*there} - {*described}, {*described} - {*there}
+    if missing or gone:
+        raise SystemExit(f"{what}: describe {sorted(missing)} and remove {sorted(gone)} in {Path(__file__).name}")
+
+
+PAGES = {
+    "operators": operators_page,
+    "campaign-file": campaign_file,
+    "command-line": command_line,
+    "mcp-tools": mcp_tools,
+    "errors": errors,
+    "record": record,
+}
+
+
+def main() -> int:
+    """Write the pages, or compare them."""
+    stale = 0
+    for name, make in PAGES.items():
+        path, text = REFERENCE / f"{name}.md", make()
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        if "--check" not in sys.argv:
+            path.write_text(text, encoding="utf-8")
+        elif old != text:
+            changes = difflib.unified_diff(old.splitlines(), text.splitlines(), path.name, "the code", n=0, lineterm="")
+            print(*list(changes)[:20], sep="\n")
+            print(f"docs/reference/{path.name} is stale: make reference writes it again")
+            stale += 1
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
