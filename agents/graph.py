@@ -20,7 +20,7 @@ from .memory.archive import SearchArchive, place_in_niches, rank_all
 from .memory.operator_outcomes import record_operators
 from .model_calls import AnswerPlace, BranchBarrier
 from .nodes import eval_agent, factor_agent, idea_agent, review, shortlist
-from .records import Mark, Work, rank_marks
+from .records import BudgetLeft, Mark, Work, rank_marks, read_memory
 from .search_context import CheckpointPlace, Json, SearchContext
 
 if TYPE_CHECKING:
@@ -106,20 +106,21 @@ async def seeds_node(desk: SearchContext, state: State) -> State:
 async def idea_node(desk: SearchContext, state: State) -> State:
     """Begin a round: recall, take up what a person sent back, propose hypotheses, fix every branch's quota."""
     number, ended = state["round"] + 1, desk.ended()
-    left = 0 if ended else int((await shortlist.read_budget(desk, f"r{number:02d}/start"))["evaluations_left"])
+    left = 0 if ended else (await shortlist.read_budget(desk, f"r{number:02d}/start")).evaluations
     per_branch = desk.config.candidates * (desk.config.steps + 1)
     most = max(1, min(desk.config.hypotheses, -(-left // per_branch))) if left > 0 else 0
     asked = review.open_branches(desk, state.get("asked", []) if left > 0 else [], f"r{number:02d}")
     known, proposed = rank_all(restore_marks([*state["sent"], *state["elite"]])), state.get("proposed", 0)
     best = {
-        branch: dump_marks(review.parents(desk, state.get("asked", []), known, old)) for branch, old in asked.items()
+        branch: dump_marks(review.find_parents(desk, state.get("asked", []), known, old))
+        for branch, old in asked.items()
     }
     count = max(0, min(most - len(asked), count_new_hypotheses(desk, proposed))) if number <= desk.config.rounds else 0
     branches, spent = await idea_agent.propose_hypotheses(desk, number, count) if asked or count > 0 else ([], "")
     total = len(asked) + len(branches)
-    surveying = (desk.journal.read("recall", f"r{number:02d}") or {}).get("surveying")
-    told = {"round": number, "hypotheses": total, "evaluations_left": left}
-    desk.progress("survey" if surveying else "round", told)
+    surveying = read_memory(desk.journal, f"r{number:02d}").surveying
+    figures = {"round": number, "hypotheses": total, "evaluations_left": left}
+    desk.progress("survey" if surveying else "round", figures)
     return {
         "round": number,
         "step": 0,
@@ -157,16 +158,14 @@ async def score_node(desk: SearchContext, state: State) -> State:
         if work.key not in state["results"]:
             continue
         proposal = await factor_agent.choose_formulas(desk, work)
-        ended = ended or proposal.get("ended", "")
-        scored = [
-            await factor_agent.score_formula(desk, branch, item) | {"key": item["key"]}
-            for item in proposal.get("items", [])
-        ]
-        marks = place_in_niches(desk, branch, scored)
-        quota[branch] = 0 if proposal.get("given_up") else quota[branch] - len(marks)
+        ended = ended or proposal.ended
+        attempts = [await factor_agent.score_formula(desk, branch, item) for item in proposal.items]
+        marks = place_in_niches(desk, branch, attempts)
+        quota[branch] = 0 if proposal.given_up else quota[branch] - len(marks)
         strongest = rank_marks([*restore_marks(best.get(branch, [])), *marks], BEST_PER_BRANCH)
         best[branch], found = dump_marks(strongest), [*found, *archive.found(strongest, marks)]
-        refused[branch] = [s["key"] for s in scored if not s["ok"] and s.get("stage") not in BEYOND_REPAIR]
+        refusals = [(attempt.key, attempt.refusal) for attempt in attempts]
+        refused[branch] = [key for key, refusal in refusals if refusal and refusal.stage not in BEYOND_REPAIR]
     elite = archive.keep(found)
     desk.progress(
         "scored", {"round": state["round"], "step": state["step"], "best_t": abs(elite[0].t) if elite else None}
@@ -206,7 +205,7 @@ async def gate_node(desk: SearchContext, state: State) -> State:
     key = f"r{state['round']:02d}/gate"
     left = await shortlist.read_budget(desk, key)
     sent, ended = restore_marks(state["sent"]), state["ended"] or name_spent_budget(desk, state)
-    closing = bool(state["round"] >= desk.config.rounds or left["evaluations_left"] <= 0 or ended)
+    closing = bool(state["round"] >= desk.config.rounds or left.evaluations <= 0 or ended)
     purse = allowance(desk, state, left, closing)
     chosen = await shortlist.spend_trials(desk, restore_marks(state["elite"]), sent, purse, key)
     waiting = review.list_waiting(desk, key, shortlist.GATE_TURNS)
@@ -228,21 +227,21 @@ async def review_node(desk: SearchContext, state: State) -> State:
     """Take up what a person decided; what is to be changed gets one more round, while there is a budget for it."""
     asked = review.take_decisions(desk, state["waiting"], state["round"] + 1)
     left = await shortlist.read_budget(desk, f"r{state['round']:02d}/review")
-    goes_on = bool(asked and left["evaluations_left"] > 0 and left["trials_left"] > 0 and not state["ended"])
+    goes_on = bool(asked and left.evaluations > 0 and left.trials > 0 and not state["ended"])
     return {"waiting": [], "asked": asked, "finished": state["finished"] and not goes_on}
 
 
-def allowance(desk: SearchContext, state: State, left: Json, closing: bool) -> shortlist.GateBudget:
+def allowance(desk: SearchContext, state: State, left: BudgetLeft, closing: bool) -> shortlist.GateBudget:
     """Return what this round's gate may spend; unspent trials of earlier rounds stay available, one is kept for the set."""
     config = desk.config
-    trials_left = int(left["trials_left"])
-    spent = int((desk.journal.read("budget", "r01/start") or left)["trials_left"]) - trials_left
+    first = desk.journal.read("budget", "r01/start")
+    spent = (BudgetLeft.parse(first).trials if first else left.trials) - left.trials
     with_set = config.set_size >= 2
     rounds = max(config.rounds, state["round"]) if closing else state["round"]
     due = config.trials_per_round * rounds + (closing and with_set) - spent
-    trials = max(0, min(due, trials_left - (with_set and not closing)))
+    trials = max(0, min(due, left.trials - (with_set and not closing)))
     bar = config.min_search_t if closing else max(config.min_search_t, config.early_search_t)
-    return shortlist.GateBudget(trials, trials_left - trials, bar, closing and state["round"] <= config.rounds)
+    return shortlist.GateBudget(trials, left.trials - trials, bar, closing and state["round"] <= config.rounds)
 
 
 def after_seeds(desk: SearchContext, state: State) -> str:

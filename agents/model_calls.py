@@ -13,7 +13,7 @@ from ..router import AccessRefused, BudgetEnded, ModelFailed, ReplyRefused, Requ
 from ..router.calls import ReplyShape, Sensitivity, build_reply_grammar
 from ..router.context import strictest
 from .errors import NodeTimedOut, NoUsableReply
-from .records import round_branches, round_for_prompt
+from .records import read_proposal, round_branches, round_for_prompt
 from .search_context import Json, SearchContext
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def is_fruitless(desk: SearchContext, round_number: int) -> bool:
     if desk.own.seeds or round_number < min(desk.config.rounds, MIN_FRUITLESS_ROUNDS):
         return False
     earlier = (branch for number in range(1, round_number) for branch in round_branches(desk.journal, number, "h"))
-    return not any((desk.journal.read("drafts", f"{branch}/s0/a0") or {}).get("items") for branch in earlier)
+    return not any(read_proposal(desk.journal, f"{branch}/s0/a0", "drafts").items for branch in earlier)
 
 
 def count_rests(desk: SearchContext, key: str) -> int:

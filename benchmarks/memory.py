@@ -21,6 +21,7 @@ from typing import Any
 from alphaloom.agents import SearchContext, Steer, Toolset
 from alphaloom.agents.nodes.idea_agent import prompt_context
 from alphaloom.agents.offline.mechanisms import mechanisms
+from alphaloom.agents.records import RoundMemory
 from alphaloom.evaluation import Budget, Evaluator, PanelContext, recall_facts
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.settings import WindowSettings
@@ -87,7 +88,7 @@ def measured(size: int, seed: int, folder: Path) -> str:
         took = time.process_time() - began
     silence = Silence()
     desk = SearchContext(silence, Toolset({}), silence, "run", seed, steer=Steer(goal=GOAL))
-    body = prompt_context(desk, facts, 9, 5)
+    body = prompt_context(desk, RoundMemory.parse(facts), 9, 5)
     whole, record = len(json.dumps(body)), len(json.dumps(body["record"]))
     return f"{size:>8,} {whole:>12,} {record:>12,} {took:>10.2f}"
 

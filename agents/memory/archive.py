@@ -17,10 +17,18 @@ from ...factors import FactorError, parse
 from ...factors.describe import stems
 from ...factors.language import FIELD_UNITS
 from ..config import AgentsConfig
-from ..nodes.idea_agent import language
 from ..nodes.review import parse_round
-from ..records import Mark, finite_or_none, rank_marks
-from ..search_context import Json, SearchContext
+from ..records import (
+    BranchHypothesis,
+    FormulaAttempt,
+    Mark,
+    RoundMemory,
+    finite_or_none,
+    rank_marks,
+    read_hypothesis,
+    read_memory,
+)
+from ..search_context import SearchContext
 
 __all__ = ["SearchArchive", "niche", "place_in_niches", "rank_all", "recall_marks"]
 
@@ -105,7 +113,7 @@ class SearchArchive:
         return (_round(branch) + int(branch.rpartition("/")[2][1:])) % self.islands
 
 
-def niche(hypothesis: Json, reads: Iterable[str], turnover: float | None, sleeves: int) -> str:
+def niche(hypothesis: BranchHypothesis, reads: Iterable[str], turnover: float | None, sleeves: int) -> str:
     """Return the cell of a scored formula, such as `short_revers/week/fast`.
 
     Parameters
@@ -121,27 +129,26 @@ def niche(hypothesis: Json, reads: Iterable[str], turnover: float | None, sleeve
         Horizon of the evaluation in days. A book of so many sleeves trades at most `1 / sleeves` a day, so `turnover *
         sleeves` is the share of a sleeve that is replaced.
     """
-    said = str(hypothesis.get("mechanism", ""))
-    cause = "_".join(stems(said)) or said.casefold()
+    cause = "_".join(stems(hypothesis.mechanism)) or hypothesis.mechanism.casefold()
     kinds = {FIELD_UNITS[name].name if name in FIELD_UNITS else name for name in reads}
-    read = f"({'+'.join(sorted(kinds))})" if hypothesis.get("either_way") else ""
-    days, replaced = int(hypothesis.get("horizon_days", WEEK_HORIZON_DAYS)), (turnover or 0.0) * sleeves
+    read = f"({'+'.join(sorted(kinds))})" if hypothesis.either_way else ""
+    days, replaced = hypothesis.horizon_days, (turnover or 0.0) * sleeves
     horizon = "week" if days <= WEEK_HORIZON_DAYS else "month" if days <= MONTH_HORIZON_DAYS else "longer"
     pace = "slow" if replaced < SLOW_TURNOVER else "middle" if replaced <= FAST_TURNOVER else "fast"
     return f"{cause}{read}/{horizon}/{pace}"
 
 
-def place_in_niches(desk: SearchContext, branch: str, scored: Iterable[Json]) -> list[Mark]:
+def place_in_niches(desk: SearchContext, branch: str, attempts: Iterable[FormulaAttempt]) -> list[Mark]:
     """Return the marks of a branch's scored formulas, each in its niche; the journal keeps each, and who fills a niche first."""
-    hypothesis = desk.journal.read("hypothesis", branch) or {}
-    spoken = language(desk, desk.journal.read("recall", branch.split("/")[0]) or {})
+    hypothesis = read_hypothesis(desk.journal, branch)
+    memory = read_memory(desk.journal, branch.split("/")[0])
     marks = []
-    for told in scored:
-        if told["ok"]:
-            reads = _fields_read(told["text"], spoken) if hypothesis.get("either_way") else frozenset()
-            cell = niche(hypothesis, reads, finite_or_none(told["sheet"].get("turnover")), desk.horizon_days)
-            desk.journal.record("niche", cell, {"id": told["id"], "key": told["key"]})
-            mark = Mark(finite_or_none(told["sheet"].get("t")) or 0.0, told["id"], told["key"], cell)
+    for attempt in attempts:
+        if attempt.refusal is None:
+            reads = _fields_read(attempt.text, memory) if hypothesis.either_way else frozenset()
+            cell = niche(hypothesis, reads, finite_or_none(attempt.sheet.turnover), desk.horizon_days)
+            desk.journal.record("niche", cell, {"id": attempt.id, "key": attempt.key})
+            mark = Mark(attempt.sheet.t_or_zero, attempt.id, attempt.key, cell)
             desk.journal.record("mark", mark.id, mark._asdict())
             marks.append(mark)
     return marks
@@ -174,10 +181,10 @@ def _round(branch: str) -> int:
     return parse_round(branch.split("/")[0])
 
 
-def _fields_read(text: str, spoken: Json) -> frozenset[str]:
+def _fields_read(text: str, memory: RoundMemory) -> frozenset[str]:
     """Return the fields that a formula reads; nothing of what is no formula."""
     try:
-        found = parse(text, fields=tuple(spoken["fields"]), groups=tuple(spoken["groups"])).fields
-        return frozenset(found) & frozenset(spoken["fields"])
+        fields = parse(text, fields=memory.fields, groups=memory.groups).fields
+        return frozenset(fields) & frozenset(memory.fields)
     except FactorError:
         return frozenset()

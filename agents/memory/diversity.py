@@ -10,6 +10,7 @@ from functools import lru_cache
 from ...factors import Node, bucket_windows, parse, walk
 from ...factors.describe import find_mention, stem_overlap, stems
 from ..config import Steer
+from ..records import BranchHypothesis
 from ..search_context import Json
 
 FACTOR_ID = re.compile(r"\bf[0-9a-f]{16}\b")
@@ -23,26 +24,27 @@ NEAR_HORIZON_RATIO = 1.5
 NEAR_FIELD_SHARE = 0.8
 
 
-def is_near_duplicate(one: Json, other: Json, likest: float) -> bool:
+def is_near_duplicate(one: BranchHypothesis, other: BranchHypothesis, likest: float) -> bool:
     """Tell whether two hypotheses say nearly the same.
 
     They do if they claim the same direction, horizons within a factor of 1.5 and nearly the same fields (a Jaccard index
     of 0.8), follow up the same formulas, and share at least `likest` of the stems of mechanism and statement.
     """
-    if int(one["direction"]) != int(other["direction"]) or _cited_ids(one) != _cited_ids(other):
+    if one.direction != other.direction or frozenset(cited_ids(one)) != frozenset(cited_ids(other)):
         return False
-    near, far = sorted((int(one["horizon_days"]), int(other["horizon_days"])))
-    if far > NEAR_HORIZON_RATIO * near or _field_overlap(one["fields"], other["fields"]) < NEAR_FIELD_SHARE:
+    near_days, far_days = sorted((one.horizon_days, other.horizon_days))
+    if far_days > NEAR_HORIZON_RATIO * near_days or _field_overlap(one.fields, other.fields) < NEAR_FIELD_SHARE:
         return False
     return stem_overlap(_hypothesis_text(one), _hypothesis_text(other)) >= likest
 
 
-def _hypothesis_text(hypothesis: Json) -> str:
-    return f"{hypothesis['mechanism']} {hypothesis['statement']}"
+def _hypothesis_text(hypothesis: BranchHypothesis) -> str:
+    return f"{hypothesis.mechanism} {hypothesis.statement}"
 
 
-def _cited_ids(hypothesis: Json) -> frozenset[str]:
-    return frozenset(FACTOR_ID.findall(str(hypothesis["statement"])))
+def cited_ids(hypothesis: BranchHypothesis) -> list[str]:
+    """Return the ids of factors that a hypothesis names, in its order."""
+    return FACTOR_ID.findall(hypothesis.statement)
 
 
 def _field_overlap(one: Iterable[str], other: Iterable[str]) -> float:
@@ -71,31 +73,30 @@ class HypothesisFilter:
     fields: Collection[str]
     likest: float
 
-    def sort(self, proposed: Sequence[Json], known: Sequence[Json]) -> tuple[list[Json], list[Json]]:
+    def sort(
+        self, proposed: Sequence[BranchHypothesis], known: Sequence[BranchHypothesis]
+    ) -> tuple[list[BranchHypothesis], list[Json]]:
         """Return what is let through, in its order, and what is refused, as rows of mechanism, statement, why, and source if any."""
-        kept: list[Json] = []
+        kept: list[BranchHypothesis] = []
         refused: list[Json] = []
         for hypothesis in proposed:
             why = self.objection(hypothesis, [*known, *kept])
             if why:
-                named: Json = {
-                    name: hypothesis[name] for name in ("mechanism", "statement", "source") if name in hypothesis
-                }
-                refused.append({**named, "why": why})
+                refused.append({**hypothesis.select(("mechanism", "statement", "source")), "why": why})
             else:
                 kept.append(hypothesis)
         return kept, refused
 
-    def objection(self, hypothesis: Json, known: Iterable[Json]) -> str:
+    def objection(self, hypothesis: BranchHypothesis, known: Iterable[BranchHypothesis]) -> str:
         """Return why a hypothesis gets no branch, empty where it does."""
-        entry = self.steer.avoided(str(hypothesis["mechanism"]), str(hypothesis["statement"]))
+        entry = self.steer.avoided(hypothesis.mechanism, hypothesis.statement)
         if entry:
             return f"it is about {entry!r}, which this campaign avoids"
-        strange = sorted({*hypothesis["fields"]} - {*self.fields}) if self.fields else []
+        strange = sorted({*hypothesis.fields} - {*self.fields}) if self.fields else []
         if strange:
             return f"it names {', '.join(strange)}: allowed are the fields {', '.join(sorted(self.fields))}"
-        like = next((each for each in known if is_near_duplicate(hypothesis, each, self.likest)), None)
-        return f"it says nearly the same as {like.get('id') or 'another of this reply'}" if like else ""
+        like = next((other for other in known if is_near_duplicate(hypothesis, other, self.likest)), None)
+        return f"it says nearly the same as {like.id or 'another of this reply'}" if like else ""
 
 
 @dataclass
@@ -107,11 +108,11 @@ class HypothesisIntake:
     take either direction, names no mechanism.
     """
 
-    sieve: HypothesisFilter
-    known: Sequence[Json]
+    filter: HypothesisFilter
+    known: Sequence[BranchHypothesis]
     most: int
     share: int = 0
-    kept: list[Json] = field(default_factory=list)
+    kept: list[BranchHypothesis] = field(default_factory=list)
     refused: list[Json] = field(default_factory=list)
 
     @property
@@ -120,28 +121,28 @@ class HypothesisIntake:
         return self.most - len(self.kept)
 
     def take(self, proposed: Sequence[Json], source: str = "") -> int:
-        """Keep what the sieve lets through, marked with where it came from, and return how many were refused."""
-        named = [{**each, "source": source} if source else each for each in proposed]
-        unlike, refused = self.sieve.sort(named, [*self.known, *self.kept])
-        for each in unlike:
-            if self._crowded(each):
+        """Keep what the filter lets through, marked with where it came from, and return how many were refused."""
+        hypotheses = [BranchHypothesis.parse({**body, "source": source} if source else body) for body in proposed]
+        unlike, refused = self.filter.sort(hypotheses, [*self.known, *self.kept])
+        for hypothesis in unlike:
+            if self._is_crowded(hypothesis):
                 why = f"{self.share} hypotheses of this round are about this mechanism already: name another"
-                refused.append({"mechanism": each["mechanism"], "statement": each["statement"], "why": why})
+                refused.append({**hypothesis.select(("mechanism", "statement")), "why": why})
             elif self.room > 0:
-                self.kept.append(each)
+                self.kept.append(hypothesis)
         self.refused += refused
         return len(refused)
 
-    def _crowded(self, hypothesis: Json) -> bool:
+    def _is_crowded(self, hypothesis: BranchHypothesis) -> bool:
         """Tell whether a fresh hypothesis' mechanism has its share of the round."""
-        about = stems(str(hypothesis["mechanism"]))
-        same = [each for each in self.kept if self._fresh(each) and stems(str(each["mechanism"])) == about]
-        return bool(self.share) and self._fresh(hypothesis) and len(same) >= self.share
+        about = stems(hypothesis.mechanism)
+        same = [other for other in self.kept if self._is_fresh(other) and stems(other.mechanism) == about]
+        return bool(self.share) and self._is_fresh(hypothesis) and len(same) >= self.share
 
-    def _fresh(self, hypothesis: Json) -> bool:
-        said = (str(hypothesis["mechanism"]), str(hypothesis["statement"]))
-        asked_for = hypothesis.get("source") or find_mention(said, self.sieve.steer.focus)
-        return not (asked_for or hypothesis.get("either_way") or hypothesis.get("succeeds") or _cited_ids(hypothesis))
+    def _is_fresh(self, hypothesis: BranchHypothesis) -> bool:
+        words = (hypothesis.mechanism, hypothesis.statement)
+        asked_for = hypothesis.source or find_mention(words, self.filter.steer.focus)
+        return not (asked_for or hypothesis.either_way or hypothesis.succeeds or cited_ids(hypothesis))
 
 
 @lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
-from ..records import finite_or_none, round_branches
+from ..records import DraftBody, FormulaAttempt, finite_or_none, read_attempt, read_proposal, round_branches
 from ..schemas import UNDIRECTED_CHANGES, Operator
 from ..search_context import AgentJournal, Json, SearchContext
 
@@ -22,8 +22,8 @@ __all__ = [
     "describe_operators",
     "operator_of",
     "pool_rows",
+    "read_attempts",
     "record_operators",
-    "scores_of",
 ]
 
 OPERATORS_KIND = "operators"
@@ -42,14 +42,15 @@ def operator_of(intent: str) -> str:
     return first if first in KNOWN_OPERATORS else OTHER_OPERATOR
 
 
-def add_descent(candidate: Json, rows: Iterable[Json]) -> Json:
+def add_descent(candidate: DraftBody, rows: Iterable[Json]) -> DraftBody:
     """Return a candidate with its parent's t and first weakness, as a prompt's rows told them; a parent nobody showed is dropped."""
-    said = {name: value for name, value in candidate.items() if name != "parent"}
-    parent = next((row for row in rows if row.get("id") and row["id"] == candidate.get("parent")), None)
+    draft = candidate.copy()
+    parent_id = draft.pop("parent", "")
+    parent = next((row for row in rows if row.get("id") and row["id"] == parent_id), None)
     if parent is None:
-        return said
+        return draft
     where = next(iter(parent.get("weaknesses") or []), NO_WEAKNESS)
-    return {**said, "parent": parent["id"], "parent_t": finite_or_none(parent.get("t")) or 0.0, "where": str(where)}
+    return {**draft, "parent": parent["id"], "parent_t": finite_or_none(parent.get("t")) or 0.0, "where": str(where)}
 
 
 def record_operators(desk: SearchContext, round_number: int) -> None:
@@ -57,7 +58,7 @@ def record_operators(desk: SearchContext, round_number: int) -> None:
     key = _key(round_number)
     if desk.journal.read(OPERATORS_KIND, key) is None:
         steps, repairs = desk.config.steps, desk.config.repairs
-        fresh = scores_of(desk.journal, round_number, steps, repairs)
+        fresh = read_attempts(desk.journal, round_number, steps, repairs)
         desk.journal.record(OPERATORS_KIND, key, {"rows": count_outcomes(fresh, _read_rows(desk, round_number - 1))})
 
 
@@ -81,35 +82,34 @@ def pool_rows(rows: Sequence[Json]) -> list[Json]:
     return [found[name] for name in sorted(found)]
 
 
-def count_outcomes(scores: Iterable[Json], rows: Sequence[Json] = ()) -> list[Json]:
+def count_outcomes(attempts: Iterable[FormulaAttempt], rows: Sequence[Json] = ()) -> list[Json]:
     """Return rows `{operator, where, tried, better, gained}` by operator and weakness, after some more scores.
 
     Parameters
     ----------
-    scores
-        What the journal keeps of scored formulas; those without a parent, and refused ones, count nothing.
+    attempts
+        What became of formulas; those without a parent, and refused ones, count nothing.
     rows
         The rows so far. `gained` sums |t| of a child less |t| of its parent.
     """
     found = {(row["operator"], row["where"]): dict(row) for row in rows}
-    for scored in scores:
-        if scored.get("ok") and "parent" in scored:
-            operator, where = operator_of(scored["intent"]), scored["where"]
+    for attempt in attempts:
+        if attempt.refusal is None and attempt.descent is not None:
+            operator, where = operator_of(attempt.intent), attempt.descent.where
             row = found.setdefault((operator, where), _empty_row(operator, where))
-            gain = abs(finite_or_none(scored["sheet"].get("t")) or 0.0) - abs(scored["parent_t"])
+            gain = abs(attempt.sheet.t_or_zero) - abs(attempt.descent.parent_t)
             row["tried"], row["better"] = row["tried"] + 1, row["better"] + int(gain > 0)
             row["gained"] += gain
     return [found[key] for key in sorted(found)]
 
 
-def scores_of(journal: AgentJournal, round_number: int, steps: int, repairs: int) -> Iterator[Json]:
-    """Yield what the journal keeps of a round's formulas, in the order of their branches, steps and attempts."""
+def read_attempts(journal: AgentJournal, round_number: int, steps: int, repairs: int) -> Iterator[FormulaAttempt]:
+    """Yield what became of a round's formulas, in the order of their branches, steps and attempts."""
     for branch in round_branches(journal, round_number):
         for step in range(steps + 1):
             for attempt in range(repairs + 1):
-                proposal = journal.read("proposal", f"{branch}/s{step}/a{attempt}") or {}
-                for item in proposal.get("items", []):
-                    yield journal.read("score", item["key"]) or {}
+                for item in read_proposal(journal, f"{branch}/s{step}/a{attempt}").items:
+                    yield read_attempt(journal, item["key"])
 
 
 def _key(round_number: int) -> str:

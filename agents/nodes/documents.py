@@ -22,6 +22,7 @@ from ...router.context import (
     strictest,
 )
 from ..model_calls import TOLD_SENSITIVITY, Question, ask_model, strictest_so_far
+from ..records import read_hypothesis
 from ..schemas import ShortText
 from ..search_context import Json, SearchContext
 from . import review
@@ -141,9 +142,9 @@ async def _summary(cache: ContextCache, document: Document) -> str:
 def _queries(desk: SearchContext, round_key: str) -> list[str]:
     """Return what the round looks for: the person's goal and focus, and what each hypothesis of the round before says."""
     before = f"r{review.parse_round(round_key) - 1:02d}"
-    last = [desk.journal.read("hypothesis", f"{before}/h{index:02d}") or {} for index in range(desk.config.hypotheses)]
-    said = [" ".join((str(each["mechanism"]).replace("_", " "), str(each["statement"]))) for each in last if each]
-    return [words for words in (desk.steer.goal, *desk.steer.focus, *said) if words.strip()]
+    last = [read_hypothesis(desk.journal, f"{before}/h{index:02d}") for index in range(desk.config.hypotheses)]
+    stated = [f"{hypothesis.mechanism.replace('_', ' ')} {hypothesis.statement}" for hypothesis in last]
+    return [words for words in (desk.steer.goal, *desk.steer.focus, *stated) if words.strip()]
 
 
 def _summariser(desk: SearchContext, documents: Documents) -> Summariser:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...factors.describe import natural_sort_key
 from ..memory.operator_outcomes import describe_operators
 from ..model_calls import Question, ask_model
-from ..records import Mark, Work, finite_or_none
+from ..records import Mark, Work, finite_or_none, read_attempt, read_hypothesis
 from ..schemas import Critique
 from ..search_context import Json, SearchContext
 from . import review
@@ -16,8 +16,6 @@ EVAL_AGENT_TOOLS = ("evaluation.get_budget", "evaluation.list_formulas", "evalua
 CRITICISED_KIND = "criticised"
 """Under which the journal keeps what a critique saw: the next one sees it too, before what is new."""
 MAX_BEST_CRITICISED, MAX_MARKS_CRITICISED = 3, 12
-SHEET_NUMBERS = ("rank_ic", "t", "turnover", "net_sharpe", "coverage")
-SHEET_TABLES = ("decay", "by_year")
 
 
 async def criticise(desk: SearchContext, work: Work) -> Json:
@@ -33,15 +31,19 @@ async def criticise(desk: SearchContext, work: Work) -> Json:
 
 def describe_measurement(desk: SearchContext, mark: Mark) -> Json:
     """Return what was measured about one formula on the search window; RankICs in tables to four decimals, returns in basis points."""
-    scored = desk.journal.read("score", mark.key) or {}
-    sheet = scored.get("sheet", {})
-    tables = {name: sheet.get(name, {}) for name in SHEET_TABLES}
+    attempt = read_attempt(desk.journal, mark.key)
+    sheet = attempt.sheet
+    tables = {"decay": sheet.decay, "by_year": sheet.by_year}
     return {
-        "text": scored.get("text", ""),
-        **{name: sheet.get(name) for name in SHEET_NUMBERS},
+        "text": attempt.text,
+        "rank_ic": sheet.rank_ic,
+        "t": sheet.t_stat,
+        "turnover": sheet.turnover,
+        "net_sharpe": sheet.net_sharpe,
+        "coverage": sheet.coverage,
         **{name: {row: _round_figure(rows[row], 4) for row in sorted(rows, key=int)} for name, rows in tables.items()},
-        "quantile_returns_bps": [_round_figure(value, 1, times=10_000) for value in sheet.get("quantile_returns", [])],
-        "weaknesses": [f"{weakness['code']}: {weakness['message']}" for weakness in scored.get("weaknesses", [])],
+        "quantile_returns_bps": [_round_figure(value, 1, times=10_000) for value in sheet.quantile_returns],
+        "weaknesses": [f"{weakness.code}: {weakness.message}" for weakness in attempt.weaknesses],
     }
 
 
@@ -63,14 +65,14 @@ def _collect_best(desk: SearchContext, work: Work) -> list[Mark]:
 
 def _context(desk: SearchContext, work: Work) -> Json:
     """Return the context; what the critique before saw comes first, since a server computes an equal beginning only once."""
-    hypothesis = desk.journal.read("hypothesis", work.branch) or {}
+    hypothesis = read_hypothesis(desk.journal, work.branch)
     number = review.parse_round(work.round_key)
     learnt = describe_operators(desk, number)
     record = review.read_reviews(desk, number) | ({"operators": learnt} if learnt else {})
     return {
         "market": {"horizon_days": desk.horizon_days},
         **({"record": record} if record else {}),
-        "hypothesis": {name: hypothesis[name] for name in HYPOTHESIS_KEYS},
+        "hypothesis": hypothesis.select(HYPOTHESIS_KEYS),
         "factors": [describe_measurement(desk, mark) for mark in _collect_best(desk, work)],
         "request": {"step": work.step, "remaining": desk.config.steps - work.step},
         "task": "critique",

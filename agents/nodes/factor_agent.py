@@ -12,15 +12,30 @@ from ...factors.decoding import decoding_grammar
 from ...factors.python import is_python
 from ..errors import NoUsableReply
 from ..memory.archive import place_in_niches
-from ..memory.diversity import FACTOR_ID
+from ..memory.diversity import cited_ids
 from ..memory.operator_outcomes import add_descent, describe_operators
 from ..model_calls import Question, ask_model, is_fruitless
 from ..own_parts import Seed
-from ..records import Mark, Work, finite_or_none
+from ..records import (
+    AttemptRefusal,
+    BranchHypothesis,
+    BranchProposal,
+    DraftBody,
+    DraftRanking,
+    FormulaAttempt,
+    Mark,
+    RoundMemory,
+    Work,
+    describe_language,
+    read_attempt,
+    read_hypothesis,
+    read_memory,
+    read_proposal,
+)
 from ..schemas import Candidates
 from ..search_context import Json, SearchContext, Toolbox
 from . import review
-from .idea_agent import language, recall
+from .idea_agent import recall
 
 FACTOR_AGENT_TOOLS = (
     "factors.check_factor",
@@ -39,15 +54,15 @@ MAX_TRIED_SHOWN = 60
 MAX_SCORED_SHOWN, STRIDE = 60, 30
 
 HYPOTHESIS_KEYS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
+CLAIM_KEYS = (*HYPOTHESIS_KEYS, "succeeds", "source")
+"""Parts of a hypothesis that the evaluation server takes."""
 
 MAX_DRAFTS = 512
-
-FORECAST = ("rank_ic", "known")
 
 MIN_DRAFTS_HANDED_BACK = 16
 """Drafts that an agent is shown to change: those most worth scoring."""
 
-AskRevision = Callable[[int, Sequence[Json]], Awaitable[list[Json]]]
+AskRevision = Callable[[int, Sequence[DraftBody]], Awaitable[list[DraftBody]]]
 """Asks for further drafts: the number of the time, and the drafts to change with what is expected of each."""
 
 SEEDS_PER_STEP = 20
@@ -92,18 +107,19 @@ async def draft_formulas(desk: SearchContext, work: Work) -> Json:
     return await desk.once("drafts", work.key, ask)
 
 
-async def choose_formulas(desk: SearchContext, work: Work) -> Json:
+async def choose_formulas(desk: SearchContext, work: Work) -> BranchProposal:
     """Return the drafts of one branch and step that are scored, kept in the journal, each with a key of its own.
 
     They are chosen when their turn comes, by all that was scored before, that of the round's earlier branches too.
     """
 
     async def choose() -> Json:
-        drafts = desk.journal.read("drafts", work.key) or {}
-        best = await _drafting(desk, work).worthiest(drafts.get("items", []), work.count)
-        return {**drafts, "items": [{"key": k, **c} for k, c in zip(work.attempts(), best, strict=False)]}
+        kept = desk.journal.read("drafts", work.key) or {}
+        drafts = BranchProposal.parse(kept).items
+        best = await _drafting(desk, work).choose_best(drafts, work.count)
+        return {**kept, "items": [{"key": key, **draft} for key, draft in zip(work.attempts(), best, strict=False)]}
 
-    return await desk.once("proposal", work.key, choose)
+    return BranchProposal.parse(await desk.once("proposal", work.key, choose))
 
 
 def _formula_texts(desk: SearchContext, context: Json) -> Callable[[], Mapping[str, str]] | None:
@@ -120,23 +136,26 @@ def _formula_grammar(fields: tuple[str, ...], groups: tuple[str, ...]) -> str:
 
 
 def _drafting(desk: SearchContext, work: Work) -> Drafting:
-    hypothesis = _claim(desk, work.branch)
-    memory = desk.journal.read("recall", work.round_key) or {}
+    hypothesis = read_hypothesis(desk.journal, work.branch)
+    memory = read_memory(desk.journal, work.round_key)
     known = [work.best[0].id] if work.best else [str(row["id"]) for row in _cited_rows(memory, hypothesis)]
-    either = bool((desk.journal.read("hypothesis", work.branch) or {}).get("either_way"))
-    return Drafting(desk.tools.held_by("factor", FACTOR_AGENT_TOOLS), hypothesis, (*known, "")[0], either)
+    box = desk.tools.held_by("factor", FACTOR_AGENT_TOOLS)
+    return Drafting(box, hypothesis.select(CLAIM_KEYS), (*known, "")[0], hypothesis.either_way)
 
 
-async def _redraft(desk: SearchContext, work: Work, question: Question, drafts: list[Json]) -> tuple[list[Json], Json]:
+async def _redraft(
+    desk: SearchContext, work: Work, question: Question, drafts: Sequence[DraftBody]
+) -> tuple[list[DraftBody], Json]:
     """Return the drafts after the agent changed those most worth scoring, as often as the campaign file asks.
 
     Also why the budget ended, where it did meanwhile.
     """
     ended: Json = {}
 
-    async def again(number: int, best: Sequence[Json]) -> list[Json]:
-        told = ("text", "rank_ic", "known", "intent", "parent")
-        shown = [{name: row[name] for name in told if row.get(name, "") != ""} for row in best]
+    async def again(number: int, best: Sequence[DraftBody]) -> list[DraftBody]:
+        names = ("text", "rank_ic", "known", "intent", "parent")
+        rows: list[Json] = [{**draft} for draft in best]
+        shown = [{name: row[name] for name in names if row.get(name, "") != ""} for row in rows]
         context = {**question.context, "branch": {**question.context["branch"], "drafts": shown}}
         asked = replace(question, key=f"{question.key}/d{number}", context=context)
         reply = await ask_model(desk, asked)
@@ -144,26 +163,15 @@ async def _redraft(desk: SearchContext, work: Work, question: Question, drafts: 
         return list(reply.get("candidates", []))
 
     times = 0 if work.refused else desk.config.redrafts
-    return await _drafting(desk, work).redrafted(drafts, work.count, times, again), ended
+    return await _drafting(desk, work).redraft(list(drafts), work.count, times, again), ended
 
 
-def _cited_ids(hypothesis: Json) -> list[str]:
-    """Return the ids of factors that a hypothesis speaks of."""
-    return FACTOR_ID.findall(str(hypothesis.get("statement", "")))
-
-
-def _claim(desk: SearchContext, branch: str) -> Json:
-    """Return a branch's hypothesis as the evaluation server takes it."""
-    hypothesis = desk.journal.read("hypothesis", branch) or {}
-    return {name: hypothesis[name] for name in (*HYPOTHESIS_KEYS, "succeeds", "source") if name in hypothesis}
-
-
-async def score_formula(desk: SearchContext, branch: str, item: Json) -> Json:
-    """Return what the evaluation server said of one formula; asked once per key."""
+async def score_formula(desk: SearchContext, branch: str, item: DraftBody) -> FormulaAttempt:
+    """Return what became of one formula at the evaluation server, which is asked once per key."""
     box = desk.tools.held_by("factor", FACTOR_AGENT_TOOLS)
     arguments = {
         "text": item["text"],
-        "hypothesis": _claim(desk, branch),
+        "hypothesis": read_hypothesis(desk.journal, branch).select(CLAIM_KEYS),
         "key": item["key"],
         "description": str(item.get("rationale", "")),
     }
@@ -172,25 +180,25 @@ async def score_formula(desk: SearchContext, branch: str, item: Json) -> Json:
         reply = await box.call("evaluation.score_factor", arguments)
         # Whether it was new may differ after a restart; nothing may depend on it.
         answered = {name: value for name, value in reply.items() if name != "new"}
-        meant: Json = {name: item[name] for name in ("text", "intent", "parent", "parent_t", "where") if name in item}
-        return {**meant, **answered, "branch": branch}
+        body: Json = {**item}
+        stated: Json = {name: body[name] for name in ("text", "intent", "parent", "parent_t", "where") if name in body}
+        return {**stated, **answered, "branch": branch}
 
-    return await desk.once("score", item["key"], call)
+    return FormulaAttempt.parse(item["key"], await desk.once("score", item["key"], call))
 
 
 def describe_attempt(desk: SearchContext, key: str) -> Json:
     """Return what a prompt says of one attempt: the formula's figures, or the stage at which a program refused it."""
-    scored = desk.journal.read("score", key) or {}
-    if not scored.get("ok"):
-        return {"text": scored.get("text", ""), "stage": scored.get("stage", "")}
-    sheet = scored.get("sheet", {})
+    attempt = read_attempt(desk.journal, key)
+    if attempt.refusal is not None:
+        return {"text": attempt.text, "stage": attempt.refusal.stage}
     return {
-        "id": scored.get("id", ""),
-        "text": scored.get("text", ""),
-        "t": finite_or_none(sheet.get("t")) or 0.0,
-        "rank_ic": sheet.get("rank_ic"),
-        "turnover": sheet.get("turnover"),
-        "weaknesses": [weakness["code"] for weakness in scored.get("weaknesses", [])],
+        "id": attempt.id,
+        "text": attempt.text,
+        "t": attempt.sheet.t_or_zero,
+        "rank_ic": attempt.sheet.rank_ic,
+        "turnover": attempt.sheet.turnover,
+        "weaknesses": [weakness.code for weakness in attempt.weaknesses],
     }
 
 
@@ -200,28 +208,27 @@ def _context(desk: SearchContext, work: Work) -> Json:
     First what all branches of a round share, then what a branch is told at all its steps, to which later steps add at the
     end, then what this one question is about.
     """
-    memory = desk.journal.read("recall", work.round_key) or {}
-    hypothesis = desk.journal.read("hypothesis", work.branch) or {}
-    past = memory if desk.config.memory else {}
+    memory, hypothesis = read_memory(desk.journal, work.round_key), read_hypothesis(desk.journal, work.branch)
+    past = memory if desk.config.memory else memory.forget()
     learnt = describe_operators(desk, review.parse_round(work.round_key))
     return {
-        "language": language(desk, memory),
+        "language": describe_language(desk.journal, memory),
         "market": {"horizon_days": desk.horizon_days},
         **({"steer": desk.steer.record()} if desk.steer.record() else {}),
         "record": {
-            "library": memory.get("library", []),
+            "library": memory.library,
             **({"operators": learnt} if learnt else {}),
             **review.read_reviews(desk, review.parse_round(work.round_key)),
-            "unexplored": past.get("unexplored", []),
+            "unexplored": past.unexplored,
             "tried": _tried_texts(past, hypothesis),
             "elite": [describe_attempt(desk, mark.key) for mark in work.elite[:MAX_ELITE_SHOWN]],
         },
-        "hypothesis": {name: value for name, value in hypothesis.items() if name != "candidates"},
+        "hypothesis": {name: value for name, value in hypothesis.body.items() if name != "candidates"},
         "branch": {
             "cited": _cited_rows(past, hypothesis),
             **_scored_rows(desk, work),
-            "critique": _critique(desk, work),
-            "refused": [_refusal(desk, key) for key in work.refused],
+            "critique": _describe_critique(desk, work),
+            "refused": [_describe_refusal(desk, key) for key in work.refused],
         },
         "request": {"count": _draft_count(desk, work), "step": work.step, **_rules(desk)},
         "task": "repair" if work.refused else "factor",
@@ -245,23 +252,22 @@ def _draft_count(desk: SearchContext, work: Work) -> int:
     return work.count if work.refused else min(work.count * desk.config.drafts, MAX_DRAFTS)
 
 
-def _given_formulas(desk: SearchContext, work: Work) -> list[Json]:
+def _given_formulas(desk: SearchContext, work: Work) -> list[DraftBody]:
     """Return the formulas that came with the hypothesis, at the first step; nobody is asked for others then."""
-    hypothesis = desk.journal.read("hypothesis", work.branch) or {}
     first = work.step == 0 and not work.refused
-    return list(hypothesis.get("candidates", []))[: work.count] if first else []
+    return list(read_hypothesis(desk.journal, work.branch).candidates[: work.count]) if first else []
 
 
-def _cited_rows(memory: Json, hypothesis: Json) -> list[Json]:
+def _cited_rows(memory: RoundMemory, hypothesis: BranchHypothesis) -> list[Json]:
     """Return the past factors that the hypothesis names by id, in its order, each followed by what is known to be like it."""
     shown = ("id", "text", "t", "rank_ic", "turnover", "weaknesses")
-    rows = {row["id"]: row for row in [*memory.get("factors", []), *memory.get("leaders", [])]}
-    said = [rows[name] for name in dict.fromkeys(_cited_ids(hypothesis)) if name in rows]
-    told = [each for row in said for each in ({k: row.get(k) for k in shown}, *row.get("kin", []))]
-    return list({row["id"]: row for row in reversed(told)}.values())[::-1]
+    rows = {row["id"]: row for row in [*memory.factors, *memory.leaders]}
+    cited = [rows[name] for name in dict.fromkeys(cited_ids(hypothesis)) if name in rows]
+    related = [like for row in cited for like in ({name: row.get(name) for name in shown}, *row.get("kin", []))]
+    return list({row["id"]: row for row in reversed(related)}.values())[::-1]
 
 
-def _critique(desk: SearchContext, work: Work) -> Json | None:
+def _describe_critique(desk: SearchContext, work: Work) -> Json | None:
     if work.step == 0:
         return None
     kept = desk.journal.read("critique", f"{work.branch}/s{work.step - 1}") or {}
@@ -269,12 +275,11 @@ def _critique(desk: SearchContext, work: Work) -> Json | None:
     return {name: kept[name] for name in heard if name in kept}
 
 
-def _tried_texts(memory: Json, hypothesis: Json) -> list[str]:
+def _tried_texts(memory: RoundMemory, hypothesis: BranchHypothesis) -> list[str]:
     """Return texts measured for the same mechanism before the round began."""
-    same = {h["id"] for h in memory.get("hypotheses", []) if h.get("mechanism") == hypothesis.get("mechanism")}
-    return [factor["text"] for factor in memory.get("factors", []) if factor.get("hypothesis") in same][
-        -MAX_TRIED_SHOWN:
-    ]
+    same = {row["id"] for row in memory.hypotheses if row.get("mechanism") == hypothesis.mechanism}
+    texts = [row["text"] for row in memory.factors if row.get("hypothesis") in same]
+    return texts[-MAX_TRIED_SHOWN:]
 
 
 def _scored_rows(desk: SearchContext, work: Work) -> Json:
@@ -294,13 +299,14 @@ def _attempted_keys(desk: SearchContext, work: Work) -> Iterator[str]:
     """Yield the keys of the formulas that a branch had scored before this piece of work."""
     for step, attempt in product(range(work.step + 1), range(1 + desk.config.repairs)):
         if (step, attempt) < (work.step, work.attempt):
-            kept = desk.journal.read("proposal", f"{work.branch}/s{step}/a{attempt}") or {}
-            yield from (item["key"] for item in kept.get("items", []))
+            items = read_proposal(desk.journal, f"{work.branch}/s{step}/a{attempt}").items
+            yield from (item["key"] for item in items)
 
 
-def _refusal(desk: SearchContext, key: str) -> Json:
-    scored = desk.journal.read("score", key) or {}
-    return {"text": scored.get("text", ""), "stage": scored.get("stage", ""), "errors": scored.get("errors", [])}
+def _describe_refusal(desk: SearchContext, key: str) -> Json:
+    attempt = read_attempt(desk.journal, key)
+    refusal = attempt.refusal or AttemptRefusal()
+    return {"text": attempt.text, "stage": refusal.stage, "errors": list(refusal.errors)}
 
 
 @dataclass(frozen=True)
@@ -324,67 +330,78 @@ class Drafting:
     like: str
     either: bool
 
-    async def redrafted(self, drafts: list[Json], count: int, times: int, ask: AskRevision) -> list[Json]:
+    async def redraft(self, drafts: list[DraftBody], count: int, times: int, ask: AskRevision) -> list[DraftBody]:
         """Return the drafts after those most worth scoring were handed back so many times; changes of them have joined these.
 
         Of the others only Python code stays, of which nothing can be expected. Where fewer promise anything than may be
         scored, all stay and nobody is asked.
         """
         for number in range(1, times + 1):
-            best = await self._best(drafts, max(count, MIN_DRAFTS_HANDED_BACK)) if len(drafts) > count else []
+            best = await self._forecast_best(drafts, max(count, MIN_DRAFTS_HANDED_BACK)) if len(drafts) > count else []
             if len(best) < count:
                 break
-            plain = [{name: value for name, value in each.items() if name not in FORECAST} for each in best]
+            plain = [_drop_forecast(draft) for draft in best]
             drafts = [*await ask(number, best), *plain, *filter(_is_code, drafts)][:MAX_DRAFTS]
         return drafts
 
-    async def worthiest(self, drafts: list[Json], count: int) -> list[Json]:
+    async def choose_best(self, drafts: Sequence[DraftBody], count: int) -> list[DraftBody]:
         """Return as many drafts as may be scored: the first Python code, those that promise most, then the rest in order.
 
         Of code nothing can be expected before it runs. Where fewer promise anything than may be scored, places are left for
         what cannot be read or would be refused: it is worth a repair.
         """
         if len(drafts) <= count:
-            return drafts
-        told = await self._told(drafts, count)
+            return list(drafts)
+        ranking = await self._rank(drafts, count)
         code = [place for place, draft in enumerate(drafts) if _is_code(draft)]
-        turned = {row["place"]: {**drafts[row["place"]], "text": row["text"]} for row in told["turned"]}
-        chosen = list(dict.fromkeys([*code[:1], *told["chosen"], *range(len(drafts))]))
+        turned: dict[int, DraftBody] = {
+            place: {**drafts[place], "text": text} for place, text in ranking.turned.items()
+        }
+        chosen = list(dict.fromkeys([*code[:1], *ranking.chosen, *range(len(drafts))]))
         return [turned.get(place, drafts[place]) for place in chosen[:count]]
 
-    async def _best(self, drafts: Sequence[Json], count: int) -> list[Json]:
-        """Return the drafts that are most worth scoring, for what they promise or would tell, each with what is expected of it."""
-        told = await self._told(drafts, count)
-        rows = [(drafts[place], told["forecasts"][place] or {}) for place in told["chosen"]]
-        return [{**draft, "rank_ic": said.get("beside"), "known": said.get("known")} for draft, said in rows]
+    async def _forecast_best(self, drafts: Sequence[DraftBody], count: int) -> list[DraftBody]:
+        """Return the drafts that are most worth scoring, for what they promise or would tell, each with its forecast."""
+        ranking = await self._rank(drafts, count)
+        forecasts = [(drafts[place], ranking.forecasts[place]) for place in ranking.chosen]
+        return [{**draft, "rank_ic": forecast.rank_ic, "known": forecast.known} for draft, forecast in forecasts]
 
-    async def _told(self, drafts: Sequence[Json], count: int) -> Json:
+    async def _rank(self, drafts: Sequence[DraftBody], count: int) -> DraftRanking:
         like = {"like": self.like} if self.like else {}
         texts = [draft["text"] for draft in drafts[:MAX_DRAFTS]]
         asked = {"texts": texts, "hypothesis": self.hypothesis, "count": min(count, 64), "either": self.either, **like}
-        told: Json = await self.box.call("evaluation.choose_drafts", asked)
-        return told
+        return DraftRanking.parse(await self.box.call("evaluation.choose_drafts", asked))
 
 
-def _is_code(draft: Json) -> bool:
+def _drop_forecast(draft: DraftBody) -> DraftBody:
+    plain = draft.copy()
+    for name in ("rank_ic", "known"):
+        plain.pop(name, None)  # type: ignore[misc]  # both may be absent
+    return plain
+
+
+def _is_code(draft: DraftBody) -> bool:
     return is_python(draft["text"])
 
 
 async def score_seeds(desk: SearchContext, start: int) -> list[Mark]:
     """Score some seeds from a position on and return the marks of those that the server took."""
     memory = await recall(desk, SEED_ROUND)
-    spoken = language(desk, memory)
     marks: list[Mark] = []
     for place, seed in list(enumerate(desk.own.seeds))[start : start + SEEDS_PER_STEP]:
         branch = f"{SEED_ROUND}/h{place:04d}"
-        desk.journal.record("hypothesis", branch, _hypothesis(desk, branch, seed, spoken))
-        item = {"key": f"{branch}/s0/c0/a0", "text": seed.text, "rationale": seed.statement, "intent": "explore"}
-        scored = await score_formula(desk, branch, item)
-        marks += place_in_niches(desk, branch, [{**scored, "key": item["key"]}])
+        desk.journal.record("hypothesis", branch, _describe_seed(desk, branch, seed, memory))
+        item: DraftBody = {
+            "key": f"{branch}/s0/c0/a0",
+            "text": seed.text,
+            "rationale": seed.statement,
+            "intent": "explore",
+        }
+        marks += place_in_niches(desk, branch, [await score_formula(desk, branch, item)])
     return marks
 
 
-def _hypothesis(desk: SearchContext, branch: str, seed: Seed, spoken: Json) -> Json:
+def _describe_seed(desk: SearchContext, branch: str, seed: Seed, memory: RoundMemory) -> Json:
     """Return what a seed claims: that it works as it is written, over the horizon that is scored, on what it reads."""
     return {
         "id": branch,
@@ -394,16 +411,16 @@ def _hypothesis(desk: SearchContext, branch: str, seed: Seed, spoken: Json) -> J
         "why_it_persists": "",
         "direction": seed.direction,
         "horizon_days": desk.horizon_days,
-        "fields": _fields(seed.text, spoken)[:MAX_HYPOTHESIS_FIELDS],
+        "fields": _seed_fields(seed.text, memory)[:MAX_HYPOTHESIS_FIELDS],
         "regime": "any",
         "refuted_by": "its own figures",
         "source": "seed library",
     }
 
 
-def _fields(text: str, spoken: Json) -> list[str]:
+def _seed_fields(text: str, memory: RoundMemory) -> list[str]:
     """Return what a seed reads; all fields where it cannot be read, which the server then says."""
     try:
-        return sorted(parse(text, fields=tuple(spoken["fields"]), groups=tuple(spoken["groups"])).fields)
+        return sorted(parse(text, fields=memory.fields, groups=memory.groups).fields)
     except FactorError:
-        return list(spoken["fields"])
+        return list(memory.fields)

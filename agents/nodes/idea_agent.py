@@ -10,7 +10,15 @@ from ..errors import NoUsableReply
 from ..memory.diversity import HypothesisFilter, HypothesisIntake, mechanism_quota
 from ..model_calls import Question, ask_model, is_fruitless, keep_failure
 from ..own_parts import ask_own_agent
-from ..records import round_branches
+from ..records import (
+    OPERATOR_LIST_PLACE,
+    BranchHypothesis,
+    RoundMemory,
+    describe_language,
+    item_names,
+    read_hypothesis,
+    round_branches,
+)
 from ..schemas import Ideas
 from ..search_context import Json, SearchContext, Toolbox
 from . import documents, review
@@ -35,12 +43,10 @@ NEWS_ITEM_KEYS = (
     "untrusted_text",
     "cut",
 )
-LANGUAGE = ("language", "operators")
-"""Where the journal keeps what is told of the operators."""
 
 
-async def recall(desk: SearchContext, round_key: str) -> Json:
-    """Return the desk's memory as it stood when the round began; kept, so that a restart reads the same."""
+async def recall(desk: SearchContext, round_key: str) -> RoundMemory:
+    """Return what was known when the round began; kept, so that a restart reads the same."""
     box = desk.tools.held_by("idea", IDEA_AGENT_TOOLS)
 
     async def read() -> Json:
@@ -50,53 +56,41 @@ async def recall(desk: SearchContext, round_key: str) -> Json:
         )
         known = await box.call("market.search_fields", {"query": ""})
         # The same at every round, and longer than all the rest.
-        desk.journal.record(*LANGUAGE, {"operators": [_operator(each) for each in past.pop("operators", [])]})
+        desk.journal.record(
+            *OPERATOR_LIST_PLACE, {"operators": [_summarise_operator(each) for each in past.pop("operators", [])]}
+        )
         wanted = {"which": "unexplored", "limit": desk.config.unexplored}
         new = await box.call("evaluation.list_formulas", wanted) if desk.config.unexplored else {}
         texts = await _newest_texts(desk, box, round_key) if desk.config.news else {}
-        read = await documents.recall_documents(desk, round_key)
-        return {**past, **new, **texts, **read, "described": known.get("fields", [])}
+        passages = await documents.recall_documents(desk, round_key)
+        return {**past, **new, **texts, **passages, "described": known.get("fields", [])}
 
-    return await desk.once("recall", round_key, read)
+    return RoundMemory.parse(await desk.once("recall", round_key, read))
 
 
 async def _newest_texts(desk: SearchContext, box: Toolbox, round_key: str) -> Json:
     """Return the newest texts that could be known; a person who asked for some is told where there are none."""
-    found = (await box.call("news.search_news", {"limit": desk.config.news})).get("items", [])
-    if not found:
+    items = (await box.call("news.search_news", {"limit": desk.config.news})).get("items", [])
+    if not items:
         desk.progress("no_news", {"round": review.parse_round(round_key)})
-    return {"news": found} if found else {}
+    return {"news": items} if items else {}
 
 
-def _pages(desk: SearchContext, round_key: str, memory: Json) -> tuple[str, ...]:
+def _pages(desk: SearchContext, round_key: str, memory: RoundMemory) -> tuple[str, ...]:
     """Return the further pages of the prompt: what reviews, texts and documents are, where there are any."""
-    told = {NEWS_PAGE: memory.get("news"), documents.DOCUMENTS_PAGE: memory.get("documents")}
-    return (*review.review_pages(desk, round_key), *(page for page, there in told.items() if there))
+    rows = {NEWS_PAGE: memory.news, documents.DOCUMENTS_PAGE: memory.documents}
+    return (*review.review_pages(desk, round_key), *(page for page in rows if rows[page]))
 
 
 def _query(desk: SearchContext, round_key: str) -> str:
     """Return what past hypotheses should be about to be worth a thought: the person's words, and the last round's own."""
     before = f"r{review.parse_round(round_key) - 1:02d}"
-    last = [desk.journal.read("hypothesis", f"{before}/h{index:02d}") or {} for index in range(desk.config.hypotheses)]
-    words = [desk.steer.goal, *desk.steer.focus, *(str(each.get("mechanism", "")) for each in last)]
+    last = [read_hypothesis(desk.journal, f"{before}/h{index:02d}") for index in range(desk.config.hypotheses)]
+    words = [desk.steer.goal, *desk.steer.focus, *(hypothesis.mechanism for hypothesis in last)]
     return " ".join(word for word in words if word)[:MAX_RECALL_QUERY_CHARS]
 
 
-def item_names(listed: Sequence[object]) -> list[str]:
-    """Return names from a list of names or of objects with a name."""
-    return [item if isinstance(item, str) else str(item["name"]) for item in listed if isinstance(item, (str, dict))]
-
-
-def language(desk: SearchContext, memory: Json) -> Json:
-    """Return what every prompt says of the language: its operators, and the fields and groups of this market."""
-    return {
-        "operators": (desk.journal.read(*LANGUAGE) or {}).get("operators", []),
-        "fields": item_names(memory.get("fields", [])),
-        "groups": item_names(memory.get("groups", [])),
-    }
-
-
-def _operator(item: object) -> object:
+def _summarise_operator(item: object) -> object:
     """Return an operator as its signature and first sentence; its whole page would fill the prompt."""
     if not isinstance(item, dict):
         return item
@@ -115,28 +109,28 @@ async def propose_hypotheses(desk: SearchContext, round_number: int, count: int)
     if count <= 0:  # a round that only takes up what a person sent back
         return [], ""
     share = mechanism_quota(count, desk.config.islands)
-    pile = HypothesisIntake(_sieve(desk, memory), _earlier_hypotheses(desk, round_number), count, share)
-    pile.take(_take_own(desk, round_number, count), "own hypotheses")
+    intake = HypothesisIntake(_build_filter(desk, memory), _earlier_hypotheses(desk, round_number), count, share)
+    intake.take(_take_own(desk, round_number, count), "own hypotheses")
     pages = _pages(desk, key, memory)
-    invited = min(desk.steer.agent_hypotheses, pile.room) if desk.own.agent else 0
-    context = prompt_context(desk, memory, round_number, pile.room - invited, pile.refused)
-    alone = not (pile.kept or invited) and is_fruitless(desk, round_number)
-    guest, reply = await asyncio.gather(
+    invited = min(desk.steer.agent_hypotheses, intake.room) if desk.own.agent else 0
+    context = prompt_context(desk, memory, round_number, intake.room - invited, intake.refused)
+    alone = not (intake.kept or invited) and is_fruitless(desk, round_number)
+    own_replies, reply = await asyncio.gather(
         ask_own_agent(desk, key, invited, context) if invited else _no_hypotheses(),
         _ask_agent(desk, key, context, pages, alone=alone),
     )
-    pile.take(guest, "own agent")
+    intake.take(own_replies, "own agent")
     wanted = context["request"]["count"]
-    missed = pile.take(reply.get("hypotheses", [])[:wanted])
+    missed = intake.take(reply.get("hypotheses", [])[:wanted])
     ended = str(reply.get("ended", ""))
     if missed and not ended:
-        context = prompt_context(desk, memory, round_number, missed, pile.refused)
+        context = prompt_context(desk, memory, round_number, missed, intake.refused)
         reply = await _ask_agent(desk, f"{key}/again", context, pages)
-        pile.take(reply.get("hypotheses", [])[:missed])
+        intake.take(reply.get("hypotheses", [])[:missed])
         ended = str(reply.get("ended", ""))
-    if pile.refused:
-        desk.journal.record("refused_ideas", key, {"items": pile.refused})
-    return _keep(desk, key, pile.kept), ended
+    if intake.refused:
+        desk.journal.record("refused_ideas", key, {"items": intake.refused})
+    return _keep(desk, key, intake.kept), ended
 
 
 async def _no_hypotheses() -> list[Json]:
@@ -165,8 +159,8 @@ async def _ask_agent(
 
     async def ask() -> Json:
         count = context["request"]["count"]
-        said, texts = _brief(context), _field_texts(context)
-        question = Question("idea", "hypotheses", key, Ideas, said, more, items=count, texts=texts)
+        brief, texts = _shorten_context(context), _field_texts(context)
+        question = Question("idea", "hypotheses", key, Ideas, brief, more, items=count, texts=texts)
         reply = await ask_model(desk, question)
         if alone and "failed" in reply:
             error = NoUsableReply(f"idea/{key}", reply["failed"])
@@ -177,7 +171,7 @@ async def _ask_agent(
     return await desk.once("ideas", key, ask)
 
 
-def _brief(context: Json) -> Json:
+def _shorten_context(context: Json) -> Json:
     """Return a context as a model is told it.
 
     It has the names of operators alone, since the agent writes no formulas, and no figure that only orders the rows.
@@ -200,24 +194,23 @@ def _field_texts(context: Json) -> Callable[[], Mapping[str, str]] | None:
     return (lambda: {"Hypothesis.fields": choice_grammar(known)}) if known else None
 
 
-def _keep(desk: SearchContext, key: str, hypotheses: Sequence[Json]) -> list[str]:
+def _keep(desk: SearchContext, key: str, hypotheses: Sequence[BranchHypothesis]) -> list[str]:
     """Give each hypothesis a branch of its own and return their keys."""
     branches = [f"{key}/h{index:02d}" for index in range(len(hypotheses))]
     for branch, hypothesis in zip(branches, hypotheses, strict=True):
-        said = {name: value for name, value in hypothesis.items() if value or name != "succeeds"}
-        desk.journal.record("hypothesis", branch, {"id": branch, **said})
+        stated = {name: value for name, value in hypothesis.body.items() if value or name != "succeeds"}
+        desk.journal.record("hypothesis", branch, {"id": branch, **stated})
     return branches
 
 
-def _sieve(desk: SearchContext, memory: Json) -> HypothesisFilter:
-    spoken = language(desk, memory)
-    return HypothesisFilter(desk.steer, {*spoken["fields"], *spoken["groups"]}, desk.config.max_likeness)
+def _build_filter(desk: SearchContext, memory: RoundMemory) -> HypothesisFilter:
+    return HypothesisFilter(desk.steer, {*memory.fields, *memory.groups}, desk.config.max_likeness)
 
 
-def _earlier_hypotheses(desk: SearchContext, round_number: int) -> list[Json]:
+def _earlier_hypotheses(desk: SearchContext, round_number: int) -> list[BranchHypothesis]:
     """Return all hypotheses of this run's earlier rounds, in their order."""
     keys = (branch for number in range(1, round_number) for branch in round_branches(desk.journal, number, "h"))
-    return [desk.journal.read("hypothesis", branch) or {} for branch in keys]
+    return [read_hypothesis(desk.journal, branch) for branch in keys]
 
 
 def _previous_refusals(desk: SearchContext, round_number: int) -> list[Json]:
@@ -227,37 +220,37 @@ def _previous_refusals(desk: SearchContext, round_number: int) -> list[Json]:
 
 
 def prompt_context(
-    desk: SearchContext, memory: Json, round_number: int, count: int, refused: Sequence[Json] = ()
+    desk: SearchContext, memory: RoundMemory, round_number: int, count: int, refused: Sequence[Json] = ()
 ) -> Json:
     """Return the context, what changes least first."""
     steer = desk.steer.record()
-    remembered = memory if desk.config.memory else {}
-    told = [*_previous_refusals(desk, round_number), *refused][-MAX_REFUSED_IDEAS_SHOWN:]
+    past = memory if desk.config.memory else memory.forget()
+    refusals = [*_previous_refusals(desk, round_number), *refused][-MAX_REFUSED_IDEAS_SHOWN:]
     return {
-        "market": {"horizon_days": desk.horizon_days, "fields": memory.get("described") or memory.get("fields", [])},
-        "language": language(desk, memory),
+        "market": {"horizon_days": desk.horizon_days, "fields": memory.described_fields},
+        "language": describe_language(desk.journal, memory),
         **({"steer": steer} if steer else {}),
-        **({"untrusted_news": _texts(memory)} if memory.get("news") else {}),
-        **({"untrusted_documents": memory["documents"]} if memory.get("documents") else {}),
+        **({"untrusted_news": _describe_news(memory)} if memory.news else {}),
+        **({"untrusted_documents": memory.documents} if memory.documents else {}),
         "record": {
-            "hypotheses": remembered.get("hypotheses", [])[-MAX_HYPOTHESES_SHOWN:],
-            "factors": remembered.get("factors", [])[:MAX_FACTORS_SHOWN],
-            "leaders": remembered.get("leaders", []),
-            "unexplored": remembered.get("unexplored", []),
-            "mechanisms": remembered.get("mechanisms", []),
-            "refusals": remembered.get("refusals", []),
-            "library": memory.get("library", []),
-            **({"decaying": memory["decaying"]} if memory.get("decaying") else {}),
+            "hypotheses": past.hypotheses[-MAX_HYPOTHESES_SHOWN:],
+            "factors": past.factors[:MAX_FACTORS_SHOWN],
+            "leaders": past.leaders,
+            "unexplored": past.unexplored,
+            "mechanisms": past.mechanisms,
+            "refusals": past.refusals,
+            "library": memory.library,
+            **({"decaying": memory.decaying} if memory.decaying else {}),
             **review.read_reviews(desk, round_number),
-            **({"refused": told} if told else {}),
+            **({"refused": refusals} if refusals else {}),
         },
-        "request": {"count": count, "round": round_number, "spent": memory.get("spent", 0.0)}
-        | ({"surveying": True} if remembered.get("surveying") else {})
+        "request": {"count": count, "round": round_number, "spent": memory.spent_share}
+        | ({"surveying": True} if past.surveying else {})
         | ({"python": True} if desk.config.python else {}),
         "task": "idea",
     }
 
 
-def _texts(memory: Json) -> list[Json]:
+def _describe_news(memory: RoundMemory) -> list[Json]:
     """Return what the agent is told of texts from outside: words by strangers, under keys that say so."""
-    return [{name: each[name] for name in NEWS_ITEM_KEYS if name in each} for each in memory["news"]]
+    return [{name: item[name] for name in NEWS_ITEM_KEYS if name in item} for item in memory.news]

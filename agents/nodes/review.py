@@ -6,6 +6,7 @@ A decision is a record of the journal, `review` under the factor's id, that some
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..records import Mark
@@ -25,12 +26,65 @@ MAX_COMMENT_CHARS_SHOWN = 1_000
 DECISION_WORDS = {"approve": "approved", "reject": "rejected", "ask": "asked for a change"}
 
 
+@dataclass(frozen=True)
+class ReviewDecision:
+    """What a person decided on a factor that passed the gate.
+
+    Attributes
+    ----------
+    factor_id : str
+        The factor or the set.
+    decision : str
+        "approve", "reject" or "ask" (for a change).
+    comment, text : str
+        The person's words; the formula.
+    members : tuple of str
+        Factors of a set, by id.
+    hypotheses : tuple of str
+        Branches whose hypotheses it tests.
+    """
+
+    factor_id: str
+    decision: str
+    comment: str
+    text: str
+    members: tuple[str, ...]
+    hypotheses: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, factor_id: str, body: Json) -> ReviewDecision:
+        """Return the decision from its record."""
+        return cls(
+            factor_id,
+            decision=str(body.get("decision", "")),
+            comment=str(body.get("comment", "")),
+            text=str(body.get("text", "")),
+            members=tuple(body.get("members", ())),
+            hypotheses=tuple(body.get("hypotheses", ())),
+        )
+
+    @property
+    def has_message(self) -> bool:
+        """Whether it says more than that the factor was accepted."""
+        return self.decision != "approve" or bool(self.comment)
+
+    def record(self) -> Json:
+        """Return it as prompts show it."""
+        return {
+            "factor": self.factor_id,
+            "text": self.text,
+            "hypotheses": list(self.hypotheses),
+            "decision": DECISION_WORDS.get(self.decision, ""),
+            "comment": self.comment[:MAX_COMMENT_CHARS_SHOWN],
+        }
+
+
 def list_waiting(desk: SearchContext, gate_key: str, turns: int) -> list[str]:
     """Return the ids of what one gate let pass and a person has to decide on, by id."""
     keys = [f"{gate_key}/set", *(f"{gate_key}/t{turn}" for turn in range(turns))]
-    kept = [desk.journal.read("submission", key) or {} for key in keys]
-    told = [verdict for one in kept for verdict in (*one.get("verdicts", []), *_old_set_verdict(one))]
-    return sorted({verdict["id"] for verdict in told if verdict.get("verdict") == AWAITING})
+    answers = [desk.journal.read("submission", key) or {} for key in keys]
+    verdicts = [row for answer in answers for row in (*answer.get("verdicts", []), *_old_set_verdict(answer))]
+    return sorted({row["id"] for row in verdicts if row.get("verdict") == AWAITING})
 
 
 def _old_set_verdict(kept: Json) -> list[Json]:
@@ -38,14 +92,16 @@ def _old_set_verdict(kept: Json) -> list[Json]:
     return [kept["verdict"]] if kept.get("verdict") else []
 
 
-def read_decision(desk: SearchContext, factor_id: str) -> Json:
-    """Return what a person decided on a factor, nothing where nobody did."""
-    return desk.journal.read("review", factor_id) or {}
+def read_decision(desk: SearchContext, factor_id: str) -> ReviewDecision | None:
+    """Return what a person decided on a factor, None where nobody did."""
+    body = desk.journal.read("review", factor_id)
+    return ReviewDecision.parse(factor_id, body) if body else None
 
 
 def is_asked(desk: SearchContext, factor_id: str) -> bool:
     """Tell whether a person asked for a change of a factor: what resembles it is then welcome."""
-    return bool(read_decision(desk, factor_id).get("decision") == "ask")
+    decision = read_decision(desk, factor_id)
+    return decision is not None and decision.decision == "ask"
 
 
 def take_decisions(desk: SearchContext, factors: Sequence[str], round_number: int) -> list[str]:
@@ -53,19 +109,12 @@ def take_decisions(desk: SearchContext, factors: Sequence[str], round_number: in
 
     An approval without a word says no more than that the factor was accepted, which the record tells anyway.
     """
-    newest = [
-        _describe_decision(name, read_decision(desk, name))
-        for name in sorted(factors)
-        if _has_message(read_decision(desk, name))
-    ]
+    decisions = [read_decision(desk, factor_id) for factor_id in sorted(factors)]
+    newest = [decision.record() for decision in decisions if decision is not None and decision.has_message]
     if newest:
         earlier = read_reviews(desk, round_number - 1).get("reviews", [])
         desk.journal.record("reviews", f"r{round_number:02d}", {"reviews": [*newest, *earlier][:MAX_REVIEWS_SHOWN]})
     return [factor_id for factor_id in sorted(factors) if is_asked(desk, factor_id)]
-
-
-def _has_message(said: Json) -> bool:
-    return bool(said) and (said.get("decision") != "approve" or bool(said.get("comment")))
 
 
 def read_reviews(desk: SearchContext, round_number: int) -> Json:
@@ -89,29 +138,20 @@ def parse_round(round_key: str) -> int:
 
 def open_branches(desk: SearchContext, factors: Sequence[str], round_key: str) -> dict[str, str]:
     """Give each hypothesis that a person sent back a branch in this round; return the hypotheses by branch."""
-    found: dict[str, str] = {}
-    for factor_id in factors:
-        said = read_decision(desk, factor_id)
-        for hypothesis in said.get("hypotheses", []):
-            branch = f"{round_key}/a{len(found):02d}"
+    opened: dict[str, str] = {}
+    for decision in filter(None, (read_decision(desk, factor_id) for factor_id in factors)):
+        for hypothesis in decision.hypotheses:
+            branch = f"{round_key}/a{len(opened):02d}"
             old = desk.journal.read("hypothesis", hypothesis) or {}
-            asked = {"factor": factor_id, "text": said.get("text", ""), "comment": said.get("comment", "")}
+            asked = {"factor": decision.factor_id, "text": decision.text, "comment": decision.comment}
             desk.journal.record("hypothesis", branch, {**old, "id": branch, "asked": asked})
-            found[branch] = hypothesis
-    return found
+            opened[branch] = hypothesis
+    return opened
 
 
-def parents(desk: SearchContext, factors: Sequence[str], known: Sequence[Mark], hypothesis: str) -> list[Mark]:
+def find_parents(desk: SearchContext, factors: Sequence[str], known: Sequence[Mark], hypothesis: str) -> list[Mark]:
     """Return the marks that a branch starts from: of what was asked about, or of a set's members, those of its hypothesis."""
-    wanted = {name for factor_id in factors for name in (factor_id, *read_decision(desk, factor_id).get("members", []))}
+    wanted = {*factors}
+    for decision in filter(None, (read_decision(desk, factor_id) for factor_id in factors)):
+        wanted |= {*decision.members}
     return [mark for mark in known if mark.id in wanted and mark.branch == hypothesis]
-
-
-def _describe_decision(factor_id: str, said: Json) -> Json:
-    return {
-        "factor": factor_id,
-        "text": str(said.get("text", "")),
-        "hypotheses": list(said.get("hypotheses", [])),
-        "decision": DECISION_WORDS.get(str(said.get("decision")), ""),
-        "comment": str(said.get("comment", ""))[:MAX_COMMENT_CHARS_SHOWN],
-    }

@@ -8,10 +8,17 @@ from dataclasses import dataclass
 from ...factors.python import is_python
 from ..memory.archive import rank_all, recall_marks
 from ..memory.diversity import overlap
-from ..records import Mark, finite_or_none
+from ..records import (
+    BudgetLeft,
+    Mark,
+    SearchSheet,
+    finite_or_none,
+    read_attempt,
+    read_hypothesis,
+    read_memory,
+)
 from ..search_context import Json, SearchContext
 from .eval_agent import EVAL_AGENT_TOOLS
-from .idea_agent import language
 from .review import is_asked
 
 ALIKE_OVERLAP = 0.7
@@ -41,10 +48,10 @@ class GateBudget:
     closing: bool
 
 
-async def read_budget(desk: SearchContext, key: str) -> Json:
+async def read_budget(desk: SearchContext, key: str) -> BudgetLeft:
     """Return what is left to spend, as it stood when first asked under this key."""
     box = desk.tools.held_by("eval", EVAL_AGENT_TOOLS)
-    return await desk.once("budget", key, lambda: box.call("evaluation.get_budget", {}))
+    return BudgetLeft.parse(await desk.once("budget", key, lambda: box.call("evaluation.get_budget", {})))
 
 
 def choose_unlike(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alike: Alike) -> list[Mark]:
@@ -73,20 +80,11 @@ def choose_members(
     return choose_unlike([mark for mark in (*leading, *best.values()) if abs(mark.t) >= least], sent, limit, alike)
 
 
-async def submit(desk: SearchContext, chosen: Sequence[Mark], key: str) -> Json:
-    """Return the gate's verdicts on single factors; each is a trial."""
-    if not chosen:
-        return {"verdicts": []}
+async def submit(desk: SearchContext, chosen: Sequence[Mark], key: str, *, as_set: bool = False) -> None:
+    """Send factors to the gate, each for one trial; as a set (equal weights, signs as search has them) all for one trial."""
     box = desk.tools.held_by("eval", EVAL_AGENT_TOOLS)
-    arguments = {"ids": [mark.id for mark in chosen], "key": key}
-    return await desk.once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
-
-
-async def submit_set(desk: SearchContext, chosen: Sequence[Mark], key: str) -> Json:
-    """Return the gate's verdict on one set: equal weights, signs as search has them; one trial."""
-    box = desk.tools.held_by("eval", EVAL_AGENT_TOOLS)
-    arguments = {"ids": [mark.id for mark in chosen], "key": key, "as_set": True}
-    return await desk.once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
+    arguments: Json = {"ids": [mark.id for mark in chosen], "key": key, **({"as_set": True} if as_set else {})}
+    await desk.once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
 
 
 async def spend_trials(
@@ -103,17 +101,19 @@ async def spend_trials(
     alike, places, known = build_alike_test(desk), await _leader_places(desk, key), {mark.id for mark in marks}
     marks = rank_all([*marks, *recall_marks(desk, (name for name in places if name not in known))])
     strong = [mark for mark in marks if abs(mark.t) >= purse.bar]
-    worthy = [mark for mark in strong if mark.t * direction(desk, mark) > 0]
+    worthy = [
+        mark for mark in strong if mark.t * read_hypothesis(desk.journal, mark.branch).direction > 0
+    ]  # else the gate refuses it
     worthy = [mark for mark in worthy if not is_known(desk, mark)]
     leading = sorted((mark for mark in worthy if mark.id in places), key=lambda mark: places[mark.id])
     formulas = [mark for mark in worthy if not _is_code(desk, mark)]
     group = choose_members(leading, formulas, sent, desk.config.set_size, alike) if purse.closing else []
     worthy = [*leading, *(mark for mark in worthy if mark.id not in places)]
     if len(group) >= 2 and purse.trials > 0:
-        await submit_set(desk, group, f"{key}/set")
+        await submit(desk, group, f"{key}/set", as_set=True)
     now: list[Mark] = []
     for turn in range(GATE_TURNS):
-        free = int((await read_budget(desk, f"{key}/t{turn}"))["trials_left"]) - purse.floor
+        free = (await read_budget(desk, f"{key}/t{turn}")).trials - purse.floor
         chosen = choose_unlike(worthy, [*sent, *now], free, alike)
         if not chosen:
             break
@@ -125,23 +125,17 @@ async def spend_trials(
 async def _leader_places(desk: SearchContext, key: str) -> dict[str, int]:
     """Return the place of every factor that leads on search when this gate begins, by id."""
     box = desk.tools.held_by("eval", EVAL_AGENT_TOOLS)
-    told = await desk.once("leaders", key, lambda: box.call("evaluation.list_formulas", {"which": "leaders"}))
-    return {str(leader["id"]): place for place, leader in enumerate(told["leaders"])}
+    answer = await desk.once("leaders", key, lambda: box.call("evaluation.list_formulas", {"which": "leaders"}))
+    return {str(leader["id"]): place for place, leader in enumerate(answer["leaders"])}
 
 
 def is_known(desk: SearchContext, mark: Mark) -> bool:
     """Tell whether a formula is nearly a published or held one: a person's own may be scored all the same, and is no news."""
-    scored = desk.journal.read("score", mark.key) or {}
-    return any(weakness.get("code") == "known" for weakness in scored.get("weaknesses", []))
+    return any(weakness.code == "known" for weakness in read_attempt(desk.journal, mark.key).weaknesses)
 
 
 def _is_code(desk: SearchContext, mark: Mark) -> bool:
-    return is_python(str((desk.journal.read("score", mark.key) or {}).get("text", "")))
-
-
-def direction(desk: SearchContext, mark: Mark) -> int:
-    """Return the direction that a formula's hypothesis claims; the gate refuses what shows the other."""
-    return int((desk.journal.read("hypothesis", mark.branch) or {}).get("direction", 1))
+    return is_python(read_attempt(desk.journal, mark.key).text)
 
 
 def build_alike_test(desk: SearchContext) -> Alike:
@@ -149,24 +143,20 @@ def build_alike_test(desk: SearchContext) -> Alike:
 
     A factor that a person wants changed stands in no other's way.
     """
-    spoken = language(desk, desk.journal.read("recall", "r01") or {})
-    fields, groups = tuple(spoken["fields"]), tuple(spoken["groups"])
-
-    def scored(mark: Mark) -> Json:
-        return desk.journal.read("score", mark.key) or {}
+    memory = read_memory(desk.journal, "r01")
 
     def alike(one: Mark, other: Mark) -> bool:
         if is_asked(desk, other.id):
             return False
-        mine, theirs = scored(one), scored(other)
-        if profiles_match(mine.get("sheet", {}), theirs.get("sheet", {})):
+        mine, theirs = read_attempt(desk.journal, one.key), read_attempt(desk.journal, other.key)
+        if profiles_match(mine.sheet, theirs.sheet):
             return True
-        return overlap(str(mine.get("text", "")), str(theirs.get("text", "")), fields, groups) >= ALIKE_OVERLAP
+        return overlap(mine.text, theirs.text, memory.fields, memory.groups) >= ALIKE_OVERLAP
 
     return alike
 
 
-def profiles_match(one: Json, other: Json) -> bool:
+def profiles_match(one: SearchSheet, other: SearchSheet) -> bool:
     """Tell whether two sheets show one signal: RankIC by year and by horizon nearly equal, up to the sign.
 
     Two unrelated factors of equal strength differ by the noise of a year's mean, about a third of it; copies hardly.
@@ -180,9 +170,8 @@ def profiles_match(one: Json, other: Json) -> bool:
     )
 
 
-def _profile(sheet: Json) -> dict[str, float]:
+def _profile(sheet: SearchSheet) -> dict[str, float]:
     """Return a sheet's finite RankIC figures by year and by horizon."""
-    tables = {
-        f"{name}/{key}": finite_or_none(v) for name in ("by_year", "decay") for key, v in sheet.get(name, {}).items()
-    }
-    return {key: value for key, value in tables.items() if value is not None}
+    tables = {"by_year": sheet.by_year, "decay": sheet.decay}
+    figures = {f"{name}/{key}": finite_or_none(value) for name, rows in tables.items() for key, value in rows.items()}
+    return {key: value for key, value in figures.items() if value is not None}

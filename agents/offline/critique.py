@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from .prompt_context import Context, Json
+from .prompt_context import Context, Json, ShownFormula
 
 CURES = {
     "turnover": ("smooth", "lengthen"),
@@ -30,42 +28,44 @@ HOPELESS_T = (0.0, 1.0, 1.5)
 def write_critique(context: Context) -> Json:
     """Return a critique of the best formulas of one hypothesis."""
     listed = context.body.get("factors")
-    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
-    if not rows:
+    formulas = [
+        ShownFormula.parse(row) for row in (listed if isinstance(listed, list) else ()) if isinstance(row, dict)
+    ]
+    if not formulas:
         return {"weaknesses": [], "advice": [{"operator": "swap_field", "why": "nothing was measured"}], "keep": False}
-    best = max(rows, key=lambda row: abs(float(row.get("t") or 0.0)))
-    found = _named_weaknesses(best) + _figure_weaknesses(best, int(context.part("hypothesis").get("direction", 1)))
+    best = max(formulas, key=lambda formula: abs(formula.t_stat))
+    weaknesses = _named_weaknesses(best) + _figure_weaknesses(best, context.hypothesis.direction)
     advice: dict[str, str] = {}
-    for weakness in found:
+    for weakness in weaknesses:
         for operator in CURES.get(weakness["code"], ()):
             advice.setdefault(operator, weakness["message"])
-    if len(rows) > 1:
+    if len(formulas) > 1:
         advice.setdefault("combine", "two formulas of this hypothesis may be good for different reasons")
-    listed = [{"operator": operator, "why": why} for operator, why in advice.items()][:MAX_ADVICE]
-    strength = abs(float(best.get("t") or 0.0))
-    return {"weaknesses": found, "advice": listed, "keep": strength >= HOPELESS_T[min(context.step, 2)]}
+    changes = [{"operator": operator, "why": why} for operator, why in advice.items()][:MAX_ADVICE]
+    keep = abs(best.t_stat) >= HOPELESS_T[min(context.request.step, 2)]
+    return {"weaknesses": weaknesses, "advice": changes, "keep": keep}
 
 
-def _named_weaknesses(row: Json) -> list[Json]:
+def _named_weaknesses(formula: ShownFormula) -> list[Json]:
     """Return the weaknesses that a program named."""
-    listed: list[Any] = row.get("weaknesses") or []
-    pairs = [str(each).partition(": ")[::2] for each in listed][:10]
+    pairs = [text.partition(": ")[::2] for text in formula.weaknesses[:10]]
     return [{"code": code[:60], "message": message[:500]} for code, message in pairs if code]
 
 
-def _figure_weaknesses(row: Json, direction: int) -> list[Json]:
+def _figure_weaknesses(formula: ShownFormula, direction: int) -> list[Json]:
     """Return the weaknesses that the figures show."""
     found = []
-    t = float(row.get("t") or 0.0)
-    if t * direction < 0:
-        found.append({"code": "wrong_sign", "message": f"t is {t:.1f}, the hypothesis says {direction:+d}"})
-    curve = {int(h): abs(float(v)) for h, v in (row.get("decay") or {}).items() if v is not None}
+    if formula.t_stat * direction < 0:
+        found.append(
+            {"code": "wrong_sign", "message": f"t is {formula.t_stat:.1f}, the hypothesis says {direction:+d}"}
+        )
+    curve = {days: abs(rank_ic) for days, rank_ic in formula.rank_ic_by_horizon.items()}
     if curve and len(curve) > 1:
         first, last = curve[min(curve)], curve[max(curve)]
         if last > first:
             found.append({"code": "slow", "message": "the order is stronger at the longest horizon"})
         elif last < first / 2:
             found.append({"code": "fast", "message": "the order is strongest at the shortest horizon"})
-    if len(str(row.get("text", ""))) > LONG_FORMULA_CHARS:
+    if len(formula.text) > LONG_FORMULA_CHARS:
         found.append({"code": "large", "message": "the formula is long"})
     return found

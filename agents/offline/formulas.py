@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..memory.operator_outcomes import MUTATION_PREFIX, NO_WEAKNESS
 from .critique import CURES
 from .mechanisms import Mechanism, codes_of, fill_skeleton, find_mechanism, mechanisms
 from .mutations import CHANGE_WEIGHTS, CHANGES, DIRECTED_CHANGES, Bandit, ChangeMaterial, invert, is_plain
-from .prompt_context import Context, Json
+from .prompt_context import Context, Json, ShownFormula
 
 TRIES_PER_FORMULA = 60
 SKELETON_DRAWS = 80
@@ -98,7 +98,7 @@ class FormulaCollector:
         return plain and 2 * len(strange) <= len(expression.fields)
 
     def _is_asked_by_critique(self, intent: str) -> bool:
-        return intent in CRITIQUE_CHANGES and bool(self.context.part("branch").get("critique"))
+        return intent in CRITIQUE_CHANGES and bool(self.context.critique)
 
     def _new(self, expression: Expression, intent: str) -> bool:
         if intent == "invert":
@@ -109,31 +109,31 @@ class FormulaCollector:
 def propose_formulas(context: Context) -> Json:
     """Return formulas for one hypothesis: repaired ones where some were refused, else a mix by the step."""
     nest = _collector(context)
-    if context.part("request").get("python") and context.task == "factor" and context.step == 0:
+    if context.request.python and context.task == "factor" and context.request.step == 0:
         _offer_code(context, nest)
     if context.task == "repair":
         _repair(context, nest)
     else:
         _climb(context, nest)
     _fill(context, nest)
-    return {"candidates": nest.kept[: context.count]}
+    return {"candidates": nest.kept[: context.request.count]}
 
 
 def _offer_code(context: Context, nest: FormulaCollector) -> None:
     """Offer one Python factor of the mechanism, where there is one that was not tried."""
-    for code in codes_of(str(context.part("hypothesis").get("mechanism", ""))):
+    for code in codes_of(context.hypothesis.mechanism):
         said = f"Python, since the language cannot say it: {code.said}"
         if nest.offer(code.drawn(context.rng), said, "explore"):
             return
 
 
 def _collector(context: Context) -> FormulaCollector:
-    claimed = frozenset(str(name) for name in context.part("hypothesis").get("fields", [])) or frozenset(context.fields)
+    claimed = frozenset(context.hypothesis.fields) or frozenset(context.fields)
     nest = FormulaCollector(context, claimed | set(context.groups), set(), set())
     texts = [str(text) for text in context.rows("record", "tried")]
     shown = (("record", ("elite", "library")), ("branch", ("scored", "best", "refused", "cited", "drafts")))
-    rows = [row for part, lists in shown for name in lists for row in context.rows(part, name)]
-    for text in [*texts, *(str(row.get("text", "")) for row in rows if isinstance(row, dict))]:
+    formulas = [formula for part, lists in shown for name in lists for formula in context.formulas(part, name)]
+    for text in [*texts, *(formula.text for formula in formulas)]:
         expression = nest.read(text)
         if expression is not None:
             nest.known.add(expression.core)
@@ -141,22 +141,21 @@ def _collector(context: Context) -> FormulaCollector:
     return nest
 
 
-def _parents(nest: FormulaCollector, rows: Sequence[object]) -> list[Parent]:
-    """Return the formulas of some rows."""
-    found = []
-    for row in rows:
-        expression = nest.read(str(row.get("text", ""))) if isinstance(row, dict) else None
-        if expression is not None and not expression.code and isinstance(row, dict):
-            weak = tuple(str(code) for code in row.get("weaknesses") or [])
-            scored, done = str(row.get("parent", expression.id)), str(row.get("intent", ""))
-            found.append(Parent(expression, float(row.get("t") or 0.0), weak, scored, done))
-    return found
+def _parents(nest: FormulaCollector, formulas: Sequence[ShownFormula]) -> list[Parent]:
+    """Return those formulas that can be read and are no code."""
+    parents = []
+    for formula in formulas:
+        expression = nest.read(formula.text)
+        if expression is not None and not expression.code:
+            scored = expression.id if formula.parent is None else formula.parent
+            parents.append(Parent(expression, formula.t_stat, formula.weaknesses, scored, formula.intent))
+    return parents
 
 
-def _measured_rows(context: Context) -> list[Json]:
-    """Return the rows of this branch's formulas that were measured; others were refused."""
-    rows = [*context.rows("branch", "scored"), *context.rows("branch", "best")]
-    return [row for row in rows if isinstance(row, dict) and row.get("id")]
+def _measured_formulas(context: Context) -> list[ShownFormula]:
+    """Return this branch's formulas that were measured; others were refused."""
+    formulas = [*context.formulas("branch", "scored"), *context.formulas("branch", "best")]
+    return [formula for formula in formulas if formula.id]
 
 
 def _sort_by_strength(parents: Sequence[Parent]) -> list[Parent]:
@@ -165,20 +164,20 @@ def _sort_by_strength(parents: Sequence[Parent]) -> list[Parent]:
 
 def _draft_parents(nest: FormulaCollector) -> list[Parent]:
     """Return the drafts of this branch that are to be changed, the most promising first; their t is what they promise."""
-    rows = [row for row in nest.context.rows("branch", "drafts") if isinstance(row, dict)]
-    return _parents(nest, [{"parent": "", **row, "t": row.get("rank_ic")} for row in rows])
+    drafts = nest.context.formulas("branch", "drafts")
+    return _parents(nest, [replace(draft, parent=draft.parent or "", t_stat=draft.rank_ic) for draft in drafts])
 
 
 def _climb(context: Context, nest: FormulaCollector) -> None:
     """Offer changes of the best formulas; skeletons and sampled formulas where there is nothing worth changing."""
     drafts = _draft_parents(nest)
-    cited = _parents(nest, context.rows("branch", "cited"))
-    own = drafts or [*_sort_by_strength(_parents(nest, _measured_rows(context)))[:MAX_BEST_PARENTS], *cited]
-    elite = [] if drafts or cited else _sort_by_strength(_parents(nest, context.rows("record", "elite")))
+    cited = _parents(nest, context.formulas("branch", "cited"))
+    own = drafts or [*_sort_by_strength(_parents(nest, _measured_formulas(context)))[:MAX_BEST_PARENTS], *cited]
+    elite = [] if drafts or cited else _sort_by_strength(_parents(nest, context.formulas("record", "elite")))
     best = max((abs(parent.t) for parent in own), default=0.0)
-    bred = context.count if drafts else _breeding_count(context, best)
+    bred = context.request.count if drafts else _breeding_count(context, best)
     breeder = Breeder(context, nest, own, elite, even=bool(drafts))
-    for _ in range(TRIES_PER_FORMULA * context.count):
+    for _ in range(TRIES_PER_FORMULA * context.request.count):
         if len(nest.kept) >= bred:
             return
         breeder.breed()
@@ -186,12 +185,16 @@ def _climb(context: Context, nest: FormulaCollector) -> None:
 
 def _breeding_count(context: Context, best: float) -> int:
     """Return how many formulas to breed: a survey maps first, and breeds only what luck cannot explain."""
-    mechanism = find_mechanism(str(context.part("hypothesis").get("mechanism", "")))
+    mechanism = find_mechanism(context.hypothesis.mechanism)
     if mechanism is not None and mechanism.survey and not context.rows("branch", "cited"):
-        return context.count // 2 if best >= MIN_SURVEY_BREEDING_T else 0
+        return context.request.count // 2 if best >= MIN_SURVEY_BREEDING_T else 0
     if best >= MIN_BREEDING_T:
-        return round(BRED_SHARE * context.count) if context.count > FEW_CANDIDATES else context.count
-    return context.count // 2 if best > 0 and context.step > 0 else 0
+        return (
+            round(BRED_SHARE * context.request.count)
+            if context.request.count > FEW_CANDIDATES
+            else context.request.count
+        )
+    return context.request.count // 2 if best > 0 and context.request.step > 0 else 0
 
 
 @dataclass(frozen=True)
@@ -238,10 +241,10 @@ class Breeder:
 
         All together weigh a fixed share beside the undirected ones, the first more than those after it.
         """
-        if self.context.part("request").get("directed") is False:
+        if not self.context.request.directed:
             return {}
-        critique = self.context.part("branch").get("critique") or {}
-        advised = [a["operator"] for a in critique.get("advice", []) if a.get("operator") in DIRECTED_CHANGES]
+        advice = self.context.critique.get("advice", [])
+        advised = [change["operator"] for change in advice if change.get("operator") in DIRECTED_CHANGES]
         cures = [operator for code in parent.weaknesses for operator in CURES.get(code, ())]
         names = list(dict.fromkeys(advised or cures))
         falling = ORDER_DECAY ** np.arange(len(names))
@@ -255,8 +258,8 @@ class Breeder:
 
     def _fix_sign(self, node: Node, parent: Parent) -> Node:
         """Turn a child whose parent showed the opposite sign of what the hypothesis says."""
-        direction = int(self.context.part("hypothesis").get("direction", 1))
-        return (invert(node, self._stock(), self.context.rng) or node) if parent.t * direction < 0 else node
+        wrong = parent.t * self.context.hypothesis.direction < 0
+        return (invert(node, self._stock(), self.context.rng) or node) if wrong else node
 
 
 def _draw_position(rng: np.random.Generator, count: int) -> int:
@@ -267,9 +270,9 @@ def _draw_position(rng: np.random.Generator, count: int) -> int:
 
 def _repair(context: Context, nest: FormulaCollector) -> None:
     """Answer each refused formula with a small change of it, or with a skeleton where it cannot be read."""
-    for row in context.rows("branch", "refused")[: context.count]:
+    for formula in context.formulas("branch", "refused")[: context.request.count]:
         wanted = len(nest.kept) + 1
-        expression = nest.read(str(row.get("text", ""))) if isinstance(row, dict) else None
+        expression = nest.read(formula.text)
         parent = [Parent(expression, 0.0)] if expression is not None and not expression.code else []
         breeder = Breeder(context, nest, parent, [])
         for _ in range(TRIES_PER_FORMULA if parent else 0):
@@ -283,25 +286,25 @@ def _repair(context: Context, nest: FormulaCollector) -> None:
 
 def _fill(context: Context, nest: FormulaCollector) -> None:
     """Offer skeletons, then sampled formulas, until there are enough; a survey begins with what nobody wrote yet."""
-    mechanism = find_mechanism(str(context.part("hypothesis").get("mechanism", "")))
-    begins = context.step == 0 and mechanism is not None and mechanism.open
-    for row in context.rows("record", "unexplored") if begins else []:
-        if isinstance(row, dict) and 2 * len(nest.kept) < context.count:
-            nest.offer(str(row.get("text", "")), "nobody wrote it yet, and it is worth a score", "explore")
+    mechanism = find_mechanism(context.hypothesis.mechanism)
+    begins = context.request.step == 0 and mechanism is not None and mechanism.open
+    for formula in context.formulas("record", "unexplored") if begins else []:
+        if 2 * len(nest.kept) < context.request.count:
+            nest.offer(formula.text, "nobody wrote it yet, and it is worth a score", "explore")
     for text, said in _draw_formulas(context):
-        if len(nest.kept) >= context.count:
+        if len(nest.kept) >= context.request.count:
             return
         nest.offer(text, said, "explore")
 
 
 def _draw_formulas(context: Context) -> Iterator[tuple[str | Node, str]]:
     """Yield fresh formulas with a word on each: mostly skeletons of the mechanism, then typed random formulas."""
-    mechanism = find_mechanism(str(context.part("hypothesis").get("mechanism", "")))
+    mechanism = find_mechanism(context.hypothesis.mechanism)
     if mechanism is None or mechanism.open:
         skeletons, share = _any_skeleton(context), OPEN_GRAMMAR_SHARE
     else:
         skeletons, share = _skeletons(context, mechanism), GRAMMAR_SHARE
-    for _ in range(8 * TRIES_PER_FORMULA + 4 * context.count):
+    for _ in range(8 * TRIES_PER_FORMULA + 4 * context.request.count):
         drawn = None if context.rng.random() < share else next(skeletons, None)
         tree = None if drawn else _sample_tree(context)
         if drawn:
@@ -316,9 +319,9 @@ def _draw_formulas(context: Context) -> Iterator[tuple[str | Node, str]]:
 def _sample_tree(context: Context) -> Node | None:
     """Return a tree drawn from the plain part of the language, of the fields and operators that the hypothesis names."""
     known = select_fields(context.fields)
-    claimed = {str(name) for name in context.part("hypothesis").get("fields", [])}
-    named = frozenset(NAME_PATTERN.findall(str(context.part("hypothesis").get("statement", ""))))
-    return sample_plain(context.rng, tuple(name for name in known if name in claimed) or known, named)
+    claimed = tuple(name for name in known if name in context.hypothesis.fields)
+    named = frozenset(NAME_PATTERN.findall(context.hypothesis.statement))
+    return sample_plain(context.rng, claimed or known, named)
 
 
 def _any_skeleton(context: Context) -> Iterator[tuple[str, str]]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, product, repeat
-from typing import Any
 
 from ...factors.space import ACTIVITY, CORE, DRAWN_PRICES, PAIR_OPERATORS, select_fields
 from ..memory.diversity import FACTOR_ID, NEAR_HORIZON_RATIO, overlap
 from .mechanisms import Mechanism, codes_of, find_mechanism, mechanisms
-from .prompt_context import Context, Json
+from .prompt_context import Context, DecayingFactor, Json, ShownFormula
 from .steering import read_steering
 
 EXPLORING_SPENT_SHARE = 0.2
@@ -60,80 +60,70 @@ MAX_HORIZON_RATIO = 5
 
 def propose_ideas(context: Context) -> Json:
     """Return hypotheses: exploit by following up, explore with what is untried, least tried first."""
-    count = context.count
-    request, steering = context.part("request"), read_steering(context)
-    surveying = request.get("surveying") and not steering.wanted  # who is asked for something surveys no language
-    share = 0.0 if surveying or float(request.get("spent", 1.0)) < EXPLORING_SPENT_SHARE else EXPLOIT_SHARE
+    request, steering = context.request, read_steering(context)
+    count = request.count
+    surveying = request.surveying and not steering.wanted  # who is asked for something surveys no language
+    share = 0.0 if surveying or request.spent_share < EXPLORING_SPENT_SHARE else EXPLOIT_SHARE
     heirs = propose_successors(context, count)
-    follow = [_follow_up(context, row) for row in _choose_follow_ups(context, round(share * (count - len(heirs))))]
-    follow = [*heirs, *follow]
+    leads = _choose_follow_ups(context, round(share * (count - len(heirs))))
+    follow = [*heirs, *(_follow_up(context, formula) for formula in leads)]
     fresh = _draw_surveys(context, count - len(follow))
     fresh += [
         _fresh_hypothesis(context, mechanism)
         for mechanism in _choose_mechanisms(context, count - len(follow) - len(fresh))
     ]
-    said = [each for each in [*follow, *fresh] if steering.permits(each["mechanism"], each["statement"])]
-    return {"hypotheses": said[:count]}
+    proposed = [body for body in [*follow, *fresh] if steering.permits(body["mechanism"], body["statement"])]
+    return {"hypotheses": proposed[:count]}
 
 
-def _choose_follow_ups(context: Context, count: int) -> list[Json]:
+def _choose_follow_ups(context: Context, count: int) -> list[ShownFormula]:
     """Return what leads on record, then the best, one per mechanism and unlike in structure; each try takes from it."""
-    steering, tries = read_steering(context), _tries(context)
-    rows = [row for row in context.rows("record", "factors") if isinstance(row, dict)]
-    strong = [row for row in rows if abs(float(row.get("t") or 0.0)) >= PROMISING_T]
-    of = {row["id"]: _mechanism_of(context, row) for row in strong}
+    steering, tries, followed = read_steering(context), _tries(context), _followed_ids(context)
+    strong = [each for each in context.formulas("record", "factors") if abs(each.t_stat) >= PROMISING_T]
+    mechanism = {formula.id: _mechanism_of(context, formula) for formula in strong}
     strong = [
-        row
-        for row in strong
-        if steering.permits(of[row["id"]]) and row["id"] not in _followed_ids(context) and not row.get("followed")
+        formula
+        for formula in strong
+        if steering.permits(mechanism[formula.id]) and formula.id not in followed and not formula.followed
     ]
     worth = {
-        row["id"]: abs(float(row["t"])) - T_LOST_PER_TRY * tries.get(of[row["id"]], 0) + steering.allure(of[row["id"]])
-        for row in strong
+        formula.id: abs(formula.t_stat)
+        - T_LOST_PER_TRY * tries.get(mechanism[formula.id], 0)
+        + steering.allure(mechanism[formula.id])
+        for formula in strong
     }
-    strong.sort(key=lambda row: (-worth[row["id"]], str(row["id"])))
+    strong.sort(key=lambda formula: (-worth[formula.id], formula.id))
     leading = _rank_leaders(context)[:count]
-    chosen: dict[str, Json] = {}
-    for row in strong:
+    chosen: dict[str, ShownFormula] = {}
+    for formula in strong:
         others = [*leading, *chosen.values()]
-        if len(others) < count and all(_is_unlike(context, row, other) for other in others):
-            chosen.setdefault(_mechanism_of(context, row), row)
+        if len(others) < count and all(_is_unlike(context, formula, other) for other in others):
+            chosen.setdefault(_mechanism_of(context, formula), formula)
     return [*leading, *chosen.values()]
 
 
-def _rank_leaders(context: Context) -> list[Json]:
+def _rank_leaders(context: Context) -> list[ShownFormula]:
     """Return the leaders on record, those first that add most to the others and were followed up least."""
     steering = read_steering(context)
-    rows = [row for row in context.rows("record", "leaders") if isinstance(row, dict)]
-    rows = [row for row in rows if steering.permits(_mechanism_of(context, row))]
-    worth = {
-        row["id"]: abs(float(row.get("beside") or 0.0)) / (1.0 + int(row.get("followed", 0)) / FOLLOW_UPS_TO_HALVE)
-        for row in rows
-    }
-    return sorted(rows, key=lambda row: (-worth[row["id"]], str(row["id"])))
+    leaders = [each for each in context.formulas("record", "leaders") if steering.permits(_mechanism_of(context, each))]
+    worth = {leader.id: abs(leader.added_t) / (1.0 + leader.followed / FOLLOW_UPS_TO_HALVE) for leader in leaders}
+    return sorted(leaders, key=lambda leader: (-worth[leader.id], leader.id))
 
 
 def _tries(context: Context) -> dict[str, int]:
     """Return how many hypotheses on record name each mechanism."""
-    told = [row for row in context.rows("record", "mechanisms") if isinstance(row, dict)]
-    tries: dict[str, int] = {str(row["mechanism"]): int(row["hypotheses"]) for row in told}
-    if tries:
-        return tries
-    for row in context.rows("record", "hypotheses"):
-        mechanism = str(row.get("mechanism", "")) if isinstance(row, dict) else ""
-        tries[mechanism] = tries.get(mechanism, 0) + 1
-    return tries
+    rows = [row for row in context.rows("record", "mechanisms") if isinstance(row, dict)]
+    tries = {str(row["mechanism"]): int(row["hypotheses"]) for row in rows}
+    return tries or dict(Counter(hypothesis.mechanism for hypothesis in context.hypotheses))
 
 
 def _followed_ids(context: Context) -> frozenset[str]:
     """Return the formulas that hypotheses on record follow up; one hypothesis of each is enough."""
-    rows = context.rows("record", "hypotheses")
-    said = " ".join(str(row.get("statement", "")) for row in rows if isinstance(row, dict))
-    return frozenset(FACTOR_ID.findall(said))
+    return frozenset(FACTOR_ID.findall(" ".join(hypothesis.statement for hypothesis in context.hypotheses)))
 
 
-def _is_unlike(context: Context, one: Json, other: Json) -> bool:
-    return overlap(str(one["text"]), str(other["text"]), context.fields, context.groups) < UNLIKE_OVERLAP
+def _is_unlike(context: Context, one: ShownFormula, other: ShownFormula) -> bool:
+    return overlap(one.text, other.text, context.fields, context.groups) < UNLIKE_OVERLAP
 
 
 def _draw_surveys(context: Context, count: int) -> list[Json]:
@@ -148,9 +138,9 @@ def _draw_surveys(context: Context, count: int) -> list[Json]:
     if not known or not wide or steering.wanted:
         return []
     surveys = []
-    share = OPEN_SURVEY_SHARE_WITH_CODE if context.part("request").get("python") else OPEN_SURVEY_SHARE
-    told = [str(row.get("text", "")) for row in context.rows("record", "unexplored") if isinstance(row, dict)]
-    for text in islice(chain(told, repeat("")), int(context.rng.binomial(count, share))):
+    share = OPEN_SURVEY_SHARE_WITH_CODE if context.request.python else OPEN_SURVEY_SHARE
+    unexplored = [formula.text for formula in context.formulas("record", "unexplored")]
+    for text in islice(chain(unexplored, repeat("")), int(context.rng.binomial(count, share))):
         words = NAME_PATTERN.findall(text)
         chosen = _choose_names(context, names, int(context.rng.choice(wide)), words)
         by = _choose_names(context, (*CORE, *PAIR_OPERATORS), SURVEY_OPERATORS, words)
@@ -173,9 +163,12 @@ def _choose_mechanisms(context: Context, count: int) -> list[Mechanism]:
     pool = [each for each in mechanisms() if each.usable(names) and steering.allows(each) and not each.open]
     order = context.rng.permutation(len(pool))
     shuffled = [pool[int(index)] for index in order]
-    told = bool(context.part("request").get("python"))  # then what only code can say is worth an early try
     listed = sorted(
-        shuffled, key=lambda each: (steering.turn(each, tries.get(each.id, 0)), not (told and codes_of(each.id)))
+        shuffled,  # where code is taken, what only code can say is worth an early try
+        key=lambda each: (
+            steering.turn(each, tries.get(each.id, 0)),
+            not (context.request.python and codes_of(each.id)),
+        ),
     )
     untried = [mechanism for mechanism in listed if mechanism.survey and not tries.get(mechanism.id)]
     surveys = [] if steering.wanted else untried
@@ -185,40 +178,38 @@ def _choose_mechanisms(context: Context, count: int) -> list[Mechanism]:
 
 def _fresh_hypothesis(context: Context, mechanism: Mechanism) -> Json:
     fields = [name for name in mechanism.fields if name in context.fields]
-    horizon = int(context.part("market").get("horizon_days", 5))
-    told = choose_variant(mechanism, fields, horizon, _tries(context).get(mechanism.id, 0))
-    said = _hypothesis(context, mechanism, told.statement, list(told.fields))
-    return {**said, "horizon_days": told.horizon}
+    variant = choose_variant(mechanism, fields, context.horizon_days, _tries(context).get(mechanism.id, 0))
+    body = _hypothesis(context, mechanism, variant.statement, list(variant.fields))
+    return {**body, "horizon_days": variant.horizon}
 
 
-def _follow_up(context: Context, row: Json) -> Json:
+def _follow_up(context: Context, formula: ShownFormula) -> Json:
     """Return a hypothesis that refines what a formula on record found, with the sign that it showed."""
-    base = find_mechanism(_mechanism_of(context, row)) or mechanisms()[0]
-    agrees = float(row["t"]) * base.direction > 0
+    base = find_mechanism(_mechanism_of(context, formula)) or mechanisms()[0]
+    agrees = formula.t_stat * base.direction > 0
     said = (
         base.statement if agrees or base.survey else f"The reverse of what is usually said holds here: {base.statement}"
     )
-    statement = f"{said} Follow-up of {row['id']}{_name_neighbours(context, row)}, whose order of stocks was among the strongest on record."
+    statement = f"{said} Follow-up of {formula.id}{_name_neighbours(context, formula)}, whose order of stocks was among the strongest on record."
     hypothesis = _hypothesis(context, base, statement, list(context.fields[:MAX_HYPOTHESIS_FIELDS]))
-    return {**hypothesis, "direction": 1 if float(row["t"]) > 0 else -1, "either_way": True}
+    return {**hypothesis, "direction": 1 if formula.t_stat > 0 else -1, "either_way": True}
 
 
-def _name_neighbours(context: Context, row: Json) -> str:
+def _name_neighbours(context: Context, formula: ShownFormula) -> str:
     """Name two of the formulas that are like it: what is tried next is a change of it, or a crossing with them."""
-    kin = [str(each["id"]) for each in row.get("kin", []) if isinstance(each, dict)]
-    order = context.rng.permutation(len(kin))[:2]
-    return f", beside {' and '.join(kin[int(at)] for at in sorted(order))}" if kin else ""
+    neighbours = formula.neighbours
+    order = context.rng.permutation(len(neighbours))[:2]
+    return f", beside {' and '.join(neighbours[int(at)] for at in sorted(order))}" if neighbours else ""
 
 
-def _mechanism_of(context: Context, row: Json) -> str:
-    if row.get("mechanism"):
-        return str(row["mechanism"])
-    rows: list[Any] = context.rows("record", "hypotheses")
-    return next((str(h["mechanism"]) for h in rows if isinstance(h, dict) and h.get("id") == row.get("hypothesis")), "")
+def _mechanism_of(context: Context, formula: ShownFormula) -> str:
+    if formula.mechanism:
+        return formula.mechanism
+    return next((each.mechanism for each in context.hypotheses if each.id == formula.hypothesis), "")
 
 
 def _hypothesis(context: Context, mechanism: Mechanism, statement: str, fields: list[str]) -> Json:
-    horizon = int(context.part("market").get("horizon_days", 5))
+    horizon = context.horizon_days
     return {
         "mechanism": mechanism.id,
         "statement": statement,
@@ -238,26 +229,26 @@ def propose_successors(context: Context, count: int) -> list[Json]:
 
     A factor of a mechanism that this researcher does not know has none: it could not say what else to measure.
     """
-    named = _stated_words(context)
-    rows = [row for row in context.rows("record", "decaying") if isinstance(row, dict) and row.get("id")]
-    open_ = [row for row in rows if str(row["id"]) not in named and find_mechanism(str(row.get("mechanism", "")))]
-    open_.sort(key=lambda row: (str(row.get("since", "")), str(row["id"])))
-    return [_successor(context, row) for row in open_[: min(MAX_SUCCESSORS, count)]]
+    words = _stated_words(context)
+    due = [factor for factor in context.decaying if factor.id not in words and find_mechanism(factor.mechanism)]
+    due.sort(key=lambda factor: (factor.since, factor.id))
+    return [_successor(context, factor) for factor in due[: min(MAX_SUCCESSORS, count)]]
 
 
 def _stated_words(context: Context) -> str:
     """Return the words of hypotheses on record and of refused ones: each decaying factor is taken up once."""
-    rows: list[Any] = [*context.rows("record", "hypotheses"), *context.rows("record", "refused")]
-    return " ".join(str(row.get("statement", "")) for row in rows if isinstance(row, dict))
+    refused = [row for row in context.rows("record", "refused") if isinstance(row, dict)]
+    statements = [*(each.statement for each in context.hypotheses), *(str(row.get("statement", "")) for row in refused)]
+    return " ".join(statements)
 
 
-def _successor(context: Context, row: Json) -> Json:
-    base = find_mechanism(str(row["mechanism"]))
+def _successor(context: Context, factor: DecayingFactor) -> Json:
+    base = find_mechanism(factor.mechanism)
     assert base is not None
-    horizon = int(context.part("market").get("horizon_days", 5))
+    horizon = context.horizon_days
     return {
         "mechanism": base.id,
-        "statement": f"{base.statement} Successor of {row['id']}, which fades since {row['since']}: the same mechanism in "
+        "statement": f"{base.statement} Successor of {factor.id}, which fades since {factor.since}: the same mechanism in "
         "another measure, that tells more of it than the old one did.",
         "who_is_on_the_other_side": base.other_side,
         "why_it_persists": base.persists,
@@ -265,8 +256,8 @@ def _successor(context: Context, row: Json) -> Json:
         "horizon_days": min(max(base.horizon, -(-horizon // 5)), 5 * horizon),
         "fields": [name for name in base.fields if name in context.fields],
         "regime": base.regime,
-        "refuted_by": f"no formula of it reaches a t of 2 on the search window beyond {row['id']}",
-        "succeeds": str(row["id"]),
+        "refuted_by": f"no formula of it reaches a t of 2 on the search window beyond {factor.id}",
+        "succeeds": factor.id,
     }
 
 

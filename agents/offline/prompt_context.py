@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -15,6 +16,126 @@ from ..errors import ResearchError
 Json = dict[str, Any]
 
 TASKS = ("idea", "factor", "repair", "critique", "summary")
+
+
+@dataclass(frozen=True)
+class ShownFormula:
+    """One formula that a prompt shows, with its figures of the search window.
+
+    Attributes
+    ----------
+    id : str
+        The factor's id; empty for drafts and for what was refused.
+    t_stat, rank_ic : float
+        Newey-West t, and RankIC (of a draft: its forecast); 0 where missing.
+    added_t : float
+        What a leader adds to the t of the other leaders.
+    weaknesses : tuple of str
+        Codes, the worst first; in a critique each with its message after a colon.
+    parent : str or None
+        The factor that a draft changes; None where the prompt does not say.
+    intent : str
+        The changes that a draft says it makes.
+    mechanism, hypothesis : str
+        What it tests: the name, and the key of the hypothesis.
+    followed : int
+        Hypotheses that follow it up.
+    neighbours : tuple of str
+        Ids of formulas that are like it.
+    rank_ic_by_horizon : mapping
+        RankIC by horizon in trading days.
+    """
+
+    id: str
+    text: str
+    t_stat: float = 0.0
+    rank_ic: float = 0.0
+    added_t: float = 0.0
+    weaknesses: tuple[str, ...] = ()
+    parent: str | None = None
+    intent: str = ""
+    mechanism: str = ""
+    hypothesis: str = ""
+    followed: int = 0
+    neighbours: tuple[str, ...] = ()
+    rank_ic_by_horizon: Mapping[int, float] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, row: Json) -> ShownFormula:
+        """Return the formula of one row of a prompt."""
+        words = {name: str(row.get(name) or "") for name in ("id", "text", "intent", "mechanism", "hypothesis")}
+        curve = {int(days): float(value) for days, value in (row.get("decay") or {}).items() if value is not None}
+        return cls(
+            **words,
+            t_stat=float(row.get("t") or 0.0),
+            rank_ic=float(row.get("rank_ic") or 0.0),
+            added_t=float(row.get("beside") or 0.0),
+            weaknesses=tuple(str(code) for code in row.get("weaknesses") or []),
+            parent=str(row["parent"]) if "parent" in row else None,
+            followed=int(row.get("followed") or 0),
+            neighbours=tuple(str(like["id"]) for like in row.get("kin") or [] if isinstance(like, dict)),
+            rank_ic_by_horizon=curve,
+        )
+
+
+@dataclass(frozen=True)
+class ShownHypothesis:
+    """A hypothesis on record, or the one that formulas are asked for; `direction` 1 or -1."""
+
+    id: str
+    mechanism: str
+    statement: str
+    direction: int
+    fields: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, row: Json) -> ShownHypothesis:
+        """Return the hypothesis of one row of a prompt."""
+        words = {name: str(row.get(name) or "") for name in ("id", "mechanism", "statement")}
+        fields = tuple(str(name) for name in row.get("fields", ()))
+        return cls(**words, direction=int(row.get("direction", 1)), fields=fields)
+
+
+@dataclass(frozen=True)
+class DecayingFactor:
+    """A factor of the library that fades; `since` is the day as text."""
+
+    id: str
+    mechanism: str
+    since: str
+
+
+@dataclass(frozen=True)
+class PromptRequest:
+    """What a prompt asks for.
+
+    Attributes
+    ----------
+    count : int
+        Answers, at least 1.
+    step : int
+        The step of the branch, 0 for the first.
+    spent_share : float
+        Share of the evaluations that is spent, 0 to 1; 1 where it is not said.
+    surveying : bool
+        Whether the search still maps what works at all.
+    python, directed : bool
+        Whether code is taken, and whether changes that a critique asks for are wanted.
+    """
+
+    count: int
+    step: int
+    spent_share: float
+    surveying: bool
+    python: bool
+    directed: bool
+
+    @classmethod
+    def parse(cls, body: Json) -> PromptRequest:
+        """Return the request of a prompt."""
+        flags = (bool(body.get("surveying")), bool(body.get("python")), body.get("directed") is not False)
+        count, step = max(1, int(body.get("count", 1))), int(body.get("step", 0))
+        return cls(count, step, float(body.get("spent", 1.0)), *flags)
 
 
 @dataclass(frozen=True)
@@ -35,6 +156,43 @@ class Context:
         found = self.part(part).get(name)
         return found if isinstance(found, list) else []
 
+    def formulas(self, part: str, name: str) -> list[ShownFormula]:
+        """Return the formulas of one list of the context."""
+        return [ShownFormula.parse(row) for row in self.rows(part, name) if isinstance(row, dict)]
+
+    @cached_property
+    def hypotheses(self) -> list[ShownHypothesis]:
+        """The hypotheses on record."""
+        rows = self.rows("record", "hypotheses")
+        return [ShownHypothesis.parse(row) for row in rows if isinstance(row, dict)]
+
+    @cached_property
+    def hypothesis(self) -> ShownHypothesis:
+        """The hypothesis that formulas are asked for."""
+        return ShownHypothesis.parse(self.part("hypothesis"))
+
+    @cached_property
+    def request(self) -> PromptRequest:
+        """What is asked for."""
+        return PromptRequest.parse(self.part("request"))
+
+    @property
+    def horizon_days(self) -> int:
+        """Trading days over which factors are scored."""
+        return int(self.part("market").get("horizon_days", 5))
+
+    @property
+    def critique(self) -> Json:
+        """The critique that formulas are to answer; empty where there is none."""
+        critique = self.part("branch").get("critique")
+        return critique if isinstance(critique, dict) else {}
+
+    @property
+    def decaying(self) -> list[DecayingFactor]:
+        """The factors of the library that fade and have an id."""
+        rows = [row for row in self.rows("record", "decaying") if isinstance(row, dict) and row.get("id")]
+        return [DecayingFactor(*(str(row.get(name, "")) for name in ("id", "mechanism", "since"))) for row in rows]
+
     @property
     def fields(self) -> tuple[str, ...]:
         """Return the fields of this market."""
@@ -44,16 +202,6 @@ class Context:
     def groups(self) -> tuple[str, ...]:
         """Return the groupings of this market."""
         return tuple(name for name in self.rows("language", "groups") if isinstance(name, str))
-
-    @property
-    def count(self) -> int:
-        """Return how many answers are asked for, at least 1."""
-        return max(1, int(self.part("request").get("count", 1)))
-
-    @property
-    def step(self) -> int:
-        """Return the step of the branch, 0 for the first."""
-        return int(self.part("request").get("step", 0))
 
 
 def read_context(messages: Sequence[Mapping[str, Any]], seed: int) -> Context:

@@ -22,7 +22,7 @@ from alphaloom.agents.memory.archive import (
 )
 from alphaloom.agents.memory.diversity import HypothesisFilter, HypothesisIntake, mechanism_quota
 from alphaloom.agents.nodes import shortlist as gate
-from alphaloom.agents.records import Mark, rank_marks
+from alphaloom.agents.records import BranchHypothesis, FormulaAttempt, Mark, rank_marks
 
 from .doubles import Lab
 
@@ -113,16 +113,19 @@ def test_every_island_has_as_many_branches_as_any_other() -> None:
     ],
 )
 def test_a_niche_is_mechanism_horizon_and_turnover(days: int, turnover: float | None, cell: str) -> None:
-    assert niche(CLAIM | {"horizon_days": days}, ["close"], turnover, 5) == cell
+    assert niche(BranchHypothesis.parse(CLAIM | {"horizon_days": days}), ["close"], turnover, 5) == cell
     other = CLAIM | {"mechanism": "Short reversals", "horizon_days": days}
-    assert niche(other, ["volume"], turnover, 5) == cell
+    assert niche(BranchHypothesis.parse(other), ["volume"], turnover, 5) == cell
 
 
 def test_a_survey_is_told_apart_by_the_kinds_of_fields_that_are_read() -> None:
     survey = CLAIM | {"mechanism": "survey_open", "either_way": True}
-    assert niche(survey, ["volume", "close", "high"], 0.02, 5) == "survey_open(price+volume)/week/slow"
-    assert niche(survey, ["sentiment"], 0.02, 5) == "survey_open(sentiment)/week/slow"
-    assert niche(CLAIM | {"mechanism": "反转"}, [], 0.02, 5) == "反转/week/slow"
+    assert (
+        niche(BranchHypothesis.parse(survey), ["volume", "close", "high"], 0.02, 5)
+        == "survey_open(price+volume)/week/slow"
+    )
+    assert niche(BranchHypothesis.parse(survey), ["sentiment"], 0.02, 5) == "survey_open(sentiment)/week/slow"
+    assert niche(BranchHypothesis.parse(CLAIM | {"mechanism": "反转"}), [], 0.02, 5) == "反转/week/slow"
 
 
 def kept(lab: Lab, kind: str) -> dict[str, Any]:
@@ -175,7 +178,7 @@ def test_what_leads_is_sent_although_the_archive_let_it_go(lab: Maker) -> None:
     scored = campaign.servers.score_factor(text, {"id": branch, **CLAIM}, "key") | {"key": f"{branch}/s0/c0/a0"}
     scored["sheet"]["t"] = 4.0
     desk.journal.record("score", scored["key"], scored)
-    (mark,) = place_in_niches(desk, branch, [scored])
+    (mark,) = place_in_niches(desk, branch, [FormulaAttempt.parse(scored["key"], scored)])
     campaign.servers.list_formulas = lambda which, limit=10: {"leaders": [{"id": mark.id}]}  # type: ignore[method-assign]
     assert asyncio.run(gate.spend_trials(desk, [], [], gate.GateBudget(2, 0, 3.0, False), "r01/gate")) == [mark]
 
@@ -200,7 +203,7 @@ def test_a_mechanism_has_its_share_of_a_round() -> None:
     assert mechanism_quota(64, 1) == 0
     pile = HypothesisIntake(HypothesisFilter(Steer(), (), 0.8), [], 5, 2)
     assert pile.take([*told(4), FRESH | {"mechanism": "loud", "statement": "Attention pays too much."}]) == 2
-    assert [each["mechanism"] for each in pile.kept] == ["calm", "calm", "loud"]
+    assert [each.mechanism for each in pile.kept] == ["calm", "calm", "loud"]
     assert {row["why"] for row in pile.refused} == {
         "2 hypotheses of this round are about this mechanism already: name another"
     }

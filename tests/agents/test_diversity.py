@@ -8,11 +8,13 @@ from typing import Any
 
 from alphaloom.agents import AgentsConfig, Steer
 from alphaloom.agents.memory.diversity import HypothesisFilter, is_near_duplicate
+from alphaloom.agents.records import BranchHypothesis
 from alphaloom.router import Task
 
 from .doubles import Lab
 
 Maker = Callable[..., Lab]
+parse = BranchHypothesis.parse
 
 CALM: dict[str, Any] = {
     "mechanism": "calm_names", "statement": "Calm stocks are neglected by those who want to be rich soon.",
@@ -28,8 +30,8 @@ SMALL = AgentsConfig(rounds=2, hypotheses=2, candidates=1, steps=0)
 
 def test_other_words_for_the_same_are_near_duplicates() -> None:
     again = CALM | {"statement": "The calm stock is neglected by those, who want to be RICH soon!"}
-    assert is_near_duplicate(CALM, again, 0.8)
-    assert not is_near_duplicate(CALM, BUSY, 0.8)
+    assert is_near_duplicate(parse(CALM), parse(again), 0.8)
+    assert not is_near_duplicate(parse(CALM), parse(BUSY), 0.8)
 
 
 def test_another_direction_horizon_or_field_or_parent_is_another_hypothesis() -> None:
@@ -37,13 +39,13 @@ def test_another_direction_horizon_or_field_or_parent_is_another_hypothesis() ->
     for change in (
         {"direction": 1}, {"horizon_days": 5}, {"fields": ["volume", "close"]}, {"statement": parent},
     ):  # fmt: skip
-        assert not is_near_duplicate(CALM, CALM | change, 0.8), change
+        assert not is_near_duplicate(parse(CALM), parse(CALM | change), 0.8), change
 
 
 def test_the_sieve_says_why() -> None:
     sieve = HypothesisFilter(Steer(avoid=("attention",)), ("returns", "close"), 0.8)
-    kept, refused = sieve.sort([CALM, CALM, BUSY, CALM | {"fields": ["cap"]}], [])
-    assert kept == [CALM]
+    kept, refused = sieve.sort([parse(body) for body in (CALM, CALM, BUSY, CALM | {"fields": ["cap"]})], [])
+    assert [hypothesis.body for hypothesis in kept] == [CALM]
     assert [row["why"] for row in refused] == [
         "it says nearly the same as another of this reply",
         "it is about 'attention', which this campaign avoids",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from alphaloom.agents.nodes.factor_agent import Drafting
+from alphaloom.agents.records import DraftBody
 
 CODE = "def factor(panel):\n    return panel['close']\n"
 
@@ -25,13 +26,13 @@ class Forecaster:
 def redrafted(texts: Sequence[str], count: int, times: int = 2) -> tuple[list[str], list[list[str]]]:
     asked: list[list[str]] = []
 
-    async def ask(number: int, best: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def ask(number: int, best: Sequence[DraftBody]) -> list[DraftBody]:
         asked.append([row["text"] for row in best])
         assert all(row["rank_ic"] == 0.01 for row in best)
         return [{"text": f"rank({row['text']})"} for row in best[:number]]
 
     drafting = Drafting(Forecaster(), {}, "", either=False)  # type: ignore[arg-type]
-    drafts = asyncio.run(drafting.redrafted([{"text": text} for text in texts], count, times, ask))
+    drafts = asyncio.run(drafting.redraft([{"text": text} for text in texts], count, times, ask))
     assert all(draft.keys() == {"text"} for draft in drafts), "what is expected is told anew each time"
     return [draft["text"] for draft in drafts], asked
 

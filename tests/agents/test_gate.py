@@ -7,7 +7,7 @@ from typing import Any
 
 from alphaloom.agents import AgentsConfig
 from alphaloom.agents.nodes.shortlist import choose_members, choose_unlike, profiles_match
-from alphaloom.agents.records import Mark, rank_marks
+from alphaloom.agents.records import Mark, SearchSheet, rank_marks
 
 from .doubles import Lab
 
@@ -45,9 +45,9 @@ def test_copies_show_in_their_years_whatever_their_sign() -> None:
     years = {"by_year": {"2010": 0.03, "2011": 0.01, "2012": 0.05}, "decay": {"1": 0.02, "5": 0.03, "10": 0.02}}
     mirrored = {name: {key: -1.02 * value for key, value in table.items()} for name, table in years.items()}
     other = years | {"by_year": {"2010": 0.01, "2011": 0.04, "2012": 0.02}}
-    assert profiles_match(years, mirrored)
-    assert not profiles_match(years, other)
-    assert not profiles_match({}, {})
+    assert profiles_match(SearchSheet.parse(years), SearchSheet.parse(mirrored))
+    assert not profiles_match(SearchSheet.parse(years), SearchSheet.parse(other))
+    assert not profiles_match(SearchSheet(), SearchSheet())
 
 
 def test_trials_are_kept_for_the_close_and_the_set_goes_first(lab: Callable[..., Lab]) -> None:

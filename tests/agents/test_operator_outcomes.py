@@ -17,6 +17,7 @@ from alphaloom.agents.memory.operator_outcomes import (
     pool_rows,
 )
 from alphaloom.agents.offline.mutations import CHANGES, DIRECTED_CHANGES, LOCAL_CHANGES
+from alphaloom.agents.records import FormulaAttempt
 from alphaloom.agents.schemas import UNDIRECTED_CHANGES
 
 from .doubles import SMALL, Lab, Servers, ask
@@ -116,13 +117,14 @@ def test_what_a_prompt_shows_is_bounded_and_pools_over_all_weaknesses() -> None:
         {"ok": True, "intent": intent, "where": f"w{n}", "parent": "f", "parent_t": -1.0, "sheet": {"t": t}}
         for n in range(60) for intent, t in (("smooth", 2.0), ("mutate: wrap + hoist", -0.5), ("be bold!", 0.0))
     ]  # fmt: skip
-    rows = count_outcomes(scores)
+    attempts = [FormulaAttempt.parse("key", score) for score in scores]
+    rows = count_outcomes(attempts)
     assert pool_rows(rows) == [
         {"operator": "mutate: wrap", "where": "any", "tried": 60, "better": 0, "gained": -30.0},
         {"operator": "other", "where": "any", "tried": 60, "better": 0, "gained": -60.0},
         {"operator": "smooth", "where": "any", "tried": 60, "better": 60, "gained": 60.0},
     ]
-    assert count_outcomes(scores[90:], count_outcomes(scores[:90])) == rows
+    assert count_outcomes(attempts[90:], count_outcomes(attempts[:90])) == rows
 
 
 def test_a_parent_that_was_not_shown_is_dropped() -> None:

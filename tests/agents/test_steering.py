@@ -15,6 +15,7 @@ from alphaloom.agents.memory.diversity import is_near_duplicate
 from alphaloom.agents.offline import describe_unmatched
 from alphaloom.agents.offline.ideas import choose_variant
 from alphaloom.agents.offline.mechanisms import mechanisms
+from alphaloom.agents.records import BranchHypothesis
 
 from .doubles import FIELDS, GROUPS, Lab, ask, context
 
@@ -76,9 +77,9 @@ def test_a_mechanism_is_told_anew_each_time() -> None:
             continue
         told = [choose_variant(mechanism, fields, 5, tries) for tries in range(4)]
         said = [
-            {"mechanism": mechanism.id, "statement": v.statement, "direction": 1, "fields": v.fields, "horizon_days": v.horizon}
+            BranchHypothesis({}, mechanism=mechanism.id, statement=v.statement, fields=v.fields, horizon_days=v.horizon)
             for v in told
-        ]  # fmt: skip
+        ]
         assert not any(is_near_duplicate(one, other, 0.8) for i, one in enumerate(said) for other in said[:i]), (
             mechanism.id
         )
