@@ -3,13 +3,12 @@
 ::
 
     AlphaloomError
-    └── AgentError          something an agent did, or was given, is unusable
-        ├── ToolRefused     an agent reached for a tool that it does not hold
-        ├── OwnPartError    what a person brings along cannot be used
-        ├── PromptError     a prompt file is missing or has no version
+    └── AgentError          something an agent did, or was given, is unusable; what is only told has a code (below)
         ├── NodeTimedOut    a model did not answer within the time of a node
-        ├── NoUsableReply   models answered, but nothing that can be used, and nothing was tested
-        └── ResearchError   the offline researcher was asked for what it cannot read
+        └── NoUsableReply   models answered, but nothing that can be used, and nothing was tested
+
+Codes of the base: own_part (what a person brings along cannot be used), prompt (a prompt file is missing or has no version),
+research (the offline researcher was asked for what it cannot read), tool_refused (an agent does not hold that tool).
 """
 
 from __future__ import annotations
@@ -23,26 +22,6 @@ class AgentError(AlphaloomError):
     code: str = "agent"
 
 
-class ToolRefused(AgentError):
-    """An agent reached for a tool that it does not hold."""
-
-    code: str = "tool_refused"
-    exit_code: int = 1
-
-
-class OwnPartError(AgentError):
-    """What a person brings along cannot be used."""
-
-    code: str = "own_part"
-    exit_code: int = 2
-
-
-class PromptError(AgentError):
-    """A prompt file is missing or has no version."""
-
-    code: str = "prompt"
-
-
 class NodeTimedOut(AgentError):
     """A model did not answer within the time of a node, however often it was asked."""
 
@@ -51,7 +30,7 @@ class NodeTimedOut(AgentError):
 
 
 class NoUsableReply(AgentError):
-    """Models answered, but with nothing that can be used, and nothing was tested: the search rests.
+    """Models answered, but with nothing that can be used, and nothing was tested: the search stops, to be resumed.
 
     `place` names the question by its role and key, `said` is what the router said of the replies.
     """
@@ -65,9 +44,3 @@ class NoUsableReply(AgentError):
             hint="Mend the model, or what serves it, then resume the run: it is asked anew.",
         )  # fmt: skip
         self.place, self.said = place, said
-
-
-class ResearchError(AgentError):
-    """The offline researcher was asked for what it cannot read."""
-
-    code: str = "research"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..router.context import Given
-from .errors import OwnPartError
+from .errors import AgentError
 from .prompt import Prompt, load_prompts, read_folder, read_prompt
 from .schemas import FormulaSource, Hypothesis, Record, ReplyWords
 
@@ -213,7 +213,7 @@ def find_agent(name: str) -> OwnAgent:
 
     Raises
     ------
-    OwnPartError
+    AgentError
         There is no such module, file or function, its import fails, or it is no async callable.
     """
     where, _, attribute = name.rpartition(":")
@@ -244,11 +244,11 @@ def _import_file(path: Path) -> object:
     return module
 
 
-def _unusable(name: str, why: str) -> OwnPartError:
-    return OwnPartError(
+def _unusable(name: str, why: str) -> AgentError:
+    return AgentError(
         f"The agent {name.rpartition('/')[2]!r} {why}.", field="steer.agent", got=name.rpartition("/")[2],
         allowed="module:function or file.py:function, an async callable that takes a View",
-        hint="See examples/own_agent.py.",
+        hint="See examples/own_agent.py.", code="own_part",
     )  # fmt: skip
 
 

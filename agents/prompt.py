@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..router import Message
-from .errors import PromptError
+from .errors import AgentError
 
 PROMPT_FOLDER = Path(__file__).parent / "prompts"
 NO_PROMPTS: Mapping[str, Prompt] = MappingProxyType({})
@@ -52,7 +52,7 @@ def load_prompt(name: str) -> Prompt:
     path = PROMPT_FOLDER / f"{name}.md"
     if not path.is_file():
         names = sorted(file.stem for file in PROMPT_FOLDER.glob("*.md"))
-        raise PromptError(f"there is no prompt {name!r}", field="prompt", got=name, allowed=names)
+        raise AgentError(f"there is no prompt {name!r}", field="prompt", got=name, allowed=names, code="prompt")
     return read_prompt(name, path.read_bytes())
 
 
@@ -61,15 +61,16 @@ def read_prompt(name: str, body: bytes) -> Prompt:
     head, mark, text = body.decode().removeprefix("---\n").partition("\n---\n")
     facts = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
     if not mark or "version" not in facts:
-        raise PromptError(
+        raise AgentError(
             f"prompt {name!r} has no version",
             field="version",
             hint="begin the file with three lines: ---, version: 1, ---",
+            code="prompt",
         )
     if facts.get("name", name) != name:
-        raise PromptError(
+        raise AgentError(
             f"the header of {name}.md says that it is the page {facts['name']!r}", field="name", got=facts["name"],
-            allowed=name, hint="Name the file after the page that it replaces, or mend the header.",
+            allowed=name, hint="Name the file after the page that it replaces, or mend the header.", code="prompt",
         )  # fmt: skip
     return Prompt(name, facts["version"], text.strip() + "\n", sha256(body).hexdigest())
 
@@ -79,20 +80,22 @@ def read_folder(folder: Path) -> dict[str, str]:
 
     Raises
     ------
-    PromptError
+    AgentError
         There is no such folder, no page in it, a page that replaces nothing, has no version or says nothing, or is too long.
     """
     names = sorted(file.stem for file in PROMPT_FOLDER.glob("*.md"))
     if not folder.is_dir():
-        raise PromptError(f"there is no folder {folder.name!r}", field="steer.prompts", got=folder.name)
+        raise AgentError(f"there is no folder {folder.name!r}", field="steer.prompts", got=folder.name, code="prompt")
     pages = sorted(folder.glob("*.md"))
     if odd := [path.name for path in pages if not path.is_file()]:  # reading a pipe would wait for ever
-        raise PromptError(f"{odd[0]} is not a regular file", field="steer.prompts", got=odd)
+        raise AgentError(f"{odd[0]} is not a regular file", field="steer.prompts", got=odd, code="prompt")
     found = {path.stem: path.read_bytes() for path in pages}
     strange = sorted({*found} - {*names})
     if strange or not found:
         said = f"{', '.join(strange)} replaces no page" if strange else f"{folder.name} holds no page"
-        raise PromptError(said, field="steer.prompts", got=strange, allowed=[f"{name}.md" for name in names])
+        raise AgentError(
+            said, field="steer.prompts", got=strange, allowed=[f"{name}.md" for name in names], code="prompt"
+        )
     return {name: _own_page(name, body) for name, body in found.items()}
 
 
@@ -100,9 +103,11 @@ def _own_page(name: str, body: bytes) -> str:
     try:
         text = body.decode()
     except UnicodeDecodeError:
-        raise PromptError(f"{name}.md is no UTF-8 text", field="steer.prompts", got=name) from None
+        raise AgentError(f"{name}.md is no UTF-8 text", field="steer.prompts", got=name, code="prompt") from None
     page = read_prompt(name, body)
     if not page.text.strip() or len(text) > MAX_PAGE_CHARS:
         allowed = f"1 to {MAX_PAGE_CHARS} characters"
-        raise PromptError(f"{name}.md holds {len(text)} characters", field="steer.prompts", got=name, allowed=allowed)
+        raise AgentError(
+            f"{name}.md holds {len(text)} characters", field="steer.prompts", got=name, allowed=allowed, code="prompt"
+        )
     return text

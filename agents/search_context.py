@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..router import Reply, Task
 from .config import AgentsConfig, Steer
-from .errors import ToolRefused
+from .errors import AgentError
 from .own_parts import Own, OwnAgent, find_agent
 
 if TYPE_CHECKING:
@@ -75,11 +75,13 @@ class Toolbox:
     async def call(self, tool: str, arguments: Json) -> Json:
         """Call a held tool, named `server.tool`."""
         if tool not in self.held:
-            raise ToolRefused(
+            raise AgentError(
                 f"the {self.agent} agent does not hold the tool {tool!r}",
                 field="tool",
                 got=tool,
                 allowed=list(self.held),
+                code="tool_refused",
+                exit_code=1,
             )
         server, _, name = tool.partition(".")
         return await self.sessions[server].call(name, arguments)

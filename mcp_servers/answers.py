@@ -11,7 +11,7 @@ from typing import Any, ParamSpec
 from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
 
 from ..ledger import AlphaloomError, LedgerError, WorkspaceError, canonical_json, compute_digest
-from .errors import AnswerTooLarge, BadArguments
+from .errors import BadArguments, McpServerError
 
 MAX_ANSWER_BYTES = 200_000
 """Of an answer as text, with its links: a client's model reads it, and a client's connection ends at a megabyte."""
@@ -36,8 +36,13 @@ def make_result(body: dict[str, Any], *, refused: bool = False, links: Sequence[
 
 
 def _describe_too_large(size: int) -> dict[str, Any]:
-    return AnswerTooLarge(
-        f"The answer has {size:,} bytes.", field="limit", got=size, allowed=MAX_ANSWER_BYTES, hint="Ask for less of it."
+    return McpServerError(
+        f"The answer has {size:,} bytes.",
+        field="limit",
+        got=size,
+        allowed=MAX_ANSWER_BYTES,
+        hint="Ask for less of it.",
+        code="too_much",
     ).record()
 
 

@@ -24,7 +24,7 @@ from ..news import NewsStore
 from ..sandbox import Runner
 from ..search import SearchConstraints
 from .access import Caller
-from .errors import NothingShown, ServersEnd, StillOpening
+from .errors import McpServerError, ServersEnd
 from .handles import Handles
 from .jobs import Jobs
 from .served_caller import PANELS_FOLDER, CallerEntry, InFlightCalls, RecordCall, ServedCaller, VisibleColumns
@@ -112,9 +112,9 @@ class ServerSetup:
             return frozenset()
         found = withheld_fields(self.panel, self.labels, caller.labels)
         if ALL_FIELDS in found:
-            raise NothingShown(
+            raise McpServerError(
                 "This data may not be shown to you.", field="scope", got=sorted(caller.scopes),
-                allowed=sorted(f"data:{label}" for label in self.labels[ALL_FIELDS]), hint="Ask for a token with these scopes.",
+                allowed=sorted(f"data:{label}" for label in self.labels[ALL_FIELDS]), hint="Ask for a token with these scopes.", code="forbidden", exit_code=1,
             )  # fmt: skip
         return found
 
@@ -182,7 +182,7 @@ class CallerContexts:
 
         Raises
         ------
-        NothingShown
+        McpServerError
             It may see nothing of this data.
         ServersEnd
             They are closed.
@@ -212,15 +212,15 @@ class CallerContexts:
             Nothing was known yet on its last day.
         EvidenceError
             What was known is too little to fix windows on, or it may read fields that are not there.
-        StillOpening
+        McpServerError
             Another call opens it, and takes longer than clients wait for an answer.
         """
         if standing in self._evaluators:
             return self._evaluators[standing]
         if not self._turn.acquire(timeout=OPENING_WAIT_S):
-            raise StillOpening(
+            raise McpServerError(
                 f"The market is still being opened; this call has waited {OPENING_WAIT_S:g} s.", field="market",
-                hint="Ask again in half a minute. Formulas can be checked meanwhile.",
+                hint="Ask again in half a minute. Formulas can be checked meanwhile.", code="opening", exit_code=1,
             )  # fmt: skip
         try:
             if standing not in self._evaluators:
@@ -296,8 +296,8 @@ def _mandate(mandate: SearchConstraints, caller: Caller) -> SearchConstraints:
         return mandate
     fields = caller.fields & {*mandate.fields} if mandate.fields else caller.fields
     if not fields:  # a mandate without fields would allow them all
-        raise NothingShown(
+        raise McpServerError(
             "No field that this token may read is used here.", field="fields", got=sorted(caller.fields),
-            hint="Ask for a token with other fields.",
+            hint="Ask for a token with other fields.", code="forbidden", exit_code=1,
         )  # fmt: skip
     return SearchConstraints(tuple(sorted(fields)), mandate.avoid, mandate.seeds, told=False)

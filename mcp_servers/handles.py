@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..ledger.database import wait_for_lock
-from .errors import UnknownHandle
+from .errors import McpServerError
 
 __all__ = ["HandedFile", "Handles"]
 
@@ -151,20 +151,20 @@ class Handles:
 
         Raises
         ------
-        UnknownHandle
+        McpServerError
             Nothing of this handle is there for this caller and day, or it has no such part.
         """
         told = self._told(handle, caller, as_of)
         if told is None:
-            raise UnknownHandle(
+            raise McpServerError(
                 "no panel of yours has this handle", field="handle", got=handle[:80],
-                hint="Handles open for an hour, and for the one who asked. Ask get_history again.",
+                hint="Handles open for an hour, and for the one who asked. Ask get_history again.", code="unknown_handle",
             )  # fmt: skip
         parts = told["parts"]
         if not 0 <= part < len(parts):
-            raise UnknownHandle(
+            raise McpServerError(
                 "the panel has no such part", field="part", got=part, allowed=f"0 to {len(parts) - 1}",
-                hint="The answer that gave the handle lists its parts.",
+                hint="The answer that gave the handle lists its parts.", code="unknown_handle",
             )  # fmt: skip
         first, rows = parts[part]
         whole = _table(self.folder / f"{told['content']}.parquet")

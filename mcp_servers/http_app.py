@@ -39,7 +39,7 @@ from .access.oauth import Protected
 from .access.scopes import ALL_SCOPES
 from .answers import describe_refusal
 from .callers import CallerContexts
-from .errors import CallersBusy, TokenRefused, ToolFailed
+from .errors import CallersBusy, McpServerError, TokenRefused
 from .served_caller import ServedCaller
 from .tools.servers import ALL_SERVERS, SERVERS, build_server
 
@@ -308,7 +308,12 @@ class Web:
             return self._refused(visit, error.code, _error_response(409, error))
         except Exception:
             LOG.exception("the servers of %s cannot be opened", caller.id)
-            failed = ToolFailed("Your servers cannot be opened, by no fault of yours.", hint="Ask who runs them.")
+            failed = McpServerError(
+                "Your servers cannot be opened, by no fault of yours.",
+                hint="Ask who runs them.",
+                code="failed",
+                exit_code=1,
+            )
             return self._refused(visit, failed.code, _error_response(500, failed))
 
     def _challenge(self) -> str:

@@ -14,7 +14,7 @@ import anyio
 
 from ..ledger import AlphaloomError, compute_digest
 from .answers import describe_refusal
-from .errors import ServersEnd, TooManyJobs, UnknownJob
+from .errors import McpServerError, ServersEnd
 
 __all__ = ["Jobs"]
 
@@ -87,7 +87,7 @@ class Jobs:
 
         Raises
         ------
-        TooManyJobs
+        McpServerError
             So many wait or run already.
         """
         name = "j" + compute_digest([kind, dict(about)])[:16]
@@ -95,9 +95,9 @@ class Jobs:
             if name not in self._jobs or self._jobs[name].failed:
                 under_way = sum(not job.future.done() for job in self._jobs.values())
                 if under_way >= MAX_JOBS_UNDER_WAY:
-                    raise TooManyJobs(
+                    raise McpServerError(
                         "Too many of your jobs are under way.", field="job", got=under_way, allowed=MAX_JOBS_UNDER_WAY,
-                        hint="Wait until get_job says that one is done.",
+                        hint="Wait until get_job says that one is done.", code="too_many_jobs", exit_code=1,
                     )  # fmt: skip
                 self._threads = self._threads or ThreadPoolExecutor(JOBS_AT_ONCE, thread_name_prefix="jobs")
                 job = LongJob(name, kind, closing=self._closing)
@@ -111,16 +111,16 @@ class Jobs:
 
         Raises
         ------
-        UnknownJob
+        McpServerError
             This caller has no such job.
         """
         with self._turn:
             job = self._jobs.get(name)
             known = list(self._jobs)
         if job is None:
-            raise UnknownJob(
+            raise McpServerError(
                 "You have no such job.", field="job", got=name[:80], allowed=known[-8:],
-                hint="stress_factor and measure_decay begin jobs; they end with the server.",
+                hint="stress_factor and measure_decay begin jobs; they end with the server.", code="unknown_job",
             )  # fmt: skip
         return job.record()
 

@@ -36,7 +36,7 @@ from pydantic import AnyUrl, ValidationError
 from ..ledger import AlphaloomError, LedgerError
 from .answers import describe_refusal, make_result
 from .arguments import describe_missing, unknown_argument_error
-from .errors import BadArguments, ScopeMissing, ServersEnd, ToolFailed, UnknownResource, UnknownTool
+from .errors import BadArguments, McpServerError, ScopeMissing, ServersEnd
 from .served_caller import CallerEntry
 
 MAX_ECHOED_CHARS = 100
@@ -189,7 +189,9 @@ class ToolServer(MCPServer):
         except LedgerError as error:
             refusal = error
         if refusal is not None or found is None:
-            record = describe_refusal(refusal or ToolFailed(f"{what} failed.", field=what))
+            record = describe_refusal(
+                refusal or McpServerError(f"{what} failed.", field=what, code="failed", exit_code=1)
+            )
             named = {"uri": asked["uri"]} if what == "resources/read" else {}  # clients tell by it which reading failed
             raise MCPError(code=INVALID_PARAMS, message=str(record["message"]), data=record | named)
         return found
@@ -233,9 +235,7 @@ class ToolServer(MCPServer):
                     _wrong_argument_error(name, error.__cause__.errors(include_url=False), schemas[name])
                 )
             LOG.exception("%s of %s failed", name, self.name)
-            return _refusal_result(
-                ToolFailed(f"{name} failed, by no fault of yours.", field=name, hint="Ask who runs the server.")
-            )
+            return _refusal_result(_failed_error(name))
 
 
 def _refusal_result(error: AlphaloomError) -> CallToolResult:
@@ -259,22 +259,27 @@ def _explain_failure(error: Exception, what: str) -> AlphaloomError:
         if isinstance(cause, AlphaloomError):
             return cause
         if isinstance(cause, ResourceNotFoundError):
-            return UnknownResource(
+            return McpServerError(
                 "This server has no such resource.", field="uri",
-                hint="resources/list and resources/templates/list tell what there is.",
+                hint="resources/list and resources/templates/list tell what there is.", code="unknown_resource",
             )  # fmt: skip
         if isinstance(cause, ValidationError):
             return _wrong_argument_error(what, cause.errors(include_url=False))
     if isinstance(error, ValueError):  # the SDK's, of a prompt's arguments
         return BadArguments(f"{what} was called wrongly: {str(error)[:MAX_ECHOED_CHARS]}", field="arguments")
     LOG.error("%s failed", what, exc_info=error)
-    return ToolFailed(f"{what} failed, by no fault of yours.", field=what, hint="Ask who runs the server.")
+    return _failed_error(what)
 
 
-def _unknown_tool_error(kind: str, name: str, known: Sequence[str]) -> UnknownTool:
-    return UnknownTool(
+def _failed_error(what: str) -> McpServerError:
+    said, hint = f"{what} failed, by no fault of yours.", "Ask who runs the server."
+    return McpServerError(said, field=what, hint=hint, code="failed", exit_code=1)
+
+
+def _unknown_tool_error(kind: str, name: str, known: Sequence[str]) -> McpServerError:
+    return McpServerError(
         f"This server has no {kind} {name[:MAX_ECHOED_CHARS]!r}.", field="name", got=name[:MAX_ECHOED_CHARS], allowed=list(known),
-        hint=_suggest_nearest(name, known),
+        hint=_suggest_nearest(name, known), code="unknown_tool",
     )  # fmt: skip
 
 

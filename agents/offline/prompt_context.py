@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ResearchError
+from ..errors import AgentError
 
 Json = dict[str, Any]
 
@@ -216,11 +216,12 @@ def read_context(messages: Sequence[Mapping[str, Any]], seed: int) -> Context:
             entropy = sha256(json.dumps([seed, list(said)], ensure_ascii=True).encode()).digest()
             rng = np.random.default_rng(np.frombuffer(entropy, dtype=np.uint32).tolist())
             return Context(str(body["task"]), body, rng)
-    raise ResearchError(
+    raise AgentError(
         "the offline researcher reads only the prompts of this room",
         field="messages",
         allowed=list(TASKS),
         hint="its context is one JSON object with a task; for other prompts configure a language model",
+        code="research",
     )
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from ...ledger import AlphaloomError, read_settings
-from ..errors import SecretMissing, TokenRefused
+from ..errors import McpServerError, TokenRefused
 from .claims import Trust, caller_of
 from .fetching import Unanswered, check_url, fetch_body
 from .jwts import Jwts, KeySet
@@ -64,10 +64,10 @@ class IntrospectionSettings(BaseModel):
         """Return the endpoint with its secret."""
         secret = os.environ.get(self.client_secret_env)
         if not secret:
-            raise SecretMissing(
+            raise McpServerError(
                 "The secret of the OAuth client is not set.", field="introspection.client_secret_env",
                 got=self.client_secret_env, allowed="the name of an environment variable that holds it",
-                hint=f"export {self.client_secret_env}=... before the servers start.",
+                hint=f"export {self.client_secret_env}=... before the servers start.", code="secret",
             )  # fmt: skip
         return IntrospectionEndpoint(self.url, self.client_id, secret)
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
-from ..errors import ScopeMissing
-
 _JURISDICTION = re.compile(r"data:jurisdiction:[A-Z]{2}")
 
 
@@ -89,17 +87,3 @@ class Caller:
     def allows(self, scope: str) -> bool:
         """Tell whether the caller has a scope."""
         return str(scope) in self.scopes
-
-    def require(self, scope: str) -> None:
-        """Refuse a caller without a scope.
-
-        Raises
-        ------
-        ScopeMissing
-            If it has not got it.
-        """
-        if not self.allows(scope):
-            raise ScopeMissing(
-                "This token does not allow that.", field="scope", got=sorted(self.scopes), allowed=str(scope),
-                hint=f"Ask for a token with the scope {scope}.",
-            )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Protocol
 from ...ledger import AlphaloomError, Mistake, SettingsError
 from ...ledger.database import wait_for_lock
 from ...ledger.files import mistakes_error
-from ..errors import TokenRefused, UnknownToken
+from ..errors import McpServerError, TokenRefused
 from .scopes import Caller
 from .token_file import Signature, TokenEntry, check_entry, read_entries, write_entries
 
@@ -93,7 +93,7 @@ def revoke_token(path: Path, name: str, *, now: datetime) -> tuple[TokenEntry, b
 
     Raises
     ------
-    UnknownToken
+    McpServerError
         If the file has no token of this id.
     SettingsError
         If the file cannot be used.
@@ -103,9 +103,9 @@ def revoke_token(path: Path, name: str, *, now: datetime) -> tuple[TokenEntry, b
         entries = list(read_entries(path)[0])
         place = next((index for index, entry in enumerate(entries) if entry.id == name), None)
         if place is None:
-            raise UnknownToken(
+            raise McpServerError(
                 "No token has this id.", field="ID", got=name if len(name) <= 8 else None,
-                allowed=[entry.id for entry in entries], hint="An id is the part of a token after alt_, never the token.",
+                allowed=[entry.id for entry in entries], hint="An id is the part of a token after alt_, never the token.", code="unknown_token",
             )  # fmt: skip
         if entries[place].revoked is not None:
             return entries[place], False

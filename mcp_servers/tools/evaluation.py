@@ -24,7 +24,7 @@ from ...ledger import canonical_json
 from ..access import Scope
 from ..answers import async_tool, json_tool
 from ..arguments import READ_HINTS, SPEND_HINTS, WRITE_HINTS, CallKey, FactorId, FormulaText, VisibleWords
-from ..errors import BadArguments, NoSuchFactor
+from ..errors import BadArguments, McpServerError
 from ..served_caller import CallerEntry, ServedCaller
 from ..server import ToolServer
 
@@ -196,9 +196,9 @@ def _add_jobs(server: ToolServer, served: ServedCaller) -> None:
         """Return a factor that this run scored: within its fields, at the price of an evaluation, and on record."""
         row = served.evaluator.rows.get(name)
         if row is None:
-            raise NoSuchFactor(
+            raise McpServerError(
                 "This run scored no factor with this id.", field="id", got=name,
-                hint="score_factor first; its answer carries the id.",
+                hint="score_factor first; its answer carries the id.", code="unknown_factor",
             )  # fmt: skip
         return served.evaluator.read(row.text)
 

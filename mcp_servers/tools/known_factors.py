@@ -9,7 +9,7 @@ from typing import Any
 
 from ...factors import Expression, explain
 from ...ledger import Ledger, LibraryRow, Run
-from ..errors import NoSuchFactor
+from ..errors import McpServerError
 from ..served_caller import ServedCaller
 
 SHEET_KEYS_SHOWN = ("rank_ic", "t", "turnover", "window", "horizon_days")
@@ -62,9 +62,9 @@ class CallerHoldings:
             return {**_describe_library_row(found), **self._explained(found.text), "sheet": sheet}
         if draft := next((each for each in self.drafts.all() if each["id"] == name), None):
             return {**_describe_draft(draft), **self._explained(draft["text"])}
-        raise NoSuchFactor(
+        raise McpServerError(
             "You know of no factor with this id.", field="id", got=name, allowed=self.ids()[:20],
-            hint="search_library lists the library and your drafts; score_factor answers with an id.",
+            hint="search_library lists the library and your drafts; score_factor answers with an id.", code="unknown_factor",
         )  # fmt: skip
 
     def ids(self) -> Sequence[str]:

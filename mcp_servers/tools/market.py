@@ -28,7 +28,7 @@ from ...market import (
 from ..access import Scope
 from ..answers import json_tool, make_result, paginate, result_tool
 from ..arguments import READ_HINTS, Cursor, Day
-from ..errors import BadArguments, UnknownField
+from ..errors import BadArguments, McpServerError
 from ..handles import HandedFile
 from ..served_caller import ServedCaller
 from ..server import ToolServer
@@ -290,7 +290,7 @@ class VisiblePanel:
         ------
         FactorError
             No formula either.
-        UnknownField
+        McpServerError
             A formula, or a field that this caller may not read.
         """
         root = self.evaluator.read(text).root
@@ -299,7 +299,9 @@ class VisiblePanel:
             return root.name
         said = "This field may not be read here." if root.op == "field" else "Only fields can be shown, not formulas."
         hint = "" if root.op == "field" else "Score a formula with score_factor of the evaluation server."
-        raise UnknownField(said, field="field", got=text[:100], allowed=sorted(allowed), hint=hint)
+        raise McpServerError(
+            said, field="field", got=text[:100], allowed=sorted(allowed), hint=hint, code="unknown_field"
+        )
 
     def columns(self, symbols: list[str]) -> list[int]:
         """Return the columns of symbols, all of them where none is given.

@@ -16,7 +16,7 @@ from ...news import ItemPage, NewsItem, NewsStore
 from ..access import Scope
 from ..answers import MAX_ANSWER_BYTES, json_tool
 from ..arguments import READ_HINTS, Cursor
-from ..errors import UnknownText
+from ..errors import McpServerError
 from ..served_caller import ServedCaller
 from ..server import ToolServer
 
@@ -131,14 +131,14 @@ class Texts:
 
         Raises
         ------
-        UnknownText
+        McpServerError
             There is none, it came later, or it is held back: in the same words, so that none is told from the others.
         """
         item = self.shelf.get(id, self.as_of) if self.shelf and _ID.fullmatch(id) else None
         if item is None:
-            raise UnknownText(
+            raise McpServerError(
                 "No text of this id can be had.", field="id", got=id[:80], allowed="an id that search_news told",
-                hint="search_news lists what there is.",
+                hint="search_news lists what there is.", code="unknown_text",
             )  # fmt: skip
         return {
             **self._head(),

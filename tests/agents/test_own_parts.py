@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from alphaloom.agents import AgentsConfig, Own, Steer, View
-from alphaloom.agents.errors import OwnPartError, PromptError
+from alphaloom.agents.errors import AgentError
 from alphaloom.agents.own_parts import OwnHypotheses, Seed, find_agent
 from alphaloom.agents.prompt import PROMPT_FOLDER, read_folder
 from alphaloom.agents.records import round_for_prompt
@@ -144,8 +144,9 @@ def test_an_own_page_replaces_the_shipped_one_and_is_named_in_every_call(lab: Ma
 )  # fmt: skip
 def test_a_page_that_cannot_be_used_is_refused(tmp_path: Path, name: str, body: str, said: str) -> None:
     (tmp_path / name).write_text(body)
-    with pytest.raises(PromptError, match=said):
+    with pytest.raises(AgentError, match=said) as caught:
         read_folder(tmp_path)
+    assert caught.value.code == "prompt"
 
 
 # An agent of one's own.
@@ -224,8 +225,9 @@ def test_a_crash_repeats_no_answer_of_an_own_agent(lab: Maker, share: float) -> 
      (f"{__name__}:blocking", "no async function"), ("nowhere/mine.py:f", "cannot be imported")],
 )  # fmt: skip
 def test_an_agent_that_cannot_be_used_is_told_before_the_search(name: str, said: str) -> None:
-    with pytest.raises(OwnPartError, match=said):
+    with pytest.raises(AgentError, match=said) as caught:
         find_agent(name)
+    assert caught.value.code == "own_part"
 
 
 def test_the_example_of_hypotheses_is_what_the_reader_takes() -> None:
@@ -236,5 +238,6 @@ def test_the_example_of_hypotheses_is_what_the_reader_takes() -> None:
 
 def test_a_page_whose_header_names_another_page_is_refused(tmp_path: Path) -> None:
     (tmp_path / "eval.md").write_text("---\nname: factor\nversion: 1\n---\nWrite formulas.\n")
-    with pytest.raises(PromptError, match="says that it is the page 'factor'"):
+    with pytest.raises(AgentError, match="says that it is the page 'factor'") as caught:
         read_folder(tmp_path)
+    assert caught.value.code == "prompt"

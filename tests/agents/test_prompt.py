@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 
 from alphaloom.agents import load_prompt
-from alphaloom.agents.errors import PromptError
+from alphaloom.agents.errors import AgentError
 from alphaloom.agents.prompt import PROMPT_FOLDER, read_prompt
 
 
@@ -29,11 +29,13 @@ def test_data_follow_the_text_as_one_json_block() -> None:
 
 
 def test_an_unknown_prompt_names_the_known_ones() -> None:
-    with pytest.raises(PromptError, match="ideas") as caught:
+    with pytest.raises(AgentError, match="ideas") as caught:
         load_prompt("ideas")
+    assert caught.value.code == "prompt"
     assert caught.value.allowed == ["documents", "eval", "factor", "idea", "news", "python", "report", "review"]
 
 
 def test_a_prompt_without_a_version_is_refused() -> None:
-    with pytest.raises(PromptError, match="no version"):
+    with pytest.raises(AgentError, match="no version") as caught:
         read_prompt("mine", b"You are an agent.\n")
+    assert caught.value.code == "prompt"

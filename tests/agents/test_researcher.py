@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from alphaloom.agents import OFFLINE_MODEL_NAME
-from alphaloom.agents.errors import ResearchError
+from alphaloom.agents.errors import AgentError
 from alphaloom.agents.offline import OFFLINE_DESCRIPTION, answer_offline, make_researcher
 from alphaloom.agents.offline.researcher import tokens
 from alphaloom.agents.schemas import Candidates, Critique, Hypothesis, Ideas
@@ -202,8 +202,9 @@ def test_an_instruction_on_record_does_not_reach_an_idea() -> None:
 
 
 def test_it_reads_only_the_prompts_of_the_room() -> None:
-    with pytest.raises(ResearchError, match="only the prompts"):
+    with pytest.raises(AgentError, match="only the prompts") as caught:
         answer_offline([{"role": "user", "content": "What is the weather?"}], 0)
+    assert caught.value.code == "research"
 
 
 def test_it_says_what_it_is() -> None:

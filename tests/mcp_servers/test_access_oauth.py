@@ -35,7 +35,7 @@ from alphaloom.mcp_servers.access import (
 from alphaloom.mcp_servers.access.fetching import MAX_FETCH_BYTES, Unanswered, check_url, fetch_body
 from alphaloom.mcp_servers.access.jwts import KeyLifetimes
 from alphaloom.mcp_servers.access.oauth import IntrospectionEndpoint, Protected, read_oauth
-from alphaloom.mcp_servers.errors import SecretMissing, TokenRefused
+from alphaloom.mcp_servers.errors import McpServerError, TokenRefused
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 TRUST = Trust("https://issuer.example", "https://tools.example/mcp", as_of=date(2020, 1, 1))
@@ -77,8 +77,9 @@ def test_a_file_names_the_server_whose_tokens_are_believed(tmp_path: Path, monke
     assert by_keys.verify(signed()) == verifier().verify(signed())
     assert (protected.resource, protected.issuer) == (TRUST.audience, TRUST.issuer)
     asked = f"{both}introspection: {{url: 'https://issuer.example/ask', client_id: me, client_secret_env: OUR_SECRET}}"
-    with pytest.raises(SecretMissing, match="export OUR_SECRET"):
+    with pytest.raises(McpServerError, match="export OUR_SECRET") as caught:
         told(tmp_path, asked)
+    assert caught.value.code == "secret"
     monkeypatch.setenv("OUR_SECRET", "hush")
     assert isinstance(told(tmp_path, asked)[0], Introspection)
     for wrong, said in (

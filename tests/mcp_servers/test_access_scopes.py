@@ -3,7 +3,7 @@ from hypothesis import given, strategies as st
 
 from alphaloom.mcp_servers.access import Caller, check_scope
 from alphaloom.mcp_servers.access.scopes import ALL_SCOPES, is_scope
-from alphaloom.mcp_servers.errors import ScopeMissing
+from alphaloom.mcp_servers.served_caller import CallerEntry
 
 
 @given(st.text(max_size=30))
@@ -19,6 +19,6 @@ def test_a_wrong_scope_is_told_with_the_one_that_may_be_meant(text: str) -> None
 
 
 def test_a_caller_without_a_scope_is_told_which_one_it_lacks() -> None:
-    Caller("stdio", frozenset({"data:read"})).require("data:read")
-    with pytest.raises(ScopeMissing, match="factor:write"):
-        Caller("stdio", frozenset({"data:read"})).require("factor:write")
+    entry = CallerEntry(Caller("stdio", frozenset({"data:read"})), record=print)
+    assert entry.refusal("get_history", "data:read") is None
+    assert "factor:write" in str(entry.refusal("register_factor", "factor:write"))

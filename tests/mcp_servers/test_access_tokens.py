@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from alphaloom.ledger import SettingsError
 from alphaloom.mcp_servers.access import Grant, Issued, Scope, Tokens, create_token, list_tokens, revoke_token
 from alphaloom.mcp_servers.access.scopes import ALL_SCOPES
-from alphaloom.mcp_servers.errors import TokenRefused, UnknownToken
+from alphaloom.mcp_servers.errors import McpServerError, TokenRefused
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 GRANT = Grant(
@@ -186,8 +186,9 @@ def test_a_grant_that_makes_no_sense_is_refused_with_every_mistake(path: Path) -
 
 def test_an_id_that_is_not_there_is_told_with_those_that_are_and_a_token_is_not_repeated(path: Path) -> None:
     issued = create_token(path, GRANT, now=NOW)
-    with pytest.raises(UnknownToken) as caught:
+    with pytest.raises(McpServerError) as caught:
         revoke_token(path, issued.token, now=NOW)
+    assert caught.value.code == "unknown_token"
     assert issued.entry.id in str(caught.value)
     assert issued.token not in str(caught.value.record())
 

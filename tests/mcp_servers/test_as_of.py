@@ -20,7 +20,7 @@ from alphaloom.market import MarketError, Panel
 from alphaloom.market.actions import Actions
 from alphaloom.mcp_servers.access import EVERY_SCOPE, Caller
 from alphaloom.mcp_servers.callers import CallerContexts, ServerSetup
-from alphaloom.mcp_servers.errors import NothingShown, ToolError
+from alphaloom.mcp_servers.errors import McpServerError, ToolError
 from alphaloom.mcp_servers.served_caller import PANELS_FOLDER
 from alphaloom.mcp_servers.tools.known_factors import CallerHoldings
 from alphaloom.news import NEWS_FOLDER
@@ -230,8 +230,9 @@ def test_what_is_marked_is_not_there_without_the_label(tmp_path: Path) -> None:
             assert fields("data:confidential", "data:jurisdiction:CH") == {"vwap", "amount"}
         whole = replace(ground, labels={"*": ["jurisdiction:CH"]})
         with CallerContexts(whole) as rooms:
-            with pytest.raises(NothingShown, match="may not be shown"):
+            with pytest.raises(McpServerError, match="may not be shown") as caught:
                 rooms.served(Caller("ann", frozenset({"data:read"})))
+            assert caught.value.code == "forbidden"
             assert rooms.served(Caller("bob", frozenset({"data:jurisdiction:CH"}))).evaluator.panel.fields
         one = CallerContexts(replace(ground, labels={"close": ["confidential"]}))
         with one, pytest.raises(MarketError, match="Label all of it"):
@@ -248,8 +249,9 @@ def test_fields_that_meet_nowhere_are_none_and_not_all(tmp_path: Path) -> None:
         ground = ServerSetup(lambda: (panel, "sold"), ledger, SETTINGS, Budget(), mandate, clock, unrecorded)
         with CallerContexts(ground) as rooms:
             for fields in (frozenset({"volume"}), frozenset[str]()):
-                with pytest.raises(NothingShown, match="No field"):
+                with pytest.raises(McpServerError, match="No field") as caught:
                     _ = rooms.served(Caller("ann", EVERY_SCOPE, fields)).evaluator
+                assert caught.value.code == "forbidden"
 
 
 def test_windows_of_who_knows_more_tell_nothing_and_nothing_is_fixed_by_who_knows_less(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from alphaloom.mcp_servers import handles as panels
-from alphaloom.mcp_servers.errors import UnknownHandle
+from alphaloom.mcp_servers.errors import McpServerError
 from alphaloom.mcp_servers.handles import HANDLE_LIFETIME, MAX_PART_BYTES, Handles
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -94,20 +94,23 @@ def test_what_is_foreign_unknown_or_forged_is_refused_in_the_same_words(
     handles: Handles, handle: str | None, caller: str, as_of: str
 ) -> None:
     own = handles.hand(SMALL, "ann", "2015-12-31").handle
-    with pytest.raises(UnknownHandle, match="no panel of yours has this handle"):
+    with pytest.raises(McpServerError, match="no panel of yours has this handle") as caught:
         handles.fetch(handle or own, 0, caller, as_of)
+    assert caught.value.code == "unknown_handle"
 
 
 def test_a_handle_expires_and_its_file_goes(handles: Handles, clock: Clock) -> None:
     handed = handles.hand(SMALL, "ann", "2015-12-31")
     assert handles.fetch(handed.handle, 0, "ann", "2015-12-31")
     clock.now += HANDLE_LIFETIME + timedelta(seconds=1)
-    with pytest.raises(UnknownHandle, match="no panel of yours"):
+    with pytest.raises(McpServerError, match="no panel of yours") as caught:
         handles.fetch(handed.handle, 0, "ann", "2015-12-31")
+    assert caught.value.code == "unknown_handle"
     handles.hand(WIDE, "ann", "2015-12-31")
     assert not (handles.folder / f"{handed.sha256}.parquet").exists()
-    with pytest.raises(UnknownHandle, match="no such part"):
+    with pytest.raises(McpServerError, match="no such part") as caught:
         handles.fetch(handles.hand(SMALL, "ann", "2015-12-31").handle, 1, "ann", "2015-12-31")
+    assert caught.value.code == "unknown_handle"
 
 
 def test_another_server_on_the_folder_opens_it_and_one_with_another_key_does_not(
@@ -129,7 +132,7 @@ def test_what_one_caller_holds_is_limited_and_its_oldest_makes_room(
     own = [handles.hand(table, "ann", "x").handle for table in tables]
     held = []
     for handle in own:
-        with suppress(UnknownHandle):
+        with suppress(McpServerError):
             handles.fetch(handle, 0, "ann", "x")
             held.append(handle)
     assert held == own[-len(held) :]

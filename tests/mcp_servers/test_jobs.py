@@ -13,7 +13,7 @@ import pytest
 
 from alphaloom.evaluation import Evaluator
 from alphaloom.ledger import AlphaloomError
-from alphaloom.mcp_servers.errors import ToolError, TooManyJobs, UnknownJob
+from alphaloom.mcp_servers.errors import McpServerError, ToolError
 from alphaloom.mcp_servers.jobs import JOBS_AT_ONCE, MAX_ENDED_JOBS, MAX_JOBS_UNDER_WAY, Advance, Jobs
 
 Call = Callable[..., dict[str, Any]]
@@ -75,8 +75,9 @@ def test_work_that_runs_says_how_far_it_is() -> None:
 def test_jobs_wait_for_each_other_and_too_many_are_refused() -> None:
     jobs, gate = Jobs(), threading.Event()
     told = [jobs.begin("wait", {"n": n}, lambda _: {"came": gate.wait(10)}) for n in range(MAX_JOBS_UNDER_WAY)]
-    with pytest.raises(TooManyJobs, match=str(MAX_JOBS_UNDER_WAY)):
+    with pytest.raises(McpServerError, match=str(MAX_JOBS_UNDER_WAY)) as caught:
         jobs.begin("wait", {"n": MAX_JOBS_UNDER_WAY}, nothing)
+    assert caught.value.code == "too_many_jobs"
     states = [jobs.get(each["job"])["status"] for each in told]
     assert states.count("running") <= JOBS_AT_ONCE
     assert states.count("waiting") >= MAX_JOBS_UNDER_WAY - JOBS_AT_ONCE
@@ -92,8 +93,9 @@ def test_only_the_newest_answers_are_kept() -> None:
     for n in range(MAX_JOBS_UNDER_WAY, MAX_ENDED_JOBS + MAX_JOBS_UNDER_WAY):
         ended(jobs, names[-1])
         names.append(jobs.begin("n", {"n": n}, nothing)["job"])
-    with pytest.raises(UnknownJob):
+    with pytest.raises(McpServerError) as caught:
         jobs.get(names[0])
+    assert caught.value.code == "unknown_job"
     assert ended(jobs, names[-1])["status"] == "done"
     jobs.close()
 

@@ -20,7 +20,7 @@ from alphaloom.market import MarketError, Panel, SyntheticConfig
 from alphaloom.mcp_servers import callers as callers_module
 from alphaloom.mcp_servers.access import EVERY_SCOPE, Caller
 from alphaloom.mcp_servers.callers import CallerContexts, ServerSetup
-from alphaloom.mcp_servers.errors import ServersEnd, StillOpening, ToolError
+from alphaloom.mcp_servers.errors import McpServerError, ServersEnd, ToolError
 from alphaloom.mcp_servers.handles import Handles
 from alphaloom.mcp_servers.jobs import Jobs
 from alphaloom.mcp_servers.served_caller import CallerEntry, ServedCaller
@@ -192,8 +192,9 @@ def test_a_call_that_would_wait_too_long_for_the_market_is_told_so(
         first = Thread(target=lambda: caller.evaluator)
         first.start()
         assert began.wait(60)
-        with pytest.raises(StillOpening, match="still being opened") as told:
+        with pytest.raises(McpServerError, match="still being opened") as told:
             _ = caller.evaluator
+        assert told.value.code == "opening"
         go.set()
         first.join()
         assert caller.evaluator.panel.days
