@@ -117,7 +117,7 @@ class Models(RouterConfig):
         default={"idea": "frontier", "factor": "local", "eval": "frontier", "report": "local"}
     )
 
-    def unheard(self, steer: Steer) -> list[str]:
+    def find_unmatched(self, steer: Steer) -> list[str]:
         """Return what a person asked for that the offline researcher, where it proposes, knows nothing of."""
         from .offline import describe_unmatched  # the offline researcher imports these settings
 
@@ -187,7 +187,7 @@ class Steer(BaseModel):
         told = {"goal": self.goal, "avoid": list(self.avoid), "focus": list(self.focus), "fields": list(self.fields)}
         return {name: value for name, value in told.items() if value}
 
-    def avoided(self, mechanism: str, statement: str) -> str:
+    def find_avoided(self, mechanism: str, statement: str) -> str:
         """Return the first entry of `avoid` that a hypothesis speaks of, empty where there is none."""
         return find_mention((mechanism, statement), self.avoid)
 

@@ -85,8 +85,8 @@ class State(TypedDict, total=False):
     asked: list[str]
 
 
-def quotas(branches: list[str], left: int, per_branch: int) -> dict[str, int]:
-    """Divide what is left of the evaluation budget among branches before they start; the first get the remainder."""
+def divide_evaluations(branches: list[str], left: int, per_branch: int) -> dict[str, int]:
+    """Divide the evaluations that are left among branches before they start; the first get the remainder."""
     if not branches:
         return {}
     share, rest = divmod(left, len(branches))
@@ -125,7 +125,7 @@ async def idea_node(desk: SearchContext, state: State) -> State:
         "round": number,
         "step": 0,
         "attempt": 0,
-        "quota": quotas([*asked, *branches], left, per_branch),
+        "quota": divide_evaluations([*asked, *branches], left, per_branch),
         "best": best,
         "round_elite": state["elite"],
         "refused": {},
@@ -141,11 +141,11 @@ def count_new_hypotheses(desk: SearchContext, proposed: int) -> int:
     return max(0, min(desk.config.hypotheses, most))
 
 
-async def factor_node(desk: SearchContext, muster: BranchBarrier, work: Json) -> State:
+async def factor_node(desk: SearchContext, barrier: BranchBarrier, work: Json) -> State:
     """Draft or repair one branch's formulas."""
     piece = restore_work(work)
     post = AnswerPlace("drafts", piece.key, [replace(piece, branch=branch).key for branch in work.get("beside", [])])
-    drafted = await muster.asked(post, lambda: factor_agent.draft_formulas(desk, piece), {"items": []})
+    drafted = await barrier.ask_branch(post, lambda: factor_agent.draft_formulas(desk, piece), {"items": []})
     return {"results": {piece.key: len(drafted["items"])}}
 
 
@@ -154,7 +154,7 @@ async def score_node(desk: SearchContext, state: State) -> State:
     quota, best, ended = dict(state["quota"]), dict(state["best"]), state["ended"] or desk.ended()
     archive, found, refused = SearchArchive.of(desk.config), restore_marks(state["elite"]), dict[str, list[str]]()
     for branch in sorted(quota):
-        work = branch_work(desk, state, branch)
+        work = build_work(desk, state, branch)
         if work.key not in state["results"]:
             continue
         proposal = await factor_agent.choose_formulas(desk, work)
@@ -179,12 +179,12 @@ async def repair_node(_desk: SearchContext, state: State) -> State:
     return {"attempt": state["attempt"] + 1}
 
 
-async def critique_node(desk: SearchContext, muster: BranchBarrier, work: Json) -> State:
+async def critique_node(desk: SearchContext, barrier: BranchBarrier, work: Json) -> State:
     """Criticise one branch; 1 keeps it, 0 ends it."""
     piece = restore_work(work)
     key = f"{piece.branch}/s{piece.step}"
     post = AnswerPlace("critique", key, [f"{branch}/s{piece.step}" for branch in work.get("beside", [])])
-    reply = await muster.asked(post, lambda: eval_agent.criticise(desk, piece), {})
+    reply = await barrier.ask_branch(post, lambda: eval_agent.criticise_formulas(desk, piece), {})
     return {"results": {f"{key}/critique": int(reply.get("keep", False))}}
 
 
@@ -206,7 +206,7 @@ async def gate_node(desk: SearchContext, state: State) -> State:
     left = await shortlist.read_budget(desk, key)
     sent, ended = restore_marks(state["sent"]), state["ended"] or name_spent_budget(desk, state)
     closing = bool(state["round"] >= desk.config.rounds or left.evaluations <= 0 or ended)
-    purse = allowance(desk, state, left, closing)
+    purse = compute_gate_budget(desk, state, left, closing)
     chosen = await shortlist.spend_trials(desk, restore_marks(state["elite"]), sent, purse, key)
     waiting = review.list_waiting(desk, key, shortlist.GATE_TURNS)
     desk.progress("gate", {"round": state["round"], "sent": [mark.id for mark in chosen], "closing": closing})
@@ -214,7 +214,7 @@ async def gate_node(desk: SearchContext, state: State) -> State:
 
 
 def name_spent_budget(desk: SearchContext, state: State) -> str:
-    """Name the budget of hypotheses where it ends the search before its rounds do."""
+    """Return why the budget of hypotheses ends the search before its rounds do; empty where it does not."""
     most = desk.most_hypotheses
     if most is None or state.get("proposed", 0) < most or state["round"] >= desk.config.rounds:
         return ""
@@ -224,14 +224,14 @@ def name_spent_budget(desk: SearchContext, state: State) -> str:
 
 
 async def review_node(desk: SearchContext, state: State) -> State:
-    """Take up what a person decided; what is to be changed gets one more round, while there is a budget for it."""
+    """Take up a person's decisions; a factor that is to be changed gets one more round, while the budget allows it."""
     asked = review.take_decisions(desk, state["waiting"], state["round"] + 1)
     left = await shortlist.read_budget(desk, f"r{state['round']:02d}/review")
     goes_on = bool(asked and left.evaluations > 0 and left.trials > 0 and not state["ended"])
     return {"waiting": [], "asked": asked, "finished": state["finished"] and not goes_on}
 
 
-def allowance(desk: SearchContext, state: State, left: BudgetLeft, closing: bool) -> shortlist.GateBudget:
+def compute_gate_budget(desk: SearchContext, state: State, left: BudgetLeft, closing: bool) -> shortlist.GateBudget:
     """Return what this round's gate may spend; unspent trials of earlier rounds stay available, one is kept for the set."""
     config = desk.config
     first = desk.journal.read("budget", "r01/start")
@@ -277,7 +277,7 @@ def after_turn(desk: SearchContext, state: State) -> Any:
 
 
 def after_gate(state: State) -> str:
-    """Hear a person on what waits; begin the next round or end."""
+    """Go to the review where factors wait for a person, to the next round, or to the end."""
     from langgraph.graph import END
 
     if state.get("waiting"):
@@ -294,7 +294,7 @@ def fan_out(desk: SearchContext, state: State, node: str) -> list[Any]:
 
     pieces, archive, elite = [], SearchArchive.of(desk.config), restore_marks(state.get("round_elite", state["elite"]))
     for branch in sorted(state["quota"]):
-        piece = branch_work(desk, state if node == "factor" else {**state, "refused": {}}, branch)
+        piece = build_work(desk, state if node == "factor" else {**state, "refused": {}}, branch)
         if piece.count > 0:
             shown = archive.show(elite, branch, factor_agent.MAX_ELITE_SHOWN)
             pieces.append(
@@ -304,7 +304,7 @@ def fan_out(desk: SearchContext, state: State, node: str) -> list[Any]:
     return [Send(node, {**piece, "beside": beside}) for piece in pieces]
 
 
-def branch_work(desk: SearchContext, state: State, branch: str) -> Work:
+def build_work(desk: SearchContext, state: State, branch: str) -> Work:
     """Return one branch's piece of work at this point of the search, without the formulas of other branches."""
     refused = state["refused"].get(branch, [])
     count = min(state["quota"][branch], len(refused) or desk.config.candidates)
@@ -336,7 +336,7 @@ def build_graph(desk: SearchContext) -> StateGraph[State]:
     """Return the graph of one campaign."""
     from langgraph.graph import START, StateGraph
 
-    graph, muster = StateGraph(State), BranchBarrier(desk)
+    graph, barrier = StateGraph(State), BranchBarrier(desk)
     for name, node in {
         "seeds": seeds_node,
         "idea": idea_node,
@@ -348,7 +348,7 @@ def build_graph(desk: SearchContext) -> StateGraph[State]:
     }.items():
         graph.add_node(name, partial(node, desk))
     for name, branch in {"factor": factor_node, "critique": critique_node}.items():
-        graph.add_node(name, partial(branch, desk, muster))
+        graph.add_node(name, partial(branch, desk, barrier))
     graph.add_conditional_edges(START, partial(after_seeds, desk), ["seeds", "idea"])
     graph.add_conditional_edges("seeds", partial(after_seeds, desk), ["seeds", "idea"])
     graph.add_conditional_edges("idea", partial(after_idea, desk), ["factor", "gate"])
@@ -393,22 +393,21 @@ async def run_graph(desk: SearchContext, checkpoints: CheckpointPlace, thread_id
 
 @contextmanager
 def silence_interruption() -> Iterator[None]:
-    """Let an interruption end a search without a word of Python's.
+    """Suppress Python's warnings when an interruption (Ctrl-C) ends a search.
 
-    litellm makes the call of a model in a thread and awaits it in the loop, and the file of checkpoints answers from a
-    thread of its own: what is interrupted in between is dropped, as it must be, and Python would tell a user's terminal
-    of a call that nobody awaits and of a thread that answers a closed loop.
+    litellm calls a model in a thread and awaits it in the loop, and the checkpoint file answers from its own thread. An
+    interruption drops both, and Python would print a coroutine that was never awaited and a thread that answers a closed loop.
     """
-    told = threading.excepthook
+    hook = threading.excepthook
 
-    def tell(failed: threading.ExceptHookArgs) -> None:
+    def report(failed: threading.ExceptHookArgs) -> None:
         if not (isinstance(failed.exc_value, RuntimeError) and "loop is closed" in str(failed.exc_value)):
-            told(failed)
+            hook(failed)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-        threading.excepthook = tell
+        threading.excepthook = report
         try:
             yield
         finally:
-            threading.excepthook = told
+            threading.excepthook = hook

@@ -1,4 +1,11 @@
-"""One question to a model: the prompt, the context, the schema and the seed as a typed task."""
+"""Questions to models: the typed task, retries, branches asked at once, and what happens without a usable reply.
+
+`ask_model` turns a question into a task for the router. `ask_with_retries` asks again what was late or failed.
+`BranchBarrier` lets every branch of a super-step end before any fails: a call that is paid for is read to its end. A branch that
+failed is given up if any other was answered. Where none was, the fault is the endpoint's: nothing is recorded, the error is
+raised, and the run can be resumed. A search of which nothing was drafted stops in the same way (`is_fruitless`), and the question
+gets another seed when the run is resumed.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +20,7 @@ from ..router import AccessRefused, BudgetEnded, ModelFailed, ReplyRefused, Requ
 from ..router.calls import ReplyShape, Sensitivity, build_reply_grammar
 from ..router.context import strictest
 from .errors import NodeTimedOut, NoUsableReply
-from .records import read_proposal, round_branches, round_for_prompt
+from .records import iterate_branches, read_proposal, round_for_prompt
 from .search_context import Json, SearchContext
 
 if TYPE_CHECKING:
@@ -25,7 +32,7 @@ MAX_FAILURE_REASON_CHARS = 500
 """Characters of an error that are kept; providers repeat whole pages."""
 
 MIN_FRUITLESS_ROUNDS = 2
-"""Rounds after which a search rests of which nothing was ever drafted; the last round is the last chance, too."""
+"""Rounds after which a search stops if nothing was ever drafted; a shorter search stops in its last round."""
 
 QUESTION_WORDS = {
     "agents.ideas": "hypotheses of {}",
@@ -37,7 +44,7 @@ QUESTION_WORDS = {
 MAX_LOST_SHOWN = 3
 
 FAULTS = (ModelFailed, NodeTimedOut, NoUsableReply)
-"""What may be one branch's own misfortune; anything else ends the search, to be resumed."""
+"""Errors that cost one branch only; any other ends the search, which can be resumed."""
 
 TOLD_SENSITIVITY = "told_label"
 """The key, in what a round recalled, of the strictest label of all that was told in the run by then; absent: public."""
@@ -86,7 +93,7 @@ async def ask_model(desk: SearchContext, question: Question) -> Json:
         run=desk.run,
         seed=desk.seed_for(f"{question.key}/anew{anew}" if anew else question.key),
         refused=question.refused,
-        sensitivity=question_sensitivity(desk, question.key, question.sensitivity),
+        sensitivity=find_question_sensitivity(desk, question.key, question.sensitivity),
         jurisdiction=desk.config.jurisdiction,
         tenant=desk.config.tenant,
         grammar=question.grammar,
@@ -102,21 +109,21 @@ async def ask_model(desk: SearchContext, question: Question) -> Json:
 
 
 async def ask_with_retries(desk: SearchContext, key: str, ask: Callable[[], Awaitable[T]]) -> T:
-    """Return what `ask` brings within the time of a node; ask again where time may heal it.
+    """Return the answer of `ask` within the time of a node; ask again after a timeout or a failure that may pass.
 
-    A call that is given up is taken back before the next is made. Failures are kept in the journal under the key and a
-    number that goes on counting when the run is resumed.
+    A late call is cancelled before the next is made. Failures are recorded in the journal under the key and a number that goes
+    on counting when the run is resumed.
 
     Raises
     ------
     NodeTimedOut, ModelFailed
-        The last failure, when the retries are used up or none would heal it.
+        The last failure, when the retries are used up or would not help.
     """
     for left in range(desk.config.node_retries, -1, -1):
         try:
             return await _ask_in_time(desk.config.node_timeout_seconds, key, ask)
         except (NodeTimedOut, ModelFailed) as error:
-            number = keep_failure(desk, key, error)
+            number = record_failure(desk, key, error)
             if not left or isinstance(error, RequestRefused | AccessRefused):
                 raise
             tries = desk.config.node_retries - left
@@ -126,7 +133,7 @@ async def ask_with_retries(desk: SearchContext, key: str, ask: Callable[[], Awai
 
 
 async def _ask_in_time(seconds: float, key: str, ask: Callable[[], Awaitable[T]]) -> T:
-    """Return an answer that comes in time; what is late is cancelled, and waited for until it has gone."""
+    """Return the answer within some seconds; a late call is cancelled, and its end awaited."""
     try:
         async with asyncio.timeout(seconds):
             return await ask()
@@ -137,8 +144,8 @@ async def _ask_in_time(seconds: float, key: str, ask: Callable[[], Awaitable[T]]
         ) from error  # fmt: skip
 
 
-def keep_failure(desk: SearchContext, key: str, error: Exception) -> int:
-    """Keep a failure under the next free number, and return it."""
+def record_failure(desk: SearchContext, key: str, error: Exception) -> int:
+    """Record a failure under the next free number, and return the number."""
     number = 1
     while desk.journal.read("failure", f"{key}/{number}") is not None:
         number += 1
@@ -151,15 +158,15 @@ def _reason(error: Exception) -> str:
 
 
 def is_fruitless(desk: SearchContext, round_number: int) -> bool:
-    """Tell whether nothing was drafted in any round before, of anybody, and there was patience enough."""
+    """Return whether no branch of an earlier round drafted anything, and enough rounds have passed."""
     if desk.own.seeds or round_number < min(desk.config.rounds, MIN_FRUITLESS_ROUNDS):
         return False
-    earlier = (branch for number in range(1, round_number) for branch in round_branches(desk.journal, number, "h"))
+    earlier = (branch for number in range(1, round_number) for branch in iterate_branches(desk.journal, number, "h"))
     return not any(read_proposal(desk.journal, f"{branch}/s0/a0", "drafts").items for branch in earlier)
 
 
 def count_rests(desk: SearchContext, key: str) -> int:
-    """Return how often the search rested since no reply to a question could be used."""
+    """Return how often the search stopped because no reply to a question could be used."""
     number, found = 1, 0
     while (kept := desk.journal.read("failure", f"{key}/{number}")) is not None:
         found += kept.get("error") == NoUsableReply.__name__
@@ -168,7 +175,7 @@ def count_rests(desk: SearchContext, key: str) -> int:
 
 
 def describe_unusable_replies(events: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
-    """Return what a person is to know of questions without a usable reply, from what agents wrote: kind, key, body."""
+    """Return warnings about questions without a usable reply, from the agents' records (kind, key, body)."""
     asked = [(kind, key, body) for kind, key, body in events if kind in QUESTION_WORDS]
     lost = [(kind, key, body) for kind, key, body in asked if body.get("failed") and not body.get("given_up")]
     if not lost:
@@ -181,7 +188,7 @@ def describe_unusable_replies(events: Iterable[tuple[str, str, Mapping[str, Any]
 
 @dataclass(frozen=True)
 class AnswerPlace:
-    """Where one branch's answer is recorded: the kind and key of the journal, and the keys of all branches of the step."""
+    """Where one branch's answer is recorded: kind and key in the journal, and the keys of all branches of the step."""
 
     kind: str
     key: str
@@ -189,7 +196,7 @@ class AnswerPlace:
 
 
 class BranchBarrier:
-    """Counts the branches of a super-step as they are answered or fail; made anew for every process."""
+    """Counts the branches of a super-step as they are answered or fail; one per process."""
 
     def __init__(self, desk: SearchContext) -> None:
         self._desk = desk
@@ -197,7 +204,7 @@ class BranchBarrier:
         self._failed: set[tuple[str, str]] = set()
         self._changed = asyncio.Event()
 
-    async def asked(self, post: AnswerPlace, ask: Callable[[], Awaitable[Json]], nothing: Json) -> Json:
+    async def ask_branch(self, post: AnswerPlace, ask: Callable[[], Awaitable[Json]], nothing: Json) -> Json:
         """Return a branch's answer; `nothing`, with the reason, if it fails for good while others are answered.
 
         Raises
@@ -216,7 +223,7 @@ class BranchBarrier:
             await self._await_others(post)
             if not isinstance(error, FAULTS) or isinstance(error, AccessRefused) or not self._answered(post):
                 if isinstance(error, NoUsableReply):
-                    keep_failure(self._desk, error.place, error)
+                    record_failure(self._desk, error.place, error)
                 raise
             return self._given_up(post, error, nothing)
         self._tell()
@@ -254,18 +261,18 @@ class BranchBarrier:
         return body
 
 
-def strictest_so_far(desk: SearchContext, round_number: int) -> Sensitivity:
+def find_strictest_sensitivity(desk: SearchContext, round_number: int) -> Sensitivity:
     """Return the strictest label of what was told in the rounds up to one."""
     kept = desk.journal.read("recall", f"r{round_number:02d}") or {} if desk.documents else {}
     label: Sensitivity = kept.get(TOLD_SENSITIVITY, "public")
     return label
 
 
-def question_sensitivity(desk: SearchContext, key: str, own: Sensitivity) -> Sensitivity:
+def find_question_sensitivity(desk: SearchContext, key: str, own: Sensitivity) -> Sensitivity:
     """Return the label of a question of a round: the campaign's, its own, or that of what its round was told.
 
     Every later round is told of earlier hypotheses, and every formula comes of one, so no label is ever lowered.
     """
     head = key.partition("/")[0].removeprefix("r")
-    told = strictest_so_far(desk, int(head)) if head.isdigit() else "public"
+    told = find_strictest_sensitivity(desk, int(head)) if head.isdigit() else "public"
     return strictest([desk.config.sensitivity, own, told])

@@ -52,7 +52,7 @@ class OwnHypotheses(BaseModel):
     hypotheses: tuple[Hypothesis, ...] = Field(max_length=1_000)
 
 
-class Steered(Protocol):
+class OwnPartSettings(Protocol):
     """The settings that name a person's own parts."""
 
     seed_library: Path | None
@@ -77,8 +77,8 @@ class Own(BaseModel):
     documents: tuple[Given, ...] = ()
 
     @classmethod
-    def gathered(
-        cls, steer: Steered, settings: Callable[[Path, type[OwnHypotheses]], OwnHypotheses], seeds: Seeds
+    def gather(
+        cls, steer: OwnPartSettings, settings: Callable[[Path, type[OwnHypotheses]], OwnHypotheses], seeds: Seeds
     ) -> Own:
         """Return the parts that the settings name, each checked whole; `settings` and `seeds` read such files.
 
@@ -113,7 +113,7 @@ class Own(BaseModel):
             "agent": self.agent.replace("\\", "/").rpartition("/")[2],
             "documents": self._documents(),
         }
-        return {name: value for name, value in told.items() if value} | {"prompts": self.told()}
+        return {name: value for name, value in told.items() if value} | {"prompts": self.describe_pages()}
 
     def _documents(self) -> dict[str, Any]:
         """Return how many documents there are, a digest of all, and the names of those held back."""
@@ -123,7 +123,7 @@ class Own(BaseModel):
         held = [each.name for each in self.documents if each.held]
         return {"count": len(self.documents), "digest": sha256(ids.encode()).hexdigest(), "held": held}
 
-    def told(self) -> dict[str, dict[str, str]]:
+    def describe_pages(self) -> dict[str, dict[str, str]]:
         """Return version and digest of each role's page, and whose it is."""
         return {
             name: {
@@ -282,7 +282,7 @@ async def ask_own_agent(desk: SearchContext, key: str, count: int, context: Json
             return {"failed": f"{type(error).__name__}: {error}"[:MAX_FAILURE_CHARS]}
         return reply.model_dump(mode="json")
 
-    kept = await desk.once("own_agent", key, produce)
+    kept = await desk.record_once("own_agent", key, produce)
     if "failed" in kept:
         desk.progress("own_agent", {"round": context["request"]["round"], "failed": kept["failed"]})
     return list(kept.get("hypotheses", []))[:count]

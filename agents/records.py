@@ -346,8 +346,8 @@ class RoundMemory:
             )
         }  # fmt: skip
         return cls(
-            tuple(item_names(body.get("fields", []))),
-            tuple(item_names(body.get("groups", []))),
+            tuple(list_names(body.get("fields", []))),
+            tuple(list_names(body.get("groups", []))),
             body.get("described") or body.get("fields", []),
             **rows,
             spent_share=body.get("spent", 0.0),
@@ -361,7 +361,7 @@ class RoundMemory:
         )
 
 
-def item_names(listed: Iterable[object]) -> list[str]:
+def list_names(listed: Iterable[object]) -> list[str]:
     """Return names from a list of names or of objects with a name."""
     return [item if isinstance(item, str) else str(item["name"]) for item in listed if isinstance(item, (str, dict))]
 
@@ -460,7 +460,7 @@ def rank_marks(marks: Iterable[Mark], limit: int) -> list[Mark]:
     return list(first.values())[:limit]
 
 
-def round_branches(journal: AgentJournal, round_number: int, letters: str = "ha") -> Iterator[str]:
+def iterate_branches(journal: AgentJournal, round_number: int, letters: str = "ha") -> Iterator[str]:
     """Yield the keys of a round's branches: of new hypotheses (`h`), then of those that a person sent back (`a`)."""
     for letter in letters:
         for index in range(MAX_BRANCHES):

@@ -93,7 +93,7 @@ class Toolset:
 
     sessions: Mapping[str, ToolSession]
 
-    def held_by(self, agent: str, held: tuple[str, ...]) -> Toolbox:
+    def select(self, agent: str, held: tuple[str, ...]) -> Toolbox:
         """Return the box with the tools that the agent holds."""
         return Toolbox(agent, held, self.sessions)
 
@@ -146,7 +146,7 @@ class SearchContext:
         """Return the seed of one piece of work: equal seed and key, equal number."""
         return int.from_bytes(sha256(f"{self.seed}/{key}".encode()).digest()[:4], "big") >> 1
 
-    async def once(self, kind: str, key: str, produce: Callable[[], Awaitable[Json]]) -> Json:
+    async def record_once(self, kind: str, key: str, produce: Callable[[], Awaitable[Json]]) -> Json:
         """Return what the journal holds under the kind and key; produce and keep it when it holds nothing."""
         kept = self.journal.read(kind, key)
         if kept is None:

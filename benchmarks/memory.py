@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from alphaloom.agents import SearchContext, Steer, Toolset
-from alphaloom.agents.nodes.idea_agent import prompt_context
-from alphaloom.agents.offline.mechanisms import mechanisms
+from alphaloom.agents.nodes.idea_agent import build_prompt_context
+from alphaloom.agents.offline.mechanisms import load_mechanisms
 from alphaloom.agents.records import RoundMemory
 from alphaloom.evaluation import Budget, Evaluator, PanelContext, recall_facts
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
@@ -60,7 +60,7 @@ def fill(evaluator: Evaluator, size: int, seed: int) -> Evaluator:
     for number in range(size):
         name = f"r{number // (5 * EACH) + 1:03d}/h{number // EACH % 5:02d}"
         if number % EACH == 0:
-            mechanism = draw.choice(mechanisms())
+            mechanism = draw.choice(load_mechanisms())
             said = f"{mechanism.statement} Follow-up of f{draw.getrandbits(64):016x}, among the strongest on record."
             ledger.record_event(run, "claim", name, claim(name, mechanism.id, said).record())
         text = f"ts_mean(returns, {draw.randint(2, 250)}) + {draw.random():.6f} * rank(volume)"
@@ -88,7 +88,7 @@ def measured(size: int, seed: int, folder: Path) -> str:
         took = time.process_time() - began
     silence = Silence()
     desk = SearchContext(silence, Toolset({}), silence, "run", seed, steer=Steer(goal=GOAL))
-    body = prompt_context(desk, RoundMemory.parse(facts), 9, 5)
+    body = build_prompt_context(desk, RoundMemory.parse(facts), 9, 5)
     whole, record = len(json.dumps(body)), len(json.dumps(body["record"]))
     return f"{size:>8,} {whole:>12,} {record:>12,} {took:>10.2f}"
 

@@ -210,7 +210,7 @@ class Campaign:
 
     def _read_own_inputs(self, show: Show) -> tuple[Own, dict[str, str]]:
         """Return what the person brings along, and the texts of the documents in it by their ids."""
-        own, context = Own.gathered(self.settings.steer, read_settings, read_seeds), self.settings.context
+        own, context = Own.gather(self.settings.steer, read_settings, read_seeds), self.settings.context
         if context.documents:
             show(Progress("reading the documents"))
         given, texts = read_documents(context, self.settings.agents.sensitivity, screen_text)
@@ -271,7 +271,7 @@ class Campaign:
             The search rests; it is gone on with by `resume`.
         """
         evaluator.begin()
-        unheard = self.settings.models.unheard(self.settings.steer)
+        unheard = self.settings.models.find_unmatched(self.settings.steer)
         _, doubts = select_documents(own.documents, evaluator.windows.search.last_day)
         for said in [*record_first_power(evaluator), *unheard, *doubts]:
             attention.show(Progress("searching", message=said))

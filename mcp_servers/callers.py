@@ -64,13 +64,13 @@ class ServerSetup:
         Of the campaign file.
     rules : mapping
         What the runs say that they were begun with.
-    news : Shelf or None
+    news : NewsStore or None
         Texts; None: there are none.
     labels : mapping
         The labels of fields: "confidential", "jurisdiction:CH"; "*" stands for every field. Who does not bear all labels of a
         field is served a panel without it.
-    pace : Pace
-        When looks that run code on selection days end, as a caller may see.
+    pace : TimeSteps
+        When trials that run code on selection days end, as a caller may see.
     columns : tuple or None
         Fields and groupings of the panel, where they are known before it is open.
     """
@@ -128,21 +128,21 @@ class CallerContexts:
 
     Parameters
     ----------
-    ground : Ground
+    setup : ServerSetup
         What they stand on.
     ceiling : date or None
         The last day that any caller may know; a caller's own may be earlier.
     """
 
-    def __init__(self, ground: ServerSetup, ceiling: date | None = None) -> None:
-        self.ground, self.ceiling = ground, ceiling
+    def __init__(self, setup: ServerSetup, ceiling: date | None = None) -> None:
+        self.setup, self.ceiling = setup, ceiling
         self._benches: dict[tuple[date | None, frozenset[str]], PanelContext] = {}
         self._evaluators: dict[ViewKey, Evaluator] = {}
         self._jobs: dict[ViewKey, Jobs] = {}
-        self._handles = Handles(ground.ledger.workspace / PANELS_FOLDER, ground.clock)
+        self._handles = Handles(setup.ledger.workspace / PANELS_FOLDER, setup.clock)
         self._runs = ExitStack()
         self._turn, self._registering = Lock(), Lock()
-        self._closed, self._under_way = False, InFlightCalls()
+        self._closed, self._in_flight = False, InFlightCalls()
 
     def __enter__(self) -> Self:
         """Return the rooms."""
@@ -155,7 +155,7 @@ class CallerContexts:
 
         Calls under way are waited for, then jobs are ended, and then the runs on which they worked.
         """
-        if not self._under_way.end(CLOSING_GRACE_S):
+        if not self._in_flight.end(CLOSING_GRACE_S):
             LOG.warning(
                 "calls were still under way after %d second; what came of them is not on record", CLOSING_GRACE_S
             )
@@ -175,7 +175,7 @@ class CallerContexts:
         days = [day for day in (caller.as_of, self.ceiling) if day is not None]
         return min(days, default=None)
 
-    def served(self, caller: Caller) -> ServedCaller:
+    def serve(self, caller: Caller) -> ServedCaller:
         """Return what a caller's servers stand on; its run is opened when it is first asked for.
 
         All tokens of one caller that let it see the same share a run and its jobs.
@@ -187,23 +187,23 @@ class CallerContexts:
         ServersEnd
             They are closed.
         """
-        ground, day = self.ground, self.last_day(caller)
+        setup, day = self.setup, self.last_day(caller)
         with self._turn:
-            standing = (caller.id, caller.fields, ground.withheld(caller), day)
+            view = (caller.id, caller.fields, setup.withheld(caller), day)
         with self._registering:
             self._check_open()
-            jobs = self._jobs.setdefault(standing, Jobs())
-        entry = CallerEntry(caller, ground.record, day, self._under_way)
+            jobs = self._jobs.setdefault(view, Jobs())
+        entry = CallerEntry(caller, setup.record, day, self._in_flight)
         early = None
-        if ground.columns and not ground.labels:
-            early = VisibleColumns(*ground.columns, _mandate(ground.mandate, caller))
-        return ServedCaller(lambda: self._opened(standing, caller), entry, self._handles, jobs, ground.news, early)
+        if setup.columns and not setup.labels:
+            early = VisibleColumns(*setup.columns, _limit_constraints(setup.mandate, caller))
+        return ServedCaller(lambda: self._open_run(view, caller), entry, self._handles, jobs, setup.news, early)
 
     def _check_open(self) -> None:
         if self._closed:
             raise ServersEnd("The servers end.", field="server")
 
-    def _opened(self, standing: ViewKey, caller: Caller) -> Evaluator:
+    def _open_run(self, view: ViewKey, caller: Caller) -> Evaluator:
         """Return the run of those who stand alike, opened once.
 
         Raises
@@ -215,82 +215,84 @@ class CallerContexts:
         McpServerError
             Another call opens it, and takes longer than clients wait for an answer.
         """
-        if standing in self._evaluators:
-            return self._evaluators[standing]
+        if view in self._evaluators:
+            return self._evaluators[view]
         if not self._turn.acquire(timeout=OPENING_WAIT_S):
             raise McpServerError(
                 f"The market is still being opened; this call has waited {OPENING_WAIT_S:g} s.", field="market",
                 hint="Ask again in half a minute. Formulas can be checked meanwhile.", code="opening", exit_code=1,
             )  # fmt: skip
         try:
-            if standing not in self._evaluators:
-                self._evaluators[standing] = self._begun(standing, caller)
+            if view not in self._evaluators:
+                self._evaluators[view] = self._begin_run(view, caller)
         finally:
             self._turn.release()
-        return self._evaluators[standing]
+        return self._evaluators[view]
 
-    def _begun(self, standing: ViewKey, caller: Caller) -> Evaluator:
+    def _begin_run(self, view: ViewKey, caller: Caller) -> Evaluator:
         """Return an evaluator; all that takes long is done before its run is begun."""
-        bench = self._bench(standing[-1], standing[-2])
+        bench = self._open_panel(view[-1], view[-2])
         with self._registering:
             self._check_open()
-            return self._register_run(bench, standing, caller)
+            return self._register_run(bench, view, caller)
 
-    def _register_run(self, bench: PanelContext, standing: ViewKey, caller: Caller) -> Evaluator:
+    def _register_run(self, bench: PanelContext, view: ViewKey, caller: Caller) -> Evaluator:
         """Return an evaluator with a run of its own on the ledger."""
-        ground, (_, _, withheld, day) = self.ground, standing
-        panel, now = bench.scorer.panel, ground.clock()
-        refuse_other_stream(ground.ledger, bench.windows, bench.scorer.settings)
+        setup, (_, _, withheld, day) = self.setup, view
+        panel, now = bench.scorer.panel, setup.clock()
+        refuse_other_stream(setup.ledger, bench.windows, bench.scorer.settings)
         slug = "-".join(re.findall(r"[A-Za-z0-9]+", caller.id))[:40].lower() or "caller"
-        name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{compute_digest([now.isoformat(), *_spell_view(standing)])[:4]}"
-        evaluator = bench.evaluator(name, ground.budget, mandate=_mandate(ground.mandate, caller), pace=ground.pace)
+        name = f"{now:%Y%m%d-%H%M%S}-serve-{slug}-{compute_digest([now.isoformat(), *_spell_view(view)])[:4]}"
+        evaluator = bench.evaluator(
+            name, setup.budget, mandate=_limit_constraints(setup.mandate, caller), pace=setup.pace
+        )
         config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
         config |= {CALLER_KEY: caller.id}
-        rules = dict(ground.rules)
+        rules = dict(setup.rules)
         columns = {*panel.fields} - {*evaluator.mandate.columns(panel)}
-        held = self._held(day, withheld | columns)
+        held = self._list_library(day, withheld | columns)
         with ExitStack() as own:
-            ground.ledger.start_run(
-                Run(name, config | {"rules": rules}, ground.seed, bench.windows.boundaries.dataset, now.isoformat())
+            setup.ledger.start_run(
+                Run(name, config | {"rules": rules}, setup.seed, bench.windows.boundaries.dataset, now.isoformat())
             )
-            own.callback(ground.ledger.finish_run, name, "done")
-            own.enter_context(ground.ledger.lock(name))
-            ground.ledger.record_event(name, "library", "start", held)
+            own.callback(setup.ledger.finish_run, name, "done")
+            own.enter_context(setup.ledger.lock(name))
+            setup.ledger.record_event(name, "library", "start", held)
             self._runs.enter_context(own.pop_all())
         return evaluator
 
-    def _held(self, day: date | None, hidden: frozenset[str]) -> list[str]:
+    def _list_library(self, day: date | None, hidden: frozenset[str]) -> list[str]:
         """Return the factors of the library that no later day judged, and in whose text no hidden field stands."""
         if day is None:
-            known = [(row.factor_id, row.text) for row in self.ground.ledger.library()]
+            known = [(row.factor_id, row.text) for row in self.setup.ledger.library()]
         else:
             known = [
                 (entry.factor_id, entry.text)
-                for entry in list_entries(self.ground.ledger)
+                for entry in list_entries(self.setup.ledger)
                 if entry.origin != WATCHLIST and entry.terms is not None and entry.terms.judged_to <= str(day)
             ]
         return [name for name, text in known if not hidden & {*re.findall(r"[A-Za-z_]\w*", text)}]
 
-    def _bench(self, day: date | None, withheld: frozenset[str]) -> PanelContext:
+    def _open_panel(self, day: date | None, withheld: frozenset[str]) -> PanelContext:
         key = (day, withheld)
         if key not in self._benches:
-            ground = self.ground
-            whole = drop_fields(ground.panel, withheld)
-            panel = whole if day is None else panel_as_of(whole, day, ground.actions, ground.volumes)
-            dataset = ground.dataset if day is None else f"{ground.dataset} as of {day}"
+            setup = self.setup
+            whole = drop_fields(setup.panel, withheld)
+            panel = whole if day is None else panel_as_of(whole, day, setup.actions, setup.volumes)
+            dataset = setup.dataset if day is None else f"{setup.dataset} as of {day}"
             self._benches[key] = PanelContext.set_up(
-                panel, ground.ledger, ground.settings, dataset, apart=day is not None, runner=ground.runner
+                panel, setup.ledger, setup.settings, dataset, apart=day is not None, runner=setup.runner
             )
         return self._benches[key]
 
 
-def _spell_view(standing: ViewKey) -> list[str]:
+def _spell_view(view: ViewKey) -> list[str]:
     """Return who a caller is and what it may see, as text: runs of one caller on different data are begun at one moment too."""
-    caller, fields, withheld, day = standing
+    caller, fields, withheld, day = view
     return [caller, str(day), *sorted(withheld), "fields", *(["all"] if fields is None else sorted(fields))]
 
 
-def _mandate(mandate: SearchConstraints, caller: Caller) -> SearchConstraints:
+def _limit_constraints(mandate: SearchConstraints, caller: Caller) -> SearchConstraints:
     """Return the limits of the campaign file and of the caller's token together."""
     if caller.fields is None:
         return mandate

@@ -113,7 +113,7 @@ class Handles:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return _key(self.folder / "key")
 
-    def hand(self, table: pa.Table, caller: str, as_of: str) -> HandedFile:
+    def hand_over(self, table: pa.Table, caller: str, as_of: str) -> HandedFile:
         """Keep a table, and return what the caller may fetch; the same table again is the same handle, for longer."""
         whole = _encode_parquet(table)
         content = hashlib.sha256(whole).hexdigest()

@@ -169,16 +169,16 @@ def _error_response(status: int, error: AlphaloomError) -> JSONResponse:
 
 
 @dataclass(eq=False)
-class Web:
+class CallerGate:
     """Lets callers in and hands each to its own servers.
 
     Attributes
     ----------
-    rooms : Rooms
+    callers : CallerContexts
         Opens a caller's evaluator, and writes calls down.
-    verifier : Verifier
+    verifier : TokenVerifier
         Says who shows a token.
-    limits : Limits
+    limits : CallerLimits
         Of every caller.
     protected : Protected or None
         What is told of the OAuth server whose tokens are taken; None: there is none.
@@ -186,7 +186,7 @@ class Web:
         A clock that only ever rises.
     """
 
-    rooms: CallerContexts
+    callers: CallerContexts
     verifier: TokenVerifier
     limits: CallerLimits
     protected: Protected | None = None
@@ -194,10 +194,10 @@ class Web:
     _buckets: dict[str, Bucket] = field(default_factory=dict, init=False)
     _strangers: Bucket = field(default_factory=lambda: Bucket(float(STRANGERS_PER_MINUTE), 0.0), init=False)
     _flooded: float = field(default=-1.0, init=False)
-    _ready: OrderedDict[tuple[Caller, str], Attached] = field(default_factory=OrderedDict, init=False)
+    _ready: OrderedDict[tuple[Caller, str], RunningServer] = field(default_factory=OrderedDict, init=False)
     _places: dict[str, anyio.Semaphore] = field(default_factory=dict, init=False)
     _turn: anyio.Lock = field(default_factory=anyio.Lock, init=False)
-    _asking: tuple[anyio.CapacityLimiter, anyio.CapacityLimiter] = field(
+    _verify_limits: tuple[anyio.CapacityLimiter, anyio.CapacityLimiter] = field(
         default_factory=lambda: (
             anyio.CapacityLimiter(TOKEN_CHECKS_AT_ONCE),
             anyio.CapacityLimiter(TOKEN_CHECKS_AT_ONCE),
@@ -233,31 +233,31 @@ class Web:
         server = str(scope["path"]).strip("/").partition("/")[0]
         visit = RefusableRequest(server if server in {*SERVERS, ALL_SERVERS} else UNKNOWN_SERVER, self.seconds())
         if scope["type"] != "http":
-            self._kept(visit, "websocket")
+            self._record_refusal(visit, "websocket")
             await send({"type": "websocket.close", "code": 1008, "reason": "Requests are sent by POST."})
             return
         found = await self._admit_request(visit, scope)
         if isinstance(found, Response):
             await found(scope, receive, send)
             return
-        held, body = HeldAnswer(scope, receive, send, lambda code: self._kept(visit, code)), Body(receive)
+        held, body = HeldAnswer(scope, receive, send, lambda code: self._record_refusal(visit, code)), Body(receive)
         async with self._places[visit.who]:
             if await body.parts(self.limits.body_bytes) > MAX_BODY_PARTS:
                 told = _refusal_response(
                     413, "too_many_parts", f"A message has at most {MAX_BODY_PARTS:,} parts.", "Send less at once."
                 )
-                await self._refused(visit, "too_many_parts", told)(scope, receive, send)
+                await self._refuse(visit, "too_many_parts", told)(scope, receive, send)
                 return
             await found.app({**scope, "path": MCP_PATH, "raw_path": MCP_PATH.encode(), "root_path": ""}, body, held)
 
-    async def _admit_request(self, visit: RefusableRequest, scope: Scope) -> Response | Attached:
+    async def _admit_request(self, visit: RefusableRequest, scope: Scope) -> Response | RunningServer:
         """Return the server that is asked; what is told in its place to whoever may not ask it, or did not."""
         path, method = scope["path"], scope["method"]
         if (status := _misdirected_status(scope, self.limits)) is not None:
             told = _refusal_response(
                 status, "misdirected", "Nothing is served under this name or to this origin.", "See --hosts."
             )
-            return self._refused(visit, f"http_{status}", told)
+            return self._refuse(visit, f"http_{status}", told)
         if path in self._pages:
             asks = method in {"GET", "HEAD"}
             return (
@@ -267,45 +267,45 @@ class Web:
             )
         if path != f"/{visit.server}{MCP_PATH}" or visit.server == UNKNOWN_SERVER:
             said = f"Servers are {', '.join([*sorted(SERVERS), ALL_SERVERS])}, each at /NAME/mcp."
-            return self._refused(visit, "unknown_server", _refusal_response(404, "unknown_server", said))
+            return self._refuse(visit, "unknown_server", _refusal_response(404, "unknown_server", said))
         try:
-            caller = await self._caller(scope)
+            caller = await self._identify_caller(scope)
         except TokenRefused as refused:
             hint = "Send a token of `alphaloom token create` as Authorization: Bearer TOKEN."
             told = _refusal_response(401, refused.code, str(refused), hint, {"www-authenticate": self._challenge()})
-            return self._refused(visit, refused.code, told)
+            return self._refuse(visit, refused.code, told)
         except CallersBusy as busy:
             told = _refusal_response(503, busy.code, busy.message, busy.hint, {"retry-after": "1"})
-            return self._refused(visit, busy.code, told)
+            return self._refuse(visit, busy.code, told)
         visit.who, now = caller.id, self.seconds()
         scope.setdefault("state", {})["known"] = True  # its connection makes room for nobody while it is answered
         bucket = self._buckets.setdefault(caller.id, Bucket(float(self.limits.calls_per_minute), now))
         if (wait := bucket.take(self.limits.calls_per_minute, now)) > 0:
             after = {"retry-after": str(max(int(wait + 0.999), 1))}
             said = f"More than {self.limits.calls_per_minute} calls a minute."
-            return self._refused(
+            return self._refuse(
                 visit, "too_many", _refusal_response(429, "too_many", said, "Wait as Retry-After says.", after)
             )
         if method != "POST":  # clients of the handshake era try as they connect: nothing for the record
             said = "Requests are sent by POST; there are no notices to wait for and no session to end."
             return _refusal_response(405, "method", said, "", {"allow": "POST"})
-        return await self._opened(visit, caller)
+        return await self._find_server(visit, caller)
 
-    async def _opened(self, visit: RefusableRequest, caller: Caller) -> Response | Attached:
+    async def _find_server(self, visit: RefusableRequest, caller: Caller) -> Response | RunningServer:
         """Return a caller's server; why it has none, in words that tell no more than its own servers would."""
         try:
-            found = await self._attached(replace(caller, expires=None), visit.server)
+            found = await self._start_server(replace(caller, expires=None), visit.server)
             if (
                 self._places.setdefault(caller.id, anyio.Semaphore(CALLS_AT_ONCE)).statistics().tasks_waiting
                 < MAX_REQUESTS_WAITING
             ):
                 return found
             said = f"{MAX_REQUESTS_WAITING} of your requests wait already."
-            return self._refused(
+            return self._refuse(
                 visit, "too_many", _refusal_response(429, "too_many", said, "Ask fewer at once.", {"retry-after": "1"})
             )
         except AlphaloomError as error:
-            return self._refused(visit, error.code, _error_response(409, error))
+            return self._refuse(visit, error.code, _error_response(409, error))
         except Exception:
             LOG.exception("the servers of %s cannot be opened", caller.id)
             failed = McpServerError(
@@ -314,22 +314,22 @@ class Web:
                 code="failed",
                 exit_code=1,
             )
-            return self._refused(visit, failed.code, _error_response(500, failed))
+            return self._refuse(visit, failed.code, _error_response(500, failed))
 
     def _challenge(self) -> str:
         """Return what a client is told that was not let in: where tokens come from, where an OAuth server gives them."""
         return "Bearer" if self.protected is None else f'Bearer resource_metadata="{_metadata_url(self.protected)}"'
 
-    async def _caller(self, scope: Scope) -> Caller:
+    async def _identify_caller(self, scope: Scope) -> Caller:
         header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         kind, _, bearer = header.decode("latin-1").partition(" ")
         token = bearer.strip() if kind.lower() == "bearer" else ""
-        return await self._asked(token) if self.verifier.waits else self.verifier.verify(token)
+        return await self._verify_over_network(token) if self.verifier.waits else self.verifier.verify(token)
 
-    async def _asked(self, token: str) -> Caller:
+    async def _verify_over_network(self, token: str) -> Caller:
         """Return who shows a token, which another server may be asked; those that were accepted before have a way of their own."""
         name = hashlib.sha256(token.encode("latin-1")).digest()
-        way = self._asking[name in self._accepted]
+        way = self._verify_limits[name in self._accepted]
         if name not in self._accepted and way.statistics().tasks_waiting >= MAX_STRANGERS_WAITING:
             raise CallersBusy("Too many tokens are being asked about.", hint="Ask again in a moment.")
         caller = await anyio.to_thread.run_sync(self.verifier.verify, token, limiter=way)
@@ -339,7 +339,7 @@ class Web:
             self._accepted.popitem(last=False)
         return caller
 
-    async def _attached(self, caller: Caller, server: str) -> Attached:
+    async def _start_server(self, caller: Caller, server: str) -> RunningServer:
         """Return a caller's own server, begun when it is first asked for; who has one waits for nobody's beginning."""
         key = (caller, server)
         if key in self._ready:
@@ -356,26 +356,26 @@ class Web:
             return self._ready[key]
 
     def _open(self, caller: Caller) -> ServedCaller:
-        served = self.rooms.served(caller)
+        served = self.callers.serve(caller)
         _ = served.evaluator  # why it cannot be opened is told before a server is begun
         return served
 
-    async def _run(self, served: ServedCaller, server: str, *, task_status: TaskStatus[Attached]) -> None:
+    async def _run(self, served: ServedCaller, server: str, *, task_status: TaskStatus[RunningServer]) -> None:
         """Run a caller's server until it must make room."""
         app = build_server(server, served).streamable_http_app(
             streamable_http_path=MCP_PATH, json_response=True, stateless_http=True,
             max_request_body_size=self.limits.body_bytes, transport_security=self._security,
         )  # fmt: skip
-        attached = Attached(app)
+        attached = RunningServer(app)
         async with app.router.lifespan_context(app):
             task_status.started(attached)
             await attached.end.wait()
 
-    def _refused(self, visit: RefusableRequest, code: str, told: Response) -> Response:
+    def _refuse(self, visit: RefusableRequest, code: str, told: Response) -> Response:
         """Return what is told once it is on record; another answer where it cannot be."""
-        return self._kept(visit, code) or told
+        return self._record_refusal(visit, code) or told
 
-    def _kept(self, visit: RefusableRequest, code: str) -> Response | None:
+    def _record_refusal(self, visit: RefusableRequest, code: str) -> Response | None:
         """Write down what was refused before a tool was reached; return what is told in its place if that fails."""
         now = self.seconds()
         if visit.who == ANONYMOUS and self._strangers.take(STRANGERS_PER_MINUTE, now) > 0:
@@ -384,7 +384,7 @@ class Web:
             self._flooded, code = now, "unauthorized_flood"
         took = 1e3 * (now - visit.began)
         try:
-            self.rooms.ground.record(
+            self.callers.setup.record(
                 ToolCall(visit.who, visit.server, "http", CallOutcome.REFUSED, code, duration_ms=took)
             )
         except LedgerError as error:
@@ -393,7 +393,7 @@ class Web:
 
 
 @dataclass(frozen=True, eq=False)
-class Attached:
+class RunningServer:
     """One caller's server as an application, and what ends it."""
 
     app: ASGIApp
@@ -418,13 +418,13 @@ def _metadata_url(protected: Protected) -> str:
 
 
 def build_web_app(
-    rooms: CallerContexts,
+    callers: CallerContexts,
     verifier: TokenVerifier,
     limits: CallerLimits | None = None,
     protected: Protected | None = None,
 ) -> Starlette:
     """Return the application that serves all servers."""
-    gate = Web(rooms, verifier, limits or CallerLimits(), protected)
+    gate = CallerGate(callers, verifier, limits or CallerLimits(), protected)
     return Starlette(routes=[Mount("/", app=gate)], lifespan=gate.lifespan)
 
 

@@ -124,7 +124,7 @@ class Jobs:
             )  # fmt: skip
         return job.record()
 
-    async def awaited(self, name: str, wait_s: float) -> dict[str, Any]:
+    async def wait_for(self, name: str, wait_s: float) -> dict[str, Any]:
         """Return how a job stands, at once when it is done, after `wait_s` seconds at the latest; no thread waits meanwhile."""
         told = self.get(name)
         with anyio.move_on_after(wait_s):

@@ -1,4 +1,8 @@
-"""What the servers of one caller stand on."""
+"""One caller's servers: the rooms that it reaches, what it may do, the record of its calls, and calls in flight.
+
+`CallerEntry.refusal` checks the scope that a tool asks of a caller. `CallerEntry.record_call` writes each call down before it is
+answered. `InFlightCalls` lets the servers end only after the calls that are worked on.
+"""
 
 from __future__ import annotations
 
@@ -45,22 +49,22 @@ class VisibleColumns:
 
 @dataclass(frozen=True, eq=False)
 class ServedCaller:
-    """One caller, the rooms that it reaches, and what its calls leave behind.
+    """One caller, the rooms that it reaches, and what its calls leave behind (panels, jobs).
 
     Attributes
     ----------
     opening : callable
-        Returns its run, on data as they were known on its last day; the first who asks waits until it is open.
-    entry : Entry
-        Who it is, what it may do, and the record of its calls.
+        Returns its run, on data as known on its last day; the first call waits until it is open.
+    entry : CallerEntry
+        Its identity and scopes, and the record of its calls.
     handles : Handles
-        Keeps what is handed over.
+        Panels that are handed over.
     jobs : Jobs
         Its long work.
-    news : Shelf or None
+    news : NewsStore or None
         Texts, answered as of the end of its search window (`texts`); None: there are none.
-    early : Columns or None
-        What formulas may read, where that is known before the run is open; None: it is read from the panel.
+    early : VisibleColumns or None
+        Columns that formulas may read, where they are known before the run is open; None: taken from the panel.
     """
 
     opening: Callable[[], Evaluator]
@@ -72,7 +76,7 @@ class ServedCaller:
 
     @property
     def columns(self) -> VisibleColumns:
-        """What formulas may read; a formula is checked against it without waiting for prices, where it is known."""
+        """Columns that formulas may read; where they are known early, a formula is checked without waiting for prices."""
         if self.early is not None:
             return self.early
         panel = self.evaluator.panel
@@ -84,10 +88,10 @@ class ServedCaller:
         return self.opening()
 
     @classmethod
-    def ours(
+    def for_campaign(
         cls, evaluator: Evaluator, record: RecordCall, clock: Callable[[], datetime], news: NewsStore | None = None
     ) -> ServedCaller:
-        """Return what a campaign's own agents are served: everything, under the same rules as anybody else."""
+        """Return the servers of a campaign's own agents: all scopes, and the same rules as for any caller."""
         entry = CallerEntry(Caller(f"run:{evaluator.run}", EVERY_SCOPE), record)
         return cls(lambda: evaluator, entry, Handles(evaluator.ledger.workspace / PANELS_FOLDER, clock), Jobs(), news)
 
@@ -100,7 +104,7 @@ class InFlightCalls:
         self._calls, self._ending = 0, False
 
     @contextmanager
-    def call(self) -> Iterator[None]:
+    def count(self) -> Iterator[None]:
         """Count a call while it is worked on and written down.
 
         Raises
@@ -138,7 +142,7 @@ class CallerEntry:
         Writes a call down, or raises where none can be written: then it is not answered.
     as_of : date or None
         The last day that this caller's data hold.
-    under_way : UnderWay
+    in_flight : InFlightCalls
         Counts the calls of all callers that are worked on.
     seconds : callable
         A clock that only ever rises, seconds.
@@ -147,11 +151,11 @@ class CallerEntry:
     caller: Caller
     record: RecordCall
     as_of: date | None = None
-    under_way: InFlightCalls = field(default_factory=InFlightCalls)
+    in_flight: InFlightCalls = field(default_factory=InFlightCalls)
     seconds: Callable[[], float] = field(default=time.perf_counter)
 
     def refusal(self, tool: str, scope: str | None) -> ScopeMissing | None:
-        """Return why the caller may not call a tool; None where it may. A tool that asks for no scope is nobody's."""
+        """Return why the caller may not call a tool; None where it may. A tool without a scope may be called by nobody."""
         if scope is not None and self.caller.allows(scope):
             return None
         return ScopeMissing(
@@ -160,26 +164,26 @@ class CallerEntry:
             hint=f"Ask for a token with the scope {scope}." if scope else "",
         )  # fmt: skip
 
-    def write(
+    def record_call(
         self, server: str, tool: str, arguments: Mapping[str, Any], result: CallToolResult | None, began: float
     ) -> None:
-        """Write down one call and what came of it; None: it failed, and nothing was answered."""
+        """Record one call and its result; None: it failed, and nothing was answered."""
         body = dict(result.structured_content or {}) if result else {}
         text = "".join(part.text for part in result.content if isinstance(part, TextContent)) if result else ""
         outcome = CallOutcome.FAILED if result is None else CallOutcome.REFUSED if result.is_error else CallOutcome.OK
         rows = body.get("rows")
         counted = rows if isinstance(rows, int) and not isinstance(rows, bool) else None
         code = "" if outcome is CallOutcome.OK else str(body.get("code") or "failed")
-        self._kept(server, tool, arguments, (outcome, code), text.encode() if result else None, counted, began)
+        self._record(server, tool, arguments, (outcome, code), text.encode() if result else None, counted, began)
 
-    def note(
+    def record_reading(
         self, server: str, what: str, asked: Mapping[str, Any], body: bytes | None, began: float, code: str
     ) -> None:
-        """Write down the reading of a resource or prompt; `code`: what it was refused for, empty if it was not."""
+        """Record the reading of a resource or prompt; `code` says why it was refused, empty if it was not."""
         outcome = CallOutcome.REFUSED if code else CallOutcome.OK
-        self._kept(server, what, asked, (outcome, code), body, None, began)
+        self._record(server, what, asked, (outcome, code), body, None, began)
 
-    def _kept(
+    def _record(
         self, server: str, tool: str, arguments: Mapping[str, Any], came: tuple[CallOutcome, str], body: bytes | None,
         rows: int | None, began: float,
     ) -> None:  # fmt: skip

@@ -85,9 +85,9 @@ class ToolServer(MCPServer):
         """Call a tool; what its schema or the caller's scopes refuse comes back as a refusal like any other."""
         began, found = self.entry.seconds(), None
         try:
-            with self.entry.under_way.call():
+            with self.entry.in_flight.count():
                 try:
-                    found = await self._called(name, arguments, context)
+                    found = await self._dispatch(name, arguments, context)
                 finally:
                     kept = found if isinstance(found, CallToolResult) else None
                     unkept = self._record_call(name, arguments, kept, began)
@@ -113,7 +113,9 @@ class ToolServer(MCPServer):
                 code = refusal.code
             asked = {"name": argument.name, "value": argument.value}
             try:
-                self.entry.note(self.name, COMPLETION_METHOD, asked, found.model_dump_json().encode(), began, code)
+                self.entry.record_reading(
+                    self.name, COMPLETION_METHOD, asked, found.model_dump_json().encode(), began, code
+                )
             except LedgerError as error:
                 refusal = error
             if refusal is not None:
@@ -126,7 +128,7 @@ class ToolServer(MCPServer):
 
     async def has_tool(self, name: str) -> bool:
         """Tell whether it has a tool, whoever may call it."""
-        return name in await self._known()
+        return name in await self._read_schemas()
 
     async def has_prompt(self, name: str) -> bool:
         """Tell whether it has a prompt, whoever may use it."""
@@ -157,7 +159,7 @@ class ToolServer(MCPServer):
         async def read() -> Iterable[ReadResourceContents] | InputRequiredResult:
             return await super(ToolServer, self).read_resource(uri, context)
 
-        return await self._told("resources/read", {"uri": str(uri)}, read, _contents)
+        return await self._read_recorded("resources/read", {"uri": str(uri)}, read, _contents)
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
@@ -170,9 +172,9 @@ class ToolServer(MCPServer):
                 raise _unknown_tool_error("prompt", name, listed)
             return await super(ToolServer, self).get_prompt(name, arguments, context)
 
-        return await self._told("prompts/get", {"name": name, **(arguments or {})}, written, _messages)
+        return await self._read_recorded("prompts/get", {"name": name, **(arguments or {})}, written, _messages)
 
-    async def _told(
+    async def _read_recorded(
         self, what: str, asked: Mapping[str, Any], reading: Callable[[], Awaitable[T]], body: Callable[[T], bytes]
     ) -> T:
         """Return what is read and write that down, or refuse in the words of the house and write that down."""
@@ -185,7 +187,7 @@ class ToolServer(MCPServer):
             refusal = _explain_failure(error, what)
         try:
             code = refusal.code if refusal else ""
-            self.entry.note(self.name, what, asked, None if found is None else body(found), began, code)
+            self.entry.record_reading(self.name, what, asked, None if found is None else body(found), began, code)
         except LedgerError as error:
             refusal = error
         if refusal is not None or found is None:
@@ -201,21 +203,21 @@ class ToolServer(MCPServer):
     ) -> CallToolResult | None:
         """Write a call down; return what is answered in its place where it cannot be."""
         try:
-            self.entry.write(self.name, name, arguments, result, began)
+            self.entry.record_call(self.name, name, arguments, result, began)
         except LedgerError as error:
             return _refusal_result(error)
         return None
 
-    async def _known(self) -> dict[str, dict[str, Any]]:
+    async def _read_schemas(self) -> dict[str, dict[str, Any]]:
         """Return each tool's schema by its name; they are written once: no tool comes after the first call."""
         if not self._schemas:
             self._schemas = {tool.name: tool.input_schema for tool in await super().list_tools()}
         return self._schemas
 
-    async def _called(
+    async def _dispatch(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None
     ) -> CallToolResult | InputRequiredResult:
-        schemas = await self._known()
+        schemas = await self._read_schemas()
         if name not in schemas:
             listed = [tool.name for server in (self, *self.beside) for tool in await server.list_tools()]
             return _refusal_result(_unknown_tool_error("tool", name, sorted(listed)))

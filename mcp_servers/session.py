@@ -64,7 +64,7 @@ async def open_own_sessions(evaluator: Evaluator, clock: Callable[[], datetime])
     """Open one session on each server for a campaign's own agents: the servers, rules and record that anybody else gets."""
     workspace = evaluator.ledger.workspace
     with CallLog.open(workspace / CALLS_FOLDER, clock=clock) as calls, _open_news(workspace / NEWS_FOLDER) as news:
-        served = ServedCaller.ours(evaluator, calls.append, clock, news)
+        served = ServedCaller.for_campaign(evaluator, calls.append, clock, news)
         try:
             async with open_sessions({name: build_server(name, served) for name in SERVERS}) as sessions:
                 yield sessions

@@ -30,7 +30,7 @@ from ..records import (
 )
 from ..search_context import SearchContext
 
-__all__ = ["SearchArchive", "niche", "place_in_niches", "rank_all", "recall_marks"]
+__all__ = ["SearchArchive", "name_niche", "place_in_niches", "rank_all", "recall_marks"]
 
 MAX_STRONGEST_KEPT = 240
 """Places for the strongest, whatever their niche: the gate chooses among them."""
@@ -113,7 +113,7 @@ class SearchArchive:
         return (_round(branch) + int(branch.rpartition("/")[2][1:])) % self.islands
 
 
-def niche(hypothesis: BranchHypothesis, reads: Iterable[str], turnover: float | None, sleeves: int) -> str:
+def name_niche(hypothesis: BranchHypothesis, reads: Iterable[str], turnover: float | None, sleeves: int) -> str:
     """Return the cell of a scored formula, such as `short_revers/week/fast`.
 
     Parameters
@@ -146,7 +146,7 @@ def place_in_niches(desk: SearchContext, branch: str, attempts: Iterable[Formula
     for attempt in attempts:
         if attempt.refusal is None:
             reads = _fields_read(attempt.text, memory) if hypothesis.either_way else frozenset()
-            cell = niche(hypothesis, reads, finite_or_none(attempt.sheet.turnover), desk.horizon_days)
+            cell = name_niche(hypothesis, reads, finite_or_none(attempt.sheet.turnover), desk.horizon_days)
             desk.journal.record("niche", cell, {"id": attempt.id, "key": attempt.key})
             mark = Mark(attempt.sheet.t_or_zero, attempt.id, attempt.key, cell)
             desk.journal.record("mark", mark.id, mark._asdict())

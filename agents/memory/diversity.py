@@ -30,7 +30,7 @@ def is_near_duplicate(one: BranchHypothesis, other: BranchHypothesis, likest: fl
     They do if they claim the same direction, horizons within a factor of 1.5 and nearly the same fields (a Jaccard index
     of 0.8), follow up the same formulas, and share at least `likest` of the stems of mechanism and statement.
     """
-    if one.direction != other.direction or frozenset(cited_ids(one)) != frozenset(cited_ids(other)):
+    if one.direction != other.direction or frozenset(find_cited_ids(one)) != frozenset(find_cited_ids(other)):
         return False
     near_days, far_days = sorted((one.horizon_days, other.horizon_days))
     if far_days > NEAR_HORIZON_RATIO * near_days or _field_overlap(one.fields, other.fields) < NEAR_FIELD_SHARE:
@@ -42,7 +42,7 @@ def _hypothesis_text(hypothesis: BranchHypothesis) -> str:
     return f"{hypothesis.mechanism} {hypothesis.statement}"
 
 
-def cited_ids(hypothesis: BranchHypothesis) -> list[str]:
+def find_cited_ids(hypothesis: BranchHypothesis) -> list[str]:
     """Return the ids of factors that a hypothesis names, in its order."""
     return FACTOR_ID.findall(hypothesis.statement)
 
@@ -52,7 +52,7 @@ def _field_overlap(one: Iterable[str], other: Iterable[str]) -> float:
     return len(mine & theirs) / len(mine | theirs) if mine | theirs else 1.0
 
 
-def mechanism_quota(branches: int, islands: int) -> int:
+def compute_mechanism_quota(branches: int, islands: int) -> int:
     """Return how many of a round's new mechanisms may be the same: as many as one island has branches; 0: any number."""
     return max(MIN_BRANCHES_PER_MECHANISM, -(-branches // islands)) if islands > 1 else 0
 
@@ -80,16 +80,16 @@ class HypothesisFilter:
         kept: list[BranchHypothesis] = []
         refused: list[Json] = []
         for hypothesis in proposed:
-            why = self.objection(hypothesis, [*known, *kept])
+            why = self.find_objection(hypothesis, [*known, *kept])
             if why:
                 refused.append({**hypothesis.select(("mechanism", "statement", "source")), "why": why})
             else:
                 kept.append(hypothesis)
         return kept, refused
 
-    def objection(self, hypothesis: BranchHypothesis, known: Iterable[BranchHypothesis]) -> str:
+    def find_objection(self, hypothesis: BranchHypothesis, known: Iterable[BranchHypothesis]) -> str:
         """Return why a hypothesis gets no branch, empty where it does."""
-        entry = self.steer.avoided(hypothesis.mechanism, hypothesis.statement)
+        entry = self.steer.find_avoided(hypothesis.mechanism, hypothesis.statement)
         if entry:
             return f"it is about {entry!r}, which this campaign avoids"
         strange = sorted({*hypothesis.fields} - {*self.fields}) if self.fields else []
@@ -142,17 +142,17 @@ class HypothesisIntake:
     def _is_fresh(self, hypothesis: BranchHypothesis) -> bool:
         words = (hypothesis.mechanism, hypothesis.statement)
         asked_for = hypothesis.source or find_mention(words, self.filter.steer.focus)
-        return not (asked_for or hypothesis.either_way or hypothesis.succeeds or cited_ids(hypothesis))
+        return not (asked_for or hypothesis.either_way or hypothesis.succeeds or find_cited_ids(hypothesis))
 
 
 @lru_cache(maxsize=4096)
-def subtrees(text: str, fields: tuple[str, ...], groups: tuple[str, ...]) -> dict[Node, int]:
+def list_subtrees(text: str, fields: tuple[str, ...], groups: tuple[str, ...]) -> dict[Node, int]:
     """Return each distinct subtree of a formula, windows bucketed, with its size; sign and last wrapper set aside."""
     return {node: node.size for _, node in walk(bucket_windows(parse(text, fields=fields, groups=groups).core))}
 
 
-def overlap(one: str, other: str, fields: tuple[str, ...], groups: tuple[str, ...]) -> float:
+def measure_overlap(one: str, other: str, fields: tuple[str, ...], groups: tuple[str, ...]) -> float:
     """Return `2 s / (a + b)` for the largest common subtree s of formulas of sizes a and b: 1 for the same structure."""
-    mine, theirs = subtrees(one, fields, groups), subtrees(other, fields, groups)
+    mine, theirs = list_subtrees(one, fields, groups), list_subtrees(other, fields, groups)
     shared = max((size for node, size in mine.items() if node in theirs), default=0)
     return 2.0 * shared / (max(mine.values()) + max(theirs.values()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
-from ..records import DraftBody, FormulaAttempt, finite_or_none, read_attempt, read_proposal, round_branches
+from ..records import DraftBody, FormulaAttempt, finite_or_none, iterate_branches, read_attempt, read_proposal
 from ..schemas import UNDIRECTED_CHANGES, Operator
 from ..search_context import AgentJournal, Json, SearchContext
 
@@ -20,7 +20,7 @@ __all__ = [
     "add_descent",
     "count_outcomes",
     "describe_operators",
-    "operator_of",
+    "parse_operator",
     "pool_rows",
     "read_attempts",
     "record_operators",
@@ -36,7 +36,7 @@ MAX_CELLS_SHOWN = 40
 """Rows by weakness that a prompt shows, the most tried ones, beside one row for each operator."""
 
 
-def operator_of(intent: str) -> str:
+def parse_operator(intent: str) -> str:
     """Return the change that an intent names; of two that were made one after the other, the first."""
     first = intent.split(" + ")[0].strip()
     return first if first in KNOWN_OPERATORS else OTHER_OPERATOR
@@ -95,7 +95,7 @@ def count_outcomes(attempts: Iterable[FormulaAttempt], rows: Sequence[Json] = ()
     found = {(row["operator"], row["where"]): dict(row) for row in rows}
     for attempt in attempts:
         if attempt.refusal is None and attempt.descent is not None:
-            operator, where = operator_of(attempt.intent), attempt.descent.where
+            operator, where = parse_operator(attempt.intent), attempt.descent.where
             row = found.setdefault((operator, where), _empty_row(operator, where))
             gain = abs(attempt.sheet.t_or_zero) - abs(attempt.descent.parent_t)
             row["tried"], row["better"] = row["tried"] + 1, row["better"] + int(gain > 0)
@@ -105,7 +105,7 @@ def count_outcomes(attempts: Iterable[FormulaAttempt], rows: Sequence[Json] = ()
 
 def read_attempts(journal: AgentJournal, round_number: int, steps: int, repairs: int) -> Iterator[FormulaAttempt]:
     """Yield what became of a round's formulas, in the order of their branches, steps and attempts."""
-    for branch in round_branches(journal, round_number):
+    for branch in iterate_branches(journal, round_number):
         for step in range(steps + 1):
             for attempt in range(repairs + 1):
                 for item in read_proposal(journal, f"{branch}/s{step}/a{attempt}").items:

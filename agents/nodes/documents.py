@@ -21,7 +21,7 @@ from ...router.context import (
     Summariser,
     strictest,
 )
-from ..model_calls import TOLD_SENSITIVITY, Question, ask_model, strictest_so_far
+from ..model_calls import TOLD_SENSITIVITY, Question, ask_model, find_strictest_sensitivity
 from ..records import read_hypothesis
 from ..schemas import ShortText
 from ..search_context import Json, SearchContext
@@ -65,7 +65,7 @@ class Documents:
     settings: ContextSettings
     models: str
 
-    def heard(self, given: Given, text: str) -> bool:
+    def may_quote(self, given: Given, text: str) -> bool:
         """Tell whether words of a document may be told: none that speak to machines, unless a person released it."""
         return given.released or not self.screen(text)[1]
 
@@ -95,7 +95,7 @@ async def recall_documents(desk: SearchContext, round_key: str) -> Json:
     known = [cache.add(documents.text(each.id), sensitivity=each.sensitivity) for each in documents.given]
     passages = cache.retrieve(_queries(desk, round_key), known, most_tokens=documents.settings.passage_tokens)
     found = list(dict.fromkeys(each.document for each in passages)) or [each.id for each in known[:OPENING_DOCUMENTS]]
-    rows, labels = [], [strictest_so_far(desk, review.parse_round(round_key) - 1)]
+    rows, labels = [], [find_strictest_sensitivity(desk, review.parse_round(round_key) - 1)]
     for given, document in sorted(zip(documents.given, known, strict=True), key=lambda pair: _place(found, pair[1])):
         row = await _row(documents, cache, (given, document), passages) if document.id in found else {}
         if row:
@@ -116,9 +116,9 @@ async def _row(
 ) -> Json:
     """Return what is told of one document, under keys that say whose words they are; nothing where nothing may be told."""
     given, document = one
-    said = [each.text for each in passages if each.document == document.id and documents.heard(given, each.text)]
+    said = [each.text for each in passages if each.document == document.id and documents.may_quote(given, each.text)]
     summary = await _summary(cache, document) if documents.settings.summaries != "none" else ""
-    if summary and not documents.heard(given, summary):
+    if summary and not documents.may_quote(given, summary):
         summary = ""
     if not (said or summary):
         return {}

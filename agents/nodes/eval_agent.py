@@ -18,15 +18,15 @@ CRITICISED_KIND = "criticised"
 MAX_BEST_CRITICISED, MAX_MARKS_CRITICISED = 3, 12
 
 
-async def criticise(desk: SearchContext, work: Work) -> Json:
+async def criticise_formulas(desk: SearchContext, work: Work) -> Json:
     """Return the critique of one branch after a step, kept in the journal."""
     key = f"{work.branch}/s{work.step}"
 
     async def ask() -> Json:
-        more = review.review_pages(desk, work.round_key)
+        more = review.list_review_pages(desk, work.round_key)
         return await ask_model(desk, Question("eval", "critique", key, Critique, _context(desk, work), more))
 
-    return await desk.once("critique", key, ask)
+    return await desk.record_once("critique", key, ask)
 
 
 def describe_measurement(desk: SearchContext, mark: Mark) -> Json:

@@ -12,7 +12,7 @@ from ...factors.decoding import decoding_grammar
 from ...factors.python import is_python
 from ..errors import NoUsableReply
 from ..memory.archive import place_in_niches
-from ..memory.diversity import cited_ids
+from ..memory.diversity import find_cited_ids
 from ..memory.operator_outcomes import add_descent, describe_operators
 from ..model_calls import Question, ask_model, is_fruitless
 from ..own_parts import Seed
@@ -35,7 +35,7 @@ from ..records import (
 from ..schemas import Candidates
 from ..search_context import Json, SearchContext, Toolbox
 from . import review
-from .idea_agent import recall
+from .idea_agent import recall_memory
 
 FACTOR_AGENT_TOOLS = (
     "factors.check_factor",
@@ -88,7 +88,7 @@ async def draft_formulas(desk: SearchContext, work: Work) -> Json:
             return {"items": given}
         context = _context(desk, work)
         intent = "repair" if work.refused else "formulas"
-        more = (*(("python",) if desk.config.python else ()), *review.review_pages(desk, work.round_key))
+        more = (*(("python",) if desk.config.python else ()), *review.list_review_pages(desk, work.round_key))
         question = Question(
             "factor", intent, work.key, Candidates, context, more, refused=work.attempt,
             items=context["request"]["count"], texts=_formula_texts(desk, context),
@@ -99,12 +99,12 @@ async def draft_formulas(desk: SearchContext, work: Work) -> Json:
             and is_fruitless(desk, review.parse_round(work.round_key))
             and not (work.step or work.attempt)
         ):
-            raise NoUsableReply(f"factor/{work.key}", reply["failed"])  # given up by the muster, unless all are such
+            raise NoUsableReply(f"factor/{work.key}", reply["failed"])  # given up by the barrier, unless all are such
         drafts, ended = await _redraft(desk, work, question, reply.pop("candidates", []))
         shown = _possible_parents(context)
         return {**reply, **ended, "items": [add_descent(each, shown) for each in drafts]}
 
-    return await desk.once("drafts", work.key, ask)
+    return await desk.record_once("drafts", work.key, ask)
 
 
 async def choose_formulas(desk: SearchContext, work: Work) -> BranchProposal:
@@ -119,7 +119,7 @@ async def choose_formulas(desk: SearchContext, work: Work) -> BranchProposal:
         best = await _drafting(desk, work).choose_best(drafts, work.count)
         return {**kept, "items": [{"key": key, **draft} for key, draft in zip(work.attempts(), best, strict=False)]}
 
-    return BranchProposal.parse(await desk.once("proposal", work.key, choose))
+    return BranchProposal.parse(await desk.record_once("proposal", work.key, choose))
 
 
 def _formula_texts(desk: SearchContext, context: Json) -> Callable[[], Mapping[str, str]] | None:
@@ -139,7 +139,7 @@ def _drafting(desk: SearchContext, work: Work) -> Drafting:
     hypothesis = read_hypothesis(desk.journal, work.branch)
     memory = read_memory(desk.journal, work.round_key)
     known = [work.best[0].id] if work.best else [str(row["id"]) for row in _cited_rows(memory, hypothesis)]
-    box = desk.tools.held_by("factor", FACTOR_AGENT_TOOLS)
+    box = desk.tools.select("factor", FACTOR_AGENT_TOOLS)
     return Drafting(box, hypothesis.select(CLAIM_KEYS), (*known, "")[0], hypothesis.either_way)
 
 
@@ -168,7 +168,7 @@ async def _redraft(
 
 async def score_formula(desk: SearchContext, branch: str, item: DraftBody) -> FormulaAttempt:
     """Return what became of one formula at the evaluation server, which is asked once per key."""
-    box = desk.tools.held_by("factor", FACTOR_AGENT_TOOLS)
+    box = desk.tools.select("factor", FACTOR_AGENT_TOOLS)
     arguments = {
         "text": item["text"],
         "hypothesis": read_hypothesis(desk.journal, branch).select(CLAIM_KEYS),
@@ -184,7 +184,7 @@ async def score_formula(desk: SearchContext, branch: str, item: DraftBody) -> Fo
         stated: Json = {name: body[name] for name in ("text", "intent", "parent", "parent_t", "where") if name in body}
         return {**stated, **answered, "branch": branch}
 
-    return FormulaAttempt.parse(item["key"], await desk.once("score", item["key"], call))
+    return FormulaAttempt.parse(item["key"], await desk.record_once("score", item["key"], call))
 
 
 def describe_attempt(desk: SearchContext, key: str) -> Json:
@@ -262,7 +262,7 @@ def _cited_rows(memory: RoundMemory, hypothesis: BranchHypothesis) -> list[Json]
     """Return the past factors that the hypothesis names by id, in its order, each followed by what is known to be like it."""
     shown = ("id", "text", "t", "rank_ic", "turnover", "weaknesses")
     rows = {row["id"]: row for row in [*memory.factors, *memory.leaders]}
-    cited = [rows[name] for name in dict.fromkeys(cited_ids(hypothesis)) if name in rows]
+    cited = [rows[name] for name in dict.fromkeys(find_cited_ids(hypothesis)) if name in rows]
     related = [like for row in cited for like in ({name: row.get(name) for name in shown}, *row.get("kin", []))]
     return list({row["id"]: row for row in reversed(related)}.values())[::-1]
 
@@ -386,7 +386,7 @@ def _is_code(draft: DraftBody) -> bool:
 
 async def score_seeds(desk: SearchContext, start: int) -> list[Mark]:
     """Score some seeds from a position on and return the marks of those that the server took."""
-    memory = await recall(desk, SEED_ROUND)
+    memory = await recall_memory(desk, SEED_ROUND)
     marks: list[Mark] = []
     for place, seed in list(enumerate(desk.own.seeds))[start : start + SEEDS_PER_STEP]:
         branch = f"{SEED_ROUND}/h{place:04d}"

@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ...router.calls import choice_grammar
 from ..errors import NoUsableReply
-from ..memory.diversity import HypothesisFilter, HypothesisIntake, mechanism_quota
-from ..model_calls import Question, ask_model, is_fruitless, keep_failure
+from ..memory.diversity import HypothesisFilter, HypothesisIntake, compute_mechanism_quota
+from ..model_calls import Question, ask_model, is_fruitless, record_failure
 from ..own_parts import ask_own_agent
 from ..records import (
     OPERATOR_LIST_PLACE,
     BranchHypothesis,
     RoundMemory,
     describe_language,
-    item_names,
+    iterate_branches,
+    list_names,
     read_hypothesis,
-    round_branches,
 )
 from ..schemas import Ideas
 from ..search_context import Json, SearchContext, Toolbox
@@ -45,9 +45,9 @@ NEWS_ITEM_KEYS = (
 )
 
 
-async def recall(desk: SearchContext, round_key: str) -> RoundMemory:
+async def recall_memory(desk: SearchContext, round_key: str) -> RoundMemory:
     """Return what was known when the round began; kept, so that a restart reads the same."""
-    box = desk.tools.held_by("idea", IDEA_AGENT_TOOLS)
+    box = desk.tools.select("idea", IDEA_AGENT_TOOLS)
 
     async def read() -> Json:
         past = await box.call(
@@ -65,7 +65,7 @@ async def recall(desk: SearchContext, round_key: str) -> RoundMemory:
         passages = await documents.recall_documents(desk, round_key)
         return {**past, **new, **texts, **passages, "described": known.get("fields", [])}
 
-    return RoundMemory.parse(await desk.once("recall", round_key, read))
+    return RoundMemory.parse(await desk.record_once("recall", round_key, read))
 
 
 async def _newest_texts(desk: SearchContext, box: Toolbox, round_key: str) -> Json:
@@ -79,7 +79,7 @@ async def _newest_texts(desk: SearchContext, box: Toolbox, round_key: str) -> Js
 def _pages(desk: SearchContext, round_key: str, memory: RoundMemory) -> tuple[str, ...]:
     """Return the further pages of the prompt: what reviews, texts and documents are, where there are any."""
     rows = {NEWS_PAGE: memory.news, documents.DOCUMENTS_PAGE: memory.documents}
-    return (*review.review_pages(desk, round_key), *(page for page in rows if rows[page]))
+    return (*review.list_review_pages(desk, round_key), *(page for page in rows if rows[page]))
 
 
 def _query(desk: SearchContext, round_key: str) -> str:
@@ -105,15 +105,15 @@ async def propose_hypotheses(desk: SearchContext, round_number: int, count: int)
     asked once more for as many.
     """
     key = f"r{round_number:02d}"
-    memory = await recall(desk, key)
+    memory = await recall_memory(desk, key)
     if count <= 0:  # a round that only takes up what a person sent back
         return [], ""
-    share = mechanism_quota(count, desk.config.islands)
+    share = compute_mechanism_quota(count, desk.config.islands)
     intake = HypothesisIntake(_build_filter(desk, memory), _earlier_hypotheses(desk, round_number), count, share)
     intake.take(_take_own(desk, round_number, count), "own hypotheses")
     pages = _pages(desk, key, memory)
     invited = min(desk.steer.agent_hypotheses, intake.room) if desk.own.agent else 0
-    context = prompt_context(desk, memory, round_number, intake.room - invited, intake.refused)
+    context = build_prompt_context(desk, memory, round_number, intake.room - invited, intake.refused)
     alone = not (intake.kept or invited) and is_fruitless(desk, round_number)
     own_replies, reply = await asyncio.gather(
         ask_own_agent(desk, key, invited, context) if invited else _no_hypotheses(),
@@ -124,7 +124,7 @@ async def propose_hypotheses(desk: SearchContext, round_number: int, count: int)
     missed = intake.take(reply.get("hypotheses", [])[:wanted])
     ended = str(reply.get("ended", ""))
     if missed and not ended:
-        context = prompt_context(desk, memory, round_number, missed, intake.refused)
+        context = build_prompt_context(desk, memory, round_number, missed, intake.refused)
         reply = await _ask_agent(desk, f"{key}/again", context, pages)
         intake.take(reply.get("hypotheses", [])[:missed])
         ended = str(reply.get("ended", ""))
@@ -164,11 +164,11 @@ async def _ask_agent(
         reply = await ask_model(desk, question)
         if alone and "failed" in reply:
             error = NoUsableReply(f"idea/{key}", reply["failed"])
-            keep_failure(desk, error.place, error)
+            record_failure(desk, error.place, error)
             raise error
         return reply
 
-    return await desk.once("ideas", key, ask)
+    return await desk.record_once("ideas", key, ask)
 
 
 def _shorten_context(context: Json) -> Json:
@@ -177,7 +177,7 @@ def _shorten_context(context: Json) -> Json:
     It has the names of operators alone, since the agent writes no formulas, and no figure that only orders the rows.
     """
     spoken, record = context["language"], context["record"]
-    listed = [str(each).partition("(")[0] for each in item_names(spoken["operators"])]
+    listed = [str(each).partition("(")[0] for each in list_names(spoken["operators"])]
     rows = {name: _drop_merit(record[name]) for name in ("factors", "leaders")}
     return {**context, "language": {**spoken, "operators": listed}, "record": {**record, **rows}}
 
@@ -209,7 +209,7 @@ def _build_filter(desk: SearchContext, memory: RoundMemory) -> HypothesisFilter:
 
 def _earlier_hypotheses(desk: SearchContext, round_number: int) -> list[BranchHypothesis]:
     """Return all hypotheses of this run's earlier rounds, in their order."""
-    keys = (branch for number in range(1, round_number) for branch in round_branches(desk.journal, number, "h"))
+    keys = (branch for number in range(1, round_number) for branch in iterate_branches(desk.journal, number, "h"))
     return [read_hypothesis(desk.journal, branch) for branch in keys]
 
 
@@ -219,7 +219,7 @@ def _previous_refusals(desk: SearchContext, round_number: int) -> list[Json]:
     return list(kept.get("items", []))
 
 
-def prompt_context(
+def build_prompt_context(
     desk: SearchContext, memory: RoundMemory, round_number: int, count: int, refused: Sequence[Json] = ()
 ) -> Json:
     """Return the context, what changes least first."""

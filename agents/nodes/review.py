@@ -126,7 +126,7 @@ def read_reviews(desk: SearchContext, round_number: int) -> Json:
     return {}
 
 
-def review_pages(desk: SearchContext, round_key: str) -> tuple[str, ...]:
+def list_review_pages(desk: SearchContext, round_key: str) -> tuple[str, ...]:
     """Return the further page that says what reviews are, where there are any."""
     return (REVIEW_PAGE,) if read_reviews(desk, parse_round(round_key)) else ()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...factors.python import is_python
 from ..memory.archive import rank_all, recall_marks
-from ..memory.diversity import overlap
+from ..memory.diversity import measure_overlap
 from ..records import (
     BudgetLeft,
     Mark,
@@ -50,8 +50,8 @@ class GateBudget:
 
 async def read_budget(desk: SearchContext, key: str) -> BudgetLeft:
     """Return what is left to spend, as it stood when first asked under this key."""
-    box = desk.tools.held_by("eval", EVAL_AGENT_TOOLS)
-    return BudgetLeft.parse(await desk.once("budget", key, lambda: box.call("evaluation.get_budget", {})))
+    box = desk.tools.select("eval", EVAL_AGENT_TOOLS)
+    return BudgetLeft.parse(await desk.record_once("budget", key, lambda: box.call("evaluation.get_budget", {})))
 
 
 def choose_unlike(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alike: Alike) -> list[Mark]:
@@ -82,9 +82,9 @@ def choose_members(
 
 async def submit(desk: SearchContext, chosen: Sequence[Mark], key: str, *, as_set: bool = False) -> None:
     """Send factors to the gate, each for one trial; as a set (equal weights, signs as search has them) all for one trial."""
-    box = desk.tools.held_by("eval", EVAL_AGENT_TOOLS)
+    box = desk.tools.select("eval", EVAL_AGENT_TOOLS)
     arguments: Json = {"ids": [mark.id for mark in chosen], "key": key, **({"as_set": True} if as_set else {})}
-    await desk.once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
+    await desk.record_once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
 
 
 async def spend_trials(
@@ -124,8 +124,8 @@ async def spend_trials(
 
 async def _leader_places(desk: SearchContext, key: str) -> dict[str, int]:
     """Return the place of every factor that leads on search when this gate begins, by id."""
-    box = desk.tools.held_by("eval", EVAL_AGENT_TOOLS)
-    answer = await desk.once("leaders", key, lambda: box.call("evaluation.list_formulas", {"which": "leaders"}))
+    box = desk.tools.select("eval", EVAL_AGENT_TOOLS)
+    answer = await desk.record_once("leaders", key, lambda: box.call("evaluation.list_formulas", {"which": "leaders"}))
     return {str(leader["id"]): place for place, leader in enumerate(answer["leaders"])}
 
 
@@ -151,7 +151,7 @@ def build_alike_test(desk: SearchContext) -> Alike:
         mine, theirs = read_attempt(desk.journal, one.key), read_attempt(desk.journal, other.key)
         if profiles_match(mine.sheet, theirs.sheet):
             return True
-        return overlap(mine.text, theirs.text, memory.fields, memory.groups) >= ALIKE_OVERLAP
+        return measure_overlap(mine.text, theirs.text, memory.fields, memory.groups) >= ALIKE_OVERLAP
 
     return alike
 

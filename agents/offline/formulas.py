@@ -13,7 +13,7 @@ from ...factors import Expression, FactorError, Node, express, parse
 from ...factors.space import sample_plain, select_fields
 from ..memory.operator_outcomes import MUTATION_PREFIX, NO_WEAKNESS
 from .critique import CURES
-from .mechanisms import Mechanism, codes_of, fill_skeleton, find_mechanism, mechanisms
+from .mechanisms import Mechanism, fill_skeleton, find_codes, find_mechanism, load_mechanisms
 from .mutations import CHANGE_WEIGHTS, CHANGES, DIRECTED_CHANGES, Bandit, ChangeMaterial, invert, is_plain
 from .prompt_context import Context, Json, ShownFormula
 
@@ -121,9 +121,9 @@ def propose_formulas(context: Context) -> Json:
 
 def _offer_code(context: Context, nest: FormulaCollector) -> None:
     """Offer one Python factor of the mechanism, where there is one that was not tried."""
-    for code in codes_of(context.hypothesis.mechanism):
+    for code in find_codes(context.hypothesis.mechanism):
         said = f"Python, since the language cannot say it: {code.said}"
-        if nest.offer(code.drawn(context.rng), said, "explore"):
+        if nest.offer(code.draw(context.rng), said, "explore"):
             return
 
 
@@ -234,7 +234,7 @@ class Breeder:
 
     @cached_property
     def _bandit(self) -> Bandit:
-        return Bandit.taught(self.context.rows("record", "operators"))
+        return Bandit.parse(self.context.rows("record", "operators"))
 
     def _directed_weights(self, parent: Parent) -> dict[str, float]:
         """Return weights of directed changes: what the critique asks for, else what cures the parent's weaknesses.
@@ -326,7 +326,7 @@ def _sample_tree(context: Context) -> Node | None:
 
 def _any_skeleton(context: Context) -> Iterator[tuple[str, str]]:
     """Yield draws of the skeletons of all mechanisms."""
-    usable = [each for each in mechanisms() if each.skeletons and each.usable((*context.fields, *context.groups))]
+    usable = [each for each in load_mechanisms() if each.skeletons and each.usable((*context.fields, *context.groups))]
     while True:
         chosen = usable[int(context.rng.integers(len(usable)))]
         skeleton = chosen.skeletons[int(context.rng.integers(len(chosen.skeletons)))]

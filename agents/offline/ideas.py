@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import chain, islice, product, repeat
 
 from ...factors.space import ACTIVITY, CORE, DRAWN_PRICES, PAIR_OPERATORS, select_fields
-from ..memory.diversity import FACTOR_ID, NEAR_HORIZON_RATIO, overlap
-from .mechanisms import Mechanism, codes_of, find_mechanism, mechanisms
+from ..memory.diversity import FACTOR_ID, NEAR_HORIZON_RATIO, measure_overlap
+from .mechanisms import Mechanism, find_codes, find_mechanism, load_mechanisms
 from .prompt_context import Context, DecayingFactor, Json, ShownFormula
 from .steering import read_steering
 
@@ -123,7 +123,7 @@ def _followed_ids(context: Context) -> frozenset[str]:
 
 
 def _is_unlike(context: Context, one: ShownFormula, other: ShownFormula) -> bool:
-    return overlap(one.text, other.text, context.fields, context.groups) < UNLIKE_OVERLAP
+    return measure_overlap(one.text, other.text, context.fields, context.groups) < UNLIKE_OVERLAP
 
 
 def _draw_surveys(context: Context, count: int) -> list[Json]:
@@ -132,7 +132,7 @@ def _draw_surveys(context: Context, count: int) -> list[Json]:
     They are those of a formula that nobody wrote yet and that is worth a score, where such are told; the rest is drawn.
     """
     steering = read_steering(context)
-    known = [each for each in mechanisms() if each.open and steering.allows(each)]
+    known = [each for each in load_mechanisms() if each.open and steering.allows(each)]
     names = select_fields(context.fields)
     wide = [size for size in SURVEY_FIELD_COUNTS if size <= len(names)]
     if not known or not wide or steering.wanted:
@@ -160,14 +160,14 @@ def _choose_mechanisms(context: Context, count: int) -> list[Mechanism]:
     names = (*context.fields, *context.groups)
     tries = _tries(context)
     steering = read_steering(context)
-    pool = [each for each in mechanisms() if each.usable(names) and steering.allows(each) and not each.open]
+    pool = [each for each in load_mechanisms() if each.usable(names) and steering.allows(each) and not each.open]
     order = context.rng.permutation(len(pool))
     shuffled = [pool[int(index)] for index in order]
     listed = sorted(
         shuffled,  # where code is taken, what only code can say is worth an early try
         key=lambda each: (
             steering.turn(each, tries.get(each.id, 0)),
-            not (context.request.python and codes_of(each.id)),
+            not (context.request.python and find_codes(each.id)),
         ),
     )
     untried = [mechanism for mechanism in listed if mechanism.survey and not tries.get(mechanism.id)]
@@ -185,7 +185,7 @@ def _fresh_hypothesis(context: Context, mechanism: Mechanism) -> Json:
 
 def _follow_up(context: Context, formula: ShownFormula) -> Json:
     """Return a hypothesis that refines what a formula on record found, with the sign that it showed."""
-    base = find_mechanism(_mechanism_of(context, formula)) or mechanisms()[0]
+    base = find_mechanism(_mechanism_of(context, formula)) or load_mechanisms()[0]
     agrees = formula.t_stat * base.direction > 0
     said = (
         base.statement if agrees or base.survey else f"The reverse of what is usually said holds here: {base.statement}"

@@ -55,7 +55,7 @@ class Mechanism:
 
 
 @cache
-def mechanisms() -> tuple[Mechanism, ...]:
+def load_mechanisms() -> tuple[Mechanism, ...]:
     """Return all mechanisms, in the order of their file."""
     rows: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "mechanisms.yaml").read_text(encoding="utf-8"))
     return tuple(_mechanism(row) for row in rows)
@@ -69,7 +69,7 @@ def _mechanism(row: dict[str, Any]) -> Mechanism:
 
 def find_mechanism(name: str) -> Mechanism | None:
     """Return a mechanism by its id, None where no such mechanism is known."""
-    return next((mechanism for mechanism in mechanisms() if mechanism.id == name), None)
+    return next((mechanism for mechanism in load_mechanisms() if mechanism.id == name), None)
 
 
 def fill_skeleton(skeleton: str, names: Collection[str], rng: np.random.Generator) -> str:
@@ -83,7 +83,7 @@ def fill_skeleton(skeleton: str, names: Collection[str], rng: np.random.Generato
         slot, kind = match.group(0), match.group(1)
         if slot not in drawn:
             used = {value for other, value in drawn.items() if other.startswith("{" + kind)}
-            known = choices(kind, names)
+            known = list_slot_values(kind, names)
             drawn[slot] = str(rng.choice([value for value in known if value not in used] or known))
         return drawn[slot]
 
@@ -91,7 +91,7 @@ def fill_skeleton(skeleton: str, names: Collection[str], rng: np.random.Generato
 
 
 @cache
-def slot_operators(kind: str) -> tuple[str, ...]:
+def list_slot_operators(kind: str) -> tuple[str, ...]:
     """Return the time-series operators of a kind, from the language's own table.
 
     shape: of one series, whatever its scale; level: of one series, in its units; pair: of two series.
@@ -107,10 +107,10 @@ def slot_operators(kind: str) -> tuple[str, ...]:
     return tuple(o.name for o in known if len(o.nodes) == 1 and o.scaling and o.scaling[0] in wanted)
 
 
-def choices(kind: str, names: Collection[str]) -> list[str]:
+def list_slot_values(kind: str, names: Collection[str]) -> list[str]:
     """Return what a slot of a kind may become: windows, operators, or fields that there are."""
     if kind in OPERATOR_SLOTS:
-        return list(slot_operators(kind))
+        return list(list_slot_operators(kind))
     if kind in SLOT_WINDOWS:
         return [str(window) for window in SLOT_WINDOWS[kind]]
     listed = DRAWN_PRICES if kind == "price" else ACTIVITY
@@ -126,7 +126,7 @@ class Code:
     said: str
     code: str
 
-    def drawn(self, rng: np.random.Generator) -> str:
+    def draw(self, rng: np.random.Generator) -> str:
         """Return the code with every slot drawn."""
         return fill_skeleton(self.code, (), rng)
 
@@ -137,6 +137,6 @@ def _codes() -> tuple[Code, ...]:
     return tuple(Code(**{**row, "of": tuple(row["of"])}) for row in rows)
 
 
-def codes_of(mechanism: str) -> list[Code]:
+def find_codes(mechanism: str) -> list[Code]:
     """Return the Python factors that serve a mechanism, in the order of their file."""
     return [code for code in _codes() if mechanism in code.of]

@@ -53,7 +53,7 @@ class ChangeMaterial:
 Change = Callable[[Node, ChangeMaterial, np.random.Generator], Node | None]
 
 
-def pick(rng: np.random.Generator, items: Sequence[str]) -> str:
+def draw_name(rng: np.random.Generator, items: Sequence[str]) -> str:
     """Return one of the names."""
     return items[int(rng.integers(len(items)))]
 
@@ -117,7 +117,7 @@ def swap_field(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> N
     near = [name for name in kind if name in stock.fields and name != part.name]
     others = [name for name in stock.fields if name != part.name]
     choices = near if near and rng.random() < 0.7 else others
-    return replace_node(node, path, part.__class__("field", name=pick(rng, choices))) if choices else None
+    return replace_node(node, path, part.__class__("field", name=draw_name(rng, choices))) if choices else None
 
 
 def swap_operator(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
@@ -129,7 +129,7 @@ def swap_operator(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) 
     path, part = found
     shape = next(shape for shape in shapes if part.op in shape)
     window = {"window": part.param("window", 0.0)} if part.window else {}
-    other = Node(pick(rng, [name for name in shape if name != part.op]), part.args, tuple(window.items()))
+    other = Node(draw_name(rng, [name for name in shape if name != part.op]), part.args, tuple(window.items()))
     return replace_node(node, path, other)
 
 
@@ -141,14 +141,14 @@ def wrap(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node |
     path, part = found
     kind = rng.random()
     if kind < 0.5:
-        outer = Node(pick(rng, CORE), (part,), (("window", _window(rng)),))
+        outer = Node(draw_name(rng, CORE), (part,), (("window", _window(rng)),))
     elif kind < 0.7:
         outer = Node("rank", (part,))
     elif kind < 0.85:
-        mean = Node(pick(rng, SMOOTHERS), (part,), (("window", _window(rng)),))
-        outer = Node(pick(rng, ("div", "sub")), (part, mean))
+        mean = Node(draw_name(rng, SMOOTHERS), (part,), (("window", _window(rng)),))
+        outer = Node(draw_name(rng, ("div", "sub")), (part, mean))
     else:
-        outer = Node(pick(rng, ("abs", "sign", "log")), (part,))
+        outer = Node(draw_name(rng, ("abs", "sign", "log")), (part,))
     return replace_node(node, path, outer)
 
 
@@ -177,11 +177,11 @@ def attach(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node 
     block = _donor(stock, rng)
     kind = rng.random()
     if kind < 0.4:
-        joined = Node(pick(rng, ("mul", "add", "sub")), (Node("rank", (part,)), Node("rank", (block,))))
+        joined = Node(draw_name(rng, ("mul", "add", "sub")), (Node("rank", (part,)), Node("rank", (block,))))
     elif kind < 0.75:
-        joined = Node(pick(rng, ("div", "mul", "sub", "add")), (part, block))
+        joined = Node(draw_name(rng, ("div", "mul", "sub", "add")), (part, block))
     else:
-        joined = Node(pick(rng, PAIR_OPERATORS), (part, block), (("window", _window(rng)),))
+        joined = Node(draw_name(rng, PAIR_OPERATORS), (part, block), (("window", _window(rng)),))
     return replace_node(node, path, joined)
 
 
@@ -192,8 +192,8 @@ def _donor(stock: ChangeMaterial, rng: np.random.Generator) -> Node:
         found = _place(mate, rng, lambda part: part.op not in ("number", "group") and part.size <= 6)
         if found:
             return found[1]
-    leaf = Node("field", name=pick(rng, stock.fields))
-    return leaf if rng.random() < 0.3 else Node(pick(rng, CORE), (leaf,), (("window", _window(rng)),))
+    leaf = Node("field", name=draw_name(rng, stock.fields))
+    return leaf if rng.random() < 0.3 else Node(draw_name(rng, CORE), (leaf,), (("window", _window(rng)),))
 
 
 def smooth(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
@@ -203,17 +203,17 @@ def smooth(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node
         found = _place(node, rng, lambda part: part.op not in ("number", "group"))
         path = found[0] if found else ()
     part = dict(walk(node))[path]
-    return replace_node(node, path, Node(pick(rng, SMOOTHERS), (part,), (("window", _window(rng, short=True)),)))
+    return replace_node(node, path, Node(draw_name(rng, SMOOTHERS), (part,), (("window", _window(rng, short=True)),)))
 
 
 def neutralise(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Compare within groups where there are groups; else set the ranks of what may hide in it against it."""
     if stock.groups and rng.random() < 0.6:
-        by = Node("group", name=pick(rng, stock.groups))
-        return Node(pick(rng, ("group_rank", "group_demean", "group_zscore")), (node, by))
-    hidden = parse(pick(rng, ("ts_std(returns, 60)", "ts_mean(close * volume, 60)", "ts_mean(returns, 120)"))).root
+        by = Node("group", name=draw_name(rng, stock.groups))
+        return Node(draw_name(rng, ("group_rank", "group_demean", "group_zscore")), (node, by))
+    hidden = parse(draw_name(rng, ("ts_std(returns, 60)", "ts_mean(close * volume, 60)", "ts_mean(returns, 120)"))).root
     ranks = Node("rank", (node,)), Node("rank", (hidden,))
-    return Node(pick(rng, ("sub", "add", "mul")), ranks)
+    return Node(draw_name(rng, ("sub", "add", "mul")), ranks)
 
 
 def retime(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
@@ -233,7 +233,7 @@ def retime(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node
 def condition(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Weigh the formula by how active its mechanism is."""
     texts = ("ts_zscore(volume, 20)", "ts_std(returns, 20)", "ts_mean(high / low, 10)", "ts_rank(volume, 60)")
-    active = Node("rank", (parse(pick(rng, texts)).root,))
+    active = Node("rank", (parse(draw_name(rng, texts)).root,))
     return Node("mul", (Node("sub", (Node("rank", (node,)), Node("number", value=0.5))), active))
 
 
@@ -298,7 +298,7 @@ class Bandit:
     seen: Mapping[tuple[str, str], tuple[float, float]]
 
     @classmethod
-    def taught(cls, rows: Sequence[Any]) -> Bandit:
+    def parse(cls, rows: Sequence[Any]) -> Bandit:
         """Return the bandit that has read the rows of a prompt, `{operator, where, tried, better}`; others are passed over."""
         told = [row for row in rows if isinstance(row, dict) and {"operator", "where", "tried", "better"} <= {*row}]
         return cls({(row["operator"], row["where"]): (float(row["tried"]), float(row["better"])) for row in told})

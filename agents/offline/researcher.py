@@ -39,7 +39,7 @@ def answer_offline(messages: Sequence[Mapping[str, Any]], seed: int) -> str:
     return json.dumps(ANSWERS[context.task](context), ensure_ascii=False, allow_nan=False)
 
 
-def tokens(text: str) -> int:
+def count_tokens(text: str) -> int:
     """Return about how many tokens a text is, four characters each, so that caps mean something offline too."""
     return -(-len(text) // 4)
 
@@ -74,7 +74,7 @@ def _reply_text(call: Mapping[str, Any]) -> tuple[str, int]:
     """Return the reply's text and the approximate tokens of the question."""
     messages = call["messages"]
     seed = int((call.get("optional_params") or {}).get("seed") or 0)
-    asked = sum(tokens(str(message.get("content") or "")) for message in messages)
+    asked = sum(count_tokens(str(message.get("content") or "")) for message in messages)
     return answer_offline(messages, seed), asked
 
 
@@ -86,7 +86,7 @@ def _fill_response(call: Mapping[str, Any]) -> Any:
     response.model = OFFLINE_MODEL_NAME
     response.choices[0].message.content = text
     response.choices[0].finish_reason = "stop"
-    told = tokens(text)
+    told = count_tokens(text)
     response.usage = litellm.Usage(prompt_tokens=asked, completion_tokens=told, total_tokens=asked + told)
     return response
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...factors.describe import find_mention, relevance, stems
-from .mechanisms import Mechanism, mechanisms
+from .mechanisms import Mechanism, load_mechanisms
 from .prompt_context import Context, Json
 
 __all__ = ["Steering", "describe_unmatched", "read_steering"]
@@ -46,7 +46,7 @@ def _match_goal(goal: str) -> Mapping[str, float]:
     A goal has several sides. Mechanisms are taken one after the other, and a word counts for less each time that one
     taken before speaks of it: else whatever has many mechanisms, such as sectors, would hide the rest.
     """
-    known = mechanisms()
+    known = load_mechanisms()
     documents = [_document(each) for each in known]
     words = {stem: word for word in re.split(r"\W+", GRADES.sub(" ", goal)) for stem in stems(word)}
     asked = {stem: relevance(words[stem], documents) for stem in sorted(words)}
@@ -128,12 +128,12 @@ def describe_unmatched(steer: Json) -> list[str]:
 
 def _names() -> set[str]:
     """Return what mechanisms are called, in plain words, and the words of it."""
-    plain = {each.id.replace("_", " ") for each in mechanisms()}
+    plain = {each.id.replace("_", " ") for each in load_mechanisms()}
     return plain | {word for name in plain for word in name.split()}
 
 
 def _is_known(entry: str) -> bool:
-    return any(find_mention((each.id, each.statement), (entry,)) for each in mechanisms())
+    return any(find_mention((each.id, each.statement), (entry,)) for each in load_mechanisms())
 
 
 def _quote_entries(entries: Sequence[str]) -> str:

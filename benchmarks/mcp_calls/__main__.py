@@ -58,7 +58,7 @@ def in_memory(folder: Path) -> Any:
         ground = ServerSetup(
             lambda: (panel, dataset), ledger, settings.evidence, settings.budget, SearchConstraints(), now, calls.append
         )
-        served = stack.enter_context(CallerContexts(ground)).served(Caller("bench", EVERY_SCOPE))
+        served = stack.enter_context(CallerContexts(ground)).serve(Caller("bench", EVERY_SCOPE))
         yield {name: build_server(name, served) for name in SERVERS}
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from alphaloom.agents.offline.mechanisms import OPERATOR_SLOTS, SLOT, SLOT_WINDOWS, choices, mechanisms
+from alphaloom.agents.offline.mechanisms import OPERATOR_SLOTS, SLOT, SLOT_WINDOWS, list_slot_values, load_mechanisms
 from alphaloom.evidence.originality.published import published_expressions
 from alphaloom.factors import Expression, FactorError, bucket_windows, parse, render
 from alphaloom.factors.language.canonical import BUCKET_ROWS
@@ -28,7 +28,7 @@ def form(expression: Expression) -> str:
 
 def known_forms(folder: Path) -> frozenset[str]:
     """Return the form of everything that is known; made once for a library and kept in a folder."""
-    skeletons = sorted({skeleton for each in mechanisms() for skeleton in each.skeletons})
+    skeletons = sorted({skeleton for each in load_mechanisms() for skeleton in each.skeletons})
     lists = [*TEXTBOOK, *TEN, *(each.text for _, each, _ in published_expressions())]
     slots = {kind: _filled(kind) for kind in (*SLOT_WINDOWS, *OPERATOR_SLOTS, "price", "activity")}
     kept = folder / f"known-{compute_digest([skeletons, lists, slots, state_of('factors')])[:12]}.json"
@@ -67,7 +67,7 @@ def _forms(texts: Iterable[str]) -> set[str]:
 @cache
 def _filled(kind: str) -> tuple[str, ...]:
     """Return what a slot may become; windows are moved to their buckets."""
-    known = choices(kind, GRAMMAR.fields)
+    known = list_slot_values(kind, GRAMMAR.fields)
     return tuple(sorted({_bucket(int(each)) for each in known})) if kind in SLOT_WINDOWS else tuple(known)
 
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
         Tokens as Tokens,
         TokenVerifier as TokenVerifier,
         create_token as create_token,
+        describe_token_status as describe_token_status,
         list_tokens as list_tokens,
         revoke_token as revoke_token,
-        token_status as token_status,
     )
 else:
     __all__, __getattr__ = lazy_names(

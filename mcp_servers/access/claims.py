@@ -39,7 +39,7 @@ class Trust:
     as_of: date | None = None
 
 
-def caller_of(
+def build_caller(
     claims: Mapping[str, Any], trust: Trust, now: datetime, needed: frozenset[str] = REQUIRED_CLAIMS
 ) -> Caller:
     """Return who a token names; scopes that are not ours are left out.

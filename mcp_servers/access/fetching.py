@@ -14,7 +14,7 @@ MAX_FETCH_BYTES = 256 * 1024
 LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1"}
 
 
-class Unanswered(Exception):
+class FetchFailed(Exception):
     """The other side gave no answer that can be used; what it said is not repeated.
 
     Parameters
@@ -73,10 +73,10 @@ def fetch_body(url: str, form: Mapping[str, str] | None = None, auth: tuple[str,
             ) as answer,
         ):
             if answer.status_code != 200:
-                raise Unanswered(f"status {answer.status_code}", answer.status_code)
+                raise FetchFailed(f"status {answer.status_code}", answer.status_code)
             return _read(answer.iter_bytes(), end)
     except httpx2.HTTPError as error:
-        raise Unanswered(type(error).__name__) from None
+        raise FetchFailed(type(error).__name__) from None
 
 
 def _read(parts: object, end: float) -> bytes:
@@ -84,7 +84,7 @@ def _read(parts: object, end: float) -> bytes:
     for part in parts:  # type: ignore[attr-defined]
         body += part
         if len(body) > MAX_FETCH_BYTES:
-            raise Unanswered("too large", 200)
+            raise FetchFailed("too large", 200)
         if time.monotonic() > end:
-            raise Unanswered("too slow")
+            raise FetchFailed("too slow")
     return body

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...ledger.files import read_given
 from ..errors import TokenRefused
-from .claims import REQUIRED_CLAIMS, Trust, caller_of
-from .fetching import MAX_FETCH_BYTES, Unanswered, check_url, fetch_body
+from .claims import REQUIRED_CLAIMS, Trust, build_caller
+from .fetching import MAX_FETCH_BYTES, FetchFailed, check_url, fetch_body
 from .scopes import Caller
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Jwts:
 
     def verify(self, bearer: str) -> Caller:
         """Return who a signed token names; `TokenRefused` if it is not signed, not ours to believe, or not valid now."""
-        return caller_of(self._claims(bearer), self._trust, self._clock(), REQUIRED_CLAIMS | {"iss"})
+        return build_caller(self._claims(bearer), self._trust, self._clock(), REQUIRED_CLAIMS | {"iss"})
 
     def _claims(self, bearer: str) -> dict[str, Any]:
         """Return what a token says, after its signature was found good."""
@@ -131,7 +131,7 @@ class KeySet:
                 self._tried_at = asked_at
                 self._keys = read_keys(self._fetch())
                 self._fetched_at = asked_at
-        except (Unanswered, OSError, ValueError):
+        except (FetchFailed, OSError, ValueError):
             pass  # the old ones stay
         finally:
             self._lock.release()

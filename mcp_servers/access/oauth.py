@@ -17,8 +17,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from ...ledger import AlphaloomError, read_settings
 from ..errors import McpServerError, TokenRefused
-from .claims import Trust, caller_of
-from .fetching import Unanswered, check_url, fetch_body
+from .claims import Trust, build_caller
+from .fetching import FetchFailed, check_url, fetch_body
 from .jwts import Jwts, KeySet
 from .scopes import Caller
 from .tokens import TOKEN_PREFIX, TokenVerifier
@@ -186,14 +186,14 @@ class Introspection:
             told: Any = json.loads(self._ask(bearer))
         except (ValueError, RecursionError):
             return None
-        except (Unanswered, OSError) as error:
-            if isinstance(error, Unanswered) and not error.failing:
+        except (FetchFailed, OSError) as error:
+            if isinstance(error, FetchFailed) and not error.failing:
                 return None
             self._rests_until = now + self._rest
             raise TokenRefused(f"its server does not answer: {type(error).__name__}") from None
         if not isinstance(told, dict) or told.get("active") is not True:
             return None
         try:
-            return caller_of(told, self._trust, now)
+            return build_caller(told, self._trust, now)
         except TokenRefused:
             return None

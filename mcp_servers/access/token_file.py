@@ -83,7 +83,7 @@ class _Tokens(BaseModel):
         return self
 
 
-class Signature(NamedTuple):
+class FileSignature(NamedTuple):
     """By what a file that was changed or exchanged is known from the one that was read."""
 
     modified: int
@@ -92,12 +92,12 @@ class Signature(NamedTuple):
     inode: int
 
     @classmethod
-    def of(cls, told: os.stat_result) -> Signature:
+    def of(cls, told: os.stat_result) -> FileSignature:
         """Return the signature of what the system says of a file."""
         return cls(told.st_mtime_ns, told.st_ctime_ns, told.st_size, told.st_ino)
 
 
-def read_entries(path: Path) -> tuple[tuple[TokenEntry, ...], Signature]:
+def read_entries(path: Path) -> tuple[tuple[TokenEntry, ...], FileSignature]:
     """Read the file.
 
     Raises
@@ -122,7 +122,7 @@ def read_entries(path: Path) -> tuple[tuple[TokenEntry, ...], Signature]:
         mistakes += error.mistakes or (Mistake("", error.message),)
     if mistakes:
         raise mistakes_error(str(path), [_redact_mistake(each) for each in mistakes])
-    return entries, Signature.of(told)
+    return entries, FileSignature.of(told)
 
 
 def write_entries(path: Path, entries: Sequence[TokenEntry]) -> None:

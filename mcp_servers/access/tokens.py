@@ -19,7 +19,7 @@ from ...ledger.database import wait_for_lock
 from ...ledger.files import mistakes_error
 from ..errors import McpServerError, TokenRefused
 from .scopes import Caller
-from .token_file import Signature, TokenEntry, check_entry, read_entries, write_entries
+from .token_file import FileSignature, TokenEntry, check_entry, read_entries, write_entries
 
 TOKEN_PREFIX = "alt_"
 
@@ -119,16 +119,16 @@ def list_tokens(path: Path) -> tuple[TokenEntry, ...]:
     return read_entries(path)[0]
 
 
-def expiry_moment(entry: TokenEntry) -> datetime:
+def find_expiry(entry: TokenEntry) -> datetime:
     """Return the first moment at which a token is not accepted any more."""
     return datetime.combine(entry.expires, time(), UTC) + timedelta(days=1)
 
 
-def token_status(entry: TokenEntry, now: datetime) -> str:
+def describe_token_status(entry: TokenEntry, now: datetime) -> str:
     """Return "live", "expired" or "revoked"."""
     if entry.revoked is not None:
         return "revoked"
-    return "live" if now < expiry_moment(entry) else "expired"
+    return "live" if now < find_expiry(entry) else "expired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +143,8 @@ class _KnownToken:
     @classmethod
     def of(cls, entry: TokenEntry) -> _KnownToken:
         fields = frozenset(entry.fields) if entry.fields is not None else None
-        caller = Caller(entry.id, frozenset(entry.scopes), fields, entry.as_of, expiry_moment(entry), entry.tenant)
-        return cls(entry.sha256, expiry_moment(entry), entry.revoked is not None, caller)
+        caller = Caller(entry.id, frozenset(entry.scopes), fields, entry.as_of, find_expiry(entry), entry.tenant)
+        return cls(entry.sha256, find_expiry(entry), entry.revoked is not None, caller)
 
 
 class Tokens:
@@ -158,7 +158,7 @@ class Tokens:
     def __init__(self, path: Path, clock: Callable[[], datetime]) -> None:
         self._path, self._clock = path, clock
         self._lock = threading.Lock()
-        self._read: tuple[Signature | None, tuple[_KnownToken, ...]] = (None, ())
+        self._read: tuple[FileSignature | None, tuple[_KnownToken, ...]] = (None, ())
         self.problem: AlphaloomError | None = None
 
     @classmethod
@@ -197,13 +197,13 @@ class Tokens:
                 self._read = self._again()
             return self._read[1]
 
-    def _signature(self) -> Signature | None:
+    def _signature(self) -> FileSignature | None:
         try:
-            return Signature.of(self._path.stat())
+            return FileSignature.of(self._path.stat())
         except OSError:
             return None
 
-    def _again(self) -> tuple[Signature | None, tuple[_KnownToken, ...]]:
+    def _again(self) -> tuple[FileSignature | None, tuple[_KnownToken, ...]]:
         try:
             entries, signature = read_entries(self._path)
         except SettingsError as error:

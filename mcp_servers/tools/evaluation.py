@@ -68,7 +68,7 @@ EVALUATION_SCOPES = {
 """What each tool asks of a caller."""
 
 
-def evaluation_server(served: ServedCaller) -> ToolServer:
+def build_evaluation_server(served: ServedCaller) -> ToolServer:
     """Return the evaluation server of one run."""
     server = ToolServer(
         "alphaloom-evaluation", entry=served.entry, scopes=EVALUATION_SCOPES, reading=Scope.EVAL_RUN,
@@ -227,7 +227,7 @@ def _add_jobs(server: ToolServer, served: ServedCaller) -> None:
         wait_s: Annotated[float, Field(ge=0, le=MAX_WAIT_S, description="seconds to wait for its end")] = 0.0,
     ) -> dict[str, Any]:
         """Return whether a job waits, runs (and how many steps are done), is done or failed, and its result."""
-        return await served.jobs.awaited(job, wait_s)
+        return await served.jobs.wait_for(job, wait_s)
 
 
 def _decay(evaluator: Evaluator, text: str) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from ..answers import json_tool, paginate
 from ..arguments import READ_HINTS, WRITE_HINTS, Cursor, DialectName, FactorId, FormulaText
 from ..served_caller import ServedCaller, VisibleColumns
 from ..server import ToolServer
-from .known_factors import CallerHoldings
+from .known_factors import KnownFactors
 from .prompts import add_prompts
 
 MAX_COMPLETIONS = 100
@@ -52,9 +52,9 @@ FACTORS_SCOPES = {
 """What each tool asks of a caller."""
 
 
-def factors_server(served: ServedCaller) -> ToolServer:
+def build_factors_server(served: ServedCaller) -> ToolServer:
     """Return the factors server of one panel."""
-    holdings = CallerHoldings(served)
+    holdings = KnownFactors(served)
     server = ToolServer(
         "alphaloom-factors", entry=served.entry, scopes=FACTORS_SCOPES, reading=Scope.FACTOR_READ,
         instructions="Check, explain, translate and compare formulas; keep drafts; recall what was tried. "
@@ -89,7 +89,7 @@ def _add_language(server: ToolServer, served: ServedCaller) -> None:
         return translate_formula(text, source, target, fields=served.columns.readable)
 
 
-def _add_known(server: ToolServer, served: ServedCaller, holdings: CallerHoldings) -> None:
+def _add_known(server: ToolServer, served: ServedCaller, holdings: KnownFactors) -> None:
     @server.tool(annotations=READ_HINTS)
     @json_tool
     def find_similar(
@@ -128,7 +128,7 @@ def _add_known(server: ToolServer, served: ServedCaller, holdings: CallerHolding
         return holdings.get(id)
 
 
-def _add_own(server: ToolServer, served: ServedCaller, holdings: CallerHoldings) -> None:
+def _add_own(server: ToolServer, served: ServedCaller, holdings: KnownFactors) -> None:
     @server.tool(annotations=WRITE_HINTS)
     @json_tool
     def register_factor(
@@ -160,7 +160,7 @@ def _add_own(server: ToolServer, served: ServedCaller, holdings: CallerHoldings)
         return told if language else {name: each for name, each in told.items() if name != "operators"}
 
 
-def _add_resources(server: ToolServer, holdings: CallerHoldings) -> None:
+def _add_resources(server: ToolServer, holdings: KnownFactors) -> None:
     @server.resource("alphaloom://operators", mime_type="application/json", name="operators")
     def operators() -> str:
         """List the operators of the factor language, a line each."""
@@ -189,7 +189,7 @@ def _add_resources(server: ToolServer, holdings: CallerHoldings) -> None:
         return json.dumps(holdings.get(id[:100]), ensure_ascii=False)
 
 
-def _add_completions(server: ToolServer, holdings: CallerHoldings) -> None:
+def _add_completions(server: ToolServer, holdings: KnownFactors) -> None:
     async def complete(
         ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, more: CompletionContext | None
     ) -> Completion:

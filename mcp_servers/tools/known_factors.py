@@ -23,7 +23,7 @@ CALLER_KEY = "caller"
 
 
 @dataclass(frozen=True)
-class CallerHoldings:
+class KnownFactors:
     """What is there under an id."""
 
     served: ServedCaller

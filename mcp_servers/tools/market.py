@@ -66,7 +66,7 @@ MARKET_SCOPES = dict.fromkeys(
 MAX_LABELS_SHOWN = 100
 
 
-def market_server(served: ServedCaller) -> ToolServer:
+def build_market_server(served: ServedCaller) -> ToolServer:
     """Return the market server of one panel. Nothing after the search window leaves it."""
     shown = VisiblePanel(served)
     server = ToolServer(
@@ -144,7 +144,7 @@ def _add_history(server: ToolServer, served: ServedCaller, shown: VisiblePanel) 
         days = pa.array(shown.panel.dates[first:stop].astype("datetime64[D]"))
         symbols_of = [shown.panel.symbols[place] for place in columns]
         table = pa.table([days, *_columns(values)], names=["date", *symbols_of])
-        handed = served.handles.hand(table, *_handle_owner(served))
+        handed = served.handles.hand_over(table, *_handle_owner(served))
         look = _preview(shown, name, max(stop - 3, first), stop, columns[:5])
         told = {**look, **handed.record(), "first_day": shown.days[first], "last_day": shown.days[stop - 1]}
         return make_result(told, links=_links(handed, name))

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ..arguments import FactorId
 from ..server import ToolServer
-from .known_factors import CallerHoldings
+from .known_factors import KnownFactors
 
 __all__ = ["add_prompts"]
 
@@ -48,7 +48,7 @@ first; and one line at the end: worth a trial, or not, and why.
 {rules}"""
 
 
-def add_prompts(server: ToolServer, holdings: CallerHoldings) -> None:
+def add_prompts(server: ToolServer, holdings: KnownFactors) -> None:
     """Add the three prompts; one that names a factor is refused where there is none."""
 
     @server.prompt(description="Find a factor about something, in steps that spend no trial without asking.")

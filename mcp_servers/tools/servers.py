@@ -27,19 +27,19 @@ from pydantic import AnyUrl
 
 from ..served_caller import ServedCaller
 from ..server import ToolServer
-from .evaluation import evaluation_server
-from .factors import factors_server
-from .market import market_server
-from .news import news_server
+from .evaluation import build_evaluation_server
+from .factors import build_factors_server
+from .market import build_market_server
+from .news import build_news_server
 
 ALL_SERVERS = "all"
 """The name of all of them behind one connection."""
 
 SERVERS: Mapping[str, Callable[[ServedCaller], ToolServer]] = {
-    "evaluation": evaluation_server,
-    "factors": factors_server,
-    "market": market_server,
-    "news": news_server,
+    "evaluation": build_evaluation_server,
+    "factors": build_factors_server,
+    "market": build_market_server,
+    "news": build_news_server,
 }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from alphaloom.agents import AgentsConfig, Own, SearchContext, Steer, Toolset, run_graph
-from alphaloom.agents.memory.diversity import overlap
+from alphaloom.agents.memory.diversity import measure_overlap
 from alphaloom.agents.nodes.documents import Documents
 from alphaloom.agents.offline import answer_offline
 from alphaloom.factors import OPERATORS, FactorError, parse
@@ -87,7 +87,7 @@ class Servers:
     fuse: Fuse
     evaluations: int = 100
     trials: int = 10
-    strength: Callable[[str], float] = lambda text: 12 * overlap(text, TARGET, FIELDS, GROUPS)
+    strength: Callable[[str], float] = lambda text: 12 * measure_overlap(text, TARGET, FIELDS, GROUPS)
     scored: dict[str, dict[str, Any]] = field(default_factory=dict)
     looks: dict[str, Any] = field(default_factory=dict)
     hypotheses: dict[str, dict[str, Any]] = field(default_factory=dict)

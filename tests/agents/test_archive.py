@@ -17,10 +17,10 @@ from alphaloom.agents.memory.archive import (
     MAX_STRONGEST_KEPT,
     MIGRATION_ROUNDS,
     SearchArchive,
-    niche,
+    name_niche,
     place_in_niches,
 )
-from alphaloom.agents.memory.diversity import HypothesisFilter, HypothesisIntake, mechanism_quota
+from alphaloom.agents.memory.diversity import HypothesisFilter, HypothesisIntake, compute_mechanism_quota
 from alphaloom.agents.nodes import shortlist as gate
 from alphaloom.agents.records import BranchHypothesis, FormulaAttempt, Mark, rank_marks
 
@@ -113,19 +113,19 @@ def test_every_island_has_as_many_branches_as_any_other() -> None:
     ],
 )
 def test_a_niche_is_mechanism_horizon_and_turnover(days: int, turnover: float | None, cell: str) -> None:
-    assert niche(BranchHypothesis.parse(CLAIM | {"horizon_days": days}), ["close"], turnover, 5) == cell
+    assert name_niche(BranchHypothesis.parse(CLAIM | {"horizon_days": days}), ["close"], turnover, 5) == cell
     other = CLAIM | {"mechanism": "Short reversals", "horizon_days": days}
-    assert niche(BranchHypothesis.parse(other), ["volume"], turnover, 5) == cell
+    assert name_niche(BranchHypothesis.parse(other), ["volume"], turnover, 5) == cell
 
 
 def test_a_survey_is_told_apart_by_the_kinds_of_fields_that_are_read() -> None:
     survey = CLAIM | {"mechanism": "survey_open", "either_way": True}
     assert (
-        niche(BranchHypothesis.parse(survey), ["volume", "close", "high"], 0.02, 5)
+        name_niche(BranchHypothesis.parse(survey), ["volume", "close", "high"], 0.02, 5)
         == "survey_open(price+volume)/week/slow"
     )
-    assert niche(BranchHypothesis.parse(survey), ["sentiment"], 0.02, 5) == "survey_open(sentiment)/week/slow"
-    assert niche(BranchHypothesis.parse(CLAIM | {"mechanism": "反转"}), [], 0.02, 5) == "反转/week/slow"
+    assert name_niche(BranchHypothesis.parse(survey), ["sentiment"], 0.02, 5) == "survey_open(sentiment)/week/slow"
+    assert name_niche(BranchHypothesis.parse(CLAIM | {"mechanism": "反转"}), [], 0.02, 5) == "反转/week/slow"
 
 
 def kept(lab: Lab, kind: str) -> dict[str, Any]:
@@ -199,8 +199,8 @@ def told(count: int, **changes: Any) -> list[dict[str, Any]]:
 
 
 def test_a_mechanism_has_its_share_of_a_round() -> None:
-    assert [mechanism_quota(branches, 4) for branches in (1, 5, 8, 9, 64)] == [2, 2, 2, 3, 16]
-    assert mechanism_quota(64, 1) == 0
+    assert [compute_mechanism_quota(branches, 4) for branches in (1, 5, 8, 9, 64)] == [2, 2, 2, 3, 16]
+    assert compute_mechanism_quota(64, 1) == 0
     pile = HypothesisIntake(HypothesisFilter(Steer(), (), 0.8), [], 5, 2)
     assert pile.take([*told(4), FRESH | {"mechanism": "loud", "statement": "Attention pays too much."}]) == 2
     assert [each.mechanism for each in pile.kept] == ["calm", "calm", "loud"]
@@ -228,5 +228,5 @@ def test_what_was_earned_or_asked_for_is_not_limited(
 
 
 def test_without_islands_nothing_is_limited() -> None:
-    pile = HypothesisIntake(HypothesisFilter(Steer(), (), 0.8), [], 5, mechanism_quota(5, 1))
+    pile = HypothesisIntake(HypothesisFilter(Steer(), (), 0.8), [], 5, compute_mechanism_quota(5, 1))
     assert pile.take(told(4)) == 0

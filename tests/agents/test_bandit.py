@@ -14,7 +14,7 @@ WEIGHTS = {"smooth": 2.0, "wrap": 1.5, "graft": 0.5}
 
 
 def test_without_data_each_is_chosen_in_proportion_to_its_weight() -> None:
-    rng, bandit = np.random.default_rng(1), Bandit.taught([])
+    rng, bandit = np.random.default_rng(1), Bandit.parse([])
     chosen = Counter(bandit.choose(WEIGHTS, "turnover", rng) for _ in range(8_000))
     for name, weight in WEIGHTS.items():
         share = weight / sum(WEIGHTS.values())
@@ -37,7 +37,7 @@ def test_it_converges_to_the_better_arm_of_each_weakness() -> None:
             for name in ("smooth", "wrap")
         ]
         where = ("turnover", "decay")[turn % 2]
-        name = Bandit.taught(rows).choose({"smooth": 1.0, "wrap": 1.0}, where, rng)
+        name = Bandit.parse(rows).choose({"smooth": 1.0, "wrap": 1.0}, where, rng)
         done[name, where][0] += 1
         done[name, where][1] += rng.random() < chance[name, where]
         late[name, where] += turn >= 800
@@ -47,7 +47,7 @@ def test_it_converges_to_the_better_arm_of_each_weakness() -> None:
 
 def test_equal_seeds_choose_alike_and_others_do_not() -> None:
     def choices(seed: int) -> list[str]:
-        rng, bandit = np.random.default_rng(seed), Bandit.taught([row("wrap", "any", 9, 4)])
+        rng, bandit = np.random.default_rng(seed), Bandit.parse([row("wrap", "any", 9, 4)])
         return [bandit.choose(WEIGHTS, "none", rng) for _ in range(40)]
 
     assert choices(1) == choices(1) != choices(2)
@@ -59,12 +59,12 @@ def test_a_belief_rests_on_so_many_tries_at_most_and_keeps_their_share(
 ) -> None:
     better = int(share * tried)
     rows = [row("smooth", "decay", tried, better), row("smooth", "any", tried + elsewhere, better)]
-    counted, good = Bandit.taught(rows).evidence("smooth", "decay")
+    counted, good = Bandit.parse(rows).evidence("smooth", "decay")
     assert 0 <= good <= counted <= MAX_EFFECTIVE_TRIES + 1e-9
-    assert Bandit.taught(rows).evidence("wrap", "decay") == (0, 0)
+    assert Bandit.parse(rows).evidence("wrap", "decay") == (0, 0)
     if not elsewhere and tried:
         assert good / counted == pytest.approx(better / tried)
 
 
 def test_rows_that_are_none_are_passed_over() -> None:
-    assert Bandit.taught(["smooth", None, {"operator": "smooth"}]).seen == {}
+    assert Bandit.parse(["smooth", None, {"operator": "smooth"}]).seen == {}

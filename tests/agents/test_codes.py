@@ -10,12 +10,12 @@ import pytest
 
 from alphaloom.agents import load_prompt
 from alphaloom.agents.offline import answer_offline
-from alphaloom.agents.offline.mechanisms import Code, codes_of, find_mechanism, mechanisms
+from alphaloom.agents.offline.mechanisms import Code, find_codes, find_mechanism, load_mechanisms
 from alphaloom.agents.prompt import load_prompts
 from alphaloom.factors import parse
 from alphaloom.factors.python import lint_code
 
-KNOWN: dict[str, Code] = {code.id: code for one in mechanisms() for code in codes_of(one.id)}
+KNOWN: dict[str, Code] = {code.id: code for one in load_mechanisms() for code in find_codes(one.id)}
 
 
 def asked(*, python: bool) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def test_code_is_written_only_where_it_is_allowed() -> None:
 @pytest.mark.parametrize("name", sorted(KNOWN))
 def test_what_it_writes_can_be_taken(name: str) -> None:
     code, rng = KNOWN[name], np.random.default_rng(1)
-    drawn = [parse(code.drawn(rng)) for _ in range(12)]
+    drawn = [parse(code.draw(rng)) for _ in range(12)]
     assert len({each.id for each in drawn}) > 1
     for each in drawn:
         assert lint_code(each.code, each.fields) == ()

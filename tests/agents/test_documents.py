@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.agents import Own, Steer
-from alphaloom.agents.model_calls import question_sensitivity
+from alphaloom.agents.model_calls import find_question_sensitivity
 from alphaloom.agents.nodes.documents import Documents, select_documents
 from alphaloom.agents.offline import answer_offline
 from alphaloom.agents.prompt import load_prompts
@@ -148,10 +148,10 @@ def test_no_question_is_less_confidential_than_what_it_may_hold(campaigns: Any, 
     bench = Lab(Path(), config=SMALL.model_copy(update={"sensitivity": campaigns}), documents=cast(Documents, object()))
     bench.journal.record("recall", "r02", {"told_label": told})
     desk = bench.desk()
-    assert question_sensitivity(desk, "r02/h00/s0/a0", own) == strictest([campaigns, told, own])
+    assert find_question_sensitivity(desk, "r02/h00/s0/a0", own) == strictest([campaigns, told, own])
     assert (
-        question_sensitivity(desk, "summary/0", own)
-        == question_sensitivity(desk, "r01", own)
+        find_question_sensitivity(desk, "summary/0", own)
+        == find_question_sensitivity(desk, "r01", own)
         == strictest([campaigns, own])
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from alphaloom.agents import AgentsConfig
-from alphaloom.agents.graph import merge_by_key, quotas
+from alphaloom.agents.graph import divide_evaluations, merge_by_key
 from alphaloom.agents.prompt import load_prompt
 from alphaloom.router import BudgetEnded, ReplyRefused, Task
 
@@ -179,9 +179,9 @@ def test_a_branch_is_told_of_its_critique_and_what_it_scored(calm: Calm) -> None
 
 
 def test_no_evaluation_is_promised_twice() -> None:
-    assert quotas(["a", "b", "c"], 8, 20) == {"a": 3, "b": 3, "c": 2}
-    assert quotas(["a", "b"], 100, 20) == {"a": 20, "b": 20}
-    assert quotas([], 100, 20) == {}
+    assert divide_evaluations(["a", "b", "c"], 8, 20) == {"a": 3, "b": 3, "c": 2}
+    assert divide_evaluations(["a", "b"], 100, 20) == {"a": 20, "b": 20}
+    assert divide_evaluations([], 100, 20) == {}
 
 
 def test_results_are_merged_by_key_and_only_the_latest_round_is_kept() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from alphaloom.agents import AgentsConfig
 from alphaloom.agents.graph import fan_out
-from alphaloom.agents.nodes.eval_agent import MAX_BEST_CRITICISED, criticise
+from alphaloom.agents.nodes.eval_agent import MAX_BEST_CRITICISED, criticise_formulas
 from alphaloom.agents.nodes.factor_agent import MAX_SCORED_SHOWN
 from alphaloom.agents.records import Mark, Work
 from alphaloom.factors.operators import OPERATORS
@@ -136,7 +136,7 @@ def test_a_critique_after_many_steps_sees_the_best_now_alone(deep: Lab) -> None:
         best = tuple(
             Mark(9.0, f"f{step}{place}", f"r01/h00/s{step}/a0/{place}") for place in range(MAX_BEST_CRITICISED)
         )
-        asyncio.run(criticise(desk, Work("r01/h00", step, 0, 1, best)))
+        asyncio.run(criticise_formulas(desk, Work("r01/h00", step, 0, 1, best)))
         sizes.append(len(contexts(deep, "eval")[-1]["factors"]))
     assert sizes == [3, 6, 9, 12, 3, 6, 9, 12, 3, 6]
 

@@ -23,7 +23,7 @@ from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.agents.search_context import Toolbox
 from alphaloom.factors import FactorError, parse
 from alphaloom.factors.describe.words import replace_invisible
-from alphaloom.mcp_servers.tools.news import Texts
+from alphaloom.mcp_servers.tools.news import VisibleTexts
 from alphaloom.router import ReplyRefused, Task
 
 from ..mcp_servers.shelves import shelved, text as news_item
@@ -126,7 +126,7 @@ def from_the_news(campaign: Lab, text: str) -> None:
     with shelved(campaign.folder / "news", item) as shelf:
         if item.injected:
             shelf.release(item.id, "ann", "to see what it does", item.known)
-        campaign.servers.texts = Texts(shelf, item.known).search()["items"]
+        campaign.servers.texts = VisibleTexts(shelf, item.known).search()["items"]
     campaign.run()
 
 

@@ -13,7 +13,7 @@ from alphaloom.agents.memory.operator_outcomes import (
     add_descent,
     count_outcomes,
     describe_operators,
-    operator_of,
+    parse_operator,
     pool_rows,
 )
 from alphaloom.agents.offline.mutations import CHANGES, DIRECTED_CHANGES, LOCAL_CHANGES
@@ -56,8 +56,8 @@ def slow_count(scores: Kept, upto: int) -> list[dict[str, Any]]:
     """Count cell by cell over all scores of the first rounds."""
     said = [each for key, each in sorted(scores.items()) if int(key[1:3]) <= upto and each["ok"] and "parent" in each]
     rows = []
-    for operator, where in sorted({(operator_of(each["intent"]), each["where"]) for each in said}):
-        mine = [each for each in said if (operator_of(each["intent"]), each["where"]) == (operator, where)]
+    for operator, where in sorted({(parse_operator(each["intent"]), each["where"]) for each in said}):
+        mine = [each for each in said if (parse_operator(each["intent"]), each["where"]) == (operator, where)]
         gains = [abs(each["sheet"]["t"]) - abs(each["parent_t"]) for each in mine]
         better = sum(gain > 0 for gain in gains)
         rows.append({"operator": operator, "where": where, "tried": len(mine), "better": better, "gained": sum(gains)})
@@ -140,7 +140,7 @@ def test_a_parent_that_was_not_shown_is_dropped() -> None:
 
 def test_names_of_changes_are_those_that_are_made() -> None:
     assert tuple(change.__name__ for change, _ in LOCAL_CHANGES) == UNDIRECTED_CHANGES
-    assert {operator_of(name) for name in CHANGES} == {*CHANGES}
+    assert {parse_operator(name) for name in CHANGES} == {*CHANGES}
 
 
 def intents(body: dict[str, Any]) -> set[str]:
@@ -176,6 +176,6 @@ def test_a_change_of_a_draft_keeps_what_the_draft_changed() -> None:
     changed = [each for each in told if each["intent"] != "explore"]
     assert changed
     assert {each["parent"] for each in changed} == {"f1"}
-    assert {operator_of(each["intent"]) for each in changed} == {"smooth"}
+    assert {parse_operator(each["intent"]) for each in changed} == {"smooth"}
     fresh = {name: draft[name] for name in ("text", "rank_ic", "known")}
     assert all("parent" not in each for each in ask(body | {"branch": {"drafts": [fresh]}})["candidates"])

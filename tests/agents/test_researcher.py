@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from alphaloom.agents import OFFLINE_MODEL_NAME
 from alphaloom.agents.errors import AgentError
 from alphaloom.agents.offline import OFFLINE_DESCRIPTION, answer_offline, make_researcher
-from alphaloom.agents.offline.researcher import tokens
+from alphaloom.agents.offline.researcher import count_tokens
 from alphaloom.agents.schemas import Candidates, Critique, Hypothesis, Ideas
 from alphaloom.factors import parse, sample
 from alphaloom.router import load_litellm
@@ -226,8 +226,8 @@ def test_it_answers_through_litellm_without_a_network(monkeypatch: pytest.Monkey
     response = asyncio.run(litellm.acompletion(model=OFFLINE_MODEL_NAME, messages=messages, seed=3))
     text = response.choices[0].message.content
     assert text == answer_offline(messages, 3)
-    assert response.usage.prompt_tokens == tokens("the prompt") + tokens(body)
-    assert response.usage.completion_tokens == tokens(text)
+    assert response.usage.prompt_tokens == count_tokens("the prompt") + count_tokens(body)
+    assert response.usage.completion_tokens == count_tokens(text)
 
 
 def test_what_was_refused_is_nobodys_parent() -> None:

@@ -14,7 +14,7 @@ from alphaloom.agents import AgentsConfig, Steer
 from alphaloom.agents.memory.diversity import is_near_duplicate
 from alphaloom.agents.offline import describe_unmatched
 from alphaloom.agents.offline.ideas import choose_variant
-from alphaloom.agents.offline.mechanisms import mechanisms
+from alphaloom.agents.offline.mechanisms import load_mechanisms
 from alphaloom.agents.records import BranchHypothesis
 
 from .doubles import FIELDS, GROUPS, Lab, ask, context
@@ -48,7 +48,7 @@ def test_the_goal_decides_what_comes_first() -> None:
 def test_what_is_to_be_avoided_is_never_proposed(avoid: list[str]) -> None:
     said = Steer(avoid=tuple(avoid))
     for each in ideas({"avoid": avoid, "goal": "momentum of volatile sectors"}, count=12):
-        assert not said.avoided(each["mechanism"], each["statement"])
+        assert not said.find_avoided(each["mechanism"], each["statement"])
 
 
 def test_the_focus_comes_before_the_goal_and_again() -> None:
@@ -71,7 +71,7 @@ def test_an_entry_without_a_word_is_refused() -> None:
 
 
 def test_a_mechanism_is_told_anew_each_time() -> None:
-    for mechanism in mechanisms():
+    for mechanism in load_mechanisms():
         fields = [name for name in mechanism.fields if name in FIELDS]
         if not mechanism.usable((*FIELDS, *GROUPS)):
             continue

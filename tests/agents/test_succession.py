@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from alphaloom.agents.offline.ideas import propose_ideas
-from alphaloom.agents.offline.mechanisms import mechanisms
+from alphaloom.agents.offline.mechanisms import load_mechanisms
 from alphaloom.agents.offline.prompt_context import Context
 from alphaloom.agents.schemas import Ideas
 
-KNOWN = mechanisms()[0].id
+KNOWN = load_mechanisms()[0].id
 ROWS = [
     {"id": "f00000000000000aa", "text": "rank(close)", "mechanism": KNOWN, "hypothesis": "h", "since": "2020-03-31"},
     {"id": "f00000000000000bb", "text": "rank(open)", "mechanism": KNOWN, "hypothesis": "h", "since": "2019-03-31"},

@@ -32,7 +32,7 @@ def test_each_agent_holds_these_tools_and_no_other() -> None:
 )
 def test_a_tool_that_an_agent_does_not_hold_is_refused_by_name(agent: str, tool: str) -> None:
     servers = Servers(Fuse())
-    box = Toolset({"evaluation": servers}).held_by(agent, HELD[agent])
+    box = Toolset({"evaluation": servers}).select(agent, HELD[agent])
     with pytest.raises(AgentError, match=tool) as caught:
         asyncio.run(box.call(tool, {}))
     assert caught.value.code == "tool_refused"

@@ -22,7 +22,7 @@ def unrecorded(call: ToolCall) -> None:
 
 
 def served_to(evaluator: Evaluator, calls: list[ToolCall] | None = None) -> ServedCaller:
-    return ServedCaller.ours(evaluator, unrecorded if calls is None else calls.append, clock)
+    return ServedCaller.for_campaign(evaluator, unrecorded if calls is None else calls.append, clock)
 
 
 @asynccontextmanager

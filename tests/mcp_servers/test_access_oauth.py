@@ -32,7 +32,7 @@ from alphaloom.mcp_servers.access import (
     Trust,
     create_token,
 )
-from alphaloom.mcp_servers.access.fetching import MAX_FETCH_BYTES, Unanswered, check_url, fetch_body
+from alphaloom.mcp_servers.access.fetching import MAX_FETCH_BYTES, FetchFailed, check_url, fetch_body
 from alphaloom.mcp_servers.access.jwts import KeyLifetimes
 from alphaloom.mcp_servers.access.oauth import IntrospectionEndpoint, Protected, read_oauth
 from alphaloom.mcp_servers.errors import McpServerError, TokenRefused
@@ -195,7 +195,7 @@ def test_old_keys_serve_for_a_while_when_none_can_be_fetched() -> None:
 
     def fetch() -> bytes:
         if not answers:
-            raise Unanswered("gone")
+            raise FetchFailed("gone")
         return answers.pop()
 
     keys = KeySet(fetch, KeyLifetimes(fresh=300, keep=3600, pause=60), ticks=lambda: clock[0])
@@ -270,7 +270,7 @@ def test_a_no_about_one_token_is_about_that_token_alone(status: int) -> None:
     def ask(token: str) -> bytes:
         asked.append(token)
         if token != "good":
-            raise Unanswered("no", status)
+            raise FetchFailed("no", status)
         return json.dumps({**CLAIMS, "active": True}).encode()
 
     by = asking(ask)
@@ -306,7 +306,7 @@ def test_a_server_that_fails_refuses_everybody_and_rests(status: int | None) -> 
 
     def ask(token: str) -> bytes:
         asked.append(token)
-        raise Unanswered("slow", status)
+        raise FetchFailed("slow", status)
 
     by = asking(ask, at)
     for _ in range(5):
@@ -374,7 +374,7 @@ def test_keys_and_answers_are_fetched_over_http(issuer: str) -> None:
     assert asking(endpoint).verify("good").id == "oauth:sub:team-x"
     assert reason("bad", asking(endpoint))
     for path in ("/elsewhere", "/large"):
-        with pytest.raises(Unanswered):
+        with pytest.raises(FetchFailed):
             fetch_body(issuer + path)
 
 

@@ -22,7 +22,7 @@ from alphaloom.mcp_servers.access import EVERY_SCOPE, Caller
 from alphaloom.mcp_servers.callers import CallerContexts, ServerSetup
 from alphaloom.mcp_servers.errors import McpServerError, ToolError
 from alphaloom.mcp_servers.served_caller import PANELS_FOLDER
-from alphaloom.mcp_servers.tools.known_factors import CallerHoldings
+from alphaloom.mcp_servers.tools.known_factors import KnownFactors
 from alphaloom.news import NEWS_FOLDER
 from alphaloom.search.constraints import SearchConstraints
 
@@ -73,7 +73,7 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
     """Return what every tool answers a caller, as it stands on the wire."""
 
     async def ask(rooms: CallerContexts) -> list[str]:
-        async with opened_to(rooms.served(caller)) as sessions:
+        async with opened_to(rooms.serve(caller)) as sessions:
             answers = []
             for name, arguments in ASKED:
                 server, _, tool = name.partition(".")
@@ -82,7 +82,7 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
                 except ToolError as refused:
                     answer = refused.record()
                 answers.append(json.dumps([name, answer], sort_keys=True))
-            first = min(rooms.served(caller).evaluator.rows.lines)
+            first = min(rooms.serve(caller).evaluator.rows.lines)
             for kind in ("measure_decay", "stress_factor"):
                 job = (await sessions["evaluation"].call(kind, {"id": first}))["job"]
                 while (state := await sessions["evaluation"].call("get_job", {"job": job, "wait_s": 20}))[
@@ -158,11 +158,11 @@ def test_an_earlier_ceiling_of_the_server_holds_for_every_caller(tmp_path: Path)
             "adjusted",
         )
         with CallerContexts(ground, ceiling=day) as rooms:
-            ann, bob = rooms.served(Caller("ann", as_of=later)), rooms.served(Caller("bob"))
+            ann, bob = rooms.serve(Caller("ann", as_of=later)), rooms.serve(Caller("bob"))
             assert ann.evaluator.panel.dates[-1] == panel.dates[350]
             assert ann.evaluator.panel is bob.evaluator.panel
             assert ann.evaluator.run != bob.evaluator.run
-            narrow = rooms.served(Caller("eve", fields=frozenset({"close", "returns"})))
+            narrow = rooms.serve(Caller("eve", fields=frozenset({"close", "returns"})))
             assert narrow.evaluator.mandate.fields == ("close", "returns")
 
 
@@ -197,14 +197,11 @@ def test_a_library_factor_that_later_days_judged_is_not_there_yet(tmp_path: Path
         with CallerContexts(ground) as rooms:
             seen = {
                 day: {
-                    row["id"]
-                    for row in CallerHoldings(rooms.served(Caller(str(day), EVERY_SCOPE, as_of=day))).search("")
+                    row["id"] for row in KnownFactors(rooms.serve(Caller(str(day), EVERY_SCOPE, as_of=day))).search("")
                 }
                 for day in (early, late, None)
             }
-            narrow = CallerHoldings(rooms.served(Caller("eve", EVERY_SCOPE, frozenset({"close", "returns"})))).search(
-                ""
-            )
+            narrow = KnownFactors(rooms.serve(Caller("eve", EVERY_SCOPE, frozenset({"close", "returns"})))).search("")
     assert seen == {early: set(), late: {kept.factor_id}, None: {kept.factor_id, by_hand.factor_id}}
     assert {row["id"] for row in narrow} == {by_hand.factor_id}, "what it may not read is not told of"
 
@@ -222,7 +219,7 @@ def test_what_is_marked_is_not_there_without_the_label(tmp_path: Path) -> None:
         with CallerContexts(ground) as rooms:
 
             def fields(*scopes: str) -> set[str]:
-                return set(rooms.served(Caller(str(scopes), frozenset(scopes))).evaluator.panel.fields) & {*labels}
+                return set(rooms.serve(Caller(str(scopes), frozenset(scopes))).evaluator.panel.fields) & {*labels}
 
             assert fields() == set()
             assert fields("data:confidential") == {"vwap"}
@@ -231,12 +228,12 @@ def test_what_is_marked_is_not_there_without_the_label(tmp_path: Path) -> None:
         whole = replace(ground, labels={"*": ["jurisdiction:CH"]})
         with CallerContexts(whole) as rooms:
             with pytest.raises(McpServerError, match="may not be shown") as caught:
-                rooms.served(Caller("ann", frozenset({"data:read"})))
+                rooms.serve(Caller("ann", frozenset({"data:read"})))
             assert caught.value.code == "forbidden"
-            assert rooms.served(Caller("bob", frozenset({"data:jurisdiction:CH"}))).evaluator.panel.fields
+            assert rooms.serve(Caller("bob", frozenset({"data:jurisdiction:CH"}))).evaluator.panel.fields
         one = CallerContexts(replace(ground, labels={"close": ["confidential"]}))
         with one, pytest.raises(MarketError, match="Label all of it"):
-            _ = one.served(Caller("eve")).evaluator
+            _ = one.serve(Caller("eve")).evaluator
 
 
 def test_fields_that_meet_nowhere_are_none_and_not_all(tmp_path: Path) -> None:
@@ -250,7 +247,7 @@ def test_fields_that_meet_nowhere_are_none_and_not_all(tmp_path: Path) -> None:
         with CallerContexts(ground) as rooms:
             for fields in (frozenset({"volume"}), frozenset[str]()):
                 with pytest.raises(McpServerError, match="No field") as caught:
-                    _ = rooms.served(Caller("ann", EVERY_SCOPE, fields)).evaluator
+                    _ = rooms.serve(Caller("ann", EVERY_SCOPE, fields)).evaluator
                 assert caught.value.code == "forbidden"
 
 
@@ -273,7 +270,7 @@ def test_windows_of_who_knows_more_tell_nothing_and_nothing_is_fixed_by_who_know
                 "adjusted",
             )
             with CallerContexts(ground) as rooms:
-                return [rooms.served(caller).evaluator.windows.search.record() for caller in callers]
+                return [rooms.serve(caller).evaluator.windows.search.record() for caller in callers]
 
     ann = Caller("ann", EVERY_SCOPE, as_of=VENDOR.raw.dates[330].astype(object))
     bob = Caller("bob", EVERY_SCOPE)
@@ -296,7 +293,7 @@ def test_tokens_of_one_caller_that_see_the_same_share_one_run_and_its_budget(tmp
             tokens = [Caller("ann", EVERY_SCOPE, expires=hour) for hour in hours] + [
                 Caller("ann", frozenset({"data:read"}))
             ]
-            told = [rooms.served(token) for token in tokens]
+            told = [rooms.serve(token) for token in tokens]
             assert len({each.evaluator.run for each in told}) == 1
             assert [each.entry.caller for each in told] == tokens, "each may do what it may"
-            assert rooms.served(Caller("ann", EVERY_SCOPE, frozenset({"close"}))).evaluator.run != told[0].evaluator.run
+            assert rooms.serve(Caller("ann", EVERY_SCOPE, frozenset({"close"}))).evaluator.run != told[0].evaluator.run

@@ -42,7 +42,7 @@ def handles(tmp_path: Path, clock: Clock) -> Handles:
 
 
 def test_the_parts_are_the_whole_and_each_is_small(handles: Handles) -> None:
-    handed = handles.hand(WIDE, "ann", "2015-12-31")
+    handed = handles.hand_over(WIDE, "ann", "2015-12-31")
     files = [handles.fetch(handed.handle, part, "ann", "2015-12-31") for part in range(len(handed.parts))]
     assert len(files) > 1
     assert max(map(len, files)) <= MAX_PART_BYTES
@@ -63,7 +63,7 @@ def gaps_then_all() -> np.ndarray:
 )
 def test_no_part_is_large_where_the_rest_of_the_panel_shrinks(handles: Handles, values: np.ndarray) -> None:
     table = pa.table([*values.T], names=[f"name {at}" for at in range(values.shape[1])])
-    handed = handles.hand(table, "ann", "")
+    handed = handles.hand_over(table, "ann", "")
     files = [handles.fetch(handed.handle, part, "ann", "") for part in range(len(handed.parts))]
     assert max(map(len, files)) <= MAX_PART_BYTES
     whole = pa.concat_tables(pq.read_table(io.BytesIO(each)) for each in files)
@@ -76,7 +76,7 @@ def test_what_others_hand_over_meanwhile_stays(tmp_path: Path, clock: Clock) -> 
 
     def hand_all(who: str) -> list[str]:
         own = [Handles(tmp_path / "panels", clock) for _ in kept[who]]  # each sweeps, as a server does that begins
-        return [each.hand(table, who, "").handle for each, table in zip(own, kept[who], strict=True)]
+        return [each.hand_over(table, who, "").handle for each, table in zip(own, kept[who], strict=True)]
 
     with ThreadPoolExecutor(4) as pool:
         found = dict(zip(kept, pool.map(hand_all, kept), strict=True))
@@ -93,33 +93,33 @@ def test_what_others_hand_over_meanwhile_stays(tmp_path: Path, clock: Clock) -> 
 def test_what_is_foreign_unknown_or_forged_is_refused_in_the_same_words(
     handles: Handles, handle: str | None, caller: str, as_of: str
 ) -> None:
-    own = handles.hand(SMALL, "ann", "2015-12-31").handle
+    own = handles.hand_over(SMALL, "ann", "2015-12-31").handle
     with pytest.raises(McpServerError, match="no panel of yours has this handle") as caught:
         handles.fetch(handle or own, 0, caller, as_of)
     assert caught.value.code == "unknown_handle"
 
 
 def test_a_handle_expires_and_its_file_goes(handles: Handles, clock: Clock) -> None:
-    handed = handles.hand(SMALL, "ann", "2015-12-31")
+    handed = handles.hand_over(SMALL, "ann", "2015-12-31")
     assert handles.fetch(handed.handle, 0, "ann", "2015-12-31")
     clock.now += HANDLE_LIFETIME + timedelta(seconds=1)
     with pytest.raises(McpServerError, match="no panel of yours") as caught:
         handles.fetch(handed.handle, 0, "ann", "2015-12-31")
     assert caught.value.code == "unknown_handle"
-    handles.hand(WIDE, "ann", "2015-12-31")
+    handles.hand_over(WIDE, "ann", "2015-12-31")
     assert not (handles.folder / f"{handed.sha256}.parquet").exists()
     with pytest.raises(McpServerError, match="no such part") as caught:
-        handles.fetch(handles.hand(SMALL, "ann", "2015-12-31").handle, 1, "ann", "2015-12-31")
+        handles.fetch(handles.hand_over(SMALL, "ann", "2015-12-31").handle, 1, "ann", "2015-12-31")
     assert caught.value.code == "unknown_handle"
 
 
 def test_another_server_on_the_folder_opens_it_and_one_with_another_key_does_not(
     handles: Handles, clock: Clock, tmp_path: Path
 ) -> None:
-    handed = handles.hand(SMALL, "ann", "")
+    handed = handles.hand_over(SMALL, "ann", "")
     assert Handles(handles.folder, clock).fetch(handed.handle, 0, "ann", "")
     other = Handles(tmp_path / "other", clock)
-    assert other.hand(SMALL, "ann", "").handle != handed.handle
+    assert other.hand_over(SMALL, "ann", "").handle != handed.handle
     assert (handles.folder / "key").stat().st_mode & 0o077 == 0
 
 
@@ -127,9 +127,9 @@ def test_what_one_caller_holds_is_limited_and_its_oldest_makes_room(
     handles: Handles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = [pa.table({"n": np.random.default_rng(at).normal(size=2_000)}) for at in range(6)]
-    size = handles.hand(tables[0], "bob", "x").size_bytes
+    size = handles.hand_over(tables[0], "bob", "x").size_bytes
     monkeypatch.setattr(panels, "MAX_CALLER_BYTES", 3 * size)
-    own = [handles.hand(table, "ann", "x").handle for table in tables]
+    own = [handles.hand_over(table, "ann", "x").handle for table in tables]
     held = []
     for handle in own:
         with suppress(McpServerError):
@@ -137,24 +137,24 @@ def test_what_one_caller_holds_is_limited_and_its_oldest_makes_room(
             held.append(handle)
     assert held == own[-len(held) :]
     assert 2 <= len(held) <= 3
-    assert handles.fetch(handles.hand(tables[0], "bob", "x").handle, 0, "bob", "x"), "somebody else's stays"
+    assert handles.fetch(handles.hand_over(tables[0], "bob", "x").handle, 0, "bob", "x"), "somebody else's stays"
     assert len(list(handles.folder.glob("*.parquet"))) == len(held) + 1
 
 
 def test_a_panel_stays_while_a_handle_of_another_server_opens_it(
     handles: Handles, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    others = Handles(handles.folder, clock).hand(SMALL, "bob", "x").handle
-    handles.hand(SMALL, "ann", "x")
+    others = Handles(handles.folder, clock).hand_over(SMALL, "bob", "x").handle
+    handles.hand_over(SMALL, "ann", "x")
     monkeypatch.setattr(panels, "MAX_CALLER_BYTES", 1)
-    handles.hand(WIDE, "ann", "x")
+    handles.hand_over(WIDE, "ann", "x")
     assert Handles(handles.folder, clock).fetch(others, 0, "bob", "x")
 
 
 def test_what_was_left_half_written_goes(handles: Handles) -> None:
-    handles.hand(SMALL, "ann", "x")
+    handles.hand_over(SMALL, "ann", "x")
     left = [handles.folder / f"{'0' * 64}.{kind}.1a2b3c4d" for kind in ("parquet", "json")]
     for place in left:
         place.write_bytes(b"half")
-    Handles(handles.folder, handles.clock).hand(SMALL, "ann", "x")
+    Handles(handles.folder, handles.clock).hand_over(SMALL, "ann", "x")
     assert not any(place.exists() for place in left)

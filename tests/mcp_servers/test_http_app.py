@@ -315,7 +315,7 @@ def test_nothing_is_told_that_cannot_be_recorded(served: Running) -> None:
 class Broken(CallerContexts):
     """Rooms that cannot be opened."""
 
-    def served(self, caller: Caller) -> ServedCaller:
+    def serve(self, caller: Caller) -> ServedCaller:
         if caller.id == "early":
             raise WorkspaceError("/secret/place is damaged", hint="Restore it.")
         raise ZeroDivisionError("/secret/place")
@@ -480,11 +480,11 @@ OPENING, GO_ON = threading.Event(), threading.Event()
 class Slow(CallerContexts):
     """Rooms of which one caller's take their time."""
 
-    def served(self, caller: Caller) -> ServedCaller:
+    def serve(self, caller: Caller) -> ServedCaller:
         if caller.id == "late":
             OPENING.set()
             GO_ON.wait(30)
-        return super().served(caller)
+        return super().serve(caller)
 
 
 def test_a_caller_with_a_server_does_not_wait_while_another_ones_is_opened(tmp_path: Path) -> None:

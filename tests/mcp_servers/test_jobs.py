@@ -21,7 +21,7 @@ Call = Callable[..., dict[str, Any]]
 
 def ended(jobs: Jobs, name: str) -> dict[str, Any]:
     """Return how a job stands once it is done, after five seconds at the latest."""
-    return anyio.run(jobs.awaited, name, 5.0)
+    return anyio.run(jobs.wait_for, name, 5.0)
 
 
 def nothing(_: Advance) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def test_a_call_that_waits_for_a_job_holds_no_thread() -> None:
         found: list[dict[str, Any]] = []
 
         async def wait() -> None:
-            found.append(await jobs.awaited(job, 5.0))
+            found.append(await jobs.wait_for(job, 5.0))
 
         async with anyio.create_task_group() as tasks:
             for _ in range(60):  # more than there are threads

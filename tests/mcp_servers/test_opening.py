@@ -80,7 +80,7 @@ def test_rooms_that_close_while_they_are_opened_leave_no_run(tmp_path: Path) -> 
 
         rooms = CallerContexts(ServerSetup(opening, ledger, SMALL, Budget(), SearchConstraints(), clock, unrecorded))
         with pytest.raises(ServersEnd):
-            _ = rooms.served(Caller("ann", EVERY_SCOPE)).evaluator
+            _ = rooms.serve(Caller("ann", EVERY_SCOPE)).evaluator
         assert ledger.runs() == []
 
 
@@ -100,7 +100,7 @@ def test_a_call_under_way_ends_on_record_before_anything_is_closed(
             return market(), "slow"
 
         rooms = CallerContexts(ServerSetup(opening, ledger, SMALL, Budget(), SearchConstraints(), clock, calls.append))
-        caller = rooms.served(Caller("ann", EVERY_SCOPE))
+        caller = rooms.serve(Caller("ann", EVERY_SCOPE))
 
         async def ask() -> None:
             async with opened_to(caller) as sessions:
@@ -118,7 +118,7 @@ def test_a_call_under_way_ends_on_record_before_anything_is_closed(
         asyncio.run(ask())
         closing.join()
         with pytest.raises(ServersEnd):
-            rooms.served(Caller("bob", EVERY_SCOPE))
+            rooms.serve(Caller("bob", EVERY_SCOPE))
     assert [(call.tool, call.outcome) for call in calls] == [("get_budget", CallOutcome.OK)]
 
 
@@ -149,7 +149,7 @@ def test_a_formula_is_checked_before_the_market_is_open(tmp_path: Path) -> None:
             lambda: pytest.fail("the market was opened"), ledger, SMALL, Budget(), SearchConstraints(("close", "volume")), clock,
             unrecorded, columns=settings.columns,
         )  # fmt: skip
-        caller = CallerContexts(ground).served(Caller("ann", EVERY_SCOPE))
+        caller = CallerContexts(ground).serve(Caller("ann", EVERY_SCOPE))
 
         async def ask() -> list[dict[str, Any]]:
             async with opened_to(caller) as sessions:
@@ -188,7 +188,7 @@ def test_a_call_that_would_wait_too_long_for_the_market_is_told_so(
         Ledger.open(tmp_path, clock=clock) as ledger,
         CallerContexts(ServerSetup(opening, ledger, SMALL, Budget(), SearchConstraints(), clock, unrecorded)) as opened,
     ):
-        caller = opened.served(Caller("ann", EVERY_SCOPE))
+        caller = opened.serve(Caller("ann", EVERY_SCOPE))
         first = Thread(target=lambda: caller.evaluator)
         first.start()
         assert began.wait(60)

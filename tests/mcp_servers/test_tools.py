@@ -466,7 +466,7 @@ def test_a_token_for_some_fields_learns_of_no_other(ledger: Ledger, name: str) -
         return [json.dumps(call.structured_content) for call in calls]
 
     with CallerContexts(ground) as rooms:
-        answers = asyncio.run(ask(rooms.served(Caller("eve", EVERY_SCOPE, frozenset({"close", "returns"})))))
+        answers = asyncio.run(ask(rooms.serve(Caller("eve", EVERY_SCOPE, frozenset({"close", "returns"})))))
     for (_, tool, _), said in zip(asked, answers, strict=True):
         told = set(re.findall(r"[a-z_]+", said.replace(name, "")))
         assert not told & hidden, (tool, said)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alphaloom.agents.offline.mechanisms import fill_skeleton, mechanisms
+from alphaloom.agents.offline.mechanisms import fill_skeleton, load_mechanisms
 from alphaloom.factors import Expression, FactorError, parse
 from alphaloom.ledger import compute_digest
 
@@ -34,7 +34,7 @@ class Skeletons:
 
     def state(self) -> str:
         """Return the digest of the library of mechanisms."""
-        return compute_digest(repr(mechanisms()))[:8]
+        return compute_digest(repr(load_mechanisms()))[:8]
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
         """Draw and score."""
@@ -44,7 +44,7 @@ class Skeletons:
 def _drawn(ground: Ground, seed: int) -> Iterator[Expression]:
     rng = np.random.default_rng([seed, STREAM])
     fields, groups = tuple(ground.panel.fields), tuple(ground.panel.groups)
-    usable = [each for each in mechanisms() if each.usable((*fields, *groups))]
+    usable = [each for each in load_mechanisms() if each.usable((*fields, *groups))]
     for _ in range(IDLE_TURNS):
         for mechanism in usable:
             names = [name for name in mechanism.fields if name in fields]

@@ -84,7 +84,7 @@ def serve_stdio(server: str, place: DataOptions, scopes: frozenset[str], ceiling
     for number in (signal.SIGINT, signal.SIGTERM):  # clients that wait no longer send it
         signal.signal(number, lambda *_: Thread(target=_end_process, args=(opened, closing)).start())
     try:
-        served = _rooms(opened, place, ceiling).served(Caller(STDIO, scopes))
+        served = _rooms(opened, place, ceiling).serve(Caller(STDIO, scopes))
         Thread(target=_open_for_caller, args=(served,), daemon=True).start()
         build_server(server, served).run("stdio")
     finally:
@@ -116,7 +116,7 @@ def serve_http(place: DataOptions, door: ServerDoor, ceiling: date | None) -> No
     verifier, protected = _verifier(door)
     with open_listener(door.host, door.port, "--http") as there, ExitStack() as opened:
         rooms = _rooms(opened, place, ceiling)
-        _ = rooms.ground.panel
+        _ = rooms.setup.panel
         with quiet_signals() as came:
             host, port = there.getsockname()[:2]
             stderr_console().out(

@@ -127,7 +127,7 @@ def list_(file: TokensFile = None, workspace: Workspace = None, as_json: AsJson 
 
 def _row(entry: TokenEntry) -> dict[str, Any]:
     """Return what may be told of a token; its digest serves nobody."""
-    from ....mcp_servers.access import token_status
+    from ....mcp_servers.access import describe_token_status
 
     told = entry.model_dump(mode="json", exclude={"sha256"})
-    return {**told, "standing": token_status(entry, datetime.now(UTC))}
+    return {**told, "standing": describe_token_status(entry, datetime.now(UTC))}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from alphaloom.agents.nodes.factor_agent import GRAMMAR_WINDOWS
-from alphaloom.agents.offline.mechanisms import fill_skeleton, mechanisms
+from alphaloom.agents.offline.mechanisms import fill_skeleton, load_mechanisms
 from alphaloom.factors import decoding_grammar, parse
 
 from .served import PYTHON, lacking, model
@@ -35,7 +35,7 @@ def test_skeletons_of_the_offline_researcher_can_be_written(capsys: pytest.Captu
     if reason := lacking():
         pytest.skip(reason)
     rng = np.random.default_rng(1)
-    texts = sorted({fill_skeleton(each, FIELDS, rng) for one in mechanisms() for each in one.skeletons})
+    texts = sorted({fill_skeleton(each, FIELDS, rng) for one in load_mechanisms() for each in one.skeletons})
     known = [text for text in texts if _is_formula(text)]
     verdicts = accepted(decoding_grammar(FIELDS, GROUPS, GRAMMAR_WINDOWS), known)
     lacked = [text for text, verdict in zip(known, verdicts, strict=True) if not verdict]
