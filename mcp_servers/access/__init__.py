@@ -42,6 +42,6 @@ else:
             "oauth": "Introspection Protected read_oauth",
             "scopes": "DEFAULT_SCOPES EVERY_SCOPE Caller Scope check_scope",
             "token_file": "TokenEntry",
-            "tokens": "AnyOf Grant Issued TokenVerifier Tokens create_token list_tokens revoke_token token_status",
+            "tokens": "AnyOf Grant Issued TokenVerifier Tokens create_token list_tokens revoke_token describe_token_status",
         },
     )
