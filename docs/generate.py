@@ -301,7 +301,7 @@ Scopes: {", ".join(f"`{each}`" for each in sorted(EVERY_SCOPE))} and `data:juris
 def _served(scopes: frozenset[str]) -> ServedCaller:
     """Return what the servers stand on, for a caller with these scopes; no data is opened for a list."""
     unopened: Any = SimpleNamespace(run="docs", ledger=SimpleNamespace(workspace=Path()))
-    served = ServedCaller.ours(unopened, lambda call: None, lambda: datetime.now(UTC))
+    served = ServedCaller.for_campaign(unopened, lambda call: None, lambda: datetime.now(UTC))
     return replace(served, entry=replace(served.entry, caller=Caller("docs", scopes)))
 
 

@@ -23,7 +23,7 @@ from ..ledger import AlphaloomError
 class McpServerError(AlphaloomError):
     """A server cannot do what was asked."""
 
-    code: str = "failed"
+    code: str = "mcp_server"
 
 
 class BadArguments(McpServerError):
