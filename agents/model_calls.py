@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 from ..router import AccessRefused, BudgetEnded, ModelFailed, ReplyRefused, RequestRefused, Task
-from ..router.calls import ReplyShape, Sensitivity, build_reply_grammar
-from ..router.context import strictest
+from ..router.calls import ReplyShape, Sensitivity, build_reply_grammar, find_strictest
 from .errors import NodeTimedOut, NoUsableReply
 from .records import iterate_branches, read_proposal, round_for_prompt
 from .search_context import Json, SearchContext
@@ -275,4 +274,4 @@ def find_question_sensitivity(desk: SearchContext, key: str, own: Sensitivity) -
     """
     head = key.partition("/")[0].removeprefix("r")
     told = find_strictest_sensitivity(desk, int(head)) if head.isdigit() else "public"
-    return strictest([desk.config.sensitivity, own, told])
+    return find_strictest([desk.config.sensitivity, own, told])

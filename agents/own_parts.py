@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..router.context import Given
+from ..router.context import CampaignDocument
 from .errors import AgentError
 from .prompt import Prompt, load_prompts, read_folder, read_prompt
 from .schemas import FormulaSource, Hypothesis, Record, ReplyWords
@@ -74,7 +74,7 @@ class Own(BaseModel):
     hypotheses: tuple[Hypothesis, ...] = ()
     prompts: dict[str, str] = {}
     agent: str = ""
-    documents: tuple[Given, ...] = ()
+    documents: tuple[CampaignDocument, ...] = ()
 
     @classmethod
     def gather(

@@ -52,8 +52,8 @@ from ..market import ALL_FIELDS, Panel, drop_fields, withheld_fields
 from ..news import screen_text
 from ..risk import Policy
 from ..router import Confidential, ModelSettings, Router
-from ..router.calls import Sensitivity
-from ..router.context import ContextSettings, open_store, read_documents, strictest
+from ..router.calls import Sensitivity, find_strictest
+from ..router.context import ContextSettings, open_store, read_documents
 from ..router.endpoints import find_silent_models, refuse_keyless
 from ..router.policy import bar_reason
 from ..sandbox import draw_seed
@@ -215,13 +215,13 @@ class Campaign:
             show(Progress("reading the documents"))
         given, texts = read_documents(context, self.settings.agents.sensitivity, screen_text)
         if given:
-            self._asked(strictest(each.sensitivity for each in given if not each.held))
+            self._asked(find_strictest(each.sensitivity for each in given if not each.held))
         return own.model_copy(update={"documents": tuple(given)}), texts
 
     def _asked(self, label: Sensitivity) -> dict[str, ModelSettings]:
         """Return the models that may be told what bears a label."""
         models, agents = self.settings.models.models, self.settings.agents
-        bound = strictest([agents.sensitivity, label]), agents.jurisdiction
+        bound = find_strictest([agents.sensitivity, label]), agents.jurisdiction
         asked = {
             name: model for name, model in models.items() if not bar_reason(model, *bound, bool(model.attestation))
         }

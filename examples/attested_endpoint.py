@@ -40,8 +40,7 @@ from starlette.routing import Route
 
 from alphaloom.desk.cli.serve.listen import open_listener, quiet_signals
 from alphaloom.desk.cli.serve.server import ServerTerms, serve_until_signal
-from alphaloom.router.attestation.signed_statements import channel_of
-from alphaloom.router.attestation.statement import NO_CHANNEL, Envelope, Statement, measurement_of
+from alphaloom.router.signed_statements import NO_CHANNEL, Envelope, Statement, hash_channel_key, hash_launch
 
 PEM = serialization.Encoding.PEM
 PKCS8, OPEN = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -124,7 +123,7 @@ def channel(host: str) -> tuple[str, ssl.SSLContext]:
         place.touch(mode=0o600)
         place.write_bytes(key.private_bytes(PEM, PKCS8, OPEN) + certificate.public_bytes(PEM))
         context.load_cert_chain(place)
-    return channel_of(certificate), context
+    return hash_channel_key(certificate), context
 
 
 def signing_key(path: Path) -> Ed25519PrivateKey:
@@ -143,7 +142,7 @@ def signing_key(path: Path) -> Ed25519PrivateKey:
 def front(options: argparse.Namespace, port: int) -> tuple[Starlette, ssl.SSLContext | None, dict[str, Any]]:
     """Return what answers, with which TLS, and what it tells of itself."""
     launch = {"model": options.model, "flags": options.flags.split(), "image": options.image}
-    key, measurement = signing_key(options.key), measurement_of(launch)
+    key, measurement = signing_key(options.key), hash_launch(launch)
     name, context = (NO_CHANNEL, None) if options.plain else channel(options.host)
     upstream = httpx2.AsyncClient(
         base_url=options.upstream, timeout=600, trust_env=False,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         SummaryRefused as SummaryRefused,
     )
     from .router import Router as Router
-    from .spend import Spend as Spend, bill as bill
+    from .spend import Spend as Spend, sum_calls as sum_calls
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -41,6 +41,6 @@ else:
             "config": "ModelBudget ModelSettings RouterConfig Tier TierChoice",
             "errors": "AccessRefused AlphaloomError BudgetEnded Confidential ConfidentialWaits ModelFailed NoModel ReplyRefused RequestRefused RouterError SecretFound SummaryRefused",
             "router": "Router",
-            "spend": "Spend bill",
+            "spend": "Spend sum_calls",
         },
     )

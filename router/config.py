@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from .policy.own_intents import OwnIntent, examples_of
+from .policy.intents import OwnIntent, collect_examples
 
 Tier: TypeAlias = Literal["local", "frontier"]
 TierChoice: TypeAlias = Literal["local", "frontier", "auto"]
@@ -232,7 +232,7 @@ class RoutingSettings(_ConfigModel):
     def beside(self, folder: Path) -> Self:
         """Return the settings with a path that starts from a folder made absolute, and with examples read from files."""
         own = {name: each.beside(name, folder) for name, each in self.own_intents.items()}
-        examples_of(own)
+        collect_examples(own)
         embedding = None if self.embedding is None else (folder / self.embedding).absolute()
         return self.model_copy(update={"own_intents": own, "embedding": embedding})
 

@@ -7,14 +7,10 @@ RouterError                    the base of this room
 │   ├── ConfidentialWaits      those that may see a confidential text are down, or do not prove what they run
 │   ├── RequestRefused         they will not take this request, however often it is sent
 │   └── AccessRefused          they will not take any: the key or the model's name is wrong, or nothing is left to pay with
-├── BadClassifier              what reads prompts cannot be read itself, or is of another version
-│   └── BadExamples            what tells an intent of the user's own cannot be used
 ├── ReplyRefused               the replies do not fit the task's schema, after two repairs
 ├── BudgetEnded                the next call could pass the cap on calls, tokens or money
 └── ContextError               the context cache cannot do what it was asked
     ├── StoreUnusable          its store does not answer, is damaged, or what it takes is not installed
-    ├── UnknownDocument        the store does not hold this document, or no longer
-    ├── DocumentUnusable       a file that a campaign names cannot be read as a document
     ├── SecretFound            a text holds what looks like a key or a password, so it is not kept
     └── SummaryRefused         what came back cannot stand for the text: nothing, or no shorter
 """
@@ -69,18 +65,6 @@ class AccessRefused(ModelFailed):
     code = "access_refused"
 
 
-class BadClassifier(RouterError):
-    """What reads prompts, or what it is made from, cannot be used."""
-
-    code = "bad_classifier"
-
-
-class BadExamples(BadClassifier):
-    """An intent of the user's own has a name that is taken, or examples that cannot be used."""
-
-    code = "bad_examples"
-
-
 class ReplyRefused(RouterError):
     """The replies do not fit the schema, after two repairs; a later task may well succeed."""
 
@@ -106,19 +90,6 @@ class StoreUnusable(ContextError):
 
     code = "context_store"
     exit_code = 3
-
-
-class UnknownDocument(ContextError):
-    """The store does not hold this document, or no longer; adding it again helps."""
-
-    code = "unknown_document"
-
-
-class DocumentUnusable(ContextError):
-    """A file that a campaign names cannot be read as a document."""
-
-    code = "document_unusable"
-    exit_code = 2
 
 
 class SecretFound(ContextError):

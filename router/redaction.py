@@ -1,6 +1,6 @@
 """What may not stand in a log or an error text: keys, and positions (which names, how much of them).
 
-Nothing here touches what is sent to a model: a text that a model may not see is not sent to it at all (`eligibility.barred`), and
+Nothing here touches what is sent to a model: a text that a model may not see is not sent to it at all (`bar_reason`), and
 one that it may see reaches it as it is.
 """
 
@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
-from .key_shapes import ADDRESS_WITH_PASSWORD, KEY_PATTERN, NAMED_KEY
+from .keys import ADDRESS_WITH_PASSWORD, KEY_PATTERN, NAMED_KEY
 
 KEY_MASK, POSITION_MASK = "***", "[position]"
 GUARDED_LOGGERS = (

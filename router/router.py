@@ -13,22 +13,20 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..ledger import Ledger, ModelCall, canonical_json
-from .attestation.attestation import Attestations, AttestationVerifier
-from .attestation.signed_statements import SignedStatements
+from .attestation import Attestations, AttestationVerifier
 from .calls.backend import Providers
 from .calls.calls import Calls, Turn
-from .calls.replies import Misfit, quote_reply, read_reply, repair_request
+from .calls.replies import Misfit, build_repair_request, quote_reply, read_reply
 from .calls.task import Message, Reply, Task
 from .config import RouterConfig
 from .endpoints.health import Health, probe_model
 from .errors import AccessRefused, BudgetEnded, Confidential, ModelFailed, ReplyRefused
-from .policy.access import Access
-from .policy.decision import RoutingDecision
-from .policy.decision_rule import Decider
-from .policy.eligibility import Route
+from .policy.decision import Decider, RoutingDecision
+from .policy.eligibility import Access, Route
 from .policy.escalation import EscalationPolicy, RoutedDecision
 from .redaction import redact_text
-from .spend import Spend, spend_of
+from .signed_statements import SignedStatements
+from .spend import Spend, sum_run
 from .timing import Timing
 
 MAX_REPAIRS = 2
@@ -184,7 +182,7 @@ class Router:
                 if (raised := self._decider.above(*decided, why)) is not None:
                     decided, below = raised, decided
             said = Message("assistant", quote_reply(answer.text, task.max_tokens) or "(nothing)")
-            messages = (*messages, said, Message("user", repair_request(misfit)))
+            messages = (*messages, said, Message("user", build_repair_request(misfit)))
         if doubted is None:
             return misfit
         value, call = doubted  # the tier above is away, too dear, or says nothing that fits
@@ -193,7 +191,7 @@ class Router:
 
     def spend(self, run: str) -> Spend:
         """Return what a run's recorded calls took."""
-        return spend_of(self._ledger.calls(run))
+        return sum_run(self._ledger.calls(run))
 
     def usd(self, run: str) -> float:
         """Return the US dollars that a run's recorded calls took, without reading them again."""

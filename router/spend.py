@@ -35,7 +35,7 @@ class Spend(Bill):
         return body
 
 
-def bill(calls: Iterable[ModelCall]) -> Bill:
+def sum_calls(calls: Iterable[ModelCall]) -> Bill:
     """Return the bill of some calls; the sum does not depend on their order."""
     listed = list(calls)
     return Bill(
@@ -46,15 +46,17 @@ def bill(calls: Iterable[ModelCall]) -> Bill:
     )
 
 
-def spend_of(calls: Iterable[ModelCall]) -> Spend:
+def sum_run(calls: Iterable[ModelCall]) -> Spend:
     """Return the bill of a run."""
     listed = list(calls)
     by_role = _bill_by(listed, lambda call: call.role)
     by_model = _bill_by(listed, lambda call: call.model)
     reused = sum(call.attempts == 0 for call in listed)
-    return Spend(**asdict(bill(listed)), by_role=by_role, by_model=by_model, reused=reused)
+    return Spend(**asdict(sum_calls(listed)), by_role=by_role, by_model=by_model, reused=reused)
 
 
 def _bill_by(calls: list[ModelCall], word: Callable[[ModelCall], str]) -> dict[str, Bill]:
     """Return one bill for each word."""
-    return {each: bill(call for call in calls if word(call) == each) for each in sorted({word(call) for call in calls})}
+    return {
+        each: sum_calls(call for call in calls if word(call) == each) for each in sorted({word(call) for call in calls})
+    }

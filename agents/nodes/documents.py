@@ -8,18 +8,17 @@ from datetime import date
 from hashlib import sha256
 
 from ...router import SecretFound, SummaryRefused
-from ...router.calls import Sensitivity
+from ...router.calls import Sensitivity, find_strictest
 from ...router.context import (
     EXTRACT_SUMMARISER,
     ByteStore,
+    CampaignDocument,
     ContextCache,
     ContextSettings,
     Document,
-    Given,
     Passage,
     Screen,
     Summariser,
-    strictest,
 )
 from ..model_calls import TOLD_SENSITIVITY, Question, ask_model, find_strictest_sensitivity
 from ..records import read_hypothesis
@@ -59,18 +58,18 @@ class Documents:
     """
 
     store: ByteStore
-    given: tuple[Given, ...]
+    given: tuple[CampaignDocument, ...]
     text: Callable[[str], str]
     screen: Screen
     settings: ContextSettings
     models: str
 
-    def may_quote(self, given: Given, text: str) -> bool:
+    def may_quote(self, given: CampaignDocument, text: str) -> bool:
         """Tell whether words of a document may be told: none that speak to machines, unless a person released it."""
         return given.released or not self.screen(text)[1]
 
 
-def select_documents(given: Sequence[Given], last_day: str) -> tuple[tuple[Given, ...], list[str]]:
+def select_documents(given: Sequence[CampaignDocument], last_day: str) -> tuple[tuple[CampaignDocument, ...], list[str]]:
     """Return the documents that agents may be told of, and what a person is to know of the others and of the undated.
 
     `last_day` is the last that the agents see: a later document tells of the days on which factors are judged.
@@ -103,7 +102,7 @@ async def recall_documents(desk: SearchContext, round_key: str) -> Json:
             labels.append(document.sensitivity)
     if not rows:
         desk.progress("no_passage", {"round": review.parse_round(round_key)})
-    label = strictest(labels)
+    label = find_strictest(labels)
     return ({"documents": rows} if rows else {}) | ({TOLD_SENSITIVITY: label} if label != "public" else {})
 
 
@@ -112,7 +111,7 @@ def _place(found: Sequence[str], document: Document) -> int:
 
 
 async def _row(
-    documents: Documents, cache: ContextCache, one: tuple[Given, Document], passages: Sequence[Passage]
+    documents: Documents, cache: ContextCache, one: tuple[CampaignDocument, Document], passages: Sequence[Passage]
 ) -> Json:
     """Return what is told of one document, under keys that say whose words they are; nothing where nothing may be told."""
     given, document = one

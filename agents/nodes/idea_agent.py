@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from ...router.calls import choice_grammar
+from ...router.calls import build_choice_grammar
 from ..errors import NoUsableReply
 from ..memory.diversity import HypothesisFilter, HypothesisIntake, compute_mechanism_quota
 from ..model_calls import Question, ask_model, is_fruitless, record_failure
@@ -191,7 +191,7 @@ def _field_texts(context: Json) -> Callable[[], Mapping[str, str]] | None:
     """Return what writes the grammar of the fields that a hypothesis may name: those of the market."""
     spoken = context["language"]
     known = sorted({*spoken["fields"], *spoken["groups"]})
-    return (lambda: {"Hypothesis.fields": choice_grammar(known)}) if known else None
+    return (lambda: {"Hypothesis.fields": build_choice_grammar(known)}) if known else None
 
 
 def _keep(desk: SearchContext, key: str, hypotheses: Sequence[BranchHypothesis]) -> list[str]:

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier.model import Classifier
-from alphaloom.router.classifier.noise import NOISES, add_noise
+from alphaloom.router.classifier.training_prompts import NOISES, add_noise
 from alphaloom.router.config import RoutingSettings
-from alphaloom.router.policy.decision_rule import Decider, RoutingQuestion
+from alphaloom.router.policy.decision import Decider, RoutingQuestion
 from benchmarks.router.prompts import MODELS, Prompt, held_out, resampled
 from benchmarks.router.report import interval
 from benchmarks.router.scorers import beside

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier.model import Classifier
-from alphaloom.router.policy.decision_rule import Decider, RoutingQuestion
+from alphaloom.router.policy.decision import Decider, RoutingQuestion
 from benchmarks.router.prompts import MODELS, mixed
 from benchmarks.router.scorers import beside
 

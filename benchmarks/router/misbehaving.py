@@ -26,7 +26,7 @@ from pydantic import BaseModel
 
 from alphaloom.ledger import AlphaloomError, Ledger, ModelCall, Run
 from alphaloom.router import Message, Router, RouterConfig, Task, load_litellm
-from alphaloom.router.calls.charges import Charges, charged_tokens, lower_token_count
+from alphaloom.router.calls.prices import Charges, bound_tokens_below, count_charged_tokens
 from alphaloom.router.timing import Timing
 from benchmarks.router.misbehaviours import KEY, PLAYS, WELL, served
 
@@ -214,7 +214,7 @@ def _words(ledger: Ledger, charges: Charges, call: ModelCall) -> Iterator[str]:
         total - sum(each[name] for each in beside)
         for total, name in ((call.tokens_in, "tokens_in"), (call.tokens_out, "tokens_out"))
     )
-    counted = sum(charged_tokens(each["content"]) for each in messages), charged_tokens(body["text"])
+    counted = sum(count_charged_tokens(each["content"]) for each in messages), count_charged_tokens(body["text"])
     known = {(worst.tokens_in, worst.tokens_out): "worst", counted: "counted"}
     known |= {(tokens[0], worst.tokens_out): "worst", TOLD: "cached" if "cached" in body else "told"}
     yield known.get(tokens, f"{tokens}")
@@ -222,7 +222,7 @@ def _words(ledger: Ledger, charges: Charges, call: ModelCall) -> Iterator[str]:
 
 def _least(ledger: Ledger, charges: Charges, call: ModelCall) -> float:
     """Return what the text of a recorded reply costs at the least."""
-    return lower_token_count(json.loads(ledger.get(call.reply))["text"][:1600]) * charges.price(call.model)[1]
+    return bound_tokens_below(json.loads(ledger.get(call.reply))["text"][:1600]) * charges.price(call.model)[1]
 
 
 def main(given: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.router.classifier.examples import Example, read_examples
+from alphaloom.router.classifier.training_prompts import Example, read_examples
 
 __all__ = ["MODELS", "Prompt", "hardness", "held_out", "mixed", "resampled", "training"]
 

@@ -24,9 +24,8 @@ import numpy as np
 
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier.model import Classifier
-from alphaloom.router.classifier.noise import NOISES, add_noise
-from alphaloom.router.policy.decision import RoutingDecision
-from alphaloom.router.policy.decision_rule import Decider, RoutingQuestion
+from alphaloom.router.classifier.training_prompts import NOISES, add_noise
+from alphaloom.router.policy.decision import Decider, RoutingDecision, RoutingQuestion
 from benchmarks.router.curve import Curve, cascade, tier
 from benchmarks.router.law import LOCAL, Law, drawn
 from benchmarks.router.measured import CASCADE, ORACLE, PRIMARY, Measured, Replay

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse.linalg import svds
 
-from alphaloom.router.classifier.examples import Example
-from alphaloom.router.classifier.features import FEATURE_BUCKETS, buckets, features
+from alphaloom.router.classifier.features import FEATURE_BUCKETS, build_features, hash_buckets
 from alphaloom.router.classifier.model import Classifier
+from alphaloom.router.classifier.training_prompts import Example
 from benchmarks.router.law import FRONTIER, LOCAL, Law, drawn
 from benchmarks.router.prompts import Prompt, training
 
@@ -101,7 +101,7 @@ class Scorers:
 
 def _rows(texts: Sequence[str], rarity: NDArray[np.float32]) -> sp.csr_array:
     """Return the router's own features of texts, each row of length one."""
-    found = [features(text, rarity) for text in texts]
+    found = [build_features(text, rarity) for text in texts]
     ends = np.cumsum([0, *(len(each.rows) for each in found)])
     values = np.concatenate([each.weights for each in found]).astype(np.float64) / np.sqrt(2.0)
     return sp.csr_array(
@@ -111,7 +111,7 @@ def _rows(texts: Sequence[str], rarity: NDArray[np.float32]) -> sp.csr_array:
 
 def _rarity(texts: Sequence[str]) -> NDArray[np.float32]:
     """Return the inverse document frequency of the router's features; 0 where a feature is in one text only."""
-    counts = np.bincount(np.concatenate([buckets(text) for text in texts]), minlength=FEATURE_BUCKETS)
+    counts = np.bincount(np.concatenate([hash_buckets(text) for text in texts]), minlength=FEATURE_BUCKETS)
     return np.where(counts < 2, 0.0, 1.0 + np.log((1 + len(texts)) / (1 + counts))).astype(np.float32)
 
 

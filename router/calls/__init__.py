@@ -8,20 +8,20 @@ from ...lazy import lazy_names
 
 if TYPE_CHECKING:
     from .calls import ROUTE_EVENT as ROUTE_EVENT
-    from .prices import price_of as price_of
+    from .prices import find_price as find_price
     from .reply_grammar import (
         ReplyShape as ReplyShape,
+        build_choice_grammar as build_choice_grammar,
         build_reply_grammar as build_reply_grammar,
-        choice_grammar as choice_grammar,
     )
-    from .task import Sensitivity as Sensitivity
+    from .task import Sensitivity as Sensitivity, find_strictest as find_strictest
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "calls": "ROUTE_EVENT",
-            "prices": "price_of",
-            "reply_grammar": "ReplyShape build_reply_grammar choice_grammar",
-            "task": "Sensitivity",
+            "prices": "find_price",
+            "reply_grammar": "ReplyShape build_choice_grammar build_reply_grammar",
+            "task": "Sensitivity find_strictest",
         },
     )

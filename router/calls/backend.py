@@ -18,19 +18,18 @@ from typing import Any
 from weakref import WeakSet
 
 from ..config import ModelSettings, RouterConfig
-from ..endpoints.clients import Clients
 from ..endpoints.failover import MAX_RETRY_PAUSE_S, CallCosts, FailoverRun, ModelRequest
-from ..endpoints.failures import AttemptFailed, causes, is_silence
+from ..endpoints.failures import AttemptFailed, is_silence, list_causes
 from ..endpoints.pool import Endpoints
 from ..errors import NoModel
-from ..policy.eligibility import Route, secret, wants_key
-from ..policy.errors_text import is_bound
+from ..keys import find_key, needs_key
+from ..policy.eligibility import Route, is_bound
 from ..redaction import Redactor, guard_loggers
 from ..timing import Timing
-from .charges import Charges, read_usage
-from .replies import HedgedAttempt, ModelAnswer, constraint, fits
+from .connections import Clients, Unreadable, read_message_texts
+from .prices import Charges, read_usage
+from .replies import HedgedAttempt, ModelAnswer, build_constraint, fits_schema
 from .task import Task
-from .wire import Unreadable, message_texts
 
 Providers = Mapping[str, Callable[[], Any]]
 """Makers of custom providers (`litellm.CustomLLM`) by the word before the slash in a model's name."""
@@ -135,7 +134,7 @@ class ModelBackend:
     def _key(self, settings: ModelSettings) -> str | None:
         """Return a model's key if it has one."""
         try:
-            return secret(settings, self._environment)
+            return find_key(settings, self._environment)
         except NoModel:
             return None
 
@@ -182,13 +181,13 @@ class ModelBackend:
             If no model of the route replies; of its own kind where asking again is of no use.
         """
         if self._keys[route.name] is None:
-            secret(self._config.models[route.name], self._environment)
-        ready = [name for name in route.fallbacks if self._keys[name] or not wants_key(self._config.models[name])]
+            find_key(self._config.models[route.name], self._environment)
+        ready = [name for name in route.fallbacks if self._keys[name] or not needs_key(self._config.models[name])]
 
         async def once(name: str) -> ModelAnswer:
             if not still(name):
                 raise AttemptFailed("not asked: its proof has ended", asked=False)
-            held = constraint(self._config.models[name].model, task.schema, grammar)
+            held = build_constraint(self._config.models[name].model, task.schema, grammar)
             request = {"messages": list(messages), **held, **task.sampling()}
             response = await self._attempt(name, request, quiet=is_bound(task))
             return _answer(response, task, messages, self.charges.worst(name, task, messages))
@@ -196,7 +195,7 @@ class ModelBackend:
         call = ModelRequest(
             names=(route.name, *ready),
             send=once,
-            fits=lambda answer: fits(answer, task.schema),
+            fits=lambda answer: fits_schema(answer, task.schema),
             worst=lambda name: self.charges.worst(name, task, messages),
             charge=self.charges.of,
             tab=tab,
@@ -217,7 +216,7 @@ class ModelBackend:
             async with asyncio.timeout(seconds):
                 return await self._litellm.acompletion(**self._address(name), **request, **once)
         except Exception as error:
-            unread = next((each for each in causes(error) if isinstance(each, Unreadable)), None)
+            unread = next((each for each in list_causes(error) if isinstance(each, Unreadable)), None)
             words = self._words(unread or error)
             if quiet and (unread or not is_silence(error)):
                 words = f"{type(unread or error).__name__}, status {getattr(error, 'status_code', 'none')}"
@@ -263,7 +262,7 @@ def _answer(response: Any, task: Task, messages: Sequence[dict[str, str]], worst
     choices = getattr(response, "choices", None)
     if not choices or getattr(choices[0], "message", None) is None:
         raise AttemptFailed("its answer holds no message", charged=True)
-    spoken, thoughts = message_texts(choices[0].message.model_dump(warnings=False))
+    spoken, thoughts = read_message_texts(choices[0].message.model_dump(warnings=False))
     if re.search("[\ud800-\udfff]", spoken + thoughts):
         raise AttemptFailed("its answer holds half a character", charged=True)
     sent = "".join(each["content"] for each in messages)
@@ -275,4 +274,6 @@ def _answer(response: Any, task: Task, messages: Sequence[dict[str, str]], worst
         )
         for text in (spoken, thoughts)
     ]  # fmt: skip
-    return answers[1] if fits(answers[1], task.schema) and not fits(answers[0], task.schema) else answers[0]
+    return (
+        answers[1] if fits_schema(answers[1], task.schema) and not fits_schema(answers[0], task.schema) else answers[0]
+    )

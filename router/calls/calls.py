@@ -14,15 +14,13 @@ from ...ledger import Event, Ledger, ModelCall, canonical_json, compute_digest
 from ..config import RouterConfig
 from ..endpoints.failover import CallCosts
 from ..errors import Confidential, ModelFailed
-from ..policy.access import Access
 from ..policy.decision import RoutingDecision
-from ..policy.eligibility import Route
-from ..policy.errors_text import is_bound
+from ..policy.eligibility import Access, Route, is_bound
 from ..timing import Timing
 from .backend import ModelBackend, Providers
 from .caps import Amount, Reservation, RunAccount
 from .replies import GRAMMAR_PROVIDER, HedgedAttempt, ModelAnswer
-from .reply_grammar import schema_grammar
+from .reply_grammar import build_schema_grammar
 from .task import Message, Task
 
 ROUTE_EVENT = "route"
@@ -259,4 +257,4 @@ def _note(turn: Turn, key: str) -> Event:
 
 def _grammar(task: Task) -> str:
     """Return what the reply is held to by a server that can: a grammar of the task's own, or that of its schema."""
-    return task.grammar() if task.grammar else schema_grammar(task.schema, task.max_tokens)
+    return task.grammar() if task.grammar else build_schema_grammar(task.schema, task.max_tokens)

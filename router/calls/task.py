@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -10,6 +10,12 @@ from pydantic import BaseModel
 
 V = TypeVar("V", bound=BaseModel)
 Sensitivity: TypeAlias = Literal["public", "internal", "confidential"]
+SENSITIVITY_ORDER: tuple[Sensitivity, ...] = ("public", "internal", "confidential")
+
+
+def find_strictest(labels: Iterable[Sensitivity]) -> Sensitivity:
+    """Return the strictest of some labels; of none, the strictest there is."""
+    return max(labels, key=SENSITIVITY_ORDER.index, default=SENSITIVITY_ORDER[-1])
 
 
 @dataclass(frozen=True)

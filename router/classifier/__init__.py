@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .own import OwnClassifier as OwnClassifier
-    from .reading import INTENTS as INTENTS, PromptReading as PromptReading
+    from .own_intents import OwnClassifier as OwnClassifier
+    from .prompt_reading import INTENTS as INTENTS, PromptReading as PromptReading
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "own": "OwnClassifier",
-            "reading": "INTENTS PromptReading",
+            "own_intents": "OwnClassifier",
+            "prompt_reading": "INTENTS PromptReading",
         },
     )

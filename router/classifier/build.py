@@ -17,13 +17,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .examples import Example, read_examples
-from .features import FEATURE_BUCKETS, buckets, features, normalise_prompt
+from .features import FEATURE_BUCKETS, build_features, hash_buckets, normalise_prompt
 from .fit import fit_softmax
 from .model import SHIPPED, Classifier, WeightTable
 from .neighbours import Neighbours
-from .noise import add_noise
-from .reading import INTENTS
+from .prompt_reading import INTENTS
+from .training_prompts import Example, add_noise, read_examples
 
 NGRAM_PENALTY = 0.1
 MIN_PROMPTS_PER_BUCKET = 2
@@ -113,13 +112,13 @@ def _neighbours(examples: Sequence[Example]) -> Neighbours:
 
 def _rarity(prompts: Sequence[str]) -> tuple[NDArray[np.uint8], float]:
     """Return the rarity of each bucket in steps, and the number that the largest stands for."""
-    counts = np.bincount(np.concatenate([buckets(prompt) for prompt in prompts]), minlength=FEATURE_BUCKETS)
+    counts = np.bincount(np.concatenate([hash_buckets(prompt) for prompt in prompts]), minlength=FEATURE_BUCKETS)
     rarity = np.where(counts < MIN_PROMPTS_PER_BUCKET, 0.0, 1.0 + np.log((1 + len(prompts)) / (1 + counts)))
     return np.rint(rarity / rarity.max() * 255).astype(np.uint8), float(rarity.max())
 
 
 def _rows(prompts: Sequence[str], rarity: NDArray[np.float32]) -> sp.csr_array:
-    found = [features(prompt, rarity) for prompt in prompts]
+    found = [build_features(prompt, rarity) for prompt in prompts]
     ends = np.cumsum([0, *(len(each.rows) for each in found)])
     values = np.concatenate([each.weights for each in found]).astype(np.float64)
     return sp.csr_array(

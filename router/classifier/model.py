@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ledger.files import read_given
-from ..errors import BadClassifier
-from .features import FEATURE_BUCKETS, Features, features, normalise_prompt, weigh_text
+from ..errors import RouterError
+from .features import FEATURE_BUCKETS, Features, build_features, normalise_prompt, weigh_text
 from .neighbours import Neighbours
-from .reading import INTENTS, PromptReading
+from .prompt_reading import INTENTS, PromptReading
 
 SHIPPED = Path(__file__).with_name("weights.npz")
 QUANTISATION_STEPS = 127
@@ -85,7 +85,7 @@ class WeightTable:
 
     def rows(self, prompts: Sequence[str]) -> list[Features]:
         """Return the features of each prompt."""
-        return [features(prompt, self._rarity) for prompt in prompts]
+        return [build_features(prompt, self._rarity) for prompt in prompts]
 
     @classmethod
     def read(cls, path: Path = SHIPPED) -> Self:
@@ -93,7 +93,7 @@ class WeightTable:
 
         Raises
         ------
-        BadClassifier
+        RouterError
             The file is not there, or it is none.
         """
         try:
@@ -109,13 +109,13 @@ class WeightTable:
                     hashlib.sha256(body).hexdigest(),
                 )
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise BadClassifier(
-                f"the classifier cannot be read: {error}", field="classifier", got=str(path),
+            raise RouterError(
+                f"the classifier cannot be read: {error}", code="bad_classifier", field="classifier", got=str(path),
                 hint="python -m alphaloom.router.classifier.build writes it again.",
             ) from None  # fmt: skip
         if table.steps.shape != (FEATURE_BUCKETS, len(INTENTS) + 1):
-            raise BadClassifier(
-                "the classifier is of another version", field="classifier", got=table.steps.shape,
+            raise RouterError(
+                "the classifier is of another version", code="bad_classifier", field="classifier", got=table.steps.shape,
                 allowed=(FEATURE_BUCKETS, len(INTENTS) + 1), hint="python -m alphaloom.router.classifier.build writes it again.",
             )  # fmt: skip
         return table
@@ -155,7 +155,7 @@ class Classifier:
 
         Raises
         ------
-        BadClassifier
+        RouterError
             See `WeightTable.read`.
         """
         table = WeightTable.read(path)

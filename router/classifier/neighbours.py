@@ -10,8 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .features import MARK_BUCKETS, marks
-from .reading import INTENTS
+from .features import MARK_BUCKETS, hash_marks
+from .prompt_reading import INTENTS
 
 NEAREST_COUNT = 7
 SHARPNESS = 4
@@ -82,7 +82,7 @@ class Neighbours:
     def scores(self, text: str) -> Numbers:
         """Return what the nearest say of a text in its one spelling, as `model.Vectors` does, weighed; zeros where none is near."""
         like = sum(
-            (index.likeness(each) for index, each in zip((self.words, self.runs), marks(text), strict=True)), 0.0
+            (index.likeness(each) for index, each in zip((self.words, self.runs), hash_marks(text), strict=True)), 0.0
         )
         like = np.asarray(like)
         least = np.partition(like, -NEAREST_COUNT)[-NEAREST_COUNT] if len(like) > NEAREST_COUNT else 0.0
@@ -100,7 +100,7 @@ class Neighbours:
     @classmethod
     def of(cls, texts: Sequence[str], intents: Sequence[int], hard: Sequence[bool]) -> Self:
         """Return the index of texts in their one spelling."""
-        found = [marks(text) for text in texts]
+        found = [hash_marks(text) for text in texts]
         words, runs = (_build_index([each[kind] for each in found]) for kind in (0, 1))
         return cls(np.array(intents, np.uint8), np.array(hard, bool), words, runs)
 

@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
-from .cache import CacheLimits, ContextCache, Document
-from .chunks import ByteTokenizer, Chunk, Tokenizer, split_chunks
-from .embedding import Embedder, HashedEmbedder
-from .extract import EXTRACT_SUMMARISER, extract_sentences
-from .index import Cutting
-from .passages import Passage
-from .reading import Given, Screen, read_documents
-from .secrecy import strictest
-from .settings import ContextSettings, DocumentSettings
-from .statistics import Statistics
-from .store.opening import open_store
-from .store.redis_store import RedisStore
-from .store.store import ByteStore, Size, SqliteStore
-from .summaries import Summariser, Summary
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "EXTRACT_SUMMARISER",
-    "ByteStore",
-    "ByteTokenizer",
-    "CacheLimits",
-    "Chunk",
-    "ContextCache",
-    "ContextSettings",
-    "Cutting",
-    "Document",
-    "DocumentSettings",
-    "Embedder",
-    "Given",
-    "HashedEmbedder",
-    "Passage",
-    "RedisStore",
-    "Screen",
-    "Size",
-    "SqliteStore",
-    "Statistics",
-    "Summariser",
-    "Summary",
-    "Tokenizer",
-    "extract_sentences",
-    "open_store",
-    "read_documents",
-    "split_chunks",
-    "strictest",
-]
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .cache import CacheLimits as CacheLimits, ContextCache as ContextCache, Document as Document
+    from .chunks import ByteTokenizer as ByteTokenizer, split_chunks as split_chunks
+    from .documents import CampaignDocument as CampaignDocument, Screen as Screen, read_documents as read_documents
+    from .index import Cutting as Cutting
+    from .passages import Passage as Passage
+    from .redis_store import RedisStore as RedisStore
+    from .settings import (
+        ContextSettings as ContextSettings,
+        DocumentSettings as DocumentSettings,
+        open_store as open_store,
+    )
+    from .store import ByteStore as ByteStore, Size as Size, SqliteStore as SqliteStore
+    from .summaries import (
+        EXTRACT_SUMMARISER as EXTRACT_SUMMARISER,
+        Summariser as Summariser,
+        extract_sentences as extract_sentences,
+    )
+    from .vectors import HashedEmbedder as HashedEmbedder
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "cache": "CacheLimits ContextCache Document",
+            "chunks": "ByteTokenizer split_chunks",
+            "documents": "CampaignDocument Screen read_documents",
+            "index": "Cutting",
+            "passages": "Passage",
+            "redis_store": "RedisStore",
+            "settings": "ContextSettings DocumentSettings open_store",
+            "store": "ByteStore Size SqliteStore",
+            "summaries": "EXTRACT_SUMMARISER Summariser extract_sentences",
+            "vectors": "HashedEmbedder",
+        },
+    )

@@ -8,17 +8,15 @@ from functools import partial
 from typing import TypeAlias
 
 from ...ledger import compute_digest
-from ..calls.task import Sensitivity
-from ..errors import Confidential, ContextError, SecretFound, UnknownDocument
-from .embedding import Embedder, HashedEmbedder
+from ..calls.task import SENSITIVITY_ORDER, Sensitivity, find_strictest
+from ..errors import Confidential, ContextError, SecretFound
+from ..keys import holds_key
+from .cached_values import LEASE_SECONDS, CacheTally, Statistics, ValueStore
 from .index import Cutting, Index
 from .passages import Passage, PassageSource, gather_passages, interleave_orders, rank_chunks
-from .secrecy import SENSITIVITY_ORDER, looks_secret, strictest
-from .statistics import CacheTally, Statistics
-from .store.lease import LEASE_SECONDS
-from .store.store import ByteStore, Size
-from .store.values import ValueStore
+from .store import ByteStore, Size
 from .summaries import Summariser, Summary, summarise_text
+from .vectors import Embedder, HashedEmbedder
 
 SecretTest: TypeAlias = Callable[[str], bool]
 
@@ -29,7 +27,7 @@ class CacheLimits:
 
     most_bytes: int | None = 2 * 1024**3
     lease_seconds: float = LEASE_SECONDS
-    secret: SecretTest = looks_secret
+    secret: SecretTest = holds_key
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ class ContextCache:
 
         Raises
         ------
-        UnknownDocument
+        ContextError
             If the store does not hold it, or no longer.
         """
         text = self._text(name)
@@ -139,7 +137,7 @@ class ContextCache:
         ------
         ContextError
             If not even one chunk is sure to fit.
-        UnknownDocument
+        ContextError
             If the store no longer holds one of the documents.
         """
         if most_tokens < self._cutting.most_tokens:
@@ -172,7 +170,7 @@ class ContextCache:
         """
         if self._summariser is None:
             raise ContextError("this cache has nobody who summarises", field="summariser", hint="Give it a Summariser.")
-        by, label = self._summariser, strictest([document.sensitivity, self._label(document.id)])
+        by, label = self._summariser, find_strictest([document.sensitivity, self._label(document.id)])
         key = by.key(document.id, self._cutting.tokenizer)
         said = await self._shelf.once_later(key, partial(self._summarise, document.id, label, by))
         return Summary(document.id, said.decode(), label, by.model, by.prompt)
@@ -222,15 +220,18 @@ class ContextCache:
 
     def _label(self, name: str) -> Sensitivity:
         """Return the strictest label that anybody gave a document."""
-        return strictest(
+        return find_strictest(
             each for each in SENSITIVITY_ORDER if self._shelf.get(f"{each}:{name}", counted=False) is not None
         )
 
     def _text(self, name: str) -> str:
         body = self._shelf.get(f"text:{name}", counted=False)
         if body is None or compute_digest(body) != name:
-            raise UnknownDocument(
-                f"the context cache does not hold the document {name[:12]}", field="document", hint="Add it again."
+            raise ContextError(
+                f"the context cache does not hold the document {name[:12]}",
+                code="unknown_document",
+                field="document",
+                hint="Add it again.",
             )
         return body.decode()
 
@@ -241,7 +242,7 @@ class ContextCache:
 
     def _source(self, document: Document) -> PassageSource:
         text = self._text(document.id)
-        label = strictest([document.sensitivity, self._label(document.id)])
+        label = find_strictest([document.sensitivity, self._label(document.id)])
         return PassageSource(document.id, text, label, self._index(document.id, text))
 
     @staticmethod

@@ -142,7 +142,7 @@ def split_chunks(
     return tuple(_chunks(_JointedText(text, *_joints(text), counter), most_tokens, overlap))
 
 
-def headings(text: str) -> list[tuple[int, str]]:
+def find_headings(text: str) -> list[tuple[int, str]]:
     """Return where the headings of a text begin, and what they say."""
     starts = [match.start() for match in _HEADING.finditer(text)]
     return [(start, text[start : start + MAX_HEADING_CHARS].partition("\n")[0].strip()) for start in starts]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ledger import JSON, compute_digest
-from .chunks import ByteTokenizer, Tokenizer, headings, split_chunks
-from .embedding import Embedder, TextVectors
+from .chunks import ByteTokenizer, Tokenizer, find_headings, split_chunks
 from .terms import StemCounts
+from .vectors import Embedder, TextVectors
 
 WINDOW_TOKENS = 48
 INDEX_FORMAT = 1
@@ -92,7 +92,7 @@ class Index:
 
 def _headings_above(text: str, firsts: Sequence[int]) -> list[str]:
     """Return the heading above each chunk; empty where there is none, or the chunk begins with it."""
-    known = headings(text)
+    known = find_headings(text)
     starts = [start for start, _ in known]
     places = [bisect_left(starts, first) - 1 for first in firsts]
     within = [at + 1 < len(starts) and starts[at + 1] == first for at, first in zip(places, firsts, strict=True)]
@@ -103,7 +103,7 @@ def _windows(bodies: Sequence[str], above: Sequence[str]) -> tuple[list[str], li
     """Return the windows of all chunks with their headings, and the chunk of each."""
     windows, owners = [], []
     for owner, (body, head) in enumerate(zip(bodies, above, strict=True)):
-        known = headings(body)
+        known = find_headings(body)
         for first, stop, _ in split_chunks(body, most_tokens=WINDOW_TOKENS, overlap=0):
             before = [said for start, said in known if start < first]
             windows.append(f"{before[-1] if before else head}\n{body[first:stop]}")

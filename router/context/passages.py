@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from ..calls.task import Sensitivity
 from .chunks import Tokenizer
-from .embedding import TextVectors
 from .index import Index
-from .terms import StemCounts, bm25_scores
-from .words import words
+from .terms import StemCounts, bm25_scores, split_words
+from .vectors import TextVectors
 
 FUSION_OFFSET = 60
 """The constant of reciprocal rank fusion, as its authors have it."""
@@ -140,11 +139,11 @@ def _verbatim_votes(
     query: str, weight: NDArray[np.float64], places: Sequence[tuple[int, int, int]], sources: Sequence[PassageSource]
 ) -> NDArray[np.float64]:
     """Return one more first vote for chunks that hold the whole query."""
-    asked = words(query)
+    asked = split_words(query)
     votes = np.zeros(len(weight))
     if len(asked) >= MIN_VERBATIM_WORDS:
         for place in _order_positive(weight)[:VERBATIM_CHUNKS]:
             at, first, stop = places[place]
-            if f" {' '.join(asked)} " in f" {' '.join(words(sources[at].text[first:stop]))} ":
+            if f" {' '.join(asked)} " in f" {' '.join(split_words(sources[at].text[first:stop]))} ":
                 votes[place] = 1.0 / (FUSION_OFFSET + 1.0)
     return votes

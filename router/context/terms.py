@@ -1,17 +1,40 @@
-"""Which texts speak of what is asked: Okapi BM25 over word counts that were taken once."""
+"""Okapi BM25 over word counts that were taken once; words are folded, stemmed and hashed, the same on every machine."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .words import Codes, hash_words, words
-
 K1 = 1.2
 B = 0.75
+Codes: TypeAlias = NDArray[np.uint64]
+_WORD_OR_NUMBER = re.compile(r"[^\W_]+(?:[.,]\d+)*")
+_WORD_ENDINGS = (
+    "ations",
+    "ation",
+    "ments",
+    "ment",
+    "ings",
+    "ing",
+    "edly",
+    "ness",
+    "ies",
+    "ers",
+    "ed",
+    "es",
+    "er",
+    "ly",
+    "s",
+)
+MIN_HASHED_STEM_LETTERS = 4
+"""Letters that remain at least when an ending is taken off."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +48,7 @@ class StemCounts:
     @classmethod
     def of(cls, texts: Sequence[str]) -> StemCounts:
         """Count the stems of some texts."""
-        codes, lengths = hash_words([words(text) for text in texts])
+        codes, lengths = hash_words([split_words(text) for text in texts])
         owner = np.repeat(np.arange(len(texts)), lengths)
         order = np.lexsort((codes, owner))
         codes, owner = codes[order], owner[order]
@@ -57,7 +80,7 @@ def bm25_scores(query: str, terms: StemCounts) -> NDArray[np.float64]:
     positive, `log(1 + (n - df + 0.5) / (df + 0.5))`. Each stem of the query counts once.
     """
     n = len(terms.bounds) - 1
-    asked = np.unique(hash_words([words(query)])[0])
+    asked = np.unique(hash_words([split_words(query)])[0])
     held = np.flatnonzero(np.isin(terms.codes, asked))
     if not len(held):
         return np.zeros(n)
@@ -70,3 +93,43 @@ def bm25_scores(query: str, terms: StemCounts) -> NDArray[np.float64]:
     damp = K1 * (1.0 - B + B * lengths[owner] / lengths.mean())
     weights = idf[place] * count * (K1 + 1.0) / (count + damp)
     return np.bincount(owner, weights, n).astype(np.float64, copy=False)
+
+
+def fold_text(text: str) -> str:
+    """Return a text as it is compared: one spelling of each sign, no case."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words and numbers of a text, plain, in order."""
+    return _WORD_OR_NUMBER.findall(fold_text(text))
+
+
+def strip_ending(word: str) -> str:
+    """Return a word without its English ending, crudely: what is written alike should be counted alike."""
+    for ending in _WORD_ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= MIN_HASHED_STEM_LETTERS:
+            return word[: -len(ending)]
+    return word
+
+
+def hash_term(term: str) -> int:
+    """Return a term's number, of 64 bits."""
+    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def hash_words(texts: Sequence[Sequence[str]]) -> tuple[Codes, NDArray[np.int64]]:
+    """Return the numbers of all words of some texts in a row, and how many each text has."""
+    known: dict[str, int] = {}
+    numbers = [known[word] if word in known else known.setdefault(word, hash_term(strip_ending(word))) for each in texts for word in each]  # fmt: skip
+    return np.array(numbers, dtype=np.uint64), np.array([len(each) for each in texts], dtype=np.int64)
+
+
+def mix_codes(codes: Codes, salt: int) -> Codes:
+    """Return other numbers for the same terms, spread over all bits (the finisher of MurmurHash3)."""
+    with np.errstate(over="ignore"):
+        out = codes ^ np.uint64(salt * 0x9E3779B97F4A7C15 & (1 << 64) - 1)
+        for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+            out = (out ^ (out >> np.uint64(33))) * np.uint64(factor)
+        spread: Codes = out ^ (out >> np.uint64(33))
+        return spread

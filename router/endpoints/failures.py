@@ -49,7 +49,7 @@ class AttemptFailed(Exception):
 def classify_failure(model: str, missed: AttemptFailed, seconds: float) -> Failure:
     """Return what an error means; LiteLLM gives a lost connection the status 500, so its causes are looked at first."""
     error, said = missed.__cause__, str(missed)
-    names = {kind.__name__ for each in causes(error) for kind in type(each).__mro__}
+    names = {kind.__name__ for each in list_causes(error) for kind in type(each).__mro__}
     status = getattr(error, "status_code", None)
     if missed.charged:
         return Failure(model, "broken", said, charged=True, seconds=seconds)
@@ -99,13 +99,13 @@ def _refusal(status: object) -> type[ModelFailed]:
 
 def is_silence(error: BaseException) -> bool:
     """Return whether nobody said anything: then the words of an error are the library's own."""
-    names = {kind.__name__ for each in causes(error) for kind in type(each).__mro__}
+    names = {kind.__name__ for each in list_causes(error) for kind in type(each).__mro__}
     return bool(names & (_UNSENT_ERRORS | _LATE_ERRORS | _LOST_ERRORS))
 
 
 def _has_server_answer(error: BaseException | None) -> bool:
     """Return whether the server answered with an error of its own: LiteLLM gives what it cannot read the status 500, too."""
-    for each in causes(error):
+    for each in list_causes(error):
         status = getattr(getattr(each, "response", None), "status_code", 0)
         library = type(each).__module__.partition(".")[0]
         if library in ("httpx", "openai") and isinstance(status, int) and status >= 400:
@@ -115,7 +115,7 @@ def _has_server_answer(error: BaseException | None) -> bool:
     return False
 
 
-def causes(error: BaseException | None) -> Iterator[BaseException]:
+def list_causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and what led to it."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

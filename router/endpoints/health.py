@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from ..config import ModelSettings
 from ..errors import NoModel
-from ..policy.eligibility import secret
-from .load import prefix_hits
-from .probe import fetch_text, look_at, server_root
+from ..keys import find_key
+from .probe import fetch_text, probe_server, read_prefix_hit_share, strip_api_version
 
 TIMEOUT_SECONDS = 2.0
 
@@ -39,7 +38,7 @@ def refuse_keyless(models: Mapping[str, ModelSettings], environment: Mapping[str
     missing: list[NoModel] = []
     for settings in models.values():
         try:
-            secret(settings, environment)
+            find_key(settings, environment)
         except NoModel as error:
             missing.append(error)
     if missing and len(missing) == len(models):
@@ -61,12 +60,12 @@ async def _hindrance(settings: ModelSettings, providers: Collection[str], enviro
     if settings.model.partition("/")[0] in providers:
         return ""
     try:
-        key = secret(settings, environment)
+        key = find_key(settings, environment)
     except NoModel as error:
         return error.message
     if settings.api_base is None or settings.attestation is not None:
         return ""
-    look = await look_at(settings.api_base, key, TIMEOUT_SECONDS, own=settings.place == "local")
+    look = await probe_server(settings.api_base, key, TIMEOUT_SECONDS, own=settings.place == "local")
     return "" if look.up else f"{look.said}; it is tried again"
 
 
@@ -77,7 +76,7 @@ async def _look(
     if settings.model.partition("/")[0] in providers:
         return True, "runs in this process, without a network"
     try:
-        key = secret(settings, environment)
+        key = find_key(settings, environment)
     except NoModel as error:
         return False, error.message
     if settings.api_base is None:
@@ -101,6 +100,6 @@ async def _ask_for_models(address: str, key: str | None, *, own: bool) -> tuple[
 
 async def _describe_cache_hits(models: str) -> str:
     """Say how much of what it was sent a vLLM server had in its prefix cache; nothing where it does not tell."""
-    seen = await fetch_text(f"{server_root(models.removesuffix('/models'))}/metrics", None, TIMEOUT_SECONDS)
-    share = prefix_hits(seen.text) if seen.status == 200 else None
+    seen = await fetch_text(f"{strip_api_version(models.removesuffix('/models'))}/metrics", None, TIMEOUT_SECONDS)
+    share = read_prefix_hit_share(seen.text) if seen.status == 200 else None
     return "" if share is None else f"; {share:.0%} of its prompt tokens came from its prefix cache"

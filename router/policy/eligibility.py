@@ -1,16 +1,17 @@
-"""Which models may see a task, and the keys that they want."""
+"""Which models may see a task: where they stand, what they prove, and what keeps the others out."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Collection, Mapping
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ...extras import install_hint
+from ..attestation import Attestations, Attested
 from ..calls.task import Sensitivity, Task
 from ..config import ModelSettings
-from ..errors import Confidential, NoModel
+from ..endpoints.health import probe_model
+from ..errors import Confidential, ConfidentialWaits
+from ..redaction import redact_text
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Route:
     fallbacks: tuple[str, ...]
 
 
-def permitted_models(
+def list_permitted_models(
     task: Task, models: Mapping[str, ModelSettings], attested: Collection[str] = ()
 ) -> dict[str, ModelSettings]:
     """Return the models that may see the task, `attested` being those whose proof holds; why none may, where that is so."""
@@ -65,60 +66,101 @@ def bar_reason(settings: ModelSettings, sensitivity: Sensitivity, jurisdiction: 
     return ""
 
 
-def secret(settings: ModelSettings, environment: Mapping[str, str]) -> str | None:
-    """Return a model's key; None if it needs none.
+class Access:
+    """Says who may be asked, and what keeps the others out.
 
-    Raises
-    ------
-    NoModel
-        If the variable or the entry of the keyring that should hold it is empty or not there.
+    Parameters
+    ----------
+    models : mapping of str to ModelSettings
+        The configured models.
+    attestations : Attestations
+        What those elsewhere prove.
+    providers : collection of str
+        Names of providers of this process.
+    environment : mapping of str to str
+        Where keys are looked up.
     """
-    if settings.api_key_keyring is not None:
-        return _read_keyring(settings.model, settings.api_key_keyring)
-    if settings.api_key_env is None:
-        return None
-    value = environment.get(settings.api_key_env, "").strip()  # files of secrets often end with a line's end
-    if not value:
-        raise NoModel(
-            f"{settings.model} needs a key, and the environment variable {settings.api_key_env} is not set",
-            field="api_key_env",
-            got=settings.api_key_env,
-            hint=f"export {settings.api_key_env}=... and try again; the key itself is never written down.",
-        )
-    if not (value.isascii() and value.isprintable()) or " " in value:
-        raise NoModel(
-            f"what the environment variable {settings.api_key_env} holds cannot be a key: there are blanks or signs in it "
-            "that no header may have",
-            field="api_key_env",
-            got=f"{len(value)} characters",
-            hint="Set it again, without quotes or line ends; the key itself is never written down.",
-        )
-    return value
+
+    def __init__(
+        self,
+        models: Mapping[str, ModelSettings],
+        attestations: Attestations,
+        providers: Collection[str],
+        environment: Mapping[str, str],
+    ) -> None:
+        self._models, self._attestations = models, attestations
+        self._seen = (providers, environment, redact_text)
+
+    async def attested(self, task: Task) -> frozenset[str]:
+        """Return the models that prove what they run, where that makes a difference."""
+        return await self._attestations.hold() if is_bound(task) else frozenset()
+
+    async def open_to(self, task: Task, names: Sequence[str]) -> tuple[list[str], dict[str, Attested]]:
+        """Return the models that may still see a task, and the proofs that hold: one may have ended since it was routed.
+
+        Raises
+        ------
+        ConfidentialWaits
+            If the first of them may no longer.
+        """
+        proving = is_bound(task) or any(self._models[name].attestation for name in names)
+        held = await self._attestations.hold() if proving else frozenset()
+        still = [
+            name
+            for name in names
+            if not bar_reason(self._models[name], task.sensitivity, task.jurisdiction, name in held)
+        ]
+        if still[:1] != list(names[:1]):
+            raise await self.waits(task)
+        return still, {name: proof for name in held if (proof := self._attestations.proof(name))}
+
+    def still(self, task: Task, name: str) -> bool:
+        """Return whether a model may see a task at this moment, without asking anybody."""
+        proved = self._attestations.proof(name) is not None
+        return not bar_reason(self._models[name], task.sensitivity, task.jurisdiction, proved)
+
+    async def waits(self, task: Task, said: str = "") -> ConfidentialWaits:
+        """Return the error that names each model and why it is not available; `said` is why a call failed."""
+        return await _explain_waiting(task, self._models, self._attestations, self._seen, said)
 
 
-def wants_key(settings: ModelSettings) -> bool:
-    """Return whether a key is to be found for a model."""
-    return settings.api_key_env is not None or settings.api_key_keyring is not None
+def is_bound(task: Task) -> bool:
+    """Return whether a task may not go just anywhere."""
+    return task.sensitivity == "confidential" or bool(task.jurisdiction)
 
 
-def _read_keyring(model: str, entry: str) -> str:
-    """Return the key that the system's keyring holds under service/name."""
-    service, _, name = entry.partition("/")
-    try:
-        keyring: Any = importlib.import_module("keyring")
-    except ImportError:
-        raise NoModel(
-            f"{model} needs a key from the system's keyring, and the package keyring is not installed",
-            field="api_key_keyring", got=entry, hint=f"{install_hint('keyring')}, or use api_key_env.",
-        ) from None  # fmt: skip
-    try:
-        value = keyring.get_password(service, name)
-        said = "" if value else f"holds no {name} of {service}"
-    except keyring.errors.KeyringError as error:  # locked, or no keyring on this machine
-        value, said = None, f"cannot be read: {type(error).__name__}"
-    if not value:
-        raise NoModel(
-            f"{model} needs a key, and the system's keyring {said}", field="api_key_keyring", got=entry,
-            hint=f"`keyring set {service} {name}` asks for it and keeps it; the key itself is never written down.",
-        )  # fmt: skip
-    return str(value)
+async def _explain_waiting(
+    task: Task,
+    models: Mapping[str, ModelSettings],
+    attestations: Attestations,
+    seen: tuple[Collection[str], Mapping[str, str], Callable[[str], str]],
+    said: str = "",
+) -> ConfidentialWaits:
+    """Return the error that names each model and why it is not available; none is asked anything that costs.
+
+    `seen` is what models are looked at with: providers of this process, the environment, and what takes keys out of a
+    text; `said` is why the call failed, where one was made.
+    """
+    providers, environment, redact = seen
+    held = await attestations.hold()
+
+    async def why(name: str, settings: ModelSettings) -> str:
+        if reason := attestations.why(name) or bar_reason(settings, task.sensitivity, task.jurisdiction, name in held):
+            return reason
+        health = await probe_model(name, settings, providers, environment)
+        return health.detail if health.answers is False else said or "it answers now: ask again"
+
+    reasons = await asyncio.gather(*(why(name, each) for name, each in models.items()))
+    told = [
+        f"  {name} ({each.place}): {redact(reason)}"
+        for (name, each), reason in zip(models.items(), reasons, strict=True)
+    ]
+    confidential = task.sensitivity == "confidential"
+    text = "confidential text" if confidential else f"text that may not leave {task.jurisdiction}"
+    there = "" if confidential else f", or one in {task.jurisdiction}"
+    return ConfidentialWaits(
+        f"{text} ({task.role}, {task.intent}) waits for a local or attested model{there}, and none is available:\n"
+        + "\n".join(told),
+        field="models",
+        hint="It went nowhere else. Start one of them, or mend what it proves, and resume the run.",
+    )

@@ -20,7 +20,8 @@ from alphaloom.agents.offline import answer_offline
 from alphaloom.agents.prompt import load_prompts
 from alphaloom.news import screen_text
 from alphaloom.router import Task
-from alphaloom.router.context import ContextSettings, Given, SqliteStore, strictest
+from alphaloom.router.calls import find_strictest
+from alphaloom.router.context import CampaignDocument, ContextSettings, SqliteStore
 
 from ..router.context.texts import filing
 from .doubles import SMALL, Crash, Fuse, Lab
@@ -37,8 +38,8 @@ TEXTS = {
 GOAL = Steer(goal="calm names of low volatility")
 
 
-def one(name: str, **more: Any) -> Given:
-    return Given(id=name, name=f"{name}.md", **{"sensitivity": "public", **more})
+def one(name: str, **more: Any) -> CampaignDocument:
+    return CampaignDocument(id=name, name=f"{name}.md", **{"sensitivity": "public", **more})
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def shelf(tmp_path: Path) -> Iterator[Callable[..., Documents]]:
     """Yield a maker of documents over one store."""
     with closing(SqliteStore(tmp_path / "context.db")) as store:
 
-        def make(*given: Given, **settings: Any) -> Documents:
+        def make(*given: CampaignDocument, **settings: Any) -> Documents:
             told = given or tuple(map(one, ("inventory", "calm", "far")))
             return Documents(store, told, TEXTS.__getitem__, screen_text, ContextSettings(**settings), "a model")
 
@@ -148,11 +149,11 @@ def test_no_question_is_less_confidential_than_what_it_may_hold(campaigns: Any, 
     bench = Lab(Path(), config=SMALL.model_copy(update={"sensitivity": campaigns}), documents=cast(Documents, object()))
     bench.journal.record("recall", "r02", {"told_label": told})
     desk = bench.desk()
-    assert find_question_sensitivity(desk, "r02/h00/s0/a0", own) == strictest([campaigns, told, own])
+    assert find_question_sensitivity(desk, "r02/h00/s0/a0", own) == find_strictest([campaigns, told, own])
     assert (
         find_question_sensitivity(desk, "summary/0", own)
         == find_question_sensitivity(desk, "r01", own)
-        == strictest([campaigns, own])
+        == find_strictest([campaigns, own])
     )
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from alphaloom.router.classifier import build, fit
-from alphaloom.router.classifier.examples import read_examples
 from alphaloom.router.classifier.model import Classifier
+from alphaloom.router.classifier.training_prompts import read_examples
 from benchmarks.router import __main__ as command, accuracy, latency, replay, report, rows, writers
 from benchmarks.router.curve import Curve, Ends, Way, cascade, tier
 from benchmarks.router.law import FRONTIER, LOCAL, Law, Table, drawn

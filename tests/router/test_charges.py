@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.router import ModelSettings, NoModel, Task
-from alphaloom.router.calls.charges import Charges, TokenUsage, charged_tokens, lower_token_count, read_usage
-from alphaloom.router.calls.prices import find_listing, price_of
+from alphaloom.router.calls.prices import (
+    Charges,
+    TokenUsage,
+    bound_tokens_below,
+    count_charged_tokens,
+    find_listing,
+    find_price,
+    read_usage,
+)
 from alphaloom.router.calls.replies import HedgedAttempt, ModelAnswer
 
 SENT, WORST = "a prompt of five words, and more", HedgedAttempt("m", "", 60, 100, 1.0)
@@ -34,8 +41,8 @@ def test_no_usage_moves_a_charge_out_of_what_is_possible(
     prompt: Any, completion: Any, cached: Any, written: Any, text: str
 ) -> None:
     found = read_usage(told(prompt, completion, cached, written), SENT, text, WORST)
-    assert lower_token_count(SENT) <= found.tokens_in <= WORST.tokens_in
-    assert min(lower_token_count(text), WORST.tokens_out) <= found.tokens_out <= WORST.tokens_out
+    assert bound_tokens_below(SENT) <= found.tokens_in <= WORST.tokens_in
+    assert min(bound_tokens_below(text), WORST.tokens_out) <= found.tokens_out <= WORST.tokens_out
     assert 0 <= found.cached + found.written <= found.tokens_in
     assert min(found.cached, found.written) >= 0
 
@@ -46,10 +53,10 @@ def test_no_usage_moves_a_charge_out_of_what_is_possible(
         (told(40, 17), "x" * 50, TokenUsage(40, 17)),
         (told(40, 90), "x" * 50, TokenUsage(40, 90)),  # it thought, and did not say so
         (told(10**12, 10**12, 10**12), "x", TokenUsage(60, 100)),
-        (told(40, 0), "x" * 50, TokenUsage(charged_tokens(SENT), 26)),
-        (told(-1, 17), "x" * 50, TokenUsage(charged_tokens(SENT), 26)),
-        (told(0, 0), "", TokenUsage(charged_tokens(SENT), 1)),
-        (None, "x" * 50, TokenUsage(charged_tokens(SENT), 26)),
+        (told(40, 0), "x" * 50, TokenUsage(count_charged_tokens(SENT), 26)),
+        (told(-1, 17), "x" * 50, TokenUsage(count_charged_tokens(SENT), 26)),
+        (told(0, 0), "", TokenUsage(count_charged_tokens(SENT), 1)),
+        (None, "x" * 50, TokenUsage(count_charged_tokens(SENT), 26)),
         (told(40, 17, 30, 5), "x", TokenUsage(40, 17, 30, 5)),
         (told(40, 17, 41), "x", TokenUsage(40, 17)),
         (told(40, 17, 30, 30), "x", TokenUsage(40, 17)),
@@ -89,12 +96,12 @@ def test_no_share_of_cached_tokens_costs_more_than_the_worst(name: str, task: Ca
     for cached, written in ((0, 0), (worst.tokens_in, 0), (0, worst.tokens_in), (9, 9)):
         answer = ModelAnswer("", "stop", worst.tokens_in, worst.tokens_out, "m", cached, written)
         assert charges.of(answer).cost_usd <= worst.cost_usd
-    assert price_of(model(model=name)) is not None
+    assert find_price(model(model=name)) is not None
 
 
 def test_thoughts_cost_what_the_list_says_of_them() -> None:
     name = "dashscope/qwen-turbo"
-    assert price_of(model(model=name)) == (
+    assert find_price(model(model=name)) == (
         find_listing(name)["input_cost_per_token"],
         find_listing(name)["output_cost_per_reasoning_token"],
     )

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from alphaloom.router import RouterConfig, Task
 from alphaloom.router.classifier import INTENTS
 from alphaloom.router.classifier.model import Classifier
-from alphaloom.router.policy.decision_rule import NEXT_MODEL_REASON, Decider, RoutingQuestion
+from alphaloom.router.policy.decision import NEXT_MODEL_REASON, Decider, RoutingQuestion
 from alphaloom.router.policy.intents import ROLE_INTENTS
 
 CLASSIFIER = Classifier.shipped()

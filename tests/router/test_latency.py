@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.router.endpoints.latency import MIN_LATENCIES, Latency, is_slow
+from alphaloom.router.endpoints.endpoint import MIN_LATENCIES, Latency, is_slow
 
 seconds = st.lists(st.floats(0.001, 100), min_size=MIN_LATENCIES, max_size=150)
 

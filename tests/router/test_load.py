@@ -5,7 +5,7 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.router.endpoints.load import Load, read_load, samples
+from alphaloom.router.endpoints.probe import Load, read_load, read_samples
 
 PAGE = r"""
 # HELP vllm:num_requests_waiting Number of requests waiting to be processed.
@@ -37,7 +37,7 @@ def test_what_is_no_metric_of_vllm_is_no_load(text: str) -> None:
 
 
 def test_labels_times_and_numbers_are_read() -> None:
-    found = {name: (labels, value) for name, labels, value in samples(PAGE)}
+    found = {name: (labels, value) for name, labels, value in read_samples(PAGE)}
     assert found["vllm:e2e_request_latency_seconds_bucket"] == ({"le": "+Inf", "model_name": 'a "b" \\ c'}, 7)
     assert found["process_cpu_seconds_total"] == ({}, 15)
     assert math.isnan(found["go_gc"][1])
@@ -56,13 +56,13 @@ def written(own: dict[str, str]) -> str:
 @given(told=told)
 def test_what_is_written_as_prometheus_says_is_read_again(told: list[tuple[str, dict[str, str], float]]) -> None:
     lines = [f"{name}{{{written(own)}}} {value}" for name, own, value in told]
-    assert [(name, dict(own), value) for name, own, value in samples("\n".join(lines))] == told
+    assert [(name, dict(own), value) for name, own, value in read_samples("\n".join(lines))] == told
 
 
 @given(text=st.text(max_size=60))
 def test_any_text_is_read_without_a_fuss(text: str) -> None:
     assert read_load(text + "\nvllm:num_requests_waiting 1") is not None
-    assert all(isinstance(value, float) for _, _, value in samples(text))
+    assert all(isinstance(value, float) for _, _, value in read_samples(text))
 
 
 def test_a_cache_that_fills_weighs_like_a_queue() -> None:

@@ -11,7 +11,7 @@ import pytest
 from alphaloom.ledger import Ledger
 from alphaloom.ledger.reservations import Wish
 from alphaloom.router import BudgetEnded, ModelFailed, ModelSettings, ReplyRefused, RequestRefused, Router, Task
-from alphaloom.router.calls.prices import price_of
+from alphaloom.router.calls.prices import find_price
 from alphaloom.router.timing import Timing
 from benchmarks.servers import Server
 
@@ -132,7 +132,7 @@ def test_a_hold_whose_process_was_killed_stays_counted(
 
 def test_a_long_prompt_costs_what_the_list_says_of_long_ones() -> None:
     settings = ModelSettings.model_validate({"model": "gemini/gemini-2.5-pro"})
-    short, long = price_of(settings, 1_000), price_of(settings, 300_000)
+    short, long = find_price(settings, 1_000), find_price(settings, 300_000)
     assert short is not None
     assert long is not None
     assert long[0] == 2 * short[0]

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from pydantic import Field, TypeAdapter, ValidationError
 
 from alphaloom.router import RouterError
-from alphaloom.router.calls.numerals import Numerals
+from alphaloom.router.calls.reply_grammar import Numerals
 
 SIDES = (("ge", "gt"), ("le", "lt"))
 

@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from alphaloom.router.calls.json_objects import NotJson, check_json, objects, split_thoughts
 from alphaloom.router.calls.replies import (
     MAX_REPLY_OBJECTS,
     Misfit,
     ModelAnswer,
+    NotJson,
+    build_repair_request,
+    check_json,
+    find_objects,
     quote_reply,
     read_reply,
-    repair_request,
+    split_thoughts,
 )
 
 from ..growth import linear
@@ -45,13 +48,13 @@ def read(text: str, finish: str = "stop") -> Any:
 
 @given(before=words, value=st.dictionaries(st.text(max_size=5), values, max_size=4), after=words)
 def test_an_object_among_words_is_found_as_it_was_written(before: str, value: dict[str, Any], after: str) -> None:
-    assert objects(before + json.dumps(value) + after) == [json.dumps(value)]
+    assert find_objects(before + json.dumps(value) + after) == [json.dumps(value)]
 
 
 @given(st.text())
 def test_what_is_found_stands_in_the_text_in_order_and_apart(text: str) -> None:
     at = 0
-    for each in objects(text):
+    for each in find_objects(text):
         assert each.startswith("{")
         at = text.index(each, at) + len(each)
 
@@ -115,7 +118,7 @@ def test_a_text_is_read_in_time_that_grows_with_its_length_only() -> None:
         "\\" * 200_000,
         '{"' + '\\"' * 100_000,
     ):
-        objects(text)
+        find_objects(text)
         split_thoughts(text)
 
 
@@ -126,8 +129,8 @@ def test_a_reply_that_is_sent_back_is_no_longer_than_one_can_be() -> None:
 
 @pytest.mark.parametrize("end", ["", "\\", '"', "x"])
 def test_a_text_that_never_closes_is_read_once(end: str) -> None:
-    assert linear(lambda text: objects('{"' + text + end), '\\"', 1_000)
-    assert objects('{"a": "' + '\\"}' * 3 + end)[0].startswith('{"a"')
+    assert linear(lambda text: find_objects('{"' + text + end), '\\"', 1_000)
+    assert find_objects('{"a": "' + '\\"}' * 3 + end)[0].startswith('{"a"')
 
 
 @pytest.mark.parametrize(
@@ -142,4 +145,4 @@ def test_a_text_that_never_closes_is_read_once(end: str) -> None:
 def test_a_reply_does_not_choose_how_long_the_question_for_its_repair_is(text: str) -> None:
     with pytest.raises(Misfit) as misfit:
         read_reply(ModelAnswer(text, "stop", 1, 1, "m"), Many)
-    assert len(repair_request(misfit.value)) < 10_000
+    assert len(build_repair_request(misfit.value)) < 10_000

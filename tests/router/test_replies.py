@@ -1,6 +1,6 @@
 from pydantic import BaseModel, ConfigDict
 
-from alphaloom.router.calls.replies import response_format
+from alphaloom.router.calls.replies import build_response_format
 
 
 class Closed(BaseModel):
@@ -19,5 +19,5 @@ class Holder(BaseModel):
 
 
 def test_only_a_schema_that_leaves_nothing_open_is_called_strict() -> None:
-    strict = [response_format(each)["json_schema"]["strict"] for each in (Closed, Open, Holder)]
+    strict = [build_response_format(each)["json_schema"]["strict"] for each in (Closed, Open, Holder)]
     assert strict == [True, False, False]

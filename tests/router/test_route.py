@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from alphaloom.router import Confidential, ModelSettings, RouterConfig, Task
-from alphaloom.router.policy.decision_rule import Decider
+from alphaloom.router.policy.decision import Decider
 
 Make = Callable[..., Task]
 MODELS = {

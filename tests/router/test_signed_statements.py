@@ -13,10 +13,16 @@ from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from alphaloom.router import ModelSettings
-from alphaloom.router.attestation.attestation import Attested, AttestedModel, NoProof
-from alphaloom.router.attestation.signed_statements import SignedStatements
-from alphaloom.router.attestation.statement import NO_CHANNEL, Envelope, Statement, Unproven, measurement_of
+from alphaloom.router.attestation import Attested, AttestedModel, NoProof
 from alphaloom.router.config import AttestationSettings
+from alphaloom.router.signed_statements import (
+    NO_CHANNEL,
+    Envelope,
+    SignedStatements,
+    Statement,
+    Unproven,
+    hash_launch,
+)
 
 from .served import answering
 
@@ -24,7 +30,7 @@ NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 SECONDS = int(NOW.timestamp())
 KEY, OTHER_KEY = Ed25519PrivateKey.from_private_bytes(b"k" * 32), Ed25519PrivateKey.from_private_bytes(b"o" * 32)
 LAUNCH = {"model": "qwen", "flags": ["--dtype", "bfloat16"], "image": "sha256:0a"}
-MEASURED = measurement_of(LAUNCH)
+MEASURED = hash_launch(LAUNCH)
 NONCE, OTHER = "n" * 32, "p" * 32
 TRUSTED = AttestationSettings.model_validate(
     {"signer": KEY.public_key().public_bytes_raw().hex(), "measurements": MEASURED}
@@ -61,7 +67,7 @@ def test_a_true_statement_is_believed_until_it_ends_and_no_longer_than_the_house
     [
         (lambda _: stated(OTHER), "played again"),
         (lambda nonce: stated(nonce, OTHER_KEY), "attestation.signer does not name"),
-        (lambda nonce: stated(nonce, measurement=measurement_of({**LAUNCH, "flags": []})), "attestation.measurements"),
+        (lambda nonce: stated(nonce, measurement=hash_launch({**LAUNCH, "flags": []})), "attestation.measurements"),
         (lambda nonce: stated(nonce, channel="1" * 64), "another key than the statement"),
         (lambda nonce: stated(nonce, issued=SECONDS - 3600), "older"),
         (lambda nonce: stated(nonce, issued=SECONDS + 3600, expires=SECONDS + 7200), "of the future"),
@@ -119,7 +125,7 @@ def test_no_flipped_bit_of_a_statement_passes(at: int, bit: int) -> None:
     st.dictionaries(st.text(max_size=5), st.text(max_size=5)), st.dictionaries(st.text(max_size=5), st.text(max_size=5))
 )
 def test_launches_that_differ_are_measured_differently(one: dict[str, str], other: dict[str, str]) -> None:
-    assert (measurement_of(one) == measurement_of(other)) == (one == other)
+    assert (hash_launch(one) == hash_launch(other)) == (one == other)
 
 
 GOOD = {"signer": "a" * 64, "measurements": ["b" * 64]}

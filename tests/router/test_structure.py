@@ -16,10 +16,10 @@ from alphaloom.router import RouterError
 from alphaloom.router.calls.reply_grammar import (
     ReplyShape,
     bound_schema,
+    build_choice_grammar,
     build_reply_grammar,
-    choice_grammar,
-    longest_reply_bytes,
-    schema_grammar,
+    build_schema_grammar,
+    measure_longest_reply,
 )
 
 FIELDS, GROUPS = ("close", "volume", "returns"), ("sector",)
@@ -96,7 +96,7 @@ class Drawer:
 
 
 SHAPES = {
-    "ideas": ReplyShape(Ideas, 3, {"Hypothesis.fields": choice_grammar(FIELDS)}),
+    "ideas": ReplyShape(Ideas, 3, {"Hypothesis.fields": build_choice_grammar(FIELDS)}),
     "candidates": ReplyShape(Candidates, 2, {"Candidate.text": FORMULAS}),
     "critique": ReplyShape(Critique),
     "kinds": ReplyShape(Kinds),
@@ -126,8 +126,8 @@ def test_what_was_asked_for_is_the_most_that_is_said() -> None:
 
 def test_a_bound_that_leaves_room_stays() -> None:
     schema = Critique.model_json_schema()
-    assert longest_reply_bytes(bound_schema(schema, 10**9)) == longest_reply_bytes(schema)
-    assert longest_reply_bytes(bound_schema(schema, 3_000)) <= 3_000 < longest_reply_bytes(schema)
+    assert measure_longest_reply(bound_schema(schema, 10**9)) == measure_longest_reply(schema)
+    assert measure_longest_reply(bound_schema(schema, 3_000)) <= 3_000 < measure_longest_reply(schema)
 
 
 class Nested(BaseModel):
@@ -140,7 +140,7 @@ class Mapped(BaseModel):
 
 @pytest.mark.parametrize(("schema", "said"), [(Nested, "holds itself"), (Mapped, "may hold any key")])
 def test_what_need_not_end_gets_no_grammar(schema: type[BaseModel], said: str) -> None:
-    assert schema_grammar(schema, 100) == ""
+    assert build_schema_grammar(schema, 100) == ""
     with pytest.raises(RouterError, match=said):
         build_reply_grammar(ReplyShape(schema), 100)
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from alphaloom.router.calls.wire import MAX_COMPLETION_BYTES, MAX_ERROR_BYTES, Unreadable, wrap_transport
+from alphaloom.router.calls.connections import MAX_COMPLETION_BYTES, MAX_ERROR_BYTES, Unreadable, wrap_transport
 
 CHAT = json.dumps({"choices": [{"message": {"content": "well"}}]}).encode()
 

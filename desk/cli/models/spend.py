@@ -108,9 +108,9 @@ def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) ->
 
 
 def _bill(calls: Iterable[ModelCall]) -> dict[str, Any]:
-    from ....router import bill
+    from ....router import sum_calls
 
-    return asdict(bill(calls))
+    return asdict(sum_calls(calls))
 
 
 def _bill_by(calls: list[ModelCall], part: str) -> dict[str, dict[str, Any]]:
@@ -179,14 +179,14 @@ def _price_at_tier(books: _SpendRecords, tier: Tier) -> dict[str, Any]:
 
 def _price(config: RouterConfig | None, tier: Tier, run: str) -> tuple[float, float] | str:
     """Return the prices of a token in and out at the first model of a tier, or why there are none."""
-    from ....router.calls import price_of
+    from ....router.calls import find_price
 
     first: Callable[[ModelSettings], bool] = lambda model: model.tier == tier
     models = config.models if config else {}
     name = next((name for name, model in models.items() if first(model)), None)
     if name is None:
         return f"run {run} names no {tier} model"
-    return price_of(models[name]) or f"the price of {name} is not known"
+    return find_price(models[name]) or f"the price of {name} is not known"
 
 
 def _sum_reserved(ledger: Ledger, run: str | None, tenant: str | None) -> dict[str, Any]:

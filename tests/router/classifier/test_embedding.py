@@ -13,18 +13,23 @@ import pytest
 
 from alphaloom.extras import install_hint
 from alphaloom.router import RouterConfig
-from alphaloom.router.classifier import INTENTS, embedding, keeping
+from alphaloom.router.classifier import INTENTS, embedding, fit
 from alphaloom.router.classifier.embedding import EmbeddingVectors
-from alphaloom.router.classifier.examples import Example, read_examples
 from alphaloom.router.classifier.model import Classifier, WeightTable
-from alphaloom.router.classifier.own import OwnClassifier, first_of_each_template
-from alphaloom.router.errors import BadClassifier
-from alphaloom.router.policy.decision_rule import Decider, RoutingQuestion
+from alphaloom.router.classifier.own_intents import OwnClassifier, take_one_per_template
+from alphaloom.router.classifier.training_prompts import Example, read_examples
+from alphaloom.router.errors import RouterError
+from alphaloom.router.policy.decision import Decider, RoutingQuestion
 
 from .tiny_onnx import SIZE, written
 
 MODELS = {"small": {"model": "a/small", "place": "local"}, "large": {"model": "b/large", "tier": "frontier"}}
 FEW = [each for each in read_examples() if each.voice in ("voice_1", "voice_2")]
+
+
+def refuses(said: str | None = None) -> pytest.RaisesExc[RouterError]:
+    """Expect that what reads prompts is refused, and the words."""
+    return pytest.raises(RouterError, match=said, check=lambda error: error.code == "bad_classifier")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +41,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_missing_library_is_told_with_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(BadClassifier, match="needs onnxruntime") as told:
+    with refuses("needs onnxruntime") as told:
         EmbeddingVectors(tmp_path)
     assert install_hint("embedding") in told.value.hint
 
@@ -62,7 +67,7 @@ def test_intents_of_ones_own_are_read_by_it_and_each_text_once(tiny: Path, tmp_p
     told = {
         "letters": [f"Write a letter to our {who}" for who in ("clients", "investors", "owners", "lenders", "heirs")]
     }
-    own = OwnClassifier(Classifier(base, base.name), told, tmp_path / "own", first_of_each_template(FEW))
+    own = OwnClassifier(Classifier(base, base.name), told, tmp_path / "own", take_one_per_template(FEW))
     assert own.name.startswith("embedding-")
     assert own.read("write a letter to our clients").intent == "letters"
     plain, text = Classifier(base, base.name), "Which field holds the traded volume in shares?"
@@ -106,7 +111,7 @@ def test_a_folder_as_published_is_read_as_it_says(tiny: Path, tmp_path: Path, sa
     pooling.write_text(json.dumps(said))
     assert EmbeddingVectors(folder, tmp_path, FEW[::10]).embed(["the signal"])[0] == pytest.approx(first)
     pooling.write_text('{"pooling_mode": "lasttoken"}')
-    with pytest.raises(BadClassifier, match="pooled by lasttoken"):
+    with refuses("pooled by lasttoken"):
         EmbeddingVectors(folder, tmp_path, FEW[::10])
 
 
@@ -153,7 +158,7 @@ def test_a_head_is_kept_and_another_model_or_prompt_makes_another(tiny: Path, tm
     assert np.array_equal(again.scores("mend this"), first.scores("mend this"))
     kept.write_bytes(b"damaged")
     assert np.array_equal(EmbeddingVectors(tiny, tmp_path, FEW[::5]).scores("mend this"), first.scores("mend this"))
-    keeping.save_arrays(kept, {"head": first._head + 1.0})
+    fit.save_arrays(kept, {"head": first._head + 1.0})
     assert EmbeddingVectors(tiny, tmp_path, FEW[::5]).name != first.name, "with every weight"
     with np.load(kept) as held:
         np.savez(kept, head=first._head - 1.0, digest=held["digest"])
@@ -187,7 +192,7 @@ def spoilt(tiny: Path, folder: Path, what: str) -> Path:
     "what", ["holds no embedding", "cannot be read", "embedding cannot", "wants pixel_values", "does not take"]
 )
 def test_a_folder_without_a_usable_model_is_told(tiny: Path, tmp_path: Path, what: str) -> None:
-    with pytest.raises(BadClassifier, match=what) as told:
+    with refuses(what) as told:
         EmbeddingVectors(spoilt(tiny, tmp_path, what), tmp_path / "cache", FEW[::10])
     assert told.value.field == "routing.embedding"
     assert told.value.got
@@ -202,5 +207,5 @@ def test_a_model_that_gives_no_numbers_is_refused_and_routes_nothing(tiny: Path,
     table = onnx.numpy_helper.to_array(graph.graph.initializer[0]) * np.float32("nan")
     graph.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(table, "table"))
     onnx.save(graph, str(own / "model.onnx"))
-    with pytest.raises(BadClassifier, match="numbers that are none"):
+    with refuses("numbers that are none"):
         EmbeddingVectors(own, tmp_path / "cache", [Example("a", "code", False, "t", "v")])

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from alphaloom.router import RouterConfig
-from alphaloom.router.classifier.examples import read_examples
-from alphaloom.router.classifier.noise import NOISES, add_noise
-from alphaloom.router.policy.decision_rule import Decider, RoutingQuestion
+from alphaloom.router.classifier.training_prompts import NOISES, add_noise, read_examples
+from alphaloom.router.policy.decision import Decider, RoutingQuestion
 
 EXAMS = sorted(Path(__file__).with_name("exam").glob("*.jsonl"))
 MODELS = {"small": {"model": "a/small", "place": "local"}, "large": {"model": "b/large", "tier": "frontier"}}

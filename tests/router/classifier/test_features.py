@@ -6,29 +6,34 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.router.classifier.features import FEATURE_BUCKETS, buckets, features, normalise_prompt
-from alphaloom.router.classifier.frames import strip_frames
+from alphaloom.router.classifier.features import (
+    FEATURE_BUCKETS,
+    build_features,
+    hash_buckets,
+    normalise_prompt,
+    strip_frames,
+)
 
 EQUAL = np.ones(FEATURE_BUCKETS, dtype=np.float32)
 
 
 @given(st.text(max_size=5_000))
 def test_any_text_has_features_of_a_bounded_length(text: str) -> None:
-    found = features(text, EQUAL)
+    found = build_features(text, EQUAL)
     assert np.square(found.weights).sum() <= 2.0 + 1e-4
-    assert set(found.rows) == set(buckets(text))
+    assert set(found.rows) == set(hash_buckets(text))
     assert ((found.rows >= 0) & (found.rows < FEATURE_BUCKETS)).all()
 
 
 def test_case_spacing_and_numbers_are_left_out_of_account() -> None:
-    one, other = features("Rank of 20-day  returns\n", EQUAL), features("rank of 35-DAY returns", EQUAL)
+    one, other = build_features("Rank of 20-day  returns\n", EQUAL), build_features("rank of 35-DAY returns", EQUAL)
     assert np.array_equal(one.rows, other.rows)
     assert np.array_equal(one.weights, other.weights)
 
 
 def test_the_end_of_a_long_text_is_read() -> None:
     page = "the committee met and talked at length. " * 2_000
-    assert not np.array_equal(buckets(f"{page} Condense it."), buckets(f"{page} Which ticker is it?"))
+    assert not np.array_equal(hash_buckets(f"{page} Condense it."), hash_buckets(f"{page} Which ticker is it?"))
 
 
 @pytest.mark.parametrize(

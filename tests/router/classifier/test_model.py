@@ -9,9 +9,14 @@ import numpy as np
 import pytest
 
 from alphaloom.router.classifier import INTENTS
-from alphaloom.router.classifier.examples import read_examples
 from alphaloom.router.classifier.model import SHIPPED, Classifier
-from alphaloom.router.errors import BadClassifier
+from alphaloom.router.classifier.training_prompts import read_examples
+from alphaloom.router.errors import RouterError
+
+
+def refuses(said: str | None = None) -> pytest.RaisesExc[RouterError]:
+    """Expect that what reads prompts is refused, and the words."""
+    return pytest.raises(RouterError, match=said, check=lambda error: error.code == "bad_classifier")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +61,7 @@ def test_a_classifier_that_cannot_be_read_is_told(tmp_path: Path, body: bytes | 
     path = tmp_path / "weights.npz"
     if body is not None:
         path.write_bytes(body)
-    with pytest.raises(BadClassifier, match="cannot be read") as told:
+    with refuses("cannot be read") as told:
         Classifier.shipped(path)
     assert "build" in told.value.hint
 
@@ -67,5 +72,5 @@ def test_a_classifier_that_cannot_be_read_is_told(tmp_path: Path, body: bytes | 
 )  # fmt: skip
 def test_a_line_that_is_no_template_is_told_with_its_number(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.jsonl").write_text('{"intent": "code", "difficulty": "low", "template": "x"}\n' + line)
-    with pytest.raises(BadClassifier, match="line 2"):
+    with refuses("line 2"):
         read_examples(tmp_path)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.router.classifier import INTENTS
-from alphaloom.router.classifier.features import marks, normalise_prompt
+from alphaloom.router.classifier.features import hash_marks, normalise_prompt
 from alphaloom.router.classifier.model import WeightTable
 from alphaloom.router.classifier.neighbours import MIN_HARD_SHARE, SCORE_WEIGHTS, Neighbours
 
@@ -29,10 +29,10 @@ def few() -> Neighbours:
 
 def by_hand(kind: int, text: str) -> list[float]:
     """Return the cosines to all texts, over the marks that at least two of them have."""
-    each = [set(marks(other)[kind].tolist()) for other in TEXTS]
+    each = [set(hash_marks(other)[kind].tolist()) for other in TEXTS]
     count = {mark: sum(mark in has for has in each) for mark in set().union(*each)}
     weight = {mark: 1 + np.log((1 + len(TEXTS)) / (1 + times)) for mark, times in count.items() if times >= 2}
-    own = set(marks(text)[kind].tolist()) & set(weight)
+    own = set(hash_marks(text)[kind].tolist()) & set(weight)
 
     def length(has: set[int]) -> float:
         return float(np.sqrt(sum(weight[mark] ** 2 for mark in has & set(weight)))) or 1.0
@@ -43,7 +43,7 @@ def by_hand(kind: int, text: str) -> list[float]:
 @pytest.mark.parametrize("text", [*TEXTS, "mend why the crash", "nothing of the kind", ""])
 def test_likeness_is_the_cosine_of_rare_marks(few: Neighbours, text: str) -> None:
     for kind, index in enumerate((few.words, few.runs)):
-        assert index.likeness(marks(text)[kind]) == pytest.approx(by_hand(kind, text))
+        assert index.likeness(hash_marks(text)[kind]) == pytest.approx(by_hand(kind, text))
 
 
 def test_who_is_near_says_what_he_is(few: Neighbours) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from alphaloom.router.classifier.examples import read_examples
+from alphaloom.router.classifier.training_prompts import read_examples
 
 SIZE = 256
 WORDS = 1_500

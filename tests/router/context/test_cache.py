@@ -13,10 +13,15 @@ import pytest
 
 from alphaloom.router import Confidential, RouterError
 from alphaloom.router.context import ByteStore, CacheLimits, ContextCache, Cutting, HashedEmbedder, SqliteStore
-from alphaloom.router.context.embedding import TextVectors
-from alphaloom.router.errors import SecretFound, StoreUnusable, UnknownDocument
+from alphaloom.router.context.vectors import TextVectors
+from alphaloom.router.errors import ContextError, SecretFound, StoreUnusable
 
 from .texts import filing
+
+
+def is_unknown(said: str | None = None) -> pytest.RaisesExc[ContextError]:
+    """Expect that a document is not known, and the words."""
+    return pytest.raises(ContextError, match=said, check=lambda error: error.code == "unknown_document")
 
 
 class Counting(HashedEmbedder):
@@ -132,7 +137,7 @@ def test_what_was_dropped_is_said_and_an_index_alone_is_made_again(cache: Contex
     assert cache.retrieve("net sales", [document], most_tokens=800) == before
     cache.forget(document)
     assert cache.size().items == 0
-    with pytest.raises(UnknownDocument, match="Add it again"):
+    with is_unknown("Add it again"):
         cache.document(document.id)
 
 
@@ -159,7 +164,7 @@ def test_the_oldest_documents_make_room(tmp_path: Path) -> None:
     cache.add(filing(3), sensitivity="public")
     assert store.size().bytes <= room
     assert cache.document(first.id) == first
-    with pytest.raises(UnknownDocument):
+    with is_unknown():
         cache.document(sha256(filing(2).encode()).hexdigest())
     store.close()
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from alphaloom.router.context import ContextCache, RedisStore
-from alphaloom.router.context.store.redis_store import redact_address
+from alphaloom.router.context.redis_store import redact_address
 from alphaloom.router.errors import Confidential, ContextError, StoreUnusable
 
 from .redis_server import PASSWORD, QUOTED, RedisServer, free_port

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from alphaloom.router.context import ByteStore, CacheLimits, ContextCache, HashedEmbedder, RedisStore, SqliteStore
-from alphaloom.router.context.embedding import TextVectors
+from alphaloom.router.context.vectors import TextVectors
 
 from .texts import filing
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from alphaloom.agents.schemas import Candidates, Critique, Ideas
 from alphaloom.factors import decoding_grammar
-from alphaloom.router.calls.reply_grammar import ReplyShape, build_reply_grammar, choice_grammar
+from alphaloom.router.calls.reply_grammar import ReplyShape, build_choice_grammar, build_reply_grammar
 
 from .served import lacking
 from .test_formulas import accepted
@@ -31,7 +31,7 @@ class Sized(BaseModel):
 
 
 SHAPES = {
-    "ideas": ReplyShape(Ideas, 3, {"Hypothesis.fields": choice_grammar(FIELDS)}),
+    "ideas": ReplyShape(Ideas, 3, {"Hypothesis.fields": build_choice_grammar(FIELDS)}),
     "candidates": ReplyShape(Candidates, 2, {"Candidate.text": decoding_grammar(FIELDS, ("sector",), depth=4)}),
     "code": ReplyShape(Candidates, 2),
     "critique": ReplyShape(Critique),

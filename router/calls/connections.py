@@ -1,17 +1,24 @@
-"""What a server sends back, read by us before LiteLLM sees it: bounded, and put into the one shape that LiteLLM reads.
+"""Connections to endpoints that a configuration names, and their answers: bounded, and put into the one shape that LiteLLM reads.
 
-LiteLLM breaks on an answer in which one member has another type than it expects, such as a text as `usage`, and raises an error
-that holds a stack trace. An answer that was paid for is then lost.
+A connection goes to that address, through no proxy and no redirection. LiteLLM breaks on an answer in which one member has
+another type than it expects, such as a text as `usage`, and raises an error that holds a stack trace. An answer that was paid
+for is then lost, so answers are read here first.
 """
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
+import ssl
 import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..config import SERVER_PROVIDERS, ModelSettings
+
+SDK = ("openai",)
+"""Providers that LiteLLM reaches by OpenAI's library; it takes a client of another kind."""
 MAX_COMPLETION_BYTES = 1 << 22
 """Of an answer, unpacked: a reply of 100,000 tokens has a tenth of it."""
 MAX_ERROR_BYTES = 1 << 14
@@ -22,6 +29,57 @@ CACHE_COUNT_KEYS = ("cache_read_input_tokens", "cache_creation_input_tokens", "p
 """Of the tokens of a prompt, as Anthropic and DeepSeek tell them."""
 MAX_INTEGER_DIGITS = 40
 """Of a whole number that is read: Python takes seconds for a million of them."""
+
+
+class Clients:
+    """One client for each endpoint and loop. LiteLLM's own would go through the environment's proxies and follow redirections.
+
+    Parameters
+    ----------
+    seconds : float
+        For silence.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._made: dict[tuple[str, str], Any] = {}
+
+    def of(self, name: str, settings: ModelSettings, key: str | None, pinned: str | None) -> Any:
+        """Return the client for a model; None where LiteLLM finds the way by the provider's name.
+
+        `pinned` is the file of the only certificate that the connection may show.
+        """
+        provider = settings.model.partition("/")[0]
+        if settings.api_base is None or provider not in SERVER_PROVIDERS:
+            return None
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:  # what was connected in a loop that was closed ended with it
+            self._loop, self._made = loop, {}
+        place = name, pinned or ""
+        if place not in self._made:
+            self._made[place] = self._make(provider, settings.api_base, key, pinned)
+        return self._made[place]
+
+    async def close(self) -> None:
+        """Close what was opened in this loop."""
+        made, self._made = self._made, {}
+        if self._loop is asyncio.get_running_loop():
+            for client in made.values():
+                await client.close()
+
+    def _make(self, provider: str, address: str, key: str | None, pinned: str | None) -> Any:
+        httpx: Any = importlib.import_module("httpx")
+        verify: Any = False
+        if address.startswith("https:"):
+            verify = ssl.create_default_context(cafile=pinned) if pinned else ssl.create_default_context()
+        transport = wrap_transport(httpx.AsyncHTTPTransport(verify=verify, trust_env=False))
+        if provider not in SDK:
+            handlers: Any = importlib.import_module("litellm.llms.custom_httpx.http_handler")
+            return handlers.AsyncHTTPHandler(timeout=self._seconds, transport=transport, follow_redirects=False)
+        sdk: Any = importlib.import_module("openai")
+        plain = httpx.AsyncClient(transport=transport, timeout=self._seconds, follow_redirects=False, trust_env=False)
+        return sdk.AsyncOpenAI(api_key=key or "none", base_url=address, http_client=plain, max_retries=0)
 
 
 class Unreadable(Exception):
@@ -98,7 +156,7 @@ def _chat(body: bytes) -> dict[str, Any]:
         raise Unreadable(
             f"its answer is an error: {_text(words)[:MAX_ERROR_BYTES]}" if error else "its answer holds no message"
         )
-    spoken, thoughts = message_texts(message)
+    spoken, thoughts = read_message_texts(message)
     finish = choice.get("finish_reason")
     return {
         "id": "", "object": "chat.completion", "created": 0, "model": str(told.get("model") or ""),
@@ -110,7 +168,7 @@ def _chat(body: bytes) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def message_texts(message: Mapping[str, Any]) -> tuple[str, str]:
+def read_message_texts(message: Mapping[str, Any]) -> tuple[str, str]:
     """Return what a message says, wherever it stands, and its thoughts.
 
     A call of a tool says its arguments: a model that was asked for JSON may give it as a call.

@@ -16,11 +16,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .examples import Example, read_examples
 from .features import Features
-from .keeping import Arrays, digest_arrays, load_arrays, save_arrays
+from .fit import Arrays, digest_arrays, load_arrays, save_arrays
 from .model import Classifier, Vectors
-from .reading import INTENTS, PromptReading
+from .prompt_reading import INTENTS, PromptReading
+from .training_prompts import Example, read_examples
 
 OWN_INTENT_PENALTY = 1.5
 """Of the squared length of the weights, in units of a row's."""
@@ -117,7 +117,7 @@ class OwnClassifier(Classifier):
         self, base: Classifier, own: Mapping[str, Sequence[str]], cache: Path | None = None,
         ours: Sequence[Example] | None = None,
     ) -> None:  # fmt: skip
-        known = first_of_each_template(read_examples()) if ours is None else ours
+        known = take_one_per_template(read_examples()) if ours is None else ours
         said = repr([
             CACHE_FORMAT, OWN_INTENT_PENALTY, MAX_TAKEN_SHARE, base.name, sorted((name, sorted(texts)) for name, texts in own.items()),
             [(each.prompt, each.intent) for each in known],
@@ -138,7 +138,7 @@ class OwnClassifier(Classifier):
         return PromptReading({name: share / total for name, share in shares.items()}, reading.hard)
 
 
-def first_of_each_template(examples: Sequence[Example]) -> list[Example]:
+def take_one_per_template(examples: Sequence[Example]) -> list[Example]:
     """Return the first prompt of each template: with a second one nothing would be left out when one is."""
     return list({each.template: each for each in reversed(examples)}.values())[::-1]
 

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .words import Codes, hash_words, mix_codes, words
+from .terms import Codes, hash_words, mix_codes, split_words
 
 TextVectors: TypeAlias = NDArray[np.float32]
 HASHING_BATCH = 64
@@ -66,7 +66,7 @@ class HashedEmbedder:
         return np.concatenate([np.zeros((0, self.dimension), np.float32), *rows])
 
     def _batch(self, texts: Sequence[str]) -> TextVectors:
-        said = [words(text) for text in texts]
+        said = [split_words(text) for text in texts]
         numbers, counts = hash_words(said)
         owner = np.repeat(np.arange(len(texts)), counts)
         short = np.array(

@@ -13,18 +13,23 @@ from hypothesis import given, settings, strategies as st
 
 from alphaloom.ledger import read_settings
 from alphaloom.router import RouterConfig
-from alphaloom.router.classifier import INTENTS, keeping, own
-from alphaloom.router.classifier.examples import read_examples
+from alphaloom.router.classifier import INTENTS, fit, own_intents
 from alphaloom.router.classifier.model import Classifier
-from alphaloom.router.classifier.own import OwnClassifier, first_of_each_template
-from alphaloom.router.errors import BadExamples
-from alphaloom.router.policy.decision_rule import Decider, RoutingQuestion
+from alphaloom.router.classifier.own_intents import OwnClassifier, take_one_per_template
+from alphaloom.router.classifier.training_prompts import read_examples
+from alphaloom.router.errors import RouterError
+from alphaloom.router.policy.decision import Decider, RoutingQuestion
 
 HERE = Path(__file__).parent
 NAMES = ("client_letter", "options_surface", "trade_compliance")
 MODELS = {"small": {"model": "a/small", "place": "local"}, "large": {"model": "b/large", "tier": "frontier"}}
 BASE = Classifier.shipped()
-FEW = first_of_each_template(read_examples())[::24]
+FEW = take_one_per_template(read_examples())[::24]
+
+
+def refuses_examples(said: str | None = None) -> pytest.RaisesExc[RouterError]:
+    """Expect that examples are refused, and the words."""
+    return pytest.raises(RouterError, match=said, check=lambda error: error.code == "bad_examples")
 
 
 def prompts(name: str) -> list[str]:
@@ -39,7 +44,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Keep what is made for these tests away from the user's."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("own")
-        patch.setattr(own, "_cache", lambda: folder)
+        patch.setattr(own_intents, "_cache", lambda: folder)
         yield folder
 
 
@@ -106,7 +111,7 @@ def test_the_order_of_intents_and_examples_does_not_matter(seed: int) -> None:
     shuffled = list(OWN.items())
     random.Random(seed).shuffle(shuffled)
     other = {name: random.Random(seed).sample(texts, len(texts)) for name, texts in shuffled}
-    one, two = (own.TaughtIntents.of(each, BASE.vectors, FEW) for each in (OWN, other))
+    one, two = (own_intents.TaughtIntents.of(each, BASE.vectors, FEW) for each in (OWN, other))
     assert one.names == two.names
     for part in ("weights", "limits", "slopes", "recalled"):
         assert getattr(one, part).tobytes() == getattr(two, part).tobytes()
@@ -150,7 +155,7 @@ def test_what_was_kept_and_is_changed_is_made_again_or_has_another_name(small: O
     again = OwnClassifier(BASE, OWN, tmp_path, FEW)
     assert again.name == small.name
     assert again.taught.limits == pytest.approx(small.taught.limits)
-    keeping.save_arrays(kept, {**small.taught.arrays(), "limits": small.taught.limits - 50.0})
+    fit.save_arrays(kept, {**small.taught.arrays(), "limits": small.taught.limits - 50.0})
     other = OwnClassifier(BASE, OWN, tmp_path, FEW)
     assert other.taught.limits == pytest.approx(small.taught.limits - 50.0), "whoever keeps it right is believed"
     assert other.name != small.name
@@ -197,7 +202,7 @@ def test_what_cannot_be_used_is_told(
     monkeypatch.chdir(tmp_path)
     Path("bad.jsonl").write_text('{"prompt": "Fit the smile"}\n{"prompt": 3}\n')
     Path("latin.jsonl").write_bytes(b'{"prompt": "\xe4"}')
-    with pytest.raises(BadExamples) as caught:
+    with refuses_examples() as caught:
         config({name: told}).beside(Path()) if how == "file" else Decider(config({name: told}), BASE).classifier
     assert said in str(caught.value)
     assert caught.value.field.startswith("routing.own_intents")
@@ -206,8 +211,8 @@ def test_what_cannot_be_used_is_told(
 
 
 def test_two_intents_may_not_share_an_example_nor_be_too_many() -> None:
-    with pytest.raises(BadExamples, match="the same as number 1 of one"):
+    with refuses_examples("the same as number 1 of one"):
         Decider(config({name: {"examples": FIVE} for name in ("one", "two")}), BASE).classifier  # noqa: B018
     many = {f"own_{at}": {"examples": [f"{text} {'x' * at}" for text in FIVE]} for at in range(21)}
-    with pytest.raises(BadExamples, match="too many intents"):
+    with refuses_examples("too many intents"):
         config(many).beside(Path())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphaloom.router.classifier.keeping import digest_arrays, load_arrays, save_arrays
+from alphaloom.router.classifier.fit import digest_arrays, load_arrays, save_arrays
 
 ARRAYS = {"head": np.arange(6.0).reshape(2, 3), "limits": np.array([0.5, -1.0], dtype=np.float32)}
 

@@ -1,5 +1,8 @@
 """The verifier that ships: an endpoint signs what it was launched with, and the house pins who may sign and what.
 
+A statement is served at `/attestation?nonce=...` as `{"statement": text, "signature": hex, "signer": hex}`. The text is JSON of
+the fields of `Statement`. `SIGNED_PREFIX` and that text are signed (Ed25519), byte for byte, so that no second spelling passes.
+
 It trusts the signer to measure the launch truly. Hardware that does so (a quote of a trusted execution environment) is
 another `AttestationVerifier`: the nonce and the channel's key then go into the quote's report data.
 """
@@ -9,24 +12,31 @@ from __future__ import annotations
 import http.client
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from ..config import AttestationSettings
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..ledger import canonical_json, compute_digest
 from .attestation import Attested, AttestedModel, NoProof
-from .statement import NO_CHANNEL, Envelope, Statement, Unproven
+from .config import AttestationSettings
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.x509 import Certificate
 
 SKEW_SECONDS = 60
 """By which the clocks of two machines may differ."""
 MAX_STATEMENT_BYTES = 16_384
 _KEPT_NONCES = 10_000
+SIGNED_PREFIX = b"alphaloom attestation 1\n"
+NO_CHANNEL = "0" * 64
+"""The channel of an endpoint that is reached without TLS."""
+_SHA256_HEX = r"^[0-9a-f]{64}$"
 
 
 @dataclass(frozen=True)
@@ -135,12 +145,92 @@ def _read_certificate(body: bytes, certificate: bytes) -> _ReceivedStatement:
     read = x509.load_der_x509_certificate(certificate)
     if read.issuer != read.subject:
         raise Unproven("its certificate is not signed by itself, so connections cannot be held to its key alone")
-    return _ReceivedStatement(body, channel_of(read), ssl.DER_cert_to_PEM_cert(certificate))
+    return _ReceivedStatement(body, hash_channel_key(read), ssl.DER_cert_to_PEM_cert(certificate))
 
 
-def channel_of(certificate: Certificate) -> str:
+def hash_channel_key(certificate: Certificate) -> str:
     """Return what a TLS certificate's key is known by in a statement."""
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     key = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return sha256(key).hexdigest()
+
+
+class Unproven(Exception):
+    """A statement proves nothing; the message says why."""
+
+
+class Statement(BaseModel):
+    """What a machine says of itself.
+
+    Attributes
+    ----------
+    nonce : str
+        What it was asked with, so that no older statement can be played again.
+    measurement : str
+        sha256 of the launch (`hash_launch`).
+    channel : str
+        sha256 of the public key (SubjectPublicKeyInfo, DER) of its TLS certificate; `NO_CHANNEL` without TLS.
+    issued, expires : int
+        Seconds since 1970, UTC.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    nonce: str = Field(min_length=16, max_length=128)
+    measurement: str = Field(pattern=_SHA256_HEX)
+    channel: str = Field(pattern=_SHA256_HEX)
+    issued: int
+    expires: int
+
+
+class Envelope(BaseModel):
+    """A statement as it is sent: its text, the signature over it, and the public key to check that with."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    statement: str = Field(max_length=4_096)
+    signature: str = Field(pattern=r"^[0-9a-f]{128}$")
+    signer: str = Field(pattern=_SHA256_HEX)
+
+    @classmethod
+    def signed(cls, statement: Statement, key: Ed25519PrivateKey) -> Self:
+        """Sign a statement: what a machine does."""
+        text = canonical_json(statement.model_dump())
+        signer = key.public_key().public_bytes_raw().hex()
+        return cls(statement=text, signature=key.sign(SIGNED_PREFIX + text.encode()).hex(), signer=signer)
+
+    @classmethod
+    def read(cls, body: bytes) -> Self:
+        """Read what a machine sent; raise `Unproven` if it is none."""
+        try:
+            return cls.model_validate_json(body)
+        except ValidationError as error:
+            raise Unproven(f"what it sent is no signed statement: {_first_mistake(error)}") from None
+
+    def opened(self, signers: tuple[str, ...]) -> Statement:
+        """Return the statement if one of the signers signed it; raise `Unproven` otherwise."""
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        if self.signer not in signers:
+            raise Unproven(f"it is signed by {self.signer[:12]}, which attestation.signer does not name")
+        try:
+            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.signer))
+            key.verify(bytes.fromhex(self.signature), SIGNED_PREFIX + self.statement.encode())
+        except (InvalidSignature, ValueError):
+            raise Unproven("its signature does not fit the statement") from None
+        try:
+            return Statement.model_validate_json(self.statement)
+        except ValidationError as error:
+            raise Unproven(f"what it signed is no statement: {_first_mistake(error)}") from None
+
+
+def hash_launch(launch: Mapping[str, Any]) -> str:
+    """Return what a launch is known by: the sha256 of its canonical JSON (model, flags, image)."""
+    return compute_digest(canonical_json(dict(launch)))
+
+
+def _first_mistake(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
-from ....ledger.files import make_file, make_folder
-from ...errors import ContextError, StoreUnusable
+from ...ledger.files import make_file, make_folder
+from ..errors import ContextError, StoreUnusable
 
 _KEY = re.compile(r"[a-z]{1,20}:[0-9a-f]{64}")
 STORE_BUSY_SECONDS = 30.0

@@ -17,7 +17,7 @@ import pytest
 
 from alphaloom.ledger import Ledger
 from alphaloom.router import Confidential, ConfidentialWaits, Reply, Router, RouterConfig, Task
-from alphaloom.router.attestation.attestation import Attestations, AttestationVerifier, Attested, AttestedModel, NoProof
+from alphaloom.router.attestation import Attestations, AttestationVerifier, Attested, AttestedModel, NoProof
 from alphaloom.router.config import ModelSettings
 from benchmarks.servers import Server
 

@@ -7,8 +7,7 @@ import re
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from alphaloom.router.context.secrecy import looks_secret
-from alphaloom.router.key_shapes import ADDRESS_WITH_PASSWORD, KEY_SHAPES, NAMED_KEY
+from alphaloom.router.keys import ADDRESS_WITH_PASSWORD, KEY_SHAPES, NAMED_KEY, holds_key
 from alphaloom.router.redaction import KEY_MASK, Redactor
 
 ASCII = st.characters(max_codepoint=126, min_codepoint=32)
@@ -34,7 +33,7 @@ def test_each_shape_has_an_example() -> None:
 
 @pytest.mark.parametrize("key", [*SEEN.values(), *TOLD])
 def test_what_a_log_may_not_say_no_document_may_hold(key: str) -> None:
-    assert looks_secret(f"We use {key} for it.")
+    assert holds_key(f"We use {key} for it.")
     assert KEY_MASK in Redactor().without_keys(f"We use {key} for it.")
 
 
@@ -45,16 +44,16 @@ def test_what_a_log_may_not_say_no_document_may_hold(key: str) -> None:
 @given(data=st.data())
 def test_whatever_has_a_shape_is_both(shape: str, data: st.DataObject) -> None:
     key = data.draw(st.from_regex(re.compile(shape, re.ASCII), alphabet=ASCII))
-    assert looks_secret(key)
+    assert holds_key(key)
     assert KEY_MASK in Redactor().without_keys(key)
 
 
 @given(st.text(ASCII, max_size=60) | st.from_regex(NAMED_KEY, alphabet=ASCII))
 def test_what_is_refused_is_also_taken_out_of_logs(text: str) -> None:
-    if looks_secret(text):
+    if holds_key(text):
         assert KEY_MASK in Redactor().without_keys(text)
 
 
 @pytest.mark.parametrize("text", PROSE)
 def test_prose_is_no_key(text: str) -> None:
-    assert not looks_secret(text)
+    assert not holds_key(text)

@@ -12,11 +12,10 @@ from pydantic import BaseModel, ConfigDict
 
 from ...ledger import compute_digest
 from ...ledger.files import open_given
-from ..calls.task import Sensitivity
-from ..errors import Confidential, DocumentUnusable
-from .secrecy import SENSITIVITY_ORDER, looks_secret, strictest
-from .settings import ContextSettings, DocumentSettings
-from .store.opening import check_address
+from ..calls.task import SENSITIVITY_ORDER, Sensitivity, find_strictest
+from ..errors import Confidential, ContextError
+from ..keys import holds_key
+from .settings import ContextSettings, DocumentSettings, check_address
 
 Screen: TypeAlias = Callable[[str], tuple[str, str]]
 """Makes a text harmless, and says why it is held back; nothing where it is not."""
@@ -27,7 +26,7 @@ MAX_DOCUMENT_NAME_CHARS = 100
 MAX_DOCUMENTS_SHOWN = 8
 
 
-class Given(BaseModel):
+class CampaignDocument(BaseModel):
     """A document of a run: the id of its text, and what is said of it; `held` says why it is held back."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,7 +39,9 @@ class Given(BaseModel):
     held: str = ""
 
 
-def read_documents(settings: ContextSettings, label: Sensitivity, screen: Screen) -> tuple[list[Given], dict[str, str]]:
+def read_documents(
+    settings: ContextSettings, label: Sensitivity, screen: Screen
+) -> tuple[list[CampaignDocument], dict[str, str]]:
     """Return the documents that settings name, each text once, in their order, and the texts of those not held back by id.
 
     Parameters
@@ -54,7 +55,7 @@ def read_documents(settings: ContextSettings, label: Sensitivity, screen: Screen
 
     Raises
     ------
-    DocumentUnusable
+    ContextError
         Every mistake at once: a file is missing, empty, too long, no UTF-8 text, or holds what looks like a key.
     ContextError
         If the address of the store is none, or holds a secret.
@@ -62,7 +63,7 @@ def read_documents(settings: ContextSettings, label: Sensitivity, screen: Screen
         If a document is confidential, and the store not on machines of one's own.
     """
     mistakes: list[str] = []
-    found: dict[str, Given] = {}
+    found: dict[str, CampaignDocument] = {}
     texts: dict[str, str] = {}
     for path, (name, said) in _files(settings.named, mistakes).items():
         text, why = _read(path, screen)
@@ -70,7 +71,7 @@ def read_documents(settings: ContextSettings, label: Sensitivity, screen: Screen
             mistakes.append(f"{name} {why}")
             continue
         held = "" if said.released else why
-        one = Given(
+        one = CampaignDocument(
             id=compute_digest(text), name=screen(name)[0][:MAX_DOCUMENT_NAME_CHARS], sensitivity=said.sensitivity or label,
             known=said.known, released=bool(said.released), held=held,
         )  # fmt: skip
@@ -125,21 +126,21 @@ def _read(path: Path, screen: Screen) -> tuple[str | None, str]:
     text, why = screen(raw)
     if not text.strip():
         return None, "says nothing"
-    if looks_secret(raw) or looks_secret(text):
+    if holds_key(raw) or holds_key(text):
         return None, "holds what looks like a key or a password: take it out"
     return text, why
 
 
-def _merge_given(one: Given, other: Given) -> Given:
+def _merge_given(one: CampaignDocument, other: CampaignDocument) -> CampaignDocument:
     """Return what is said of one text that came twice: the stricter label, the later day, held back unless released."""
     known = max((each.known for each in (one, other) if each.known), default=None)
-    label = strictest([one.sensitivity, other.sensitivity])
+    label = find_strictest([one.sensitivity, other.sensitivity])
     released = one.released or other.released
     held = "" if released else one.held or other.held
     return one.model_copy(update={"sensitivity": label, "known": known, "released": released, "held": held})
 
 
-def _permit(settings: ContextSettings, found: Iterable[Given]) -> None:
+def _permit(settings: ContextSettings, found: Iterable[CampaignDocument]) -> None:
     """Refuse to begin with what the store would refuse later."""
     check_address(settings.store)
     names = [each.name for each in found if each.sensitivity == SENSITIVITY_ORDER[-1]]
@@ -150,9 +151,9 @@ def _permit(settings: ContextSettings, found: Iterable[Given]) -> None:
         )  # fmt: skip
 
 
-def _unusable(mistakes: Sequence[str]) -> DocumentUnusable:
+def _unusable(mistakes: Sequence[str]) -> ContextError:
     rest = f"; and {len(mistakes) - MAX_DOCUMENTS_SHOWN} more" if len(mistakes) > MAX_DOCUMENTS_SHOWN else ""
-    return DocumentUnusable(
-        f"These documents cannot be used: {'; '.join(mistakes[:MAX_DOCUMENTS_SHOWN])}{rest}.", field="context.documents",
+    return ContextError(
+        f"These documents cannot be used: {'; '.join(mistakes[:MAX_DOCUMENTS_SHOWN])}{rest}.", code="document_unusable", field="context.documents",
         got=[each.partition(" ")[0] for each in mistakes[:MAX_DOCUMENTS_SHOWN]], allowed="UTF-8 text in .txt and .md files, and folders of them",
     )  # fmt: skip

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
-from ..config import AttestationSettings, ModelSettings
+from .config import AttestationSettings, ModelSettings
 
 MAX_PROOF_SECONDS = 30.0
 """For one proof, whatever the verifier does."""

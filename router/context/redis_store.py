@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from ....extras import install_hint
-from ...errors import ContextError, StoreUnusable
+from ...extras import install_hint
+from ..errors import ContextError, StoreUnusable
 from .store import Size, StorePlace, check_key
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,64}")

@@ -1,21 +1,24 @@
-"""Values in a store, each with its digest and what it took to make, and each made once, whoever asks at once."""
+"""Values in a store, each with its digest and the seconds that it took to make; a lease lets one worker make each, once."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import struct
+import threading
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 
-from ..statistics import CacheTally
-from .lease import LEASE_SECONDS, Lease
+from ..errors import StoreUnusable
 from .store import ByteStore
 
 _VALUE_HEADER = struct.Struct("<32sd")
 FIRST_MAKER_PAUSE_S, MAX_MAKER_PAUSE_S = 0.01, 0.25
+LEASE_SECONDS = 20.0
+"""A worker that dies is replaced after so long."""
 
 
 @dataclass
@@ -118,3 +121,91 @@ def _pauses() -> Iterator[float]:
     while True:
         yield pause
         pause = min(2 * pause, MAX_MAKER_PAUSE_S)
+
+
+class Lease:
+    """The right to make what belongs under a key, prolonged by a thread of its own until it is given back.
+
+    A lease spares work and guards nothing: whoever writes first is kept, so a worker that lost its lease does no harm.
+    """
+
+    def __init__(self, store: ByteStore, key: str, seconds: float = LEASE_SECONDS) -> None:
+        self._store, self._key, self._seconds = store, key, seconds
+        self._owner = uuid.uuid4().hex
+        self._ended = threading.Event()
+        self._pulse: threading.Thread | None = None
+
+    def take(self) -> bool:
+        """Tell whether the lease is ours now; then it must be given back."""
+        if not self._store.lease(self._key, self._owner, self._seconds):
+            return False
+        self._pulse = threading.Thread(target=self._beat, name="context lease", daemon=True)
+        self._pulse.start()
+        return True
+
+    def give(self) -> None:
+        """Give it back, if it is ours."""
+        if self._pulse is not None:
+            self._ended.set()
+            self._pulse.join()
+            with suppress(StoreUnusable):  # it runs out by itself
+                self._store.release(self._key, self._owner)
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self._seconds / 3):
+            try:
+                if not self._store.lease(self._key, self._owner, self._seconds):
+                    return
+            except StoreUnusable:  # the worker meets it too when it writes
+                return
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Counts since the cache was opened.
+
+    `seconds_saved` is what the values that were found had once taken to make, less the time that it took to find them.
+    `waited` counts values that another worker made meanwhile, `damaged` those that were not what their digest says.
+    """
+
+    hits: int = 0
+    misses: int = 0
+    waited: int = 0
+    damaged: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    seconds_saved: float = 0.0
+
+
+@dataclass
+class CacheTally:
+    """The counts, which many threads add to."""
+
+    _now: Statistics = Statistics()
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def now(self) -> Statistics:
+        """Return the counts as they are."""
+        return self._now
+
+    def hit(self, size: int, saved: float) -> None:
+        """Count a value that was found."""
+        with self._lock:
+            now = self._now
+            self._now = replace(now, hits=now.hits + 1, bytes_read=now.bytes_read + size, seconds_saved=now.seconds_saved + saved)  # fmt: skip
+
+    def miss(self, size: int) -> None:
+        """Count a value that had to be made."""
+        with self._lock:
+            self._now = replace(self._now, misses=self._now.misses + 1, bytes_written=self._now.bytes_written + size)
+
+    def wait(self) -> None:
+        """Count a value that another worker made."""
+        with self._lock:
+            self._now = replace(self._now, waited=self._now.waited + 1)
+
+    def damage(self) -> None:
+        """Count a value that is not what its digest says."""
+        with self._lock:
+            self._now = replace(self._now, damaged=self._now.damaged + 1)

@@ -1,1 +1,0 @@
-"""What an attested machine proves of itself."""

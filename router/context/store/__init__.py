@@ -1,1 +1,0 @@
-"""Where cached bytes lie."""
