@@ -1,4 +1,4 @@
-"""Which models elsewhere prove what they run, now: asked before they see anything confidential, and again in time."""
+"""Proofs of models elsewhere: each proves what it runs before it sees a confidential text, and again before the proof expires."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from weakref import WeakKeyDictionary
 from .config import AttestationSettings, ModelSettings
 
 MAX_PROOF_SECONDS = 30.0
-"""For one proof, whatever the verifier does."""
+"""Seconds for one proof, whatever the verifier does."""
 REST_SECONDS = 5.0
-"""Between two questions to a machine that gave no proof."""
+"""Seconds between two requests to a machine that gave no proof."""
 
 
 @dataclass(frozen=True)
 class AttestedModel:
-    """A model that is to prove what it runs: its configured name, its address, and what the house trusts."""
+    """A model that has to prove what it runs: its configured name, its address, and the signers and launches that are trusted."""
 
     name: str
     address: str
@@ -28,7 +28,7 @@ class AttestedModel:
 
 @dataclass(frozen=True)
 class Attested:
-    """A proof that was believed.
+    """A verified proof.
 
     `channel` is the sha256 of the public key that the machine is to be asked under; `certificate` (PEM) is the only one that
     connections to it may show, empty where it is reached without TLS. Times are aware.
@@ -44,23 +44,23 @@ class Attested:
 
 @dataclass(frozen=True)
 class NoProof:
-    """Why there is no proof; `passing` where nobody answered, so that a proof that still holds goes on holding."""
+    """The reason why there is no proof; `passing` where the machine did not answer, so that an earlier proof stays valid."""
 
     reason: str
     passing: bool = False
 
 
 class AttestationVerifier(Protocol):
-    """Asks a machine to prove what it runs. It may block: it is called in a thread of its own."""
+    """Requests and verifies proofs. It may block: it is called in a thread of its own."""
 
     def verify(self, endpoint: AttestedModel, nonce: str) -> Attested | NoProof:
-        """Return the proof that was given for this nonce, or why it is not believed."""
+        """Return the proof for this nonce, or the reason why there is none."""
         ...
 
 
 @dataclass
 class _State:
-    """What is known of one model; `key_until` is how long its first proof forbids another channel key."""
+    """The state of one model; until `key_until` its first proof forbids another channel key."""
 
     attested: Attested | None = None
     reason: str = "it was not asked for its proof yet"
@@ -70,13 +70,13 @@ class _State:
 
 
 class Attestations:
-    """Keeps the proofs of all attested models, each asked for when it is first needed.
+    """The proofs of all attested models, each requested when it is first needed.
 
     Parameters
     ----------
     models : mapping of str to ModelSettings
         The configured models; those with `attestation` can prove something.
-    verifier : Verifier
+    verifier : AttestationVerifier
         What checks a proof.
     clock : callable
         The time, aware.
@@ -102,24 +102,24 @@ class Attestations:
         self._states = {name: _State() for name in self._endpoints}
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
-    async def hold(self) -> frozenset[str]:
+    async def refresh(self) -> frozenset[str]:
         """Return the models whose proof holds, after those were asked whose proof is missing or ends soon."""
         if any(self._due(name) for name in self._endpoints):
             async with self._queues.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
                 due = [name for name in self._endpoints if self._due(name)]
                 await asyncio.gather(*(self._ask(name) for name in due))
-        return frozenset(name for name in self._endpoints if self.proof(name) is not None)
+        return frozenset(name for name in self._endpoints if self.find_proof(name) is not None)
 
-    def proof(self, name: str) -> Attested | None:
+    def find_proof(self, name: str) -> Attested | None:
         """Return a model's proof if it holds now."""
         attested = self._states[name].attested if name in self._states else None
         return attested if attested is not None and self._clock() < attested.expires else None
 
-    def why(self, name: str) -> str:
+    def explain_missing(self, name: str) -> str:
         """Return why a model proves nothing now; empty where it does, or need not."""
         if name in self._unset:
             return "nothing says what it has to prove: set attestation.signer and attestation.measurements"
-        if name not in self._states or self.proof(name):
+        if name not in self._states or self.find_proof(name):
             return ""
         return self._states[name].reason
 

@@ -1,4 +1,4 @@
-"""Which models there are, which role asks which tier, and how much may be spent."""
+"""The router's settings: models, the tier of each role, caps on spending, health checks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class _ConfigModel(BaseModel):
 Digest: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """Of 32 bytes, in hexadecimal."""
 PINNABLE_PROVIDER = "hosted_vllm"
-SERVER_PROVIDERS = ("openai", PINNABLE_PROVIDER)
-"""Providers whose connections are ours: what any server of one's own speaks."""
 """The provider whose connections can be held to one certificate."""
+SERVER_PROVIDERS = ("openai", PINNABLE_PROVIDER)
+"""Providers whose connections are made here: the protocol that any server of one's own speaks."""
 
 
 class AttestationSettings(_ConfigModel):

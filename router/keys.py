@@ -1,4 +1,4 @@
-"""Keys: where that of a model is found, and what any key looks like, which may stand in no log and in no document."""
+"""Keys: where the key of a model is found, and the shapes of keys, which may be in no log and in no document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may not stand in a log or an error text: keys, and positions (which names, how much of them).
+"""Redaction of logs and error texts: keys, and positions (symbols with amounts).
 
 Nothing here touches what is sent to a model: a text that a model may not see is not sent to it at all (`bar_reason`), and
 one that it may see reaches it as it is.

@@ -1,4 +1,4 @@
-"""One door to every model: route, budget, record, validate, repair."""
+"""The router: one task is routed, kept within the budget, recorded, validated and repaired."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Router:
         Makers of providers that run in this process, by the word before the slash in a model's name.
     environment : mapping of str to str, optional
         Where keys are looked up; the process's environment by default.
-    verifier : Verifier, optional
+    verifier : AttestationVerifier, optional
         What checks the proofs of models with `attestation`; signed statements by default.
     clock : callable, optional
         The time, aware, by which proofs end; this machine's by default.
@@ -94,7 +94,7 @@ class Router:
         self._providers = dict(providers or {})
         self._environment = os.environ if environment is None else environment
         self._decider = Decider(config)
-        self._ways = EscalationPolicy(config, self._decider, ledger)
+        self._escalation = EscalationPolicy(config, self._decider, ledger)
         proofs = Attestations(
             config.models,
             verifier or SignedStatements(clock),
@@ -125,10 +125,10 @@ class Router:
         ReplyRefused
             If no reply fits, after two repairs at each model that may be asked.
         """
-        decided, goes_up = self._ways.begin(task, await self._route_task(task))
+        decided, goes_up = self._escalation.begin(task, await self._route_task(task))
         taken = _TaskCalls()
         said = await self._tries(task, decided, goes_up, taken)
-        while isinstance(said, Misfit) and (further := self._decider.after(*decided, taken.models)):
+        while isinstance(said, Misfit) and (further := self._decider.move_past(*decided, taken.models)):
             decided = further
             try:
                 said = await self._tries(task, decided, False, taken)
@@ -150,7 +150,7 @@ class Router:
         below: RoutedDecision | None = None  # the tier that was left
         doubted: tuple[BaseModel, ModelCall] | None = None  # its reply, which fits and is not relied on
         for tries in range(1 + MAX_REPAIRS):
-            turn = self._calls.turn(task, decided, messages)
+            turn = self._calls.build_turn(task, decided, messages)
             try:
                 call, answer, cached = await self._calls.make(turn)
             except (ModelFailed, BudgetEnded) as error:
@@ -161,7 +161,7 @@ class Router:
                 if below is None:
                     raise
                 decided, below = below, None
-                turn = self._calls.turn(task, decided, messages)
+                turn = self._calls.build_turn(task, decided, messages)
                 call, answer, cached = await self._calls.make(turn)
             taken.add(call, cached=cached)
             try:
@@ -170,16 +170,16 @@ class Router:
                 misfit = error
             else:
                 why = await self._find_doubt(turn, value, taken) if goes_up and tries < MAX_REPAIRS else ""
-                raised = self._decider.above(*decided, why) if why else None
-                self._ways.note(task, turn.decision, call, valid=raised is None)
+                raised = self._decider.move_up(*decided, why) if why else None
+                self._escalation.note(task, turn.decision, call, valid=raised is None)
                 if raised is None:
                     return value
                 decided, goes_up, misfit, doubted = raised, False, Misfit(why), (value, call)
                 continue
-            self._ways.note(task, turn.decision, call, valid=False)
+            self._escalation.note(task, turn.decision, call, valid=False)
             if goes_up and tries + 1 == self._config.routing.local_tries:
                 why = f"{tries + 1} replies of the local tier did not fit; the last: {misfit}"
-                if (raised := self._decider.above(*decided, why)) is not None:
+                if (raised := self._decider.move_up(*decided, why)) is not None:
                     decided, below = raised, decided
             said = Message("assistant", quote_reply(answer.text, task.max_tokens) or "(nothing)")
             messages = (*messages, said, Message("user", build_repair_request(misfit)))
@@ -195,7 +195,7 @@ class Router:
 
     def usd(self, run: str) -> float:
         """Return the US dollars that a run's recorded calls took, without reading them again."""
-        return self._calls.usd(run)
+        return self._calls.spent_usd(run)
 
     async def probe(self) -> list[Health]:
         """Return which configured models answer, without a paid call and without asking any other address."""
@@ -221,7 +221,7 @@ class Router:
         found: list[object] = [_spell_compared(value, task.compared)]
         for number in range(1, routing.samples):
             other = replace(task, seed=task.seed + number * SEED_STEP)
-            again = self._calls.turn(other, (turn.decision, turn.route), turn.messages)
+            again = self._calls.build_turn(other, (turn.decision, turn.route), turn.messages)
             try:
                 call, answer, _ = await self._calls.make(again)
                 taken.calls.insert(-1, call)
@@ -237,12 +237,12 @@ class Router:
 
     async def _route_task(self, task: Task) -> tuple[RoutingDecision, Route]:
         """Return the decision on a task, once those that may see it have proved what they run."""
-        attested = await self._access.attested(task)
+        attested = await self._access.find_attested(task)
         try:
             return self._decider.route(task, attested=attested)
         except Confidential:
             if any(each.attestation for each in self._config.models.values()):
-                raise await self._access.waits(task) from None
+                raise await self._access.explain_waiting(task) from None
             raise
 
     def _reply(self, value: BaseModel, taken: _TaskCalls) -> Reply[Any]:

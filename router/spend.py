@@ -1,4 +1,4 @@
-"""What a run's model calls took, by role and by model."""
+"""What a run's model calls cost, by role and by model."""
 
 from __future__ import annotations
 

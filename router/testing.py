@@ -1,7 +1,7 @@
-"""A model that says what a test scripted: behind LiteLLM as any other, without a network.
+"""A scripted model for tests: asked through LiteLLM as any other, without a network.
 
-double = Double([Line('{"a": 1}'), TimeoutError("slow"), Line("not JSON")])
-router = Router(config, ledger, providers={"double": double.provider})   # config names the model double/anything
+scripted = ScriptedModel([ScriptedReply('{"a": 1}'), TimeoutError("slow"), ScriptedReply("not JSON")])
+router = Router(config, ledger, providers={"scripted": scripted.provider})   # config names the model scripted/anything
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ class ScriptedReply:
 
 @dataclass
 class ScriptedModel:
-    """A scripted model: each call takes the next line, or raises it if it is an error; the last one is for ever.
+    """A model whose calls take one entry of the script each: a reply, or an error that is raised. The last entry repeats.
 
-    `seen` holds what reached it: model, messages, and every parameter.
+    `seen` lists the calls: model, messages and every parameter.
     """
 
     script: Sequence[ScriptedReply | Exception]
     seen: list[dict[str, Any]] = field(default_factory=list)
 
     def next(self, model: str, messages: Sequence[dict[str, str]], parameters: dict[str, Any]) -> ScriptedReply:
-        """Return the next line of the script."""
-        line = self.script[min(len(self.seen), len(self.script) - 1)]
+        """Return the next reply of the script, or raise the next error."""
+        entry = self.script[min(len(self.seen), len(self.script) - 1)]
         self.seen.append({**parameters, "model": model, "messages": list(messages)})
-        if isinstance(line, Exception):
-            raise line
-        return line
+        if isinstance(entry, Exception):
+            raise entry
+        return entry
 
     def provider(self) -> Any:
-        """Return the double as a LiteLLM provider."""
+        """Return the model as a LiteLLM provider."""
         litellm = load_litellm()
-        double = self
+        scripted = self
 
         def fill(model: str, messages: Any, model_response: Any, optional_params: Any, **_: Any) -> Any:
-            line = double.next(model, messages, optional_params)
+            entry = scripted.next(model, messages, optional_params)
             (choice,) = model_response.choices
-            choice.message.content, choice.finish_reason = line.text, line.finish
-            total = line.tokens_in + line.tokens_out
+            choice.message.content, choice.finish_reason = entry.text, entry.finish
+            total = entry.tokens_in + entry.tokens_out
             model_response.usage = litellm.Usage(
-                prompt_tokens=line.tokens_in, completion_tokens=line.tokens_out, total_tokens=total
+                prompt_tokens=entry.tokens_in, completion_tokens=entry.tokens_out, total_tokens=total
             )
             return model_response
 

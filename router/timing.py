@@ -1,4 +1,4 @@
-"""Time and chance, handed to whatever waits."""
+"""Injectable clock, sleep and jitter."""
 
 from __future__ import annotations
 

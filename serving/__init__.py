@@ -1,4 +1,4 @@
-"""Servers of models: a launch of vLLM that fits a device, why, how fast it should be, and somebody who watches it."""
+"""Servers of models: plans for vLLM that fit a device, with their arithmetic and expected speed; start and supervision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose precision and tensor parallelism, or say by how much nothing fits and what would."""
+"""Precision and tensor parallelism of a launch; where nothing fits, by how much, and what would."""
 
 from __future__ import annotations
 

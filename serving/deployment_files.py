@@ -1,4 +1,4 @@
-"""The same plan for other machinery: docker compose, Ray Serve, Kubernetes. Secrets stand in none of them, only their names."""
+"""A plan as a file for docker compose, Ray Serve or Kubernetes. The files name secrets and hold none."""
 
 from __future__ import annotations
 

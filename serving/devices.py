@@ -1,4 +1,4 @@
-"""What the devices are: a frozen table of their makers' figures.
+"""Devices: a table of their makers' figures.
 
 Sources. Peak dense tensor throughput (the makers' figures without sparsity), bandwidth and links: NVIDIA H100 Tensor Core
 GPU datasheet (SXM5: 989.4 TFLOPS BF16, 1978.9 FP8, 3.35 TB/s, NVLink 900 GB/s), NVIDIA H200 datasheet (SXM: the same

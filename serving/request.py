@@ -1,4 +1,4 @@
-"""What a person asks of a launch."""
+"""What a person asks of a launch: model, context, concurrency, GPUs, precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start a server of models, wait until it is well, watch it, and end it with everything that it started."""
+"""Start a server of models, wait until /health answers, watch it, and end it with all its processes."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def outcome(kind: str, models: int, *, priced: bool, provider: str = "hosted_vll
         got, said = asyncio.run(_asked(router))
         charges, calls = Charges(config.models), ledger.calls("one")
         words = _sorted(each for call in calls for each in _words(ledger, charges, call))
-        most = [charges.worst(name, task(), body["messages"]).cost_usd for name, body in scene.asked]
+        most = [charges.bound_cost(name, task(), body["messages"]).cost_usd for name, body in scene.asked]
         return Outcome(
             Row(" ".join(name for name, _ in scene.asked), words if priced else "", got),
             sum(call.cost_usd for call in calls), sum(_least(ledger, charges, call) for call in calls), sum(most),
@@ -205,7 +205,7 @@ def _words(ledger: Ledger, charges: Charges, call: ModelCall) -> Iterator[str]:
     """Yield one word for each attempt of a recorded call that is on the bill."""
     body, messages = json.loads(ledger.get(call.reply)), json.loads(ledger.get(call.request))["messages"]
     beside = body.get("beside", [])
-    worst = charges.worst(call.model, task(), messages)
+    worst = charges.bound_cost(call.model, task(), messages)
     for each in beside:
         yield "worst" if each["cost_usd"] == worst.cost_usd else "?"
     if body["finish"] == "lost":
@@ -222,7 +222,7 @@ def _words(ledger: Ledger, charges: Charges, call: ModelCall) -> Iterator[str]:
 
 def _least(ledger: Ledger, charges: Charges, call: ModelCall) -> float:
     """Return what the text of a recorded reply costs at the least."""
-    return bound_tokens_below(json.loads(ledger.get(call.reply))["text"][:1600]) * charges.price(call.model)[1]
+    return bound_tokens_below(json.loads(ledger.get(call.reply))["text"][:1600]) * charges.require_price(call.model)[1]
 
 
 def main(given: Sequence[str]) -> int:

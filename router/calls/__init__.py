@@ -1,4 +1,4 @@
-"""Calls of models: held against the caps, sent, charged, recorded, read."""
+"""Calls of models: checked against the caps, sent, charged, recorded, read."""
 
 from __future__ import annotations
 

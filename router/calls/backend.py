@@ -1,4 +1,4 @@
-"""LiteLLM, and nothing else of this room: loaded late and quietly, asked for one attempt at one model at a time."""
+"""LiteLLM, which makes one attempt at one model at a time. It is loaded late (seconds, 180 MB) and without its warnings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAX_ERROR_CHARS = 300
 """Characters of what a server or the library says that a message repeats."""
 TRACE = "Traceback (most recent call last)"
 TOTAL_TIMEOUT_FACTOR = 2.0
-"""Times its time that a call may take in all."""
+"""A call may take so many times `timeout_seconds` in all."""
 
 _aliases = itertools.count(1)
 _backends: WeakSet[ModelBackend] = WeakSet()
@@ -145,7 +145,7 @@ class ModelBackend:
         parameters = {"model": f"{self._aliases.get(provider, provider)}{slash}{rest}", "api_base": settings.api_base}
         # A server without a key still wants the field; without one LiteLLM would look for a key of its own.
         parameters["api_key"] = self._keys[name] or ("none" if settings.api_base else None)
-        parameters["client"] = self._clients.of(name, settings, self._keys[name], self._pinned.get(name))
+        parameters["client"] = self._clients.connect(name, settings, self._keys[name], self._pinned.get(name))
         return {key: value for key, value in parameters.items() if value is not None}
 
     def pin(self, name: str, channel: str, certificate: str) -> None:
@@ -190,14 +190,14 @@ class ModelBackend:
             held = build_constraint(self._config.models[name].model, task.schema, grammar)
             request = {"messages": list(messages), **held, **task.sampling()}
             response = await self._attempt(name, request, quiet=is_bound(task))
-            return _answer(response, task, messages, self.charges.worst(name, task, messages))
+            return _answer(response, task, messages, self.charges.bound_cost(name, task, messages))
 
         call = ModelRequest(
             names=(route.name, *ready),
             send=once,
             fits=lambda answer: fits_schema(answer, task.schema),
-            worst=lambda name: self.charges.worst(name, task, messages),
-            charge=self.charges.of,
+            worst=lambda name: self.charges.bound_cost(name, task, messages),
+            charge=self.charges.charge,
             tab=tab,
             retries=self._config.retries,
             hedged=self._hedged(task),
@@ -227,7 +227,7 @@ class ModelBackend:
         first = self.redact(str(error).partition(TRACE)[0]).strip().split("\n")[0]
         return first if len(first) <= MAX_ERROR_CHARS else f"{first[:MAX_ERROR_CHARS]}..."
 
-    def longest(self, route: Route) -> float:
+    def max_call_seconds(self, route: Route) -> float:
         """Return the most seconds that a call can take: all attempts, the pauses between, the waits for servers that went away."""
         tries, models = 1 + self._config.retries, 1 + len(route.fallbacks)
         attempt = TOTAL_TIMEOUT_FACTOR * self._config.timeout_seconds + MAX_RETRY_PAUSE_S

@@ -1,4 +1,4 @@
-"""Each call once: found in the ledger, or held against the caps, sent, and recorded before anyone sees its answer."""
+"""Each call once: found in the ledger, or reserved within the caps, sent, and recorded before its answer is returned."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .task import Message, Task
 ROUTE_EVENT = "route"
 """The kind of event under which a run keeps the decision on each of its calls, by the call's key."""
 LOST_CALL = "lost"
-"""How a reply ends that nobody saw."""
+"""The finish reason of a call that ended without an answer."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Calls:
         """LiteLLM, connected when the first call is sent: a resumed run may need none."""
         return ModelBackend(*self._backend_of)
 
-    def usd(self, run: str) -> float:
+    def spent_usd(self, run: str) -> float:
         """Return the US dollars that a run's recorded calls took, without reading them again."""
         return self._account(run).spent.usd
 
@@ -93,7 +93,7 @@ class Calls:
         if "_backend" in self.__dict__:
             await self._backend.close()
 
-    def turn(self, task: Task, decided: tuple[RoutingDecision, Route], messages: tuple[Message, ...]) -> Turn:
+    def build_turn(self, task: Task, decided: tuple[RoutingDecision, Route], messages: tuple[Message, ...]) -> Turn:
         """Return one call with its request in the one spelling that is hashed."""
         decision, route = decided
         request: dict[str, Any] = {
@@ -152,8 +152,8 @@ class Calls:
                 "a message holds the key of a model; it was not sent", field=f"{task.role}/{task.intent}"
             )
         account = self._account(task.run)
-        first = _amount([self._backend.charges.worst(turn.route.name, task, turn.records())])
-        longest = self._backend.longest(turn.route)
+        first = _amount([self._backend.charges.bound_cost(turn.route.name, task, turn.records())])
+        longest = self._backend.max_call_seconds(turn.route)
         async with account.reserve(turn.key, first, longest, task.tenant) as held:
             if held is None:
                 return None
@@ -170,16 +170,16 @@ class Calls:
     async def _sent(self, turn: Turn, tab: CallCosts) -> ModelAnswer:
         """Send a call to the models of its route that may still see it."""
         task = turn.task
-        names, proofs = await self._access.open_to(task, [turn.route.name, *turn.route.fallbacks])
+        names, proofs = await self._access.list_open(task, [turn.route.name, *turn.route.fallbacks])
         for name, proof in proofs.items():
             self._backend.pin(name, proof.channel, proof.certificate)
         try:
             route = Route(names[0], tuple(names[1:]))
-            still = partial(self._access.still, task)
+            still = partial(self._access.may_see, task)
             return await self._backend.send(task, turn.records(), route, tab, turn.grammar, still)
         except ModelFailed as error:
             if is_bound(task) and type(error) is ModelFailed:
-                raise await self._access.waits(task, error.message) from None
+                raise await self._access.explain_waiting(task, error.message) from None
             raise
 
     def _charge_lost(self, turn: Turn, account: RunAccount, held: Reservation, unseen: Sequence[HedgedAttempt]) -> None:
@@ -201,7 +201,7 @@ class Calls:
         body |= {name: each for name in ("cached", "written") if (each := getattr(answer, name))}
         if turn.grammar:
             self._ledger.put(turn.grammar.encode())
-        tokens_in, tokens_out, cost = self._backend.charges.took(answer)
+        tokens_in, tokens_out, cost = self._backend.charges.total(answer)
         return ModelCall(
             key=key,
             run=task.run,

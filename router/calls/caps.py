@@ -1,4 +1,4 @@
-"""Hard caps: what is spent, what is under way at its worst, and whether one more call fits.
+"""Hard caps: money spent, worst cases of the calls under way, and whether one more call fits.
 
 The ledger is the authority, for every process that works with it. The caps of a run are its own; those of a day and of a
 tenant hold over all runs of the ledger, and each process goes by the caps of its own settings.
@@ -19,7 +19,7 @@ from ..config import ModelBudget
 from ..errors import BudgetEnded
 
 CAP_POLL_SECONDS = 0.1
-"""How often one looks whether calls of other processes have ended; those of this one say so."""
+"""Poll interval for calls of other processes; calls of this process wake those who wait."""
 
 T = TypeVar("T")
 

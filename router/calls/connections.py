@@ -45,7 +45,7 @@ class Clients:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._made: dict[tuple[str, str], Any] = {}
 
-    def of(self, name: str, settings: ModelSettings, key: str | None, pinned: str | None) -> Any:
+    def connect(self, name: str, settings: ModelSettings, key: str | None, pinned: str | None) -> Any:
         """Return the client for a model; None where LiteLLM finds the way by the provider's name.
 
         `pinned` is the file of the only certificate that the connection may show.

@@ -1,6 +1,6 @@
-"""What attempts at models cost: at their worst before they are made, and as they were answered.
+"""Costs of attempts: the worst case before an attempt is made, and the charge once it is answered.
 
-A token costs what is configured, nothing on machines of yours, or what LiteLLM's installed list says; nobody is asked.
+A token costs what is configured, nothing on machines of yours, or what LiteLLM's installed list says. No server is asked.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Charges:
     def __init__(self, models: Mapping[str, ModelSettings]) -> None:
         self._models = models
 
-    def price(self, name: str, tokens_in: int = 0) -> tuple[float, float]:
+    def require_price(self, name: str, tokens_in: int = 0) -> tuple[float, float]:
         """Return US dollars per token in and per token out of a prompt of a length.
 
         Raises
@@ -98,26 +98,26 @@ class Charges:
             )
         return price
 
-    def worst(self, name: str, task: Task, messages: Sequence[dict[str, str]]) -> HedgedAttempt:
+    def bound_cost(self, name: str, task: Task, messages: Sequence[dict[str, str]]) -> HedgedAttempt:
         """Return the most that an attempt can take, the schema counted that may be sent beside the messages."""
         most = bound_tokens_above(canonical_json(list(messages)) + canonical_json(build_response_format(task.schema)))
         return self._charge_for(name, TokenUsage(most, task.max_tokens, written=most))
 
-    def of(self, answer: ModelAnswer) -> HedgedAttempt:
+    def charge(self, answer: ModelAnswer) -> HedgedAttempt:
         """Return what an answer took."""
         return self._charge_for(
             answer.model, TokenUsage(answer.tokens_in, answer.tokens_out, answer.cached, answer.written)
         )
 
-    def took(self, answer: ModelAnswer) -> tuple[int, int, float]:
+    def total(self, answer: ModelAnswer) -> tuple[int, int, float]:
         """Return tokens in and out, and US dollars, of an answer and of all attempts beside it."""
-        all_of_it = (self.of(answer), *answer.beside)
+        all_of_it = (self.charge(answer), *answer.beside)
         tokens_in = sum(each.tokens_in for each in all_of_it)
         tokens_out = sum(each.tokens_out for each in all_of_it)
         return tokens_in, tokens_out, sum(each.cost_usd for each in all_of_it)
 
     def _charge_for(self, name: str, used: TokenUsage) -> HedgedAttempt:
-        price_in, price_out = self.price(name, used.tokens_in)
+        price_in, price_out = self.require_price(name, used.tokens_in)
         read, written = find_cache_prices(self._models[name], price_in, used.tokens_in)
         plain = used.tokens_in - used.cached - used.written
         usd = plain * price_in + used.cached * read + used.written * written + used.tokens_out * price_out

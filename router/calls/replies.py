@@ -1,4 +1,4 @@
-"""A model's text held against the schema, and what to tell a model whose text does not fit.
+"""A model's text validated against the schema, and the repair request for a text that does not fit.
 
 JSON objects are found wherever they stand: alone, in a fence, among words, before or after the model's thoughts.
 """

@@ -1,4 +1,4 @@
-"""What is asked and what comes back."""
+"""A typed question to a model (`Task`) and its validated reply (`Reply`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the classifier from the training prompts, and says how well it reads voices that it has not heard.
+"""Build the classifier from the training prompts, and measure its accuracy on writers left out of the training.
 
 Run ``python -m alphaloom.router.classifier.build``: some minutes on one core, no network, the same bytes each time.
 Nothing is measured on prompts of a template, nor of a writer, that was trained on.

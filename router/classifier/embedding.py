@@ -1,4 +1,4 @@
-"""A sentence embedding of the user's own beside the n-grams: its model reads, a head made here says what it read, and both count.
+"""A sentence embedding of the user's own beside the n-grams: two regressions are fitted on it here, and both scores are added.
 
 The folder holds a model as ONNX (`model.onnx`, or `onnx/model.onnx`) and its `tokenizer.json`, as sentence-transformers
 publishes them; its `1_Pooling/config.json` and `sentence_bert_config.json` are heeded. Nothing is fetched and nothing is

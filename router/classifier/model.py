@@ -1,4 +1,4 @@
-"""The classifier as it ships: a table of weights, read once, and a product; and the nearest of what it learned from."""
+"""The classifier that ships: a product with a table of weights, plus the votes of the nearest training prompts."""
 
 from __future__ import annotations
 

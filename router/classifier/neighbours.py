@@ -1,4 +1,4 @@
-"""The nearest of the training prompts: what they want and whether they are hard, looked up in an index of words and runs."""
+"""The nearest training prompts, found in an index of words and runs of letters: their intents and difficulty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intents of the user's own, told by a few example prompts: read beside those of ours, which they leave as they were.
+"""Intents of the user's own, defined by a few example prompts and recognised beside the built-in ones.
 
 One ridge regression over our intents and the user's, on the rows by which the classifier reads anyway, solved in closed form.
 So every example, ours too, is also read as if it had not been there (leave one out), and the limit from which on a prompt is

@@ -1,4 +1,4 @@
-"""What a text says of itself."""
+"""The classifier's answer on one prompt: the probability of each intent, and of being hard."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INTENTS = (
 
 @dataclass(frozen=True)
 class PromptReading:
-    """What a text says of itself.
+    """The intents and the difficulty that a prompt's text suggests.
 
     Attributes
     ----------

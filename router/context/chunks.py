@@ -1,4 +1,4 @@
-"""A text cut into chunks: at headings, paragraphs, sentences or words, never over the limit, nothing left out."""
+"""A text cut into chunks at headings, paragraphs, sentences or words: none is over the limit, and together they are the text."""
 
 from __future__ import annotations
 

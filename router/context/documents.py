@@ -1,4 +1,4 @@
-"""A person's documents as they are handed over: files read, made harmless, and refused or held back where they must be."""
+"""The documents of a campaign: files are read and screened; each is accepted, refused or withheld from the agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is worked out of a document once: where its chunks are, their vectors and their words."""
+"""The index of one document: the places of its chunks, their vectors, and the words of their windows."""
 
 from __future__ import annotations
 

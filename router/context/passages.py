@@ -1,4 +1,4 @@
-"""The passages of some documents that have most to do with a query, within a number of tokens."""
+"""Retrieval: the passages of some documents that match a query best, within a number of tokens."""
 
 from __future__ import annotations
 

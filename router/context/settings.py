@@ -1,4 +1,4 @@
-"""The section `context` of a campaign file: which documents, how much of them is told, and the store that it names, opened."""
+"""The section `context` of a campaign file: which documents, how much of them agents see, and the store that keeps them."""
 
 from __future__ import annotations
 

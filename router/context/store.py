@@ -1,4 +1,4 @@
-"""Where cached bytes lie: what a store promises, and the one in a file that several processes share."""
+"""Stores of cached bytes: the interface, and a SQLite file that several processes share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text said shorter: by a model that is handed in, a long one in parts and then the parts; or by sentences of its own."""
+"""Summaries: by a model (a long text in parts, then the parts), or by sentences of the text chosen by rule (`extract`)."""
 
 from __future__ import annotations
 

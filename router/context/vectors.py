@@ -1,4 +1,4 @@
-"""Texts as vectors whose cosine says how alike they are written; without a model, the same on every machine."""
+"""Texts as vectors: hashed n-grams whose cosine measures similar spelling; without a model, the same on every machine."""
 
 from __future__ import annotations
 

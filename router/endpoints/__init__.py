@@ -1,4 +1,4 @@
-"""Servers of models as they are met: who is there, who is asked next, what a failure means."""
+"""Servers of models: which are reachable, which is asked next, what a failure means."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Breaker:
     timing : Timing
         Clock and chance.
     by_time : bool
-        Whether the end of the rest lets a trial through; otherwise a look has to (`heard`).
+        Whether the end of the rest lets a trial through; otherwise a look has to (`note_alive`).
     """
 
     def __init__(self, failures: int, rest_s: float, timing: Timing, *, by_time: bool) -> None:
@@ -81,7 +81,7 @@ class Breaker:
     def succeed(self, permit: Permit) -> None:
         """Count an answer."""
         if permit.epoch != self._epoch:
-            self.heard()
+            self.note_alive()
             return
         if self._state != "closed":
             self._change("closed")
@@ -102,12 +102,12 @@ class Breaker:
         if permit.epoch == self._epoch and permit.trial:
             self._trying = False
 
-    def heard(self) -> None:
+    def note_alive(self) -> None:
         """Take a sign of life: who rests may be tried."""
         if self._state == "open":
             self._state = "half-open"
 
-    def unheard(self) -> None:
+    def note_gone(self) -> None:
         """Take a look that found nobody: no call is sent before another look finds it."""
         self._openings = max(self._openings, 1)
         self._open(self._rest_s)

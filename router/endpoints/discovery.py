@@ -1,4 +1,4 @@
-"""Models that can be asked here without a file: those that the environment has a key for, and servers on this machine."""
+"""Models found without a configuration file: those whose key is in the environment, and servers on this machine."""
 
 from __future__ import annotations
 

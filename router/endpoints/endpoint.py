@@ -1,4 +1,4 @@
-"""One configured model as it is met: its breaker, its latency, its load, and whether its server is there."""
+"""The state of one configured model: breaker, latency, load, and whether its server is reachable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MIN_LATENCIES = 8
 MOVING_MEAN_WEIGHT = 0.3
 """Weight of the newest answer in the mean of now."""
 MIN_SLOWNESS_S = 0.25
-"""Differences below this are nobody's slowness."""
+"""Smaller differences do not make a model slow."""
 
 
 class Latency:
@@ -139,50 +139,50 @@ class Endpoint:
         own = self.settings
         return own.model, own.tier, own.place, own.region, own.input_cost_per_mtok, own.output_cost_per_mtok
 
-    def looked(self, look: ServerState) -> None:
+    def note_look(self, look: ServerState) -> None:
         """Take in a look; a single miss of a server that answers calls says that it is busy."""
         if look.up:
-            self._here()
+            self._note_alive()
             if self.breaker.rested:
-                self.breaker.heard()
+                self.breaker.note_alive()
             return
         self.missed += 1
         if look.sure or not self.alive or self.missed > 1 or self.breaker.state != "closed":
             self.doubtful = self.missed == 1 and not look.sure
             self.away_since = self.timing.clock() if self.away_since is None else self.away_since
             self.said = look.said
-            self.breaker.unheard()
+            self.breaker.note_gone()
 
-    def silent(self) -> None:
+    def note_silence(self) -> None:
         """Take in that a call got no answer: with one more miss the server is gone."""
         self.missed += 1
         self.doubtful = False
 
-    def answered(self, permit: Permit, seconds: float) -> None:
+    def note_answer(self, permit: Permit, seconds: float) -> None:
         """Take in an answer."""
-        self._here()
+        self._note_alive()
         self.breaker.succeed(permit)
         self.latency.add(seconds)
 
-    def refused(self, permit: Permit) -> None:
+    def note_refusal(self, permit: Permit) -> None:
         """Take in that it will not take a request: it is there, and well."""
-        self._here()
+        self._note_alive()
         self.breaker.succeed(permit)
 
-    def failed(self, permit: Permit, failure: Failure) -> None:
+    def note_failure(self, permit: Permit, failure: Failure) -> None:
         """Take in a failure; who was silent rests as long as that took, who asks to be left alone, that long."""
         self.said = failure.said
         late = failure.kind == "late"
         rest_s = failure.seconds if late else min(failure.wait_s, MAX_REST_S)
         self.breaker.fail(permit, at_once=late or rest_s > 0, rest_s=rest_s)
 
-    def left(self, permit: Permit, seconds: float) -> None:
+    def note_abandoned(self, permit: Permit, seconds: float) -> None:
         """Take in that nobody waited for its answer: the time that it took at least, where that is much."""
         self.breaker.leave(permit)
         usual = self.latency.percentile()
         if usual is not None and seconds > usual:
             self.latency.add(seconds)
 
-    def _here(self) -> None:
+    def _note_alive(self) -> None:
         """Note a sign of life."""
         self.alive, self.away_since, self.missed = True, None, 0

@@ -90,13 +90,13 @@ class FailoverRun:
         ModelFailed
             If none came; of its own kind where asking again is of no use.
         """
-        async with self._endpoints.watched():
+        async with self._endpoints.watch():
             try:
                 answer = await self._answer()
             finally:
                 self._begun()
         if answer is None:
-            raise combine_failures(self._failures, self._endpoints.resting(self._call.names) | self._unaffordable)
+            raise combine_failures(self._failures, self._endpoints.list_resting(self._call.names) | self._unaffordable)
         return replace(answer, attempts=self._sent, beside=tuple(self._beside))
 
     async def _answer(self) -> ModelAnswer | None:
@@ -119,7 +119,7 @@ class FailoverRun:
             if name not in {each.model for each in self._failures} | self._unaffordable.keys():
                 yield name, True
         for _ in range(1 + self._call.retries):
-            back = await self._endpoints.back(
+            back = await self._endpoints.wait_for_return(
                 {name for name in self._gone if self._lost[name] < MAX_UNANSWERED_CHARGED}
             )
             if back is None:
@@ -177,8 +177,8 @@ class FailoverRun:
     async def _ask(self, name: str, permit: Permit) -> AttemptOutcome:
         """Ask one model, or two beside each other."""
         hedged = self._call.hedged and not self._sent and not permit.trial
-        twin = self._endpoints.twin(name, self._call.names) if hedged else None
-        usual = self._endpoints.usual(name)
+        twin = self._endpoints.find_twin(name, self._call.names) if hedged else None
+        usual = self._endpoints.usual_seconds(name)
         if twin is None or usual is None:
             return self._kept(await self._once(name, permit))
         async with _hold_tasks(asyncio.ensure_future(self._once(name, permit))) as tasks:
@@ -245,19 +245,19 @@ class FailoverRun:
         try:
             answer = await self._call.send(name)
         except asyncio.CancelledError:
-            endpoint.left(permit, clock() - began)
+            endpoint.note_abandoned(permit, clock() - began)
             worst = self._call.worst(name)
             if not self._won and worst.cost_usd > 0:
                 self._beside.append(replace(worst, why="given up while it was under way; charged at its worst"))
             raise
         except AttemptFailed as missed:
             lost = classify_failure(name, missed, clock() - began)
-            await self._endpoints.failed(name, permit, lost)
+            await self._endpoints.note_failure(name, permit, lost)
             return lost
         finally:
             endpoint.under_way -= 1
             endpoint.breaker.leave(permit)  # of consequence only where it was cancelled before anything was learned
-        self._endpoints.answered(name, permit, clock() - began)
+        self._endpoints.note_answer(name, permit, clock() - began)
         return answer
 
 

@@ -1,4 +1,4 @@
-"""What an error of an attempt means: whether the model is gone, whether asking again helps, whether it may be charged for."""
+"""Errors of attempts, classified: is the server gone, does asking again help, may the attempt be charged for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which configured models answer, found without spending a token."""
+"""Which configured models answer, checked without spending a token."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""All configured models as they are met: who is asked next, what is learned from each attempt, and looks at their servers.
+"""All configured models: which is asked next, what is learned from each attempt, and checks of their servers.
 
-Servers are looked at while calls are under way, and only then.
+Servers are checked only while calls are under way.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_LOADS_S = 30.0
 
 
 class Endpoints:
-    """Knows the configured models.
+    """The state of all configured models.
 
     Parameters
     ----------
@@ -51,21 +51,21 @@ class Endpoints:
             by_time = name in inside or not find_probe_address(each)
             breaker = Breaker(config.health.failures, config.cooldown_seconds, timing, by_time=by_time)
             self._of[name] = Endpoint(name, each, keys[name], name in inside, breaker, timing)
-        self._watch = ServerMonitor(self._of, config.health, timing)
+        self._monitor = ServerMonitor(self._of, config.health, timing)
 
     def __getitem__(self, name: str) -> Endpoint:
-        """Return what is known of a model."""
+        """Return the state of a model."""
         return self._of[name]
 
     @asynccontextmanager
-    async def watched(self) -> AsyncIterator[None]:
-        """Keep an eye on the servers while a call is under way."""
-        async with self._watch.over():
+    async def watch(self) -> AsyncIterator[None]:
+        """Check the servers while a call is under way."""
+        async with self._monitor.run():
             yield
 
     async def close(self) -> None:
         """End what runs in the background."""
-        await self._watch.close()
+        await self._monitor.close()
 
     async def order(self, names: Sequence[str]) -> list[str]:
         """Return the models in the order of the route; among equal ones by load, those that are slow last of their tier."""
@@ -74,9 +74,9 @@ class Endpoints:
             equal.setdefault(self._of[name].kind, []).append(name)
         if self._settings.load:
             several = [self._of[name] for group in equal.values() if len(group) > 1 for name in group]
-            await asyncio.gather(*(self._watch.look(each) for each in several if each.unknown))
+            await asyncio.gather(*(self._monitor.look(each) for each in several if each.unknown))
             there = [each for each in several if each.address and each.away_since is None]
-            await asyncio.gather(*(self._watch.weigh(each) for each in there))
+            await asyncio.gather(*(self._monitor.weigh(each) for each in there))
             for group in equal.values():
                 group.sort(key=lambda name: self._of[name].queue)
         turns = {kind: iter(group) for kind, group in equal.items()}
@@ -94,7 +94,7 @@ class Endpoints:
         endpoint = self._of[name]
         endpoint.asked = True
         if endpoint.unknown:
-            await self._watch.look(endpoint)
+            await self._monitor.look(endpoint)
         if endpoint.away_since is not None and not (force and await self._may_be_there(endpoint)):
             self._glance(endpoint)
             return None
@@ -103,32 +103,32 @@ class Endpoints:
             self._glance(endpoint)
         return permit
 
-    def answered(self, name: str, permit: Permit, seconds: float) -> None:
+    def note_answer(self, name: str, permit: Permit, seconds: float) -> None:
         """Learn from an answer."""
         endpoint = self._of[name]
-        endpoint.answered(permit, seconds)
+        endpoint.note_answer(permit, seconds)
         peers = [each.latency for each in self._of.values() if each is not endpoint and self._alike(each, endpoint)]
         if not endpoint.inside and is_slow(endpoint.latency, peers, self._settings.slow_factor):
             endpoint.slow_until = self._timing.clock() + self._timing.spread(self._settings.slow_seconds)
             endpoint.latency.excuse()
 
-    async def failed(self, name: str, permit: Permit, failure: Failure) -> None:
+    async def note_failure(self, name: str, permit: Permit, failure: Failure) -> None:
         """Learn from a failure; whether its server is there is looked at, unless that is known by now."""
         endpoint = self._of[name]
         if failure.kind == "refused":
-            endpoint.refused(permit)
+            endpoint.note_refusal(permit)
             return
         if failure.kind in ("late", "lost"):
-            endpoint.silent()
-            if endpoint.address and endpoint.breaker.state != "open" and not await self._watch.look(endpoint):
+            endpoint.note_silence()
+            if endpoint.address and endpoint.breaker.state != "open" and not await self._monitor.look(endpoint):
                 return
-        endpoint.failed(permit, failure)
+        endpoint.note_failure(permit, failure)
 
-    def usual(self, name: str) -> float | None:
+    def usual_seconds(self, name: str) -> float | None:
         """Return the seconds within which 95 % of a model's answers came; None before there are enough of them."""
         return self._of[name].latency.percentile()
 
-    def twin(self, name: str, names: Sequence[str]) -> str | None:
+    def find_twin(self, name: str, names: Sequence[str]) -> str | None:
         """Return the next model that may be asked beside this one: of its tier, in a place of the same kind, and well."""
         for other in names:
             each = self._of[other]
@@ -136,17 +136,17 @@ class Endpoints:
                 return other
         return None
 
-    async def back(self, names: Collection[str]) -> str | None:
+    async def wait_for_return(self, names: Collection[str]) -> str | None:
         """Wait for servers that went away, and return the model of the first that is back; None when patience ends."""
         known = [self._of[name] for name in names if self._of[name].alive]
         while hoped := [each for each in known if self._is_waited_for(each)]:
             for endpoint in hoped:
-                if endpoint.away_since is None or await self._watch.look(endpoint):
+                if endpoint.away_since is None or await self._monitor.look(endpoint):
                     return endpoint.name
             await self._timing.sleep(LOOK_AGAIN_S)
         return None
 
-    def resting(self, names: Sequence[str]) -> dict[str, str]:
+    def list_resting(self, names: Sequence[str]) -> dict[str, str]:
         """Return why those that rest do."""
         now = self._timing.clock()
         return {
@@ -157,12 +157,12 @@ class Endpoints:
 
     async def _may_be_there(self, endpoint: Endpoint) -> bool:
         """Return whether a call may be tried at a server that was found gone, where there is no other."""
-        return endpoint.doubtful or (endpoint.breaker.rested and await self._watch.look(endpoint))
+        return endpoint.doubtful or (endpoint.breaker.rested and await self._monitor.look(endpoint))
 
     def _glance(self, endpoint: Endpoint) -> None:
         """Look in the background whether a server is back, once it rested."""
         if endpoint.address and endpoint.breaker.state == "open" and endpoint.breaker.rested:
-            self._watch.glance(endpoint)
+            self._monitor.glance(endpoint)
 
     def _is_waited_for(self, endpoint: Endpoint) -> bool:
         """Return whether a server has not been away for too long."""
@@ -195,7 +195,7 @@ class ServerMonitor:
         self._beat_at = timing.clock() + settings.heartbeat_seconds
 
     @asynccontextmanager
-    async def over(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:
         """Watch while a call is under way."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:  # what ran in a loop that was closed ended with it
@@ -256,7 +256,7 @@ class ServerMonitor:
         seen = await probe_server(endpoint.address, endpoint.key, self._settings.probe_seconds, own=endpoint.own)
         for each in self._endpoints.values():
             if each.address == endpoint.address:
-                each.looked(seen)
+                each.note_look(seen)
 
     async def _weigh(self, endpoint: Endpoint) -> None:
         """Read the load of a server."""

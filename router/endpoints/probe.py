@@ -1,4 +1,4 @@
-"""One GET to an address that is configured, and to no other: whether a server is there, and how busy it says it is (/metrics)."""
+"""One GET to a configured address: is the server reachable, and how busy is it (vLLM's /metrics)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which model may answer, and which one is asked first."""
+"""Which models may answer, and which one is asked first."""
 
 from __future__ import annotations
 

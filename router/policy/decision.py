@@ -117,7 +117,7 @@ class Decider:
     def decide(self, asked: RoutingQuestion) -> RoutingDecision:
         """Return the decision; the same signals give the same one.
 
-        A text that may not leave is told with no model: whoever would send it refuses (`eligibility.permitted`).
+        A text that may not leave is told with no model: whoever would send it refuses (`list_permitted_models`).
         """
         reading = self.classifier.read(asked.prompt)
         intent, shares = infer_intent(asked.role, asked.intent, reading, self.config.routing.roles)
@@ -178,14 +178,14 @@ class Decider:
         after = tuple(each.model for each in decision.alternatives if each.reason == NEXT_MODEL_REASON)
         return decision, Route(decision.model, after)
 
-    def above(self, decision: RoutingDecision, route: Route, why: str) -> tuple[RoutingDecision, Route] | None:
+    def move_up(self, decision: RoutingDecision, route: Route, why: str) -> tuple[RoutingDecision, Route] | None:
         """Return the decision and the route of the tier above with the reason; None where there is no such model."""
         up = [name for name in (route.name, *route.fallbacks) if self.config.models[name].tier == "frontier"]
         if not up or decision.tier == "frontier":
             return None
         return self._moved(decision, up, why)
 
-    def after(
+    def move_past(
         self, decision: RoutingDecision, route: Route, asked: Collection[str]
     ) -> tuple[RoutingDecision, Route] | None:
         """Return the decision and the route once the replies of some models did not fit; None where no other may be asked."""
@@ -207,7 +207,7 @@ class Decider:
         moved = replace(decision, tier=tier, model=first, cost_usd=costs.get(first), alternatives=others, reason=why)
         return moved, Route(first, tuple(names[1:]))
 
-    def below(self, decision: RoutingDecision, route: Route, way: str) -> tuple[RoutingDecision, Route] | None:
+    def move_down(self, decision: RoutingDecision, route: Route, way: str) -> tuple[RoutingDecision, Route] | None:
         """Return the decision and the route of a task that goes to the small tier first, as was learned; None where it has none."""
         if decision.tier == "local":
             return decision, route

@@ -1,9 +1,9 @@
-"""Which models may see a task: where they stand, what they prove, and what keeps the others out."""
+"""Which models may see a task, by place, region and proof; and why the others may not."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..attestation import Attestations, Attested
@@ -67,14 +67,14 @@ def bar_reason(settings: ModelSettings, sensitivity: Sensitivity, jurisdiction: 
 
 
 class Access:
-    """Says who may be asked, and what keeps the others out.
+    """Which models may see a task now, by place, region and proof.
 
     Parameters
     ----------
     models : mapping of str to ModelSettings
         The configured models.
     attestations : Attestations
-        What those elsewhere prove.
+        The proofs of attested models.
     providers : collection of str
         Names of providers of this process.
     environment : mapping of str to str
@@ -89,13 +89,13 @@ class Access:
         environment: Mapping[str, str],
     ) -> None:
         self._models, self._attestations = models, attestations
-        self._seen = (providers, environment, redact_text)
+        self._providers, self._environment = providers, environment
 
-    async def attested(self, task: Task) -> frozenset[str]:
-        """Return the models that prove what they run, where that makes a difference."""
-        return await self._attestations.hold() if is_bound(task) else frozenset()
+    async def find_attested(self, task: Task) -> frozenset[str]:
+        """Return the models that prove what they run, where that makes a difference to a task."""
+        return await self._attestations.refresh() if is_bound(task) else frozenset()
 
-    async def open_to(self, task: Task, names: Sequence[str]) -> tuple[list[str], dict[str, Attested]]:
+    async def list_open(self, task: Task, names: Sequence[str]) -> tuple[list[str], dict[str, Attested]]:
         """Return the models that may still see a task, and the proofs that hold: one may have ended since it was routed.
 
         Raises
@@ -104,63 +104,51 @@ class Access:
             If the first of them may no longer.
         """
         proving = is_bound(task) or any(self._models[name].attestation for name in names)
-        held = await self._attestations.hold() if proving else frozenset()
-        still = [
+        proven = await self._attestations.refresh() if proving else frozenset()
+        open_names = [
             name
             for name in names
-            if not bar_reason(self._models[name], task.sensitivity, task.jurisdiction, name in held)
+            if not bar_reason(self._models[name], task.sensitivity, task.jurisdiction, name in proven)
         ]
-        if still[:1] != list(names[:1]):
-            raise await self.waits(task)
-        return still, {name: proof for name in held if (proof := self._attestations.proof(name))}
+        if open_names[:1] != list(names[:1]):
+            raise await self.explain_waiting(task)
+        return open_names, {name: proof for name in proven if (proof := self._attestations.find_proof(name))}
 
-    def still(self, task: Task, name: str) -> bool:
-        """Return whether a model may see a task at this moment, without asking anybody."""
-        proved = self._attestations.proof(name) is not None
-        return not bar_reason(self._models[name], task.sensitivity, task.jurisdiction, proved)
+    def may_see(self, task: Task, name: str) -> bool:
+        """Return whether a model may see a task at this moment, without asking any machine."""
+        proven = self._attestations.find_proof(name) is not None
+        return not bar_reason(self._models[name], task.sensitivity, task.jurisdiction, proven)
 
-    async def waits(self, task: Task, said: str = "") -> ConfidentialWaits:
-        """Return the error that names each model and why it is not available; `said` is why a call failed."""
-        return await _explain_waiting(task, self._models, self._attestations, self._seen, said)
+    async def explain_waiting(self, task: Task, failure: str = "") -> ConfidentialWaits:
+        """Return the error that names each model and why it is not available.
+
+        No model is asked anything that costs. `failure` is why the call failed, where one was made.
+        """
+        proven = await self._attestations.refresh()
+        reasons = await asyncio.gather(*(self._why_unavailable(task, name, failure, proven) for name in self._models))
+        lines = [
+            f"  {name} ({each.place}): {redact_text(reason)}"
+            for (name, each), reason in zip(self._models.items(), reasons, strict=True)
+        ]
+        confidential = task.sensitivity == "confidential"
+        text = "confidential text" if confidential else f"text that may not leave {task.jurisdiction}"
+        there = "" if confidential else f", or one in {task.jurisdiction}"
+        return ConfidentialWaits(
+            f"{text} ({task.role}, {task.intent}) waits for a local or attested model{there}, and none is available:\n"
+            + "\n".join(lines),
+            field="models",
+            hint="It went nowhere else. Start one of them, or mend what it proves, and resume the run.",
+        )
+
+    async def _why_unavailable(self, task: Task, name: str, failure: str, proven: Collection[str]) -> str:
+        settings = self._models[name]
+        barred = bar_reason(settings, task.sensitivity, task.jurisdiction, name in proven)
+        if reason := self._attestations.explain_missing(name) or barred:
+            return reason
+        health = await probe_model(name, settings, self._providers, self._environment)
+        return health.detail if health.answers is False else failure or "it answers now: ask again"
 
 
 def is_bound(task: Task) -> bool:
-    """Return whether a task may not go just anywhere."""
+    """Return whether a task may not be sent to every model."""
     return task.sensitivity == "confidential" or bool(task.jurisdiction)
-
-
-async def _explain_waiting(
-    task: Task,
-    models: Mapping[str, ModelSettings],
-    attestations: Attestations,
-    seen: tuple[Collection[str], Mapping[str, str], Callable[[str], str]],
-    said: str = "",
-) -> ConfidentialWaits:
-    """Return the error that names each model and why it is not available; none is asked anything that costs.
-
-    `seen` is what models are looked at with: providers of this process, the environment, and what takes keys out of a
-    text; `said` is why the call failed, where one was made.
-    """
-    providers, environment, redact = seen
-    held = await attestations.hold()
-
-    async def why(name: str, settings: ModelSettings) -> str:
-        if reason := attestations.why(name) or bar_reason(settings, task.sensitivity, task.jurisdiction, name in held):
-            return reason
-        health = await probe_model(name, settings, providers, environment)
-        return health.detail if health.answers is False else said or "it answers now: ask again"
-
-    reasons = await asyncio.gather(*(why(name, each) for name, each in models.items()))
-    told = [
-        f"  {name} ({each.place}): {redact(reason)}"
-        for (name, each), reason in zip(models.items(), reasons, strict=True)
-    ]
-    confidential = task.sensitivity == "confidential"
-    text = "confidential text" if confidential else f"text that may not leave {task.jurisdiction}"
-    there = "" if confidential else f", or one in {task.jurisdiction}"
-    return ConfidentialWaits(
-        f"{text} ({task.role}, {task.intent}) waits for a local or attested model{there}, and none is available:\n"
-        + "\n".join(told),
-        field="models",
-        hint="It went nowhere else. Start one of them, or mend what it proves, and resume the run.",
-    )

@@ -38,14 +38,14 @@ class EscalationPolicy:
         routing, (decision, route) = self._config.routing, decided
         if task.refused >= routing.most_refused and routing.policy != "direct":
             why = f"what came of it was refused {task.refused} times"
-            return self._decider.above(decision, route, why) or decided, False
+            return self._decider.move_up(decision, route, why) or decided, False
         if routing.policy != "learned" or self._config.roles.get(task.role, "auto") != "auto":
             return decided, routing.policy == "cascade"
-        way = self._experience(task).way(_key_of(task), decision)
+        way = self._experience(task).choose_way(_key_of(task), decision)
         if way == "frontier":
             why = "by what became of earlier calls a frontier model gives the cheapest valid reply"
-            return self._decider.above(decision, route, why) or decided, False
-        return self._decider.below(decision, route, way) or decided, way == "cascade"
+            return self._decider.move_up(decision, route, why) or decided, False
+        return self._decider.move_down(decision, route, way) or decided, way == "cascade"
 
     def note(self, task: Task, decision: RoutingDecision, call: ModelCall, *, valid: bool) -> None:
         """Keep what became of a call, where somebody learns from it."""
@@ -91,7 +91,7 @@ class Experience:
         outcomes = [TierOutcome(**event.body) for event in kept]
         self._learner = Learner(Prior(half_life=settings.half_life), bounds, seed, outcomes)
 
-    def way(self, key: str, decision: RoutingDecision) -> Way:
+    def choose_way(self, key: str, decision: RoutingDecision) -> Way:
         """Return the way of a task by its key: as it was taken before, else the one that promises the cheapest valid reply."""
         known = self._ledger.event(self._run, WAY, key)
         if known is not None:

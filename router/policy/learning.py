@@ -1,4 +1,4 @@
-"""Which way to a valid reply is cheapest, learned from what became of earlier calls, within the policy's bounds.
+"""The cheapest way to a valid reply, learned from the outcomes of earlier calls within the policy's bounds.
 
 Three ways lead to a reply: a frontier model, a local model, or a local one first and the frontier where its reply is not
 valid (cascade). What is believed of each intent, difficulty and tier is a Beta law of success and a mean price. Each
@@ -165,7 +165,7 @@ class Learner:
         What no outcome may change.
     seed : int
         With the key of a call it gives the draws of its decision.
-    outcomes : iterable of Outcome
+    outcomes : iterable of TierOutcome
         What was recorded before, in order.
     """
 
@@ -199,17 +199,17 @@ class Learner:
             arm.fade(self._fade)
         arms[outcome.tier].add(outcome)
 
-    def known(self, intent: str, difficulty: str, tier: Tier) -> Arm:
+    def find_arm(self, intent: str, difficulty: str, tier: Tier) -> Arm:
         """Return what is known of a tier for an intent and difficulty; not to be changed."""
         return self._arms.get((intent, difficulty), self._fresh())[tier]
 
-    def allowed(self, intent: str, difficulty: str) -> tuple[tuple[Way, ...], str]:
+    def list_ways(self, intent: str, difficulty: str) -> tuple[tuple[Way, ...], str]:
         """Return the ways that the bounds leave open, and why the others are closed."""
         bounds = self._bounds
         if tier := bounds.pinned.get(intent):
             return (tier,), f"{intent} is pinned to {tier}"
         if difficulty in bounds.hard:
-            shown = self.known(intent, difficulty, "local").quantile(bounds.quantile)
+            shown = self.find_arm(intent, difficulty, "local").quantile(bounds.quantile)
             if shown < bounds.floor:
                 ways: tuple[Way, ...] = ("frontier", "cascade") if bounds.try_hard_locally else ("frontier",)
                 return ways, f"local has shown a success of {shown:.2f} at least, the floor is {bounds.floor:.2f}"
@@ -217,11 +217,11 @@ class Learner:
 
     def decide(self, key: str, intent: str, difficulty: str = "easy") -> LearnedDecision:
         """Return the way that a call takes; the same seed, key and outcomes give the same way."""
-        ways, why = self.allowed(intent, difficulty)
+        ways, why = self.list_ways(intent, difficulty)
         if len(ways) == 1:
             return LearnedDecision(ways[0], why)
-        success = {tier: self.known(intent, difficulty, tier).quantile(self._draw(key, tier)) for tier in TIERS}
-        usd = {tier: self.known(intent, difficulty, tier).price for tier in TIERS}
+        success = {tier: self.find_arm(intent, difficulty, tier).quantile(self._draw(key, tier)) for tier in TIERS}
+        usd = {tier: self.find_arm(intent, difficulty, tier).price for tier in TIERS}
         expected = {way: cost_per_valid(way, success, usd, self._bounds.failure_usd) for way in ways}
         best = min(ways, key=lambda way: expected[way])
         said = f"a draw of success (local {success['local']:.2f}, frontier {success['frontier']:.2f}) makes {best} cheapest"

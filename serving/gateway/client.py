@@ -1,6 +1,6 @@
-"""One client's side of a call: how much its tenant may have open at once, and how the reply is handed over.
+"""The client's side of a call: how much its tenant may have open at once, and replies relayed to slow clients.
 
-A client may take its time. The endpoint and its places may not wait for it.
+A client may read slowly. The endpoint and its places do not wait for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls of many tenants to one endpoint, over HTTP: who asks, whose turn it is, and the bytes as they are.
+"""The gateway: calls of many tenants to one endpoint over HTTP, authenticated, in fair turn, their bytes unchanged.
 
 POST /v1/chat/completions and /v1/completions wait for a place and pass; GET /v1/models, /health and /metrics pass as they
 are, a second old at most, the last with lines of our own. A refusal has the form of OpenAI's. A client that hangs up gives its place back, waiting

@@ -1,4 +1,4 @@
-"""What the gateway counts, by tenant, in the words of Prometheus."""
+"""The gateway's counts by tenant, in Prometheus' text form."""
 
 from __future__ import annotations
 

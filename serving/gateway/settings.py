@@ -1,4 +1,4 @@
-"""The file of tenants: what each may ask of one endpoint, and how its tokens are weighed."""
+"""The file of tenants: quotas and shares of one endpoint, and the weights of tokens."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def kept(verifier: AttestationVerifier, clock: Clock, margin: float = 120) -> At
 
 
 def hold(attestations: Attestations) -> frozenset[str]:
-    return asyncio.run(attestations.hold())
+    return asyncio.run(attestations.refresh())
 
 
 def test_a_proof_is_asked_for_once_and_again_before_it_ends_each_time_with_another_nonce() -> None:
@@ -103,7 +103,7 @@ def test_silence_leaves_a_proof_until_it_ends_and_a_refusal_ends_it() -> None:
         assert hold(attestations) == held
         clock.later(100)
         assert hold(attestations) == set()
-        assert attestations.why("far") == answer.reason
+        assert attestations.explain_missing("far") == answer.reason
 
 
 def test_who_gives_no_proof_is_not_asked_at_every_call() -> None:
@@ -122,7 +122,7 @@ def test_fifty_calls_at_once_ask_once() -> None:
     attestations = kept(verifier, Clock())
 
     async def many() -> list[frozenset[str]]:
-        return await asyncio.gather(*(attestations.hold() for _ in range(50)))
+        return await asyncio.gather(*(attestations.refresh() for _ in range(50)))
 
     assert set(asyncio.run(many())) == {frozenset({"far"})}
     assert len(verifier.nonces) == 1
@@ -134,7 +134,7 @@ def test_another_key_before_the_first_proof_ends_is_refused_and_taken_after_it()
     hold(attestations)
     clock.later(500)
     assert hold(attestations) == set()
-    assert "its channel has another key" in attestations.why("far")
+    assert "its channel has another key" in attestations.explain_missing("far")
     clock.later(101)
     assert hold(attestations) == {"far"}
 

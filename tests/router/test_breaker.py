@@ -76,12 +76,12 @@ class Courses(RuleBasedStateMachine):
     @rule()
     def heard(self) -> None:
         state = self.breaker.state
-        self.breaker.heard()
+        self.breaker.note_alive()
         assert self.breaker.state == ("half-open" if state == "open" else state)
 
     @rule()
     def unheard(self) -> None:
-        self.breaker.unheard()
+        self.breaker.note_gone()
         self.row = 0
         assert self.breaker.state == "open"
 

@@ -68,7 +68,7 @@ def test_a_usage_is_believed_where_it_can_be_true(usage: Any, text: str, found: 
 
 def cost(settings: ModelSettings, cached: int = 0, written: int = 0) -> float:
     charges = Charges({"m": settings})
-    return charges.of(ModelAnswer("", "stop", 1000, 0, "m", cached, written)).cost_usd
+    return charges.charge(ModelAnswer("", "stop", 1000, 0, "m", cached, written)).cost_usd
 
 
 def test_cached_tokens_cost_what_the_list_says_of_them() -> None:
@@ -91,11 +91,11 @@ def test_cached_tokens_cost_what_the_settings_say_of_them_and_as_any_other_where
 @pytest.mark.parametrize("name", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-pro"])
 def test_no_share_of_cached_tokens_costs_more_than_the_worst(name: str, task: Callable[..., Task]) -> None:
     charges = Charges({"m": model(model=name)})
-    worst = charges.worst("m", task(), [{"role": "user", "content": "x" * 400_000}])
+    worst = charges.bound_cost("m", task(), [{"role": "user", "content": "x" * 400_000}])
     assert worst.tokens_in > 400_000
     for cached, written in ((0, 0), (worst.tokens_in, 0), (0, worst.tokens_in), (9, 9)):
         answer = ModelAnswer("", "stop", worst.tokens_in, worst.tokens_out, "m", cached, written)
-        assert charges.of(answer).cost_usd <= worst.cost_usd
+        assert charges.charge(answer).cost_usd <= worst.cost_usd
     assert find_price(model(model=name)) is not None
 
 
@@ -110,6 +110,6 @@ def test_thoughts_cost_what_the_list_says_of_them() -> None:
 def test_a_model_elsewhere_that_the_list_gives_no_price_is_refused_until_the_settings_say_that_it_is_free() -> None:
     free: dict[str, Any] = {"model": "vertex_ai/meta/llama3-405b-instruct-maas"}
     with pytest.raises(NoModel, match="the price"):
-        Charges({"m": model(**free)}).price("m")
+        Charges({"m": model(**free)}).require_price("m")
     free |= {"input_cost_per_mtok": 0, "output_cost_per_mtok": 0}
-    assert Charges({"m": model(**free)}).price("m") == (0.0, 0.0)
+    assert Charges({"m": model(**free)}).require_price("m") == (0.0, 0.0)

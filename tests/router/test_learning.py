@@ -37,7 +37,7 @@ def test_no_outcome_moves_a_bound(prior: Prior, bounds: Bounds, course: list[Tie
     for intent in INTENTS:
         for difficulty in DIFFICULTIES:
             way = one.decide("key", intent, difficulty).way
-            law = one.known(intent, difficulty, "local").law
+            law = one.find_arm(intent, difficulty, "local").law
             if pin := bounds.pinned.get(intent):
                 assert way == pin
             elif difficulty == "hard" and beta.ppf(bounds.quantile, *law) < bounds.floor - 1e-9:
@@ -69,7 +69,7 @@ def test_keys_and_seeds_draw_differently_and_the_order_of_asking_does_not_matter
 @given(prior=priors, course=courses, turned=st.integers(0, 79))
 def test_a_success_never_lowers_the_mean(prior: Prior, course: list[TierOutcome], turned: int) -> None:
     def mean(course: list[TierOutcome]) -> float:
-        return Learner(prior, Bounds(), 0, course).known("code", "easy", "local").mean
+        return Learner(prior, Bounds(), 0, course).find_arm("code", "easy", "local").mean
 
     assert mean([*course, local(True)]) >= mean(course) - 1e-12
     assert mean([*course, local(False)]) <= mean(course) + 1e-12
@@ -81,13 +81,13 @@ def test_a_success_never_lowers_the_mean(prior: Prior, course: list[TierOutcome]
 
 def test_the_floor_opens_when_success_is_shown() -> None:
     one = learner(0, floor=0.9)
-    assert one.allowed("code", "hard")[0] == ("frontier",)
+    assert one.list_ways("code", "hard")[0] == ("frontier",)
     for _ in range(20):
         one.record(local(True, "hard"))
-    assert one.allowed("code", "hard")[0] == ("frontier",)
+    assert one.list_ways("code", "hard")[0] == ("frontier",)
     for _ in range(20):
         one.record(local(True, "hard"))
-    assert one.allowed("code", "hard") == (WAYS, "")
+    assert one.list_ways("code", "hard") == (WAYS, "")
 
 
 def test_a_poor_local_model_hardly_ever_gets_past_the_floor() -> None:
@@ -97,7 +97,7 @@ def test_a_poor_local_model_hardly_ever_gets_past_the_floor() -> None:
 
     def hear(outcome: TierOutcome) -> None:
         nonlocal past
-        past += "local" in one.allowed("summary", "hard")[0]
+        past += "local" in one.list_ways("summary", "hard")[0]
         one.record(outcome)
 
     world.play(always("cascade"), hear, [{cell: {"local": 0.8, "frontier": 0.95} for cell in laws(0)}])
@@ -156,10 +156,10 @@ def test_it_notices_that_a_model_became_worse_and_better_again() -> None:
 def test_what_is_not_asked_is_forgotten_in_time() -> None:
     """Else a tier that was poor once would never be tried again."""
     one = Learner(Prior(half_life=10), Bounds(), 0, [local(False)] * 50)
-    assert one.known("code", "easy", "local").mean < 0.1
+    assert one.find_arm("code", "easy", "local").mean < 0.1
     for _ in range(100):
         one.record(TierOutcome("code", "frontier", True, 0.01))
-    assert one.known("code", "easy", "local").mean == pytest.approx(0.5, abs=0.01)
+    assert one.find_arm("code", "easy", "local").mean == pytest.approx(0.5, abs=0.01)
 
 
 def test_it_learns_the_price() -> None:
