@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evaluation import Budget, Evaluator, PanelContext
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
-from alphaloom.evidence.gate.mean_test import proof
+from alphaloom.evidence.gate.mean_test import run_mean_test
 from alphaloom.evidence.multiple_testing.online_fdr import lond_level
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import ComplexitySettings, WindowSettings
@@ -245,7 +245,7 @@ def without_limit(evaluator: Evaluator, seen: Sequence[Seen]) -> Outcome:
         total += one.t * np.nan_to_num(rank_rows(values) - 0.5)
     whole = np.where(evaluator.panel.universe, total, np.nan).astype(np.float32)
     window, horizon = evaluator.windows.selection, SETTINGS.horizon_days
-    test = proof(evaluator.scorer.daily_rank_ic(whole, window), None, horizon, evaluator.scorer.lag)
+    test = run_mean_test(evaluator.scorer.daily_rank_ic(whole, window), None, horizon, evaluator.scorer.lag)
     p = test.p_value(1)
     return Outcome(p <= lond_level(len(seen) + 1, 0, SETTINGS.level), p)
 

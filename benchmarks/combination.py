@@ -34,12 +34,12 @@ from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, Expression, FactorError, PlantSettings, parse
 from alphaloom.factors.space.planted import PlantedSignal, draw_plants
 from alphaloom.market import Panel, PanelSource, Plant, SyntheticConfig, load_panel, simulate
-from alphaloom.portfolio.blend import blend
+from alphaloom.portfolio.blend import blend_ranks
 from alphaloom.portfolio.combination import bootstrap_difference
-from alphaloom.portfolio.combiners import COMBINER_KINDS, Ridge, combiner
+from alphaloom.portfolio.combiners import COMBINER_KINDS, Ridge, build_combiner
 from alphaloom.portfolio.market_state import market_states
 from alphaloom.portfolio.moments import RankMoments, measure_moments, standard_ranks
-from alphaloom.portfolio.trading_rate import slow_score, trading_rate
+from alphaloom.portfolio.trading_rate import choose_trading_rate, slow_score
 
 Frame = NDArray[np.float32]
 Flags = NDArray[np.bool_]
@@ -111,9 +111,11 @@ def planted(seed: int, days: int, names: int, *, wild: bool) -> Mapping[str, Seq
         for kind in COMBINER_KINDS:
             taught = field.taught(until)
             signs = field.moments.signs(field.taught(0.6))
-            score = blend(field.ranks, field.moments, taught, combiner(kind, H), states=field.states, signs=signs).score
+            score = blend_ranks(
+                field.ranks, field.moments, taught, build_combiner(kind, H), states=field.states, signs=signs
+            ).score
             found[f"{kind}, {told}"] = _sealed(score, field, expected)
-    oracle = blend(truth.ranks, truth.moments, truth.taught(0.6), replace(Ridge(H), strengths=(1.0,)))
+    oracle = blend_ranks(truth.ranks, truth.moments, truth.taught(0.6), replace(Ridge(H), strengths=(1.0,)))
     found["oracle, search"] = _sealed(oracle.score, truth, expected)
     return found
 
@@ -132,7 +134,7 @@ def _near(text: str, rng: np.random.Generator) -> str:
 
 
 def _sealed(score: Frame, field: Field, expected: NDArray[np.float64]) -> list[float]:
-    rate = trading_rate(score, field.scorer, field.span("search", 0.0, 0.6))
+    rate = choose_trading_rate(score, field.scorer, field.span("search", 0.0, 0.6))
     sealed = field.span("sealed", 0.8, 1.0)
     sheet = field.scorer.score(slow_score(score, rate), sealed, 1)
     return [_likeness(sealed.cut(score), sealed.cut(expected)), sheet.rank_ic, sheet.net_sharpe]
@@ -170,12 +172,14 @@ def print_panel(panel: Panel) -> None:
     field = Field.of(panel, known, scorer)
     taught, signs = field.taught(0.8), field.moments.signs(field.taught(0.6))
     scores = {
-        kind: blend(field.ranks, field.moments, taught, combiner(kind, H), states=field.states, signs=signs).score
+        kind: blend_ranks(
+            field.ranks, field.moments, taught, build_combiner(kind, H), states=field.states, signs=signs
+        ).score
         for kind in COMBINER_KINDS
     }
     for window in (field.span("search", 0.0, 0.6), field.span("selection", 0.6, 0.8)):
         for kind, score in scores.items():
-            rate = trading_rate(score, scorer, search)
+            rate = choose_trading_rate(score, scorer, search)
             plain, slow = scorer.score(score, window, 1), scorer.score(slow_score(score, rate), window, 1)
             less = bootstrap_difference(plain.daily, scorer.score(scores["equal"], window, 1).daily, H)
             said = f"{less.mean:+.4f} ({less.low:+.4f} to {less.high:+.4f}){', a tie' if less.is_tie else ''}"

@@ -45,7 +45,7 @@ from ..evaluation import (
 )
 from ..evaluation.checks import record_first_power
 from ..evidence import RECORDED_CONTEXT, EvidenceSettings, complete_settings
-from ..evidence.values import Jail, SandboxSettings
+from ..evidence.values import LazySandbox, SandboxSettings
 from ..factors import MarketSettings, warm_up
 from ..ledger import AlphaloomError, Journal, Ledger, count_stops, read_json, read_settings, write_json
 from ..market import ALL_FIELDS, Panel, drop_fields, withheld_fields
@@ -179,7 +179,7 @@ class Campaign:
         panel = self._told(panel)
         with (
             Ledger.open(self.workspace, clock=self.clock, address=self.ledger) as ledger,
-            Jail(self.settings.sandbox) as jail,
+            LazySandbox(self.settings.sandbox) as jail,
         ):
             jail.ready(needed=self.settings.agents.python)
             self.recognise(ledger, panel)
@@ -267,7 +267,7 @@ class Campaign:
 
         Raises
         ------
-        RunPaused, RunStopped
+        RunHalted
             The search rests; it is gone on with by `resume`.
         """
         evaluator.begin()

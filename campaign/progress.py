@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ..evaluation import Evaluator
-from ..search import effective_number_of_round, niches
+from ..search import count_niches, effective_number_of_round
 from .funnel import Best, Counts, Funnel, ModelSpend
 
 
@@ -14,7 +14,7 @@ from .funnel import Best, Counts, Funnel, ModelSpend
 class Progress:
     """One moment of a campaign; nothing here is written to a result, and nothing comes from days after search.
 
-    `mechanisms` is the effective number of mechanisms of the round under way, `niches` how many of mechanism, horizon and
+    `mechanisms` is the effective number of mechanisms of the round under way, `count_niches` how many of mechanism, horizon and
     turnover are filled. `elapsed_s` counts the work of all processes of the run; `remaining_s` extrapolates the
     evaluations. `doing` says by agent what each does, or did last.
     """
@@ -79,7 +79,7 @@ class ProgressMeter:
             best=funnel.best,
             doing=dict(doing or {}),
             mechanisms=effective_number_of_round(evaluator.ledger, evaluator.run, at_round),
-            niches=niches(evaluator.ledger, evaluator.run),
+            niches=count_niches(evaluator.ledger, evaluator.run),
             message=message,
             elapsed_s=self.worked_s + elapsed,
             remaining_s=self._remaining(elapsed),

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..evaluation import Evaluator, Reviews
 from ..evaluation.closing import ResultsBuilder
-from ..evidence import RunHalted, RunPaused, RunStopped
+from ..evidence import RunHalted
 from ..ledger import Ledger, Run, canonical_json, count_stops, is_closing, read_json
 from ..ledger.files import write_whole
 from .progress import Progress, ProgressMeter
@@ -44,12 +44,13 @@ def read_last_progress(folder: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def run_paused_error(run: str, waiting: list[str]) -> RunPaused:
+def run_paused_error(run: str, waiting: list[str]) -> RunHalted:
     """Return the word of a run that waits for a person."""
     many = "1 case waits" if len(waiting) == 1 else f"{len(waiting)} cases wait"
-    return RunPaused(
+    return RunHalted(
         f"paused for review: {many} for approval ({', '.join(waiting)})", field="run", got=run,
         allowed=["approve", "reject", "ask"], hint=f"alphaloom review {run}, and then: alphaloom resume {run}",
+        code="paused", exit_code=0,
     )  # fmt: skip
 
 
@@ -150,7 +151,7 @@ class ProgressReporter:
             return run_paused_error(run, waiting)
         self.say(STATUS_STOPPED)
         self.ledger.finish_run(run, STATUS_STOPPED)
-        return RunStopped(
+        return RunHalted(
             "stopped: the step under way was finished, and nothing is lost", field="run", got=run,
-            hint=f"alphaloom resume {run}",
+            hint=f"alphaloom resume {run}", code="stopped", exit_code=130,
         )  # fmt: skip

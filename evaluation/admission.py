@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..evidence import LibraryRefused, RunArchive, UnknownFactor
+from ..evidence import EvidenceError, LibraryRefused, RunArchive
 from ..factors import Expression
 from ..ledger import JsonObject, Ledger, LibraryRow, StatusChange, VerdictRow
 from ..library import ADDED_BY_HAND, WATCHLIST, Entry, ambiguous_error, find_entry, list_entries
@@ -34,7 +34,7 @@ def add_accepted(ledger: Ledger, run: str, name: str) -> AdmittedFactor:
     ------
     LibraryRefused
         The verdict is another: nothing that was not accepted may look accepted.
-    UnknownFactor
+    EvidenceError
         The run judged no such factor.
     """
     archive = RunArchive(ledger, find_campaign(ledger, run) if run == "latest" else ledger.run(run))
@@ -62,7 +62,9 @@ def _verdict(archive: RunArchive, name: str) -> VerdictRow:
     if found:
         raise ambiguous_error(name, [f"{each} ({known[each].verdict})" for each in sorted(found)])
     hint = f"Its verdicts are in the report of run {archive.run.id}."
-    raise UnknownFactor(f"{name!r} is no factor that this run judged.", field="ID", got=name, hint=hint)
+    raise EvidenceError(
+        f"{name!r} is no factor that this run judged.", field="ID", got=name, hint=hint, code="unknown_factor"
+    )
 
 
 def add_by_hand(ledger: Ledger, expression: Expression, day: str) -> AdmittedFactor:
@@ -109,7 +111,7 @@ def retire_factor(ledger: Ledger, name: str, reason: str, day: str, successor: s
     ------
     LibraryRefused
         It is retired already, or stands on the watchlist; or there is no reason; or the successor is none.
-    UnknownFactor
+    EvidenceError
         There is no such factor.
     """
     if not reason.strip():
@@ -158,7 +160,7 @@ def restore_factor(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
     ------
     LibraryRefused
         It is not retired; or there is no reason.
-    UnknownFactor
+    EvidenceError
         There is no such factor.
     """
     if not reason.strip():

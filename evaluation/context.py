@@ -9,11 +9,9 @@ from functools import partial
 from typing import Any, Protocol
 
 from ..evidence import (
+    EvidenceError,
     EvidenceSettings,
-    OtherStream,
     RunArchive,
-    TooFewDays,
-    TooFewNames,
     Windows,
     fix_windows,
     windows_as_of,
@@ -54,9 +52,9 @@ class PanelContext:
 
         Raises
         ------
-        TooFewDays, BoundaryConflict
+        EvidenceError
             As `fix_windows`; also when selection is too short for the errors of a mean at this horizon.
-        TooFewNames
+        EvidenceError
             No day of the search window has enough labelled names for a rank correlation.
         """
         fixing = windows_as_of if apart else partial(fix_windows, store=False)
@@ -88,24 +86,26 @@ def _refuse_unprovable(days: int, horizon: int, lag: int) -> None:
     """Refuse a selection window whose labelled days are no more than the lag of their standard errors."""
     least = horizon + 2 + lag
     if days < least:
-        raise TooFewDays(
+        raise EvidenceError(
             f"The selection window has {days} days; at a horizon of {horizon} days it proves nothing.",
             field="evidence.horizon_days",
             got=horizon,
             allowed=f"a horizon whose selection window has at least {least} days",
             hint="Lower evidence.horizon_days, or give a longer panel.",
+            code="too_few_days",
         )
 
 
 def _refuse_unscorable(names: int) -> None:
     """Refuse a panel on no day of which enough names have a label."""
     if names < MIN_NAMES:
-        raise TooFewNames(
+        raise EvidenceError(
             f"At most {names} names have a return on any day of the search window; nothing can be scored.",
             field="panel",
             got=f"{names} names",
             allowed=f"at least {MIN_NAMES} names on a day",
             hint="Give more names, or a longer span if they list late.",
+            code="too_few_names",
         )
 
 
@@ -150,7 +150,7 @@ def refuse_other_stream(ledger: Ledger, windows: Windows, settings: EvidenceSett
 
     Raises
     ------
-    OtherStream
+    EvidenceError
         Earlier trials on this selection window, or on its returns, were judged by another `level` or `watch_p`.
     """
     for run in dict.fromkeys(trial.run for trial in ledger.overlapping_trials(windows.key(windows.selection))):
@@ -158,8 +158,8 @@ def refuse_other_stream(ledger: Ledger, windows: Windows, settings: EvidenceSett
         for name in ("level", "watch_p") if rules else ():
             own, earlier = getattr(settings, name), getattr(rules, name)
             if own != earlier:
-                raise OtherStream(
+                raise EvidenceError(
                     f"Earlier trials on this data were judged with {name} {earlier}; one stream of trials has one.",
                     field=f"evidence.{name}", got=own, allowed=earlier,
-                    hint=f"Set evidence.{name} to {earlier}, or name another --workspace for other data.",
+                    hint=f"Set evidence.{name} to {earlier}, or name another --workspace for other data.", code="other_stream", exit_code=1,
                 )  # fmt: skip

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence import Claim, PythonRefused
-from ..evidence.gate import breaches, find_word_mismatches
-from ..evidence.originality import describe_twin, nearest
+from ..evidence.gate import find_breaches, find_word_mismatches
+from ..evidence.originality import describe_twin, find_nearest
 from ..evidence.scoring import round_significant
 from ..factors import Expression
 from ..ledger import Stage
@@ -29,7 +29,7 @@ def find_refusal(evaluator: Evaluator, expression: Expression, claim: Claim) -> 
     found = evaluator.mandate.objections(expression, claim, evaluator.panel.groups)
     if found:
         return "mandate", found
-    found = breaches(expression, evaluator.settings.complexity)
+    found = find_breaches(expression, evaluator.settings.complexity)
     if found:
         return "complexity", found
     level = "" if expression.code else evaluator.levels.objection(expression)
@@ -57,7 +57,7 @@ def refuse_by_running(evaluator: Evaluator, expression: Expression) -> None:
 
 def resemblance(evaluator: Evaluator, expression: Expression) -> list[str]:
     """Return which known factor a formula nearly is, nothing where there is none."""
-    like = nearest(expression, evaluator.known())
+    like = find_nearest(expression, evaluator.known())
     if not like or like[0].ratio <= evaluator.settings.max_similarity:
         return []
     return [f"nearly {like[0].known.name} ({like[0].known.where}): shares {like[0].shared}"]

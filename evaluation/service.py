@@ -19,7 +19,6 @@ from ..evidence import (
     EvidenceSettings,
     Proposal,
     PythonRefused,
-    UnknownFactor,
     Window,
     Windows,
     make_plain_error,
@@ -28,16 +27,16 @@ from ..evidence import (
 from ..evidence.gate import (
     DECAYING_EVENT,
     PAID_EVENT,
+    AcceptanceGate,
     Case,
-    Gate,
     PriceLevelTest,
     Surroundings,
     Verdict,
-    complexity_price,
+    compute_complexity_price,
     daily_sharpes,
     list_doubts,
-    sum_of_ranks,
-    trials_spent,
+    make_trials_spent_error,
+    write_rank_sum,
 )
 from ..evidence.originality import (
     AddedValue,
@@ -115,9 +114,9 @@ class Evaluator:
         return Reviews(self.ledger, self.run, self.approve)
 
     @cached_property
-    def gate(self) -> Gate:
+    def gate(self) -> AcceptanceGate:
         """Return the acceptance gate of this run."""
-        return Gate(self.scorer, self.windows, self.ledger, self.settings, self.run, self.engine, self.pace)
+        return AcceptanceGate(self.scorer, self.windows, self.ledger, self.settings, self.run, self.engine, self.pace)
 
     @cached_property
     def levels(self) -> PriceLevelTest:
@@ -294,7 +293,9 @@ class Evaluator:
         values, search = self.values(expression), self.windows.search
         sheet = self.searched.stamped(expression, self.scorer.examine(values, search).record())
         weaknesses = name_weaknesses(sheet, values, self.scorer.exposures, search) + known_values(self, values)
-        merit = abs(float(cast("float", sheet["t"] or 0.0))) - complexity_price(expression, self.settings.complexity)
+        merit = abs(float(cast("float", sheet["t"] or 0.0))) - compute_complexity_price(
+            expression, self.settings.complexity
+        )
         return {
             **sheet,
             "fields": sorted(expression.fields),
@@ -344,7 +345,7 @@ class Evaluator:
 
         Raises
         ------
-        UnknownFactor
+        EvidenceError
             An id was never scored in this run.
         TrialsSpent
             The budget of trials ended; verdicts given before it stay recorded.
@@ -371,9 +372,9 @@ class Evaluator:
         if not 2 <= len(members) <= MAX_SET_MEMBERS:
             said = f"2 to {MAX_SET_MEMBERS}"
             raise EvidenceError(f"A set has {said} members.", field="members", got=len(members), allowed=said)
-        expression = self.read(sum_of_ranks(members))
+        expression = self.read(write_rank_sum(members))
         if expression.id not in self.rows and self.trials_left() <= 0:
-            raise trials_spent()
+            raise make_trials_spent_error()
         row = self.rows.get(expression.id) or self._record(expression, f"{SET_PREFIX}{expression.id}")
         return self._judge(self._set(expression, members, row), [])
 
@@ -390,9 +391,9 @@ class Evaluator:
         row = self.rows.get(factor_id)
         claim = self.tried.claim(factor_id)
         if row is None or claim is None:
-            raise UnknownFactor(
+            raise EvidenceError(
                 f"No factor {factor_id!r} was scored in this campaign.", field="id", got=factor_id, allowed="the id of a factor "
-                "that score_factor answered with", hint="Score the formula first; its answer carries the id.",
+                "that score_factor answered with", hint="Score the formula first; its answer carries the id.", code="unknown_factor",
             )  # fmt: skip
         expression = self.read(row.text)
         return Case(expression, claim, self.values(expression), row.sheet["rank_ic"])

@@ -14,17 +14,10 @@ if TYPE_CHECKING:
         LibraryFileError as LibraryFileError,
         LibraryRefused as LibraryRefused,
         NeedsSandbox as NeedsSandbox,
-        OtherStream as OtherStream,
         OverLimits as OverLimits,
-        PanelDisagrees as PanelDisagrees,
         PythonRefused as PythonRefused,
         ReviewRefused as ReviewRefused,
         RunHalted as RunHalted,
-        RunPaused as RunPaused,
-        RunStopped as RunStopped,
-        TooFewDays as TooFewDays,
-        TooFewNames as TooFewNames,
-        UnknownFactor as UnknownFactor,
     )
     from .newey_west import (
         LAG_PER_HORIZON as LAG_PER_HORIZON,
@@ -34,24 +27,24 @@ if TYPE_CHECKING:
         null_distribution as null_distribution,
     )
     from .proposal import (
+        SET_PREFIX as SET_PREFIX,
         Claim as Claim,
         Proposal as Proposal,
-        SET_PREFIX as SET_PREFIX,
         make_plain_error as make_plain_error,
         reserved_name_error as reserved_name_error,
     )
     from .replay import (
         RecordDifference as RecordDifference,
         Replay as Replay,
-        differences as differences,
+        find_differences as find_differences,
+        find_series_difference as find_series_difference,
         read_trial_evidence as read_trial_evidence,
         replay_verdict as replay_verdict,
-        series_difference as series_difference,
     )
     from .settings import (
+        RECORDED_CONTEXT as RECORDED_CONTEXT,
         EvidenceSettings as EvidenceSettings,
         LibrarySettings as LibrarySettings,
-        RECORDED_CONTEXT as RECORDED_CONTEXT,
         complete_settings as complete_settings,
     )
     from .windows import (
@@ -65,10 +58,10 @@ else:
         __name__,
         {
             "archive": "RunArchive",
-            "errors": "BookUnavailable EvidenceError LibraryFileError LibraryRefused NeedsSandbox OtherStream OverLimits PanelDisagrees PythonRefused ReviewRefused RunHalted RunPaused RunStopped TooFewDays TooFewNames UnknownFactor",
+            "errors": "BookUnavailable EvidenceError LibraryFileError LibraryRefused NeedsSandbox OverLimits PythonRefused ReviewRefused RunHalted",
             "newey_west": "LAG_PER_HORIZON NeweyWest NullDistribution newey_west_t null_distribution",
             "proposal": "Claim Proposal SET_PREFIX make_plain_error reserved_name_error",
-            "replay": "RecordDifference Replay differences read_trial_evidence replay_verdict series_difference",
+            "replay": "RecordDifference Replay find_differences find_series_difference read_trial_evidence replay_verdict",
             "settings": "EvidenceSettings LibrarySettings RECORDED_CONTEXT complete_settings",
             "windows": "Window Windows fix_windows windows_as_of",
         },

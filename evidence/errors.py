@@ -1,24 +1,21 @@
 """What can go wrong between a formula and a verdict.
 
 AlphaloomError
-└── EvidenceError          base of the room
-    ├── TooFewDays         the panel is shorter than its windows need
-    ├── TooFewNames        no day has enough names for a rank correlation
-    ├── BoundaryConflict   another data set with the same days and names has fixed other windows
-    ├── OtherStream        a campaign asks for another level than the trials on its data were judged at
-    ├── UnknownFactor      an id that was never scored in this campaign
-    ├── PanelDisagrees     a panel tells other values of days on which the library was watched
-    ├── LibraryFileError   a library file that cannot be read, or holds what it should not
-    ├── LibraryRefused     what the library does not take in, or cannot do
+└── EvidenceError          base of the room, and of portfolio, library, search and evaluation; `code` says what is wrong
+    ├── LibraryFileError   a library file cannot be read, or has invalid contents
+    ├── LibraryRefused     the library does not take a factor in, or cannot do what a person asks
     ├── PythonRefused      the code of a Python factor failed, gave no values, or saw later days; `stage` says which
     │   └── OverLimits     it took more time or memory than a call may use
     ├── NeedsSandbox       a Python factor is to be computed, and nothing here can contain it
     ├── ReviewRefused      a person's decision on a case cannot stand: decided already, unknown, or without words
-    ├── RunHalted          a run rests, and can be gone on with
-    │   ├── RunPaused      factors wait for a person's approval
-    │   └── RunStopped     a person asked it to stop
-    ├── TrialsSpent        the campaign's budget of looks at the selection window is used up
+    ├── RunHalted          a run rests and can be resumed: `paused` for approval, or `stopped` by a person
+    ├── TrialsSpent        the campaign's budget of trials is used up
     └── BookUnavailable    vectorbt is not installed
+
+Codes of `EvidenceError` itself: `too_few_days` and `too_few_names` (the panel is too short or too narrow),
+`boundary_conflict` (windows fixed earlier, on data with the same days and names, do not fit), `other_stream` (another
+significance level than that of the trials on this data), `unknown_factor` (an id that was never scored here),
+`panel_disagrees` (a panel gives other values for days on which the library was watched).
 """
 
 from __future__ import annotations
@@ -32,45 +29,6 @@ class EvidenceError(AlphaloomError):
     code: str = "evidence"
 
 
-class TooFewDays(EvidenceError):
-    """The panel is shorter than its three windows need."""
-
-    code: str = "too_few_days"
-
-
-class TooFewNames(EvidenceError):
-    """No day of the search window has enough labelled names."""
-
-    code: str = "too_few_names"
-
-
-class BoundaryConflict(EvidenceError):
-    """Windows fixed earlier, on data with the same days and names, do not fit this panel."""
-
-    code: str = "boundary_conflict"
-    exit_code: int = 1
-
-
-class OtherStream(EvidenceError):
-    """A campaign asks for another level than the trials on its data were judged at: one stream has one level."""
-
-    code: str = "other_stream"
-    exit_code: int = 1
-
-
-class UnknownFactor(EvidenceError):
-    """A factor id that has no evaluation in this campaign."""
-
-    code: str = "unknown_factor"
-
-
-class PanelDisagrees(EvidenceError):
-    """A panel tells other values of days that were seen before."""
-
-    code: str = "panel_disagrees"
-    exit_code: int = 1
-
-
 class LibraryFileError(EvidenceError):
     """A library file that cannot be used."""
 
@@ -78,7 +36,7 @@ class LibraryFileError(EvidenceError):
 
 
 class LibraryRefused(EvidenceError):
-    """What the library does not take in, or cannot do."""
+    """The library does not take a factor in, or cannot do what a person asks."""
 
     code: str = "library_refused"
     exit_code: int = 1
@@ -118,7 +76,7 @@ class NeedsSandbox(EvidenceError):
 
 
 class TrialsSpent(EvidenceError):
-    """No look at the selection window is left in the campaign's budget."""
+    """No trial is left in the campaign's budget."""
 
     code: str = "trials_spent"
     exit_code: int = 4
@@ -139,20 +97,6 @@ class ReviewRefused(EvidenceError):
 
 
 class RunHalted(EvidenceError):
-    """A run rests with everything on the disk, and can be gone on with; no mistake of anybody's."""
+    """A run rests with everything on the disk and can be resumed; `code` is `paused` or `stopped`."""
 
     code: str = "halted"
-
-
-class RunPaused(RunHalted):
-    """Factors wait for a person's approval."""
-
-    code: str = "paused"
-    exit_code: int = 0
-
-
-class RunStopped(RunHalted):
-    """A person asked the run to stop."""
-
-    code: str = "stopped"
-    exit_code: int = 130

@@ -23,7 +23,7 @@ from .gate.acceptance_gate import MIN_RANKED_DAY_SHARE
 from .gate.formula_steps import check_alignment, check_formula
 from .gate.trial_evidence import TrialEvidence, build_verdict, daily_sharpes, decide_trial, remove_fault
 from .gate.verdict import Reason, Verdict
-from .multiple_testing.families import Tie, parts_of, select_family_heads
+from .multiple_testing.families import Tie, list_parts, select_family_heads
 from .newey_west import newey_west_t
 from .scoring.long_short import annual_sharpe
 from .scoring.metrics import round_significant
@@ -98,7 +98,7 @@ def _replay_trial(archive: RunArchive, row: VerdictRow, reasons: list[Reason], f
     if seen is not None and len(outcome["discoveries"]) < trial.number:
         again = decide_trial(seen, trial.number, len(outcome["discoveries"]))
         outcome |= {key: value for key, value in again.items() if key in outcome or key not in ADDED_KEYS}
-        found += [*_check_trial(archive, trial, seen), *differences(trial.outcome, outcome, "look")]
+        found += [*_check_trial(archive, trial, seen), *find_differences(trial.outcome, outcome, "look")]
     found += _compare_verdict(row, build_verdict(replace(trial, outcome=outcome), reasons))
     return missing
 
@@ -168,7 +168,7 @@ def check_stream(archive: RunArchive, trial: Trial) -> Iterator[RecordDifference
     shared = {each.id for each in archive.ledger.overlapping_trials(trial.window, trial.opened_at)}
     earlier = [each for each in archive.trials if each.id in shared and each.id < trial.id]
     declared = max([trial.prior, *(each.prior for each in earlier)])
-    yield from differences(trial.number, 1 + declared + len(earlier), "look.number")
+    yield from find_differences(trial.number, 1 + declared + len(earlier), "look.number")
     if trial.outcome is None or "discoveries" not in trial.outcome:
         return
     found = {each.id: each for each in earlier if (each.outcome or {}).get("passed") is True}
@@ -179,7 +179,7 @@ def check_stream(archive: RunArchive, trial: Trial) -> Iterator[RecordDifference
     if not certain <= known <= {*found}:
         yield RecordDifference("look.discoveries", sorted(known), sorted(found))
     elif "ties" in trial.outcome:  # before there were ties, every discovery counted
-        yield from differences(
+        yield from find_differences(
             trial.outcome["discoveries"], select_family_heads(sorted(known), ties, trial.id), "look.discoveries"
         )
         yield from _check_ties(archive, [found[name] for name in sorted(known)], trial, ties)
@@ -189,9 +189,11 @@ def _check_ties(
     archive: RunArchive, found: Sequence[Trial], trial: Trial, ties: Sequence[Tie]
 ) -> Iterator[RecordDifference]:
     """Yield ties that the record does not bear out: shared members that are missing or made up, ranks that are not alike."""
-    by_id = {each.id: parts_of(archive.ledger, each) for each in (*found, trial)}
+    by_id = {each.id: list_parts(archive.ledger, each) for each in (*found, trial)}
     shared = {(b, a) for b in by_id for a in by_id if a < b and not by_id[a].isdisjoint(by_id[b])}
-    yield from differences(sorted((tie.later, tie.earlier) for tie in ties if tie.members), sorted(shared), "look.ties")
+    yield from find_differences(
+        sorted((tie.later, tie.earlier) for tie in ties if tie.members), sorted(shared), "look.ties"
+    )
     limit = archive.rules.max_redundancy if archive.rules else 0.0
     for tie in ties:
         if tie.rank_correlation is not None and abs(tie.rank_correlation) <= limit:
@@ -214,9 +216,9 @@ def read_trial_evidence(
 
 def _check_trial(archive: RunArchive, trial: Trial, seen: TrialEvidence) -> Iterator[RecordDifference]:
     """Yield where the kept series, the recorded sheet, the question and the settings do not agree with each other."""
-    yield from differences(trial.question, compute_digest(dict(seen.asked)), "look.question")
-    yield from differences((trial.outcome or {})["selection"], seen.sheet, "selection")
-    yield from differences(seen.asked.get("test") == "held", seen.held is not None, "look.held")
+    yield from find_differences(trial.question, compute_digest(dict(seen.asked)), "look.question")
+    yield from find_differences((trial.outcome or {})["selection"], seen.sheet, "selection")
+    yield from find_differences(seen.asked.get("test") == "held", seen.held is not None, "look.held")
     test = newey_west_t(seen.rank_ic, seen.lag)
     figures = {
         "days": test.days,
@@ -224,24 +226,24 @@ def _check_trial(archive: RunArchive, trial: Trial, seen: TrialEvidence) -> Iter
         "t": round_significant(test.t),
         "net_sharpe": round_significant(annual_sharpe(seen.net)),
     }
-    yield from differences({name: seen.sheet[name] for name in figures}, figures, "series")
+    yield from find_differences({name: seen.sheet[name] for name in figures}, figures, "series")
     mine = archive.evaluations[trial.subject].sheet["rank_ic"] or 0.0
-    yield from differences(seen.asked["sign"], 1 if mine > 0 else -1, "look.sign")
+    yield from find_differences(seen.asked["sign"], 1 if mine > 0 else -1, "look.sign")
     if archive.rules is not None:
         asked = archive.rules.model_dump(mode="json", include={*seen.asked})
-        yield from differences({name: seen.asked[name] for name in asked}, asked, "look.asked")
+        yield from find_differences({name: seen.asked[name] for name in asked}, asked, "look.asked")
     if trial.run == archive.run.id:
         known = {*daily_sharpes(row.sheet for row in archive.evaluations.values())}
         strange = sorted({*seen.sharpes} - known)
-        yield from differences(strange, [], "look.sharpes")
+        yield from find_differences(strange, [], "look.sharpes")
 
 
 def _compare_verdict(row: VerdictRow, again: Verdict) -> Iterator[RecordDifference]:
     """Yield where a recorded verdict differs from one that came out again."""
     mine = again.row(row.run)
-    yield from differences(row.verdict, mine.verdict, "verdict")
-    yield from differences(_key_by_step(row.reasons), _key_by_step(mine.reasons), "reasons")
-    yield from differences(row.metrics, mine.metrics, "metrics")
+    yield from find_differences(row.verdict, mine.verdict, "verdict")
+    yield from find_differences(_key_by_step(row.reasons), _key_by_step(mine.reasons), "reasons")
+    yield from find_differences(row.metrics, mine.metrics, "metrics")
 
 
 def _key_by_step(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -261,19 +263,19 @@ class RecordDifference:
         return {"field": self.field, "recorded": self.recorded, "recomputed": self.recomputed}
 
 
-def differences(recorded: Any, recomputed: Any, field: str = "") -> Iterator[RecordDifference]:
+def find_differences(recorded: Any, recomputed: Any, field: str = "") -> Iterator[RecordDifference]:
     """Yield where two JSON values differ: numbers beyond rounding, all else exactly."""
     if isinstance(recorded, Mapping) and isinstance(recomputed, Mapping):
         for key in sorted({*recorded, *recomputed}):
-            yield from differences(recorded.get(key), recomputed.get(key), f"{field}.{key}" if field else str(key))
+            yield from find_differences(recorded.get(key), recomputed.get(key), f"{field}.{key}" if field else str(key))
     elif _is_list(recorded) and _is_list(recomputed) and len(recorded) == len(recomputed):
         for place, (one, other) in enumerate(zip(recorded, recomputed, strict=True)):
-            yield from differences(one, other, f"{field}[{place}]")
+            yield from find_differences(one, other, f"{field}[{place}]")
     elif not _is_same(recorded, recomputed, FIELD_TOLERANCES.get(field.rpartition(".")[2], RELATIVE_TOLERANCE)):
         yield RecordDifference(field, recorded, recomputed)
 
 
-def series_difference(field: str, recorded: NDArray[Any], recomputed: NDArray[Any]) -> Iterator[RecordDifference]:
+def find_series_difference(field: str, recorded: NDArray[Any], recomputed: NDArray[Any]) -> Iterator[RecordDifference]:
     """Yield the first day on which two daily series `[D]` differ, or nothing; NaN equals NaN."""
     if recorded.shape != recomputed.shape:
         yield RecordDifference(f"{field} (days)", len(recorded), len(recomputed))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..ledger import Boundaries, Fingerprint, Ledger, WindowKey
 from ..market import Panel
-from .errors import BoundaryConflict, TooFewDays
+from .errors import EvidenceError
 from .settings import WindowSettings
 
 Kind = TypeVar("Kind", bound=np.generic)
@@ -86,10 +86,8 @@ def fix_windows(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset:
 
     Raises
     ------
-    TooFewDays
-        A window would be shorter than `settings` allows.
-    BoundaryConflict
-        Boundaries fixed earlier, for data that shares returns, or a day and a name, with this panel, do not fit it.
+    EvidenceError
+        A window would be shorter than `settings` allows (code `too_few_days`). Boundaries fixed earlier, for data that shares returns, or a day and a name, with this panel, do not fit it.
     """
     embargo = max(HORIZONS) + 1
     wanted = _propose(panel, settings, dataset, embargo)
@@ -106,10 +104,8 @@ def windows_as_of(panel: Panel, ledger: Ledger, settings: WindowSettings, datase
 
     Raises
     ------
-    TooFewDays
-        As `fix_windows`.
-    BoundaryConflict
-        What would be searched here is kept from searches there. Which days that are is not told.
+    EvidenceError
+        As `fix_windows`; or what would be searched here is kept from searches there. Which days that are is not told.
     """
     embargo = max(HORIZONS) + 1
     wanted = _propose(panel, settings, dataset, embargo)
@@ -117,9 +113,9 @@ def windows_as_of(panel: Panel, ledger: Ledger, settings: WindowSettings, datase
     if fixed.sealed_end <= wanted.sealed_end:
         return _place(panel, fixed, settings, embargo, wanted)
     if fixed.search_end < wanted.search_end:
-        raise BoundaryConflict(
+        raise EvidenceError(
             "The windows that hold in this workspace leave too little to search as of this day.", field="as_of",
-            got=wanted.sealed_end, hint="Name a later day, or another --workspace.",
+            got=wanted.sealed_end, hint="Name a later day, or another --workspace.", code="boundary_conflict", exit_code=1,
         )  # fmt: skip
     return _place(panel, wanted, settings, embargo, wanted)
 
@@ -149,12 +145,13 @@ def _refuse_short(settings: WindowSettings, total: int, search: int, selection: 
     }
     short = [f"{name} {max(days, 0)} (needs {need})" for name, (days, need) in least.items() if days < need]
     if short:
-        raise TooFewDays(
+        raise EvidenceError(
             f"The panel has {total} days, too few for its windows: {', '.join(short)}.",
             field="panel",
             got=f"{total} days",
             allowed="three windows with 21 days between them",
             hint="Give a longer panel, or lower evidence.windows.min_*_days in the campaign file.",
+            code="too_few_days",
         )
 
 
@@ -165,13 +162,15 @@ def _place(panel: Panel, fixed: Boundaries, settings: WindowSettings, embargo: i
     windows = [_between(panel, *edges) for edges in zip(names, starts, stops, strict=True)]
     least = (settings.min_search_days, settings.min_selection_days, settings.min_sealed_days)
     if any(window.days < need for window, need in zip(windows, least, strict=True)):
-        raise BoundaryConflict(
+        raise EvidenceError(
             f"The windows of these days and names were fixed earlier (search to {fixed.search_end}, "
             f"selection to {fixed.selection_end}, sealed to {fixed.sealed_end}) and do not fit this panel.",
             field="panel",
             got=f"{panel.dates[0]} to {panel.dates[-1]}",
             allowed=f"a panel that covers {fixed.first_day} to {fixed.sealed_end}",
             hint="Use the whole span, or another --workspace if the data has nothing to do with the earlier one.",
+            code="boundary_conflict",
+            exit_code=1,
         )
     search, selection, sealed = windows
     return Windows(search, selection, sealed, embargo, fixed, fixed != wanted, panel.fingerprint)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .condition import Condition as Condition, conditions as conditions
+    from .condition import Condition as Condition, list_conditions as list_conditions
     from .entries import (
         ADDED_BY_HAND as ADDED_BY_HAND,
-        Entry as Entry,
         PROMOTED as PROMOTED,
         WATCHLIST as WATCHLIST,
+        Entry as Entry,
         ambiguous_error as ambiguous_error,
         find_entry as find_entry,
         list_comparable as list_comparable,
@@ -31,7 +31,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "condition": "Condition conditions",
+            "condition": "Condition list_conditions",
             "entries": "ADDED_BY_HAND Entry PROMOTED WATCHLIST ambiguous_error find_entry list_comparable list_decaying list_entries read_retired",
             "exchange": "export_library import_library read_library_file",
             "observations": "FactorReading",

@@ -12,7 +12,7 @@ from ..evidence.scoring import round_significant
 from ..ledger import Ledger
 from .decay import DecayTest, run_decay_tests
 from .entries import PROMOTED, WATCHLIST, Entry, JudgementTerms, is_of_other_market, list_entries
-from .eprocess import capital, e_lond_threshold, quarter_days, quarters
+from .eprocess import compute_capital, e_lond_threshold, quarter_days, settle_quarters
 from .observations import Observations
 
 
@@ -41,7 +41,7 @@ class Condition:
         """Read the days of a factor; `markets` are the names of the workspace's data sets, read anew where not given."""
         sign = entry.terms.sign if entry.terms else 1
         seen = Observations.of(ledger.kept.sightings(entry.factor_id), sign)
-        known = markets_of(ledger) if markets is None else markets
+        known = list_markets(ledger) if markets is None else markets
         return cls(entry, seen, rules, promoted, is_of_other_market(entry, known))
 
     @cached_property
@@ -65,7 +65,7 @@ class Condition:
         terms = self.entry.terms
         if terms is None:
             return []
-        return [float(each) for each in capital(quarters(self.seen.daily, 0.0, terms.horizon_days))]
+        return [float(each) for each in compute_capital(settle_quarters(self.seen.daily, 0.0, terms.horizon_days))]
 
     @cached_property
     def quarters(self) -> list[dict[str, Any]]:
@@ -138,17 +138,17 @@ class Condition:
         }
 
 
-def conditions(ledger: Ledger, rules: LibrarySettings) -> list[Condition]:
+def list_conditions(ledger: Ledger, rules: LibrarySettings) -> list[Condition]:
     """Return the library and the watchlist: live and decaying factors, then the watchlist, then retired ones."""
     known = list_entries(ledger)
     promoted = sum(one.origin == PROMOTED for one in known)
     order = {"live": 0, "decaying": 0, WATCHLIST: 1, "retired": 2}
-    markets = markets_of(ledger)
+    markets = list_markets(ledger)
     found = [Condition.of(entry, ledger, rules, promoted, markets) for entry in known]
     return sorted(found, key=lambda one: (order[one.entry.status], one.entry.place or 0))
 
 
-def markets_of(ledger: Ledger) -> list[tuple[str, ...]]:
+def list_markets(ledger: Ledger) -> list[tuple[str, ...]]:
     """Return the names of each data set of a workspace."""
     return [each.names for each in ledger.boundaries()]
 

@@ -41,7 +41,7 @@ from numpy.typing import ArrayLike
 
 from ..evidence import LAG_PER_HORIZON, LibrarySettings, newey_west_t, null_distribution
 from ..evidence.scoring import round_significant
-from .eprocess import e_detector, quarter_days, quarters
+from .eprocess import e_detector, quarter_days, settle_quarters
 
 MIN_DECAY_DAYS = 126
 
@@ -103,7 +103,7 @@ def run_decay_tests(
     """
     values = np.asarray(daily, dtype=np.float64)
     bar = rules.decay_share * promise.rank_ic
-    found = e_detector(quarters(-values, -bar, promise.horizon))
+    found = e_detector(settle_quarters(-values, -bar, promise.horizon))
     length = quarter_days(promise.horizon)
     wanted = list(enumerate(found))[first:]
     return [_end(days, values[: (k + 1) * length], bar, (promise, rules), float(e)) for k, e in wanted]

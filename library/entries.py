@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..evidence import LibrarySettings, RunArchive, UnknownFactor, Windows
+from ..evidence import EvidenceError, LibrarySettings, RunArchive, Windows
 from ..factors import Expression, parse
 from ..ledger import Ledger, LibraryRow, Run, StatusChange
 from .decay import SelectionRecord
@@ -150,7 +150,7 @@ def find_entry(ledger: Ledger, name: str) -> Entry:
 
     Raises
     ------
-    UnknownFactor
+    EvidenceError
         None or several have that name.
     """
     known = list_entries(ledger)
@@ -161,14 +161,16 @@ def find_entry(ledger: Ledger, name: str) -> Entry:
     if found:
         raise ambiguous_error(name, [f"{one.factor_id} {one.canonical}" for one in found])
     hint = "alphaloom library list shows what is there." if known else "The library and the watchlist are empty."
-    raise UnknownFactor("No factor of the library or the watchlist has this id.", field="ID", got=name, hint=hint)
+    raise EvidenceError(
+        "No factor of the library or the watchlist has this id.", field="ID", got=name, hint=hint, code="unknown_factor"
+    )
 
 
-def ambiguous_error(name: str, matches: Sequence[str]) -> UnknownFactor:
+def ambiguous_error(name: str, matches: Sequence[str]) -> EvidenceError:
     """Return the error that says what the start of an id may mean, a match each with its formula."""
     more = f" and {len(matches) - MAX_MATCHES_SHOWN:,} more" if len(matches) > MAX_MATCHES_SHOWN else ""
     hint = f"Give more of the one that is meant: {'; '.join(matches[:MAX_MATCHES_SHOWN])}{more}"
-    return UnknownFactor(f"{name!r} begins several ids.", field="ID", got=name, hint=hint)
+    return EvidenceError(f"{name!r} begins several ids.", field="ID", got=name, hint=hint, code="unknown_factor")
 
 
 def is_of_other_market(entry: Entry, markets: Sequence[Sequence[str]]) -> bool:

@@ -65,7 +65,7 @@ def quarter_days(horizon: int) -> int:
     return QUARTER_DAYS if 6 * (horizon + 1) <= QUARTER_DAYS + 3 else 2 * QUARTER_DAYS
 
 
-def quarters(daily: ArrayLike, bar: float, horizon: int) -> Series:
+def settle_quarters(daily: ArrayLike, bar: float, horizon: int) -> Series:
     """Return by what each whole quarter multiplies the capital.
 
     Parameters
@@ -97,7 +97,7 @@ def quarters(daily: ArrayLike, bar: float, horizon: int) -> Series:
     return np.asarray(accounts.mean(axis=0), dtype=np.float64)
 
 
-def capital(factors: Series) -> Series:
+def compute_capital(factors: Series) -> Series:
     """Return the capital at the end of each quarter, 1 at the start: an e-value at any of them. ``[quarters]``."""
     return np.asarray(np.cumprod(factors), dtype=np.float64)
 
@@ -106,7 +106,7 @@ def e_detector(factors: Series) -> Series:
     """Return the e-detector at the end of each quarter: bets that may have begun at any quarter, the best of them.
 
     While the hypothesis holds, it stays below c for c quarters on average at least, whatever the days before. So it finds
-    a change that comes after good years, which `capital` has to earn back first. ``[quarters]``, 1 at the start.
+    a change that comes after good years, which `compute_capital` has to earn back first. ``[quarters]``, 1 at the start.
     """
     best, out = 1.0, np.empty(len(factors))
     for quarter, factor in enumerate(factors):

@@ -37,7 +37,7 @@ class Observations:
 class FactorReading:
     """What a panel tells of one factor.
 
-    `unlike` are days seen before of which it tells something else; `lacking` says why it tells nothing; `absent` counts the
+    `find_changed_days` are days seen before of which it tells something else; `lacking` says why it tells nothing; `absent` counts the
     names on which it was judged that the panel does not have.
     """
 
@@ -75,7 +75,7 @@ class FactorReading:
         return range(len(self.before) // length, len(self.seen.days) // length)
 
 
-def unlike(before: Sequence[Sighting], now: Mapping[str, float | None]) -> list[ChangedDay]:
+def find_changed_days(before: Sequence[Sighting], now: Mapping[str, float | None]) -> list[ChangedDay]:
     """Return the days of which two readings differ, or which the later one skips."""
     if not now:
         return []

@@ -25,7 +25,7 @@ from ..ledger import Ledger, LibraryRow, StatusChange
 from ..market import Panel
 from .decay import run_decay_tests, status_after
 from .entries import PROMOTED, WATCHLIST, Entry, list_entries
-from .eprocess import capital, e_lond_threshold, quarter_days, quarters
+from .eprocess import compute_capital, e_lond_threshold, quarter_days, settle_quarters
 from .observations import FactorReading
 
 
@@ -196,7 +196,7 @@ def _length(sight: FactorReading) -> int:
 def _events(sight: FactorReading, place: int) -> list[_QuarterEnd]:
     """Return the end of each new quarter of an entry with its e-value."""
     promise = sight.terms.promise
-    grown = capital(quarters(sight.seen.daily, 0.0, promise.horizon))
+    grown = compute_capital(settle_quarters(sight.seen.daily, 0.0, promise.horizon))
     days = sight.seen.days
     return [_QuarterEnd(days[(k + 1) * _length(sight) - 1], place, k, float(grown[k]), sight) for k in sight.ended()]
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence import EvidenceSettings, NeedsSandbox, PanelDisagrees, PythonRefused
+from ..evidence import EvidenceError, EvidenceSettings, NeedsSandbox, PythonRefused
 from ..evidence.scoring import (
     BETA_DAYS,
     IDIOSYNCRATIC_DAYS,
@@ -36,7 +36,7 @@ from ..ledger import Ledger, Pass, Sighting, WindowKey
 from ..market import Panel, adjust_forwards, describe_derivations
 from ..sandbox import Runner
 from .entries import ADDED_BY_HAND, IMPORTED, MIN_PANEL_NAME_SHARE, Entry, JudgementTerms, list_entries
-from .observations import RANK_IC_TOLERANCE, FactorReading, unlike
+from .observations import RANK_IC_TOLERANCE, FactorReading, find_changed_days
 from .status import judge_new_days
 
 
@@ -67,7 +67,7 @@ class LibraryWatch:
 
         Raises
         ------
-        PanelDisagrees
+        EvidenceError
             The panel tells other values of days that were seen, and no reason was given, or it has returns that the
             workspace knows under other dates; nothing is recorded.
         """
@@ -139,7 +139,7 @@ class LibraryWatch:
             return FactorReading(entry, before, lacking=error.message)
         new = [Sighting(entry.factor_id, day, value) for day, value in daily.items() if day > last]
         absent = len({*entry.terms.names} - {*self.panel.symbols})
-        return FactorReading(entry, before, new, unlike(before, daily), absent=absent)
+        return FactorReading(entry, before, new, find_changed_days(before, daily), absent=absent)
 
     def _obstacle(self, entry: Entry) -> str:
         """Return why this panel cannot tell of a factor, or nothing."""
@@ -178,7 +178,7 @@ class LibraryWatch:
             return
         worst = max(wrong, key=lambda look: len(look.unlike))
         day, was, now = worst.unlike[0]
-        raise PanelDisagrees(
+        raise EvidenceError(
             f"The panel tells something else of {len(worst.unlike)} of {len(worst.before)} days that were seen before of "
             f"{worst.entry.factor_id}: on {day} its RankIC was {_format_rank_ic(was)} and would be {_format_rank_ic(now)}. Nothing was recorded.",
             field="--panel",
@@ -186,17 +186,20 @@ class LibraryWatch:
             allowed=f"the days that were seen, with RankICs equal to {RANK_IC_TOLERANCE}",
             hint='Give the file that was watched before with days added, or say --revised "why": what was seen stays, and '
             "only later days are read from this panel.",
+            code="panel_disagrees",
+            exit_code=1,
         )
 
     def _refuse_moved(self) -> None:
         """Refuse known returns under other dates: by their dates, days that were searched or sealed could count as new."""
         known = self.ledger.known_as(self._key(str(self.panel.dates[0]), str(self.panel.dates[-1])))
         if known:
-            raise PanelDisagrees(
+            raise EvidenceError(
                 f"The panel has known returns under other dates: those of {known[0]}; this workspace knows them as those of {known[1]}. "
                 "Nothing was recorded.",
                 field="--panel", got=known[0], allowed=known[1],
                 hint="Give the file with the dates that it had at the first campaign, and new days added.",
+                code="panel_disagrees", exit_code=1,
             )  # fmt: skip
 
     def _pass(self, look: FactorReading, revised: str) -> Pass:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
         write_combination as write_combination,
     )
     from .sealed_exam import (
-        earlier_openings as earlier_openings,
         find_own_opening as find_own_opening,
+        list_earlier_openings as list_earlier_openings,
         run_sealed_exam as run_sealed_exam,
     )
 else:
@@ -27,6 +27,6 @@ else:
             "backtest": "Book run_backtest",
             "blend": "blend_values",
             "combination": "Combination CombinationPart Combining write_combination",
-            "sealed_exam": "earlier_openings find_own_opening run_sealed_exam",
+            "sealed_exam": "find_own_opening list_earlier_openings run_sealed_exam",
         },
     )

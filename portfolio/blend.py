@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .combiners import Combiner, CombinerKind, combiner
+from .combiners import Combiner, CombinerKind, build_combiner
 from .moments import RANK_SCALE, RankMoments, measure_moments, standard_ranks
 
 Series = NDArray[np.float64]
@@ -68,10 +68,10 @@ def blend_values(
     """
     ranks = [standard_ranks(each) for each in values]
     moments = measure_moments(ranks, np.where(allowed[:, None], labels, np.nan))
-    return blend(ranks, moments, allowed, combiner(kind, horizon), states=states).score
+    return blend_ranks(ranks, moments, allowed, build_combiner(kind, horizon), states=states).score
 
 
-def blend(
+def blend_ranks(
     ranks: Sequence[Frame], moments: RankMoments, allowed: Flags, how: Combiner, *, states: Series | None = None,
     signs: NDArray[np.int64] | None = None,
 ) -> Blend:  # fmt: skip

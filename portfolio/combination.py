@@ -21,11 +21,11 @@ from ..evidence.scoring import Profiler, Scorer, round_significant
 from ..factors import rank_rows
 from ..ledger.files import make_file
 from ..market import Panel
-from .blend import Blend, blend
-from .combiners import COMBINER_KINDS, CombinerKind, combiner
+from .blend import Blend, blend_ranks
+from .combiners import COMBINER_KINDS, CombinerKind, build_combiner
 from .market_state import market_states
 from .moments import RankMoments, measure_moments, standard_ranks
-from .trading_rate import half_life, slow_score, trading_rate
+from .trading_rate import choose_trading_rate, measure_half_life, slow_score
 
 Frame = NDArray[np.float32]
 
@@ -139,14 +139,14 @@ class Combining:
 
     def _blend(self, kind: CombinerKind) -> Blend:
         """Return the combination by one combiner as it would be traded at once."""
-        how = combiner(kind, self.judged.settings.horizon_days)
+        how = build_combiner(kind, self.judged.settings.horizon_days)
         if kind == "equal":
             even = np.full((self.judged.scorer.panel.days, len(self.parts)), 1.0 / len(self.parts))
             return Blend(combine_ranks(self.parts), even, self._signs)
-        return blend(self._ranks, self._moments, self._teaching_days, how, states=self._states, signs=self._signs)
+        return blend_ranks(self._ranks, self._moments, self._teaching_days, how, states=self._states, signs=self._signs)
 
     def _rate(self, score: Frame) -> float:
-        return trading_rate(score, self.judged.scorer, self.judged.windows.search)
+        return choose_trading_rate(score, self.judged.scorer, self.judged.windows.search)
 
     @cached_property
     def _made(self) -> dict[CombinerKind, Combination]:
@@ -293,7 +293,7 @@ def combination_figures(score: Frame, profiler: Profiler) -> dict[str, Any]:
     named = ("rank_ic", "t", "turnover", "gross_sharpe", "net_sharpe")
     return {
         **{name: round_significant(getattr(sheet, name)) for name in named},
-        "half_life_days": round_significant(half_life(score, window)),
+        "half_life_days": round_significant(measure_half_life(score, window)),
         "capacity": profiler.capacity(score),
     }
 

@@ -112,7 +112,7 @@ class Ridge:
         return _scale_weights(found, moments, allowed, last)
 
 
-def combiner(kind: CombinerKind, horizon: int) -> Combiner:
+def build_combiner(kind: CombinerKind, horizon: int) -> Combiner:
     """Return a combiner by its name, for labels of `horizon` days."""
     built: dict[CombinerKind, Combiner] = {"equal": Equal(), "ridge": Ridge(horizon), "adaptive": Adaptive(horizon)}
     return built[kind]

@@ -24,7 +24,7 @@ def market_states(panel: Panel) -> Series:
     -----
     `volatility`: deviation of the market's last 20 daily returns. `dispersion`: mean over 20 days of the deviation of
     names' returns within a day. `trend`: the market's log return over 60 days. Each is told as the share of the last 756
-    days, that day included, on which it was lower: other than the thirds of `regimes.py` it reads no later day.
+    days, that day included, on which it was lower: unlike the thirds of `evidence/scoring/profile.py` it reads no later day.
     """
     market = market_return(panel)
     spread = _spread(np.where(panel.universe, panel.fields["returns"], np.nan))

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evidence.gate import confirm_p_value, proof
+from ..evidence.gate import confirm_p_value, run_mean_test
 from ..evidence.scoring import FactorMetrics, round_significant
 from ..ledger import Ledger, Opening, WindowKey
 from .combination import CombinationPart, JudgedRun
@@ -47,7 +47,7 @@ def run_sealed_exam(
         **sheet.record(),
         **_significance(judged, score, 1),
         "factors": {each.factor_id: _line(judged, each, singles[each.factor_id]) for each in parts},
-        "earlier": earlier_openings(ledger, key, judged.run),
+        "earlier": list_earlier_openings(ledger, key, judged.run),
     }
 
 
@@ -58,7 +58,7 @@ def find_own_opening(judged: RecordedRun) -> Opening | None:
     return own[0] if own else None
 
 
-def earlier_openings(ledger: Ledger, key: WindowKey, run: str) -> list[dict[str, Any]]:
+def list_earlier_openings(ledger: Ledger, key: WindowKey, run: str) -> list[dict[str, Any]]:
     """Return the openings of days and names shared with a window, those that other runs wrote before this one's own."""
     found = ledger.openings(key)
     own = next((each.number for each in found if each.run == run and each.window == key), None)
@@ -83,13 +83,13 @@ def _significance(judged: RecordedRun, values: NDArray[np.float32], sign: int) -
     """
     scorer, settings, window = judged.scorer, judged.settings, judged.windows.sealed
     daily, held = scorer.daily_rank_ic(values, window), scorer.held(values, window)
-    labels = proof(daily, None, settings.horizon_days, scorer.lag)
+    labels = run_mean_test(daily, None, settings.horizon_days, scorer.lag)
     if labels.null is None:
         return {"p_value": None}
     agreed = labels.p_value(sign)
     if held is None:
         return {"p_value": round_significant(agreed)}
-    tested = proof(daily, held, settings.horizon_days, scorer.lag).p_value(sign)
+    tested = run_mean_test(daily, held, settings.horizon_days, scorer.lag).p_value(sign)
     return {
         "p_value": round_significant(confirm_p_value(tested, agreed, settings.watch_p)),
         "test": "held",

@@ -21,7 +21,7 @@ RATES = (1.0, 0.5, 1 / 3, 0.2, 0.125)
 """Candidates, the fastest first; of equals the fastest is taken. The slowest halves what is left to trade in five days."""
 
 
-def trading_rate(score: Frame, scorer: Scorer, search: Window) -> float:
+def choose_trading_rate(score: Frame, scorer: Scorer, search: Window) -> float:
     """Return the rate with the highest Sharpe ratio after costs on search; 1 where none is defined."""
     found = net_sharpes(score, scorer, search)
     known = {rate: value for rate, value in found.items() if not np.isnan(value)}
@@ -33,10 +33,22 @@ def net_sharpes(score: Frame, scorer: Scorer, window: Window) -> Mapping[float, 
     return {rate: scorer.score(slow_score(score, rate), window, 1).net_sharpe for rate in RATES}
 
 
-def half_life(score: Frame, window: Window, days: int = 5) -> float:
-    """Return in how many days the rank correlation of a score with itself falls to a half; NaN where it does not fall.
+def measure_half_life(score: Frame, window: Window, days: int = 5) -> float:
+    """Return in how many days the rank correlation of a score with itself falls to a half.
 
-    It is told from the correlation over `days` days, on every fifth day of a window, as if it fell evenly.
+    Parameters
+    ----------
+    score
+        ``[T, N]``, NaN missing.
+    window
+        Every fifth of its days is compared.
+    days
+        Distance of the compared days; the correlation is taken to fall exponentially from there.
+
+    Returns
+    -------
+    float
+        In days; NaN where the correlation does not fall, is not positive, or the window is too short.
     """
     from ..factors import row_rank_correlation
 

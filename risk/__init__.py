@@ -8,18 +8,21 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .decision import Approved as Approved, Decision as Decision, decide as decide
-    from .errors import RiskError as RiskError
     from .policy import Policy as Policy
-    from .signal import Signal as Signal, Sizing as Sizing, signals_from_scores as signals_from_scores
+    from .signal import (
+        RiskError as RiskError,
+        Signal as Signal,
+        Sizing as Sizing,
+        signals_from_scores as signals_from_scores,
+    )
     from .state import BookState as BookState
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "decision": "Approved Decision decide",
-            "errors": "RiskError",
             "policy": "Policy",
-            "signal": "Signal Sizing signals_from_scores",
+            "signal": "RiskError Signal Sizing signals_from_scores",
             "state": "BookState",
         },
     )

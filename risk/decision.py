@@ -15,9 +15,8 @@ from datetime import date
 from typing import Final, NoReturn
 
 from ..ledger import JSON, compute_digest
-from .errors import NotApproved
 from .policy import Policy, RuleCheck, SignalChange, Totals, book_checks, has_refusal, own_checks
-from .signal import Signal, find_mistake
+from .signal import RiskError, Signal, find_mistake
 from .state import BookState
 
 SEAL: Final = object()
@@ -40,7 +39,7 @@ class Approved:
 
     Raises
     ------
-    NotApproved
+    RiskError
         When made by anything but the gate.
     """
 
@@ -51,15 +50,17 @@ class Approved:
     def __post_init__(self, seal: object) -> None:
         """Refuse any maker but the gate."""
         if seal is not SEAL:
-            raise NotApproved(
-                "An Approved is made by the risk gate alone.",
-                field="seal",
-                hint="Call risk.decide and use what it approves.",
-            )
+            raise RiskError(
+                "An Approved is made by the risk gate alone.", field="seal",
+                hint="Call risk.decide and use what it approves.", code="not_approved", exit_code=1,
+            )  # fmt: skip
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied."""
-        raise NotApproved("An Approved cannot be copied or pickled.", hint="Decide again from the stored decision.")
+        raise RiskError(
+            "An Approved cannot be copied or pickled.", hint="Decide again from the stored decision.",
+            code="not_approved", exit_code=1,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Final
 
-from ..ledger import JSON
-from .errors import SignalError
+from ..ledger import JSON, AlphaloomError
 
 MAX_EXPOSURE_BP: Final = 1_000_000
 """No exposure beyond 100 times equity is a number anyone meant."""
@@ -21,6 +20,15 @@ _NUMBER_FIELDS: Final = ("target_bp", "lo_bp", "hi_bp", "horizon_days")
 _TEXT_FIELDS: Final = ("asset", "reason", "evidence")
 
 MIN_SCORED_NAMES = 10
+
+
+class RiskError(AlphaloomError):
+    """A malformed signal or book state, or an `Approved` that the gate did not make; `code` says which.
+
+    A refusal is a `Decision`, never an error.
+    """
+
+    code: str = "risk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class Signal:
 
     Raises
     ------
-    SignalError
+    RiskError
         A field has another type (NaN, infinity, bool and text are no whole numbers) or the bounds are out of order.
     """
 
@@ -58,7 +66,7 @@ class Signal:
         """Refuse a malformed signal."""
         mistake = find_mistake(self)
         if mistake:
-            raise SignalError(mistake[1], field=mistake[0], got=getattr(self, mistake[0]))
+            raise RiskError(mistake[1], field=mistake[0], got=getattr(self, mistake[0]), code="signal")
 
     def record(self) -> dict[str, JSON]:
         """Return the signal as a JSON-able object."""
@@ -142,14 +150,18 @@ def signals_from_scores(
 
     Raises
     ------
-    SignalError
+    RiskError
         A score is infinite, or symbols and scores do not match.
     """
     if len(symbols) != len(scores) or len(set(symbols)) != len(symbols):
-        raise SignalError("needs one score for each symbol, each symbol once", field="scores", got=len(scores))
+        raise RiskError(
+            "needs one score for each symbol, each symbol once", field="scores", got=len(scores), code="signal"
+        )
     infinite = [symbol for symbol, score in zip(symbols, scores, strict=True) if math.isinf(score)]
     if infinite:
-        raise SignalError("a score is infinite", field="scores", got=infinite[:5], allowed="finite numbers or NaN")
+        raise RiskError(
+            "a score is infinite", field="scores", got=infinite[:5], allowed="finite numbers or NaN", code="signal"
+        )
     pairs = ((float(score), symbol) for symbol, score in zip(symbols, scores, strict=True))
     known = sorted((score, symbol) for score, symbol in pairs if not math.isnan(score))
     count = len(known) // 5 if len(known) >= MIN_SCORED_NAMES else 0

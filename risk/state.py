@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ..ledger import JSON
-from .errors import StateError
+from .signal import RiskError
 
 if TYPE_CHECKING:
     from .decision import Approved
@@ -32,7 +32,7 @@ class BookState:
 
     Raises
     ------
-    StateError
+    RiskError
         A field has another type, the highest equity is below the present one, or nothing was ever there.
     """
 
@@ -79,4 +79,6 @@ class BookState:
 
 def _refuse_unless(fine: bool, field: str, got: object, allowed: str) -> None:
     if not fine:
-        raise StateError("The state of the book is malformed.", field=field, got=got, allowed=allowed)
+        raise RiskError(
+            "The state of the book is malformed.", field=field, got=got, allowed=allowed, code="book_state"
+        )  # fmt: skip

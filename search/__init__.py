@@ -9,15 +9,15 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .constraints import SearchConstraints as SearchConstraints
     from .diversity import (
+        count_niches as count_niches,
         effective_number_of_round as effective_number_of_round,
-        niches as niches,
-        own_troubles as own_troubles,
+        list_own_troubles as list_own_troubles,
         read_operator_table as read_operator_table,
-        variety as variety,
+        summarise_variety as summarise_variety,
     )
     from .memory import (
-        HypothesisRecord as HypothesisRecord,
         MAX_RECALLED_CHARS as MAX_RECALLED_CHARS,
+        HypothesisRecord as HypothesisRecord,
         select_reminders as select_reminders,
         summarise_mechanisms as summarise_mechanisms,
     )
@@ -27,7 +27,7 @@ else:
         __name__,
         {
             "constraints": "SearchConstraints",
-            "diversity": "effective_number_of_round niches own_troubles read_operator_table variety",
+            "diversity": "count_niches effective_number_of_round list_own_troubles read_operator_table summarise_variety",
             "memory": "HypothesisRecord MAX_RECALLED_CHARS select_reminders summarise_mechanisms",
             "seeds": "read_seeds",
         },

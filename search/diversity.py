@@ -45,18 +45,18 @@ def effective_number_of_round(ledger: Ledger, run: str, number: int) -> float | 
     return effective_number(names) if names else None
 
 
-def niches(ledger: Ledger, run: str) -> int:
+def count_niches(ledger: Ledger, run: str) -> int:
     """Return how many niches of mechanism, horizon and turnover hold a scored formula, a person's seeds included."""
     return len(ledger.events(run, NICHE_EVENT))
 
 
-def variety(ledger: Ledger, run: str) -> dict[str, Any]:
+def summarise_variety(ledger: Ledger, run: str) -> dict[str, Any]:
     """Return how varied a run's hypotheses were, those of a person included and seeds left out.
 
     Returns
     -------
     dict
-        `hypotheses`, `mechanisms` (different ones), `effective` (their effective number), `niches` (filled), `refused`
+        `hypotheses`, `mechanisms` (different ones), `effective` (their effective number), `count_niches` (filled), `refused`
         (hypotheses that got no branch), and `rounds`, each with `round` and the first three.
     """
     rounds: dict[int, list[str]] = {}
@@ -66,11 +66,11 @@ def variety(ledger: Ledger, run: str) -> dict[str, Any]:
             rounds.setdefault(int(found[1]), []).append(str(event.body["mechanism"]))
     refused = sum(len(event.body["items"]) for event in ledger.events(run, REFUSED_IDEAS_EVENT))
     whole = _figures([name for names in rounds.values() for name in names])
-    filled = {"niches": niches(ledger, run), "refused": refused}
+    filled = {"niches": count_niches(ledger, run), "refused": refused}
     return {**whole, **filled, "rounds": [{"round": n, **_figures(rounds[n])} for n in sorted(rounds)]}
 
 
-def own_troubles(ledger: Ledger, run: str) -> list[str]:
+def list_own_troubles(ledger: Ledger, run: str) -> list[str]:
     """Return what went wrong with what a person brought along: refused hypotheses, and failures of their agent."""
     refused = [
         row for event in ledger.events(run, REFUSED_IDEAS_EVENT) for row in event.body["items"] if row.get("source")

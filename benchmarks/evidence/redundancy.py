@@ -22,8 +22,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from alphaloom.evidence.originality.redundancy import CORRELATION_FLOOR, LibraryValues, Overlap, closest
-from alphaloom.evidence.originality.sketch import SKETCH_FILES, SKETCH_STEP_DAYS, Sketch, Sketcher, Sketches, guess
+from alphaloom.evidence.originality.redundancy import CORRELATION_FLOOR, LibraryValues, Overlap, find_closest
+from alphaloom.evidence.originality.sketch import (
+    SKETCH_FILES,
+    SKETCH_STEP_DAYS,
+    Sketch,
+    Sketcher,
+    Sketches,
+    estimate_correlations,
+)
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, Expression, order_rows, parse, row_rank_correlation, sample
 from alphaloom.ledger import LibraryRow
@@ -122,7 +129,9 @@ def filled(
         if len(sketches) % 25 == 0:
             together = Sketches.of(sketches)
         late = Sketches.of(sketches[len(together) :])
-        if all((np.abs(guess(mine, some).rank_correlation) <= LIMIT).all() for some in (together, late)):
+        if all(
+            (np.abs(estimate_correlations(mine, some).rank_correlation) <= LIMIT).all() for some in (together, late)
+        ):
             texts[one.id], held[one.id] = one, values
             sketches.append(mine)
         if len(sketches) == count:
@@ -154,13 +163,13 @@ def measured(options: argparse.Namespace) -> Row:
     texts, held, sketches = filled(source, sketcher, options.library)
     candidates = [values for _, (_, values) in zip(range(options.candidates), source, strict=False)]
     many = Sketches.of([sketches[at % len(sketches)] for at in range(options.sketches)])
-    guess(sketches[0], many)
-    product = spent([partial(guess, one, many) for one in sketches[: options.candidates]])
+    estimate_correlations(sketches[0], many)
+    product = spent([partial(estimate_correlations, one, many) for one in sketches[: options.candidates]])
     make = spent([partial(sketcher.sketch, one) for one in candidates])
     with tempfile.TemporaryDirectory() as folder:
         answers, in_full, answer = asked(engine, window, Path(folder), texts, candidates)
     print("comparing with every factor", file=sys.stderr, flush=True)
-    right = [closest(one, held, window) for one in candidates]
+    right = [find_closest(one, held, window) for one in candidates]
     return Row(
         len(held), options.sketches, make, product, float(np.mean(in_full)), max(in_full), answer,
         *pairs(list(held.values()), candidates, window, panel), compute(engine, texts),

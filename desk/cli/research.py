@@ -10,7 +10,7 @@ from typing import Any
 from ...campaign import WORKSPACE, Settings
 from ...evaluation import Evaluator, PanelContext, stress_on_search
 from ...evidence import Claim, Proposal
-from ...evidence.values import Jail
+from ...evidence.values import LazySandbox
 from ...factors import parse
 from ...ledger import Ledger, Run, compute_digest, read_settings
 from ...search import SearchConstraints
@@ -33,7 +33,7 @@ def open_evaluator(purpose: str, place: DataOptions, *, recorded: bool) -> Itera
     clock = datetime.now(UTC)
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=lambda: datetime.now(UTC)))
-        jail = stack.enter_context(Jail(settings.sandbox)).ready()
+        jail = stack.enter_context(LazySandbox(settings.sandbox)).ready()
         bench = PanelContext.set_up(panel, ledger, settings.evidence, dataset, store=recorded, runner=jail)
         name = f"{clock:%Y%m%d-%H%M%S}-{purpose}-{compute_digest(clock.isoformat())[:4]}"
         limits = SearchConstraints(settings.steer.fields, settings.steer.avoid)

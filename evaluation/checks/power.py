@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...evidence import NullDistribution
-from ...evidence.gate import compute_power, null_of
+from ...evidence.gate import compute_power, find_null
 from ...evidence.multiple_testing import lond_level
 from ...evidence.originality import published_expressions
 from ...evidence.scoring import round_significant
@@ -45,7 +45,7 @@ def next_power(evaluator: Evaluator, trials: int, found: int) -> dict[str, Any]:
     The scatter of a candidate's daily RankIC is the median over scored factors, measured on the search window.
     """
     settings = evaluator.settings
-    null = null_of(settings.test, settings.horizon_days, evaluator.windows.selection.days)
+    null = find_null(settings.test, settings.horizon_days, evaluator.windows.selection.days)
     return prospect(null, trials, found, settings.level, _scatter(evaluator).typical).record() | {"test": settings.test}
 
 
@@ -58,7 +58,7 @@ def record_first_power(evaluator: Evaluator) -> list[str]:
     looks = evaluator.ledger.overlapping_trials(windows.key(windows.selection))
     elsewhere = max(settings.prior_trials, evaluator.ledger.prior(windows.key(windows.selection)))
     if not (noted := evaluator.ledger.events(evaluator.run, POWER_EVENT)):
-        null = null_of(settings.test, settings.horizon_days, windows.selection.days)
+        null = find_null(settings.test, settings.horizon_days, windows.selection.days)
         scatter = published_scatter(evaluator, FAIR_SAMPLE).typical
         found = prospect(null, len(looks) + elsewhere, evaluator.gate.count_discoveries(), settings.level, scatter)
         evaluator.ledger.record_event(evaluator.run, POWER_EVENT, "start", found.record())
@@ -209,7 +209,7 @@ def outlook(evaluator: Evaluator, scatter: Scatter, trials: Sequence[int], days:
     `days` asks about a window of another length; no selection day is read in any case.
     """
     settings = evaluator.settings
-    null = null_of(settings.test, settings.horizon_days, evaluator.windows.selection.days if days is None else days)
+    null = find_null(settings.test, settings.horizon_days, evaluator.windows.selection.days if days is None else days)
     return [prospect(null, number, 0, settings.level, scatter.typical) for number in trials]
 
 

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evidence import RecordDifference, Replay, RunArchive, differences, read_trial_evidence, series_difference
+from ...evidence import (
+    RecordDifference,
+    Replay,
+    RunArchive,
+    find_differences,
+    find_series_difference,
+    read_trial_evidence,
+)
 from ...evidence.gate import SUCCEEDS, TrialEvidence
 from ...ledger import Trial, VerdictRow, compute_digest
 from ..service import Evaluator
@@ -40,11 +47,11 @@ def _compare_with_panel(archive: RunArchive, evaluator: Evaluator, row: VerdictR
     yield from _sheets("panel: search", {key: scored.get(key) for key in searched}, searched)
     support = evaluator.gate.support(case)
     recorded = next((one for one in row.reasons if one["step"] == "support"), {})
-    yield from differences(recorded.get("numbers"), dict(support.numbers), "panel: support")
+    yield from find_differences(recorded.get("numbers"), dict(support.numbers), "panel: support")
     if trial is None or trial.outcome is None:
         return
     key = windows.key(windows.selection)
-    yield from differences(
+    yield from find_differences(
         [trial.window.first_day, trial.window.last_day], [key.first_day, key.last_day], "panel: window"
     )
     seen, _ = read_trial_evidence(archive, trial, [])
@@ -56,10 +63,10 @@ def _compare_with_panel(archive: RunArchive, evaluator: Evaluator, row: VerdictR
     yield from _sheets("panel: selection", trial.outcome["selection"], sheet.record())
     yield from _ties(archive, evaluator, trial)
     if seen is not None:
-        yield from series_difference("panel: daily RankIC", seen.rank_ic, sheet.daily)
+        yield from find_series_difference("panel: daily RankIC", seen.rank_ic, sheet.daily)
         yield from _compare_holding(seen, scorer.held(values, windows.selection))
-        yield from series_difference("panel: daily return after costs", seen.net, sheet.net_daily)
-        yield from differences(seen.asked["data"], evaluator.gate.data, "panel: data")
+        yield from find_series_difference("panel: daily return after costs", seen.net, sheet.net_daily)
+        yield from find_differences(seen.asked["data"], evaluator.gate.data, "panel: data")
 
 
 def _ties(archive: RunArchive, evaluator: Evaluator, trial: Trial) -> Iterator[RecordDifference]:
@@ -70,13 +77,13 @@ def _ties(archive: RunArchive, evaluator: Evaluator, trial: Trial) -> Iterator[R
         found = [each for each in archive.trials if each.id in known | {trial.id}]
         families = replace(evaluator.gate.families, ledger=archive.ledger)
         again = [tie.record() for tie in families.ties(found)]
-        yield from differences(outcome["ties"], again, "panel: ties")
+        yield from find_differences(outcome["ties"], again, "panel: ties")
 
 
 def _compare_holding(seen: TrialEvidence, again: NDArray[np.float64] | None) -> Iterator[RecordDifference]:
     """Yield where the series that was tested differs, if one was kept."""
     if seen.held is not None and again is not None:
-        yield from series_difference("panel: daily RankIC of what is held", seen.held, again)
+        yield from find_series_difference("panel: daily RankIC of what is held", seen.held, again)
 
 
 def _sheets(field: str, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[RecordDifference]:
@@ -84,7 +91,7 @@ def _sheets(field: str, recorded: Mapping[str, Any], again: Mapping[str, Any]) -
     mine, theirs = (
         {key: value for key, value in sheet.items() if key not in WORDED_KEYS} for sheet in (recorded, again)
     )
-    yield from differences(mine, theirs, field)
+    yield from find_differences(mine, theirs, field)
 
 
 def find_loose_ends(archive: RunArchive) -> Iterator[RecordDifference]:
@@ -113,7 +120,7 @@ def _files(archive: RunArchive) -> Iterator[RecordDifference]:
         yield RecordDifference("results.json", None, "a run that is done has its digest on record")
     for name, wanted in sorted(known.items()):
         path = folder / name
-        yield from differences(wanted, compute_digest(path.read_bytes()) if path.is_file() else None, name)
+        yield from find_differences(wanted, compute_digest(path.read_bytes()) if path.is_file() else None, name)
 
 
 def _check_named_trials(archive: RunArchive) -> Iterator[RecordDifference]:

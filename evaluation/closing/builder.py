@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from ...evidence import Claim, Window
 from ...evidence.gate import PAID_EVENT, list_doubts
-from ...evidence.originality import nearest
+from ...evidence.originality import find_nearest
 from ...evidence.scoring import Profiler, count_unlabelled, round_significant
 from ...evidence.values import UNCONTAINED_CODE
 from ...factors import Expression, explain
 from ...ledger import VerdictRow
-from ...portfolio import earlier_openings
-from ...search import own_troubles, read_operator_table, variety
+from ...portfolio import list_earlier_openings
+from ...search import list_own_troubles, read_operator_table, summarise_variety
 from ...search.surrogate import MAX_LEADERS
 from ..checks.power import few_labels, next_power, read_first_power
 from ..drafts import find_leaders
@@ -91,7 +91,7 @@ class ResultsBuilder:
             **self.entries(),
             "attempts": self.attempts().record(),
             "leaders": [leader.record() for leader in find_leaders(evaluator, MAX_LEADERS)],
-            "diversity": variety(evaluator.ledger, evaluator.run),
+            "diversity": summarise_variety(evaluator.ledger, evaluator.run),
             "operators": read_operator_table(evaluator.ledger, evaluator.run),
             "evaluations": evaluator.evaluations_spent(),
             "trials": evaluator.trials_spent(),
@@ -129,7 +129,7 @@ class ResultsBuilder:
     def _windows(self) -> WindowPlan:
         evaluator = self.evaluator
         windows, settings = evaluator.windows, evaluator.settings
-        openings = earlier_openings(evaluator.ledger, windows.key(windows.sealed), evaluator.run)
+        openings = list_earlier_openings(evaluator.ledger, windows.key(windows.sealed), evaluator.run)
         return WindowPlan(
             search=WindowDays.read(windows.search.record()),
             selection=WindowDays.read(windows.selection.record()),
@@ -260,7 +260,7 @@ class ResultsBuilder:
 
     def _find_nearest(self, name: str, expression: Expression) -> list[NearFactor]:
         """Return the known formulas that share most with a factor, itself left out."""
-        shared = nearest(expression, self.evaluator.known(), MAX_NEAREST_SHOWN + 1)
+        shared = find_nearest(expression, self.evaluator.known(), MAX_NEAREST_SHOWN + 1)
         others = [overlap for overlap in shared if overlap.known.name != name][:MAX_NEAREST_SHOWN]
         return [
             NearFactor(
@@ -312,7 +312,7 @@ class ResultsBuilder:
         notes += [
             Note(code=UNCONTAINED_CODE, message=f"{stamps[stamp]} factors were {stamp}") for stamp in sorted(stamps)
         ]
-        notes += [Note(code="own_part", message=trouble) for trouble in own_troubles(evaluator.ledger, evaluator.run)]
+        notes += [Note(code="own_part", message=trouble) for trouble in list_own_troubles(evaluator.ledger, evaluator.run)]
         alarm = "its RankIC on selection is too good; find out why before trading it"
         return notes + [Note(code="leak_alarm", message=f"{name}: {alarm}") for name in self.alarms()]
 

@@ -13,8 +13,8 @@ from ...evidence import Claim
 from ...evidence.multiple_testing import (
     FOLD_GROUPS,
     choose_and_test,
-    cluster_count,
-    pbo,
+    count_clusters,
+    estimate_pbo,
     run_superiority_test,
     split_days,
 )
@@ -27,7 +27,7 @@ MAX_CANDIDATES = 100
 BLOCKS_PER_HORIZON = 2
 """Mean block of the bootstrap, in horizons: what is bought on one day is held for a horizon."""
 OVERFITTING_BLOCKS = 10
-"""Blocks of search days of which `pbo` compares halves."""
+"""Blocks of search days of which `estimate_pbo` compares halves."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class CandidateSet:
     @cached_property
     def effective(self) -> int | None:
         """Return how many different bets they are, by clusters of their returns; None for fewer than two."""
-        return cluster_count(self.net) if self.count >= 2 else None
+        return count_clusters(self.net) if self.count >= 2 else None
 
     def count_clusters(self) -> BetClusters | None:
         """Return how many different bets there are beside how many candidates; None for fewer than two."""
@@ -73,7 +73,7 @@ class CandidateSet:
         """Return the probability of backtest overfitting; None for fewer than two candidates."""
         if self.count < 2:
             return None
-        probability = round_significant(pbo(self.net, OVERFITTING_BLOCKS).probability)
+        probability = round_significant(estimate_pbo(self.net, OVERFITTING_BLOCKS).probability)
         return OverfittingTest(
             probability=probability, candidates=self.count, blocks=OVERFITTING_BLOCKS, scored=self.scored
         )

@@ -23,7 +23,7 @@ from ..errors import PythonRefused, TrialsSpent
 from ..multiple_testing.families import Families, select_family_heads
 from ..originality.catalogue import Catalogue
 from ..originality.published import describe_twin
-from ..originality.redundancy import CORRELATION_FLOOR, LibraryValues, Overlap, closest
+from ..originality.redundancy import CORRELATION_FLOOR, LibraryValues, Overlap, find_closest
 from ..scoring.metrics import round_significant
 from ..scoring.scorer import Scorer
 from ..settings import EvidenceSettings
@@ -66,7 +66,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Gate:
+class AcceptanceGate:
     """Judges cases on one data set for one campaign."""
 
     scorer: Scorer
@@ -181,7 +181,7 @@ class Gate:
         limit = self.settings.max_redundancy
         for place, part in enumerate(case.members):
             others = {other.expression.id: other.values for other in case.members[:place]}
-            twin = closest(part.values, others, self.windows.search)
+            twin = find_closest(part.values, others, self.windows.search)
             if twin and abs(twin.rank_correlation) > limit:
                 text = f"its members {part.expression.id} and {twin.factor_id} say the same"
                 return Reason(
@@ -231,7 +231,7 @@ class Gate:
         key, question = self.windows.key(self.windows.selection), compute_digest(self._asked(case))
         known = self._heard(self._find_earlier_trial(case.expression.id, question))
         if not self._is_paid(known) and around.trials_left <= 0:
-            raise trials_spent()
+            raise make_trials_spent_error()
         trial = self.ledger.open_trial(Look(self.run, case.expression.id, key, self.settings.prior_trials, question))
         trial = self._heard(trial) or trial
         if trial.outcome is None:
@@ -331,7 +331,7 @@ class Gate:
         return Families(self.ledger, self.computing, self.windows.search, self.settings.max_redundancy)
 
 
-def trials_spent() -> TrialsSpent:
+def make_trials_spent_error() -> TrialsSpent:
     """Return the error of a look that the budget does not allow."""
     return TrialsSpent(
         "The campaign's budget of trials is used up.",

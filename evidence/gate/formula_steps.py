@@ -36,7 +36,7 @@ def check_formula(case: Case, settings: EvidenceSettings) -> list[Reason]:
 
 
 def _complexity(case: Case, settings: EvidenceSettings) -> Reason:
-    found = [text for part in case.parts for text in breaches(part.expression, settings.complexity)]
+    found = [text for part in case.parts for text in find_breaches(part.expression, settings.complexity)]
     numbers = {"nodes": case.expression.size, "depth": case.expression.depth}
     return Reason("complexity", not found, "; ".join(found) or "within its bounds", numbers)
 
@@ -53,7 +53,7 @@ def _disagreements(part: Case, settings: EvidenceSettings) -> list[str]:
     return words + find_direction_mismatch(part.rank_ic, part.claim)
 
 
-def breaches(expression: Expression, bounds: ComplexitySettings) -> list[str]:
+def find_breaches(expression: Expression, bounds: ComplexitySettings) -> list[str]:
     """Return a sentence for each bound that a formula, or the code of a factor, exceeds."""
     wide = PYTHON_SIZE_FACTOR if expression.code else 1
     measured = {
@@ -65,6 +65,6 @@ def breaches(expression: Expression, bounds: ComplexitySettings) -> list[str]:
     return [f"{actual} {what}, at most {most}" for what, (actual, most) in measured.items() if actual > most]
 
 
-def complexity_price(expression: Expression, bounds: ComplexitySettings) -> float:
+def compute_complexity_price(expression: Expression, bounds: ComplexitySettings) -> float:
     """Return what a formula's size costs, in units of |t| on search: nothing up to five nodes, then linear."""
     return bounds.price_per_node * max(expression.size - UNPRICED_NODES, 0)

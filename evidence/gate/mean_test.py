@@ -73,8 +73,8 @@ class MeanTest:
         }
 
 
-def proof(rank_ic: Series, held: Series | None, horizon: int, lag: int) -> MeanTest:
-    """Test a window's daily RankIC.
+def run_mean_test(rank_ic: Series, held: Series | None, horizon: int, lag: int) -> MeanTest:
+    """Test whether the mean daily RankIC of a window differs from 0.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def proof(rank_ic: Series, held: Series | None, horizon: int, lag: int) -> MeanT
         return MeanTest("labels", plain.t, plain.days, horizon, lag, plain.standard_error)
     daily = newey_west_t(held, HOLDING_LAG_DAYS)
     enough = np.count_nonzero(~np.isnan(rank_ic)) > lag  # fewer days prove nothing by either test
-    error = daily.standard_error * slope(rank_ic, held, horizon)
+    error = daily.standard_error * estimate_label_slope(rank_ic, held, horizon)
     return MeanTest("held", daily.t if enough else math.nan, daily.days, 1, HOLDING_LAG_DAYS, error)
 
 
@@ -112,19 +112,46 @@ def confirm_p_value(tested: float, labels: float, bar: float) -> float:
     return tested if labels <= bar else max(tested, labels)
 
 
-def null_of(test: str, horizon: int, window: int) -> NullDistribution:
-    """Return the distribution of t without any effect on a window of so many days, for a test and a horizon."""
+def find_null(test: str, horizon: int, window: int) -> NullDistribution:
+    """Return the null distribution of t on a window.
+
+    Parameters
+    ----------
+    test
+        `labels` or `held`, as `evidence.test` names it.
+    horizon
+        Days of the label.
+    window
+        Days of the window; those whose label ends outside it are subtracted here.
+
+    Raises
+    ------
+    ValueError
+        The window is too short for the lag.
+    """
     if test == "held":
         return null_distribution(max(window - 2, 1), 1, HOLDING_LAG_DAYS)
     return null_distribution(max(window - horizon - 1, 1), horizon, LAG_PER_HORIZON * horizon)
 
 
-def slope(rank_ic: Series, held: Series, horizon: int) -> float:
-    """Return how much RankIC of the h-day label there is for one of the held series.
+def estimate_label_slope(rank_ic: Series, held: Series, horizon: int) -> float:
+    """Return the RankIC of the h-day label for each unit of RankIC of the held series.
 
-    A line through the origin of each day's RankIC on the mean of the held series over the label's h days. It lies
-    between 1, for a factor that is drawn anew each day, and the root of h, for one that never changes. NaN where either
-    series is empty.
+    Parameters
+    ----------
+    rank_ic
+        RankIC of each day with the h-day label `[D]`, NaN where undefined.
+    held
+        RankIC of each day with what is held on it `[D]`, NaN where undefined.
+    horizon
+        h, in days.
+
+    Returns
+    -------
+    float
+        Slope of a line through the origin, of each day's RankIC on the mean of the held series over the label's h days. It
+        lies between 1, for a factor that is drawn anew each day, and the root of h, for one that never changes. NaN where
+        either series is empty.
     """
     known = ~np.isnan(held)
     total, count = np.cumsum(np.where(known, held, 0.0)), np.cumsum(known)

@@ -1,7 +1,7 @@
-"""What a look at the selection window saw, kept whole, and what the rules make of it.
+"""What a trial saw of the selection window, kept whole, and what the rules decide from it.
 
-The gate decides with `decide_trial` when it looks, and so does whoever runs a verdict again from the ledger: one piece of code,
-the same numbers in, the same verdict out.
+The gate decides a trial with `decide_trial`, and so does `evidence verify` from the ledger: the same code and the same numbers
+give the same verdict.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...ledger import Trial, canonical_json
 from ..multiple_testing.deflated_sharpe import deflated_sharpe
 from ..multiple_testing.online_fdr import lond_level
 from ..scoring.metrics import round_significant
-from .mean_test import confirm_p_value, proof
+from .mean_test import confirm_p_value, run_mean_test
 from .verdict import Reason, Verdict, Word
 
 Series = NDArray[np.float64]
@@ -29,7 +29,7 @@ MIN_NET_DAYS = 30
 
 @dataclass(frozen=True)
 class TrialEvidence:
-    """Everything that decides a look, to the last bit.
+    """Everything that decides a trial, to the last bit.
 
     Attributes
     ----------
@@ -104,15 +104,15 @@ def decide_trial(seen: TrialEvidence, number: int, found: int) -> dict[str, Any]
 
     Notes
     -----
-    Where what is held is tested, the overlapping labels must not contradict it (`mean_test.borne_out`).
+    Where what is held is tested, the overlapping labels must not contradict it (`mean_test.confirm_p_value`).
 
     Code that failed, or saw later days, on a selection day proves nothing, whatever its other days show.
 
     A factor is a discovery if its unrounded p-value is at most the unrounded level; both are recorded to six digits.
     """
     sign = int(seen.asked["sign"])
-    test = proof(seen.rank_ic, seen.held, int(seen.asked["horizon_days"]), seen.lag)
-    labels = proof(seen.rank_ic, None, int(seen.asked["horizon_days"]), seen.lag).p_value(sign)
+    test = run_mean_test(seen.rank_ic, seen.held, int(seen.asked["horizon_days"]), seen.lag)
+    labels = run_mean_test(seen.rank_ic, None, int(seen.asked["horizon_days"]), seen.lag).p_value(sign)
     p_value = confirm_p_value(test.p_value(sign), labels, float(seen.asked["watch_p"]))
     level = lond_level(number, found, float(seen.asked["level"]))
     return {

@@ -51,7 +51,7 @@ class Case:
         return self.members or (self,)
 
 
-def sum_of_ranks(members: Sequence[Case]) -> str:
+def write_rank_sum(members: Sequence[Case]) -> str:
     """Write a set as one formula: ranks added with the sign that search gave each.
 
     Raises

@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from .cross_validation import (
         FOLD_GROUPS as FOLD_GROUPS,
         choose_and_test as choose_and_test,
-        pbo as pbo,
+        estimate_pbo as estimate_pbo,
         split_days as split_days,
     )
-    from .deflated_sharpe import cluster_count as cluster_count
+    from .deflated_sharpe import count_clusters as count_clusters
     from .online_fdr import RuleDecision as RuleDecision, apply_rules as apply_rules, lond_level as lond_level
     from .superior_predictive_ability import run_superiority_test as run_superiority_test
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "cross_validation": "FOLD_GROUPS choose_and_test pbo split_days",
-            "deflated_sharpe": "cluster_count",
+            "cross_validation": "FOLD_GROUPS choose_and_test estimate_pbo split_days",
+            "deflated_sharpe": "count_clusters",
             "online_fdr": "RuleDecision apply_rules lond_level",
             "superior_predictive_ability": "run_superiority_test",
         },

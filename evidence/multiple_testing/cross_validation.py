@@ -4,7 +4,7 @@ CPCV (`split_days`, `choose_and_test`): the days are cut into groups; every set 
 is training. Training days whose label reaches into a test group, or that follow one too closely, are left out. Each group is
 tested several times; the k-th tests of all groups, put side by side, are a path over all days.
 
-PBO (`pbo`): the share of symmetric splits in which the best candidate in sample is at or below the median out of sample.
+PBO (`estimate_pbo`): the share of symmetric splits in which the best candidate in sample is at or below the median out of sample.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class Overfitting:
     logits: NDArray[np.float64]
 
 
-def pbo(returns: ArrayLike, blocks: int = 10) -> Overfitting:
+def estimate_pbo(returns: ArrayLike, blocks: int = 10) -> Overfitting:
     """Return the probability that the best candidate in sample is worse than the median out of sample.
 
     Parameters

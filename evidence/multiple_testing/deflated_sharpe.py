@@ -1,6 +1,6 @@
 """Deflated Sharpe ratio: the probability that a Sharpe ratio is more than the best of that many worthless trials.
 
-Shown beside a verdict; it never decides one. `cluster_count` counts how many different bets the trials of a campaign are, a
+Shown beside a verdict; it never decides one. `count_clusters` counts how many different bets the trials of a campaign are, a
 second count of trials that is shown beside the first.
 """
 
@@ -37,7 +37,7 @@ class ReturnMoments:
     days: int
 
 
-def moments(returns: ArrayLike) -> ReturnMoments:
+def measure_return_moments(returns: ArrayLike) -> ReturnMoments:
     """Measure the moments of a return series.
 
     Parameters
@@ -47,7 +47,7 @@ def moments(returns: ArrayLike) -> ReturnMoments:
 
     Returns
     -------
-    Moments
+    ReturnMoments
         NaN for fewer than three values or no variation.
     """
     values = np.asarray(returns, dtype=np.float64)
@@ -139,13 +139,13 @@ def deflated_sharpe(returns: ArrayLike | ReturnMoments, trials: int, variance: f
     ----------
     Bailey and Lopez de Prado (2014), Journal of Portfolio Management 40(5), 94-107.
     """
-    sample = returns if isinstance(returns, ReturnMoments) else moments(returns)
+    sample = returns if isinstance(returns, ReturnMoments) else measure_return_moments(returns)
     if not variance >= 0:
         return math.nan
     return probabilistic_sharpe(sample, math.sqrt(variance) * expected_maximum(trials))
 
 
-def cluster_count(returns: ArrayLike) -> int:
+def count_clusters(returns: ArrayLike) -> int:
     """Count the groups of candidates whose returns move together.
 
     Parameters
@@ -196,7 +196,24 @@ def _cut(distance: NDArray[np.float64]) -> int:
 
 
 def silhouette(distance: NDArray[np.float64], labels: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return how much nearer each item is to its own cluster than to the next, `[K]`, in [-1, 1]; 0 for one alone."""
+    """Return how much nearer each item is to its own cluster than to the next.
+
+    Parameters
+    ----------
+    distance
+        ``[K, K]``, symmetric, 0 on the diagonal.
+    labels
+        ``[K]``: the cluster of each item; at least two clusters.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        ``[K]`` in [-1, 1]; 0 for an item that is alone in its cluster.
+
+    References
+    ----------
+    Rousseeuw (1987), Journal of Computational and Applied Mathematics 20, 53-65.
+    """
     member = labels[:, None] == np.unique(labels)[None, :]
     sizes = member.sum(axis=0)
     sums = distance @ member

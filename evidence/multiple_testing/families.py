@@ -60,7 +60,7 @@ def select_family_heads(found: Sequence[int], ties: Sequence[Tie], own: int) -> 
     return sorted({first for each, first in head.items() if each != own and first != head[own]})
 
 
-def parts_of(ledger: Ledger, trial: Trial) -> frozenset[str]:
+def list_parts(ledger: Ledger, trial: Trial) -> frozenset[str]:
     """Return the id of a trial's factor, and of its members if it is a set."""
     sets = {event.key: event.body for event in ledger.events(trial.run, "set")}
     return frozenset({trial.subject, *sets.get(trial.subject, ())})
@@ -90,7 +90,7 @@ class Families:
         return self._ties[key]
 
     def _find_tie(self, later: Trial, earlier: Trial) -> Tie | None:
-        if not parts_of(self.ledger, later).isdisjoint(parts_of(self.ledger, earlier)):
+        if not list_parts(self.ledger, later).isdisjoint(list_parts(self.ledger, earlier)):
             return Tie(later.id, earlier.id, members=True, rank_correlation=None)
         if any(self.ledger.evaluation(each.run, each.subject) is None for each in (later, earlier)):
             return None  # no formula is on record

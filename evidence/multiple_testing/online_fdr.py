@@ -124,7 +124,7 @@ def apply_rules(p_values: Sequence[float], level: float) -> list[RuleDecision]:
 
     Returns
     -------
-    list of Said
+    list of RuleDecision
         In the order of `ONLINE_RULES`, the gate's own rule first; nothing is found in an empty stream.
     """
     found = []

@@ -90,7 +90,24 @@ def run_superiority_test(
 
 
 def long_run_deviation(table: NDArray[np.float64], block_days: int) -> NDArray[np.float64]:
-    """Return the deviation of each column's mean times the root of the days, as the stationary bootstrap has it, `[K]`."""
+    """Return the long-run standard deviation of each column: that of its mean, times the root of the days.
+
+    Parameters
+    ----------
+    table
+        ``[D, K]``, no NaN.
+    block_days
+        Mean block length of the stationary bootstrap, at least 1.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        ``[K]``, in the units of the columns; 0 for a column that never varies.
+
+    References
+    ----------
+    Politis and Romano (1994), JASA 89, 1303-1313: the variance of the stationary bootstrap.
+    """
     days = len(table)
     centred = table - table.mean(axis=0)
     stay, steps = 1.0 - 1.0 / block_days, np.arange(1, days)

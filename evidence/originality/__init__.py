@@ -12,7 +12,7 @@ if TYPE_CHECKING:
         InvertedIndex as InvertedIndex,
         MemoryIndex as MemoryIndex,
         draw_formula as draw_formula,
-        nearest as nearest,
+        find_nearest as find_nearest,
     )
     from .incremental import AddedValue as AddedValue
     from .published import (
@@ -27,7 +27,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "catalogue": "Catalogue InvertedIndex MemoryIndex draw_formula nearest",
+            "catalogue": "Catalogue InvertedIndex MemoryIndex draw_formula find_nearest",
             "incremental": "AddedValue",
             "published": "describe_twin published_expressions read_published values_of_published",
             "redundancy": "LibraryValues rank_correlation",

@@ -38,9 +38,9 @@ class Catalogue:
 
     Attributes
     ----------
-    shelves : sequence of Shelf
+    shelves : sequence of InvertedIndex
         What is searched by subtree: published factors, the library.
-    batch : sequence of Known
+    batch : sequence of KnownFormula
         What is compared one by one: the few that came before in the same batch.
     """
 
@@ -63,7 +63,7 @@ class Catalogue:
         return rank_likeness([*found, *one_by_one], top)
 
 
-def nearest(expression: Expression, against: Catalogue | Iterable[KnownFormula], top: int = 1) -> list[Likeness]:
+def find_nearest(expression: Expression, against: Catalogue | Iterable[KnownFormula], top: int = 1) -> list[Likeness]:
     """Return the known formulas most like one, most alike first, ties by name; only those that share something."""
     catalogue = against if isinstance(against, Catalogue) else Catalogue(batch=tuple(against))
     return catalogue.nearest(expression, top)

@@ -150,7 +150,7 @@ def residual_ranks(ranks: Frame, others: Sequence[Frame]) -> tuple[Frame, float]
 
 
 class Consensus:
-    """The mean signed rank of a library's factors; see `combine`, of which this is the same sum."""
+    """The mean signed rank of a library's factors; see `portfolio.combination.combine_ranks`, of which this is the same sum."""
 
     def __init__(self, library: LibraryValues, window: Window) -> None:
         self._library, self._window = library, window

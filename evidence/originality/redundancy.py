@@ -1,6 +1,6 @@
 """Does it say what the library already says? Absolute rank correlation of values, on every fifth search day.
 
-`closest` compares with everything and is what the words mean. `LibraryValues` gives the same answers from sketches: only
+`find_closest` compares with everything and is what the words mean. `LibraryValues` gives the same answers from sketches: only
 those that may be the most alike are computed and compared in full.
 """
 
@@ -22,7 +22,7 @@ from ...ledger import LibraryRow, compute_digest
 from ..values.computing import Computes
 from ..windows import Window
 from . import sketch
-from .sketch import SKETCH_STEP_DAYS, Sketcher, SketchStore, guess
+from .sketch import SKETCH_STEP_DAYS, Sketcher, SketchStore, estimate_correlations
 
 Values = NDArray[np.float32]
 REDUNDANCY_FOLDER = "redundancy"
@@ -44,7 +44,20 @@ class Overlap:
 
 
 def rank_correlation(a: Values, b: Values, window: Window) -> float:
-    """Return the mean daily rank correlation of two factors over every fifth day of a window; 0 where undefined."""
+    """Return the mean daily rank correlation of two factors over every fifth day of a window.
+
+    Parameters
+    ----------
+    a, b
+        Values ``[T, N]`` of the panel's days, NaN missing.
+    window
+        Every fifth of its days is compared.
+
+    Returns
+    -------
+    float
+        In [-1, 1]; days without a correlation are left out, and 0 where there is no other.
+    """
     return _mean(_order_days(a, window), _order_days(b, window))
 
 
@@ -57,7 +70,7 @@ def _mean(a: RowOrder, b: RowOrder) -> float:
     return float(np.nanmean(daily)) if not np.isnan(daily).all() else 0.0
 
 
-def closest(values: Values, library: Mapping[str, Values], window: Window) -> Overlap | None:
+def find_closest(values: Values, library: Mapping[str, Values], window: Window) -> Overlap | None:
     """Return the library factor with the largest absolute rank correlation, None for an empty library."""
     found = [Overlap(name, rank_correlation(values, known, window)) for name, known in sorted(library.items())]
     return max(found, key=lambda one: abs(one.rank_correlation), default=None)
@@ -174,7 +187,7 @@ class LibraryValues:
         Notes
         -----
         Sketches tell how large each correlation can be. Those that may be among the top are computed and compared in
-        full, likeliest first, until none that is left can reach the last of them; so the answer is that of `closest`.
+        full, likeliest first, until none that is left can reach the last of them; so the answer is that of `find_closest`.
         Every correlation that is returned was computed in full.
         """
         others = sorted(set(self._rows) - {but})
@@ -183,7 +196,7 @@ class LibraryValues:
         if not others or mine.share == 0:  # no day on which it could be correlated with anything
             return [Overlap(name, 0.0) for name in others[:top]]
         store = self.sketched()
-        guessed = guess(mine, store.sketches)
+        guessed = estimate_correlations(mine, store.sketches)
         most = guessed.most
         own = [at for at, name in enumerate(store.names) if name in self._rows and name != but]
         likeliest = sorted(own, key=lambda at: (-abs(guessed.rank_correlation[at]), store.names[at]))

@@ -240,7 +240,7 @@ class Guesses:
         return np.asarray(np.abs(self.rank_correlation) + self.slack)
 
 
-def guess(one: Sketch, others: Sketches) -> Guesses:
+def estimate_correlations(one: Sketch, others: Sketches) -> Guesses:
     """Guess the mean daily rank correlation of one factor with others, all sketched by one sketcher.
 
     Notes

@@ -214,7 +214,7 @@ class SubtreeIndex:
         runs = list(self._runs)
         self._remove_all_but([run.path.name for run in runs])
         if formulas or fresh:
-            runs.append(self._run(contents([*formulas, *fresh])))
+            runs.append(self._run(sort_contents([*formulas, *fresh])))
         first = 0 if whole else _find_first_joined([len(run) for run in runs])
         if len(runs) - first > 1:
             runs[first:] = [self._run(merge_runs(runs[first:]))]
@@ -309,7 +309,7 @@ class Contents:
     codes: Array
 
 
-def contents(formulas: Sequence[tuple[KnownFormula, Sequence[Posting]]]) -> Contents:
+def sort_contents(formulas: Sequence[tuple[KnownFormula, Sequence[Posting]]]) -> Contents:
     """Sort formulas, each with its postings."""
     ordered = sorted(formulas, key=lambda each: (each[0].size, each[0].name))
     keys = np.fromiter((key for _, parts in ordered for key, _ in parts), np.uint64)

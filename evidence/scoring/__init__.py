@@ -9,8 +9,8 @@ from ...lazy import lazy_names
 if TYPE_CHECKING:
     from .exposures import (
         BETA_DAYS as BETA_DAYS,
-        Exposures as Exposures,
         IDIOSYNCRATIC_DAYS as IDIOSYNCRATIC_DAYS,
+        Exposures as Exposures,
         market_return as market_return,
         measure_exposures as measure_exposures,
     )
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
         forward_returns as forward_returns,
     )
     from .long_short import (
-        Costs as Costs,
         GROSS as GROSS,
         TRADING_DAYS_PER_YEAR as TRADING_DAYS_PER_YEAR,
+        Costs as Costs,
         annual_sharpe as annual_sharpe,
         sleeve_weights as sleeve_weights,
     )

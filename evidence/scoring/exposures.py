@@ -51,14 +51,16 @@ def measure_exposures(panel: Panel) -> Exposures:
     least). `size`: log of `cap` where the panel has it, else of the 60-day mean dollar volume at quoted prices. Volumes in
     shares of a later day put later splits into that: on S&P 500 names of 2008 to 2013, 84 of 494 sizes are wrong by a tenth
     or more at first, and minus the true size has a RankIC of 0.007 (t 4.1) against labels freed of the wrong one, -0.001
-    (t -0.9) against labels freed of the right one. `volatility`: standard deviation of 60 daily returns. `momentum`: see
+    (t -0.9) against labels freed of the right one. `volatility`: standard deviation of 60 daily returns. `measure_momentum`: see
     there. `price`: log of the quoted close; unknown where only prices are there whose level was adjusted backwards, since
     that level knows later splits and dividends.
     """
     returns = panel.fields["returns"]
     market = market_return(panel)
     sector = panel.groups.get("sector", np.full(panel.names, -1, dtype=np.int16))
-    return Exposures(_beta(returns, market), _size(panel), _volatility(returns), momentum(panel), _price(panel), sector)
+    return Exposures(
+        _beta(returns, market), _size(panel), _volatility(returns), measure_momentum(panel), _price(panel), sector
+    )
 
 
 def market_return(panel: Panel) -> NDArray[np.float64]:
@@ -135,7 +137,7 @@ def _price(panel: Panel) -> Frame:
     return np.log(np.where(quoted > 0, quoted, np.nan))
 
 
-def momentum(panel: Panel) -> Frame:
+def measure_momentum(panel: Panel) -> Frame:
     """Return the log return from 252 to 21 days ago, ``[T, N]``; NaN unless 200 of those daily returns are there."""
     moves = np.log1p(np.where(panel.fields["returns"] > -1.0, panel.fields["returns"], np.nan))
     seen = (~np.isnan(moves)).astype(np.float64)
@@ -181,7 +183,7 @@ def neutralise_ranks(values: NDArray[np.float32], styles: Sequence[Frame], secto
     return out
 
 
-def residual(label: Frame, exposures: Exposures, risk: Frame | None = None) -> Frame:
+def residualise_label(label: Frame, exposures: Exposures, risk: Frame | None = None) -> Frame:
     """Return a label with market, sector and size taken out, day by day.
 
     Parameters
@@ -262,7 +264,7 @@ def idiosyncratic_volatility(panel: Panel, exposures: Exposures) -> Frame:
     S&P 500 names, the standard deviation 3 to 7 % (`benchmarks/power.py` measures it).
     """
     returns = np.where(panel.universe, panel.fields["returns"], np.nan)
-    size = np.abs(residual(np.log1p(returns), exposures))
+    size = np.abs(residualise_label(np.log1p(returns), exposures))
     mean, known = _trailing_mean(size)
     usual = _median(np.where(known, mean, np.nan))
     return np.maximum(np.where(known, mean, usual), MIN_MEDIAN_SHARE * usual)

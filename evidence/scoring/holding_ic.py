@@ -1,4 +1,4 @@
-"""A factor as it is held: h ranks averaged, against what the next day brings.
+"""RankIC of the holding: the mean of the last h ranks against the return of the next day.
 
 The mean RankIC of an h-day label and this series ask nearly one question of the same returns. The label takes each day's return
 h times, in sums that overlap; here each return is taken once, against the mean of the ranks that were known before it and
@@ -9,7 +9,7 @@ It is not the default, for two reasons that were measured on S&P 500 names. Real
 (lag-1 autocorrelation .035 for the median formula, .08 for one in twenty), and with no overlap to cover for it a p-value
 of 1e-5 is then up to 1.7 times that. And ranks of one-day returns see the median and not the mean: a 60-day volatility has
 a t of -5 by this measure and of 0 on five-day labels. Where large moves are more often up than down it finds a factor though
-all expected returns are equal. So it proves nothing that the labels' own test does not bear out (`mean_test.borne_out`).
+all expected returns are equal. So it proves nothing that the labels' own test does not bear out (`mean_test.confirm_p_value`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...market import Panel
 from ..windows import Window
-from .exposures import Exposures, idiosyncratic_volatility, residual
+from .exposures import Exposures, idiosyncratic_volatility, residualise_label
 
 Frame = NDArray[np.float64]
 
@@ -59,7 +59,22 @@ def next_open_returns(panel: Panel) -> Frame:
 
 
 def cut_label(label: Frame, window: Window, horizon: int) -> Frame:
-    """Return a window's rows of a label, NaN where the label would end outside the window. `[window.days, N]`."""
+    """Return a window's rows of a label.
+
+    Parameters
+    ----------
+    label
+        ``[T, N]`` forward returns of the panel's days.
+    window
+        The rows to return.
+    horizon
+        Days of the label.
+
+    Returns
+    -------
+    Frame
+        A copy, ``[window.days, N]``; NaN on the last `horizon` + 1 days, whose label would end outside the window.
+    """
     rows = window.cut(label).copy()
     rows[max(window.days - horizon - 1, 0) :] = np.nan
     return rows
@@ -72,12 +87,28 @@ def count_unlabelled(panel: Panel, window: Window, label: Frame, horizon: int) -
 
 
 def build_label(raw: Frame, panel: Panel, exposures: Exposures, returns: str, label_scale: str) -> Frame:
-    """Return forward returns `[T, N]` as `evidence.returns` and `evidence.label_scale` say that they are measured.
+    """Return the label: forward returns, raw or residual, as `evidence.returns` and `evidence.label_scale` say.
 
-    Residual ones are taken in logs, so that half the variance is not read as a return.
+    Parameters
+    ----------
+    raw
+        ``[T, N]`` forward returns, decimal, NaN missing.
+    panel
+        Of the same days; its daily returns give the idiosyncratic volatility.
+    exposures
+        Market, sector and size exposures of the same days.
+    returns
+        `raw` or `residual`.
+    label_scale
+        `own_risk` divides residuals by idiosyncratic volatility; `none` leaves them as returns.
+
+    Returns
+    -------
+    Frame
+        ``[T, N]``, NaN where `raw` is. Residual ones are taken in logs, so that half the variance is not read as a return.
     """
     if returns == "raw":
         return raw
-    return residual(
+    return residualise_label(
         np.log1p(raw), exposures, idiosyncratic_volatility(panel, exposures) if label_scale == "own_risk" else None
     )

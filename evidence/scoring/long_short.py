@@ -116,7 +116,7 @@ def sides_long_short(
     Parameters
     ----------
     sides, counts
-        As in `daily.Daily`.
+        As in `rank_ic.Daily`.
     open_returns, costs, horizon
         As for `measure_long_short`.
     sign
@@ -137,7 +137,18 @@ def sides_long_short(
 
 
 def annual_sharpe(returns: Series) -> float:
-    """Return mean over standard deviation (ddof 1) times the root of 252; NaN dropped; NaN where nothing varies."""
+    """Return the annual Sharpe ratio: mean over standard deviation (ddof 1) times the root of 252.
+
+    Parameters
+    ----------
+    returns
+        One value a day ``[D]``, decimal; NaN is dropped.
+
+    Returns
+    -------
+    float
+        NaN for fewer than two values, or where nothing varies.
+    """
     known = returns[~np.isnan(returns)]
     deviation = float(known.std(ddof=1)) if len(known) > 1 else 0.0
     if deviation <= 1e-13 * float(np.abs(known).max(initial=0.0)):
@@ -146,9 +157,20 @@ def annual_sharpe(returns: Series) -> float:
 
 
 def sleeve_weights(ranks: Frame, horizon: int) -> Frame:
-    """Return the target weight of each name after the close of each day, ``[T, N]``: the mean of the last sleeves.
+    """Return the target weight of each name after the close of each day: the mean of the last sleeves.
 
-    Each side sums to 1 once `horizon` sleeves are open; before that, and around days without a sleeve, to less.
+    Parameters
+    ----------
+    ranks
+        ``[T, N]`` percentiles in (0, 1], NaN missing. Above 0.8 is bought, up to 0.2 is sold, in equal weights.
+    horizon
+        Sleeves; one is renewed each day.
+
+    Returns
+    -------
+    Frame
+        ``[T, N]``, positive for bought names, never NaN. Each side sums to 1 once `horizon` sleeves are open; before that,
+        and around days without a sleeve, to less.
     """
     side = np.where(ranks > 0.8, 1.0, np.where(ranks <= 0.2, -1.0, 0.0))
     count = np.stack([(side > 0).sum(axis=1), (side < 0).sum(axis=1)])

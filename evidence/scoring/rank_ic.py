@@ -89,11 +89,11 @@ def daily_statistics(
     ----------
     values : NDArray[np.float32]
         ``[D, N]`` factor, NaN missing.
-    label, order : NDArray[np.float64], Orders
+    label, order : NDArray[np.float64], LabelOrders
         ``[D, N]`` what it should foretell, and the order of every day of it.
     returns : NDArray[np.float64]
         ``[D, N]`` what a fifth earns, decimal; NaN missing.
-    thin : Orders, optional
+    thin : LabelOrders, optional
         Labels at other horizons, for the decay.
 
     Returns

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from ...factors import RowOrder, order_rows, row_rank_correlation
 from ...market import Panel
-from ..gate.mean_test import MeanTest, proof
+from ..gate.mean_test import MeanTest, run_mean_test
 from ..newey_west import LAG_PER_HORIZON, newey_west_t
 from ..settings import EvidenceSettings
 from ..windows import HORIZONS, Window
-from .exposures import Exposures, idiosyncratic_volatility, measure_exposures, residual
+from .exposures import Exposures, idiosyncratic_volatility, measure_exposures, residualise_label
 from .holding_ic import holding_rank_ic
 from .labels import cut_label, forward_returns, next_open_returns
 from .long_short import (
@@ -119,7 +119,7 @@ class Scorer:
         raw = forward_returns(self.panel, days)[rows]
         if self.settings.returns == "raw":
             return raw
-        return residual(np.log1p(raw), self.exposures.on(rows), None if self.risk is None else self.risk[rows])
+        return residualise_label(np.log1p(raw), self.exposures.on(rows), None if self.risk is None else self.risk[rows])
 
     @cached_property
     def returns(self) -> Frame:
@@ -177,7 +177,20 @@ class Scorer:
         return LabelOrders.stack(found, DECAY_STEP)
 
     def daily_rank_ic(self, values: Values, window: Window) -> NDArray[np.float64]:
-        """Return the RankIC of each day of a window, NaN where it is undefined, `[days]`."""
+        """Return the RankIC of each day of a window.
+
+        Parameters
+        ----------
+        values
+            Factor ``[T, N]`` of the panel's days, NaN missing.
+        window
+            Labels that end outside it are missing.
+
+        Returns
+        -------
+        NDArray[np.float64]
+            ``[window.days]`` Spearman correlations, ties averaged; NaN where fewer than 10 names have both.
+        """
         return row_rank_correlation(window.cut(values), self.target(window).order)
 
     def held(self, values: Values, window: Window) -> NDArray[np.float64] | None:
@@ -193,7 +206,7 @@ class Scorer:
     def proof(self, values: Values, window: Window) -> MeanTest:
         """Return what a trial would test of a factor on a window."""
         daily, held = self.daily_rank_ic(values, window), self.held(values, window)
-        return proof(daily, held, self.settings.horizon_days, self.lag)
+        return run_mean_test(daily, held, self.settings.horizon_days, self.lag)
 
     def score(self, values: Values, window: Window, sign: int | None = None) -> FactorMetrics:
         """Score a factor's values `[T, N]` on a window.

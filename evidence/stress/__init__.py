@@ -8,7 +8,7 @@ from ...lazy import lazy_names
 
 if TYPE_CHECKING:
     from .judgement import STRESS_RULE_TEXT as STRESS_RULE_TEXT
-    from .stress import After as After, STRESS_SEED as STRESS_SEED, run_stress_tests as run_stress_tests
+    from .stress import STRESS_SEED as STRESS_SEED, After as After, run_stress_tests as run_stress_tests
 else:
     __all__, __getattr__ = lazy_names(
         __name__,

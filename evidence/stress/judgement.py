@@ -166,7 +166,7 @@ class StressResult:
         }  # fmt: skip
 
 
-def conclude(clean: Mapping[str, float], outcomes: Sequence[StressOutcome]) -> StressResult:
+def judge_outcomes(clean: Mapping[str, float], outcomes: Sequence[StressOutcome]) -> StressResult:
     """Judge all readings of one factor together."""
     words = iter(judge_readings([reading for outcome in outcomes for _, reading in outcome.readings]))
     return StressResult(clean, outcomes, [{key: next(words) for key, _ in outcome.readings} for outcome in outcomes])
@@ -267,7 +267,20 @@ class LabelOverlap:
 
 
 def compare_same_days(clean: Series, stressed: Series, clock: LabelOverlap) -> MeanDifference:
-    """Compare two daily series of the same days; a day that is NaN in `clean` is dropped, in `stressed` it is 0."""
+    """Compare two daily series of the same days.
+
+    Parameters
+    ----------
+    clean, stressed
+        ``[D]`` each. A day that is NaN in `clean` is dropped; NaN in `stressed` counts as 0.
+    clock
+        Horizon and lag of the labels, in days.
+
+    Returns
+    -------
+    MeanDifference
+        Its p-value is one-sided, for a loss; 0 or 1 where the loss is the same on every day.
+    """
     known = ~np.isnan(clean)
     before, after = clean[known], np.nan_to_num(stressed[known])
     own, loss = newey_west_t(before, clock.lag), newey_west_t(before - after, clock.lag)
@@ -280,7 +293,22 @@ def compare_same_days(clean: Series, stressed: Series, clock: LabelOverlap) -> M
 
 
 def compare_stretch(series: Series, inside: Rows, clock: LabelOverlap) -> MeanDifference:
-    """Compare the days of a stretch with all others; `clean` are the others."""
+    """Compare the days of a stretch with all others, which are the clean side.
+
+    Parameters
+    ----------
+    series
+        ``[D]``; NaN is dropped.
+    inside
+        ``[D]``: the days of the stretch.
+    clock
+        Horizon and lag of the labels, in days.
+
+    Returns
+    -------
+    MeanDifference
+        Its p-value is one-sided, for a loss, at the days of the shorter side; 1 where they are too few.
+    """
     there, others = newey_west_t(series[inside], clock.lag), newey_west_t(series[~inside], clock.lag)
     error = math.hypot(_cautious_error(there, others), _cautious_error(others, there))
     t = (others.mean - there.mean) / error if error > 0 else math.nan
@@ -325,7 +353,7 @@ class Scenario:
     last: str = ""
 
 
-def scenario(code: str) -> Scenario:
+def find_scenario(code: str) -> Scenario:
     """Return a scenario that is not historical."""
     for group, known in (("regime", REGIMES_IN_WORDS), ("data", PERTURBATION_WORDS), ("fill", FILL_WORDS)):
         if code in known:

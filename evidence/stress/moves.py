@@ -110,7 +110,7 @@ class Overlay:
     volume: Frame | float = 1.0
 
 
-def lay(panel: Panel, overlay: Overlay) -> Panel:
+def apply_overlay(panel: Panel, overlay: Overlay) -> Panel:
     """Return the panel as it would have been quoted in the other market.
 
     Notes

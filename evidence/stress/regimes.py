@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...market import Panel
-from .moves import Overlay, PanelMoves, lay
+from .moves import Overlay, PanelMoves, apply_overlay
 
 Frame = NDArray[np.float64]
 Rows = NDArray[np.bool_]
@@ -67,7 +67,7 @@ class RegimeOverlay:
 Maker = Callable[[PanelMoves, np.random.Generator], RegimeOverlay]
 
 
-def regimes(moves: PanelMoves, seed: int) -> Iterator[Regime]:
+def build_regimes(moves: PanelMoves, seed: int) -> Iterator[Regime]:
     """Yield every regime that this panel allows; rotation needs three sectors, a crash one cycle of 42 days.
 
     Parameters
@@ -83,7 +83,7 @@ def regimes(moves: PanelMoves, seed: int) -> Iterator[Regime]:
         ):
             continue
         laid = make(moves, np.random.default_rng([seed, place]))
-        yield Regime(code, lay(moves.panel, laid.overlay), laid.rows, laid.costs)
+        yield Regime(code, apply_overlay(moves.panel, laid.overlay), laid.rows, laid.costs)
 
 
 def crash(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:

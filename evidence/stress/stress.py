@@ -33,13 +33,13 @@ from .judgement import (
     StressResult,
     compare_same_days,
     compare_stretch,
-    conclude,
-    scenario,
+    find_scenario,
+    judge_outcomes,
 )
 from .moves import PanelMoves
 from .perturbations import spoil_panel
-from .regimes import regimes
-from .stretches import calendar, find_stretches
+from .regimes import build_regimes
+from .stretches import find_known_stretches, find_stretches
 
 Series = NDArray[np.float64]
 Rows = NDArray[np.bool_]
@@ -81,7 +81,7 @@ def run_stress_tests(
 
     Returns
     -------
-    list of Stressed
+    list of StressResult
         One for each factor, in their order. Figures are in the direction that the factor's own mean RankIC on the clean
         days gives it; a net Sharpe is after the settings' costs.
     """
@@ -93,7 +93,7 @@ def run_stress_tests(
             outcomes[place].append(outcome)
         if after is not None:
             after(met)
-    return [conclude(part.clean, outcomes[place]) for place, part in enumerate(parts)]
+    return [judge_outcomes(part.clean, outcomes[place]) for place, part in enumerate(parts)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +143,9 @@ class Rehearsal:
         return np.ones(self.panel.days, np.bool_)
 
     @cached_property
-    def ruler(self) -> Ruler:
+    def ruler(self) -> PanelLabels:
         """Return the labels of the true days."""
-        return Ruler.of(self.panel, self.exposures, self.settings)
+        return PanelLabels.of(self.panel, self.exposures, self.settings)
 
     @property
     def clock(self) -> LabelOverlap:
@@ -178,7 +178,7 @@ class Rehearsal:
     def _history(self, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
         """Compare the days of each stretch with all others."""
         last = self.panel.days - self.settings.horizon_days - 1
-        stretches = [*find_stretches(self.panel, self.moves, last), *calendar(self.panel, last)]
+        stretches = [*find_stretches(self.panel, self.moves, last), *find_known_stretches(self.panel, last)]
         for stretch in stretches:
             inside = np.zeros(self.panel.days, np.bool_)
             inside[stretch.start : stretch.stop] = True
@@ -198,14 +198,14 @@ class Rehearsal:
 
     def _regimes(self, evaluate: Evaluate, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
         """Compute, label and trade the factors in each market."""
-        for regime in regimes(self.moves, self.seed):
-            ruler = Ruler.of(regime.panel, self.exposures, self.settings)
+        for regime in build_regimes(self.moves, self.seed):
+            ruler = PanelLabels.of(regime.panel, self.exposures, self.settings)
             side = self.settings.costs.bps_per_side * np.where(regime.rows, regime.costs, 1.0)
             found = []
             for part, values in zip(parts, evaluate(regime.panel), strict=True):
                 order = order_rows(self._member(values, regime.panel))
                 after = (part.sign * ruler.rank_ic(order), self._net(ruler.book(order, part.sign), side))
-                found.append(self._compare_outcome(scenario(regime.code), part, after, regime.rows))
+                found.append(self._compare_outcome(find_scenario(regime.code), part, after, regime.rows))
             yield found
 
     def _data(self, evaluate: Evaluate, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
@@ -216,7 +216,7 @@ class Rehearsal:
                 spread = told.spread(self._member(values, told.panel), self.panel.days)
                 order = order_rows(spread)
                 ranked = compare_same_days(part.rank_ic, part.sign * self.ruler.rank_ic(order), self.clock)
-                named = scenario(told.code)
+                named = find_scenario(told.code)
                 found.append(
                     StressOutcome(
                         named, ranked.days, self._rank_ic_reading(ranked, part), None, *_likeness(part, order)
@@ -226,18 +226,25 @@ class Rehearsal:
 
     def _fills(self, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
         """Trade the same values later, at another price, or dearer."""
-        close = Ruler.at_the_close(self.panel, self.exposures, self.settings)
+        close = PanelLabels.at_the_close(self.panel, self.exposures, self.settings)
         late = [self._trade_late(part, self.ruler, 1) for part in parts]
-        yield [self._compare_outcome(scenario("late_1"), part, after) for part, after in zip(parts, late, strict=True)]
-        yield [self._compare_outcome(scenario("late_2"), part, self._trade_late(part, self.ruler, 2)) for part in parts]
-        yield [self._compare_outcome(scenario("next_close"), part, self._trade_late(part, close, 0)) for part in parts]
+        yield [
+            self._compare_outcome(find_scenario("late_1"), part, after) for part, after in zip(parts, late, strict=True)
+        ]
+        yield [
+            self._compare_outcome(find_scenario("late_2"), part, self._trade_late(part, self.ruler, 2))
+            for part in parts
+        ]
+        yield [
+            self._compare_outcome(find_scenario("next_close"), part, self._trade_late(part, close, 0)) for part in parts
+        ]
         halves = [(part.net + net) / 2 for part, (_, net) in zip(parts, late, strict=True)]
         side, borrow = self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year
         yield [self._book_only("half_late", part, net) for part, net in zip(parts, halves, strict=True)]
         yield [self._book_only("costs_doubled", part, part.book.net(2 * side, borrow)) for part in parts]
         yield [self._book_only("borrow_doubled", part, part.book.net(side, 2 * borrow)) for part in parts]
 
-    def _trade_late(self, part: CleanFactor, ruler: Ruler, late: int) -> DailyPair:
+    def _trade_late(self, part: CleanFactor, ruler: PanelLabels, late: int) -> DailyPair:
         """Return RankIC and net return of each day when the values of some days ago are traded."""
         order = part.order
         if late:
@@ -256,7 +263,9 @@ class Rehearsal:
 
     def _book_only(self, code: str, part: CleanFactor, net: Series) -> StressOutcome:
         """Compare a book with itself, where RankIC is not concerned."""
-        return StressOutcome(scenario(code), int(part.clean["days"]), None, self._books(part, net, self.everywhere))
+        return StressOutcome(
+            find_scenario(code), int(part.clean["days"]), None, self._books(part, net, self.everywhere)
+        )
 
     def _books(self, part: CleanFactor, net: Series, rows: Rows) -> StressReading:
         """Compare a day's net returns with the clean ones on the same days."""
@@ -318,7 +327,7 @@ class LongShortDays:
 
 
 @dataclass(frozen=True, eq=False)
-class Ruler:
+class PanelLabels:
     """The labels of one panel, sorted once.
 
     Attributes
@@ -336,14 +345,14 @@ class Ruler:
     horizon: int
 
     @classmethod
-    def of(cls, panel: Panel, exposures: Exposures, settings: EvidenceSettings) -> Ruler:
+    def of(cls, panel: Panel, exposures: Exposures, settings: EvidenceSettings) -> PanelLabels:
         """Return the ruler of a panel; what is exposed to what is given, so that it can be that of the true days."""
         raw = forward_returns(panel, settings.horizon_days)
         label = build_label(raw, panel, exposures, settings.returns, settings.label_scale)
         return cls(order_rows(label), next_open_returns(panel), settings.horizon_days)
 
     @classmethod
-    def at_the_close(cls, panel: Panel, exposures: Exposures, settings: EvidenceSettings) -> Ruler:
+    def at_the_close(cls, panel: Panel, exposures: Exposures, settings: EvidenceSettings) -> PanelLabels:
         """Return the ruler of who trades at the next close instead of the next open."""
         fields = {**panel.fields, "open": panel.fields["close"]}
         return cls.of(replace(panel, fields=fields), exposures, settings)

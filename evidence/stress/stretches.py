@@ -76,7 +76,7 @@ def find_stretches(panel: Panel, moves: PanelMoves, last: int) -> list[Stretch]:
     ]
 
 
-def calendar(panel: Panel, last: int) -> list[Stretch]:
+def find_known_stretches(panel: Panel, last: int) -> list[Stretch]:
     """Return the known dates of stress of which the panel has at least ten labelled days; none if it is invented."""
     if any(note.startswith(SYNTHETIC_NOTE) for note in panel.notes):
         return []

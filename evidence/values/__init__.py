@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .computing import Computing as Computing, UNCONTAINED_CODE as UNCONTAINED_CODE
-    from .contained import Contained as Contained, PYTHON_FOLDER as PYTHON_FOLDER, coded_column as coded_column
+    from .computing import UNCONTAINED_CODE as UNCONTAINED_CODE, Computing as Computing
+    from .contained import PYTHON_FOLDER as PYTHON_FOLDER, Contained as Contained, coded_column as coded_column
     from .retry import TimeSteps as TimeSteps
     from .sandbox_settings import (
-        Jail as Jail,
+        LazySandbox as LazySandbox,
         SandboxSettings as SandboxSettings,
         note_screening_seed as note_screening_seed,
         read_screening_seed as read_screening_seed,
@@ -23,6 +23,6 @@ else:
             "computing": "Computing UNCONTAINED_CODE",
             "contained": "Contained PYTHON_FOLDER coded_column",
             "retry": "TimeSteps",
-            "sandbox_settings": "Jail SandboxSettings note_screening_seed read_screening_seed",
+            "sandbox_settings": "LazySandbox SandboxSettings note_screening_seed read_screening_seed",
         },
     )

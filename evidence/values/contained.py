@@ -145,7 +145,7 @@ class Contained:
         """Refuse code that sees later days at a few cuts, or is not the same twice, on the first days.
 
         What passes is a draft, to be looked at while agents search: only swept values are accepted, combined or watched.
-        `seed` chooses the cuts (`screening_seed`); None draws one.
+        `seed` chooses the cuts (`sandbox_settings`); None draws one.
 
         Raises
         ------

@@ -99,7 +99,7 @@ def _sandbox(settings: SandboxSettings, limits: Limits) -> Sandbox:
     return Sandbox(limits, workers=settings.workers, backend=wall)
 
 
-class Jail:
+class LazySandbox:
     """A runner that starts its sandbox when the first job comes: whoever has no Python factor needs none.
 
     Parameters

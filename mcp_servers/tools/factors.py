@@ -16,7 +16,7 @@ from mcp.types import (
 from pydantic import Field
 
 from ...evaluation import recall_facts
-from ...evidence.originality import nearest
+from ...evidence.originality import find_nearest
 from ...evidence.scoring import round_significant
 from ...factors import OPERATORS, parse
 from ...factors.describe import (
@@ -97,7 +97,7 @@ def _add_known(server: ToolServer, served: ServedCaller, holdings: KnownFactors)
     ) -> dict[str, Any]:
         """Return the known formulas (library and published) that share the largest subtree with this one."""
         evaluator = served.evaluator
-        found = nearest(evaluator.read(text), evaluator.known(), top)
+        found = find_nearest(evaluator.read(text), evaluator.known(), top)
         rows = [
             {
                 "name": like.known.name,

@@ -73,7 +73,7 @@ class BasisComparison:
     def promise(self, own: int = -1) -> Forecast:
         """Return what they promise beside the leaders that are unlike the one at place `own`; -1: beside all."""
         plain = self.rank_ic / self.basis.unit
-        adds, left = beside(self.basis, self.across, own)
+        adds, left = promise_beside_leaders(self.basis, self.across, own)
         known = np.maximum(self.known - (1.0 - left), 0.0)
         return Forecast(adds * self.basis.unit, self._worth(adds, known), self._worth(plain, self.known))
 
@@ -109,7 +109,7 @@ class Forecast:
     at_all: Frame
 
 
-def beside(basis: Basis, across: Frame, own: int = -1) -> tuple[Frame, Frame]:
+def promise_beside_leaders(basis: Basis, across: Frame, own: int = -1) -> tuple[Frame, Frame]:
     """Return the t that formulas promise beside the leaders that are unlike the one at place `own`; -1: beside all.
 
     Also the share of their ranks that those leaders leave; both ``[M]``, from their rank correlations ``[M, K]``.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import Expression
-from .matching_pursuit import NOISE_VARIANCE_SHARE, Dictionary, leading
+from .matching_pursuit import NOISE_VARIANCE_SHARE, Dictionary, choose_leaders
 
 Frame = NDArray[np.float64]
 
@@ -171,7 +171,7 @@ class Basis:
     @cached_property
     def leading(self) -> Mapping[int, float]:
         """Return the places of the leaders with what each adds to the others, in t."""
-        return leading(self.dictionary, MAX_LEADERS) if self.ids else {}
+        return choose_leaders(self.dictionary, MAX_LEADERS) if self.ids else {}
 
     def across(self, ranks: NDArray[np.float32]) -> Frame:
         """Return the rank correlations of other formulas with these, ``[M, K]``."""

@@ -77,7 +77,7 @@ class CandidatePool:
         return min(len(self.members), asked)
 
     def ruler(self, scored: int) -> NDArray[np.float32]:
-        """Return the ranks of the members, ``[at most RULER, cells]``, that others are measured by after so many scores.
+        """Return the ranks of the members, ``[at most REFERENCE_FORMULAS, cells]``, that others are measured by after so many scores.
 
         The same array while they are the same and few others are asked for.
         """
@@ -142,7 +142,7 @@ class CrossProducts:
 
     Attributes
     ----------
-    sample : Population
+    sample : CandidatePool
         Its parts are followed.
     ids : tuple of str
         The scored formulas, ``K``, of the last time.

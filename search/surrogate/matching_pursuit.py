@@ -88,7 +88,7 @@ def marginal_contribution(t: Frame, across: Frame, dictionary: Dictionary, taken
     return np.where(stands, left, 0.0), share
 
 
-def leading(dictionary: Dictionary, limit: int) -> dict[int, float]:
+def choose_leaders(dictionary: Dictionary, limit: int) -> dict[int, float]:
     """Return the chosen places with what each adds to the others, in t; at most `limit`."""
     chosen: list[int] = []
     while len(chosen) < limit:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...evidence import Window
 from ...factors import Expression, FactorError
 from ...market import Panel
-from .acquisition import BasisComparison, Forecast, beside, choose_dissimilar, rank_places
+from .acquisition import BasisComparison, Forecast, choose_dissimilar, promise_beside_leaders, rank_places
 from .basis import Basis, ScoredFormula
 from .candidate_pool import CrossProducts, Sample, Samples
 
@@ -109,7 +109,7 @@ class UnexploredFormula:
 
 @dataclass(frozen=True)
 class Leader:
-    """A scored factor that says something of its own: its RankIC, what is `beside` the other leaders, and its `kin`.
+    """A scored factor that says something of its own: its RankIC, what is `promise_beside_leaders` the other leaders, and its `kin`.
 
     Kin are scored factors that are like it, the strongest of them first.
     """
@@ -262,7 +262,10 @@ class SurrogateModel:
 
     def _rank_by_promise(self, basis: Basis, size: int) -> list[int]:
         """Return the places of the first members that promise most; how much is known is asked of the best only."""
-        adds = [beside(basis, self._reach.across(basis, part))[0] for part in range(len(self._population.parts))]
+        adds = [
+            promise_beside_leaders(basis, self._reach.across(basis, part))[0]
+            for part in range(len(self._population.parts))
+        ]
         hopeful = np.argsort(-np.round(np.abs(np.concatenate(adds)[:size]), 6), kind="stable")[:SHORTLIST]
         places = sorted(int(place) for place in hopeful)
         seen = self._of(basis, places)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from alphaloom.evidence.scoring.exposures import residual
+from alphaloom.evidence.scoring.exposures import residualise_label
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import EvidenceSettings
 from alphaloom.market import SyntheticConfig, simulate
@@ -28,7 +28,7 @@ def test_a_projection_is_the_residual_of_the_product(name: str) -> None:
     whole = np.full(place.daily.shape, np.nan)
     whole[place.rows(H)] = label
     mine = place.projections[name](label)
-    theirs = residual(whole, place.exposures, place.risk if name == "own risk" else None)[place.rows(H)]
+    theirs = residualise_label(whole, place.exposures, place.risk if name == "own risk" else None)[place.rows(H)]
     known = ~np.isnan(place.exposures.beta[place.rows(H)]) & ~np.isnan(place.exposures.size[place.rows(H)])
     days = (known | np.isnan(label)).all(axis=1)  # where an exposure is unknown, the two fill it in differently
     assert days.any()

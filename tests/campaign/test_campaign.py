@@ -18,7 +18,7 @@ from alphaloom import Campaign
 from alphaloom.campaign import campaign
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import close
-from alphaloom.evidence.gate.acceptance_gate import Gate
+from alphaloom.evidence.gate.acceptance_gate import AcceptanceGate
 from alphaloom.factors import parse
 from alphaloom.ledger import AlphaloomError, Ledger
 from alphaloom.router.calls.calls import Calls
@@ -226,7 +226,7 @@ def failing(function: Callable[..., Any], calls: int) -> Callable[..., Any]:
 PLACES = {
     "a model's reply": (Calls, "_record", 7),
     "a score": (Ledger, "record_evaluation", 20),
-    "a look at selection": (Gate, "_look", 2),
+    "a look at selection": (AcceptanceGate, "_look", 2),
     "the close": (campaign, "close", 1),
     "the combination": (campaign, "write_closing", 1),
     "the risk gate": (campaign, "trade", 1),

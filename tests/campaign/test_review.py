@@ -13,7 +13,7 @@ import pytest
 from alphaloom import Campaign
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
-from alphaloom.evidence.errors import RunPaused
+from alphaloom.evidence.errors import RunHalted
 from alphaloom.ledger import Ledger
 
 from . import markets
@@ -30,7 +30,7 @@ EARLY = "seed=3"
 
 def begun(files: Files, workspace: Path, *overrides: str) -> None:
     ready = Campaign.from_yaml(files.campaign, workspace=workspace, overrides=[*OVERRIDES, *overrides])
-    with pytest.raises(RunPaused):
+    with pytest.raises(RunHalted, check=lambda error: error.code == "paused"):
         replace(ready, clock=lambda: datetime(2199, 7, 9, 11, 13, 17, tzinfo=UTC)).run()
 
 

@@ -17,7 +17,7 @@ from alphaloom import Campaign
 from alphaloom.campaign import Progress
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
-from alphaloom.evidence.errors import RunStopped
+from alphaloom.evidence.errors import RunHalted
 from alphaloom.ledger import Ledger
 from alphaloom.ledger.runs import ask_to_stop
 
@@ -51,9 +51,9 @@ def scored(number: int) -> Callable[[Progress], bool]:
 
 def test_stopped_twice_it_ends_the_same(files: Files, finished: CampaignResult, tmp_path: Path) -> None:
     ready = Campaign.from_yaml(files.campaign, workspace=tmp_path, overrides=markets.CLOSING)
-    with pytest.raises(RunStopped, match="nothing is lost"):
+    with pytest.raises(RunHalted, check=lambda error: error.code == "stopped", match="nothing is lost"):
         ready.run(asker(tmp_path, scored(1)))
-    with pytest.raises(RunStopped):
+    with pytest.raises(RunHalted, check=lambda error: error.code == "stopped"):
         Campaign.resume("latest", workspace=tmp_path, progress=asker(tmp_path, scored(20)))
     result = Campaign.resume("latest", workspace=tmp_path)
     assert (result.folder / "results.json").read_bytes() == (finished.folder / "results.json").read_bytes()
@@ -64,7 +64,7 @@ def test_stopped_twice_it_ends_the_same(files: Files, finished: CampaignResult, 
 
 def test_a_search_that_a_person_ends_closes_with_a_report(files: Files, tmp_path: Path, capsys: Capture) -> None:
     ready = Campaign.from_yaml(files.campaign, workspace=tmp_path, overrides=markets.CLOSING)
-    with pytest.raises(RunStopped):
+    with pytest.raises(RunHalted, check=lambda error: error.code == "stopped"):
         ready.run(asker(tmp_path, lambda progress: progress.counts.scored >= 1))
     assert run_command(["stop", "latest", "--close", "--by", "ann", "--workspace", str(tmp_path)]) == 0
     assert "it closes when it is resumed" in capsys.readouterr().out

@@ -20,7 +20,7 @@ from alphaloom.evaluation.checks.power import (
     published_scatter,
     record_first_power,
 )
-from alphaloom.evidence.gate.mean_test import MeanTest, null_of
+from alphaloom.evidence.gate.mean_test import MeanTest, find_null
 from alphaloom.evidence.multiple_testing.online_fdr import lond_level
 from alphaloom.evidence.newey_west import null_distribution
 from alphaloom.evidence.originality.published import published_expressions
@@ -106,7 +106,7 @@ def test_every_published_formula_is_measured_that_the_panel_has_the_fields_for(
 
 
 def test_the_days_that_are_tested_end_inside_the_window() -> None:
-    assert (null_of("labels", 5, 482).days, null_of("held", 5, 482).days) == (476, 480)
+    assert (find_null("labels", 5, 482).days, find_null("held", 5, 482).days) == (476, 480)
 
 
 def test_what_could_be_proven_is_stated_before_anything_is_scored(lab: Make) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from alphaloom.evaluation import Budget, PanelContext, recall_facts
 from alphaloom.evidence import EvidenceSettings, Proposal
-from alphaloom.evidence.errors import EvidenceError, TooFewDays
+from alphaloom.evidence.errors import EvidenceError
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
@@ -171,7 +171,11 @@ def test_a_selection_window_too_short_for_the_horizon_is_refused_at_once(ledger:
     windows = WindowSettings(search=0.6, selection=0.2, min_search_days=40, min_selection_days=40, min_sealed_days=40)
     asked = EvidenceSettings(horizon_days=20, windows=windows)
     panel = market().rows(0, 400)
-    with pytest.raises(TooFewDays, match="The selection window has 59 days; at a horizon of 20 days it proves nothing"):
+    with pytest.raises(
+        EvidenceError,
+        check=lambda error: error.code == "too_few_days",
+        match="The selection window has 59 days; at a horizon of 20 days it proves nothing",
+    ):
         PanelContext.set_up(panel, ledger, asked, "small")
     assert (
         PanelContext.set_up(panel, ledger, asked.model_copy(update={"horizon_days": 5}), "small").windows.selection.days

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evaluation import Budget, Evaluator, PanelContext
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
-from alphaloom.evidence.gate.acceptance_gate import Gate
+from alphaloom.evidence.gate.acceptance_gate import AcceptanceGate
 from alphaloom.evidence.gate.verdict import Verdict
 from alphaloom.evidence.scoring.metrics import FactorMetrics
 from alphaloom.evidence.scoring.scorer import Scorer
@@ -138,7 +138,7 @@ def dying(lab: Lab) -> Lab:
     old = lab.evaluator
     fragile = Dying(old.panel, old.settings)
     evaluator = Evaluator(old.engine, old.scorer, old.windows, old.ledger, old.settings, old.budget, old.run)
-    evaluator.__dict__["gate"] = Gate(fragile, old.windows, old.ledger, old.settings, old.run)
+    evaluator.__dict__["gate"] = AcceptanceGate(fragile, old.windows, old.ledger, old.settings, old.run)
     return Lab(lab.ledger, evaluator)
 
 

@@ -13,11 +13,11 @@ import pytest
 from alphaloom.evaluation import Budget
 from alphaloom.evaluation.context import refuse_other_stream
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.errors import EvidenceError, OtherStream, TrialsSpent, UnknownFactor
+from alphaloom.evidence.errors import EvidenceError, TrialsSpent
 from alphaloom.evidence.gate.acceptance_gate import MIN_RANKED_DAY_SHARE, PAID_EVENT
 from alphaloom.evidence.gate.verdict import Verdict
 from alphaloom.evidence.multiple_testing.online_fdr import lond_level
-from alphaloom.evidence.originality.catalogue import Catalogue, nearest
+from alphaloom.evidence.originality.catalogue import Catalogue, find_nearest
 from alphaloom.evidence.originality.published import read_published
 from alphaloom.evidence.settings import RECORDED_CONTEXT, CostSettings
 from alphaloom.factors import parse
@@ -369,7 +369,9 @@ def test_a_later_campaign_on_the_same_data_keeps_the_level_of_the_stream(lab: Ma
     run.judged(JUNK[0])
     refuse_other_stream(run.ledger, run.evaluator.windows, SMALL)
     (name,) = changed
-    with pytest.raises(OtherStream, match="one stream of trials has one") as caught:
+    with pytest.raises(
+        EvidenceError, check=lambda error: error.code == "other_stream", match="one stream of trials has one"
+    ) as caught:
         refuse_other_stream(run.ledger, run.evaluator.windows, SMALL.model_copy(update=changed))
     assert (caught.value.field, caught.value.got, caught.value.allowed) == (f"evidence.{name}", changed[name], 0.05)
 
@@ -414,7 +416,11 @@ def test_agents_are_told_no_number_of_the_selection_window(lab: Make, planted: P
 
 
 def test_only_what_was_scored_can_be_submitted(lab: Make) -> None:
-    with pytest.raises(UnknownFactor, match="No factor 'f0123456789abcdef' was scored"):
+    with pytest.raises(
+        EvidenceError,
+        check=lambda error: error.code == "unknown_factor",
+        match="No factor 'f0123456789abcdef' was scored",
+    ):
         lab().evaluator.submit(["f0123456789abcdef"])
 
 
@@ -505,7 +511,7 @@ def test_each_member_of_a_set_must_not_have_met_selection(lab: Make, place: int)
 
 
 def test_a_formula_exactly_as_near_as_allowed_is_original(lab: Make) -> None:
-    ratio = nearest(parse(JUNK[0]), Catalogue((read_published(),)))[0].ratio
+    ratio = find_nearest(parse(JUNK[0]), Catalogue((read_published(),)))[0].ratio
     at = lab("at", max_similarity=ratio)
     assert steps(at.judged(JUNK[0]))["originality"]
     assert "not_new" not in {each["code"] for each in at.evaluator.score(JUNK[0])["warnings"]}

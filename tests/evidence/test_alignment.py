@@ -6,7 +6,7 @@ import pytest
 
 from alphaloom.evidence import Claim
 from alphaloom.evidence.gate.alignment import find_direction_mismatch, find_word_mismatches
-from alphaloom.evidence.gate.formula_steps import breaches, complexity_price
+from alphaloom.evidence.gate.formula_steps import compute_complexity_price, find_breaches
 from alphaloom.evidence.settings import ComplexitySettings
 from alphaloom.factors import parse
 
@@ -73,12 +73,12 @@ BOUNDS = ComplexitySettings(max_size=6, max_depth=3, max_constants=2, max_fields
     ],
 )
 def test_each_bound_is_said(text: str, said: list[str]) -> None:
-    found = breaches(parse(text), BOUNDS)
+    found = find_breaches(parse(text), BOUNDS)
     assert set(said) <= set(found)
     assert bool(found) == bool(said)
 
 
 def test_size_costs_beyond_five_nodes() -> None:
     free, dear = parse("rank(ts_corr(close, volume, 10))"), parse("rank(close) + rank(volume) + rank(high) + rank(low)")
-    assert (free.size, complexity_price(free, ComplexitySettings())) == (4, 0)
-    assert complexity_price(dear, ComplexitySettings()) == pytest.approx(0.02 * (dear.size - 5)) != 0
+    assert (free.size, compute_complexity_price(free, ComplexitySettings())) == (4, 0)
+    assert compute_complexity_price(dear, ComplexitySettings()) == pytest.approx(0.02 * (dear.size - 5)) != 0

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence.multiple_testing.deflated_sharpe import cluster_count, silhouette
+from alphaloom.evidence.multiple_testing.deflated_sharpe import count_clusters, silhouette
 
 
 def families(bets: int, of_each: int, seed: int = 0, own: float = 0.3) -> NDArray[np.float64]:
@@ -17,24 +17,24 @@ def families(bets: int, of_each: int, seed: int = 0, own: float = 0.3) -> NDArra
 
 @pytest.mark.parametrize(("bets", "of_each"), [(2, 5), (3, 4), (7, 6), (10, 10)])
 def test_copies_of_a_few_bets_count_as_those_bets(bets: int, of_each: int) -> None:
-    assert cluster_count(families(bets, of_each)) == bets
+    assert count_clusters(families(bets, of_each)) == bets
 
 
 def test_independent_candidates_count_one_by_one() -> None:
-    assert cluster_count(np.random.default_rng(1).standard_normal((500, 30))) == 30
+    assert count_clusters(np.random.default_rng(1).standard_normal((500, 30))) == 30
 
 
 def test_a_book_that_never_trades_is_a_bet_of_its_own() -> None:
-    assert cluster_count(np.column_stack([families(3, 4), np.zeros(500)])) == 4
+    assert count_clusters(np.column_stack([families(3, 4), np.zeros(500)])) == 4
 
 
 @given(st.integers(1, 12), st.integers(0, 99))
 def test_there_are_never_more_bets_than_candidates_and_their_order_does_not_matter(count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     returns = rng.standard_normal((60, 2)) @ rng.standard_normal((2, count)) + 0.2 * rng.standard_normal((60, count))
-    found = cluster_count(returns)
+    found = count_clusters(returns)
     assert 1 <= found <= count
-    assert cluster_count(returns[:, rng.permutation(count)] * 3) == found
+    assert count_clusters(returns[:, rng.permutation(count)] * 3) == found
 
 
 def test_silhouettes_are_those_of_the_definition() -> None:

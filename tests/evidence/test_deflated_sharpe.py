@@ -8,12 +8,12 @@ import pytest
 from skfolio.measures import deflated_sharpe_ratio, expected_max_sharpe_ratio, probabilistic_sharpe_ratio
 
 from alphaloom.evidence.gate.trial_evidence import TrialEvidence, deflated_sharpe_ratios
-from alphaloom.evidence.multiple_testing.cross_validation import pbo
+from alphaloom.evidence.multiple_testing.cross_validation import estimate_pbo
 from alphaloom.evidence.multiple_testing.deflated_sharpe import (
     ReturnMoments,
     deflated_sharpe,
     expected_maximum,
-    moments,
+    measure_return_moments,
     probabilistic_sharpe,
 )
 
@@ -49,7 +49,7 @@ def test_deflated_sharpe_matches_the_paper() -> None:
 
 def test_a_series_is_measured_before_it_is_deflated() -> None:
     returns = np.random.default_rng(2).standard_normal(300) + 0.1
-    assert deflated_sharpe(returns, 20, 0.001) == deflated_sharpe(moments(returns), 20, 0.001)
+    assert deflated_sharpe(returns, 20, 0.001) == deflated_sharpe(measure_return_moments(returns), 20, 0.001)
     assert math.isnan(deflated_sharpe(returns, 20, math.nan))
 
 
@@ -58,7 +58,7 @@ def test_one_trial_is_not_deflated() -> None:
 
 
 def test_moments_of_a_short_series() -> None:
-    found = moments([1.0, 2.0, math.nan, 6.0])
+    found = measure_return_moments([1.0, 2.0, math.nan, 6.0])
     assert found.days == 3
     assert found.sharpe == pytest.approx(3 / math.sqrt(7))
     assert found.skewness == pytest.approx(6 / (14 / 3) ** 1.5)
@@ -67,19 +67,19 @@ def test_moments_of_a_short_series() -> None:
 
 @pytest.mark.parametrize("series", [[], [1.0, 2.0], [0.1] * 20, [0.0] * 20])
 def test_no_variation_no_sharpe(series: list[float]) -> None:
-    assert math.isnan(moments(series).sharpe)
-    assert math.isnan(deflated_sharpe(moments(series), 10, 0.1))
+    assert math.isnan(measure_return_moments(series).sharpe)
+    assert math.isnan(deflated_sharpe(measure_return_moments(series), 10, 0.1))
 
 
 def test_noise_is_overfitted_about_half_the_time() -> None:
-    found = [pbo(np.random.default_rng(seed).standard_normal((1000, 50))).probability for seed in range(20)]
+    found = [estimate_pbo(np.random.default_rng(seed).standard_normal((1000, 50))).probability for seed in range(20)]
     assert np.mean(found) == pytest.approx(0.475, abs=5e-4)
 
 
 def test_one_real_series_among_noise_is_not() -> None:
     returns = np.random.default_rng(0).standard_normal((1000, 50))
     returns[:, 7] += 0.2
-    found = pbo(returns)
+    found = estimate_pbo(returns)
     assert found.probability < 0.05
     assert found.logits.shape == (252,)
 
@@ -87,13 +87,13 @@ def test_one_real_series_among_noise_is_not() -> None:
 def test_a_candidate_that_never_trades_is_no_winner() -> None:
     returns = np.full((100, 3), math.nan)
     returns[:, 1] = np.random.default_rng(0).standard_normal(100) + 1
-    assert pbo(returns).probability == 0.0
+    assert estimate_pbo(returns).probability == 0.0
 
 
 @pytest.mark.parametrize(("days", "candidates", "blocks"), [(100, 1, 10), (100, 5, 9), (15, 5, 10), (100, 5, 0)])
 def test_too_little_to_split_is_refused(days: int, candidates: int, blocks: int) -> None:
     with pytest.raises(ValueError, match="blocks"):
-        pbo(np.ones((days, candidates)), blocks)
+        estimate_pbo(np.ones((days, candidates)), blocks)
 
 
 def test_trials_must_be_counted() -> None:
@@ -135,7 +135,7 @@ def test_skfolio_says_the_same_of_real_looking_returns() -> None:
     rng = np.random.default_rng(8)
     returns = rng.standard_t(4, 400) * 0.01 + 0.0008 - 0.02 * (rng.random(400) < 0.01)
     sharpes = rng.standard_normal(40) * 0.05
-    mine = moments(returns)
+    mine = measure_return_moments(returns)
     assert probabilistic_sharpe(mine, 0.02) == pytest.approx(probabilistic_sharpe_ratio(returns, 0.02), rel=1e-9)
     spread = float(np.var(sharpes, ddof=1))
     assert deflated_sharpe(returns, 40, spread) == pytest.approx(deflated_sharpe_ratio(returns, sharpes), rel=1e-9)

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.evidence.scoring.exposures import idiosyncratic_volatility, measure_exposures, residual, trailing_sum
+from alphaloom.evidence.scoring.exposures import (
+    idiosyncratic_volatility,
+    measure_exposures,
+    residualise_label,
+    trailing_sum,
+)
 from alphaloom.evidence.scoring.labels import forward_returns
 from alphaloom.market import Panel, SyntheticConfig, simulate
 
@@ -38,7 +43,7 @@ def test_residual_returns_hold_no_sector_beta_or_size() -> None:
     panel = market()
     exposures = measure_exposures(panel)
     label = forward_returns(panel, 5)
-    rest = residual(label, exposures)
+    rest = residualise_label(label, exposures)
     day = 240
     seen = ~np.isnan(rest[day])
     assert np.array_equal(np.isnan(rest), np.isnan(label))
@@ -62,7 +67,7 @@ def test_a_scaled_residual_is_that_of_weighted_least_squares() -> None:
         label[day, known] / unit
         - columns / unit[:, None] @ np.linalg.lstsq(columns / unit[:, None], label[day, known] / unit, rcond=None)[0]
     )
-    np.testing.assert_allclose(residual(label, exposures, risk)[day, known], slow, atol=1e-10)
+    np.testing.assert_allclose(residualise_label(label, exposures, risk)[day, known], slow, atol=1e-10)
 
 
 def test_own_risk_is_known_at_the_close_and_is_the_size_of_residual_moves() -> None:
@@ -73,7 +78,7 @@ def test_own_risk_is_known_at_the_close_and_is_the_size_of_residual_moves() -> N
         idiosyncratic_volatility(panel.rows(0, 200), measure_exposures(panel.rows(0, 200))),
     )
     np.testing.assert_allclose(whole[:200], cut, rtol=1e-9)
-    rest = np.abs(residual(np.log1p(np.where(panel.universe, panel.fields["returns"], np.nan)), exposures))
+    rest = np.abs(residualise_label(np.log1p(np.where(panel.universe, panel.fields["returns"], np.nan)), exposures))
     name = int(np.flatnonzero(~np.isnan(rest[180:241]).any(axis=0))[0])
     assert whole[240, name] == pytest.approx(max(rest[181:241, name].mean(), 0.3 * np.median(whole[240])), rel=1e-3)
     assert (whole > 0).all()
@@ -85,7 +90,7 @@ def test_a_day_with_few_names_is_demeaned_only() -> None:
     label = np.full((panel.days, panel.names), np.nan)
     chosen = np.flatnonzero(exposures.sector == exposures.sector[0])[:3]
     label[100, chosen] = [0.01, 0.02, 0.03]
-    np.testing.assert_allclose(residual(label, exposures)[100, chosen], [-0.01, 0.0, 0.01], atol=1e-15)
+    np.testing.assert_allclose(residualise_label(label, exposures)[100, chosen], [-0.01, 0.0, 0.01], atol=1e-15)
 
 
 @given(st.integers(1, 90), st.integers(1, 25), st.integers(0, 2**32 - 1), st.floats(1.0, 1e9))

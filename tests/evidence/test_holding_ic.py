@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.evidence.gate.mean_test import confirm_p_value, proof, slope
+from alphaloom.evidence.gate.mean_test import confirm_p_value, estimate_label_slope, run_mean_test
 from alphaloom.evidence.gate.trial_evidence import TrialEvidence, decide_trial
 from alphaloom.evidence.newey_west import newey_west_t, null_distribution
 from alphaloom.evidence.scoring.holding_ic import holding_rank_ic, holding_ranks
@@ -78,7 +78,7 @@ def test_the_slope_is_one_for_a_new_factor_each_day_and_the_root_of_h_for_a_fixe
     persistence: float, between: tuple[float, float]
 ) -> None:
     rank_ic, held = market(2, 600, 200, persistence, 0.0)
-    assert between[0] < slope(rank_ic, held, 5) < between[1]
+    assert between[0] < estimate_label_slope(rank_ic, held, 5) < between[1]
 
 
 def test_the_held_series_of_a_worthless_fixed_factor_does_not_overlap() -> None:
@@ -90,7 +90,7 @@ def test_the_held_series_of_a_worthless_fixed_factor_does_not_overlap() -> None:
 
 def test_both_tests_measure_one_strength_and_held_needs_less_of_it() -> None:
     rank_ic, held = market(4, 500, 200, 0.95, 0.03)
-    labels, daily = proof(rank_ic, None, 5, 10), proof(rank_ic, held, 5, 10)
+    labels, daily = run_mean_test(rank_ic, None, 5, 10), run_mean_test(rank_ic, held, 5, 10)
     assert labels.t == newey_west_t(rank_ic, 10).t
     assert (daily.horizon, daily.lag, daily.days) == (1, 2, 498)
     assert daily.error * daily.t == pytest.approx(np.nanmean(rank_ic), rel=0.15)
@@ -117,7 +117,7 @@ def test_a_low_median_is_no_proof_that_a_factor_foretells_returns() -> None:
     label[: days - 6] = np.lib.stride_tricks.sliding_window_view(daily, 5, axis=0).sum(axis=-1)[: days - 6]
     values = np.broadcast_to(-spread, (days, names)).astype(np.float32)
     rank_ic, held = row_rank_correlation(values, label), holding_rank_ic(values, order_rows(daily), 5)
-    alone, labels = proof(rank_ic, held, 5, 10).p_value(1), proof(rank_ic, None, 5, 10).p_value(1)
+    alone, labels = run_mean_test(rank_ic, held, 5, 10).p_value(1), run_mean_test(rank_ic, None, 5, 10).p_value(1)
     assert alone < 1e-5
     assert confirm_p_value(alone, labels, 0.05) == labels > 0.05
     seen = TrialEvidence(ASKED, 10, rank_ic, np.full(days, np.nan), (), 600, days, {}, held)
@@ -160,5 +160,5 @@ def test_labels_can_only_take_away_from_what_is_held(tested: float, labels: floa
 
 
 def test_too_few_days_prove_nothing() -> None:
-    short = proof(np.full(4, 0.1), None, 5, 10)
+    short = run_mean_test(np.full(4, 0.1), None, 5, 10)
     assert (short.p_value(1), short.power(0.01)["rank_ic_provable"]) == (1.0, None)

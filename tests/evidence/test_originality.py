@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.originality.catalogue import Catalogue, nearest
+from alphaloom.evidence.originality.catalogue import Catalogue, find_nearest
 from alphaloom.evidence.originality.published import formulas, read_published
 from alphaloom.factors import Node, parse, render, sample
 from alphaloom.factors.similarity.compare import KnownFormula, compare_formulas
@@ -189,7 +189,7 @@ ORDER_KEPT = {
 
 @pytest.mark.parametrize("volume", NOTHING_DONE)
 def test_a_step_that_does_nothing_makes_no_new_formula(volume: str) -> None:
-    like = nearest(
+    like = find_nearest(
         parse(f"ts_corr({volume}, close, 10)"), Catalogue.of([("known", parse("ts_corr(close, volume, 10)"), "x")])
     )
     assert like[0].ratio == 1.0
@@ -197,7 +197,7 @@ def test_a_step_that_does_nothing_makes_no_new_formula(volume: str) -> None:
 
 @pytest.mark.parametrize(("known", "again"), [(known, each) for known, others in ORDER_KEPT.items() for each in others])
 def test_what_orders_alike_by_its_signs_is_no_new_formula(known: str, again: str) -> None:
-    assert nearest(parse(again), Catalogue.of([("known", parse(known), "x")]))[0].ratio == 1.0
+    assert find_nearest(parse(again), Catalogue.of([("known", parse(known), "x")]))[0].ratio == 1.0
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_what_orders_alike_by_its_signs_is_no_new_formula(known: str, again: str
 )  # fmt: skip
 def test_a_step_that_does_something_is_kept(other: str) -> None:
     bare = "returns" if other.startswith(("abs", "max", "power", "1")) else "volume"
-    like = nearest(
+    like = find_nearest(
         parse(f"ts_corr({other}, close, 10)"), Catalogue.of([("k", parse(f"ts_corr({bare}, close, 10)"), "x")])
     )
     assert not like or like[0].ratio < 1.0
@@ -246,7 +246,7 @@ def test_the_next_window_is_near_and_twice_as_long_is_not(window: int) -> None:
 
 def test_an_unrelated_formula_is_new() -> None:
     fresh = parse("rank(ts_corr(delta(low, 3) / low, delta(volume, 2) / volume, 17)) - rank(ts_mad(close / open, 23))")
-    assert nearest(fresh, Catalogue((read_published(),)))[0].ratio < LIMIT / 2
+    assert find_nearest(fresh, Catalogue((read_published(),)))[0].ratio < LIMIT / 2
 
 
 def test_half_of_a_formula_is_half_like_it() -> None:
@@ -267,16 +267,16 @@ def test_likeness_is_symmetric_whole_with_itself_and_at_most_one(seed: int) -> N
 def test_the_nearest_come_first_and_say_what_is_shared() -> None:
     texts = ("volume", "ts_std(returns, 20)", "ts_std(returns, 21)", "cap")
     known = [KnownFormula.of(text, parse(text), "print") for text in texts]
-    found = nearest(parse("rank(ts_std(returns, 20)) * rank(volume)"), known, 4)
+    found = find_nearest(parse("rank(ts_std(returns, 20)) * rank(volume)"), known, 4)
     assert [like.known.name for like in found] == ["ts_std(returns, 20)", "ts_std(returns, 21)", "volume"]
     assert (found[0].shared, found[0].exact, found[1].exact) == ("ts_std(returns, 20)", True, False)
     assert (found[1].theirs, found[2].theirs) == ((21.0,), ())
-    assert nearest(parse("close"), []) == []
+    assert find_nearest(parse("close"), []) == []
 
 
 @pytest.mark.parametrize("number", ["1", "41", "57"])
 def test_a_formula_of_the_paper_is_known_by_its_number(number: str) -> None:
-    found = nearest(parse(formulas("worldquant")[number], dialect="worldquant"), Catalogue((read_published(),)))
+    found = find_nearest(parse(formulas("worldquant")[number], dialect="worldquant"), Catalogue((read_published(),)))
     assert (found[0].ratio, found[0].known.where) == (1.0, f"Kakushadze 2016, no. {number}")
 
 

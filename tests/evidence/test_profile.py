@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evidence.newey_west import newey_west_t
 from alphaloom.evidence.scoring.capacity import measure_capacity
-from alphaloom.evidence.scoring.exposures import momentum, neutralise_ranks
+from alphaloom.evidence.scoring.exposures import measure_momentum, neutralise_ranks
 from alphaloom.evidence.scoring.profile import (
     DECAY_DAYS,
     Profiler,
@@ -80,7 +80,7 @@ def test_momentum_leaves_out_the_last_month() -> None:
     panel = market()
     moves = pd.DataFrame(np.log1p(panel.fields["returns"]))
     slow = moves.shift(21).rolling(231, min_periods=200).sum().to_numpy()
-    np.testing.assert_allclose(momentum(panel), slow, atol=1e-10)
+    np.testing.assert_allclose(measure_momentum(panel), slow, atol=1e-10)
 
 
 def test_what_is_left_after_neutralising_is_uncorrelated_with_what_was_taken_out(values: NDArray[np.float32]) -> None:

@@ -22,7 +22,7 @@ from alphaloom.evidence.replay import replay_verdict
 from alphaloom.evidence.values.computing import Computing
 from alphaloom.evidence.values.contained import Contained
 from alphaloom.evidence.values.retry import SECOND_TRY_FACTOR, Allowance, TimeSteps
-from alphaloom.evidence.values.sandbox_settings import Jail, SandboxSettings
+from alphaloom.evidence.values.sandbox_settings import LazySandbox, SandboxSettings
 from alphaloom.factors import Engine, parse
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
@@ -82,8 +82,8 @@ class Busy(Counting):
 
 
 @pytest.fixture(scope="module")
-def jail() -> Iterator[Jail]:
-    with Jail(SandboxSettings(workers=1)) as made:
+def jail() -> Iterator[LazySandbox]:
+    with LazySandbox(SandboxSettings(workers=1)) as made:
         try:
             Computing(Engine(market()), Contained(market(), made)).evaluate([parse(COPY)])
         except (NeedsSandbox, SandboxUnavailable) as error:
@@ -92,7 +92,7 @@ def jail() -> Iterator[Jail]:
 
 
 @pytest.fixture
-def runner(jail: Jail) -> Counting:
+def runner(jail: LazySandbox) -> Counting:
     return Counting(jail)
 
 
@@ -334,14 +334,14 @@ def test_code_of_the_library_that_fails_here_says_nothing_and_stops_nobody(servi
 
 def test_what_took_too_long_is_tried_again_another_time(tmp_path: Path, runner: Counting) -> None:
     late = 'def factor(panel):\n    while len(panel["close"]) > 60: pass\n    return panel["close"]'
-    with Jail(SandboxSettings(workers=1, wall_s=0.5)) as hasty:
+    with LazySandbox(SandboxSettings(workers=1, wall_s=0.5)) as hasty:
         found = Contained(market(), hasty, tmp_path).sweep(parse(late), (50, 70))
     assert found.fault is not None
     assert "too long" in found.fault["message"]
     assert len(list(tmp_path.iterdir())) == 1, "the first part alone is kept"
 
 
-def test_a_busy_machine_decides_nothing(jail: Jail) -> None:
+def test_a_busy_machine_decides_nothing(jail: LazySandbox) -> None:
     """A call that met its limits is run once more with more time; only the code that stays too slow is at fault."""
     calm = Contained(market(), jail).sweep(parse(COPY), (22, 24))
     busy = Busy(jail, calm=22)
@@ -403,7 +403,7 @@ def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(ser
     assert replay_verdict(RunArchive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
 
 
-def test_what_comes_after_search_changes_no_answer(service: Maker, jail: Jail, tmp_path: Path) -> None:
+def test_what_comes_after_search_changes_no_answer(service: Maker, jail: LazySandbox, tmp_path: Path) -> None:
     """Two markets that are the same until search ends and opposite after it: agents hear the same bytes."""
     texts = [STATE, COPY, STATE.replace("return pd", "raise ValueError(close[-1])\n    return pd"),
              STATE.replace("return pd", "out = out - out.mean(axis=0)\n    return pd")]  # fmt: skip

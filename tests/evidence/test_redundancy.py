@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from alphaloom.evidence.originality import rank_correlation
-from alphaloom.evidence.originality.redundancy import closest
+from alphaloom.evidence.originality.redundancy import find_closest
 from alphaloom.evidence.windows import Window
 
 WINDOW = Window("search", 3, 90, "a", "b")
@@ -27,7 +27,7 @@ def test_every_fifth_day_of_the_window_is_correlated() -> None:
 
 def test_a_clone_with_the_sign_turned_is_caught() -> None:
     library = {"f1": draw(2), "f2": -np.exp(draw(1)), "f3": draw(3)}
-    found = closest(draw(1), library, WINDOW)
+    found = find_closest(draw(1), library, WINDOW)
     assert found is not None
     assert found.factor_id == "f2"
     assert found.rank_correlation == pytest.approx(-1)
@@ -40,5 +40,5 @@ def test_days_outside_the_window_do_not_count() -> None:
 
 
 def test_nothing_is_like_an_empty_library_or_a_constant() -> None:
-    assert closest(draw(1), {}, WINDOW) is None
+    assert find_closest(draw(1), {}, WINDOW) is None
     assert rank_correlation(draw(1), np.ones((100, 30), np.float32), WINDOW) == 0

@@ -16,10 +16,17 @@ from alphaloom.evidence.originality.redundancy import (
     CORRELATION_FLOOR,
     LibraryValues,
     Overlap,
-    closest,
+    find_closest,
     rank_correlation,
 )
-from alphaloom.evidence.originality.sketch import MISSING_CELL, Sketch, Sketcher, Sketches, SketchStore, guess
+from alphaloom.evidence.originality.sketch import (
+    MISSING_CELL,
+    Sketch,
+    Sketcher,
+    Sketches,
+    SketchStore,
+    estimate_correlations,
+)
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, parse, sample
 from alphaloom.ledger import LibraryRow
@@ -77,7 +84,7 @@ def test_a_correlation_is_within_the_slack_of_its_guess(seed: int) -> None:
     sketcher = Sketcher(member, WINDOW)
     sketches = [sketcher.sketch(each) for each in values]
     for one, mine in zip(values, sketches, strict=True):
-        told = guess(mine, Sketches.of(sketches))
+        told = estimate_correlations(mine, Sketches.of(sketches))
         exact = np.array([rank_correlation(one, other, WINDOW) for other in values])
         assert (np.abs(told.rank_correlation - exact) <= told.slack).all()
 
@@ -87,7 +94,9 @@ def test_without_gaps_the_slack_is_the_chance_in_the_buckets() -> None:
     one = rng.normal(size=(DAYS, NAMES)).astype(np.float32)
     other = (one + rng.normal(size=one.shape)).astype(np.float32)
     sketcher = Sketcher(np.ones(one.shape, np.bool_), WINDOW)
-    told = guess(sketcher.sketch(one), Sketches.of([sketcher.sketch(each) for each in (one, other, -one)]))
+    told = estimate_correlations(
+        sketcher.sketch(one), Sketches.of([sketcher.sketch(each) for each in (one, other, -one)])
+    )
     exact = rank_correlation(one, other, WINDOW)
     assert told.slack[1] == pytest.approx(5 * (1 - told.rank_correlation[1] ** 2) / np.sqrt(8192) + 0.002)
     assert told.rank_correlation == pytest.approx([1, exact, -1], abs=0.03)
@@ -144,7 +153,7 @@ def test_the_closest_is_that_of_comparing_all(tmp_path_factory: pytest.TempPathF
     library["twin"], library["turned"] = values[12], -values[12]
     told, _ = shown(tmp_path_factory.mktemp("library"), member, library)
     for candidate in values[11:]:
-        assert told.closest(candidate, floor=0.0) == closest(candidate, library, WINDOW)
+        assert told.closest(candidate, floor=0.0) == find_closest(candidate, library, WINDOW)
         exact = [Overlap(name, rank_correlation(candidate, each, WINDOW)) for name, each in library.items()]
         exact.sort(key=lambda one: (-abs(one.rank_correlation), one.factor_id))
         assert told.nearest(candidate, 4, floor=0.0) == exact[:4]
@@ -160,7 +169,7 @@ def test_random_formulas_on_a_market_are_told_as_by_comparing_all(tmp_path: Path
     library = {name: told.values(name) for name in told}
     for name in names:
         candidate = engine.evaluate([expressions[name]])[0]
-        assert told.closest(candidate) == closest(candidate, library, window)
+        assert told.closest(candidate) == find_closest(candidate, library, window)
 
 
 def test_in_a_long_library_what_reaches_the_floor_is_told_as_by_comparing_all(
@@ -172,7 +181,7 @@ def test_in_a_long_library_what_reaches_the_floor_is_told_as_by_comparing_all(
     told, _ = shown(tmp_path, member, library)
     reached = 0
     for candidate in values[30:]:
-        right, found = closest(candidate, library, WINDOW), told.closest(candidate)
+        right, found = find_closest(candidate, library, WINDOW), told.closest(candidate)
         assert right is not None
         assert found is not None
         assert found.rank_correlation == rank_correlation(candidate, library[found.factor_id], WINDOW)

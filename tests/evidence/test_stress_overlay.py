@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from alphaloom.evidence.scoring.exposures import measure_exposures
-from alphaloom.evidence.stress.moves import Overlay, PanelMoves, lay
+from alphaloom.evidence.stress.moves import Overlay, PanelMoves, apply_overlay
 from alphaloom.market import Panel
 
 from .lab import market
@@ -22,7 +22,7 @@ def overlay(seed: int, panel: Panel, reach: float, volume: float) -> Overlay:
 def test_an_overlay_of_nothing_is_the_panel() -> None:
     panel = market()
     zero = np.zeros(panel.universe.shape)
-    same = lay(panel, Overlay(zero, zero))
+    same = apply_overlay(panel, Overlay(zero, zero))
     assert set(same.fields) == set(panel.fields)
     for name, values in panel.fields.items():
         np.testing.assert_allclose(same.fields[name], values, rtol=1e-12, atol=1e-14, err_msg=name)
@@ -34,7 +34,7 @@ def test_an_overlay_of_nothing_is_the_panel() -> None:
 def test_all_columns_agree(seed: int, reach: float, volume: float) -> None:
     panel = market()
     laid = overlay(seed, panel, reach, volume)
-    old, new = panel.fields, lay(panel, laid).fields
+    old, new = panel.fields, apply_overlay(panel, laid).fields
     here = panel.universe
     for name, values in old.items():
         np.testing.assert_array_equal(np.isnan(new[name]), np.isnan(values), err_msg=name)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evidence.scoring.exposures import measure_exposures
 from alphaloom.evidence.stress.moves import PanelMoves
-from alphaloom.evidence.stress.regimes import CRASH_CYCLE_DAYS, CRASH_DAYS, REGIME_MAKERS, Regime, regimes
+from alphaloom.evidence.stress.regimes import CRASH_CYCLE_DAYS, CRASH_DAYS, REGIME_MAKERS, Regime, build_regimes
 
 from .lab import market
 
@@ -23,7 +23,7 @@ def moves() -> PanelMoves:
 
 @cache
 def made() -> dict[str, Regime]:
-    return {regime.code: regime for regime in regimes(moves(), 1)}
+    return {regime.code: regime for regime in build_regimes(moves(), 1)}
 
 
 def mean_correlation(returns: NDArray[np.float64]) -> float:
@@ -39,9 +39,9 @@ def log_returns(code: str | None = None) -> NDArray[np.float64]:
 
 def test_all_regimes_are_made_and_are_the_same_for_the_same_seed() -> None:
     assert list(made()) == list(REGIME_MAKERS)
-    again = {regime.code: regime.panel.digest for regime in regimes(moves(), 1)}
+    again = {regime.code: regime.panel.digest for regime in build_regimes(moves(), 1)}
     assert again == {code: regime.panel.digest for code, regime in made().items()}
-    other = {regime.code: regime.panel.digest for regime in regimes(moves(), 2)}
+    other = {regime.code: regime.panel.digest for regime in build_regimes(moves(), 2)}
     assert [code for code in again if again[code] == other[code]] == ["grind", "low_volatility"]  # nothing is drawn
 
 
@@ -107,5 +107,5 @@ def test_a_market_without_sectors_has_no_rotation() -> None:
     from dataclasses import replace
 
     bare = replace(moves().panel, groups={}, group_labels={})
-    codes = [regime.code for regime in regimes(PanelMoves(bare, measure_exposures(bare)), 1)]
+    codes = [regime.code for regime in build_regimes(PanelMoves(bare, measure_exposures(bare)), 1)]
     assert codes == [code for code in REGIME_MAKERS if code != "sector_rotation"]

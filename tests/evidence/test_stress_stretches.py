@@ -12,7 +12,7 @@ import pytest
 
 from alphaloom.evidence.scoring.exposures import measure_exposures
 from alphaloom.evidence.stress.moves import PanelMoves
-from alphaloom.evidence.stress.stretches import QUARTER_DAYS, Stretch, calendar, find_stretches
+from alphaloom.evidence.stress.stretches import QUARTER_DAYS, Stretch, find_known_stretches, find_stretches
 from alphaloom.market import Panel, PanelSource, read_panel
 
 from .lab import market
@@ -80,11 +80,11 @@ def dated(first: str, *notes: str) -> Panel:
 
 
 def test_known_dates_are_taken_where_the_panel_has_them() -> None:
-    codes = [each.code for each in calendar(dated("2010-04-01"), LAST)]
+    codes = [each.code for each in find_known_stretches(dated("2010-04-01"), LAST)]
     assert codes == ["flash_2010"]
-    assert calendar(dated("2012-01-01"), LAST) == []
-    assert calendar(dated("2010-04-01"), 40) == []  # too few of its days have a label
-    assert calendar(dated("2010-04-01", "synthetic market, seed 7"), LAST) == []
+    assert find_known_stretches(dated("2012-01-01"), LAST) == []
+    assert find_known_stretches(dated("2010-04-01"), 40) == []  # too few of its days have a label
+    assert find_known_stretches(dated("2010-04-01", "synthetic market, seed 7"), LAST) == []
 
 
 def test_the_worst_days_of_a_real_market_are_where_everybody_knows_them() -> None:
@@ -98,5 +98,5 @@ def test_the_worst_days_of_a_real_market_are_where_everybody_knows_them() -> Non
     days = {code: str(panel.dates[each.start])[:4] for code, each in real.items()}
     assert days["worst_drawdown"] == days["worst_month"] == days["wildest_quarter"] == "2008"
     assert days["calmest_quarter"] == "2017"
-    known = [each.code for each in calendar(panel, panel.days - 6)]
+    known = [each.code for each in find_known_stretches(panel, panel.days - 6)]
     assert known == ["banks_2008", "flash_2010", "august_2015"]

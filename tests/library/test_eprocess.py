@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.library.eprocess import BET_SHARE, capital, e_detector, e_lond_threshold, quarter_days, quarters
+from alphaloom.library.eprocess import (
+    BET_SHARE,
+    compute_capital,
+    e_detector,
+    e_lond_threshold,
+    quarter_days,
+    settle_quarters,
+)
 
 Series = NDArray[np.float64]
 DEVIATION, HORIZON = 0.08, 5
@@ -27,7 +34,7 @@ def overlapping(seed: int, reps: int, days: int, horizon: int = HORIZON, fast: f
 
 
 def capitals(series: Series, horizon: int = HORIZON) -> Series:
-    return np.array([capital(quarters(one, 0.0, horizon)) for one in series])
+    return np.array([compute_capital(settle_quarters(one, 0.0, horizon)) for one in series])
 
 
 @pytest.mark.parametrize(("horizon", "fast"), [(5, 0.0), (5, 0.8), (1, 0.0), (20, 0.0)])
@@ -94,29 +101,29 @@ def obvious(daily: Series, bar: float, horizon: int) -> list[float]:
 def test_it_is_what_playing_bet_by_bet_gives(seed: int, horizon: int, bar: float) -> None:
     daily = overlapping(seed, 1, 300, horizon)[0]
     daily[::17] = np.nan
-    assert capital(quarters(daily, bar, horizon)) == pytest.approx(obvious(daily, bar, horizon))
+    assert compute_capital(settle_quarters(daily, bar, horizon)) == pytest.approx(obvious(daily, bar, horizon))
 
 
 def test_later_days_and_the_open_days_of_a_quarter_change_nothing() -> None:
     daily = overlapping(6, 1, 200)[0]
-    known = quarters(daily, 0.0, HORIZON)
-    assert np.array_equal(quarters(daily[:130], 0.0, HORIZON), known[:2])
+    known = settle_quarters(daily, 0.0, HORIZON)
+    assert np.array_equal(settle_quarters(daily[:130], 0.0, HORIZON), known[:2])
     daily[63 - HORIZON : 63] = 1.0
-    assert np.array_equal(quarters(daily, 0.0, HORIZON), known)
+    assert np.array_equal(settle_quarters(daily, 0.0, HORIZON), known)
     daily[63 - HORIZON - 1] = 1.0
-    assert not np.array_equal(quarters(daily, 0.0, HORIZON), known)
+    assert not np.array_equal(settle_quarters(daily, 0.0, HORIZON), known)
 
 
 def test_nothing_ruins_the_capital() -> None:
-    worst = quarters(np.full(630, -1.0), 0.0, HORIZON)
+    worst = settle_quarters(np.full(630, -1.0), 0.0, HORIZON)
     assert (worst > 0).all()
-    assert capital(worst)[-1] < 0.01
+    assert compute_capital(worst)[-1] < 0.01
 
 
 def test_the_detector_forgets_good_years() -> None:
     daily = np.concatenate([np.full(630, -0.05), np.full(630, 0.05)])
-    factors = quarters(daily, 0.0, HORIZON)
-    assert e_detector(factors)[-1] > 10 * capital(factors)[-1]
+    factors = settle_quarters(daily, 0.0, HORIZON)
+    assert e_detector(factors)[-1] > 10 * compute_capital(factors)[-1]
     assert e_detector(factors)[:10].max() <= 1
 
 
@@ -144,4 +151,4 @@ def test_a_place_that_cannot_be_is_refused(place: int, promoted: int) -> None:
 
 def test_a_bar_that_no_rank_ic_can_miss_is_refused() -> None:
     with pytest.raises(ValueError, match="bar must be above -1"):
-        quarters(np.zeros(63), -1.0, 5)
+        settle_quarters(np.zeros(63), -1.0, 5)

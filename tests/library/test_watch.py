@@ -14,11 +14,11 @@ import pytest
 
 from alphaloom.evaluation.admission import add_by_hand, retire_factor
 from alphaloom.evidence import EvidenceSettings
-from alphaloom.evidence.errors import PanelDisagrees
+from alphaloom.evidence.errors import EvidenceError
 from alphaloom.evidence.settings import LibrarySettings
 from alphaloom.factors import parse
 from alphaloom.ledger import Boundaries, Ledger, Run, Sighting, StatusChange
-from alphaloom.library.condition import conditions
+from alphaloom.library.condition import list_conditions
 from alphaloom.library.entries import find_entry, list_entries
 from alphaloom.library.observations import FactorReading
 from alphaloom.library.watch import LibraryWatch
@@ -76,7 +76,11 @@ def test_known_days_under_later_dates_are_not_new(ledger: Ledger) -> None:
     judged(ledger)
     panel = first(CUT)
     moved = replace(panel, dates=panel.dates + np.timedelta64(3_650, "D"))
-    with pytest.raises(PanelDisagrees, match="this workspace knows them as those of 2011-12-02") as caught:
+    with pytest.raises(
+        EvidenceError,
+        check=lambda error: error.code == "panel_disagrees",
+        match="this workspace knows them as those of 2011-12-02",
+    ) as caught:
         watch(ledger, moved)
     assert caught.value.field == "--panel"
     assert ledger.kept.standings() == []
@@ -114,7 +118,11 @@ def test_a_panel_that_tells_something_else_is_refused_and_changes_nothing(ledger
     watch(ledger, first(600))
     before = seen(ledger, name)
     other = scrambled(whole())
-    with pytest.raises(PanelDisagrees, match=r"of 94 days that were seen before .* Nothing was recorded"):
+    with pytest.raises(
+        EvidenceError,
+        check=lambda error: error.code == "panel_disagrees",
+        match=r"of 94 days that were seen before .* Nothing was recorded",
+    ):
         watch(ledger, other)
     assert seen(ledger, name) == before
     (sight,) = watch(ledger, other, revised="the vendor mended its splits")
@@ -256,7 +264,7 @@ def test_a_factor_that_dies_is_flagged_then_retired_and_watched_no_more(ledger: 
     assert all(each.by == "rule" for each in sight.changes)
     assert seen(ledger, name)[-1][0] == sight.changes[-1].day
     assert watch(ledger, whole(0.6), rules) == []
-    (told,) = [one.record() for one in conditions(ledger, rules.library)]
+    (told,) = [one.record() for one in list_conditions(ledger, rules.library)]
     assert (told["status"], told["decay"]["day"]) == ("retired", sight.changes[-1].day)
 
 
@@ -284,7 +292,7 @@ def test_a_run_goes_on_with_the_retirements_that_it_began_with(ledger: Ledger) -
 def test_what_was_added_by_hand_is_never_scored_or_proven(ledger: Ledger) -> None:
     add_by_hand(ledger, parse(KNOWN), "2026-01-01")
     assert watch(ledger, whole()) == []
-    (told,) = [one.record() for one in conditions(ledger, LibrarySettings())]
+    (told,) = [one.record() for one in list_conditions(ledger, LibrarySettings())]
     assert (told["status"], told["proof"], told["lacking"]) == ("live", "by hand, unproven", "it was never judged")
 
 

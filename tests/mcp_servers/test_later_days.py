@@ -21,7 +21,7 @@ from alphaloom.evaluation import Budget, PanelContext
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.errors import NeedsSandbox
 from alphaloom.evidence.settings import ComplexitySettings, WindowSettings
-from alphaloom.evidence.values.sandbox_settings import Jail, SandboxSettings
+from alphaloom.evidence.values.sandbox_settings import LazySandbox, SandboxSettings
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
 from alphaloom.market.actions import Actions
@@ -99,8 +99,8 @@ def _actions(other: bool, symbols: tuple[str, ...], raw: Panel) -> Actions:
 
 
 @pytest.fixture(scope="module")
-def jail() -> Iterator[Jail]:
-    with Jail(SandboxSettings(workers=1, wall_s=2.0, memory_mb=512)) as made:
+def jail() -> Iterator[LazySandbox]:
+    with LazySandbox(SandboxSettings(workers=1, wall_s=2.0, memory_mb=512)) as made:
         try:
             made.ready(needed=True)
         except NeedsSandbox as error:
@@ -108,7 +108,7 @@ def jail() -> Iterator[Jail]:
         yield made
 
 
-def told(sold: Panel, texts: Sequence[str], jail: Jail, folder: Path) -> list[tuple[str, str]]:
+def told(sold: Panel, texts: Sequence[str], jail: LazySandbox, folder: Path) -> list[tuple[str, str]]:
     """Return what every tool that takes code answers, and what the other tools tell afterwards, as it stands on the wire."""
 
     async def call(sessions: dict[str, Any], name: str, arguments: dict[str, Any]) -> Any:
@@ -171,7 +171,7 @@ async def _job(note: Any, call: Any, sessions: Any, kind: str, name: str) -> Non
     await note("evaluation.get_job", {"job": begun["job"]})
 
 
-def unlike(sold: Sequence[Panel], texts: Sequence[str], jail: Jail, folder: Path) -> list[tuple[str, str, str]]:
+def unlike(sold: Sequence[Panel], texts: Sequence[str], jail: LazySandbox, folder: Path) -> list[tuple[str, str, str]]:
     """Return what two panels let tools say otherwise."""
     one, other = (told(each, texts, jail, folder / str(at)) for at, each in enumerate(sold))
     _count(one)
@@ -193,13 +193,13 @@ def test_the_two_panels_are_the_same_until_search_ends_and_their_levels_are_not(
     assert (one.fields["close"][:STOP, there] != other.fields["close"][:STOP]).any(axis=0).mean() > 0.5
 
 
-def test_no_probe_tells_two_panels_apart_that_differ_after_search(jail: Jail, tmp_path: Path) -> None:
+def test_no_probe_tells_two_panels_apart_that_differ_after_search(jail: LazySandbox, tmp_path: Path) -> None:
     texts = [*probes(30), HEAD + "    return -close.pct_change(5).rolling(7).mean()\n", *LEVELS]
     assert not unlike((panel(False), panel(True)), texts, jail, tmp_path)
 
 
 @pytest.mark.parametrize(("quoted", "volume"), [(True, "adjusted"), (False, "quoted"), (False, "adjusted")])
-def test_other_ways_to_adjust_hide_as_much(quoted: bool, volume: str, jail: Jail, tmp_path: Path) -> None:
+def test_other_ways_to_adjust_hide_as_much(quoted: bool, volume: str, jail: LazySandbox, tmp_path: Path) -> None:
     code = HEAD.replace(", panel['close_raw']", ", panel['open']")
     texts = [code + f"    raise ValueError({m})\n" for m in (
         "[hash(panel[name].to_numpy().tobytes()) for name in panel]", "close.iloc[0].to_list()", "panel['volume'].iloc[0].to_list()",
@@ -211,5 +211,5 @@ def test_other_ways_to_adjust_hide_as_much(quoted: bool, volume: str, jail: Jail
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_no_probe_of_any_family_tells_two_panels_apart(seed: int, jail: Jail, tmp_path: Path) -> None:
+def test_no_probe_of_any_family_tells_two_panels_apart(seed: int, jail: LazySandbox, tmp_path: Path) -> None:
     assert not unlike((panel(False), panel(True)), [*probes(110, seed), *LEVELS], jail, tmp_path)

@@ -21,12 +21,12 @@ from alphaloom.evidence.settings import EvidenceSettings, complete_settings
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, rank_rows, row_rank_correlation
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
-from alphaloom.portfolio.blend import blend, blend_values
+from alphaloom.portfolio.blend import blend_ranks, blend_values
 from alphaloom.portfolio.combination import bootstrap_difference
-from alphaloom.portfolio.combiners import COMBINER_KINDS, CombinerKind, Ridge, combiner
+from alphaloom.portfolio.combiners import COMBINER_KINDS, CombinerKind, Ridge, build_combiner
 from alphaloom.portfolio.market_state import market_states
 from alphaloom.portfolio.moments import RankMoments, last_known_rows, measure_moments, standard_ranks
-from alphaloom.portfolio.trading_rate import RATES, slow_score, trading_rate
+from alphaloom.portfolio.trading_rate import RATES, choose_trading_rate, slow_score
 
 from ..evidence.lab import KNOWN, SMALL, Lab, market
 
@@ -66,7 +66,7 @@ def test_labels_that_have_not_ended_change_no_weight(kind: CombinerKind, day: in
     values = draw(seed, 200, 20, 3)
     labels = foretold(values, np.full((200, 3), 0.2))
     states = np.random.default_rng(seed).random((2, 200))
-    allowed, how = np.ones(200, np.bool_), combiner(kind, HORIZON)
+    allowed, how = np.ones(200, np.bool_), build_combiner(kind, HORIZON)
     later = np.where(np.arange(200)[:, None] > day - HORIZON - 1, -labels, labels)
     before = how.weights(moments_of(values, labels), allowed, states)
     after = how.weights(moments_of(values, later), allowed, states)
@@ -88,7 +88,9 @@ def _weights(panel: Panel, kind: CombinerKind) -> Frame:
     ranks = [standard_ranks(each) for each in Engine(panel).evaluate([KNOWN, OTHER, "-returns"])]
     moments = measure_moments(ranks, Scorer(panel, SMALL).main_label)
     allowed, signs = np.ones(panel.days, np.bool_), np.array([1, -1, 1])
-    return blend(ranks, moments, allowed, combiner(kind, 5), states=market_states(panel), signs=signs).weights
+    return blend_ranks(
+        ranks, moments, allowed, build_combiner(kind, 5), states=market_states(panel), signs=signs
+    ).weights
 
 
 def _other_prices(panel: Panel, day: int) -> Panel:
@@ -212,7 +214,9 @@ def test_a_plant_that_lives_in_wild_months_only_is_weighed_by_the_months() -> No
     deaf = blend_values(values, labels, allowed, kind="adaptive")
     assert told["adaptive"] > likeness(deaf, truth, late) + 0.02, "it is the state of the market that tells"
     ranks = [standard_ranks(each) for each in values]
-    weights = blend(ranks, measure_moments(ranks, labels), allowed, combiner("adaptive", 5), states=states).weights
+    weights = blend_ranks(
+        ranks, measure_moments(ranks, labels), allowed, build_combiner("adaptive", 5), states=states
+    ).weights
     wild = wild_months(panel)[late]
     assert weights[late][wild, 0].mean() > weights[late][~wild, 0].mean() + 0.05
 
@@ -240,7 +244,7 @@ def test_the_rate_is_the_one_that_leaves_most_after_costs(planted: Panel) -> Non
         costs = SMALL.costs.model_copy(update={"bps_per_side": price, "borrow_bps_per_year": 0.0})
         scorer = Scorer(planted, SMALL.model_copy(update={"costs": costs}))
         window = _whole(planted)
-        chosen[name] = trading_rate(score, scorer, window)
+        chosen[name] = choose_trading_rate(score, scorer, window)
         book = (
             measure_long_short(rank_rows(slow_score(score, rate)), scorer.target(window).earned, Costs(price, 0.0), 5)
             for rate in RATES

@@ -15,8 +15,7 @@ import pytest
 from alphaloom.ledger import canonical_json
 from alphaloom.risk import BookState, Policy, decide
 from alphaloom.risk.decision import Approved
-from alphaloom.risk.errors import NotApproved, StateError
-from alphaloom.risk.signal import Signal
+from alphaloom.risk.signal import RiskError, Signal
 
 NOW = date(2020, 3, 2)
 Make = Callable[..., Signal]
@@ -182,7 +181,7 @@ def test_only_the_gate_approves(signal: Make, state: Book) -> None:
         lambda: copy.copy(approved),
         lambda: pickle.dumps(approved),
     ):
-        with pytest.raises(NotApproved):
+        with pytest.raises(RiskError, check=lambda error: error.code == "not_approved"):
             forge()
 
 
@@ -211,7 +210,7 @@ def test_the_id_is_of_everything_that_went_in(signal: Make, state: Book) -> None
     ],
 )
 def test_nothing_is_decided_on_a_malformed_state(state: Book, changed: dict[str, object]) -> None:
-    with pytest.raises(StateError, match="malformed"):
+    with pytest.raises(RiskError, check=lambda error: error.code == "book_state", match="malformed"):
         state(**changed)
 
 

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from alphaloom.risk.errors import SignalError
-from alphaloom.risk.signal import Signal
+from alphaloom.risk.signal import RiskError, Signal
 
 Make = Callable[..., Signal]
 
@@ -14,7 +13,7 @@ Make = Callable[..., Signal]
 @pytest.mark.parametrize("field", ["target_bp", "lo_bp", "hi_bp", "horizon_days"])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1.0, True, False, "1", None, 2_000_000])
 def test_numbers_must_be_whole(signal: Make, field: str, value: object) -> None:
-    with pytest.raises(SignalError) as caught:
+    with pytest.raises(RiskError, check=lambda error: error.code == "signal") as caught:
         signal(**{field: value})
     assert caught.value.field == field
     assert caught.value.record()["code"] == "signal"
@@ -23,18 +22,18 @@ def test_numbers_must_be_whole(signal: Make, field: str, value: object) -> None:
 @pytest.mark.parametrize("field", ["asset", "reason", "evidence"])
 @pytest.mark.parametrize("value", ["", 3, None, True])
 def test_texts_must_say_something(signal: Make, field: str, value: object) -> None:
-    with pytest.raises(SignalError, match="text"):
+    with pytest.raises(RiskError, check=lambda error: error.code == "signal", match="text"):
         signal(**{field: value})
 
 
 @pytest.mark.parametrize(("low", "target", "high"), [(101, 100, 200), (0, 100, 99), (5, 4, 3)])
 def test_bounds_must_be_in_order(signal: Make, low: int, target: int, high: int) -> None:
-    with pytest.raises(SignalError, match="must lie between"):
+    with pytest.raises(RiskError, check=lambda error: error.code == "signal", match="must lie between"):
         signal(target=target, lo_bp=low, hi_bp=high)
 
 
 def test_a_horizon_is_at_least_a_day(signal: Make) -> None:
-    with pytest.raises(SignalError, match="at least 1"):
+    with pytest.raises(RiskError, check=lambda error: error.code == "signal", match="at least 1"):
         signal(horizon_days=0)
 
 

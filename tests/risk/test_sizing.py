@@ -10,8 +10,7 @@ from hypothesis import given, strategies as st
 
 from alphaloom.campaign.trade import next_trading_day
 from alphaloom.risk import Sizing, signals_from_scores
-from alphaloom.risk.errors import SignalError
-from alphaloom.risk.signal import Signal
+from alphaloom.risk.signal import RiskError, Signal
 
 SIZING = Sizing(10_000, 5, rank_ic=0.03, rank_ic_error=0.01, reason="combination", evidence="set1")
 
@@ -63,7 +62,7 @@ def test_few_scores_want_nothing() -> None:
     ("symbols", "scores"), [(["A"], [math.inf]), (["A", "B"], [1.0]), (["A", "A"], [1.0, 2.0]), (["A"], [-math.inf])]
 )
 def test_scores_that_mean_nothing_are_refused(symbols: list[str], scores: list[float]) -> None:
-    with pytest.raises(SignalError):
+    with pytest.raises(RiskError, check=lambda error: error.code == "signal"):
         signals_from_scores(symbols, scores, SIZING)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.ledger import Ledger, Run
-from alphaloom.search.diversity import effective_number, effective_number_of_round, variety
+from alphaloom.search.diversity import effective_number, effective_number_of_round, summarise_variety
 
 from ..evidence.lab import clock
 
@@ -35,7 +35,7 @@ def test_it_is_told_by_round_without_seeds(tmp_path: Path) -> None:
             ledger.record_event("run", "agents.hypothesis", key, {"mechanism": mechanism})
             ledger.record_event("run", "agents.niche", f"{mechanism}/week/slow", {"id": mechanism})
         ledger.record_event("run", "agents.refused_ideas", "r02", {"items": [{"mechanism": "calm"}]})
-        found = variety(ledger, "run")
+        found = summarise_variety(ledger, "run")
         assert effective_number_of_round(ledger, "run", 2) == pytest.approx(1.0)
         assert effective_number_of_round(ledger, "run", 3) is None
     assert [row["effective"] for row in found["rounds"]] == pytest.approx([2.0, 1.0])

@@ -19,7 +19,7 @@ from ..run_lookup import locate_run
 if TYPE_CHECKING:
     from ....evaluation import Evaluator
     from ....evaluation.closing import SealedExam
-    from ....evidence.values import Jail
+    from ....evidence.values import LazySandbox
     from ....ledger import Ledger, Run
 
 __all__ = ["UnsealResult", "open_seal", "open_sealed_days"]
@@ -107,7 +107,7 @@ def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -
     """Open the sealed days and write the result beside the run, whole; return it with what there is to tell."""
     from ....campaign import Settings
     from ....evaluation.closing import SealedExam, unseal
-    from ....evidence.values import Jail
+    from ....evidence.values import LazySandbox
     from ....ledger import write_json
     from ....portfolio import find_own_opening
 
@@ -116,7 +116,7 @@ def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -
             f"Run {row.id} accepted nothing, so there is nothing to examine; the days stay sealed.", field="run",
             got="0 accepted", allowed="a run that accepted a factor or a set",
         )  # fmt: skip
-    with Jail(Settings.recorded(row.config["settings"]).sandbox) as jail:
+    with LazySandbox(Settings.recorded(row.config["settings"]).sandbox) as jail:
         evaluator = _evaluator(ledger, row, jail)
         before = find_own_opening(evaluator)
         record = unseal(evaluator, accepted, reason)
@@ -125,7 +125,7 @@ def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -
     return SealedExam.read(record), RESUMED_NOTE.format(number=before.number) if before else ""
 
 
-def _evaluator(ledger: Ledger, row: Run, jail: Jail) -> Evaluator:
+def _evaluator(ledger: Ledger, row: Run, jail: LazySandbox) -> Evaluator:
     """Return the evaluation service of a run on its own panel; another panel is refused before anything is written."""
     from ....campaign import Campaign, Settings
     from ....evaluation import PanelContext

@@ -105,7 +105,7 @@ def _replay_with_panel(
     from ....campaign import Settings
     from ....evaluation import PanelContext
     from ....evaluation.checks import replay_on_panel
-    from ....evidence.values import Jail
+    from ....evidence.values import LazySandbox
 
     kept = archive.run.config.get("settings") or archive.run.config.get("rules")
     if not kept:
@@ -123,7 +123,7 @@ def _replay_with_panel(
             allowed=known[:12], hint="Give the file as it was then, or use --ledger-only.",
         )  # fmt: skip
     rows = (archive.verdicts[name] for name in ids)
-    with Jail(settings.sandbox) as jail:
+    with LazySandbox(settings.sandbox) as jail:
         bench = PanelContext.set_up(panel, archive.ledger, settings.evidence, dataset, store=False, runner=jail)
         evaluator = bench.evaluator(archive.run.id, settings.budget)
         return [replay_on_panel(archive, evaluator, row, one) for row, one in zip(rows, found, strict=True)], ""

@@ -82,11 +82,11 @@ def list_(workspace: Workspace = None, campaign: CampaignFile = None, as_json: A
 
     RankICs are in the direction in which a factor is held, fixed on its search window.
     """
-    from ....library import conditions
+    from ....library import list_conditions
     from .table import print_conditions
 
     with _open_library(workspace) as ledger:
-        rows = [one.record() for one in conditions(ledger, _rules(campaign))]
+        rows = [one.record() for one in list_conditions(ledger, _rules(campaign))]
     if as_json:
         print_object({"count": len(rows), "factors": rows})
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....evidence.values import Jail
+from ....evidence.values import LazySandbox
 from ....ledger import Ledger
 from ....library import PROMOTED, Condition, FactorReading, LibraryWatch, list_entries
 from ..data_options import DataOptions
@@ -17,7 +17,7 @@ def watch_library(ledger: Ledger, place: DataOptions, revised: str) -> dict[str,
     """Watch the library on a panel and return each factor's condition, how many days were new, and what changed."""
     settings = settings_at(place)
     panel, dataset = settings.market.open(settings.seed)
-    with Jail(settings.sandbox) as jail:
+    with LazySandbox(settings.sandbox) as jail:
         looks = LibraryWatch(ledger, panel, dataset, settings.evidence, jail).run(revised)
     now = {entry.factor_id: entry for entry in list_entries(ledger)}
     promoted = sum(entry.origin == PROMOTED for entry in now.values())

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from ....campaign import WORKSPACE
-from ....evidence.values import Jail
+from ....evidence.values import LazySandbox
 from ....ledger import Ledger
 from ....ledger.calls import CALLS_FOLDER, CallLog
 from ....mcp_servers import CallerContexts, CallerLimits, ServedCaller, ServerSetup, build_web_app
@@ -65,7 +65,7 @@ def _rooms(stack: ExitStack, place: DataOptions, ceiling: date | None) -> Caller
     settings = settings_at(place)
     ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=_now))
     calls = stack.enter_context(CallLog.open(ledger.workspace / CALLS_FOLDER, clock=_now))
-    jail = stack.enter_context(Jail(settings.sandbox)).ready()
+    jail = stack.enter_context(LazySandbox(settings.sandbox)).ready()
     news = stack.enter_context(NewsStore(ledger.workspace / NEWS_FOLDER))
     ground = ServerSetup(
         lambda: settings.market.open(settings.seed), ledger, settings.evidence, settings.budget,
