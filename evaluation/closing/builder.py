@@ -312,7 +312,9 @@ class ResultsBuilder:
         notes += [
             Note(code=UNCONTAINED_CODE, message=f"{stamps[stamp]} factors were {stamp}") for stamp in sorted(stamps)
         ]
-        notes += [Note(code="own_part", message=trouble) for trouble in list_own_troubles(evaluator.ledger, evaluator.run)]
+        notes += [
+            Note(code="own_part", message=trouble) for trouble in list_own_troubles(evaluator.ledger, evaluator.run)
+        ]
         alarm = "its RankIC on selection is too good; find out why before trading it"
         return notes + [Note(code="leak_alarm", message=f"{name}: {alarm}") for name in self.alarms()]
 
