@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from ..factors.describe import find_mention, stems
+from ..factors.describe import find_mention, find_stems
 from ..router import ModelSettings, RouterConfig, TierChoice
 from ..router.calls import Sensitivity
 
@@ -126,7 +126,7 @@ class Models(RouterConfig):
 
 
 def _check_words(text: str) -> str:
-    if not stems(text):
+    if not find_stems(text):
         raise ValueError("must hold a word that says something, such as momentum")
     return text
 

@@ -41,7 +41,7 @@ from alphaloom.evaluation import Budget, Evaluator, PanelContext
 from alphaloom.evaluation.checks.negative_control import ControlTally, NullRun, share_interval
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.windows import Window, fix_windows
-from alphaloom.factors import Engine, parse, planted_market, row_rank_correlation, sample
+from alphaloom.factors import Engine, build_planted_market, parse, row_rank_correlation, sample
 from alphaloom.ledger import Ledger, Run, compute_digest, read_settings
 from alphaloom.market import Nulling, Panel, Plant, SyntheticConfig, simulate
 
@@ -251,7 +251,7 @@ def planted_campaign(seed: int, question: Question) -> dict[str, Any]:
     settings = question.size.settings(seed, *PLANTED_SETTINGS)
     record = finished(settings, workspace)
     config = settings.market.synthetic.model_copy(update={"seed": seed})
-    market = planted_market(config, settings.market.plants)
+    market = build_planted_market(config, settings.market.plants)
     engine, whole = Engine(market.panel), Window("whole", 0, market.panel.days, "", "")
     with fresh() as empty, Ledger.open(empty, clock=clock) as ledger:
         selection = fix_windows(market.panel, ledger, settings.evidence.windows, "planted", store=False).selection

@@ -26,7 +26,7 @@ from pydantic_core import PydanticUndefined
 
 from alphaloom.campaign.campaign import Settings
 from alphaloom.desk.cli.main import EPILOG, app
-from alphaloom.factors.describe.handbook import page as operators_page
+from alphaloom.factors.describe.handbook import render_page
 from alphaloom.ledger import records
 from alphaloom.ledger.calls import ToolCall
 from alphaloom.ledger.database.schema import SCHEMA_VERSION, ColumnTypes, tables
@@ -764,7 +764,7 @@ def _compare(what: str, described: Iterable[str], there: Iterable[str]) -> None:
 
 
 PAGES = {
-    "operators": operators_page,
+    "operators": render_page,
     "campaign-file": campaign_file,
     "command-line": command_line,
     "mcp-tools": mcp_tools,

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from .space.market_settings import MarketSettings as MarketSettings
     from .space.planted import (
         PlantSettings as PlantSettings,
+        build_planted_market as build_planted_market,
         draw_plants as draw_plants,
-        planted_market as planted_market,
     )
     from .space.sampling import sample as sample
 else:
@@ -56,7 +56,7 @@ else:
             "language.parse": "express parse",
             "operators": "OPERATORS",
             "space.market_settings": "MarketSettings",
-            "space.planted": "PlantSettings draw_plants planted_market",
+            "space.planted": "PlantSettings build_planted_market draw_plants",
             "space.sampling": "sample",
         },
     )

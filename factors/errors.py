@@ -74,8 +74,8 @@ class ParseError(FactorError):
 
     def record(self) -> dict[str, object]:
         """Return the error as a JSON-able object, with its place and stage, and every mistake of the formula."""
-        found = [mistake.lesson() for mistake in self.mistakes]
-        return super().record() | {"at": self.at, "stage": self.stage, "got": self.text, "errors": found}
+        lessons = [mistake.lesson() for mistake in self.mistakes]
+        return super().record() | {"at": self.at, "stage": self.stage, "got": self.text, "errors": lessons}
 
     def lesson(self) -> dict[str, object]:
         """Return place, reason and remedy of this one mistake as a JSON-able object."""
@@ -90,6 +90,6 @@ class PanelLacksField(FactorError):
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
     """Return the known name that is spelled most like the given one, or an empty string."""
-    spelled = {each.lower(): each for each in known}
-    found = difflib.get_close_matches(name.lower(), spelled, n=1, cutoff=0.6)
-    return spelled[found[0]] if found else ""
+    spelled = {known_name.lower(): known_name for known_name in known}
+    matches = difflib.get_close_matches(name.lower(), spelled, n=1, cutoff=0.6)
+    return spelled[matches[0]] if matches else ""

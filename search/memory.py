@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..factors.describe import natural_sort_key, relevance
+from ..factors.describe import natural_sort_key, score_relevance
 
 MAX_HYPOTHESES_REMINDED = 40
 """Hypotheses that agents are reminded of, however many there were."""
@@ -69,7 +69,7 @@ def select_reminders(
     query
         The person's goal and what the last round was about, in words. Where no word is shared nothing is relevant.
     """
-    scores = relevance(query, [f"{tale.mechanism} {tale.statement}" for tale in tales])
+    scores = score_relevance(query, [f"{tale.mechanism} {tale.statement}" for tale in tales])
     near = [tale for _, _, tale in sorted(_rank_by_relevance(scores, tales), key=lambda row: row[:2])]
     best = sorted(
         tales, key=lambda tale: (tale.outcome not in GOOD_OUTCOMES, -abs(tale.best_t or 0.0), natural_sort_key(tale.id))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from ...factors import FactorError, parse
-from ...factors.describe import stems
+from ...factors.describe import find_stems
 from ...factors.language import FIELD_UNITS
 from ..config import AgentsConfig
 from ..nodes.review import parse_round
@@ -129,7 +129,7 @@ def name_niche(hypothesis: BranchHypothesis, reads: Iterable[str], turnover: flo
         Horizon of the evaluation in days. A book of so many sleeves trades at most `1 / sleeves` a day, so `turnover *
         sleeves` is the share of a sleeve that is replaced.
     """
-    cause = "_".join(stems(hypothesis.mechanism)) or hypothesis.mechanism.casefold()
+    cause = "_".join(find_stems(hypothesis.mechanism)) or hypothesis.mechanism.casefold()
     kinds = {FIELD_UNITS[name].name if name in FIELD_UNITS else name for name in reads}
     read = f"({'+'.join(sorted(kinds))})" if hypothesis.either_way else ""
     days, replaced = hypothesis.horizon_days, (turnover or 0.0) * sleeves

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ...factors import Node, bucket_windows, parse, walk
-from ...factors.describe import find_mention, stem_overlap, stems
+from ...factors.describe import find_mention, find_stems, measure_stem_overlap
 from ..config import Steer
 from ..records import BranchHypothesis
 from ..search_context import Json
@@ -35,7 +35,7 @@ def is_near_duplicate(one: BranchHypothesis, other: BranchHypothesis, likest: fl
     near_days, far_days = sorted((one.horizon_days, other.horizon_days))
     if far_days > NEAR_HORIZON_RATIO * near_days or _field_overlap(one.fields, other.fields) < NEAR_FIELD_SHARE:
         return False
-    return stem_overlap(_hypothesis_text(one), _hypothesis_text(other)) >= likest
+    return measure_stem_overlap(_hypothesis_text(one), _hypothesis_text(other)) >= likest
 
 
 def _hypothesis_text(hypothesis: BranchHypothesis) -> str:
@@ -135,8 +135,8 @@ class HypothesisIntake:
 
     def _is_crowded(self, hypothesis: BranchHypothesis) -> bool:
         """Tell whether a fresh hypothesis' mechanism has its share of the round."""
-        about = stems(hypothesis.mechanism)
-        same = [other for other in self.kept if self._is_fresh(other) and stems(other.mechanism) == about]
+        about = find_stems(hypothesis.mechanism)
+        same = [other for other in self.kept if self._is_fresh(other) and find_stems(other.mechanism) == about]
         return bool(self.share) and self._is_fresh(hypothesis) and len(same) >= self.share
 
     def _is_fresh(self, hypothesis: BranchHypothesis) -> bool:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from ...factors.describe import find_mention, relevance, stems
+from ...factors.describe import find_mention, find_stems, score_relevance
 from .mechanisms import Mechanism, load_mechanisms
 from .prompt_context import Context, Json
 
@@ -48,8 +48,8 @@ def _match_goal(goal: str) -> Mapping[str, float]:
     """
     known = load_mechanisms()
     documents = [_document(each) for each in known]
-    words = {stem: word for word in re.split(r"\W+", GRADES.sub(" ", goal)) for stem in stems(word)}
-    asked = {stem: relevance(words[stem], documents) for stem in sorted(words)}
+    words = {stem: word for word in re.split(r"\W+", GRADES.sub(" ", goal)) for stem in find_stems(word)}
+    asked = {stem: score_relevance(words[stem], documents) for stem in sorted(words)}
     weights = dict.fromkeys(asked, 1.0)
     left, found = list(range(len(known))), dict.fromkeys((each.id for each in known), 0.0)
     first = 0.0

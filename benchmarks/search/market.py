@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from alphaloom.evidence.windows import Window
-from alphaloom.factors import PlantSettings, parse, planted_market
+from alphaloom.factors import PlantSettings, build_planted_market, parse
 from alphaloom.ledger import compute_digest
 from alphaloom.market import PlantedAlpha, SyntheticConfig, SyntheticMarket
 
@@ -83,7 +83,7 @@ def simulated(seed: int, size: Size, folder: Path) -> SyntheticMarket:
         kept.parent.mkdir(parents=True, exist_ok=True)
         say(f"seed {seed}: simulating {size.days:,} days x {size.names:,} names, once")
         unfinished = kept.with_suffix(".unfinished")
-        unfinished.write_bytes(pickle.dumps(planted_market(config, PLANTS)))
+        unfinished.write_bytes(pickle.dumps(build_planted_market(config, PLANTS)))
         unfinished.replace(kept)
     market: SyntheticMarket = pickle.loads(kept.read_bytes())
     return market

@@ -32,8 +32,8 @@ from ...factors.similarity import (
     NumberCodes,
     Outline,
     hash_outline_code,
+    holds_packed,
     pack_formula,
-    raw_holds,
     unpack_formula,
 )
 from ...ledger import LibraryRow
@@ -417,7 +417,7 @@ class SortedRun:
 
     def holds(self, place: int, part: Outline) -> bool:
         """Tell whether a subtree really stands in a formula, with numbers that are near."""
-        return raw_holds(self.record(place), part)
+        return holds_packed(self.record(place), part)
 
     def known(self, place: int) -> KnownFormula:
         """Return a formula."""

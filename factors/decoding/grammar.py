@@ -8,13 +8,13 @@ from typing import Literal
 from ..errors import FactorError
 from ..language.node import walk
 from ..language.parse import parse
-from ..language.types import unit_of
+from ..language.types import find_unit
 from ..operators import OPERATORS
 from ..space.sampling import SAMPLED_WINDOWS
 from .level import Column, GrammarLevels
-from .production import Vocabulary, productions
-from .unit_class import class_of
-from .weight import LevelRoom, tree_weight
+from .production import Vocabulary, list_productions
+from .unit_class import classify_unit
+from .weight import LevelRoom, weigh_tree
 
 Notation = Literal["ebnf", "lark"]
 FORMS: tuple[Notation, ...] = ("ebnf", "lark")
@@ -70,8 +70,8 @@ def decoding_grammar(
         tuple(column.name for column in columns), tuple(sorted(set(groups))), tuple(sorted(set(windows)))
     )
     chosen = [operator for name, operator in OPERATORS.items() if operators is None or name in operators]
-    written = [production for operator in chosen for production in productions(operator, vocabulary)]
-    rules = GrammarLevels(columns, written, LevelRoom(depth)).grammar()
+    listed = [production for operator in chosen for production in list_productions(operator, vocabulary)]
+    rules = GrammarLevels(columns, listed, LevelRoom(depth)).grammar()
     return rules.ebnf() if form == "ebnf" else rules.lark()
 
 
@@ -79,7 +79,7 @@ def _column(name: str, fields: frozenset[str]) -> Column:
     """Return a column with its class; ``adv20`` reads another."""
     root = parse(name, fields=fields).root
     reads = frozenset(node.name for _, node in walk(root) if node.op == "field")
-    return Column(name, class_of(unit_of(root)), reads, tree_weight(root, {}))
+    return Column(name, classify_unit(find_unit(root)), reads, weigh_tree(root, {}))
 
 
 def _check(

@@ -24,7 +24,7 @@ from ..language.node import Node, group_node, number_node
 from ..operators import OPERATORS
 from .production import Production, ProductionPart
 from .unit_class import ANY_CLASS, PANEL_CLASSES
-from .weight import LevelRoom, Weight, call_weight
+from .weight import LevelRoom, Weight, weigh_call
 
 ROOT = "root"
 
@@ -105,11 +105,11 @@ class GrammarLevels:
         bindings = {each.production.binding for each in self._fitted(unit, level)}
         return min((each for each in bindings if each >= form), default=BIND_ATOM)
 
-    def _defined(self, name: str, found: list[Weighted]) -> Symbol | None:
-        if not found:
+    def _defined(self, name: str, weighted: list[Weighted]) -> Symbol | None:
+        if not weighted:
             return None
-        weight = reduce(Weight.join, (each for _, each in found))
-        alternatives = list(dict.fromkeys(symbols for symbols, _ in found))
+        weight = reduce(Weight.join, (bound for _, bound in weighted))
+        alternatives = list(dict.fromkeys(symbols for symbols, _ in weighted))
         if len(alternatives) == 1 and len(alternatives[0]) == 1:
             return alternatives[0][0], weight
         self.rules[name] = alternatives
@@ -117,7 +117,7 @@ class GrammarLevels:
 
     def _alternatives(self, unit: str, level: int, form: Form) -> Iterator[Weighted]:
         if unit == ANY_CLASS:
-            yield from self._iter_symbols([(each, form) for each in PANEL_CLASSES], level)
+            yield from self._iter_symbols([(panel_class, form) for panel_class in PANEL_CLASSES], level)
         elif isinstance(form, int):
             tighter = [(unit, name) for binding, name in SIGN_RULE_NAMES.items() if binding >= form]
             yield from self._iter_symbols(tighter, level)
@@ -154,7 +154,7 @@ class GrammarLevels:
         yield from self._iter_symbols([(unit, STABLE_FORM)], level)
         yield from self._calls(unit, level, vanishes=True)
         if inside := self.symbol(unit, level, INSIDE_FORM):
-            yield (terminal("("), inside[0], terminal(")")), inside[1]
+            yield (quote_terminal("("), inside[0], quote_terminal(")")), inside[1]
 
     def _calls(self, unit: str, level: int, *, vanishes: bool) -> Iterator[Weighted]:
         """Yield the calls of a class that have room at a level."""
@@ -167,9 +167,12 @@ class GrammarLevels:
         for each in calls:
             same.setdefault(each.symbols, []).append(each)
         for symbols, alike in same.items():
-            parts = [part for symbol in symbols for part in (terminal(", "), symbol)][1:]
+            parts = [part for symbol in symbols for part in (quote_terminal(", "), symbol)][1:]
             names = self._choice("function", [call.production.head for call in alike])
-            yield (names, terminal("("), *parts, terminal(")")), reduce(Weight.join, (call.weight for call in alike))
+            yield (
+                (names, quote_terminal("("), *parts, quote_terminal(")")),
+                reduce(Weight.join, (call.weight for call in alike)),
+            )
 
     def _signs(self, unit: str, level: int, form: str) -> Iterator[Weighted]:
         """Yield what is written with a sign of one binding, signs with equal sides together."""
@@ -187,33 +190,37 @@ class GrammarLevels:
         """Yield sums of two different columns, or of calls on one of them each: never 0 by algebra."""
         columns = [column for column in self.columns if column.unit == unit]
         signs = [each for each in self._fitted(unit, level) if _is_sum(each.production, unit)]
-        for one in columns if signs else ():
-            others = [other for other in columns if not one.reads & other.reads]
-            sides = [self._single_column(column, level - 1) for column in (one, *others)]
+        for first in columns if signs else ():
+            others = [other for other in columns if not first.reads & other.reads]
+            sides = [self._single_column(column, level - 1) for column in (first, *others)]
             if not others:
                 continue
             _, weight = sides[0]
-            name = f"{unit}_{level}_besides_{self.columns.index(one) + 1}"
+            name = f"{unit}_{level}_besides_{self.columns.index(first) + 1}"
             other = self._defined(name, [((name,), each) for name, each in sides[1:]])
             assert other is not None
             sign = self._choice("sign", [f" {each.production.head} " for each in signs])
-            whole = call_weight(signs[0].production.node, [weight, other[1]])
-            yield (terminal("("), sides[0][0], sign, other[0], terminal(")")), whole
+            sum_weight = weigh_call(signs[0].production.node, [weight, other[1]])
+            yield (quote_terminal("("), sides[0][0], sign, other[0], quote_terminal(")")), sum_weight
 
     def _single_column(self, column: Column, level: int) -> Symbol:
         """Return the symbol of a column, or of a call of its own class on it where there is room."""
-        found: list[Weighted] = [((terminal(column.name),), column.weight)]
+        weighted: list[Weighted] = [((quote_terminal(column.name),), column.weight)]
         same: dict[Alternative, list[Production]] = {}
-        for each in self.productions if level > 1 else ():
-            if _keeps_class(each, column.unit) and self.room.holds(call_weight(each.node, [column.weight]), 2):
-                symbols = tuple(terminal(column.name) if part.unit else self._words(part) for part in each.parts)
-                same.setdefault(symbols, []).append(each)
+        for production in self.productions if level > 1 else ():
+            if _keeps_class(production, column.unit) and self.room.holds(
+                weigh_call(production.node, [column.weight]), 2
+            ):
+                symbols = tuple(
+                    quote_terminal(column.name) if part.unit else self._words(part) for part in production.parts
+                )
+                same.setdefault(symbols, []).append(production)
         for symbols, calls in same.items():
-            parts = [part for symbol in symbols for part in (terminal(", "), symbol)][1:]
-            weight = reduce(Weight.join, (call_weight(call.node, [column.weight]) for call in calls))
+            parts = [part for symbol in symbols for part in (quote_terminal(", "), symbol)][1:]
+            weight = reduce(Weight.join, (weigh_call(call.node, [column.weight]) for call in calls))
             names = self._choice("function", [call.head for call in calls])
-            found.append(((names, terminal("("), *parts, terminal(")")), weight))
-        symbol = self._defined(f"column_{self.columns.index(column) + 1}_{min(level, 2)}", found)
+            weighted.append(((names, quote_terminal("("), *parts, quote_terminal(")")), weight))
+        symbol = self._defined(f"column_{self.columns.index(column) + 1}_{min(level, 2)}", weighted)
         assert symbol is not None
         return symbol
 
@@ -221,8 +228,8 @@ class GrammarLevels:
         """Return the productions of a class that have room at a level."""
         key = (unit, level)
         if key not in self.fitted:
-            own = [each for each in self.productions if each.result == unit] if level > 1 else []
-            self.fitted[key] = [fitted for each in own for fitted in self._fits(each, level)]
+            own = [production for production in self.productions if production.result == unit] if level > 1 else []
+            self.fitted[key] = [fitted for production in own for fitted in self._fits(production, level)]
         return self.fitted[key]
 
     def _fits(self, production: Production, level: int) -> list[FittedProduction]:
@@ -230,28 +237,28 @@ class GrammarLevels:
         tame, wide = (self._fit_even(production, level, name) for name in ("", WIDE_PREFIX))
         if tame is not None and wide is not None and wide.depth == tame.depth and wide.symbols != tame.symbols:
             return [wide]
-        return self._fit_uneven(production, level) or [each for each in (tame,) if each is not None]
+        return self._fit_uneven(production, level) or [fitted for fitted in (tame,) if fitted is not None]
 
     def _fit_even(self, production: Production, level: int, prefix: str) -> FittedProduction | None:
         """Return a production with all its parts of the greatest depth that there is room for."""
         for base in range(level - 1, 0, -1):
-            made = self._made(production, [base] * len(production.subtrees), prefix)
-            if made is not None and self.room.holds(made.weight, level):
-                return made
+            fitted = self._made(production, [base] * len(production.subtrees), prefix)
+            if fitted is not None and self.room.holds(fitted.weight, level):
+                return fitted
         return None
 
     def _fit_uneven(self, production: Production, level: int) -> list[FittedProduction]:
         """Return a production with one part of the level below and the others less deep, where all are too much."""
         count = len(production.subtrees)
-        found: list[FittedProduction] = []
+        choices: list[FittedProduction] = []
         for place in range(count if count > 1 else 0):
             for base in range(level - 1, 0, -1):
                 depths = [base] * place + [level - 1] + [base] * (count - place - 1)
-                made = self._made(production, depths)
-                if made is not None and self.room.holds(made.weight, level):
-                    found.append(made)
+                fitted = self._made(production, depths)
+                if fitted is not None and self.room.holds(fitted.weight, level):
+                    choices.append(fitted)
                     break
-        return found
+        return choices
 
     def _made(self, production: Production, depths: Sequence[int], prefix: str = "") -> FittedProduction | None:
         """Return a production with parts of some depths; None where there are none."""
@@ -262,23 +269,23 @@ class GrammarLevels:
                 symbols.append(self._words(part))
                 continue
             form = _form(production, part, place)
-            found = self.symbol(part.unit, depths[len(weights)], f"{prefix}{form}" if prefix else form)
-            if found is None:
+            symbol = self.symbol(part.unit, depths[len(weights)], f"{prefix}{form}" if prefix else form)
+            if symbol is None:
                 return None
-            symbols.append(found[0])
-            weights.append(found[1])
+            symbols.append(symbol[0])
+            weights.append(symbol[1])
         return FittedProduction(production, tuple(symbols), _weight(production, weights), max(depths, default=0))
 
     def _heavy(self, unit: str, level: int) -> list[FittedProduction]:
         """Return the calls of a class for which there would be room at a level but for their coefficients."""
         own = [each for each in self.productions if each.result == unit and not each.binding and not each.vanishes]
-        found: list[FittedProduction] = []
+        heavy: list[FittedProduction] = []
         for production in own if level > 1 else ():
-            made = self._made(production, [level - 1] * len(production.subtrees))
-            fits = made is not None and self.room.holds(made.weight, level, bits=self.room.depth)
-            if made is not None and fits and not self.room.holds(made.weight, level):
-                found.append(made)
-        return found
+            fitted = self._made(production, [level - 1] * len(production.subtrees))
+            fits = fitted is not None and self.room.holds(fitted.weight, level, bits=self.room.depth)
+            if fitted is not None and fits and not self.room.holds(fitted.weight, level):
+                heavy.append(fitted)
+        return heavy
 
     def _words(self, part: ProductionPart) -> str:
         return self._choice("word", part.words)
@@ -287,9 +294,9 @@ class GrammarLevels:
         """Return the symbol of one of some words."""
         words = tuple(dict.fromkeys(words))
         if len(words) == 1:
-            return terminal(words[0])
+            return quote_terminal(words[0])
         if words not in self.sets:
-            taken = sum(each.startswith(name) for each in self.sets.values())
+            taken = sum(rule.startswith(name) for rule in self.sets.values())
             self.sets[words] = f"{name}_{taken + 1}"
             self.rules[self.sets[words]] = [_word_symbols(word) for word in words]
         return self.sets[words]
@@ -307,21 +314,24 @@ def _form(production: Production, part: ProductionPart, place: int) -> Form:
 
 def _weight(production: Production, weights: list[Weight]) -> Weight:
     """Return the weight of a production, the heaviest over its words."""
-    given = iter(weights)
+    remaining = iter(weights)
     parts: list[list[Node | Weight]] = []
     for place in production.places:
         part = production.parts[place]
-        parts.append([next(given)] if part.unit else [_leaf(word) for word in part.words])
+        parts.append([next(remaining)] if part.unit else [_leaf(word) for word in part.words])
     every: list[list[Node | Weight]] = [[]]
     for choices in parts:
         every = [[*before, choice] for before in every for choice in choices]
-    return reduce(Weight.join, (call_weight(production.node, args) for args in every))
+    return reduce(Weight.join, (weigh_call(production.node, args) for args in every))
 
 
 def _word_symbols(words: str) -> Alternative:
     """Return the symbols of a word, or of several with commas between them."""
     first, *rest = words.split(", ")
-    return (terminal(first), *(symbol for word in rest for symbol in (terminal(", "), terminal(word))))
+    return (
+        quote_terminal(first),
+        *(symbol for word in rest for symbol in (quote_terminal(", "), quote_terminal(word))),
+    )
 
 
 def _leaf(word: str) -> Node:
@@ -340,7 +350,7 @@ def _keeps_class(production: Production, unit: str) -> bool:
     return kernel and not production.vanishes and own == [unit] and production.result == unit
 
 
-def terminal(text: str) -> str:
+def quote_terminal(text: str) -> str:
     """Return the symbol of a fixed text."""
     return json.dumps(text)
 

@@ -18,11 +18,11 @@ from .unit_class import (
     GROUP_CLASS,
     Params,
     Taken,
-    fragile_places,
+    find_fragile_places,
+    find_operand_classes,
     is_refused_alike,
     is_words,
     may_vanish,
-    operand_classes,
 )
 
 NUMBER_CHOICES = (0.1, 0.2, 0.25, 0.5, 0.75, 0.8, 0.9, 1.0, 2.0, 3.0, 5.0, 10.0)
@@ -105,7 +105,7 @@ class Vocabulary:
     windows: tuple[int, ...]
 
 
-def productions(operator: Operator, vocabulary: Vocabulary) -> Iterator[Production]:
+def list_productions(operator: Operator, vocabulary: Vocabulary) -> Iterator[Production]:
     """Yield every way to write an operator; none where it cannot be used with the vocabulary."""
     numbers = [argument for argument in operator.positional if not argument.is_node]
     choices = [_words(argument, vocabulary) for argument in numbers]
@@ -117,7 +117,7 @@ def productions(operator: Operator, vocabulary: Vocabulary) -> Iterator[Producti
     if any(is_refused_alike(operator, each) or _reads_more(operator, each, vocabulary.fields) for each in probes):
         return
     number_parts = _number_parts(valid, choices)
-    for taken, result in operand_classes(operator, params[-1]):
+    for taken, result in find_operand_classes(operator, params[-1]):
         yield _production(operator, params[-1], probes, number_parts, (taken, result), vocabulary)
 
 
@@ -130,9 +130,9 @@ def _production(
     vocabulary: Vocabulary,
 ) -> Production:
     taken, result = typed
-    fragile = frozenset[int]().union(*(fragile_places(operator, each) for each in probes))
+    fragile = frozenset[int]().union(*(find_fragile_places(operator, probe) for probe in probes))
     binding = BINDING.get(operator.name, BIND_POWER) if operator.infix else 0
-    subtrees = iter(_part(each, place in fragile, vocabulary) for place, each in enumerate(taken))
+    subtrees = iter(_part(probe, place in fragile, vocabulary) for place, probe in enumerate(taken))
     numbers = iter(number_parts)
     parts: list[ProductionPart] = []
     places: list[int] = []
@@ -142,7 +142,7 @@ def _production(
             parts.append(next(subtrees))
         elif (part := next(numbers, None)) is not None:
             parts.append(part)
-    vanishes = any(may_vanish(operator, each) for each in probes)
+    vanishes = any(may_vanish(operator, probe) for probe in probes)
     head = operator.infix or operator.name
     node = Node(operator.name, (), params)
     return Production(node, head, tuple(parts), tuple(places), result, binding, vanishes)
@@ -163,11 +163,11 @@ def _words(argument: Argument, vocabulary: Vocabulary) -> tuple[str, ...]:
     if argument.kind == "window":
         values: Collection[float] = vocabulary.windows
     elif argument.low == float("-inf"):
-        values = (*(-each for each in reversed(UNBOUNDED_NUMBERS)), *UNBOUNDED_NUMBERS)
+        values = (*(-number for number in reversed(UNBOUNDED_NUMBERS)), *UNBOUNDED_NUMBERS)
     else:
         values = NUMBER_CHOICES
-    fitting = [each for each in values if argument.low <= each <= argument.high]
-    return tuple(render_number(each) for each in fitting if not argument.whole or each == int(each))
+    fitting = [number for number in values if argument.low <= number <= argument.high]
+    return tuple(render_number(number) for number in fitting if not argument.whole or number == int(number))
 
 
 @functools.cache
@@ -180,7 +180,7 @@ def _valid_choices(operator: Operator, choices: tuple[tuple[str, ...], ...]) -> 
 def _is_read(operator: Operator, chosen: tuple[str, ...]) -> bool:
     numbers = iter(chosen)
     words = ["x" if argument.is_node else next(numbers) for argument in operator.positional]
-    args = tuple(Syntax("name" if each[0].isalpha() else "number", each, 0, 0) for each in words)
+    args = tuple(Syntax("name" if word[0].isalpha() else "number", word, 0, 0) for word in words)
     try:
         Builder("", frozenset("x"), frozenset("x")).whole(Syntax("call", operator.name, 0, 0, args))
     except ParseError:
@@ -201,6 +201,6 @@ def _number_parts(valid: tuple[tuple[str, ...], ...], choices: list[tuple[str, .
 def _reads_more(operator: Operator, params: Params, fields: tuple[str, ...]) -> bool:
     """Tell whether a defined operator reads a column that may not be read."""
     marks: Mapping[str, str] = {"panel": "field", "condition": "field", "group": "group"}
-    args = tuple(Node(marks[each.kind], name="?") for each in operator.nodes)
+    args = tuple(Node(marks[argument.kind], name="?") for argument in operator.nodes)
     leaves = walk(expand_tree(Node(operator.name, args, params)))
     return any(node.op == "field" and node.name not in (*fields, "?") for _, node in leaves)

@@ -10,12 +10,12 @@ import itertools
 from collections.abc import Iterator
 
 from ..describe.render import render_number
-from ..language.canonical import canonical_form
+from ..language.canonical import canonicalise
 from ..language.definitions import expand_operator
 from ..language.linear import BadConstant, split_coefficient
 from ..language.node import Node, call_node, field_node, group_node, number_node
 from ..language.operator import Operator
-from ..language.types import BOOL_UNIT, FIELD_UNITS, Unit, UnitMismatch, unit_of
+from ..language.types import BOOL_UNIT, FIELD_UNITS, Unit, UnitMismatch, find_unit
 from ..operators import OPERATORS
 
 PURE_CLASS, MIXED_CLASS, CONDITION_CLASS, GROUP_CLASS, ANY_CLASS = "pure", "mixed", "condition", "group", "any"
@@ -33,13 +33,13 @@ Taken = tuple[str, ...]
 """What stands in the place of each subtree: a class, or numbers as words between spaces (see `is_words`)."""
 
 
-def class_of(unit: Unit) -> str:
+def classify_unit(unit: Unit) -> str:
     """Return the class of a unit."""
     if unit == BOOL_UNIT:
         return CONDITION_CLASS
     if unit.is_pure:
         return PURE_CLASS
-    return next((name for name, known in DIMENSIONS.items() if known == unit), MIXED_CLASS)
+    return next((name for name, class_unit in DIMENSIONS.items() if class_unit == unit), MIXED_CLASS)
 
 
 def is_words(taken: str) -> bool:
@@ -48,7 +48,7 @@ def is_words(taken: str) -> bool:
 
 
 @functools.cache
-def operand_classes(operator: Operator, params: Params) -> tuple[tuple[Taken, str], ...]:
+def find_operand_classes(operator: Operator, params: Params) -> tuple[tuple[Taken, str], ...]:
     """Return what an operator takes, and the class that it returns for it.
 
     Parameters
@@ -65,40 +65,40 @@ def operand_classes(operator: Operator, params: Params) -> tuple[tuple[Taken, st
         or all beside conditions.
     """
     panels = [place for place, argument in enumerate(operator.nodes) if argument.kind == "panel"]
-    found: dict[Taken, str] = {}
+    results: dict[Taken, str] = {}
     for chosen in itertools.product(*(_classes(argument.kind) for argument in operator.nodes)):
-        if result := _result(operator, params, [_examples(each) for each in chosen]):
-            found[chosen] = result
-    found = _merge_mixed(found, len(panels))
+        if result := _result(operator, params, [_examples(unit_class) for unit_class in chosen]):
+            results[chosen] = result
+    results = _merge_mixed(results, len(panels))
     for place in panels if len(panels) > 1 else ():
-        found |= _classes_with_number(operator, params, place)
+        results |= _classes_with_number(operator, params, place)
     if len(panels) > 1 and any(argument.kind == "condition" for argument in operator.nodes):
-        found |= _choice_classes(operator, params)
-    return tuple(_merge_any(found).items())
+        results |= _choice_classes(operator, params)
+    return tuple(_merge_any(results).items())
 
 
 def _classes_with_number(operator: Operator, params: Params, place: int) -> dict[Taken, str]:
     """Return what an operator takes with a number in one place."""
-    found: dict[Taken, str] = {}
+    results: dict[Taken, str] = {}
     kinds = [(" ",) if at == place else _classes(argument.kind) for at, argument in enumerate(operator.nodes)]
     for chosen in itertools.product(*kinds):
         by_result: dict[str, list[str]] = {}
         for value in EXPONENTS if operator.unit == "power" else PLAIN_NUMBERS:
-            examples = [(number_node(value),) if is_words(each) else _examples(each) for each in chosen]
+            examples = [(number_node(value),) if is_words(taken) else _examples(taken) for taken in chosen]
             result = _result(operator, params, examples)
             if result and _is_worth_writing(operator, params, place, value):
                 by_result.setdefault(result, []).append(render_number(value))
         for result, words in by_result.items():
-            found[(*chosen[:place], " " + " ".join(words), *chosen[place + 1 :])] = result
-    return found
+            results[(*chosen[:place], " " + " ".join(words), *chosen[place + 1 :])] = result
+    return results
 
 
 def _choice_classes(operator: Operator, params: Params) -> dict[Taken, str]:
     """Return what an operator on a condition takes with numbers in all other places: ``where(c, 1, -1)``."""
     values = tuple(map(number_node, PLAIN_NUMBERS))
     words = " " + " ".join(map(render_number, PLAIN_NUMBERS))
-    chosen = tuple(words if each.kind == "panel" else _classes(each.kind)[0] for each in operator.nodes)
-    result = _result(operator, params, [values if is_words(each) else _examples(each) for each in chosen])
+    chosen = tuple(words if argument.kind == "panel" else _classes(argument.kind)[0] for argument in operator.nodes)
+    result = _result(operator, params, [values if is_words(argument) else _examples(argument) for argument in chosen])
     return {chosen: result} if result else {}
 
 
@@ -109,7 +109,7 @@ def _classes(kind: str) -> tuple[str, ...]:
 @functools.cache
 def _examples(name: str) -> tuple[Node, ...]:
     """Return formulas of a class: of each kind of dimensionless unit, and of any unit for what is not followed."""
-    fields = {class_of(unit): field_node(field) for field, unit in FIELD_UNITS.items()}
+    fields = {classify_unit(unit): field_node(field) for field, unit in FIELD_UNITS.items()}
     if name == GROUP_CLASS:
         return (group_node("sector"),)
     if name == CONDITION_CLASS:
@@ -125,7 +125,7 @@ def _examples(name: str) -> tuple[Node, ...]:
     if name == PURE_CLASS:
         return pure
     odd = (call_node("mul", *[fields["price"]] * 3), call_node("div", fields["volume"], fields["price"]))
-    return (*odd, *(fields[each] for each in DIMENSIONS), pure[0], pure[-1])
+    return (*odd, *(fields[dimension] for dimension in DIMENSIONS), pure[0], pure[-1])
 
 
 def _result(operator: Operator, params: Params, examples: list[tuple[Node, ...]]) -> str:
@@ -133,7 +133,7 @@ def _result(operator: Operator, params: Params, examples: list[tuple[Node, ...]]
     results = set()
     for args in itertools.product(*examples):
         try:
-            results.add(class_of(unit_of(Node(operator.name, args, params))))
+            results.add(classify_unit(find_unit(Node(operator.name, args, params))))
         except UnitMismatch:
             return ""
     if CONDITION_CLASS in results:
@@ -147,10 +147,10 @@ def _is_worth_writing(operator: Operator, params: Params, place: int, value: flo
         return False
     args = _replace_argument(_distinct_examples(operator), place, number_node(value))
     try:
-        own = canonical_form(Node(operator.name, args, params))
-        for other in _panels(operator):
-            if other != place:
-                canonical_form(Node(operator.name, _replace_argument(args, other, _zero_formula("x")), params))
+        own = canonicalise(Node(operator.name, args, params))
+        for second in _panels(operator):
+            if second != place:
+                canonicalise(Node(operator.name, _replace_argument(args, second, _zero_formula("x")), params))
     except BadConstant:
         return False
     return own not in args and split_coefficient(own)[0] != 0 and split_coefficient(own)[1] is not None
@@ -165,27 +165,29 @@ def _is_usual(operator: Operator, place: int, value: float) -> bool:
     return value >= 0 and not (operator.symmetric and not operator.infix and place == 0)
 
 
-def _merge_mixed(found: dict[Taken, str], panels: int) -> dict[Taken, str]:
+def _merge_mixed(results: dict[Taken, str], panels: int) -> dict[Taken, str]:
     """Write one entry for all that return `MIXED_CLASS`, where no class is refused: whatever is returned may be called that."""
-    mixed = [taken for taken, result in found.items() if result == MIXED_CLASS]
-    if len(mixed) < 2 or len(found) < len(PANEL_CLASSES) ** panels:
-        return found
-    kept = {taken: result for taken, result in found.items() if result != MIXED_CLASS}
-    return kept | {tuple(ANY_CLASS if each in PANEL_CLASSES else each for each in mixed[0]): MIXED_CLASS}
+    mixed = [taken for taken, result in results.items() if result == MIXED_CLASS]
+    if len(mixed) < 2 or len(results) < len(PANEL_CLASSES) ** panels:
+        return results
+    unmixed = {taken: result for taken, result in results.items() if result != MIXED_CLASS}
+    return unmixed | {
+        tuple(ANY_CLASS if unit_class in PANEL_CLASSES else unit_class for unit_class in mixed[0]): MIXED_CLASS
+    }
 
 
-def _merge_any(found: dict[Taken, str]) -> dict[Taken, str]:
+def _merge_any(results: dict[Taken, str]) -> dict[Taken, str]:
     """Write one entry with `ANY_CLASS` for entries that differ in one place only and hold every class there."""
-    for place in range(max(map(len, found), default=0)):
+    for place in range(max(map(len, results), default=0)):
         by_rest: dict[tuple[Taken, Taken, str], set[str]] = {}
-        for taken, result in found.items():
+        for taken, result in results.items():
             by_rest.setdefault((taken[:place], taken[place + 1 :], result), set()).add(taken[place])
         for (before, after, result), classes in by_rest.items():
             if classes >= set(PANEL_CLASSES):
-                for each in PANEL_CLASSES:
-                    del found[(*before, each, *after)]
-                found[(*before, ANY_CLASS, *after)] = result
-    return found
+                for unit_class in PANEL_CLASSES:
+                    del results[(*before, unit_class, *after)]
+                results[(*before, ANY_CLASS, *after)] = result
+    return results
 
 
 def _panels(operator: Operator) -> list[int]:
@@ -195,7 +197,7 @@ def _panels(operator: Operator) -> list[int]:
 def _distinct_examples(operator: Operator) -> tuple[Node, ...]:
     """Return an example for each place, different columns for panels."""
     kinds = {"condition": _examples(CONDITION_CLASS)[0], "group": _examples(GROUP_CLASS)[0]}
-    return tuple(kinds.get(each.kind, field_node(f"x{place}")) for place, each in enumerate(operator.nodes))
+    return tuple(kinds.get(argument.kind, field_node(f"x{place}")) for place, argument in enumerate(operator.nodes))
 
 
 def _replace_argument(args: tuple[Node, ...] | list[Node], place: int, new: Node) -> tuple[Node, ...]:
@@ -209,14 +211,14 @@ def _zero_formula(name: str) -> Node:
 
 def _divides_by_zero(node: Node) -> bool:
     try:
-        canonical_form(node)
+        canonicalise(node)
     except BadConstant:
         return True
     return False
 
 
 @functools.cache
-def fragile_places(operator: Operator, params: Params) -> frozenset[int]:
+def find_fragile_places(operator: Operator, params: Params) -> frozenset[int]:
     """Return the places in which a formula that is 0 by algebra is refused: what one divides by."""
     args = _distinct_examples(operator)
     return frozenset(
@@ -233,7 +235,7 @@ def may_vanish(operator: Operator, params: Params) -> bool:
     if operator.definition and _is_loose(expand_operator(node)):
         return True
     return any(
-        _divides_by_zero(call_node("div", field_node("y"), each)) for each in _equal_argument_calls(operator, params)
+        _divides_by_zero(call_node("div", field_node("y"), call)) for call in _equal_argument_calls(operator, params)
     )
 
 
@@ -256,7 +258,9 @@ def is_refused_alike(operator: Operator, params: Params) -> bool:
 def _equal_argument_calls(operator: Operator, params: Params) -> Iterator[Node]:
     """Yield calls whose panels are equal, or are something that the operator may make of itself."""
     args, panels = _distinct_examples(operator), _panels(operator)
-    single = [each for each in OPERATORS.values() if [argument.kind for argument in each.positional] == ["panel"]]
-    for inner in (field_node("x"), *(Node(each.name, (field_node("x"),)) for each in single)):
+    single = [
+        operand for operand in OPERATORS.values() if [argument.kind for argument in operand.positional] == ["panel"]
+    ]
+    for inner in (field_node("x"), *(Node(operand.name, (field_node("x"),)) for operand in single)):
         same = tuple(inner if place in panels else arg for place, arg in enumerate(args))
         yield Node(operator.name, same, params)

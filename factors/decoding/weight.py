@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..describe.render import render_number, render_parameter
-from ..language.canonical import canonical_form
+from ..language.canonical import canonicalise
 from ..language.definitions import expand_operator
 from ..language.linear import split_coefficient, to_fraction
 from ..language.node import Node, field_node, group_node
@@ -86,7 +86,7 @@ class LevelRoom:
 
     def holds(self, weight: Weight, level: int, bits: int = 0) -> bool:
         """Tell whether a formula of a weight may stand at a level, 1 for leaves, with coefficients of level `bits`."""
-        share, bit_share = (2.0 ** min(each - min(self.depth, FULL_LEVEL), 0) for each in (level, bits or level))
+        share, bit_share = (2.0 ** min(rank - min(self.depth, FULL_LEVEL), 0) for rank in (level, bits or level))
         return (
             weight.nodes <= min(2**level - 1, MAX_NODES // CANONICAL_GROWTH)
             and weight.levels <= MAX_FORMULA_DEPTH // CANONICAL_GROWTH
@@ -96,7 +96,7 @@ class LevelRoom:
         )
 
 
-def leaf_weight(node: Node) -> Weight:
+def weigh_leaf(node: Node) -> Weight:
     """Return the weight of a column, a grouping or a number."""
     if node.op != "number":
         return Weight(1, 1, len(node.name))
@@ -106,14 +106,14 @@ def leaf_weight(node: Node) -> Weight:
     )
 
 
-def tree_weight(node: Node, given: Mapping[str, Weight]) -> Weight:
-    """Return the weight of a tree, written out; leaves whose names are in `given` stand for formulas of that weight."""
+def weigh_tree(node: Node, weights: Mapping[str, Weight]) -> Weight:
+    """Return the weight of a tree, written out; leaves whose names are in `weights` stand for formulas of that weight."""
     node = expand_operator(node)
-    if node.op == "field" and node.name in given:
-        return given[node.name]
+    if node.op == "field" and node.name in weights:
+        return weights[node.name]
     if node.is_leaf:
-        return leaf_weight(node)
-    args = [tree_weight(arg, given) for arg in node.args]
+        return weigh_leaf(node)
+    args = [weigh_tree(arg, weights) for arg in node.args]
     above, below = _bits(node, args)
     return Weight(
         1 + sum(arg.nodes for arg in args),
@@ -124,11 +124,11 @@ def tree_weight(node: Node, given: Mapping[str, Weight]) -> Weight:
     )
 
 
-def call_weight(node: Node, args: Sequence[Weight | Node]) -> Weight:
+def weigh_call(node: Node, args: Sequence[Weight | Node]) -> Weight:
     """Return the weight of an operator's node on other arguments: leaves, or formulas of known weights."""
-    given = {f"{place}": arg for place, arg in enumerate(args) if isinstance(arg, Weight)}
+    weights = {f"{place}": arg for place, arg in enumerate(args) if isinstance(arg, Weight)}
     nodes = [arg if isinstance(arg, Node) else field_node(f"{place}") for place, arg in enumerate(args)]
-    return tree_weight(node.with_args(*nodes), given)
+    return weigh_tree(node.with_args(*nodes), weights)
 
 
 def _overhead(node: Node, args: Sequence[Weight]) -> int:
@@ -175,11 +175,11 @@ def _leaves(operator: Operator) -> list[Node]:
     condition = Node("lt", (field_node("open"), field_node("close")))
     return [
         group_node("sector")
-        if each.kind == "group"
+        if argument.kind == "group"
         else condition
-        if each.kind == "condition"
+        if argument.kind == "condition"
         else field_node(f"x{place}")
-        for place, each in enumerate(operator.nodes)
+        for place, argument in enumerate(operator.nodes)
     ]
 
 
@@ -187,5 +187,5 @@ def _own_bits(node: Node) -> tuple[float, float]:
     """Return the bits of the coefficient that an operator makes by itself: a sum is the window times a mean."""
     if OPERATORS[node.op].infix:
         return 0.0, 0.0
-    coefficient = abs(split_coefficient(canonical_form(node))[0]) or Fraction(1)
+    coefficient = abs(split_coefficient(canonicalise(node))[0]) or Fraction(1)
     return math.log2(coefficient.numerator), math.log2(coefficient.denominator)

@@ -14,26 +14,26 @@ if TYPE_CHECKING:
         translate_formula as translate_formula,
     )
     from .handbook import (
-        families as families,
+        describe_operator as describe_operator,
         find_operator as find_operator,
-        operator_facts as operator_facts,
+        list_families as list_families,
         summarise_operator as summarise_operator,
     )
     from .words import (
         find_mention as find_mention,
+        find_stems as find_stems,
+        measure_stem_overlap as measure_stem_overlap,
         mentions as mentions,
         natural_sort_key as natural_sort_key,
-        relevance as relevance,
         replace_invisible as replace_invisible,
-        stem_overlap as stem_overlap,
-        stems as stems,
+        score_relevance as score_relevance,
     )
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "facts": "check_formula explain_formula require_dialect translate_formula",
-            "handbook": "families find_operator operator_facts summarise_operator",
-            "words": "find_mention mentions natural_sort_key relevance replace_invisible stem_overlap stems",
+            "handbook": "describe_operator find_operator list_families summarise_operator",
+            "words": "find_mention find_stems measure_stem_overlap mentions natural_sort_key replace_invisible score_relevance",
         },
     )

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from ..language.expression import Expression
 from ..language.node import Node, walk
 from ..language.parse import parse
-from ..operators import OPERATORS, parameters
+from ..operators import OPERATORS, fill_parameters
 from .render import render, render_number, render_parameter
 
 FIELD_WORDS: Mapping[str, str] = MappingProxyType(
@@ -50,19 +50,19 @@ def explain(expression: Expression | str) -> str:
     str
         "The cross-sectional rank of the 30-day standard deviation of returns, times -1. It is a rank and needs 31 days."
     """
-    known = parse(expression) if isinstance(expression, str) else expression
-    if known.code:
-        return _explain_code(known)
-    words = describe_tree(known.root)
-    days = "today only" if known.warmup == 0 else f"{known.warmup + 1} days"
+    formula = parse(expression) if isinstance(expression, str) else expression
+    if formula.code:
+        return _explain_code(formula)
+    words = describe_tree(formula.root)
+    days = "today only" if formula.warmup == 0 else f"{formula.warmup + 1} days"
     words = re.sub(r"\b1 days\b", "1 day", words)
-    return f"{words[0].upper()}{words[1:]}. It is {describe_unit(known.unit)} and needs {days}."
+    return f"{words[0].upper()}{words[1:]}. It is {describe_unit(formula.unit)} and needs {days}."
 
 
 def _explain_code(expression: Expression) -> str:
     """Say of code what it reads, and what it amounts to in the language where that is short."""
-    told = render(expression.root)
-    amounts = f" It amounts to {told}." if "py." not in told and len(told) <= MAX_EQUIVALENT_CHARS else ""
+    text = render(expression.root)
+    amounts = f" It amounts to {text}." if "py." not in text and len(text) <= MAX_EQUIVALENT_CHARS else ""
     return f"Python code that reads {', '.join(sorted(expression.fields))}.{amounts}"
 
 
@@ -91,12 +91,12 @@ def _words(node: Node) -> str:
     operator = OPERATORS[node.op]
     if len(node.args) > len(operator.nodes) and (operator.infix or operator.mirror):
         return _chain(node)
-    values = {name: render_number(value) for name, value in parameters(node).items()}
+    values = {name: render_number(value) for name, value in fill_parameters(node).items()}
     for place, argument in enumerate(operator.nodes):
         many = place + 1 == len(operator.nodes) and operator.takes_many
         ends = operator.words.endswith(f"{{{argument.name}}}")
-        given = node.args[place:] if many else node.args[place : place + 1]
-        values[argument.name] = " and ".join(_inner_words(arg, last=ends) for arg in given)
+        args = node.args[place:] if many else node.args[place : place + 1]
+        values[argument.name] = " and ".join(_inner_words(arg, last=ends) for arg in args)
     return operator.words.format(**values) + _keywords(node)
 
 
@@ -126,14 +126,14 @@ def _chain(node: Node) -> str:
 def _keywords(node: Node) -> str:
     """Mention a keyword that is not at its default."""
     named = {argument.name: argument for argument in OPERATORS[node.op].arguments if argument.keyword}
-    said = [
+    keywords = [
         f"{name} {render_parameter(named[name], value)}"
         for name, value in node.params
         if name in named and name != "to"
     ]
-    return f" ({', '.join(said)})" if said else ""
+    return f" ({', '.join(keywords)})" if keywords else ""
 
 
-def operators_used(node: Node) -> tuple[str, ...]:
+def list_operators(node: Node) -> tuple[str, ...]:
     """Return the names of the operators of a tree, sorted, each once."""
-    return tuple(sorted({each.op for _, each in walk(node) if not each.is_leaf}))
+    return tuple(sorted({step.op for _, step in walk(node) if not step.is_leaf}))

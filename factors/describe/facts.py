@@ -14,7 +14,7 @@ from ..language.node import STANDARD_GROUPS, Node, walk
 from ..language.parse import parse
 from ..language.types import FIELD_UNITS
 from ..operators import OPERATORS
-from .explain import FIELD_WORDS, describe_unit, explain, operators_used
+from .explain import FIELD_WORDS, describe_unit, explain, list_operators
 from .render import render
 
 Facts = dict[str, Any]
@@ -47,17 +47,17 @@ def check_formula(
         Where there is no such dialect; a formula that is refused is an answer.
     """
     require_dialect(dialect)
-    found: Facts = {"ok": True, "text": text, "dialect": dialect}
+    answer: Facts = {"ok": True, "text": text, "dialect": dialect}
     try:
-        return found | formula_facts(parse(text, fields=fields, groups=groups, dialect=dialect))
+        return answer | describe_formula(parse(text, fields=fields, groups=groups, dialect=dialect))
     except ParseError as error:
         errors = [mistake.lesson() for mistake in error.mistakes]
         if dialect == OWN_DIALECT and error.stage == "parse" and (elsewhere := _suggest_dialects(text, fields, groups)):
             errors[0]["hint"] = f"{error.hint} {elsewhere}".strip()
-        return found | {"ok": False, **UNREAD_FACTS, "errors": errors, "warnings": []}
+        return answer | {"ok": False, **UNREAD_FACTS, "errors": errors, "warnings": []}
 
 
-def formula_facts(expression: Expression) -> Facts:
+def describe_formula(expression: Expression) -> Facts:
     """Return what a formula is that was read; see `check_formula`. Of code also what it ``amounts_to`` in the language."""
     amounts = {"amounts_to": render(expression.root)} if expression.code else {}
     return {
@@ -79,7 +79,7 @@ def explain_formula(expression: Expression) -> Facts:
     Returns
     -------
     dict
-        What `formula_facts` has, and ``text``, ``alphaloom`` (the formula in our language, as written), ``explain_formula``,
+        What `describe_formula` has, and ``text``, ``alphaloom`` (the formula in our language, as written), ``explain_formula``,
         ``unit`` (in words), ``depth``, ``constants``, ``fields``, ``operators`` (of both name and meaning) and ``estimate_cost``.
     """
     return {
@@ -87,12 +87,12 @@ def explain_formula(expression: Expression) -> Facts:
         "text": expression.text,
         "alphaloom": render(expression.root),
         "explained": explain(expression),
-        **formula_facts(expression),
+        **describe_formula(expression),
         "unit": describe_unit(expression.unit),
         "depth": expression.depth,
         "constants": expression.constants,
         "fields": [_field(name) for name in sorted(expression.fields)],
-        "operators": [_operator(name) for name in operators_used(expression.root) if name in OPERATORS],
+        "operators": [_operator(name) for name in list_operators(expression.root) if name in OPERATORS],
         "cost": estimate_cost(expression),
     }
 
@@ -114,19 +114,19 @@ def translate_formula(
     """
     require_dialect(source)
     require_dialect(target)
-    found: Facts = {"ok": True, "text": text, "from": source, "to": target}
+    answer: Facts = {"ok": True, "text": text, "from": source, "to": target}
     try:
-        known = parse(text, fields=fields, groups=groups, dialect=source)
+        formula = parse(text, fields=fields, groups=groups, dialect=source)
         if target == OWN_DIALECT:
-            text = render(known.root)
-            notes = [*known.warnings, *_describe_unreadable(text, fields, groups, source)]
-            return found | {"translation": text, "notes": notes, "errors": []}
-        written = write_foreign(known.root, target)
+            text = render(formula.root)
+            notes = [*formula.warnings, *_describe_unreadable(text, fields, groups, source)]
+            return answer | {"translation": text, "notes": notes, "errors": []}
+        foreign = write_foreign(formula.root, target)
     except ParseError as error:
         errors = [mistake.lesson() | {"got": mistake.text} for mistake in error.mistakes]
-        return found | {"ok": False, "translation": None, "notes": [], "errors": errors}
-    notes = list(dict.fromkeys((*known.warnings, *written.notes)))
-    return found | {"translation": written.text, "notes": notes, "errors": []}
+        return answer | {"ok": False, "translation": None, "notes": [], "errors": errors}
+    notes = list(dict.fromkeys((*formula.warnings, *foreign.notes)))
+    return answer | {"translation": foreign.text, "notes": notes, "errors": []}
 
 
 def estimate_cost(expression: Expression) -> Facts:
@@ -139,8 +139,8 @@ def estimate_cost(expression: Expression) -> Facts:
         operator takes at a window of 20, in a large panel, with nothing in the cache.
     """
     steps = {node for _, node in walk(expand_tree(expression.canonical)) if not node.is_leaf}
-    each = round(sum(map(_cost, steps)), 1)
-    return {"ns_per_cell": each, "ms_per_million_cells": each, "estimate": True}
+    nanoseconds = round(sum(map(_cost, steps)), 1)
+    return {"ns_per_cell": nanoseconds, "ms_per_million_cells": nanoseconds, "estimate": True}
 
 
 def _cost(node: Node) -> float:
@@ -158,10 +158,10 @@ def require_dialect(name: str) -> None:
 
 def _suggest_dialects(text: str, fields: OptionalNames, groups: OptionalNames) -> str:
     """Say in which other languages a text can be read, if in any."""
-    found = [name for name in DIALECT_NAMES if name != OWN_DIALECT and _is_readable(text, fields, groups, name)]
-    if not found:
+    readable = [name for name in DIALECT_NAMES if name != OWN_DIALECT and _is_readable(text, fields, groups, name)]
+    if not readable:
         return ""
-    return f"It can be read as {' or '.join(found)}: check it as that dialect."
+    return f"It can be read as {' or '.join(readable)}: check it as that dialect."
 
 
 def _describe_unreadable(text: str, fields: OptionalNames, groups: OptionalNames, source: str) -> list[str]:

@@ -76,7 +76,7 @@ def find_operator(name: str) -> Operator:
     return found
 
 
-def operator_facts(operator: Operator) -> Facts:
+def describe_operator(operator: Operator) -> Facts:
     """Return everything that is known of an operator.
 
     Returns
@@ -84,7 +84,7 @@ def operator_facts(operator: Operator) -> Facts:
     dict
         ``name``, ``family``, ``signature``, ``symbol``, ``meaning``, ``arguments`` (each with ``name``, ``takes`` and
         ``default``), ``nan``, ``unit``, ``example``, ``definition``, ``ns_per_cell`` (an estimate, at a window of 20;
-        None where it is defined by others) and ``foreign_spellings`` (how other languages write it).
+        None where it is defined by others) and ``list_foreign_spellings`` (how other languages write it).
     """
     return {
         **summarise_operator(operator),
@@ -96,7 +96,7 @@ def operator_facts(operator: Operator) -> Facts:
         "example": operator.example,
         "definition": operator.definition,
         "ns_per_cell": operator.compute.cost if operator.compute else None,
-        "elsewhere": foreign_spellings(operator),
+        "elsewhere": list_foreign_spellings(operator),
     }
 
 
@@ -112,17 +112,17 @@ def summarise_operator(operator: Operator) -> Facts:
     return {"name": operator.name, "signature": operator.signature, "meaning": operator.summary}
 
 
-def families() -> dict[str, list[Operator]]:
+def list_families() -> dict[str, list[Operator]]:
     """Return the operators by family, in the order of the table."""
-    found: dict[str, list[Operator]] = {}
+    by_family: dict[str, list[Operator]] = {}
     for operator in OPERATORS.values():
-        found.setdefault(operator.family, []).append(operator)
-    return found
+        by_family.setdefault(operator.family, []).append(operator)
+    return by_family
 
 
-def foreign_spellings(operator: Operator) -> list[Facts]:
+def list_foreign_spellings(operator: Operator) -> list[Facts]:
     """Return how other languages write an operator: the language, its way, ours, and what differs."""
-    return [found for name in DIALECT_NAMES if name != OWN_DIALECT for found in _spellings(name, operator.name)]
+    return [spelling for name in DIALECT_NAMES if name != OWN_DIALECT for spelling in _spellings(name, operator.name)]
 
 
 def _spellings(dialect: str, operator: str) -> Iterable[Facts]:
@@ -146,8 +146,8 @@ def _is_call_of(operator: str, text: str) -> bool:
 
 
 def _argument(argument: Argument) -> Facts:
-    known = argument.text.partition("=")[2] or None
-    return {"name": argument.name, "takes": _describe_argument(argument), "default": known}
+    default = argument.text.partition("=")[2] or None
+    return {"name": argument.name, "takes": _describe_argument(argument), "default": default}
 
 
 def _describe_argument(argument: Argument) -> str:
@@ -158,13 +158,13 @@ def _describe_argument(argument: Argument) -> str:
     if argument.choices:
         return f"one of {', '.join(argument.choices)}"
     kind = "a whole number of rows" if argument.kind == "window" else "a whole number" if argument.whole else "a number"
-    low, high = (render_number(each) if abs(each) < 1e15 else "" for each in (argument.low, argument.high))
+    low, high = (render_number(bound) if abs(bound) < 1e15 else "" for bound in (argument.low, argument.high))
     return f"{kind}{f' from {low} to {high}' if low and high else f' of at least {low}' if low else ''}"
 
 
-def page() -> str:
+def render_page() -> str:
     """Return the page of all operators, by family, as Markdown."""
-    parts = [_opening(), *(_chapter(family, found) for family, found in families().items())]
+    parts = [_opening(), *(_chapter(family, operators) for family, operators in list_families().items())]
     return "\n\n".join(parts) + "\n"
 
 
@@ -194,24 +194,24 @@ def _chapter(family: str, operators: list[Operator]) -> str:
 
 
 def _paragraph(operator: Operator) -> str:
-    known = operator_facts(operator)
-    written = f"`{operator.signature}`" + (f", written `{operator.infix}`" if operator.infix else "")
+    described = describe_operator(operator)
+    opening = f"`{operator.signature}`" + (f", written `{operator.infix}`" if operator.infix else "")
     facts = [
-        ("unit", known["unit"]),
+        ("unit", described["unit"]),
         ("NaN", operator.nan),
         ("defined as", f"`{operator.definition}`" if operator.definition else ""),
         ("example", f"`{operator.example}`"),
         (
             "elsewhere",
-            "; ".join(dict.fromkeys(map(_render_spelling, known["elsewhere"]))),
+            "; ".join(dict.fromkeys(map(_render_spelling, described["elsewhere"]))),
         ),
     ]
     lines = [f"- {name}: {fact}" for name, fact in facts if fact]
-    return "\n".join([f"### {operator.name}", "", f"{written}. {operator.summary}", "", *lines])
+    return "\n".join([f"### {operator.name}", "", f"{opening}. {operator.summary}", "", *lines])
 
 
-def _render_spelling(each: Facts) -> str:
+def _render_spelling(spelling: Facts) -> str:
     """Say how another language writes an operator, and what that is here unless it is the same call."""
-    arguments = each["meaning"].partition("(")[2]
+    arguments = spelling["meaning"].partition("(")[2]
     same = re.fullmatch(r"(?:[a-z][0-9]?(?:, )?)+\)", arguments)
-    return f"{each['dialect']} `{each['written']}`" + ("" if same else f" (`{each['meaning']}`)")
+    return f"{spelling['dialect']} `{spelling['written']}`" + ("" if same else f" (`{spelling['meaning']}`)")

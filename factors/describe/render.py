@@ -50,13 +50,13 @@ def as_syntax(node: Node) -> Syntax:
         return Syntax("number", render_number(node.value or 0.0), 0, 0)
     if node.is_leaf:
         return Syntax("name", node.name, 0, 0)
-    given = dict(node.params)
-    said = [
-        Syntax("keyword", argument.name, 0, 0, (_number_syntax(argument, given[argument.name]),))
+    values = dict(node.params)
+    keywords = [
+        Syntax("keyword", argument.name, 0, 0, (_number_syntax(argument, values[argument.name]),))
         for argument in OPERATORS[node.op].numbers
-        if argument.name in given
+        if argument.name in values
     ]
-    return Syntax("call", node.op, 0, 0, (*map(as_syntax, node.args), *said))
+    return Syntax("call", node.op, 0, 0, (*map(as_syntax, node.args), *keywords))
 
 
 def _number_syntax(argument: Argument, value: float) -> Syntax:
@@ -120,12 +120,12 @@ def _strip_minus(node: Node) -> Node | None:
 def _arguments(node: Node) -> list[str]:
     """Return the arguments of a call in the order of its signature."""
     nodes = iter(node.args)
-    given = dict(node.params)
+    values = dict(node.params)
     shown: list[str] = []
     for argument in OPERATORS[node.op].arguments:
         if argument.is_node:
             shown.append(render(next(nodes)))
-        elif argument.name in given:
-            text = render_parameter(argument, given[argument.name])
+        elif argument.name in values:
+            text = render_parameter(argument, values[argument.name])
             shown.append(f"{argument.name}={text}" if argument.keyword else text)
     return shown + [render(node) for node in nodes]

@@ -158,7 +158,7 @@ def replace_invisible(text: str, instead: str = " ") -> str:
 
 
 @lru_cache(maxsize=65_536)
-def stems(text: str) -> tuple[str, ...]:
+def find_stems(text: str) -> tuple[str, ...]:
     """Return the stems of a text's words in their order, without those that say nothing.
 
     A stem is a word in lower case without a plural's s and its last common ending, seven letters at most: volatile and volatility, price
@@ -171,30 +171,31 @@ def _stem(word: str) -> str:
     if len(word) > MIN_STEM_LETTERS and word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
     ending = next(
-        (each for each in STEM_SUFFIXES if word.endswith(each) and len(word) - len(each) >= MIN_STEM_LETTERS), ""
+        (suffix for suffix in STEM_SUFFIXES if word.endswith(suffix) and len(word) - len(suffix) >= MIN_STEM_LETTERS),
+        "",
     )
     return word.removesuffix(ending)[:MAX_STEM_LETTERS]
 
 
 def mentions(text: str, what: str) -> bool:
     """Tell whether the stems of a word or phrase stand in a text one after the other; nothing is never mentioned."""
-    wanted, said = stems(what), stems(text)
+    wanted, present = find_stems(what), find_stems(text)
     size = len(wanted)
-    return bool(wanted) and any(said[at : at + size] == wanted for at in range(len(said) - size + 1))
+    return bool(wanted) and any(present[at : at + size] == wanted for at in range(len(present) - size + 1))
 
 
 def find_mention(texts: Iterable[str], entries: Iterable[str]) -> str:
     """Return the first of some words or phrases that any of the texts mentions, empty where there is none."""
-    said = tuple(texts)
-    return next((entry for entry in entries if any(mentions(text, entry) for text in said)), "")
+    searched = tuple(texts)
+    return next((entry for entry in entries if any(mentions(text, entry) for text in searched)), "")
 
 
-def stem_overlap(one: str, other: str) -> float:
+def measure_stem_overlap(one: str, other: str) -> float:
     """Return the share of stems that two texts have in common, of all that either has: 1 for the same words, 0 for none.
 
     Source: the Jaccard index. Two texts without a stem are alike.
     """
-    mine, theirs = set(stems(one)), set(stems(other))
+    mine, theirs = set(find_stems(one)), set(find_stems(other))
     both = mine | theirs
     return len(mine & theirs) / len(both) if both else 1.0
 
@@ -205,7 +206,7 @@ def natural_sort_key(key: str) -> tuple[tuple[str, int], ...]:
     return tuple((text, int(digits or 0)) for text, digits in zip(parts[::2], parts[1::2], strict=True))
 
 
-def relevance(query: str, texts: Sequence[str]) -> list[float]:
+def score_relevance(query: str, texts: Sequence[str]) -> list[float]:
     """Return how much each text has to do with a query: 0 where no word is shared, in the order of the texts.
 
     A word counts for more the fewer texts hold it, for less the more often it stands there, and for less in a long text.
@@ -227,7 +228,7 @@ def relevance(query: str, texts: Sequence[str]) -> list[float]:
     Robertson and Zaragoza (2009), "The Probabilistic Relevance Framework: BM25 and Beyond", with the idf that stays
     positive, `log(1 + (n - df + 0.5) / (df + 0.5))`.
     """
-    documents = [Counter(stems(text)) for text in texts]
+    documents = [Counter(find_stems(text)) for text in texts]
     lengths = [sum(document.values()) for document in documents]
     mean = sum(lengths) / len(lengths) if lengths else 0.0
     weights = _weights(query, documents)
@@ -239,7 +240,7 @@ def relevance(query: str, texts: Sequence[str]) -> list[float]:
 
 def _weights(query: str, documents: Sequence[Counter[str]]) -> dict[str, float]:
     """Return the inverse document frequency of each stem of a query, in the order of the alphabet."""
-    wanted = sorted(set(stems(query)))
+    wanted = sorted(set(find_stems(query)))
     counts = {stem: sum(1 for document in documents if stem in document) for stem in wanted}
     return {stem: math.log1p((len(documents) - count + 0.5) / (count + 0.5)) for stem, count in counts.items()}
 

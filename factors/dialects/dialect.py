@@ -161,8 +161,8 @@ def find_dialect(name: str) -> Dialect:
         raise ParseError(
             f"unknown dialect '{name}'", stage="dialect", hint=f"{meant}Dialects: {', '.join(DIALECT_NAMES)}."
         )
-    found: Dialect = import_module(f".{name}", __package__).DIALECT
-    return found
+    dialect: Dialect = import_module(f".{name}", __package__).DIALECT
+    return dialect
 
 
 def spell_formula(piece: Syntax, dialect: Dialect) -> str:

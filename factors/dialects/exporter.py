@@ -16,18 +16,18 @@ from ..language.node import Node
 from ..language.operator import Argument
 from ..language.parse import parse
 from ..language.syntax import Syntax
-from ..operators import OPERATORS, parameters
+from ..operators import OPERATORS, fill_parameters
 from .dialect import OWN_DIALECT, Dialect, find_dialect, spell_formula
-from .importer import rules_of
+from .importer import load_rules
 from .rule import (
     EXPRESSION_LETTERS,
     WINDOW_LETTERS,
     RewriteRule,
     compute_number,
+    find_kind,
+    find_variables,
     is_computed,
-    kind_of,
     round_noise,
-    variables,
 )
 
 EDGE_KEYWORDS = frozenset({"min_periods"})
@@ -79,9 +79,9 @@ def write_foreign(root: Node, dialect: str) -> ForeignFormula:
     """
     foreign = find_dialect(dialect)
     exporter = _Exporter(foreign)
-    written = exporter.convert(root)
-    text = spell_formula(written, foreign)
-    notes = [*exporter.notes, *_note_if_unreadable(text, dialect, _pieces(written))]
+    syntax = exporter.convert(root)
+    text = spell_formula(syntax, foreign)
+    notes = [*exporter.notes, *_note_if_unreadable(text, dialect, _pieces(syntax))]
     return ForeignFormula(text, tuple(dict.fromkeys(notes)))
 
 
@@ -105,12 +105,12 @@ def _note_if_unreadable(text: str, dialect: str, pieces: int) -> list[str]:
 @functools.cache
 def _by_operator(dialect: str) -> Mapping[str, tuple[RewriteRule, ...]]:
     """Return the rules that export, by our operator, the most specific first."""
-    found: dict[str, list[RewriteRule]] = {}
-    for rule in rules_of(dialect):
+    by_operator: dict[str, list[RewriteRule]] = {}
+    for rule in load_rules(dialect):
         if rule.exports:
-            found.setdefault(rule.own.text, []).append(rule)
+            by_operator.setdefault(rule.own.text, []).append(rule)
     return MappingProxyType(
-        {name: tuple(sorted(rules, key=lambda rule: -_weight(rule.own))) for name, rules in found.items()}
+        {name: tuple(sorted(rules, key=lambda rule: -_weight(rule.own))) for name, rules in by_operator.items()}
     )
 
 
@@ -119,7 +119,7 @@ def _weight(piece: Syntax) -> int:
     if is_computed(piece):
         return 1
     if piece.kind == "name":
-        kind = kind_of(piece.text)
+        kind = find_kind(piece.text)
         return 3 if not kind else 0 if kind in EXPRESSION_LETTERS else 1
     return (2 if piece.kind == "number" else 3) + sum(map(_weight, piece.args))
 
@@ -165,7 +165,7 @@ class _Exporter:
         )  # fmt: skip
 
     def _operators(self) -> list[str]:
-        return sorted({rule.foreign.text for rule in rules_of(self.dialect.name)
+        return sorted({rule.foreign.text for rule in load_rules(self.dialect.name)
                        if rule.exports and rule.foreign.kind == "call" and not rule.foreign.infix})  # fmt: skip
 
     def _written(self, rule: RewriteRule, match: _Match, node: Node) -> Syntax:
@@ -200,7 +200,7 @@ def _matches(pattern: Syntax, node: Node, match: _Match) -> bool:
     """Tell whether a tree fits the own side of a rule, and note what its variables stand for."""
     if is_computed(pattern):
         return _matches_number(pattern, node.value, match) if node.op == "number" else False
-    if pattern.kind == "name" and (kind := kind_of(pattern.text)):
+    if pattern.kind == "name" and (kind := find_kind(pattern.text)):
         if kind not in EXPRESSION_LETTERS and kind != "g":
             return node.op == "number" and _matches_number(pattern, node.value, match)
         fits = (node.op == "group") == (kind == "g")
@@ -214,25 +214,25 @@ def _matches(pattern: Syntax, node: Node, match: _Match) -> bool:
 
 def _matches_call(pattern: Syntax, node: Node, match: _Match) -> bool:
     operator = OPERATORS[node.op]
-    given = [arg for arg in pattern.args if arg.kind != "keyword"]
+    positional = [arg for arg in pattern.args if arg.kind != "keyword"]
     named = {arg.text: arg.args[0] for arg in pattern.args if arg.kind == "keyword"}
     slots = [argument for argument in operator.positional if argument.name not in named]
-    slots += [operator.nodes[-1]] * (len(given) - len(slots)) if operator.takes_many else []
-    below = [arg for slot, arg in zip(slots, given, strict=False) if slot.is_node]
-    asked = {slot.name: arg for slot, arg in zip(slots, given, strict=False) if not slot.is_node} | named
+    slots += [operator.nodes[-1]] * (len(positional) - len(slots)) if operator.takes_many else []
+    below = [arg for slot, arg in zip(slots, positional, strict=False) if slot.is_node]
+    patterns = {slot.name: arg for slot, arg in zip(slots, positional, strict=False) if not slot.is_node} | named
     if len(below) != len(node.args):
         return False
-    if not all(_matches(each, arg, match) for each, arg in zip(below, node.args, strict=True)):
+    if not all(_matches(part, arg, match) for part, arg in zip(below, node.args, strict=True)):
         return False
-    values = parameters(node)
-    return all(_matches_numeral(argument, asked, values, match) for argument in operator.numbers)
+    values = fill_parameters(node)
+    return all(_matches_numeral(argument, patterns, values, match) for argument in operator.numbers)
 
 
 def _matches_numeral(
-    argument: Argument, asked: Mapping[str, Syntax], values: Mapping[str, float], match: _Match
+    argument: Argument, patterns: Mapping[str, Syntax], values: Mapping[str, float], match: _Match
 ) -> bool:
     """Compare a number of a call with what the rule asks for, which is its default where nothing is said."""
-    value, pattern = values[argument.name], asked.get(argument.name)
+    value, pattern = values[argument.name], patterns.get(argument.name)
     if argument.name in EDGE_KEYWORDS:
         theirs = pattern if pattern is not None else values.get("window", 1.0)
         match.edges.append((argument.name, theirs, value))
@@ -248,7 +248,7 @@ def _matches_numeral(
 def _matches_number(pattern: Syntax, value: float | None, match: _Match) -> bool:
     if value is None:
         return False
-    if pattern.kind == "name" and (kind := kind_of(pattern.text)):
+    if pattern.kind == "name" and (kind := find_kind(pattern.text)):
         if kind in WINDOW_LETTERS and (value != int(value) or (kind == "e" and value % 2)):
             return False
         return match.numbers.setdefault(pattern.text, value) == value
@@ -258,16 +258,16 @@ def _matches_number(pattern: Syntax, value: float | None, match: _Match) -> bool
 
 def _solve(pattern: Syntax, value: float, numbers: dict[str, float]) -> None:
     """Find the one number of a rule that is not known yet, where it or one over it enters straight: 16 * m, 2 / n."""
-    unknown = {each for each in variables(pattern) if each not in numbers}
+    unknown = {each for each in find_variables(pattern) if each not in numbers}
     if len(unknown) != 1:
         return
     name = unknown.pop()
     with contextlib.suppress(ZeroDivisionError, OverflowError):
         for power in (1, -1):
             first, second = (compute_number(pattern, numbers | {name: each**power}) for each in (1.0, 2.0))
-            found = round_noise((1 + (value - first) / (second - first)) ** power)
-            if compute_number(pattern, numbers | {name: found}) == value:
-                numbers[name] = found
+            solution = round_noise((1 + (value - first) / (second - first)) ** power)
+            if compute_number(pattern, numbers | {name: solution}) == value:
+                numbers[name] = solution
                 return
 
 
@@ -322,8 +322,8 @@ def translate(text: str, source: str, target: str) -> Translation:
     ParseError
         Where the formula cannot be read, or the target cannot say it; the stage is then ``dialect``.
     """
-    known = parse(text, dialect=source)
+    formula = parse(text, dialect=source)
     if target == OWN_DIALECT:
-        return Translation(render(known.root), known.warnings)
-    written = write_foreign(known.root, target)
-    return Translation(written.text, tuple(dict.fromkeys((*known.warnings, *written.notes))))
+        return Translation(render(formula.root), formula.warnings)
+    foreign = write_foreign(formula.root, target)
+    return Translation(foreign.text, tuple(dict.fromkeys((*formula.warnings, *foreign.notes))))

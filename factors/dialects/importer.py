@@ -27,7 +27,7 @@ from ..language.syntax import (
     MAX_FORMULA_CHARS,
     MAX_FORMULA_DEPTH,
     Syntax,
-    depth_error,
+    build_depth_error,
     read_syntax,
     refuse_deep_brackets,
 )
@@ -39,8 +39,8 @@ from .rule import (
     WINDOW_LETTERS,
     RewriteRule,
     compute_number,
+    find_kind,
     is_computed,
-    kind_of,
     read_rules,
 )
 
@@ -92,13 +92,13 @@ def read_foreign(text: str, dialect: str, *, fields: Collection[str], groups: Co
 @functools.cache
 def _by_name(dialect: str) -> Mapping[str, tuple[RewriteRule, ...]]:
     """Return the rules that import, by what they start with; signs are told from words of the same name."""
-    known = find_dialect(dialect)
-    found: dict[str, list[RewriteRule]] = {}
-    for rule in rules_of(dialect):
+    described = find_dialect(dialect)
+    by_head: dict[str, list[RewriteRule]] = {}
+    for rule in load_rules(dialect):
         if rule.imports:
-            head = f"family {rule.family}" if rule.family else _head(rule.foreign, known)
-            found.setdefault(head, []).append(rule)
-    return MappingProxyType({name: tuple(rules) for name, rules in found.items()})
+            head = f"family {rule.family}" if rule.family else _head(rule.foreign, described)
+            by_head.setdefault(head, []).append(rule)
+    return MappingProxyType({name: tuple(rules) for name, rules in by_head.items()})
 
 
 def _head(piece: Syntax, dialect: Dialect) -> str:
@@ -156,8 +156,8 @@ class _Importer:
         if rules and len(piece.args) > 2:
             first = replace(piece, args=piece.args[:-1], end=piece.args[-2].end)
             return self.convert(replace(piece, args=(first, piece.args[-1])))
-        asked = {"and": "c" * len(piece.args), "or": "c" * len(piece.args), "not": "c", "where": "cxx"}
-        kinds = asked.get(piece.text, "x" * len(piece.args))
+        argument_kinds = {"and": "c" * len(piece.args), "or": "c" * len(piece.args), "not": "c", "where": "cxx"}
+        kinds = argument_kinds.get(piece.text, "x" * len(piece.args))
         return replace(piece, args=tuple(map(self._kept, piece.args, kinds)))
 
     def _kept(self, piece: Syntax, kind: str) -> Syntax:
@@ -191,30 +191,30 @@ class _Importer:
         sign = self.dialect.sign
         bare = piece.text.removeprefix(sign)
         renamed = self.dialect.fields.get(self.dialect.folded(bare), bare)
-        found = next((name for name in (renamed, self.dialect.folded(renamed)) if name in self.fields), None)
-        if found is not None and (piece.text.startswith(sign) or self.dialect.sign_optional):
-            return found
+        column = next((name for name in (renamed, self.dialect.folded(renamed)) if name in self.fields), None)
+        if column is not None and (piece.text.startswith(sign) or self.dialect.sign_optional):
+            return column
         if piece.text.lower() in {name.lower() for name in self.rules}:
             raise self.refuse(f"{piece.text} is an operator, not a field", piece, self._lesson(piece.text))
-        known = {self.dialect.field_written(name) for name in self.fields}
-        guess = nearest_name(piece.text, known) or nearest_name(f"{sign}{bare}", known)
-        listed = f"Fields: {', '.join(sorted(known))}." if len(known) <= 20 else ""
+        readable = {self.dialect.field_written(name) for name in self.fields}
+        guess = nearest_name(piece.text, readable) or nearest_name(f"{sign}{bare}", readable)
+        listed = f"Fields: {', '.join(sorted(readable))}." if len(readable) <= 20 else ""
         meant = f"Did you mean {guess}?" if guess else ""
         raise self.refuse(f"unknown field '{piece.text}'", piece, f"{meant} {listed}".strip())
 
     def _lesson(self, name: str) -> str:
         """Show how a call is written, with an example; rules for special arguments are left out."""
         rules = self.rules.get(self.dialect.folded(name), ())
-        told = [rule for rule in rules if rule.foreign.kind == "call" and not rule.refusal]
-        general = [rule for rule in told if all(kind_of(arg.text) for arg in rule.foreign.args)] or told
+        calls = [rule for rule in rules if rule.foreign.kind == "call" and not rule.refusal]
+        general = [rule for rule in calls if all(find_kind(arg.text) for arg in rule.foreign.args)] or calls
         if not general:
             return ""
-        written = dict.fromkeys(rule.signature for rule in general)
-        return f"Write {' or '.join(written)}: {example_of(general[0], self.dialect)}"
+        signatures = dict.fromkeys(rule.signature for rule in general)
+        return f"Write {' or '.join(signatures)}: {build_example(general[0], self.dialect)}"
 
     def _bound(self, pattern: Syntax, piece: Syntax) -> RuleBindings | None:
         """Return what stands where the variables of a pattern are, or None where it does not fit."""
-        if pattern.kind == "name" and (kind := kind_of(pattern.text)):
+        if pattern.kind == "name" and (kind := find_kind(pattern.text)):
             return {pattern.text: piece} if self._fits(kind, piece) else None
         if pattern.kind == "number":
             same = piece.kind == "number" and float(piece.text) == float(pattern.text)
@@ -223,13 +223,15 @@ class _Importer:
             return None
         if self.dialect.folded(pattern.text) != self.dialect.folded(piece.text):
             return None
-        found: RuleBindings = {}
+        bindings: RuleBindings = {}
         for below, arg in zip(pattern.args, piece.args, strict=True):
-            more = self._bound(below, arg)
-            if more is None or any(_is_conflict(found.get(name), each) for name, each in more.items()):
+            inner = self._bound(below, arg)
+            if inner is None or any(
+                _is_conflict(bindings.get(name), bound_piece) for name, bound_piece in inner.items()
+            ):
                 return None
-            found |= more
-        return found
+            bindings |= inner
+        return bindings
 
     def _fits(self, kind: str, piece: Syntax) -> bool:
         if kind in EXPRESSION_LETTERS:
@@ -239,8 +241,8 @@ class _Importer:
         if piece.kind != "number":
             return False
         value = float(piece.text)
-        whole = math.floor(max(-MAX_FOREIGN_WINDOW, min(value, MAX_FOREIGN_WINDOW)))
-        return kind in NUMBER_LETTERS or ((kind != "b") <= whole and not (kind == "e" and whole % 2))
+        days = math.floor(max(-MAX_FOREIGN_WINDOW, min(value, MAX_FOREIGN_WINDOW)))
+        return kind in NUMBER_LETTERS or ((kind != "b") <= days and not (kind == "e" and days % 2))
 
     def _written(self, rule: RewriteRule, bound: RuleBindings, piece: Syntax) -> Syntax:
         """Return the own side of a rule with its variables filled in."""
@@ -250,16 +252,18 @@ class _Importer:
             )
         if rule.note:
             self.notes.append(rule.note)
-        numbers = {name: self._number(name, each, piece) for name, each in bound.items() if kind_of(name) in
+        numbers = {name: self._number(name, argument, piece) for name, argument in bound.items() if find_kind(name) in
                    (*WINDOW_LETTERS, *NUMBER_LETTERS)}  # fmt: skip
-        known = {name: self._group(each) for name, each in bound.items() if kind_of(name) == "g"}
-        known |= {
-            name: self._kept(each, kind_of(name)) for name, each in bound.items() if kind_of(name) in EXPRESSION_LETTERS
+        pieces = {name: self._group(argument) for name, argument in bound.items() if find_kind(name) == "g"}
+        pieces |= {
+            name: self._kept(argument, find_kind(name))
+            for name, argument in bound.items()
+            if find_kind(name) in EXPRESSION_LETTERS
         }
-        written = _fill_rule(rule.own, known, numbers, piece)
-        if self._size(written) > MAX_REWRITTEN_PIECES:
+        rewritten = _fill_rule(rule.own, pieces, numbers, piece)
+        if self._size(rewritten) > MAX_REWRITTEN_PIECES:
             raise self.refuse(f"written in our language, the formula has more than {MAX_REWRITTEN_PIECES} parts", piece)
-        return written
+        return rewritten
 
     def _size(self, piece: Syntax) -> int:
         """Count the parts of rewritten syntax; what was counted before is looked up, for arguments are shared."""
@@ -269,25 +273,27 @@ class _Importer:
 
     def _number(self, name: str, piece: Syntax, call: Syntax) -> float:
         value = float(piece.text)
-        if kind_of(name) not in WINDOW_LETTERS or value == math.floor(min(value, MAX_FOREIGN_WINDOW)):
+        if find_kind(name) not in WINDOW_LETTERS or value == math.floor(min(value, MAX_FOREIGN_WINDOW)):
             return value
-        whole = math.floor(min(value, MAX_FOREIGN_WINDOW))
-        self.notes.append(f"the window {piece.text} of {call.text} was floored to {whole}")
-        return float(whole)
+        floored = math.floor(min(value, MAX_FOREIGN_WINDOW))
+        self.notes.append(f"the window {piece.text} of {call.text} was floored to {floored}")
+        return float(floored)
 
     def _group(self, piece: Syntax) -> Syntax:
         sign, text = self.dialect.folded(self.dialect.group_sign), self.dialect.folded(piece.text)
-        asked = text.removeprefix(sign)
-        if text.startswith(sign) and asked in self.groups:
-            return replace(piece, text=asked)
-        other = self.dialect.stand_ins.get(asked, "")
-        if text.startswith(sign) and other in self.groups:
-            self.notes.append(f"no grouping '{asked}' was named: '{other}' stands in for it")
-            return replace(piece, text=other)
-        known = {self.dialect.group_sign + name for name in (*self.groups, *self.dialect.stand_ins)}
-        guess = nearest_name(piece.text, known)
+        grouping = text.removeprefix(sign)
+        if text.startswith(sign) and grouping in self.groups:
+            return replace(piece, text=grouping)
+        stand_in = self.dialect.stand_ins.get(grouping, "")
+        if text.startswith(sign) and stand_in in self.groups:
+            self.notes.append(f"no grouping '{grouping}' was named: '{stand_in}' stands in for it")
+            return replace(piece, text=stand_in)
+        groupings = {self.dialect.group_sign + name for name in (*self.groups, *self.dialect.stand_ins)}
+        guess = nearest_name(piece.text, groupings)
         meant = f"Did you mean {guess}? " if guess else ""
-        raise self.refuse(f"unknown grouping '{piece.text}'", piece, f"{meant}Groupings: {', '.join(sorted(known))}.")
+        raise self.refuse(
+            f"unknown grouping '{piece.text}'", piece, f"{meant}Groupings: {', '.join(sorted(groupings))}."
+        )
 
     def _diagnosis(self, piece: Syntax, rules: tuple[RewriteRule, ...]) -> ParseError:
         """Say why no rule fits a call."""
@@ -312,7 +318,7 @@ class _Importer:
 
     def _misfit(self, pattern: Syntax, arg: Syntax, call: Syntax, lesson: str) -> ParseError:
         """Say what is wrong with one argument; a negative window reads the future."""
-        kind = kind_of(pattern.text)
+        kind = find_kind(pattern.text)
         if kind in WINDOW_LETTERS and arg.kind == "number" and float(arg.text) < 0:
             days = arg.text[1:]
             return self.refuse(
@@ -331,16 +337,16 @@ class _Importer:
     def _unknown(self, piece: Syntax) -> ParseError:
         if piece.text.removeprefix(self.dialect.sign) in self.fields:
             return self.refuse(f"{piece.text} is a field and takes no arguments", piece)
-        known = {rule.foreign.text for rules in self.rules.values() for rule in rules if rule.foreign.kind == "call"
+        operators = {rule.foreign.text for rules in self.rules.values() for rule in rules if rule.foreign.kind == "call"
                  and not rule.foreign.infix}  # fmt: skip
-        guess = nearest_name(piece.text, known)
+        guess = nearest_name(piece.text, operators)
         hint = f"Did you mean {guess}? {self._lesson(guess)}" if guess else ""
         return self.refuse(f"unknown operator '{piece.text}'", piece, hint)
 
 
-def _is_conflict(one: Syntax | None, other: Syntax) -> bool:
+def _is_conflict(first: Syntax | None, second: Syntax) -> bool:
     """Tell whether one variable would stand for two things."""
-    return one is not None and _without_place(one) != _without_place(other)
+    return first is not None and _without_place(first) != _without_place(second)
 
 
 def _without_place(piece: Syntax) -> Syntax:
@@ -348,12 +354,12 @@ def _without_place(piece: Syntax) -> Syntax:
     return replace(piece, at=0, end=0, args=tuple(map(_without_place, piece.args)))
 
 
-def _fill_rule(own: Syntax, known: Mapping[str, Syntax], numbers: dict[str, float], piece: Syntax) -> Syntax:
-    if own.kind == "name" and own.text in known:
-        return known[own.text]
+def _fill_rule(own: Syntax, pieces: Mapping[str, Syntax], numbers: dict[str, float], piece: Syntax) -> Syntax:
+    if own.kind == "name" and own.text in pieces:
+        return pieces[own.text]
     if (own.kind == "name" and own.text in numbers) or is_computed(own):
         return Syntax("number", _number_text(own, numbers), piece.at, piece.end)
-    args = tuple(_fill_rule(arg, known, numbers, piece) for arg in own.args)
+    args = tuple(_fill_rule(arg, pieces, numbers, piece) for arg in own.args)
     return replace(own, at=piece.at, end=piece.end, args=args)
 
 
@@ -377,9 +383,9 @@ def read_surface(text: str, dialect: Dialect) -> Syntax:
     try:
         tree: Branch = _grammar(dialect.grammar).parse(text)
     except UnexpectedInput as unexpected:
-        known = explain_syntax_error(unexpected, text)
-        hint = f"{_form_hint(known.hint)}A formula of {dialect.title}: {dialect.example}"
-        raise ParseError(known.message, at=known.at, text=text, hint=hint) from None
+        explained = explain_syntax_error(unexpected, text)
+        hint = f"{_form_hint(explained.hint)}A formula of {dialect.title}: {dialect.example}"
+        raise ParseError(explained.message, at=explained.at, text=text, hint=hint) from None
     for branch in tree.iter_subtrees():
         branch.data = str(branch.data).removeprefix("grammar__")
     return _SurfaceReader(text).read(tree.children[0], 1)
@@ -404,17 +410,17 @@ class _SurfaceReader(TreeReader):
         assert isinstance(branch, Tree)
         at, end = int(branch.meta.start_pos), int(branch.meta.end_pos)
         if level > MAX_FORMULA_DEPTH:
-            raise depth_error(self.text, at)
+            raise build_depth_error(self.text, at)
         if branch.data == "days":
             return Syntax("number", str(branch.children[0]).rstrip("dD"), at, end)
         if branch.data == "choice":
-            args = tuple(self.read(each, level + 1) for each in branch.children)
+            args = tuple(self.read(child, level + 1) for child in branch.children)
             return Syntax("call", "where", at, end, args, infix=True)
         return super().read(branch, level)
 
 
 @functools.cache
-def rules_of(name: str) -> tuple[RewriteRule, ...]:
+def load_rules(name: str) -> tuple[RewriteRule, ...]:
     """Return the rules of a dialect, read once."""
     from .dialect import find_dialect  # the registry imports dialects, which need nothing of this module
 
@@ -422,7 +428,7 @@ def rules_of(name: str) -> tuple[RewriteRule, ...]:
     return tuple(read_rules(dialect.rules, lambda text: read_surface(text, dialect)))
 
 
-def example_of(rule: RewriteRule, dialect: Dialect) -> str:
+def build_example(rule: RewriteRule, dialect: Dialect) -> str:
     """Return a call that the rule reads: ``Corr($close, $volume, 20)``."""
     columns = iter([dialect.field_written(name) for name in ("close", "volume", "open", "high", "low")])
     truths = rule.own.text in ("and", "or", "not")
@@ -430,7 +436,7 @@ def example_of(rule: RewriteRule, dialect: Dialect) -> str:
 
 
 def _fill_pattern(pattern: Syntax, dialect: Dialect, columns: Iterator[str], *, truths: bool) -> Syntax:
-    kind = kind_of(pattern.text) if pattern.kind == "name" else ""
+    kind = find_kind(pattern.text) if pattern.kind == "name" else ""
     if not kind:
         args = tuple(_fill_pattern(arg, dialect, columns, truths=truths) for arg in pattern.args)
         return Syntax(pattern.kind, pattern.text, 0, 0, args, infix=pattern.infix)

@@ -78,10 +78,10 @@ class RewriteRule:
         return f"{self.foreign.text}({', '.join(arg.text for arg in self.foreign.args)})"
 
 
-def kind_of(word: str) -> str:
+def find_kind(word: str) -> str:
     """Return the letter of a variable, which is its kind, or an empty string for any other word."""
-    found = VARIABLE_PATTERN.fullmatch(word)
-    return found[1] if found else ""
+    match = VARIABLE_PATTERN.fullmatch(word)
+    return match[1] if match else ""
 
 
 def read_rules(text: str, read_foreign: Callable[[str], Syntax]) -> Iterator[RewriteRule]:
@@ -96,10 +96,10 @@ def read_rules(text: str, read_foreign: Callable[[str], Syntax]) -> Iterator[Rew
         if arrow == "!!":
             yield RewriteRule(foreign, foreign, exports=False, refusal=right)
             continue
-        whole = RewriteRule(
+        rule = RewriteRule(
             foreign, read_syntax(right), note.strip(), arrow != "<<", arrow != ">>", family=family[1] if family else ""
         )
-        yield from _expand_defaults(whole)
+        yield from _expand_defaults(rule)
 
 
 def _expand_defaults(rule: RewriteRule) -> Iterator[RewriteRule]:
@@ -110,11 +110,11 @@ def _expand_defaults(rule: RewriteRule) -> Iterator[RewriteRule]:
     for count in range(len(optional) if rule.imports else 0):
         left_out = dict(list(optional.items())[count:])
         fewer = tuple(arg for arg in bare if arg.text not in left_out)
-        told = rule.exports and not any(
-            kind_of(name) in WINDOW_LETTERS for name in left_out
+        exports = rule.exports and not any(
+            find_kind(name) in WINDOW_LETTERS for name in left_out
         )  # a window is always written
         own = _put(rule.own, left_out)
-        yield replace(rule, foreign=replace(rule.foreign, args=fewer), own=own, exports=told)
+        yield replace(rule, foreign=replace(rule.foreign, args=fewer), own=own, exports=exports)
 
 
 def _put(piece: Syntax, values: dict[str, Syntax]) -> Syntax:
@@ -131,7 +131,7 @@ def is_computed(piece: Syntax) -> bool:
 
 def _is_number(piece: Syntax) -> bool:
     if piece.kind == "name":
-        return kind_of(piece.text) in (*WINDOW_LETTERS, *NUMBER_LETTERS)
+        return find_kind(piece.text) in (*WINDOW_LETTERS, *NUMBER_LETTERS)
     return piece.kind == "number" or is_computed(piece)
 
 
@@ -152,7 +152,7 @@ def round_noise(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-def variables(piece: Syntax) -> set[str]:
+def find_variables(piece: Syntax) -> set[str]:
     """Return the variables of a piece of a rule."""
-    own = {piece.text} if piece.kind == "name" and kind_of(piece.text) else set()
-    return own.union(*map(variables, piece.args))
+    own = {piece.text} if piece.kind == "name" and find_kind(piece.text) else set()
+    return own.union(*map(find_variables, piece.args))

@@ -44,7 +44,7 @@ class Scratch:
     def take(self, thread: int, count: int, size: int) -> list[Array]:
         """Return flat arrays of at least a size, with anything in them."""
         room = self._room.setdefault(thread, [])
-        room[:] = [each for each in room if each.size >= size]
+        room[:] = [array for array in room if array.size >= size]
         room += [np.empty(size, np.float32) for _ in range(count - len(room))]
         return room[:count]
 
@@ -101,7 +101,7 @@ class SubtreeCache:
         self._entries[node] = entry
         heapq.heappush(self._heap, (entry.worth, entry.stamp, node))
         if len(self._heap) > 4 * len(self._entries) + 64:
-            self._heap = [(each.worth, each.stamp, name) for name, each in self._entries.items()]
+            self._heap = [(cached.worth, cached.stamp, name) for name, cached in self._entries.items()]
             heapq.heapify(self._heap)
 
     def _drop(self) -> tuple[Node, Array]:

@@ -21,7 +21,7 @@ from .buffers import BufferPool, Scratch, SubtreeCache
 from .plan import lay_out
 from .run import PlanRun
 from .tiles import LeafStore
-from .workers import Workers, usable_cores
+from .workers import Workers, count_usable_cores
 
 if TYPE_CHECKING:
     from ...market import Panel
@@ -46,7 +46,7 @@ class Engine:
 
     def __init__(self, panel: Panel, *, cache_bytes: int = 256 << 20, threads: int | None = None) -> None:
         self.panel = panel
-        self._workers = Workers(min(2, usable_cores()) if threads is None else threads)
+        self._workers = Workers(min(2, count_usable_cores()) if threads is None else threads)
         self._store = LeafStore(panel, self._workers.threads)
         self._pool = BufferPool(panel.universe.size)
         self._scratch = Scratch()
@@ -86,7 +86,7 @@ class Engine:
         """
         if isinstance(expressions, str):
             raise TypeError(f"`expressions` is a list of formulas, got one text: write [{expressions!r}]")
-        return self.compute([self._parsed(each).canonical for each in expressions], out=out)
+        return self.compute([self._parsed(expression).canonical for expression in expressions], out=out)
 
     def compute(self, trees: Sequence[Node], *, out: Sequence[Array] | None = None) -> list[Array]:
         """Compute a batch of trees as they are, canonical or not; otherwise as `evaluate`."""
@@ -141,15 +141,15 @@ class Engine:
             return [np.empty(shape, np.float32) for _ in range(count)]
         if len(out) != count:
             raise ValueError(f"`out` has {len(out)} arrays for {count} expressions")
-        for at, each in enumerate(out):
+        for at, array in enumerate(out):
             if (
-                each.shape != shape
-                or each.dtype != np.float32
-                or not (each.flags.c_contiguous and each.flags.writeable)
+                array.shape != shape
+                or array.dtype != np.float32
+                or not (array.flags.c_contiguous and array.flags.writeable)
             ):
                 raise ValueError(
                     f"`out[{at}]` must be a writeable C-contiguous float32 array of the shape {shape}, "
-                    f"got {each.dtype} {each.shape}"
+                    f"got {array.dtype} {array.shape}"
                 )
         return list(out)
 

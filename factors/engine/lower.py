@@ -67,7 +67,7 @@ def _multiply_in_turn(factors: list[tuple[Node, int]]) -> Node | None:
     if sum(powers) <= 2 or not (below or (constants and max(powers) > 1)):
         return None
     whole = 1 if constants else math.gcd(*powers)
-    factors = sorted(((node, power // whole) for node, power in factors), key=lambda each: each[0].op != "number")
+    factors = sorted(((node, power // whole) for node, power in factors), key=lambda factor: factor[0].op != "number")
     above = [node for node, power in factors for _ in range(power)]
     under = [node for node, power in factors for _ in range(-power)]
     if whole > 1 and len(above) + len(under) == 1:

@@ -74,17 +74,17 @@ class EvaluationPlan:
     done_with: dict[int, list[Node]]
 
 
-def step_compute(node: Node) -> Compute:
+def find_compute(node: Node) -> Compute:
     """Return how a step is computed."""
     compute = OPERATORS[node.op].compute
     assert compute is not None, f"{node.op} has neither a kernel nor a definition"
     return compute
 
 
-def subtree_cost(node: Node) -> float:
+def estimate_subtree_cost(node: Node) -> float:
     """Return about what a subtree takes to compute, in nanoseconds a cell."""
     node = expand_operator(node)
-    return 0.0 if node.is_leaf else step_compute(node).cost + sum(subtree_cost(arg) for arg in node.args)
+    return 0.0 if node.is_leaf else find_compute(node).cost + sum(estimate_subtree_cost(arg) for arg in node.args)
 
 
 def lay_out(trees: Sequence[Node], at_hand: Callable[[Node], bool], *, keeps: bool = False) -> EvaluationPlan:
@@ -133,7 +133,7 @@ def _stages(walked: _SubtreeWalk, roots: Sequence[Node]) -> Iterator[Stage]:
     at_once = {node: places[node] for node in (*walked.leaves, *walked.known) if node in places}
     stage = TileSteps([], at_once)
     for node in walked.steps:
-        if step_compute(node).across:
+        if find_compute(node).across:
             if stage.steps or stage.results:
                 yield stage
             yield RowStep(node, places.get(node, []))
@@ -165,7 +165,12 @@ def _repeat_cheap_steps(stages: list[Stage]) -> list[Stage]:
 def _add_cheap_arguments(args: Sequence[Node], made: set[Node], steps: dict[Node, None]) -> None:
     """Put down those arguments of a step that an earlier stage made and that are cheap to make again."""
     for arg in args:
-        if arg in made and arg not in steps and not step_compute(arg).across and subtree_cost(arg) <= MAX_CHEAP_COST_NS:
+        if (
+            arg in made
+            and arg not in steps
+            and not find_compute(arg).across
+            and estimate_subtree_cost(arg) <= MAX_CHEAP_COST_NS
+        ):
             _add_cheap_arguments(arg.args, made, steps)
             steps[arg] = None
 
@@ -182,7 +187,7 @@ def _plan_lifetimes(walked: _SubtreeWalk, stages: list[Stage], keeps: bool) -> E
         last.update({(node, made[node]): at for node in read if node in made and made[node] != at})
         if keeps:
             for node in steps:
-                if step_compute(node).cost >= MIN_KEPT_COST_NS:
+                if find_compute(node).cost >= MIN_KEPT_COST_NS:
                     last.setdefault((node, at), at)
     stored: dict[int, set[Node]] = {}
     done_with: dict[int, list[Node]] = {}

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..kernels.cells import Array, Flat, Members, emit, gather, scatter
 from ..language.node import Node
-from ..operators import OPERATORS, parameters
+from ..operators import OPERATORS, fill_parameters
 from .buffers import BufferPool, Scratch, SubtreeCache
-from .plan import EvaluationPlan, RowStep, TileSteps, step_compute, subtree_cost
+from .plan import EvaluationPlan, RowStep, TileSteps, estimate_subtree_cost, find_compute
 from .tiles import ROWS_TOGETHER, Layout, LeafStore
 from .workers import Workers
 
@@ -66,7 +66,7 @@ class PlanRun:
             elif node.op == "field":
                 self._alive[node] = self._store.flat(node)
         for node in self._plan.known:
-            flat = self._cache.get(node, subtree_cost(node))
+            flat = self._cache.get(node, estimate_subtree_cost(node))
             assert flat is not None, "a plan is run before the cache can change"
             self._alive[node] = flat
 
@@ -80,15 +80,18 @@ class PlanRun:
         flat = self._alive.pop(node)
         if node in self._cache:
             return
-        for gone, freed in self._cache.offer(node, flat, subtree_cost(node)):
+        for gone, freed in self._cache.offer(node, flat, estimate_subtree_cost(node)):
             if gone not in self._alive:
                 self._pool.give(freed)
 
 
-def numbers(node: Node) -> list[float]:
+def list_numbers(node: Node) -> list[float]:
     """Return the numbers of a step as its kernel takes them."""
-    values = parameters(node)
-    return [int(values[each.name]) if each.is_whole else values[each.name] for each in OPERATORS[node.op].numbers]
+    values = fill_parameters(node)
+    return [
+        int(values[argument.name]) if argument.is_whole else values[argument.name]
+        for argument in OPERATORS[node.op].numbers
+    ]
 
 
 class _OnTiles:
@@ -118,7 +121,7 @@ class _OnTiles:
             if node not in stage.steps:
                 self._emit(node, stage.results[node])
         for at, node in enumerate(stage.steps):
-            reads = [self._slot(arg, step_compute(node).by_rows) for arg in node.args]
+            reads = [self._slot(arg, find_compute(node).by_rows) for arg in node.args]
             self._slots[node] = out = self._out(node)
             self._calls.append(_call(node, out, reads))
             if node in stage.results:
@@ -206,8 +209,8 @@ def _emit_slot(out: Array, slot: int, member: Members, views: _Views, first: int
 
 def _call(node: Node, out: int, reads: list[int]) -> Callable[[_Views, int], None]:
     """Bind a kernel to its slots and numbers; slots below 0 count from the end of the list."""
-    compute = step_compute(node)
-    sweep, rest = compute.sweep, (*numbers(node), *compute.fixed)
+    compute = find_compute(node)
+    sweep, rest = compute.sweep, (*list_numbers(node), *compute.fixed)
     order = reads[::-1] if compute.swapped else reads
 
     def by_time(views: _Views, _: int) -> None:
@@ -249,14 +252,14 @@ class _OnRows:
     def _fill(self, out: Array, blocks: dict[Node, Array], first: int) -> None:
         """Collect some rows, compute them, and put them where they are wanted."""
         node, layout, store = self._stage.step, self._layout, self._run._store
-        compute, rows = step_compute(node), out.shape[0]
+        compute, rows = find_compute(node), out.shape[0]
         for arg, block in blocks.items():
             gather(block, self._run._alive[arg], first, layout.days, layout.width)
         arrays: list[Any] = [self._argument(arg, blocks, rows) for arg in node.args]
         if compute.stacked:
             arrays[1:] = [tuple(arrays[1:])]
         member = store.member[first : first + rows]
-        compute.sweep(out, *arrays, member, *numbers(node), *compute.fixed, 0, rows)
+        compute.sweep(out, *arrays, member, *list_numbers(node), *compute.fixed, 0, rows)
         if self._flat is not None:
             scatter(self._flat, out, first, layout.days, layout.width)
         for place in self._stage.results:

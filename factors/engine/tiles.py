@@ -55,8 +55,8 @@ class Layout:
         wanted = max(TILE_BYTES // (4 * max(days, 1)), MIN_TILE_COLUMNS)
         count = max(1, round(names / wanted))
         count = -(-count // threads) * threads
-        each = -(-names // count)
-        return cls(days, names, max(TILE_LANES, -(-each // TILE_LANES) * TILE_LANES))
+        columns = -(-names // count)
+        return cls(days, names, max(TILE_LANES, -(-columns // TILE_LANES) * TILE_LANES))
 
     @property
     def count(self) -> int:
@@ -129,9 +129,9 @@ def _to_float32(values: NDArray[np.float64]) -> Array:
     return narrow
 
 
-def _missing_error(kind: str, name: str, there: tuple[str, ...]) -> PanelLacksField:
+def _missing_error(kind: str, name: str, available: tuple[str, ...]) -> PanelLacksField:
     """Name what is missing, what there is, and how to get it."""
-    near = nearest_name(name, there)
+    near = nearest_name(name, available)
     hints = [f"Did you mean {near}?"] if near else []
     if kind == "grouping":
         hints.append(f"Give the {name} of each symbol in a file (--sectors FILE).")
@@ -140,5 +140,5 @@ def _missing_error(kind: str, name: str, there: tuple[str, ...]) -> PanelLacksFi
     if name in DERIVATION_RULES:
         hints.append(f"Or let it be derived: `derive: {{{name}: {DERIVATION_RULES[name]}}}` in the campaign file.")
     return PanelLacksField(
-        f"The panel has no {kind} {name}.", field=name, allowed=there or "none", hint=" ".join(hints)
+        f"The panel has no {kind} {name}.", field=name, allowed=available or "none", hint=" ".join(hints)
     )

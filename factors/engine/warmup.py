@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..kernels.kernel_cache import folder, processor
+from ..kernels.kernel_cache import describe_processor, find_cache_folder
 from ..language.node import Node, call_node, field_node, group_node
 from ..language.operator import Argument
 from ..operators import OPERATORS
 from .engine import Engine
 from .ranks import rank_rows, row_rank_correlation
-from .workers import usable_cores
+from .workers import count_usable_cores
 
 if TYPE_CHECKING:
     from ...market import Panel
@@ -35,11 +35,11 @@ def warm_up(progress: Callable[[str], None] | None = None) -> None:
     progress : callable, optional
         Called with a line after each step: ``compiled 12 of 63``. Not called where all is there already.
     """
-    complete = Path(folder()) / "complete.txt"
+    complete = Path(find_cache_folder()) / "complete.txt"
     if _is_complete(complete):
         return
     steps = list(_steps())
-    second = _second_process() if usable_cores() > 1 else None
+    second = _second_process() if count_usable_cores() > 1 else None
     try:
         for done, step in enumerate((*steps[0::2], *steps[1::2]), start=1):
             if done == len(steps[0::2]) + 1 and second is not None:
@@ -58,7 +58,7 @@ def warm_up(progress: Callable[[str], None] | None = None) -> None:
 def _is_complete(complete: Path) -> bool:
     """Tell whether every kernel has been compiled for this processor, numba and Python."""
     try:
-        return processor() in complete.read_text(encoding="utf-8").splitlines()
+        return describe_processor() in complete.read_text(encoding="utf-8").splitlines()
     except OSError:
         return False
 
@@ -67,7 +67,7 @@ def _mark_complete(complete: Path) -> None:
     """Put down that every kernel has been compiled; only where machine code was kept."""
     if complete.parent.is_dir():
         with complete.open("a", encoding="utf-8") as lines:
-            lines.write(processor() + "\n")
+            lines.write(describe_processor() + "\n")
 
 
 def _second_process() -> subprocess.Popen[bytes] | None:

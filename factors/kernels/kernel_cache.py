@@ -31,7 +31,7 @@ CACHE_READ_ERRORS = (
 
 
 @functools.cache
-def folder() -> str:
+def find_cache_folder() -> str:
     """Return where machine code is kept: a folder named after the state of every source that kernels come from.
 
     Numba looks only at the file of the kernel itself: with a helper or a constant changed in another file it would
@@ -46,7 +46,7 @@ def folder() -> str:
     return str(Path(config.CACHE_DIR or user_cache_path("alphaloom")) / "kernels" / digest)
 
 
-def processor() -> str:
+def describe_processor() -> str:
     """Return what machine code depends on beside its sources: the processor and its features, numba and Python."""
     import sys
 
@@ -101,7 +101,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
 
     compiled: Any = numba.njit(nogil=True, error_model="numpy")(function)
     config: Any = numba.config
-    theirs, config.CACHE_DIR = config.CACHE_DIR, folder()
+    theirs, config.CACHE_DIR = config.CACHE_DIR, find_cache_folder()
     try:
         compiled.enable_caching()
         _tolerate_disk_errors(compiled)

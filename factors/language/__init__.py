@@ -8,14 +8,14 @@ from ...lazy import lazy_names
 
 if TYPE_CHECKING:
     from .node import STANDARD_FIELDS as STANDARD_FIELDS, STANDARD_GROUPS as STANDARD_GROUPS
-    from .reader import grammar_text as grammar_text
+    from .reader import read_grammar_text as read_grammar_text
     from .types import FIELD_UNITS as FIELD_UNITS
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "node": "STANDARD_FIELDS STANDARD_GROUPS",
-            "reader": "grammar_text",
+            "reader": "read_grammar_text",
             "types": "FIELD_UNITS",
         },
     )

@@ -97,16 +97,16 @@ class Builder:
             )
         raise self.refuse(f"unknown field '{piece.text}'", piece, self._suggest_name(piece.text, self.fields, "Fields"))
 
-    def _suggest_name(self, name: str, known: Collection[str], title: str) -> str:
+    def _suggest_name(self, name: str, names: Collection[str], title: str) -> str:
         low = name.lower()
-        guess = SYNONYMS.get(low, "") if f"ts_{low}" not in known else f"ts_{low}"
-        guess = guess if guess in known else nearest_name(name, known)
+        guess = SYNONYMS.get(low, "") if f"ts_{low}" not in names else f"ts_{low}"
+        guess = guess if guess in names else nearest_name(name, names)
         meant = [f"Did you mean {guess}?"] if guess else []
-        if known is OPERATORS:
+        if names is OPERATORS:
             return " ".join(
                 [*meant, _lesson(OPERATORS[guess]) if guess else "All are listed by: alphaloom factor operators"]
             )
-        return " ".join([*meant, *([f"{title}: {', '.join(sorted(known))}."] if len(known) <= 20 else [])])
+        return " ".join([*meant, *([f"{title}: {', '.join(sorted(names))}."] if len(names) <= 20 else [])])
 
     def _call(self, piece: Syntax, path: Path) -> Node:
         operator = OPERATORS.get(piece.text)
@@ -137,33 +137,33 @@ class Builder:
 
     def _named(self, piece: Syntax, operator: Operator) -> dict[str, Syntax]:
         """Return the arguments that were given by name."""
-        found: dict[str, Syntax] = {}
-        known = {argument.name for argument in operator.numbers}
+        keywords: dict[str, Syntax] = {}
+        numbers = {argument.name for argument in operator.numbers}
         for arg in piece.args:
             if arg.kind != "keyword":
-                if found:
+                if keywords:
                     raise self.refuse("arguments by name come last", arg, _lesson(operator))
                 continue
-            if arg.text not in known:
-                guess = nearest_name(arg.text, known)
+            if arg.text not in numbers:
+                guess = nearest_name(arg.text, numbers)
                 meant = f"Did you mean {guess}? " if guess else ""
                 raise self.refuse(f"{operator.name} has no keyword '{arg.text}'", arg, meant + _lesson(operator))
-            if arg.text in found:
+            if arg.text in keywords:
                 raise self.refuse(f"{arg.text} is given twice", arg, _lesson(operator))
-            found[arg.text] = arg.args[0]
-        return found
+            keywords[arg.text] = arg.args[0]
+        return keywords
 
-    def _check_count(self, piece: Syntax, operator: Operator, given: list[Syntax], slots: list[Argument]) -> None:
+    def _check_count(self, piece: Syntax, operator: Operator, positional: list[Syntax], slots: list[Argument]) -> None:
         needed = sum(argument.default is None for argument in slots)
-        if needed <= len(given) <= len(slots):
+        if needed <= len(positional) <= len(slots):
             return
         all_needed = sum(argument.default is None for argument in operator.positional)
         plural = "" if all_needed == 1 else "s"
         takes = (
             f"{all_needed}" if all_needed == len(operator.positional) else f"{all_needed} or {len(operator.positional)}"
         )
-        was = f"{len(given)} {'was' if len(given) == 1 else 'were'} given"
-        place = given[len(slots)] if len(given) > len(slots) else piece
+        was = f"{len(positional)} {'was' if len(positional) == 1 else 'were'} given"
+        place = positional[len(slots)] if len(positional) > len(slots) else piece
         raise self.refuse(f"{operator.name} takes {takes} argument{plural}; {was}", place, _lesson(operator))
 
     def _argument(self, argument: Argument, piece: Syntax, operator: Operator, path: Path) -> Node:
@@ -177,20 +177,20 @@ class Builder:
 
     def _numbers(self, operator: Operator, pieces: dict[str, Syntax]) -> tuple[tuple[str, float], ...]:
         """Return the numbers of a call in the order of the signature, without those equal to their default."""
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         for argument in operator.numbers:
             if argument.name in pieces:
                 read = self._word if argument.choices else self._literal
-                found[argument.name] = read(argument, pieces[argument.name], operator)
-        window = found.get("window")
-        self._check_order(operator, found, pieces)
-        optional = [each for each in operator.numbers if each.keyword or each.default]
-        defaults = {each.name: window if each.default is None else each.default for each in optional}
-        return tuple((name, value) for name, value in found.items() if defaults.get(name) != value)
+                values[argument.name] = read(argument, pieces[argument.name], operator)
+        window = values.get("window")
+        self._check_order(operator, values, pieces)
+        optional = [argument for argument in operator.numbers if argument.keyword or argument.default]
+        defaults = {argument.name: window if argument.default is None else argument.default for argument in optional}
+        return tuple((name, value) for name, value in values.items() if defaults.get(name) != value)
 
-    def _check_order(self, operator: Operator, found: dict[str, float], pieces: dict[str, Syntax]) -> None:
+    def _check_order(self, operator: Operator, values: dict[str, float], pieces: dict[str, Syntax]) -> None:
         for smaller, larger in (("min_periods", "window"), ("low", "high")):
-            if found.get(smaller, 0.0) > found.get(larger, float("inf")):
+            if values.get(smaller, 0.0) > values.get(larger, float("inf")):
                 raise self.refuse(f"{smaller} exceeds {larger}", pieces[smaller], _lesson(operator))
 
     def _word(self, argument: Argument, piece: Syntax, operator: Operator) -> float:
@@ -234,6 +234,6 @@ def _lesson(operator: Operator) -> str:
 
 def _bounds(argument: Argument) -> str:
     kind = "a whole number" if argument.whole else "a number"
-    low, high = (render_number(each) if abs(each) < LARGEST_NUMBER else "" for each in (argument.low, argument.high))
+    low, high = (render_number(bound) if abs(bound) < LARGEST_NUMBER else "" for bound in (argument.low, argument.high))
     limits = f" from {low} to {high}" if low and high else f" of at least {low}" if low else ""
     return f"It is {kind}{limits}."

@@ -3,7 +3,7 @@
 Every step keeps the values, NaN included, up to rounding: sums and products are flattened and sorted, constants folded,
 like terms and equal factors collected, signs and constant factors moved outwards as far as each operator lets them
 (`Operator.scaling`), symmetric arguments sorted, and the few identities of `_contract` applied. Nothing cancels: x / x and
-0 * x are NaN where x is. The overall sign and factor are part of the id; `strip_sign` and `core` take them off.
+0 * x are NaN where x is. The overall sign and factor are part of the id; `strip_sign` and `find_core` take them off.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from .linear import (
     Linear,
     Product,
     apply_coefficient,
-    body_of,
     check_constant,
-    product_of,
+    join_product,
     round_to_float,
     sort_bodies,
     split_coefficient,
+    split_product,
     to_fraction,
 )
 from .node import Node, call_node, number_node
@@ -45,7 +45,7 @@ Scaled = tuple[Fraction, Node | None]
 """A coefficient and the body that it multiplies; no body for a constant."""
 
 
-def canonical_form(node: Node) -> Node:
+def canonicalise(node: Node) -> Node:
     """Return the canonical form of a tree."""
     return apply_coefficient(*_normalise_sum(_linearise_tree(node)))
 
@@ -56,7 +56,7 @@ def strip_sign(node: Node) -> Node:
     return apply_coefficient(abs(coefficient), body)
 
 
-def core(node: Node) -> Node:
+def find_core(node: Node) -> Node:
     """Return a canonical tree without sign, factor, added constant, and outermost rank, z-score, scale or demean.
 
     Formulas with equal cores order the names of a day alike, or in opposite order.
@@ -158,14 +158,14 @@ def _collect_factors(coefficient: Fraction, sums: list[tuple[Linear, int]]) -> L
         own, body = _normalise_sum(factor)
         assert body is not None
         coefficient = _multiply_power(coefficient, own, power)
-        whole = Product(Counter({body: 1})) if power < 0 and body.op == "div" else product_of(body)
+        whole = Product(Counter({body: 1})) if power < 0 and body.op == "div" else split_product(body)
         product = product.times(whole, power)
     return _as_linear(coefficient, _contract_product(product))
 
 
 def _contract_product(product: Product) -> Node:
     """Write a product; a change over the earlier value is a return."""
-    body = body_of(product)
+    body = join_product(product)
     if body.op == "div" and body.args[0].op == "delta":
         change, before = body.args
         if before == Node("delay", change.args, change.params):
@@ -395,7 +395,7 @@ def bucket_windows(node: Node) -> Node:
 
     A long average (`ema` with a `span`) is moved by its span, and its window in proportion.
     """
-    return canonical_form(_move_windows(node))
+    return canonicalise(_move_windows(node))
 
 
 def _move_windows(node: Node) -> Node:

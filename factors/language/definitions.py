@@ -10,7 +10,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from ..describe.render import render_number, render_parameter
-from ..operators import OPERATORS, parameters
+from ..operators import OPERATORS, fill_parameters
 from .build import Builder
 from .node import STANDARD_FIELDS, Node, walk
 from .operator import Operator
@@ -22,8 +22,8 @@ def expand_operator(node: Node) -> Node:
     """Return the formula that a defined operator stands for, its arguments in place; other nodes as they are."""
     operator = OPERATORS.get(node.op)
     while operator is not None and operator.definition:
-        given = {argument.name: arg for argument, arg in zip(operator.nodes, node.args, strict=True)}
-        node = _substitute_arguments(_template(operator.name, tuple(parameters(node).items())), given)
+        arguments = {argument.name: arg for argument, arg in zip(operator.nodes, node.args, strict=True)}
+        node = _substitute_arguments(_template(operator.name, tuple(fill_parameters(node).items())), arguments)
         operator = OPERATORS.get(node.op)
     return node
 
@@ -37,16 +37,18 @@ def expand_tree(node: Node) -> Node:
 
 
 @functools.lru_cache(maxsize=4096)
-def expanded_size(node: Node) -> int:
+def count_expanded_nodes(node: Node) -> int:
     """Count the nodes of the tree with every definition written out, without writing it out.
 
     A definition may name its argument twice, so that a nest of twenty of them would have a million nodes.
     """
     if node.is_leaf or not OPERATORS[node.op].definition:
-        return 1 + sum(expanded_size(arg) for arg in node.args)
-    sizes = {each.name: expanded_size(arg) for each, arg in zip(OPERATORS[node.op].nodes, node.args, strict=False)}
-    whole = expand_tree(_template(node.op, tuple(parameters(node).items())))
-    return sum(sizes.get(each.name, 1) if each.is_leaf else 1 for _, each in walk(whole))
+        return 1 + sum(count_expanded_nodes(arg) for arg in node.args)
+    sizes = {
+        each.name: count_expanded_nodes(arg) for each, arg in zip(OPERATORS[node.op].nodes, node.args, strict=False)
+    }
+    template = expand_tree(_template(node.op, tuple(fill_parameters(node).items())))
+    return sum(sizes.get(each.name, 1) if each.is_leaf else 1 for _, each in walk(template))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -60,7 +62,7 @@ def _template(name: str, numbers: tuple[tuple[str, float], ...]) -> Node:
 
 
 def _format_number(operator: Operator, name: str, value: float) -> str:
-    return render_parameter(next(each for each in operator.numbers if each.name == name), value)
+    return render_parameter(next(argument for argument in operator.numbers if argument.name == name), value)
 
 
 def _substitute_numbers(piece: Syntax, words: dict[str, str]) -> Syntax:
@@ -101,9 +103,9 @@ def _value(piece: Syntax) -> Fraction | None:
     return FRACTION_ARITHMETIC[piece.text](*values)
 
 
-def _substitute_arguments(node: Node, given: dict[str, Node]) -> Node:
+def _substitute_arguments(node: Node, arguments: dict[str, Node]) -> Node:
     """Put the arguments of a call in the place of their names."""
-    if node.op in ("field", "group") and node.name in given:
-        return given[node.name]
-    args = tuple(_substitute_arguments(arg, given) for arg in node.args)
+    if node.op in ("field", "group") and node.name in arguments:
+        return arguments[node.name]
+    args = tuple(_substitute_arguments(arg, arguments) for arg in node.args)
     return node if args == node.args else node.with_args(*args)

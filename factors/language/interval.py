@@ -46,12 +46,14 @@ INTERVAL_RULES: Mapping[str, Callable[[Interval, int], Interval]] = MappingProxy
 
 
 @functools.lru_cache(maxsize=4096)
-def days_read(node: Node) -> Interval:
+def find_days_read(node: Node) -> Interval:
     """Return the interval of days that an expression reads, today being 0."""
     node = expand_operator(node)
     if node.op == "field":
         return FIELD_INTERVALS.get(node.name, Interval())
-    read = [days_read(arg) for arg in node.args if arg.op not in ("number", "group")]
-    joined = Interval(min((each.lo for each in read), default=0), max((each.hi for each in read), default=0))
+    read = [find_days_read(arg) for arg in node.args if arg.op not in ("number", "group")]
+    joined = Interval(
+        min((interval.lo for interval in read), default=0), max((interval.hi for interval in read), default=0)
+    )
     operator = OPERATORS.get(node.op)
     return INTERVAL_RULES[operator.interval](joined, node.window) if operator else joined

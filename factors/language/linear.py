@@ -80,7 +80,7 @@ def _add_counts(left: Counter[Node], right: Counter[Node], times: int) -> Counte
     return left + Counter({body: count * times for body, count in right.items()})
 
 
-def product_of(body: Node) -> Product:
+def split_product(body: Node) -> Product:
     """Take a canonical body apart into its factors."""
     if body.op == "div":
         above, below = body.args
@@ -91,11 +91,11 @@ def product_of(body: Node) -> Product:
 def _factors(node: Node) -> Counter[Node]:
     if node.op == "number":
         return Counter()
-    found: Counter[Node] = Counter()
+    factors: Counter[Node] = Counter()
     for factor in node.args if node.op == "mul" else (node,):
         base, count = _base(factor)
-        found[base] += count
-    return found
+        factors[base] += count
+    return factors
 
 
 def _base(factor: Node) -> tuple[Node, int]:
@@ -107,7 +107,7 @@ def _base(factor: Node) -> tuple[Node, int]:
     return factor, 1
 
 
-def body_of(product: Product) -> Node:
+def join_product(product: Product) -> Node:
     """Write a product without its coefficient as a canonical body."""
     above = _join_factors(product.above)
     return call_node("div", above, _join_factors(product.below)) if product.below else above

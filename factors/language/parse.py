@@ -10,13 +10,13 @@ from ..describe.render import as_syntax, render
 from ..errors import ParseError
 from ..python import is_python, read_python
 from .build import Builder, is_in_range
-from .canonical import canonical_form, core, strip_sign
-from .definitions import expand_tree, expanded_size
+from .canonical import canonicalise, find_core, strip_sign
+from .definitions import count_expanded_nodes, expand_tree
 from .expression import Expression
-from .interval import days_read
+from .interval import find_days_read
 from .linear import BadConstant
 from .node import STANDARD_FIELDS, STANDARD_GROUPS, Node, Path, walk
-from .syntax import MAX_FORMULA_CHARS, MAX_FORMULA_DEPTH, Syntax, depth_error, read_syntax
+from .syntax import MAX_FORMULA_CHARS, MAX_FORMULA_DEPTH, Syntax, build_depth_error, read_syntax
 from .types import Mismatch, judge_units
 
 MAX_NODES = 200
@@ -73,8 +73,8 @@ def express(node: Node, *, fields: Collection[str] | None = None, groups: Collec
     ParseError
         As `parse`; its place is not known.
     """
-    known = frozenset(STANDARD_FIELDS if fields is None else fields)
-    builder = Builder(render(node), known, frozenset(STANDARD_GROUPS if groups is None else groups))
+    columns = frozenset(STANDARD_FIELDS if fields is None else fields)
+    builder = Builder(render(node), columns, frozenset(STANDARD_GROUPS if groups is None else groups))
     return _prove_expression(builder, builder.whole(as_syntax(node)), forgiving=False)
 
 
@@ -94,7 +94,7 @@ def _prove_expression(builder: Builder, root: Node, *, forgiving: bool) -> Expre
     _refuse_large(root, text)
     _refuse_explosion(root, text)
     unit = _check_units(builder, root, forgiving=forgiving)
-    lookback = days_read(root)
+    lookback = find_days_read(root)
     if lookback.hi > 0:
         raise ParseError(
             "the formula reads the future", text=text, stage="causal", hint="Windows count back: delay(x, 1)."
@@ -104,10 +104,10 @@ def _prove_expression(builder: Builder, root: Node, *, forgiving: bool) -> Expre
     _refuse_large(plain, text)
     canonical_text = render(plain)
     if len(canonical_text) > MAX_FORMULA_CHARS:
-        said = (
+        message = (
             f"the formula has {len(canonical_text)} characters in its canonical form; {MAX_FORMULA_CHARS} are allowed"
         )
-        raise ParseError(said, text=text, hint="Shorten it: what repeats a long part is written out each time.")
+        raise ParseError(message, text=text, hint="Shorten it: what repeats a long part is written out each time.")
     return Expression(
         text=text,
         root=root,
@@ -115,7 +115,7 @@ def _prove_expression(builder: Builder, root: Node, *, forgiving: bool) -> Expre
         canonical_text=canonical_text,
         id="f" + hashlib.sha256(canonical_text.encode()).hexdigest()[:16],
         unsigned=strip_sign(plain),
-        core=core(plain),
+        core=find_core(plain),
         lookback=lookback,
         warmup=-lookback.lo,
         unit=unit,
@@ -133,8 +133,8 @@ def _build_tree(builder: Builder, syntax: Syntax, dialect: str) -> Node:
         return builder.whole(syntax)
     except ParseError as error:
         if dialect == "alphaloom":
-            units = (_unit_error(builder, each) for each in judge_units(builder.root).mismatches)
-            error.others = tuple(sorted((*error.others, *units), key=lambda each: each.at))
+            units = (_unit_error(builder, mismatch) for mismatch in judge_units(builder.root).mismatches)
+            error.others = tuple(sorted((*error.others, *units), key=lambda mistake: mistake.at))
         raise
 
 
@@ -164,7 +164,7 @@ def _field_of_definition(builder: Builder, root: Node, field: str) -> ParseError
     readers = [
         (path, node) for path, node in walk(root) if any(leaf.name == field for _, leaf in walk(expand_tree(node)))
     ]
-    path, node = max(readers, key=lambda each: len(each[0]))
+    path, node = max(readers, key=lambda reader: len(reader[0]))
     return ParseError(
         f"{node.op} reads the field {field}, which is not there", at=builder.places.get(path, 0), text=builder.text,
         hint=f"Fields: {', '.join(sorted(builder.fields))}. What it stands for: alphaloom factor operators {node.op}",
@@ -173,7 +173,7 @@ def _field_of_definition(builder: Builder, root: Node, field: str) -> ParseError
 
 def _refuse_large(root: Node, text: str) -> None:
     if root.depth > MAX_FORMULA_DEPTH:
-        raise depth_error(text, 0)
+        raise build_depth_error(text, 0)
     if root.size > MAX_NODES:
         raise ParseError(
             f"the formula has {root.size} nodes; {MAX_NODES} are allowed", text=text,
@@ -183,7 +183,7 @@ def _refuse_large(root: Node, text: str) -> None:
 
 def _refuse_explosion(root: Node, text: str) -> None:
     """Refuse a formula that becomes too large when its definitions are written out, before that is done."""
-    size = expanded_size(root)
+    size = count_expanded_nodes(root)
     if size > MAX_NODES:
         raise ParseError(
             f"the formula has {size} nodes when its operators are written out; {MAX_NODES} are allowed", text=text,
@@ -193,14 +193,14 @@ def _refuse_explosion(root: Node, text: str) -> None:
 
 def _check_units(builder: Builder, root: Node, *, forgiving: bool) -> str:
     """Return the unit of a tree; units that disagree are refused, or are warnings of a formula from elsewhere."""
-    found = judge_units(root)
-    refused = [each for each in found.mismatches if each.firm or not forgiving]
+    judgement = judge_units(root)
+    refused = [each for each in judgement.mismatches if each.firm or not forgiving]
     if refused:
         error, *others = sorted((_unit_error(builder, each) for each in refused), key=lambda error: error.at)
         error.others = tuple(others)
         raise error
-    builder.warnings += [f"units do not agree: {mismatch.message}" for mismatch in found.mismatches]
-    return found.unit.name
+    builder.warnings += [f"units do not agree: {mismatch.message}" for mismatch in judgement.mismatches]
+    return judgement.unit.name
 
 
 def _unit_error(builder: Builder, mismatch: Mismatch) -> ParseError:
@@ -211,7 +211,7 @@ def _unit_error(builder: Builder, mismatch: Mismatch) -> ParseError:
 
 def _find_canonical(builder: Builder, root: Node) -> Node:
     try:
-        plain = canonical_form(root)
+        plain = canonicalise(root)
     except BadConstant as refusal:
         place = builder.places.get(_bad_constant(root), 0)
         raise ParseError(str(refusal), at=place, text=builder.text, stage="types", hint=CONSTANTS_HINT) from None
@@ -228,10 +228,10 @@ def _find_canonical(builder: Builder, root: Node) -> Node:
 
 def _bad_constant(root: Node) -> Path:
     """Return the path of the innermost step whose constants cannot be worked out."""
-    found: Path = ()
+    deepest: Path = ()
     for path, node in walk(root):
         try:
-            canonical_form(node)
+            canonicalise(node)
         except BadConstant:
-            found = max(found, path, key=len)
-    return found
+            deepest = max(deepest, path, key=len)
+    return deepest

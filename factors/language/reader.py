@@ -13,7 +13,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from ..errors import ParseError
 from ..operators import OPERATORS
-from .syntax import MAX_FORMULA_DEPTH, Syntax, depth_error
+from .syntax import MAX_FORMULA_DEPTH, Syntax, build_depth_error
 
 Branch = Tree[Token]
 Infix = Mapping[str, str]
@@ -68,14 +68,14 @@ def read_tree(text: str) -> Syntax:
     return TreeReader(text).read(tree.children[0], 1)
 
 
-def grammar_text() -> str:
+def read_grammar_text() -> str:
     """Return the grammar of the language, as Lark reads it."""
     return files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
 
 
 @functools.cache
 def _grammar() -> Lark:
-    return Lark(grammar_text(), parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    return Lark(read_grammar_text(), parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 
 class TreeReader:
@@ -89,18 +89,18 @@ class TreeReader:
         assert isinstance(branch, Tree)
         at, end = int(branch.meta.start_pos), int(branch.meta.end_pos)
         if level > MAX_FORMULA_DEPTH:
-            raise depth_error(self.text, at)
+            raise build_depth_error(self.text, at)
         if branch.data in ("number", "name"):
             return Syntax(str(branch.data), str(branch.children[0]), at, end)
         if branch.data in ("call", "keyword"):
             name, *below = branch.children
-            args = tuple(self.read(each, level + 1) for each in below)
+            args = tuple(self.read(child, level + 1) for child in below)
             return Syntax(str(branch.data), str(name), at, end, args)
         if branch.data in ("signed", "negated", "power"):
             return self._prefix_or_power(branch, at, end, level)
         if branch.data in JOINERS:
             return self._chain(
-                branch.children[0], [(JOINERS[branch.data], each) for each in branch.children[1:]], level
+                branch.children[0], [(JOINERS[branch.data], child) for child in branch.children[1:]], level
             )
         rest = branch.children[1:]
         pairs = [(SYMBOLS[str(rest[place])], rest[place + 1]) for place in range(0, len(rest), 2)]
@@ -109,7 +109,7 @@ class TreeReader:
         return self._chain(branch.children[0], pairs, level)
 
     def _prefix_or_power(self, branch: Branch, at: int, end: int, level: int) -> Syntax:
-        args = tuple(self.read(each, level + 1) for each in branch.children if isinstance(each, Tree))
+        args = tuple(self.read(child, level + 1) for child in branch.children if isinstance(child, Tree))
         if branch.data == "power":
             return Syntax("call", "power", at, end, args, infix=True)
         if branch.data == "negated":
@@ -230,8 +230,8 @@ def _open_brackets(text: str) -> list[int]:
 
 def _name_before(text: str, bracket: int) -> str:
     """Return the name before a bracket; empty where it only groups."""
-    found = re.search(r"[A-Za-z_][A-Za-z0-9_]*$", text[:bracket])
-    return found[0] if found else ""
+    match = re.search(r"[A-Za-z_][A-Za-z0-9_]*$", text[:bracket])
+    return match[0] if match else ""
 
 
 def _example(before: str) -> str:
@@ -239,10 +239,10 @@ def _example(before: str) -> str:
     word, opened = _last_word(before), _open_brackets(before)
     if word in ("(", ",") and opened:
         word = _name_before(before, opened[-1])
-    found = (operator.example for name, operator in OPERATORS.items() if word and word in (name, operator.infix))
-    return next(found, "rank(ts_mean(returns, 20))")
+    examples = (operator.example for name, operator in OPERATORS.items() if word and word in (name, operator.infix))
+    return next(examples, "rank(ts_mean(returns, 20))")
 
 
 def _last_word(text: str) -> str:
-    found = re.findall(r"[A-Za-z0-9_.]+|\*\*|[<>=!]=|[^\sA-Za-z0-9_.]", text)
-    return found[-1] if found else ""
+    tokens = re.findall(r"[A-Za-z0-9_.]+|\*\*|[<>=!]=|[^\sA-Za-z0-9_.]", text)
+    return tokens[-1] if tokens else ""

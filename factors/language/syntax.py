@@ -48,9 +48,9 @@ def refuse_deep_brackets(text: str) -> None:
     for at, mark in enumerate(text):
         depth += (mark == "(") - (mark == ")")
         if depth > MAX_FORMULA_DEPTH:
-            raise depth_error(text, at)
+            raise build_depth_error(text, at)
 
 
-def depth_error(text: str, at: int) -> ParseError:
+def build_depth_error(text: str, at: int) -> ParseError:
     """Make the error of a formula that is nested too deeply."""
     return ParseError(f"the formula is nested more than {MAX_FORMULA_DEPTH} levels deep", text=text, at=at)

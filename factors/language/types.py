@@ -115,13 +115,13 @@ def _common_unit(node: Node, units: Units, first: int = 0) -> Unit:
     places = [place for place in range(first, len(units)) if not _is_zero(node.args[place])]
     if not places:
         return NUMBER_UNIT
-    known = units[places[0]]
+    unit = units[places[0]]
     for place in places[1:]:
-        if (known.price, known.volume) != (units[place].price, units[place].volume):
+        if (unit.price, unit.volume) != (units[place].price, units[place].volume):
             raise _disagreement(node, units, places[0], place)
     kinds = {units[place].kind for place in places} - {"number"}
-    if not known.is_pure or not kinds:
-        return known
+    if not unit.is_pure or not kinds:
+        return unit
     return Unit(kind=kinds.pop() if len(kinds) == 1 else "ratio")
 
 
@@ -263,7 +263,7 @@ SETTLED_UNIT_RULES = frozenset({"comparison", "logic", "number", "pure", "quotie
 """Rules whose result does not hang on the units of the arguments."""
 
 
-def unit_of(node: Node) -> Unit:
+def find_unit(node: Node) -> Unit:
     """Return the unit of an expression.
 
     Raises
@@ -271,10 +271,10 @@ def unit_of(node: Node) -> Unit:
     UnitMismatch
         Where units do not agree, a truth value is missing, or an operator is given a constant; `path` says where.
     """
-    found = judge_units(node)
-    if found.mismatches:
-        raise _refusal(found.mismatches[0])
-    return found.unit
+    judgement = judge_units(node)
+    if judgement.mismatches:
+        raise _refusal(judgement.mismatches[0])
+    return judgement.unit
 
 
 def _refusal(mismatch: Mismatch) -> UnitMismatch:
@@ -293,18 +293,18 @@ def judge_units(node: Node) -> UnitJudgement:
         return UnitJudgement(_unit_of_leaf(node), sure=node != UNREADABLE_NODE)
     parts = [judge_units(arg) for arg in node.args]
     units = tuple(part.unit for part in parts)
-    told = tuple(each.below(place) for place, part in enumerate(parts) for each in part.mismatches)
+    mismatches = tuple(mismatch.below(place) for place, part in enumerate(parts) for mismatch in part.mismatches)
     operator = OPERATORS[node.op]
     if misfits := tuple(_iter_misfits(node, units)):
-        return _guess_judgement(operator, (*told, *map(_to_mismatch, misfits)))
+        return _guess_judgement(operator, (*mismatches, *map(_to_mismatch, misfits)))
     if operator.definition:
-        return _judge_definition(node, told)
+        return _judge_definition(node, mismatches)
     if not all(part.sure for part in parts):
-        return _guess_judgement(operator, (*told, *_sure_mismatches(node, parts)))
+        return _guess_judgement(operator, (*mismatches, *_sure_mismatches(node, parts)))
     try:
-        return UnitJudgement(UNIT_RULES[operator.unit](node, units), told)
+        return UnitJudgement(UNIT_RULES[operator.unit](node, units), mismatches)
     except UnitMismatch as refusal:
-        return _guess_judgement(operator, (*told, _to_mismatch(refusal)))
+        return _guess_judgement(operator, (*mismatches, _to_mismatch(refusal)))
 
 
 def _unit_of_leaf(node: Node) -> Unit:
@@ -338,13 +338,13 @@ def _guess_judgement(operator: Operator, mismatches: tuple[Mismatch, ...]) -> Un
     )
 
 
-def _judge_definition(node: Node, told: tuple[Mismatch, ...]) -> UnitJudgement:
+def _judge_definition(node: Node, mismatches: tuple[Mismatch, ...]) -> UnitJudgement:
     """Judge what a defined operator stands for; a mismatch that its arguments do not have points at the operator."""
     inner = judge_units(expand_operator(node))
-    if inner.mismatches and not told:
+    if inner.mismatches and not mismatches:
         first = inner.mismatches[0]
-        told = (replace(first, message=f"{node.op}: {first.message}", path=()),)
-    return UnitJudgement(inner.unit, told, inner.sure)
+        mismatches = (replace(first, message=f"{node.op}: {first.message}", path=()),)
+    return UnitJudgement(inner.unit, mismatches, inner.sure)
 
 
 def _iter_misfits(node: Node, units: Units) -> Iterator[UnitMismatch]:

@@ -30,11 +30,11 @@ def _is_operator(value: object) -> bool:
 def _table() -> Mapping[str, Operator]:
     """Return the operators by family, then by name."""
     families = list(NAN_NOTES)
-    found = sorted(_iter_operators(), key=lambda each: (families.index(each.family), each.name))
-    twice = {one.name for one, other in pairwise(found) if one.name == other.name and one != other}
+    operators = sorted(_iter_operators(), key=lambda operator: (families.index(operator.family), operator.name))
+    twice = {one.name for one, other in pairwise(operators) if one.name == other.name and one != other}
     if twice:
         raise ValueError(f"two files of `factors/operators` declare {', '.join(sorted(twice))}")
-    return MappingProxyType(OperatorTable({operator.name: operator for operator in found}))
+    return MappingProxyType(OperatorTable({operator.name: operator for operator in operators}))
 
 
 class OperatorTable(dict[str, Operator]):
@@ -52,11 +52,11 @@ MAX_ARGUMENTS = 64
 OPERATORS: Mapping[str, Operator] = _table()
 
 
-def parameters(node: Node) -> dict[str, float]:
+def fill_parameters(node: Node) -> dict[str, float]:
     """Return every number of an operator node by name, defaults filled in; a keyword without one is the window."""
-    given = dict(node.params)
-    found: dict[str, float] = {}
+    params = dict(node.params)
+    values: dict[str, float] = {}
     for argument in OPERATORS[node.op].numbers:
-        value = given.get(argument.name, argument.default)
-        found[argument.name] = found.get("window", 1.0) if value is None else value
-    return found
+        value = params.get(argument.name, argument.default)
+        values[argument.name] = values.get("window", 1.0) if value is None else value
+    return values

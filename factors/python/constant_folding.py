@@ -55,16 +55,16 @@ def combine_vectors(op: ast.operator, left: Value, right: Value) -> Value | None
         return WeightedWindows(left, right)
     if isinstance(left, Vector) and isinstance(right, Spans) and isinstance(op, ast.Mult):
         return WeightedWindows(right, left)
-    numbers = [_numbers_of(each) for each in (left, right)]
+    numbers = [_numbers_of(side) for side in (left, right)]
     if Vector not in (type(left), type(right)) or None in numbers:
         return None
-    one, other = (each or () for each in numbers)
+    one, other = (side or () for side in numbers)
     count = max(len(one), len(other))
     if not {len(one), len(other)} <= {1, count}:
         return None
     pairs = [(one[at % len(one)], other[at % len(other)]) for at in range(count)]
-    found = [fold_operation(op, x, y) for x, y in pairs]
-    return Vector(tuple(float(str(each.value)) for each in found if each)) if all(found) else None
+    products = [fold_operation(op, x, y) for x, y in pairs]
+    return Vector(tuple(float(str(side.value)) for side in products if side)) if all(products) else None
 
 
 def _numbers_of(value: Value) -> tuple[float, ...] | None:
@@ -81,9 +81,9 @@ def sum_weighted_window(weighted: WeightedWindows, make: Callable[..., Node]) ->
     first, total = weights[0] if weights else 0.0, sum(weights)
     if spans.kind != "rolling" or len(weights) != spans.window or not total or not first:
         return None
-    if all(math.isclose(each, first * (at + 1), rel_tol=1e-6) for at, each in enumerate(weights)):
+    if all(math.isclose(weight, first * (at + 1), rel_tol=1e-6) for at, weight in enumerate(weights)):
         return make("mul", Literal(total), make("decay_linear", spans.x, window=spans.window))
-    if all(math.isclose(each, first, rel_tol=1e-6) for each in weights):
+    if all(math.isclose(weight, first, rel_tol=1e-6) for weight in weights):
         return make("mul", Literal(total), make("ts_mean", spans.x, window=spans.window))
     return None
 
@@ -100,8 +100,8 @@ def _vector(name: str, args: Sequence[Value]) -> Value | None:
     """Return an array that a function of numpy makes of known numbers."""
     items = unroll_list(args[0]) if args else None
     if name in ("array", "asarray") and items:
-        known = [each.value for each in items if isinstance(each, Literal) and isinstance(each.value, int | float)]
-        return Vector(tuple(map(float, known))) if len(known) == len(items) else None
+        values = [each.value for each in items if isinstance(each, Literal) and isinstance(each.value, int | float)]
+        return Vector(tuple(map(float, values))) if len(values) == len(items) else None
     numbers = [each.value for each in args if isinstance(each, Literal) and isinstance(each.value, int | float)]
     if len(numbers) != len(args) or not numbers or max(map(abs, numbers)) > MAX_VECTOR_ITEMS:
         return None
@@ -147,14 +147,14 @@ def _range(args: Sequence[Value]) -> Value | None:
     numbers = [each.value for each in args if isinstance(each, Literal) and type(each.value) is int]
     if len(numbers) != len(args) or not 1 <= len(numbers) <= 3 or (len(numbers) == 3 and numbers[2] == 0):
         return None
-    found = range(*numbers)
-    return KnownList(tuple(map(Literal, found))) if len(found) <= MAX_UNROLLED_ITEMS else None
+    turns = range(*numbers)
+    return KnownList(tuple(map(Literal, turns))) if len(turns) <= MAX_UNROLLED_ITEMS else None
 
 
 def _extreme(op: str, args: Sequence[Value], make: Callable[..., Node]) -> Value:
-    known = [each.value for each in args if isinstance(each, Literal) and isinstance(each.value, int | float)]
-    if len(known) == len(args):
-        return Literal(max(known) if op == "max" else min(known))
+    numbers = [item.value for item in args if isinstance(item, Literal) and isinstance(item.value, int | float)]
+    if len(numbers) == len(args):
+        return Literal(max(numbers) if op == "max" else min(numbers))
     return make(op, *args)
 
 

@@ -1,7 +1,7 @@
 """What numpy and pandas call the operators of the language.
 
 The mapping is for likeness alone, so it is generous: options that hardly change the order of names (`min_periods`,
-`adjust`, `method`) are passed over, and steps that only change the container (`.values`, `pd.DataFrame(...)`) vanish.
+`adjust`, `read_method`) are passed over, and steps that only change the container (`.values`, `pd.DataFrame(...)`) vanish.
 What has no operator stays a step of its own kind, `py.NAME`.
 """
 
@@ -15,7 +15,7 @@ from typing import Protocol
 from ..language.node import Node, number_node
 from .values import Call, DayRow, FlippedFrame, Literal, Spans, Value
 
-__all__ = ["Make", "attribute", "method"]
+__all__ = ["Make", "read_attribute", "read_method"]
 
 MAX_WINDOW_DAYS = 5000
 
@@ -84,28 +84,26 @@ SPANS: Mapping[str, str] = MappingProxyType(
 """What reduces a window to one number."""
 
 
-def method(given: Call, make: Make) -> Value | None:
+def read_method(call: Call, make: Make) -> Value | None:
     """Return what a method, or a function of numpy on its first argument, gives; None where the language has no such step."""
-    owner = given.owner
+    owner = call.owner
     if isinstance(owner, Spans):
-        return _reduce_windows(given, owner, make)
+        return _reduce_windows(call, owner, make)
     if isinstance(owner, FlippedFrame):
-        return _read_flipped(given, owner, make)
-    if given.name in CONTAINER_STEPS:
+        return _read_flipped(call, owner, make)
+    if call.name in CONTAINER_STEPS:
         return owner
-    found = IDIOM_RULES.get(given.name)
-    if found is not None:
-        return found(given, make)
-    if given.name in CELL_FUNCTIONS:
-        return make.make(CELL_FUNCTIONS[given.name], owner)
+    rule = IDIOM_RULES.get(call.name)
+    if rule is not None:
+        return rule(call, make)
+    if call.name in CELL_FUNCTIONS:
+        return make.make(CELL_FUNCTIONS[call.name], owner)
     return (
-        _pair(given, make)
-        if given.name in PAIR_FUNCTIONS or given.name in SWAPPED_FUNCTIONS
-        else _reduce_day(given, make)
+        _pair(call, make) if call.name in PAIR_FUNCTIONS or call.name in SWAPPED_FUNCTIONS else _reduce_day(call, make)
     )
 
 
-def attribute(owner: Value, name: str, make: Make) -> Value | None:
+def read_attribute(owner: Value, name: str, make: Make) -> Value | None:
     """Return what an attribute stands for; None where it is a method, or unknown."""
     if name in ("values", "array", "real"):
         return owner
@@ -114,55 +112,55 @@ def attribute(owner: Value, name: str, make: Make) -> Value | None:
     return None
 
 
-def _pair(given: Call, make: Make) -> Value | None:
-    other = given.given("other", 0)
-    if other is None:
+def _pair(call: Call, make: Make) -> Value | None:
+    second = call.argument("other", 0)
+    if second is None:
         return None
-    if given.name in SWAPPED_FUNCTIONS:
-        return make.make(SWAPPED_FUNCTIONS[given.name], other, given.owner)
-    return make.make(PAIR_FUNCTIONS[given.name], given.owner, other)
+    if call.name in SWAPPED_FUNCTIONS:
+        return make.make(SWAPPED_FUNCTIONS[call.name], second, call.owner)
+    return make.make(PAIR_FUNCTIONS[call.name], call.owner, second)
 
 
-def _reduce_day(given: Call, make: Make) -> Value | None:
+def _reduce_day(call: Call, make: Make) -> Value | None:
     """Reduce over the names of a day; over all days it is a step that the language does not have."""
-    if given.is_across and given.name in DAY_REDUCTIONS:
-        return make.make(DAY_REDUCTIONS[given.name], given.owner)
-    if given.name in (*DAY_REDUCTIONS, "min", "max", "var", "prod", "quantile"):
-        return make.make(f"py.{given.name}_{'across' if given.is_across else 'all'}", given.owner, *given.args)
+    if call.is_across and call.name in DAY_REDUCTIONS:
+        return make.make(DAY_REDUCTIONS[call.name], call.owner)
+    if call.name in (*DAY_REDUCTIONS, "min", "max", "var", "prod", "quantile"):
+        return make.make(f"py.{call.name}_{'across' if call.is_across else 'all'}", call.owner, *call.args)
     return None
 
 
-def _read_windowed(op: str, given: Call, make: Make, name: str, default: float | None = None) -> Value | None:
+def _read_windowed(op: str, call: Call, make: Make, name: str, default: float | None = None) -> Value | None:
     """Return an operator that looks back by a known number of days."""
-    days = given.number(name, 0, default)
-    if days is None or given.is_across or days != int(days) or abs(days) > MAX_WINDOW_DAYS:
+    days = call.number(name, 0, default)
+    if days is None or call.is_across or days != int(days) or abs(days) > MAX_WINDOW_DAYS:
         return None
     if days < 0:
-        return make.make("py.lead", given.owner, Literal(-days))
-    return make.make(op, given.owner, window=days) if days else given.owner
+        return make.make("py.lead", call.owner, Literal(-days))
+    return make.make(op, call.owner, window=days) if days else call.owner
 
 
-def _rank(given: Call, make: Make) -> Value:
-    ascending = given.named.get("ascending")
+def _rank(call: Call, make: Make) -> Value:
+    ascending = call.named.get("ascending")
     down = isinstance(ascending, Literal) and ascending.value is False
-    across = given.is_across or given.name == "rankdata"
-    found = make.make("rank" if across else "py.rank_all", given.owner)
-    return make.make("neg", found) if down else found
+    across = call.is_across or call.name == "rankdata"
+    ranked = make.make("rank" if across else "py.rank_all", call.owner)
+    return make.make("neg", ranked) if down else ranked
 
 
-def _rolling(given: Call, make: Make) -> Value | None:
-    days = given.number("window", 0)
-    known = days is not None and days == int(days) and 0 < days <= MAX_WINDOW_DAYS
-    centred = given.named.get("center")
-    if not known or (isinstance(centred, Literal) and centred.value):
+def _rolling(call: Call, make: Make) -> Value | None:
+    days = call.number("window", 0)
+    is_whole = days is not None and days == int(days) and 0 < days <= MAX_WINDOW_DAYS
+    centred = call.named.get("center")
+    if not is_whole or (isinstance(centred, Literal) and centred.value):
         return None
-    return Spans("rolling", make.node(given.owner), int(days or 0))
+    return Spans("rolling", make.node(call.owner), int(days or 0))
 
 
-def _ewm(given: Call, make: Make) -> Value | None:
+def _ewm(call: Call, make: Make) -> Value | None:
     """Read the span of fading weights, however they were given."""
-    span, alpha = given.number("span", -1), given.number("alpha", -1)
-    com, half = given.number("com", 0), given.number("halflife", -1)
+    span, alpha = call.number("span", -1), call.number("alpha", -1)
+    com, half = call.number("com", 0), call.number("halflife", -1)
     if com is not None:
         alpha = 1.0 / (1.0 + com) if com > -1 else None
     if half:
@@ -171,26 +169,26 @@ def _ewm(given: Call, make: Make) -> Value | None:
         span = 2.0 / alpha - 1.0
     if span is None or not 1 <= span <= MAX_WINDOW_DAYS:
         return None
-    return Spans("ewm", make.node(given.owner), round(span))
+    return Spans("ewm", make.node(call.owner), round(span))
 
 
-def _clip(given: Call, make: Make) -> Value:
-    low, high = (given.given(name, place) for place, name in enumerate(("lower", "upper")))
-    found: Value = given.owner
+def _clip(call: Call, make: Make) -> Value:
+    low, high = (call.argument(name, place) for place, name in enumerate(("lower", "upper")))
+    clipped: Value = call.owner
     for op, bound in (("max", low), ("min", high)):
         if bound is not None and bound != Literal(None):
-            found = make.make(op, found, bound)
-    return found
+            clipped = make.make(op, clipped, bound)
+    return clipped
 
 
-def _where(given: Call, make: Make) -> Value:
+def _where(call: Call, make: Make) -> Value:
     """Read ``x.where(condition, other)``; one that only takes infinities or gaps out says nothing."""
-    condition = given.given("cond", 0) or Literal(True)
-    other = given.given("other", 1)
+    condition = call.argument("cond", 0) or Literal(True)
+    other = call.argument("other", 1)
     if other is None and _is_about_gaps(make.node(condition)):
-        return given.owner
-    kept: tuple[Value, Value] = (given.owner, Literal(math.nan) if other is None else other)
-    return make.make("where", condition, *(kept if given.name == "where" else kept[::-1]))
+        return call.owner
+    branches: tuple[Value, Value] = (call.owner, Literal(math.nan) if other is None else other)
+    return make.make("where", condition, *(branches if call.name == "where" else branches[::-1]))
 
 
 def _is_about_gaps(condition: Node) -> bool:
@@ -204,27 +202,27 @@ def _is_about_gaps(condition: Node) -> bool:
     )
 
 
-def _fill(given: Call, make: Make) -> Value | None:
-    value = given.given("value", 0)
-    return None if value is None else make.make("where", make.make("is_missing", given.owner), value, given.owner)
+def _fill(call: Call, make: Make) -> Value | None:
+    value = call.argument("value", 0)
+    return None if value is None else make.make("where", make.make("is_missing", call.owner), value, call.owner)
 
 
-def _log1p(given: Call, make: Make) -> Value:
-    return make.make("log", make.make("add", given.owner, Literal(1)))
+def _log1p(call: Call, make: Make) -> Value:
+    return make.make("log", make.make("add", call.owner, Literal(1)))
 
 
-def _read_nan_to_num(given: Call, make: Make) -> Value:
-    return make.make("where", make.make("is_missing", given.owner), Literal(0), given.owner)
+def _read_nan_to_num(call: Call, make: Make) -> Value:
+    return make.make("where", make.make("is_missing", call.owner), Literal(0), call.owner)
 
 
-def _read_notna(given: Call, make: Make) -> Value:
-    return make.make("not", make.make("is_missing", given.owner))
+def _read_notna(call: Call, make: Make) -> Value:
+    return make.make("not", make.make("is_missing", call.owner))
 
 
-def _between(given: Call, make: Make) -> Value | None:
-    if len(given.args) < 2:
+def _between(call: Call, make: Make) -> Value | None:
+    if len(call.args) < 2:
         return None
-    low, high = (make.make(op, given.owner, bound) for op, bound in zip(("ge", "le"), given.args, strict=False))
+    low, high = (make.make(op, call.owner, bound) for op, bound in zip(("ge", "le"), call.args, strict=False))
     return make.make("and", low, high)
 
 
@@ -254,33 +252,33 @@ IDIOM_RULES: Mapping[str, IdiomRule] = MappingProxyType(
 # Windows.
 
 
-def _reduce_windows(given: Call, spans: Spans, make: Make) -> Value | None:
+def _reduce_windows(call: Call, spans: Spans, make: Make) -> Value | None:
     """Reduce each window to a number."""
     if spans.kind == "ranked":
         return None
     if spans.kind == "ewm":
-        return make.make("ema", spans.x, window=spans.window) if given.name == "mean" else None
-    op = SPANS.get(given.name)
+        return make.make("ema", spans.x, window=spans.window) if call.name == "mean" else None
+    op = SPANS.get(call.name)
     if op is None or spans.kind != "rolling":
         return None
-    if op == "ts_rank" and given.name == "rank" and isinstance(given.owner, Spans) and "axis" not in given.named:
+    if op == "ts_rank" and call.name == "rank" and isinstance(call.owner, Spans) and "axis" not in call.named:
         return make.make("ts_rank", spans.x, window=spans.window)
     if op in ("ts_corr", "ts_cov"):
-        other = given.given("other", 0)
-        return None if other is None else make.make(op, spans.x, other, window=spans.window)
+        second = call.argument("other", 0)
+        return None if second is None else make.make(op, spans.x, second, window=spans.window)
     if op == "ts_quantile":
-        share = given.number("q", 0, given.number("quantile", 0))
+        share = call.number("q", 0, call.number("quantile", 0))
         return None if share is None else make.make(op, spans.x, window=spans.window, q=share)
     return make.make(op, spans.x, window=spans.window)
 
 
-def _read_flipped(given: Call, owner: FlippedFrame, make: Make) -> Value | None:
+def _read_flipped(call: Call, owner: FlippedFrame, make: Make) -> Value | None:
     """Take a step on a frame that lies on its side: over its rows is over the names of a day."""
-    axis = given.named.get("axis")
+    axis = call.named.get("axis")
     sideways = isinstance(axis, Literal) and axis.value in (1, "columns")
-    named = {name: value for name, value in given.named.items() if name != "axis"}
+    named = {name: value for name, value in call.named.items() if name != "axis"}
     turned: Value = owner.x if sideways else DayRow(owner.x)
-    found = method(Call(given.name, turned, given.args, named), make)
-    if found is None:
+    unflipped = read_method(Call(call.name, turned, call.args, named), make)
+    if unflipped is None:
         return None
-    return FlippedFrame(make.node(found))
+    return FlippedFrame(make.node(unflipped))

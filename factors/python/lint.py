@@ -156,10 +156,10 @@ def lint_code(code: str, fields: Collection[str] | None = None) -> tuple[Remark,
     except (RecursionError, MemoryError) as error:
         return (Remark(0, "syntax", f"cannot be read: {type(error).__name__}", "Write it shorter and plainer."),)
     spelling = Spelling(tree)
-    found = {*_check_entry(tree), *_check_nodes(tree, spelling)}
+    remarks = {*_check_entry(tree), *_check_nodes(tree, spelling)}
     if fields is not None:
-        found |= {*_check_columns(tree, fields)}
-    return tuple(sorted(found, key=lambda remark: (remark.line, remark.rule, remark.message)))
+        remarks |= {*_check_columns(tree, fields)}
+    return tuple(sorted(remarks, key=lambda remark: (remark.line, remark.rule, remark.message)))
 
 
 def _check_entry(tree: ast.Module) -> Iterator[Remark]:
@@ -177,8 +177,10 @@ def _check_entry(tree: ast.Module) -> Iterator[Remark]:
             yield Remark(0, "entry", "there is no function factor(panel)", hint)
         return
     function = named[-1]
-    asked = function.args
-    if len(asked.posonlyargs) + len(asked.args) - len(asked.defaults) > 1 or not (asked.posonlyargs + asked.args):
+    parameters = function.args
+    if len(parameters.posonlyargs) + len(parameters.args) - len(parameters.defaults) > 1 or not (
+        parameters.posonlyargs + parameters.args
+    ):
         yield Remark(function.lineno, "entry", "factor takes one argument, the panel", hint)
     if isinstance(function, ast.AsyncFunctionDef):
         yield Remark(function.lineno, "entry", "factor cannot be async", hint)
@@ -200,8 +202,8 @@ def _check_nodes(tree: ast.Module, spelling: Spelling) -> Iterator[Remark]:
 
 
 def _check_import(node: ast.Import | ast.ImportFrom) -> Iterator[Remark]:
-    whole = [node.module or "."] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-    for name in whole:
+    modules = [node.module or "."] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+    for name in modules:
         if name.partition(".")[0] not in ALLOWED_MODULES or (isinstance(node, ast.ImportFrom) and node.level):
             message = f"{name} cannot be imported"
             yield Remark(
@@ -232,8 +234,8 @@ def _check_attribute(node: ast.Attribute, spelling: Spelling) -> Iterator[Remark
 
 def _check_dotted_name(path: str, last: str, line: int) -> Iterator[Remark]:
     """Tell what is wrong with a name of numpy or pandas, however it was come by."""
-    known = path.partition(".")[0] in {"numpy", "pandas"}
-    if path in FILE_FUNCTIONS or last in FILE_METHODS or (known and last.startswith("read_")):
+    is_library = path.partition(".")[0] in {"numpy", "pandas"}
+    if path in FILE_FUNCTIONS or last in FILE_METHODS or (is_library and last.startswith("read_")):
         yield Remark(line, "file", f"{last} reads or writes files", "A factor has the panel and nothing else.")
     if last in CLOCKS:
         yield Remark(line, "clock", f"{last} reads the clock", "Use the dates of the panel: panel['close'].index.")
@@ -253,7 +255,7 @@ def _check_call(node: ast.Call, spelling: Spelling) -> Iterator[Remark]:
 
 def _check_clock(node: ast.Call, last: str) -> Iterator[Remark]:
     if last in {"Timestamp", "to_datetime", "datetime64", "DatetimeIndex"}:
-        words = {constant(argument) for argument in node.args}
+        words = {read_constant(argument) for argument in node.args}
         if words & {"now", "today"}:
             yield Remark(node.lineno, "clock", f"{last} of today reads the clock", "Use the dates of the panel.")
 
@@ -271,7 +273,7 @@ def _check_randomness(node: ast.Call, path: str, last: str, spelling: Spelling) 
         last == "sample"
         and "." in path
         and bare is False
-        and keyword(node, "random_state") is None
+        and find_keyword(node, "random_state") is None
         and _is_frame_sample(node)
     ):
         yield Remark(node.lineno, "chance", "sample has no seed", "Give random_state=0.")
@@ -285,17 +287,17 @@ def _is_frame_sample(node: ast.Call) -> bool:
 def _check_text_code(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
     if last not in {"eval", "query"} or path.startswith("numpy."):
         return
-    text = constant(node.args[0]) if node.args else constant(keyword(node, "expr"))
+    text = read_constant(node.args[0]) if node.args else read_constant(find_keyword(node, "expr"))
     if not isinstance(text, str) or "@" in text or "__" in text:
         yield Remark(node.lineno, "name", f"{last} runs text as code", "Write the condition with pandas operators.")
 
 
 def _check_future(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
     """Tell what certainly reads later rows; where names are compared (axis=1) it does not."""
-    if constant(keyword(node, "axis")) in {1, "columns"}:
+    if read_constant(find_keyword(node, "axis")) in {1, "columns"}:
         return
-    backwards = {constant(keyword(node, word)) for word in ("method", "direction", "limit_direction")}
-    steps = node.args[0] if node.args else keyword(node, "periods")
+    backwards = {read_constant(find_keyword(node, word)) for word in ("method", "direction", "limit_direction")}
+    steps = node.args[0] if node.args else find_keyword(node, "periods")
     said = ""
     if last in {"shift", "pct_change", "diff"} and not path.startswith("numpy.") and is_negative(steps):
         said = f"{last}({ast.unparse(steps)})" if steps is not None else last
@@ -305,7 +307,7 @@ def _check_future(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
         said = f"{last}({', '.join(sorted(str(word) for word in backwards & FUTURE_FILLS))})"
     elif last == "interpolate" and not backwards & {"pad", "ffill"} and not path.startswith("numpy."):
         said = last
-    elif last == "rolling" and constant(keyword(node, "center")) is True:
+    elif last == "rolling" and read_constant(find_keyword(node, "center")) is True:
         said = "rolling(center=True)"
     if said:
         hint = (
@@ -325,11 +327,11 @@ def _check_columns(tree: ast.Module, fields: Collection[str]) -> Iterator[Remark
             node for node in ast.walk(function) if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)
         ]
         mine = [node for node in read if isinstance(node.value, ast.Name) and node.value.id == panel]
-        made = {constant(node.slice) for node in mine if isinstance(node.ctx, ast.Store)}
-        asked = {constant(node.left) for node in ast.walk(function) if isinstance(node, ast.Compare)}
+        assigned = {read_constant(node.slice) for node in mine if isinstance(node.ctx, ast.Store)}
+        compared = {read_constant(node.left) for node in ast.walk(function) if isinstance(node, ast.Compare)}
         for node in mine:
-            name = constant(node.slice)
-            if isinstance(name, str) and name not in {*fields} | made | asked:
+            name = read_constant(node.slice)
+            if isinstance(name, str) and name not in {*fields} | assigned | compared:
                 near = difflib.get_close_matches(name, list(fields), n=1)
                 guess = f"Did you mean {near[0]}?" if near else f"It has {', '.join(sorted(fields))}."
                 yield Remark(node.lineno, "column", f"the panel has no column {name}", guess)
@@ -385,12 +387,12 @@ def _stored_names(tree: ast.AST) -> Iterator[str]:
             yield node.name
 
 
-def constant(node: ast.AST | None) -> object:
+def read_constant(node: ast.AST | None) -> object:
     """Return the value of a constant, None for anything else."""
     return node.value if isinstance(node, ast.Constant) else None
 
 
-def keyword(call: ast.Call, name: str) -> ast.expr | None:
+def find_keyword(call: ast.Call, name: str) -> ast.expr | None:
     """Return what a call gives for a keyword."""
     return next((word.value for word in call.keywords if word.arg == name), None)
 
@@ -398,6 +400,6 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
 def is_negative(node: ast.AST | None) -> bool:
     """Tell whether an expression is written as a negative number."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = constant(node.operand)
+        value = read_constant(node.operand)
         return isinstance(value, int | float) and value > 0
     return False

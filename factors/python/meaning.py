@@ -22,7 +22,7 @@ from .constant_folding import (
     sum_weighted_window,
     unroll_list,
 )
-from .idioms import attribute, method
+from .idioms import read_attribute, read_method
 from .source import FACTOR_FUNCTION
 from .values import (
     Call,
@@ -40,9 +40,9 @@ from .values import (
     Vector,
     WeightedWindows,
     WholePanel,
-    hash_of,
-    loop_leaf,
-    word,
+    build_loop_leaf,
+    build_word,
+    hash_code,
 )
 
 NameBindings = dict[str, Value]
@@ -84,8 +84,8 @@ class Meaning(Nodes):
             )
         except (CodeTooLong, RecursionError):
             self.reads_all = True
-            read = [field_node(word(name)) for name in sorted(self.fields)]
-            return self.make("py.code", *read, group_node(hash_of(self._tree)))
+            read = [field_node(build_word(name)) for name in sorted(self.fields)]
+            return self.make("py.code", *read, group_node(hash_code(self._tree)))
 
     def _run(self, statements: Sequence[ast.stmt], names: NameBindings) -> Value | None:
         """Follow a block; return what it returns, or None where it falls through."""
@@ -95,16 +95,16 @@ class Meaning(Nodes):
                 return self._value(statement.value, names) if statement.value else Literal(None)
             if isinstance(statement, ast.If):
                 return self._branch(statement, statements[place + 1 :], names)
-            found = STATEMENTS.get(type(statement), Meaning._ignore)(self, statement, names)
-            if found is not None:
-                return found
+            returned = STATEMENTS.get(type(statement), Meaning._ignore)(self, statement, names)
+            if returned is not None:
+                return returned
         return None
 
     def _ignore(self, statement: ast.stmt, names: NameBindings) -> None:
         """Look at the values of a statement that has no meaning of its own: they may read columns."""
-        for each in ast.iter_child_nodes(statement):
-            if isinstance(each, ast.expr):
-                self._value(each, names)
+        for child in ast.iter_child_nodes(statement):
+            if isinstance(child, ast.expr):
+                self._value(child, names)
 
     def _branch(self, statement: ast.If, rest: Sequence[ast.stmt], names: NameBindings) -> Value | None:
         """Follow both sides of a condition and what comes after it."""
@@ -123,10 +123,10 @@ class Meaning(Nodes):
         after = self._run(rest, sides[first is not None]) or Literal(None)
         return self._choice(test, first if first is not None else after, second if second is not None else after)
 
-    def _merge(self, test: Value, names: NameBindings, one: NameBindings, other: NameBindings) -> None:
+    def _merge(self, test: Value, names: NameBindings, first: NameBindings, second: NameBindings) -> None:
         """Give each name that a side has changed both meanings."""
-        for name in sorted({*one, *other}):
-            yes, no = one.get(name, Literal(None)), other.get(name, Literal(None))
+        for name in sorted({*first, *second}):
+            yes, no = first.get(name, Literal(None)), second.get(name, Literal(None))
             names[name] = self._choice(test, yes, no)
 
     def _assign(self, statement: ast.stmt, names: NameBindings) -> None:
@@ -150,9 +150,9 @@ class Meaning(Nodes):
             names[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
             items: Iterable[Value] = value.items if isinstance(value, KnownList) else ()
-            for place, (each, item) in enumerate(zip_longest(target.elts, items)):
-                if each is not None:
-                    self._bind(each, item or self.make("py.part", value, Literal(place)), names)
+            for place, (element, item) in enumerate(zip_longest(target.elts, items)):
+                if element is not None:
+                    self._bind(element, item or self.make("py.part", value, Literal(place)), names)
         elif isinstance(target, ast.Starred):
             self._bind(target.value, value, names)
         elif isinstance(target, ast.Subscript):
@@ -177,11 +177,11 @@ class Meaning(Nodes):
     def _import(self, statement: ast.stmt, names: NameBindings) -> None:
         assert isinstance(statement, ast.Import | ast.ImportFrom)
         module = getattr(statement, "module", None) or ""
-        for each in statement.names:
-            whole = f"{module}.{each.name}" if module else each.name
-            head, _, tail = whole.partition(".")
+        for alias in statement.names:
+            path = f"{module}.{alias.name}" if module else alias.name
+            head, _, tail = path.partition(".")
             named = MODULE_ALIASES.get(head, head) + (f".{tail}" if tail else "")
-            names[each.asname or each.name.partition(".")[0]] = NamedObject(named)
+            names[alias.asname or alias.name.partition(".")[0]] = NamedObject(named)
 
     def _expression(self, statement: ast.stmt, names: NameBindings) -> None:
         """Follow a call for what it changes: a list that grows, a frame that is changed in place."""
@@ -191,7 +191,7 @@ class Meaning(Nodes):
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id in names:
             owner = names[called.value.id]
             if called.attr == "append" and isinstance(owner, KnownList) and isinstance(statement.value, ast.Call):
-                added = tuple(self._value(each, names) for each in statement.value.args)
+                added = tuple(self._value(arg, names) for arg in statement.value.args)
                 names[called.value.id] = KnownList((*owner.items, *added))
             elif not isinstance(owner, WholePanel | NamedObject | Routine):
                 names[called.value.id] = value
@@ -207,14 +207,14 @@ class Meaning(Nodes):
     def _try(self, statement: ast.stmt, names: NameBindings) -> Value | None:
         """Follow what is tried, and what is done where it fails."""
         assert isinstance(statement, ast.Try)
-        found = self._run(statement.body, names)
+        returned = self._run(statement.body, names)
         for handler in statement.handlers:
             side = dict(names)
             caught = self._run(handler.body, side)
             self._merge(group_node("fails"), names, side, dict(names))
-            found = found if caught is None or found is None else self.make("py.try", found, caught)
+            returned = returned if caught is None or returned is None else self.make("py.try", returned, caught)
         ended = self._run([*statement.orelse, *statement.finalbody], names)
-        return found if found is not None else ended
+        return returned if returned is not None else ended
 
     # Loops.
 
@@ -227,7 +227,7 @@ class Meaning(Nodes):
                 self._bind(statement.target, item, names)
                 self._run(statement.body, names)
             return None
-        turn: Value = self.make("py.item", over, loop_leaf("turn"))
+        turn: Value = self.make("py.item", over, build_loop_leaf("turn"))
         return self._loop(over, statement, names, lambda side: self._bind(statement.target, turn, side))
 
     def _while(self, statement: ast.stmt, names: NameBindings) -> Value | None:
@@ -246,7 +246,7 @@ class Meaning(Nodes):
         side = dict(names)
         for at, name in enumerate(changed):
             if not isinstance(names[name], WholePanel | NamedObject | Routine):
-                side[name] = loop_leaf(str(at))
+                side[name] = build_loop_leaf(str(at))
         begin(side)
         left = self._run(statement.body, side)
         carried = [name for name in changed if name in side and side[name] != names[name]]
@@ -267,8 +267,8 @@ class Meaning(Nodes):
 
     def _read_unknown(self, node: ast.expr, names: NameBindings) -> Value:
         """Draw an expression that has no rule with what stands in it."""
-        inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
-        return self.make(f"py.{type(node).__name__.lower()}", *(self._value(each, names) for each in inner))
+        inner = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        return self.make(f"py.{type(node).__name__.lower()}", *(self._value(child, names) for child in inner))
 
     def _constant(self, node: ast.expr, names: NameBindings) -> Value:
         assert isinstance(node, ast.Constant)
@@ -276,12 +276,12 @@ class Meaning(Nodes):
 
     def _name(self, node: ast.expr, names: NameBindings) -> Value:
         assert isinstance(node, ast.Name)
-        found = names.get(node.id)
-        return found if found is not None else self._around.get(node.id) or NamedObject(node.id)
+        value = names.get(node.id)
+        return value if value is not None else self._around.get(node.id) or NamedObject(node.id)
 
     def _members(self, node: ast.expr, names: NameBindings) -> Value:
         assert isinstance(node, ast.List | ast.Tuple | ast.Set)
-        return KnownList(tuple(self._value(each, names) for each in node.elts))
+        return KnownList(tuple(self._value(element, names) for element in node.elts))
 
     def _binary(self, node: ast.expr, names: NameBindings) -> Value:
         assert isinstance(node, ast.BinOp)
@@ -290,15 +290,15 @@ class Meaning(Nodes):
     def _joined(self, op: ast.operator, left: Value, right: Value) -> Value:
         """Return an arithmetic step; on known numbers and texts it is worked out."""
         if isinstance(left, Literal) and isinstance(right, Literal):
-            known = fold_operation(op, left.value, right.value)
-            if known is not None:
-                return known
+            folded = fold_operation(op, left.value, right.value)
+            if folded is not None:
+                return folded
         weights = combine_vectors(op, left, right)
         if weights is not None:
             return weights
         if isinstance(left, KnownList) and isinstance(right, KnownList) and isinstance(op, ast.Add):
-            whole = (*left.items, *right.items)
-            return KnownList(whole) if len(whole) <= MAX_LIST_ITEMS else self.make("add", left, right)
+            items = (*left.items, *right.items)
+            return KnownList(items) if len(items) <= MAX_LIST_ITEMS else self.make("add", left, right)
         return self.make(BINARY.get(type(op), f"py.{type(op).__name__.lower()}"), left, right)
 
     def _unary(self, node: ast.expr, names: NameBindings) -> Value:
@@ -312,7 +312,7 @@ class Meaning(Nodes):
 
     def _compare(self, node: ast.expr, names: NameBindings) -> Value:
         assert isinstance(node, ast.Compare)
-        parts = [self._value(each, names) for each in (node.left, *node.comparators)]
+        parts = [self._value(side, names) for side in (node.left, *node.comparators)]
         steps = [
             self.make(COMPARISON_OPERATORS.get(type(op), f"py.{type(op).__name__.lower()}"), left, right)
             for op, left, right in zip(node.ops, parts[:-1], parts[1:], strict=True)
@@ -321,7 +321,7 @@ class Meaning(Nodes):
 
     def _boolean(self, node: ast.expr, names: NameBindings) -> Value:
         assert isinstance(node, ast.BoolOp)
-        parts = [self._value(each, names) for each in node.values]
+        parts = [self._value(part, names) for part in node.values]
         return self.make("and" if isinstance(node.op, ast.And) else "or", *parts)
 
     def _conditional(self, node: ast.expr, names: NameBindings) -> Value:
@@ -345,23 +345,27 @@ class Meaning(Nodes):
             return NUMPY_CONSTANTS.get(node.attr) or NamedObject(f"{owner.name}.{node.attr}")
         if node.attr in ("iloc", "loc", "at", "iat"):
             return CellSelection(owner)
-        found = attribute(owner, node.attr, self) if not isinstance(owner, WholePanel) else None
-        return found if found is not None else Method(owner, node.attr)
+        value = read_attribute(owner, node.attr, self) if not isinstance(owner, WholePanel) else None
+        return value if value is not None else Method(owner, node.attr)
 
     def _item(self, node: ast.expr, names: NameBindings) -> Value:
         assert isinstance(node, ast.Subscript)
         owner, place = self._value(node.value, names), self._value(node.slice, names)
         if isinstance(owner, WholePanel):
             return self._column(place)
-        known = place.value if isinstance(place, Literal) else None
-        if isinstance(owner, KnownList) and isinstance(known, int) and -len(owner.items) <= known < len(owner.items):
-            return owner.items[known]
+        position = place.value if isinstance(place, Literal) else None
+        if (
+            isinstance(owner, KnownList)
+            and isinstance(position, int)
+            and -len(owner.items) <= position < len(owner.items)
+        ):
+            return owner.items[position]
         owner = owner.owner if isinstance(owner, CellSelection) else owner
         if isinstance(owner, Vector) and isinstance(node.slice, ast.Slice) and ast.unparse(node.slice) == "::-1":
             return Vector(owner.numbers[::-1])
-        if isinstance(owner, Spans) and known in (0, -1):
-            return self._end(owner, known == -1)
-        if isinstance(owner, Node) and owner.op == "ts_rank" and known == -1:  # the last of a window's ranks
+        if isinstance(owner, Spans) and position in (0, -1):
+            return self._end(owner, position == -1)
+        if isinstance(owner, Node) and owner.op == "ts_rank" and position == -1:  # the last of a window's ranks
             return owner
         return self.make("py.item", owner, place)
 
@@ -376,16 +380,16 @@ class Meaning(Nodes):
     def _column(self, place: Value) -> Value:
         if isinstance(place, Literal) and isinstance(place.value, str):
             self.fields.add(place.value)
-            return field_node(word(place.value))
+            return field_node(build_word(place.value))
         if isinstance(place, KnownList) and place.items:
-            return self.make("py.list", *(self._column(each) for each in place.items))
+            return self.make("py.list", *(self._column(item) for item in place.items))
         self.reads_all = True
         return self.make("py.column", place)
 
     def _slice(self, node: ast.expr, names: NameBindings) -> Value:
         assert isinstance(node, ast.Slice)
-        ends = [self._value(each, names) for each in (node.lower, node.upper, node.step) if each is not None]
-        kinds = "".join("01"[each is not None] for each in (node.lower, node.upper, node.step))
+        ends = [self._value(bound, names) for bound in (node.lower, node.upper, node.step) if bound is not None]
+        kinds = "".join("01"[bound is not None] for bound in (node.lower, node.upper, node.step))
         return self.make(f"py.slice{kinds}", *ends)
 
     def _comprehension(self, node: ast.expr, names: NameBindings) -> Value:
@@ -395,13 +399,13 @@ class Meaning(Nodes):
         over = self._value(first.iter, names)
         side = dict(names)
         if len(node.generators) == 1 and (items := unroll_list(over)) is not None and not first.ifs:
-            found = []
+            members = []
             for item in items:
                 self._bind(first.target, item, side)
-                found.append(self._value(node.elt, side))
-            return KnownList(tuple(found))
+                members.append(self._value(node.elt, side))
+            return KnownList(tuple(members))
         for each in node.generators:
-            self._bind(each.target, self.make("py.item", self._value(each.iter, side), loop_leaf("turn")), side)
+            self._bind(each.target, self.make("py.item", self._value(each.iter, side), build_loop_leaf("turn")), side)
         tests = [self._value(test, side) for each in node.generators for test in each.ifs]
         return self.make("py.comprehension", over, self._value(node.elt, side), *tests)
 
@@ -420,54 +424,54 @@ class Meaning(Nodes):
             return self._method(Call(called.name, called.owner, args, named))
         return self._own_step("call", (called, *args), named)
 
-    def _method(self, given: Call) -> Value:
-        if isinstance(given.owner, WholePanel):
-            return self._column(given.args[0]) if given.name == "get" and given.args else self._other(given.owner)
-        if isinstance(given.owner, Vector) and (known := reduce_vector(given.name, given.owner)) is not None:
-            return known
-        if isinstance(given.owner, WeightedWindows) and given.name in ("sum", "nansum"):
-            return sum_weighted_window(given.owner, self.make) or self.node(given.owner)
-        if given.name == "dot" and given.args:
-            return self._dot(given.owner, given.args[0])
-        if given.name in ("apply", "transform", "agg", "aggregate", "pipe", "map", "applymap"):
-            return self._follow_apply(given)
-        found = method(given, self)
-        return found if found is not None else self._own_step(given.name, (given.owner, *given.args), given.named)
+    def _method(self, call: Call) -> Value:
+        if isinstance(call.owner, WholePanel):
+            return self._column(call.args[0]) if call.name == "get" and call.args else self._other(call.owner)
+        if isinstance(call.owner, Vector) and (reduced := reduce_vector(call.name, call.owner)) is not None:
+            return reduced
+        if isinstance(call.owner, WeightedWindows) and call.name in ("sum", "nansum"):
+            return sum_weighted_window(call.owner, self.make) or self.node(call.owner)
+        if call.name == "dot" and call.args:
+            return self._dot(call.owner, call.args[0])
+        if call.name in ("apply", "transform", "agg", "aggregate", "pipe", "map", "applymap"):
+            return self._follow_apply(call)
+        value = read_method(call, self)
+        return value if value is not None else self._own_step(call.name, (call.owner, *call.args), call.named)
 
     def _dot(self, left: Value, right: Value) -> Value:
-        found = combine_vectors(ast.Mult(), left, right)
-        if isinstance(found, WeightedWindows):
-            return sum_weighted_window(found, self.make) or self.node(found)
+        product = combine_vectors(ast.Mult(), left, right)
+        if isinstance(product, WeightedWindows):
+            return sum_weighted_window(product, self.make) or self.node(product)
         return self.make("py.dot", left, right)
 
     def _own_step(self, name: str, args: Sequence[Value], named: Mapping[str, Value]) -> Node:
         """Draw a step that the language does not have; keyword arguments in the order of their names."""
-        more = [named[key] for key in sorted(named) if key not in IGNORED_KEYWORDS]
-        return self.make(f"py.{word(name)}", *args, *more)
+        keywords = [named[key] for key in sorted(named) if key not in IGNORED_KEYWORDS]
+        return self.make(f"py.{build_word(name)}", *args, *keywords)
 
-    def _follow_apply(self, given: Call) -> Value:
+    def _follow_apply(self, call: Call) -> Value:
         """Follow a function that is applied to windows, to one day's names, or to one name's days."""
-        function = given.given("func", 0) or Literal(None)
-        rest = given.args[1:]
-        owner: Value = given.owner
-        if given.is_across and not isinstance(owner, Spans):
+        function = call.argument("func", 0) or Literal(None)
+        rest = call.args[1:]
+        owner: Value = call.owner
+        if call.is_across and not isinstance(owner, Spans):
             owner = DayRow(self.node(owner))
         if isinstance(function, Routine):
-            found = self._inside(function, (owner, *rest), {})
+            value = self._inside(function, (owner, *rest), {})
         elif isinstance(function, NamedObject):
-            found = self._given(function.name, (owner, *rest), {})
+            value = self._given(function.name, (owner, *rest), {})
         elif isinstance(function, Literal) and isinstance(function.value, str):
-            found = self._method(Call(function.value, owner, rest, {}))
+            value = self._method(Call(function.value, owner, rest, {}))
         else:
-            found = self.make("py.apply", owner, function)
-        return found
+            value = self.make("py.apply", owner, function)
+        return value
 
     def _given(self, name: str, args: tuple[Value, ...], named: Mapping[str, Value]) -> Value:
         """Follow a function of numpy, pandas or Python itself."""
         short = name.rpartition(".")[2]
-        found = fold_call(short, args, self.make) if not named else None
-        if found is not None:
-            return found
+        folded = fold_call(short, args, self.make) if not named else None
+        if folded is not None:
+            return folded
         if args and isinstance(args[0], Spans) and short in ("Series", "DataFrame", "array", "asarray"):
             return args[0]
         if short in ("dot", "inner", "average") and len(args) == 2 and not named:
@@ -477,28 +481,36 @@ class Meaning(Nodes):
         if short == "where" and len(args) == 3:
             return self.make("where", *args)
         if args and not isinstance(args[0], Literal | KnownList | WholePanel | NamedObject):
-            given = Call(short, args[0], args[1:], named)
+            call = Call(short, args[0], args[1:], named)
             if isinstance(args[0], Spans) and short == "rankdata":
                 return Spans("ranked", args[0].x, args[0].window)
-            known = method(given, self)
-            if known is not None:
-                return known
+            value = read_method(call, self)
+            if value is not None:
+                return value
         return self._own_step(short, args, named)
 
     def _inside(self, routine: Routine, args: Sequence[Value], named: Mapping[str, Value]) -> Value:
         """Follow a function of the code with its arguments in place."""
         if self._depth >= MAX_CALL_DEPTH:
             return self.make("py.call", *args)
-        takes = [each.arg for each in (*routine.takes.posonlyargs, *routine.takes.args, *routine.takes.kwonlyargs)]
+        takes = [
+            argument.arg for argument in (*routine.takes.posonlyargs, *routine.takes.args, *routine.takes.kwonlyargs)
+        ]
         names = dict(routine.around)
         ordinary = [*routine.takes.posonlyargs, *routine.takes.args]
-        for each, default in zip(reversed(ordinary), reversed(routine.takes.defaults), strict=False):
-            names[each.arg] = self._value(default, dict(routine.around))
-        for each, value in zip(routine.takes.kwonlyargs, routine.takes.kw_defaults, strict=True):
-            names[each.arg] = self._value(value, dict(routine.around))
-        unset = {each: loop_leaf(str(at)) for at, each in enumerate(takes) if each not in names or at < len(args)}
+        for argument, default in zip(reversed(ordinary), reversed(routine.takes.defaults), strict=False):
+            names[argument.arg] = self._value(default, dict(routine.around))
+        for argument, value in zip(routine.takes.kwonlyargs, routine.takes.kw_defaults, strict=True):
+            names[argument.arg] = self._value(value, dict(routine.around))
+        unset = {
+            argument: build_loop_leaf(str(at))
+            for at, argument in enumerate(takes)
+            if argument not in names or at < len(args)
+        }
         names |= (
-            unset | dict(zip(takes, args, strict=False)) | {key: each for key, each in named.items() if key in takes}
+            unset
+            | dict(zip(takes, args, strict=False))
+            | {key: argument for key, argument in named.items() if key in takes}
         )
         self._depth += 1
         try:
@@ -509,23 +521,23 @@ class Meaning(Nodes):
 
 def _changed_names(statement: ast.AST) -> set[str]:
     """Return the names that a loop may change: those that it binds, writes into, or calls a method of for itself."""
-    found: set[str] = set()
-    for each in ast.walk(statement):
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-            found.add(each.id)
-        base = each.value if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call) else each
+    names: set[str] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        base = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else node
         base = base.func if isinstance(base, ast.Call) else base
-        if isinstance(each, ast.Expr) or (isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store)):
+        if isinstance(node, ast.Expr) or (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)):
             while isinstance(base, ast.Attribute | ast.Subscript):
                 base = base.value
             if isinstance(base, ast.Name):
-                found.add(base.id)
-    return found
+                names.add(base.id)
+    return names
 
 
 def _may_leave(statement: ast.AST) -> bool:
     """Tell whether a loop may end before its list does."""
-    return any(isinstance(each, ast.Break | ast.Continue | ast.Return) for each in ast.walk(statement))
+    return any(isinstance(node, ast.Break | ast.Continue | ast.Return) for node in ast.walk(statement))
 
 
 STATEMENTS: Mapping[type[ast.stmt], Callable[[Meaning, ast.stmt, NameBindings], Value | None]] = MappingProxyType(

@@ -37,15 +37,15 @@ def normalise_code(tree: ast.Module) -> ast.Module:
 
 def _normalise_once(tree: ast.Module) -> ast.Module:
     plain = _UnreadDropper.dropped(_CodeStripper().visit(tree))
-    if not any(isinstance(each, ast.ClassDef) for each in ast.walk(plain)) and not _names_read(plain) & NAME_LOOKUPS:
+    if not any(isinstance(node, ast.ClassDef) for node in ast.walk(plain)) and not _names_read(plain) & NAME_LOOKUPS:
         _rename(plain)
-    found: ast.Module = ast.fix_missing_locations(_CodeSorter().visit(plain))
-    return found
+    ordered: ast.Module = ast.fix_missing_locations(_CodeSorter().visit(plain))
+    return ordered
 
 
 def _names_read(tree: ast.AST) -> frozenset[str]:
-    names = (each for each in ast.walk(tree) if isinstance(each, ast.Name))
-    return frozenset(each.id for each in names if isinstance(each.ctx, ast.Load))
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return frozenset(node.id for node in names if isinstance(node.ctx, ast.Load))
 
 
 def fingerprint_code(tree: ast.Module) -> str:
@@ -88,12 +88,12 @@ class _CodeStripper(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> ast.AST:
         """Change the children first, then the bodies that they stand in."""
-        found: ast.AST = super().visit(node)
+        visited: ast.AST = super().visit(node)
         for name in ("body", "orelse", "finalbody"):
-            block = getattr(found, name, None)
+            block = getattr(visited, name, None)
             if isinstance(block, list):
-                setattr(found, name, _block(block, may_be_empty=name != "body" or isinstance(found, ast.Module)))
-        return found
+                setattr(visited, name, _block(block, may_be_empty=name != "body" or isinstance(visited, ast.Module)))
+        return visited
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None
@@ -155,16 +155,20 @@ def _literal(value: float) -> ast.expr:
 
 def _block(statements: list[ast.stmt], *, may_be_empty: bool) -> list[ast.stmt]:
     """Return a block without docstrings, `pass`, imports of what is there anyway, and what stands behind a return."""
-    kept: list[ast.stmt] = []
-    for each in statements:
-        if isinstance(each, ast.Pass) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)):
+    block: list[ast.stmt] = []
+    for statement in statements:
+        if isinstance(statement, ast.Pass) or (
+            isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        ):
             continue
-        if isinstance(each, ast.Import) and all((one.name, one.asname) in GIVEN_IMPORTS for one in each.names):
+        if isinstance(statement, ast.Import) and all(
+            (alias.name, alias.asname) in GIVEN_IMPORTS for alias in statement.names
+        ):
             continue
-        kept.append(each)
-        if isinstance(each, ast.Return | ast.Raise | ast.Break | ast.Continue):
+        block.append(statement)
+        if isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue):
             break
-    return kept if kept or may_be_empty else [ast.Pass()]
+    return block if block or may_be_empty else [ast.Pass()]
 
 
 GIVEN_IMPORTS = frozenset({("numpy", "np"), ("pandas", "pd")})
@@ -182,11 +186,11 @@ class _UnreadDropper(ast.NodeTransformer):
         read = _names_read(tree)
         if read & NAME_LOOKUPS:
             return tree
-        found: ast.Module = cls(frozenset(read | {FACTOR_FUNCTION})).visit(tree)
-        return found
+        stripped: ast.Module = cls(frozenset(read | {FACTOR_FUNCTION})).visit(tree)
+        return stripped
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
-        unread = all(isinstance(each, ast.Name) and each.id not in self._read for each in node.targets)
+        unread = all(isinstance(target, ast.Name) and target.id not in self._read for target in node.targets)
         return ast.Pass() if unread and _is_harmless(node.value) else node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
@@ -214,24 +218,24 @@ def _is_harmless(node: ast.expr) -> bool:
 def _rename(tree: ast.AST) -> None:
     """Give numbers to arguments, variables and functions, in the order in which the code binds them."""
     names = _number_names(tree)
-    for each in ast.walk(tree):
-        if isinstance(each, ast.Name):
-            each.id = names.get(each.id, each.id)
-        elif isinstance(each, ast.arg):
-            each.arg = names.get(each.arg, each.arg)
-        elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
-            each.name = names.get(each.name, each.name)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = names.get(node.id, node.id)
+        elif isinstance(node, ast.arg):
+            node.arg = names.get(node.arg, node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.name = names.get(node.name, node.name)
 
 
 def _number_names(tree: ast.AST) -> dict[str, str]:
     """Return a number for each name that may have another; nothing where the code knows a name that would be one of ours."""
     pieces = _walk_in_order(tree)
-    keywords = {each.arg for each in pieces if isinstance(each, ast.keyword)}
-    arguments = {each.arg for each in pieces if isinstance(each, ast.arg)}
-    kept = {FACTOR_FUNCTION, *(keywords & arguments), *(name for each in pieces for name in _fixed_names(each))}
-    bound = dict.fromkeys(name for each in pieces for name in _bound_names(each) if name not in kept)
+    keywords = {piece.arg for piece in pieces if isinstance(piece, ast.keyword)}
+    arguments = {piece.arg for piece in pieces if isinstance(piece, ast.arg)}
+    fixed = {FACTOR_FUNCTION, *(keywords & arguments), *(name for piece in pieces for name in _fixed_names(piece))}
+    bound = dict.fromkeys(name for piece in pieces for name in _bound_names(piece) if name not in fixed)
     names = {name: f"v{number}" for number, name in enumerate(bound)}
-    others = {each.id for each in pieces if isinstance(each, ast.Name)} | kept | {str(each) for each in keywords}
+    others = {piece.id for piece in pieces if isinstance(piece, ast.Name)} | fixed | {str(piece) for piece in keywords}
     return {} if (others - {*names}) & {*names.values()} else names
 
 
@@ -248,12 +252,12 @@ def _fixed_names(node: ast.AST) -> list[str]:
 
 def _walk_in_order(node: ast.AST) -> list[ast.AST]:
     """Return every piece in the order of the text."""
-    found, left = [], [node]
-    while left:
-        each = left.pop()
-        found.append(each)
-        left += reversed(list(ast.iter_child_nodes(each)))
-    return found
+    ordered, waiting = [], [node]
+    while waiting:
+        piece = waiting.pop()
+        ordered.append(piece)
+        waiting += reversed(list(ast.iter_child_nodes(piece)))
+    return ordered
 
 
 def _bound_names(node: ast.AST) -> list[str]:
@@ -287,8 +291,8 @@ class _CodeSorter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if all(each.arg for each in node.keywords):
-            node.keywords.sort(key=lambda each: str(each.arg))
+        if all(keyword.arg for keyword in node.keywords):
+            node.keywords.sort(key=lambda keyword: str(keyword.arg))
         return node
 
 

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Collection, Iterator
 
 from ..errors import ParseError, nearest_name
-from ..language.canonical import canonical_form, core, strip_sign
+from ..language.canonical import canonicalise, find_core, strip_sign
 from ..language.expression import Expression
-from ..language.interval import Interval, days_read
+from ..language.interval import Interval, find_days_read
 from ..language.linear import BadConstant
 from ..language.node import Node
 from .meaning import Meaning
@@ -53,16 +53,16 @@ def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> 
     reads = _columns_read(meaning, text, fields, groups)
     plain = normalise_code(tree)
     root = Meaning(plain).root()
-    whole = _canonical_or_same(root)
+    canonical = _canonical_or_same(root)
     distinct, days = _distinct_steps(root), _days(root, plain)
     return Expression(
         text=text,
         root=root,
-        canonical=whole,
+        canonical=canonical,
         canonical_text=ast.unparse(plain),
         id="f" + fingerprint_code(plain)[:16],
-        unsigned=strip_sign(whole),
-        core=core(whole),
+        unsigned=strip_sign(canonical),
+        core=find_core(canonical),
         lookback=Interval(-days, 0),
         warmup=days,
         unit="python",
@@ -80,59 +80,63 @@ def _remarks(text: str, columns: Collection[str]) -> tuple[str, ...]:
     """Return what the lint of the sandbox says, by line; the boundary is elsewhere, so that nothing is refused for it here."""
     from .lint import lint_code  # it brings numpy, which most who parse do not need
 
-    return tuple(f"line {each.line}: {each.message}. {each.hint}" for each in lint_code(text, columns))
+    return tuple(f"line {remark.line}: {remark.message}. {remark.hint}" for remark in lint_code(text, columns))
 
 
 def _columns_read(meaning: Meaning, text: str, fields: Collection[str], groups: Collection[str]) -> set[str]:
     """Return the columns that the code can read."""
-    there = {*fields, *groups}
-    lacking = sorted(meaning.fields - there - {UNIVERSE_COLUMN})
+    available = {*fields, *groups}
+    lacking = sorted(meaning.fields - available - {UNIVERSE_COLUMN})
     if lacking:
-        close = nearest_name(lacking[0], there)
+        close = nearest_name(lacking[0], available)
         hint = f"Did you mean {close}? " if close else ""
-        listed = ", ".join(sorted(there))
+        listed = ", ".join(sorted(available))
         place = max(text.find(lacking[0]), 0)
         raise ParseError(
             f"the panel has no column {lacking[0]!r}", at=place, text=text, stage=STAGE,
             hint=f"{hint}Columns: {listed}.",
         )  # fmt: skip
-    found = set(fields) if meaning.reads_all else meaning.fields - {UNIVERSE_COLUMN}
-    if not found - {*groups}:
+    columns = set(fields) if meaning.reads_all else meaning.fields - {UNIVERSE_COLUMN}
+    if not columns - {*groups}:
         raise ParseError("the code reads no column of the panel", text=text, stage=STAGE, hint=CONTRACT)
-    return found
+    return columns
 
 
 def _canonical_or_same(root: Node) -> Node:
     """Return the canonical form; where constants cannot be worked out, the tree as it is."""
     try:
-        return canonical_form(root)
+        return canonicalise(root)
     except BadConstant:
         return root
 
 
 def _distinct_steps(root: Node) -> set[Node]:
     """Return the steps of a tree, each once: code gives a name to what it uses twice."""
-    found: set[Node] = set()
-    left = [root]
-    while left:
-        node = left.pop()
-        if node not in found:
-            found.add(node)
-            left += node.args
-    return found
+    steps: set[Node] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node not in steps:
+            steps.add(node)
+            waiting += node.args
+    return steps
 
 
 def _numbers(tree: ast.AST) -> Iterator[float]:
     """Yield the numbers of the code that somebody chose."""
     for name, value in ast.iter_fields(tree):
         children = value if isinstance(value, list) else [value]
-        for each in children:
-            if isinstance(each, ast.keyword) and each.arg in UNCHOSEN_KEYWORDS:
+        for child in children:
+            if isinstance(child, ast.keyword) and child.arg in UNCHOSEN_KEYWORDS:
                 continue
-            if isinstance(each, ast.Constant) and type(each.value) in (int, float) and each.value not in FREE_NUMBERS:
-                yield float(each.value)  # type: ignore[arg-type]  # it is one of the two
-            elif isinstance(each, ast.AST) and name != "annotation":
-                yield from _numbers(each)
+            if (
+                isinstance(child, ast.Constant)
+                and type(child.value) in (int, float)
+                and child.value not in FREE_NUMBERS
+            ):
+                yield float(child.value)  # type: ignore[arg-type]  # it is one of the two
+            elif isinstance(child, ast.AST) and name != "annotation":
+                yield from _numbers(child)
 
 
 def _count_chosen(tree: ast.AST) -> int:
@@ -141,5 +145,5 @@ def _count_chosen(tree: ast.AST) -> int:
 
 def _days(root: Node, tree: ast.AST) -> int:
     """Guess how many days the code looks back: by the operators that it amounts to, and by the whole numbers in it."""
-    whole = [int(value) for value in _numbers(tree) if value == int(value) and 0 < value <= MAX_LOOKBACK_DAYS]
-    return max(-days_read(root).lo, max(whole, default=0))
+    whole_numbers = [int(value) for value in _numbers(tree) if value == int(value) and 0 < value <= MAX_LOOKBACK_DAYS]
+    return max(-find_days_read(root).lo, max(whole_numbers, default=0))

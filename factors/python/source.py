@@ -67,15 +67,15 @@ def _column(text: str, line: int, column: int) -> int:
 
 def _refuse_large(tree: ast.Module, text: str) -> None:
     """Refuse what is too deep to follow: everything that reads the tree afterwards may call itself."""
-    left: list[tuple[ast.AST, int]] = [(tree, 0)]
+    waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
     count = 0
-    while left:
-        node, depth = left.pop()
+    while waiting:
+        node, depth = waiting.pop()
         count += 1
         if depth > MAX_CODE_DEPTH or count > MAX_CODE_PIECES:
             hint = "Test its parts as factors of their own."
             raise _code_error("the code is too large, or nested too deeply", text, hint=hint)
-        left += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
+        waiting += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
 
 
 def _refuse_numbers(tree: ast.Module, text: str) -> None:
@@ -95,20 +95,26 @@ def _range_error(line: int, shown: str, text: str, place: int) -> ParseError:
 
 
 def _refuse_wrong_signature(tree: ast.Module, text: str) -> None:
-    found = list(_factors(tree))
-    if len(found) != 1:
-        said = "there is no function factor" if not found else "factor is defined more than once"
-        raise _code_error(said, text, hint=CONTRACT)
-    one = found[0].args
-    takes = [*one.posonlyargs, *one.args]
-    if len(takes) != 1 or one.kwonlyargs or one.vararg or one.kwarg or isinstance(found[0], ast.AsyncFunctionDef):
+    factors = list(_factors(tree))
+    if len(factors) != 1:
+        message = "there is no function factor" if not factors else "factor is defined more than once"
+        raise _code_error(message, text, hint=CONTRACT)
+    signature = factors[0].args
+    takes = [*signature.posonlyargs, *signature.args]
+    if (
+        len(takes) != 1
+        or signature.kwonlyargs
+        or signature.vararg
+        or signature.kwarg
+        or isinstance(factors[0], ast.AsyncFunctionDef)
+    ):
         raise _code_error("factor takes exactly one argument, the panel", text, hint=CONTRACT)
 
 
 def _factors(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for each in tree.body:
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == FACTOR_FUNCTION:
-            yield each
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and statement.name == FACTOR_FUNCTION:
+            yield statement
 
 
 def _code_error(message: str, text: str, at: int = 0, hint: str = CONTRACT) -> ParseError:

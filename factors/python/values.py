@@ -133,7 +133,7 @@ class Call:
     args: tuple[Value, ...] = ()
     named: Mapping[str, Value] = field(default_factory=dict)
 
-    def given(self, name: str, place: int = -1) -> Value | None:
+    def argument(self, name: str, place: int = -1) -> Value | None:
         """Return an argument by name or place; None where it is left out."""
         if name in self.named:
             return self.named[name]
@@ -141,7 +141,7 @@ class Call:
 
     def number(self, name: str, place: int = -1, default: float | None = None) -> float | None:
         """Return an argument that is a known number; the default where it is left out, None where it is not known."""
-        value = self.given(name, place)
+        value = self.argument(name, place)
         if value is None:
             return default
         known = value.value if isinstance(value, Literal) else None
@@ -151,8 +151,8 @@ class Call:
     def is_across(self) -> bool:
         """Tell whether it works across names: ``axis=1``, or on one day's row."""
         axis = self.named.get("axis")
-        said = axis.value if isinstance(axis, Literal) else None
-        return said in (1, "columns") or isinstance(self.owner, DayRow)
+        axis_value = axis.value if isinstance(axis, Literal) else None
+        return axis_value in (1, "columns") or isinstance(self.owner, DayRow)
 
 
 class CodeTooLong(Exception):
@@ -193,17 +193,17 @@ class Nodes:
     def _other(self, value: Value) -> Node:
         """Draw what is no value of cells: a method that is not called, a function, the panel itself."""
         if isinstance(value, Vector):
-            return group_node(word(repr(value.numbers)))
+            return group_node(build_word(repr(value.numbers)))
         if isinstance(value, WeightedWindows):
             return self.make("py.weighted", value.spans.x, Literal(value.spans.window), value.weights)
         if isinstance(value, Method):
-            return self.make(f"py.{word(value.name)}", value.owner)
+            return self.make(f"py.{build_word(value.name)}", value.owner)
         if isinstance(value, CellSelection):
             return self.node(value.owner)
         if isinstance(value, NamedObject):
-            return group_node(word(value.name))
+            return group_node(build_word(value.name))
         if isinstance(value, Routine):
-            return group_node(f"function-{hash_of(*value.body)}")
+            return group_node(f"function-{hash_code(*value.body)}")
         self.reads_all = True
         return field_node("panel")
 
@@ -217,7 +217,7 @@ class Nodes:
 
     def _too_large(self, nodes: list[Node]) -> int | None:
         """Return the place of an argument that is too deep, or of the largest where all are too large together."""
-        sizes = [self._size(each) for each in nodes]
+        sizes = [self._size(node) for node in nodes]
         deep = next((place for place, size in enumerate(sizes) if size[1] >= MAX_TREE_DEPTH), None)
         if deep is not None or sum(size[0] for size in sizes) < MAX_TREE_NODES:
             return deep
@@ -226,14 +226,14 @@ class Nodes:
 
     def _size(self, node: Node) -> tuple[int, int, bytes]:
         """Return nodes, levels and a hash of a tree, each subtree measured once."""
-        known = self._measured.get(node)
-        if known is None:
+        measured = self._measured.get(node)
+        if measured is None:
             below = [self._size(arg) for arg in node.args]
-            told = repr((node.op, node.params, node.value, node.name, [each[2] for each in below]))
-            digest = hashlib.sha256(told.encode()).digest()[:6]
-            known = 1 + sum(each[0] for each in below), 1 + max((each[1] for each in below), default=0), digest
-            self._measured[node] = known
-        return known
+            content = repr((node.op, node.params, node.value, node.name, [size[2] for size in below]))
+            digest = hashlib.sha256(content.encode()).digest()[:6]
+            measured = 1 + sum(size[0] for size in below), 1 + max((size[1] for size in below), default=0), digest
+            self._measured[node] = measured
+        return measured
 
     def _step(self) -> None:
         self._steps += 1
@@ -247,25 +247,29 @@ def fold_idiom(node: Node) -> Node:
     if node.op == "div" and node.args[1] == call_node("sum_across", call_node("abs", first)):
         return call_node("scale", first)
     if node.op == "mul":
-        for one, other in (node.args[:2], node.args[:2][::-1]):
-            if other.op == "power" and one.op == "sign" and other.args[0] == call_node("abs", one.args[0]):
-                return call_node("signed_power", one.args[0], other.args[1])
+        for first_factor, second_factor in (node.args[:2], node.args[:2][::-1]):
+            if (
+                second_factor.op == "power"
+                and first_factor.op == "sign"
+                and second_factor.args[0] == call_node("abs", first_factor.args[0])
+            ):
+                return call_node("signed_power", first_factor.args[0], second_factor.args[1])
     return node
 
 
-def loop_leaf(name: str) -> Node:
+def build_loop_leaf(name: str) -> Node:
     """Return a leaf for what changes from turn to turn."""
     return group_node(f"each-{name}")
 
 
-def word(text: str) -> str:
+def build_word(text: str) -> str:
     """Return a text as a name that an outline can hold; what cannot stand in one is told by a hash."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]{0,60}", text):
         return text
     return f"text-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:8]}"
 
 
-def hash_of(*pieces: ast.AST) -> str:
+def hash_code(*pieces: ast.AST) -> str:
     """Return a hash of code as it is written."""
     return hashlib.sha256(" ".join(map(ast.dump, pieces)).encode(errors="replace")).hexdigest()[:12]
 
@@ -273,7 +277,7 @@ def hash_of(*pieces: ast.AST) -> str:
 def _leaf(value: object) -> Node:
     """Return a known value as a leaf; what is no number is told as a name."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return group_node(word(value if isinstance(value, str) else repr(value)))
+        return group_node(build_word(value if isinstance(value, str) else repr(value)))
     if math.isnan(value) or abs(value) > LARGEST_NUMBER or 0 < abs(value) < 1 / LARGEST_NUMBER:
         return group_node("nan" if math.isnan(value) else "huge" if abs(value) > 1 else "tiny")
     return number_node(float(value))

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
         KnownFormula as KnownFormula,
         Likeness as Likeness,
         compare_formulas as compare_formulas,
+        holds_packed as holds_packed,
         pack_formula as pack_formula,
         rank_likeness as rank_likeness,
-        raw_holds as raw_holds,
         unpack_formula as unpack_formula,
     )
     from .outline import (
@@ -29,7 +29,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "compare": "KnownFormula Likeness compare_formulas pack_formula rank_likeness raw_holds unpack_formula",
+            "compare": "KnownFormula Likeness compare_formulas holds_packed pack_formula rank_likeness unpack_formula",
             "outline": "MAX_CODE_DISTANCE NumberCodes Outline draw_outline hash_outline_code is_near list_subtrees",
         },
     )

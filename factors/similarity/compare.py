@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 from ..describe.render import render
 from ..language.expression import Expression
-from .outline import Numbers, Outline, code, draw_outline, is_near, list_subtrees
+from .outline import Numbers, Outline, draw_outline, encode_number, is_near, list_subtrees
 
 
 class KnownFormula(NamedTuple):
@@ -37,8 +37,8 @@ class KnownFormula(NamedTuple):
     @classmethod
     def of(cls, name: str, expression: Expression, where: str) -> Self:
         """Return a formula under a name, with where it stands."""
-        drawn = draw_outline(expression.core)
-        return cls(name, where, expression.shown, drawn.text, drawn.numbers, drawn.size)
+        outline = draw_outline(expression.core)
+        return cls(name, where, expression.shown, outline.text, outline.numbers, outline.size)
 
     def spans(self, part: Outline) -> Iterator[Numbers]:
         """Yield the numbers of each place where an outline stands in this one."""
@@ -50,7 +50,7 @@ class KnownFormula(NamedTuple):
 
     def holds(self, part: Outline) -> bool:
         """Tell whether a subtree stands in it, with numbers that are near: text by text, whatever hashes say."""
-        return any(is_near(part.codes, tuple(map(code, numbers))) for numbers in self.spans(part))
+        return any(is_near(part.codes, tuple(map(encode_number, numbers))) for numbers in self.spans(part))
 
 
 class Likeness(NamedTuple):
@@ -80,7 +80,9 @@ class Likeness(NamedTuple):
         """Return the numbers that stand in the known formula in place of those of `shared`: equal ones first."""
         if self.part is None:
             return ()
-        spans = [span for span in self.known.spans(self.part) if is_near(self.part.codes, tuple(map(code, span)))]
+        spans = [
+            span for span in self.known.spans(self.part) if is_near(self.part.codes, tuple(map(encode_number, span)))
+        ]
         return next((span for span in spans if span == self.part.numbers), spans[0])
 
     @property
@@ -95,41 +97,41 @@ def compare_formulas(expression: Expression, known: KnownFormula) -> Likeness:
     Sign, factor and the last steps that keep the order of names (rank, zscore, log, ...) are set aside, and numbers need
     only be near each other: see `draw_outline`. This is the slow definition, without any hash; `nearest` is held to it.
     """
-    whole = draw_outline(expression.core)
-    for part in list_subtrees(whole):
+    outline = draw_outline(expression.core)
+    for part in list_subtrees(outline):
         if known.holds(part):
-            return Likeness(known, 2.0 * part.size / (whole.size + known.size), part)
+            return Likeness(known, 2.0 * part.size / (outline.size + known.size), part)
     return Likeness(known, 0.0, None)
 
 
-def rank_likeness(found: Iterable[Likeness], top: int) -> list[Likeness]:
+def rank_likeness(likenesses: Iterable[Likeness], top: int) -> list[Likeness]:
     """Return the most alike, most alike first, ties by name."""
-    return sorted(found, key=lambda one: (-one.ratio, one.known.name))[:top]
+    return sorted(likenesses, key=lambda likeness: (-likeness.ratio, likeness.known.name))[:top]
 
 
 def pack_formula(known: KnownFormula) -> bytes:
     """Write a known formula as bytes: four texts that end with a zero byte, then the numbers."""
-    texts = [each.replace("\0", "") for each in (known.name, known.where, known.text, known.outline)]
+    texts = [text.replace("\0", "") for text in (known.name, known.where, known.text, known.outline)]
     return "\0".join([*texts, ""]).encode() + array("d", known.numbers).tobytes()
 
 
 def unpack_formula(raw: bytes, size: int) -> KnownFormula:
     """Read what `pack_formula` wrote."""
-    name, where, text, drawn, numbers = raw.split(b"\0", 4)
+    name, where, text, outline, numbers = raw.split(b"\0", 4)
     values = unpack(f"{len(numbers) // 8}d", numbers)
-    return KnownFormula(name.decode(), where.decode(), text.decode(), drawn.decode(), values, size)
+    return KnownFormula(name.decode(), where.decode(), text.decode(), outline.decode(), values, size)
 
 
-def raw_holds(raw: bytes, part: Outline) -> bool:
+def holds_packed(raw: bytes, part: Outline) -> bool:
     """Tell of packed bytes whether a subtree stands in the formula, without unpacking the rest; see `KnownFormula.holds`."""
-    drawn, numbers = raw.split(b"\0", 4)[3:]
+    outline, numbers = raw.split(b"\0", 4)[3:]
     text = part.text.encode()
-    place = drawn.find(text)
+    place = outline.find(text)
     if not part.codes:
         return place >= 0
     while place >= 0:
-        first = drawn.count(b"#", 0, place)
-        if is_near(part.codes, tuple(map(code, unpack_from(f"{len(part.codes)}d", numbers, 8 * first)))):
+        first = outline.count(b"#", 0, place)
+        if is_near(part.codes, tuple(map(encode_number, unpack_from(f"{len(part.codes)}d", numbers, 8 * first)))):
             return True
-        place = drawn.find(text, place + 1)
+        place = outline.find(text, place + 1)
     return False

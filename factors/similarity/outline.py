@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ..language import canonical, definitions, linear
-from ..language.canonical import DAY_WRAPPERS, SCALING, core
+from ..language.canonical import DAY_WRAPPERS, SCALING, find_core
 from ..language.linear import split_coefficient
 from ..language.node import Node, call_node, number_node
 from ..operators import OPERATORS
@@ -32,7 +32,7 @@ from .signs import negate_tree, strip_power
 
 Numbers = tuple[float, ...]
 NumberCodes = tuple[int, ...]
-"""What nearness is measured on, one for each number; see `code`."""
+"""What nearness is measured on, one for each number; see `encode_number`."""
 
 CODE_SCALE = 100.0
 MAX_CODE_DISTANCE = 52
@@ -89,23 +89,23 @@ WeightedOutline = tuple[float, Outline]
 @functools.lru_cache(maxsize=4096)
 def draw_outline(tree: Node) -> Outline:
     """Return the outline of a canonical tree, its sign and its last monotone steps set aside."""
-    return _draw_tree(_strip_order_steps(rewrite_tree(core(tree)), ORDER_STEPS)[1])[1]
+    return _draw_tree(_strip_order_steps(rewrite_tree(find_core(tree)), ORDER_STEPS)[1])[1]
 
 
 def list_subtrees(whole: Outline) -> list[Outline]:
     """Return the distinct subtrees that read a field, the largest first."""
-    found: dict[tuple[str, NumberCodes], Outline] = {}
-    left = [whole]
-    while left:
-        each = left.pop()
-        left += each.parts
-        if each.names_a_field:
-            found[each.text, each.codes] = each
-    return sorted(found.values(), key=_size_key)
+    distinct: dict[tuple[str, NumberCodes], Outline] = {}
+    waiting = [whole]
+    while waiting:
+        part = waiting.pop()
+        waiting += part.parts
+        if part.names_a_field:
+            distinct[part.text, part.codes] = part
+    return sorted(distinct.values(), key=_size_key)
 
 
-def _size_key(each: Outline) -> int:
-    return -each.size
+def _size_key(part: Outline) -> int:
+    return -part.size
 
 
 MONOTONE = frozenset({"arctan", "exp", "log", "sigmoid", "slog1p", "sqrt", "tanh"})
@@ -178,8 +178,8 @@ def _number(node: Node) -> WeightedOutline:
 
 
 def _negative(node: Node) -> WeightedOutline:
-    factor, whole = _draw_tree(node.args[0])
-    return -factor, whole
+    factor, body = _draw_tree(node.args[0])
+    return -factor, body
 
 
 def _hash_outline(head: str, parts: tuple[Outline, ...]) -> bytes:
@@ -201,13 +201,13 @@ Slot = float | str
 
 def _write_outline(node: Node, op: str, numbers: Numbers, parts: list[Outline], slots: list[Slot]) -> Outline:
     """Write an operator with its numbers, and each argument behind its slot."""
-    text, values, codes = [f"({op}", "#" * len(numbers)], [*numbers], [code(value) for value in numbers]
+    text, values, codes = [f"({op}", "#" * len(numbers)], [*numbers], [encode_number(value) for value in numbers]
     marks = []
     for slot, part in zip(slots, parts, strict=True):
         mark = slot if isinstance(slot, str) else "#"
         if not isinstance(slot, str):
             values.append(slot)
-            codes.append(code(slot))
+            codes.append(encode_number(slot))
         marks.append(mark)
         text += (mark, part.text)
         values += part.numbers
@@ -219,10 +219,10 @@ def _write_outline(node: Node, op: str, numbers: Numbers, parts: list[Outline], 
     return Outline("".join(text), tuple(values), tuple(codes), size, _hash_outline(head, inner), inner, node)
 
 
-def _place(drawn: WeightedOutline) -> tuple[bool, bytes, NumberCodes, str, float]:
+def _place(weighted: WeightedOutline) -> tuple[bool, bytes, NumberCodes, str, float]:
     """Return by what arguments are ordered: constants last, then by outline, and only then by numbers."""
-    factor, whole = drawn
-    return whole is UNIT_OUTLINE, whole.digest, whole.codes, whole.text, factor
+    factor, body = weighted
+    return body is UNIT_OUTLINE, body.digest, body.codes, body.text, factor
 
 
 # Sums, products and powers.
@@ -239,8 +239,8 @@ def _terms(node: Node, factor: float) -> Iterator[WeightedOutline]:
     elif node.op == "neg":
         yield from _terms(node.args[0], -factor)
     else:
-        own, whole = _draw_tree(node)
-        yield factor * own, whole
+        own, body = _draw_tree(node)
+        yield factor * own, body
 
 
 def _sum(node: Node) -> WeightedOutline:
@@ -248,12 +248,12 @@ def _sum(node: Node) -> WeightedOutline:
     terms = sorted(_terms(node, 1.0), key=_place)
     most = max((abs(own) for own, part in terms if part is not UNIT_OUTLINE), default=0.0)
     firm = all(_is_bounded(part.node) for own, part in terms if abs(own) == most and part is not UNIT_OUTLINE)
-    kept = [(own, part) for own, part in terms if abs(own) > most * _negligible_share(part, firm)]
-    if len(kept) < 2:
-        return kept[0] if kept else (0.0, terms[0][1])
-    pivot = kept[0][0]
-    slots: list[Slot] = ["", *(own / pivot for own, _ in kept[1:])]
-    return pivot, _write_outline(node, "add", (), [part for _, part in kept], slots)
+    relevant = [(own, part) for own, part in terms if abs(own) > most * _negligible_share(part, firm)]
+    if len(relevant) < 2:
+        return relevant[0] if relevant else (0.0, terms[0][1])
+    pivot = relevant[0][0]
+    slots: list[Slot] = ["", *(own / pivot for own, _ in relevant[1:])]
+    return pivot, _write_outline(node, "add", (), [part for _, part in relevant], slots)
 
 
 def _negligible_share(part: Outline, firm: bool) -> float:
@@ -288,18 +288,18 @@ def _product(node: Node) -> WeightedOutline:
     """Draw a product or ratio: all that stands above the line over all that stands below it."""
     total = 1.0
     sides: tuple[list[WeightedOutline], list[WeightedOutline]] = ([], [])
-    for above, drawn in _factors(node):
-        total = _clamp_factor(total * drawn[0] if above else total / (drawn[0] or 1.0))
-        if drawn[1] is not UNIT_OUTLINE:
-            sides[not above].append(drawn)
+    for above, weighted in _factors(node):
+        total = _clamp_factor(total * weighted[0] if above else total / (weighted[0] or 1.0))
+        if weighted[1] is not UNIT_OUTLINE:
+            sides[not above].append(weighted)
     upper, lower = (_draw_factors(side) for side in sides)
     if lower is UNIT_OUTLINE:
         return total, upper
     return total, _write_outline(call_node("div", upper.node, lower.node), "div", (), [upper, lower], ["", ""])
 
 
-def _draw_factors(drawn: list[WeightedOutline]) -> Outline:
-    parts = [part for _, part in sorted(drawn, key=_place)]
+def _draw_factors(weighted: list[WeightedOutline]) -> Outline:
+    parts = [part for _, part in sorted(weighted, key=_place)]
     if len(parts) < 2:
         return parts[0] if parts else UNIT_OUTLINE
     return _write_outline(call_node("mul", *(part.node for part in parts)), "mul", (), parts, [""] * len(parts))
@@ -318,8 +318,8 @@ def _power(node: Node) -> WeightedOutline:
 
 def _draw_rolling_sum(node: Node) -> WeightedOutline:
     """Draw a rolling sum as its length times the mean."""
-    factor, whole = _draw_tree(Node("ts_mean", node.args, node.params))
-    return factor * node.window, whole
+    factor, body = _draw_tree(Node("ts_mean", node.args, node.params))
+    return factor * node.window, body
 
 
 # Choices and comparisons.
@@ -327,11 +327,11 @@ def _draw_rolling_sum(node: Node) -> WeightedOutline:
 
 def _extreme(node: Node) -> WeightedOutline:
     """Draw a maximum or minimum with its first argument made 1 times something."""
-    drawn = sorted(map(_draw_tree, node.args), key=_place)
-    pivot = drawn[0][0] or 1.0
+    weighted = sorted(map(_draw_tree, node.args), key=_place)
+    pivot = weighted[0][0] or 1.0
     op = node.op if pivot > 0 else OPERATORS[node.op].mirror
-    slots: list[Slot] = ["", *(factor / pivot for factor, _ in drawn[1:])]
-    return pivot, _write_outline(node, op, (), [part for _, part in drawn], slots)
+    slots: list[Slot] = ["", *(factor / pivot for factor, _ in weighted[1:])]
+    return pivot, _write_outline(node, op, (), [part for _, part in weighted], slots)
 
 
 MIRRORED_COMPARISONS: Mapping[str, str] = MappingProxyType(
@@ -349,10 +349,10 @@ def _comparison(node: Node) -> WeightedOutline:
 def _choice(node: Node) -> WeightedOutline:
     """Draw a choice: the factors of both branches are told beside the first one that is not 0."""
     _, condition = _draw_tree(node.args[0])
-    drawn = [_draw_tree(arg) for arg in node.args[1:]]
-    pivot = next((factor for factor, _ in drawn if factor), 1.0)
-    slots: list[Slot] = ["", *(factor / pivot for factor, _ in drawn)]
-    return pivot, _write_outline(node, "where", (), [condition, *(part for _, part in drawn)], slots)
+    branches = [_draw_tree(arg) for arg in node.args[1:]]
+    pivot = next((factor for factor, _ in branches if factor), 1.0)
+    slots: list[Slot] = ["", *(factor / pivot for factor, _ in branches)]
+    return pivot, _write_outline(node, "where", (), [condition, *(part for _, part in branches)], slots)
 
 
 # Everything else.
@@ -364,27 +364,27 @@ def _call(node: Node) -> WeightedOutline:
     operator, (numbers, kinds, sorted_from) = OPERATORS[node.op], _shape(node.op)
     rules = operator.scaling or ("none",)
     total, op = 1.0, node.op
-    found: list[tuple[float, Outline, Slot]] = []
+    parts: list[tuple[float, Outline, Slot]] = []
     for place, arg in enumerate(args):
         factor, part = _draw_tree(arg)
         rule = rules[place] if place < len(rules) else "none"
         if kinds[min(place, len(kinds) - 1)] != "panel":
-            found.append((factor, part, ""))
+            parts.append((factor, part, ""))
         elif part is UNIT_OUTLINE or not factor or rule == "none":
-            found.append((factor, part, factor))
+            parts.append((factor, part, factor))
         elif factor == 1.0:  # mostly: there is nothing to move
-            found.append((1.0, part, ""))
+            parts.append((1.0, part, ""))
         else:
             outside, inside = map(float, SCALING[rule](factor))  # type: ignore[arg-type]  # they hold for floats as well
             if inside < 0 and operator.mirror:
                 op, inside = operator.mirror, 1.0
                 outside = -outside if rule == "mirror" else outside
             total *= outside
-            found.append((1.0, part, "-" if inside < 0 else ""))
-    head, tail = found[:sorted_from], found[sorted_from:]
-    found = [*head, *sorted(tail, key=lambda each: (_place(each[:2]), str(each[2])))] if len(tail) > 1 else found
+            parts.append((1.0, part, "-" if inside < 0 else ""))
+    head, tail = parts[:sorted_from], parts[sorted_from:]
+    parts = [*head, *sorted(tail, key=lambda each: (_place(each[:2]), str(each[2])))] if len(tail) > 1 else parts
     values = tuple([node.param(name, node.window if default is None else default) for name, default in numbers])
-    return total, _write_outline(node, op, values, [part for _, part, _ in found], [slot for _, _, slot in found])
+    return total, _write_outline(node, op, values, [part for _, part, _ in parts], [slot for _, _, slot in parts])
 
 
 def _relevant_arguments(node: Node) -> tuple[Node, ...]:
@@ -399,8 +399,12 @@ def _relevant_arguments(node: Node) -> tuple[Node, ...]:
 def _shape(op: str) -> tuple[tuple[tuple[str, float | None], ...], tuple[str, ...], int]:
     """Return the numbers of an operator that an outline keeps, the kinds of its arguments, and from where on they are sorted."""
     operator = OPERATORS[op]
-    kept = tuple((each.name, each.default) for each in operator.numbers if not each.keyword or each.name == "span")
-    kinds = tuple(each.kind for each in operator.nodes)
+    kept = tuple(
+        (argument.name, argument.default)
+        for argument in operator.numbers
+        if not argument.keyword or argument.name == "span"
+    )
+    kinds = tuple(argument.kind for argument in operator.nodes)
     if operator.symmetric or op in ("and", "or"):
         return kept, kinds, 0
     return kept, kinds, 1 if operator.takes_many else len(kinds)
@@ -433,7 +437,7 @@ def hash_outline_code() -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def code(value: float) -> int:
+def encode_number(value: float) -> int:
     """Return the logarithm of a number in hundredths, with its sign; 0 for what is next to nothing."""
     size = abs(value)
     if size <= MIN_CODED_NUMBER:

@@ -16,13 +16,13 @@ from ..language.node import Node, call_node, field_node, number_node
 from ..operators import OPERATORS
 from .signs import (
     SIGN_NOT_BELOW,
-    difference,
+    find_difference_sign,
+    find_truth,
     negate_tree,
     simplify_abs,
     simplify_power,
     simplify_sign,
     simplify_signed_power,
-    truth,
 )
 
 NodeRewrite = Callable[[Node], Node]
@@ -56,7 +56,7 @@ def _product(factors: Sequence[Node]) -> Node:
     return factors[0] if len(factors) == 1 else call_node("mul", *factors) if factors else number_node(1)
 
 
-def factors_of(node: Node) -> list[Node]:
+def list_factors(node: Node) -> list[Node]:
     """Return the factors of a product, or the tree itself."""
     return list(node.args) if node.op == "mul" else [node]
 
@@ -152,7 +152,7 @@ def _factor_out(node: Node) -> Node:
             for arg, term in zip(node.args, bare, strict=True)
         ]
         return _ratio(call_node("div", _sum(call_node("add", *above)), bare[0].args[1]))
-    bodies = [factors_of(arg.args[0] if arg.op == "neg" else arg) for arg in node.args]
+    bodies = [list_factors(arg.args[0] if arg.op == "neg" else arg) for arg in node.args]
     shared = next((each for each in bodies[0] if all(each in body for body in bodies)), None)
     if shared is None or shared.op == "number":
         return node
@@ -168,7 +168,7 @@ def _factor_out(node: Node) -> Node:
 
 def _ratio(node: Node) -> Node:
     """Write a distance from the mean over the spread as a z-score, a covariance over both spreads as a correlation, ..."""
-    above, below = factors_of(node.args[0]), factors_of(node.args[1])
+    above, below = list_factors(node.args[0]), list_factors(node.args[1])
     if twice := next((each for each in above if each in below and each.op != "number"), None):
         above.remove(twice)
         below.remove(twice)
@@ -190,8 +190,8 @@ def _ratio(node: Node) -> Node:
 
 def _move_signs_out(product: Node) -> Node:
     """Move the signs of factors to the front."""
-    bare = [factor.args[0] if factor.op == "neg" else factor for factor in factors_of(product)]
-    odd = sum(factor.op == "neg" for factor in factors_of(product)) % 2
+    bare = [factor.args[0] if factor.op == "neg" else factor for factor in list_factors(product)]
+    odd = sum(factor.op == "neg" for factor in list_factors(product)) % 2
     return call_node("neg", _product(bare)) if odd else _product(bare)
 
 
@@ -244,7 +244,7 @@ SCORES: Mapping[str, Callable[[Node, Sequence[Node]], Score]] = MappingProxyType
 
 def _rewrite_product(node: Node) -> Node:
     """Write ``sign(x) * abs(x)`` as x; leave out what is 1: a condition that always holds, the sign of what is above 0."""
-    args = [arg for arg in node.args if not (arg == number_node(1) or truth(arg))]
+    args = [arg for arg in node.args if not (arg == number_node(1) or find_truth(arg))]
     for sign in [arg for arg in args if arg.op == "sign"]:
         size = call_node("abs", *sign.args)
         if size in args:
@@ -259,9 +259,9 @@ def _rewrite_product(node: Node) -> Node:
 def _rewrite_choice(node: Node) -> Node:
     """Write a choice as the maximum, minimum, size or product that it is."""
     condition, x, y = node.args
-    held = truth(condition)
-    if x == y or held is not None:
-        return y if held is False else x
+    holds = find_truth(condition)
+    if x == y or holds is not None:
+        return y if holds is False else x
     if number_node(0.0) in (x, y):
         return (
             call_node("mul", condition, x)
@@ -295,9 +295,15 @@ def _extreme(node: Node) -> Node:
         x = next(arg for arg in node.args if arg.op != "neg")
         return simplify_abs(call_node("abs", x)) if node.op == "max" else negate_tree(simplify_abs(call_node("abs", x)))
     turn = 1 if node.op == "max" else -1
-    kept = [arg for arg in node.args
-            if not any(other != arg and turn * difference(other, arg) >= SIGN_NOT_BELOW for other in node.args)]  # fmt: skip
-    return node if len(kept) in (0, len(node.args)) else kept[0] if len(kept) == 1 else node.with_args(*kept)
+    remaining = [arg for arg in node.args
+            if not any(other != arg and turn * find_difference_sign(other, arg) >= SIGN_NOT_BELOW for other in node.args)]  # fmt: skip
+    return (
+        node
+        if len(remaining) in (0, len(node.args))
+        else remaining[0]
+        if len(remaining) == 1
+        else node.with_args(*remaining)
+    )
 
 
 def _rewrite_clip(node: Node) -> Node:

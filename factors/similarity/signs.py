@@ -38,7 +38,7 @@ SIGN_KEEPING_STEPS: Final = frozenset({"decay_linear", "delay", "ema", "group_me
 
 
 @functools.lru_cache(maxsize=4096)
-def sign_of(node: Node) -> int:
+def find_sign(node: Node) -> int:
     """Return what is known of the sign of a formula's values: ABOVE, NOT_BELOW, UNKNOWN, or one of their opposites."""
     if node.op == "field":
         return SIGN_ABOVE if node.name in POSITIVE else SIGN_UNKNOWN
@@ -50,7 +50,7 @@ def sign_of(node: Node) -> int:
     if node.op in NONNEGATIVE_STEPS:
         return SIGN_NOT_BELOW
     return (
-        sign_of(node.args[0])
+        find_sign(node.args[0])
         if node.op in SIGN_KEEPING_STEPS
         else SIGN_RULES[node.op](node)
         if node.op in SIGN_RULES
@@ -58,44 +58,44 @@ def sign_of(node: Node) -> int:
     )
 
 
-def truth(condition: Node) -> bool | None:
+def find_truth(condition: Node) -> bool | None:
     """Return whether a condition holds wherever it is defined, or nowhere; None where it depends."""
     op, args = condition.op, condition.args
     if op == "not":
-        inner = truth(args[0])
+        inner = find_truth(args[0])
         return None if inner is None else not inner
     if op in ("and", "or"):
-        return _combine_truths(op, [truth(arg) for arg in args])
+        return _combine_truths(op, [find_truth(arg) for arg in args])
     if op == "is_missing":
         return False if args[0].op == "field" and args[0].name in POSITIVE else None
     if op in ("eq", "ne"):
         return op == "eq" if args[0] == args[1] else None
     if op in ("gt", "ge"):
-        return truth(call_node({"gt": "lt", "ge": "le"}[op], *args[::-1]))
+        return find_truth(call_node({"gt": "lt", "ge": "le"}[op], *args[::-1]))
     return _compare_sides(op, *args) if op in ("lt", "le") else None
 
 
-def _combine_truths(op: str, found: list[bool | None]) -> bool | None:
+def _combine_truths(op: str, truths: list[bool | None]) -> bool | None:
     decides = op == "or"
-    return decides if decides in found else None if None in found else not decides
+    return decides if decides in truths else None if None in truths else not decides
 
 
 def _compare_sides(op: str, less: Node, more: Node) -> bool | None:
     """Tell whether one formula is below another everywhere, or nowhere."""
     if less == more:
         return op == "le"
-    sign = difference(more, less)
+    sign = find_difference_sign(more, less)
     strict = SIGN_ABOVE if op == "lt" else SIGN_NOT_BELOW
     if sign >= strict:
         return True
     return False if sign <= (-SIGN_NOT_BELOW if op == "lt" else -SIGN_ABOVE) else None
 
 
-def difference(more: Node, less: Node) -> int:
+def find_difference_sign(more: Node, less: Node) -> int:
     """Return the sign of one formula less another."""
     for one, other, turned in ((more, less, 1), (less, more, -1)):
         if one.op == "number" and not one.value:
-            return -turned * sign_of(other)
+            return -turned * find_sign(other)
     return _sum(call_node("add", more, less.args[0] if less.op == "neg" else call_node("neg", less)))
 
 
@@ -106,13 +106,13 @@ def negate_tree(node: Node) -> Node:
 
 def simplify_abs(node: Node) -> Node:
     """Drop the size of what is not below 0, and of what is not above it."""
-    sign = sign_of(node.args[0])
+    sign = find_sign(node.args[0])
     return node.args[0] if sign > 0 else negate_tree(node.args[0]) if sign < 0 else node
 
 
 def simplify_sign(node: Node) -> Node:
     """Write the sign of what is above 0, or below it, as the number that it is."""
-    sign = sign_of(node.args[0])
+    sign = find_sign(node.args[0])
     return number_node(math.copysign(1, sign)) if abs(sign) == SIGN_ABOVE else node
 
 
@@ -121,7 +121,7 @@ def simplify_power(node: Node) -> Node:
     base, exponent = node.args
     if exponent.op != "number" or not exponent.value:
         return node
-    if base.op == "power" and base.args[1].op == "number" and sign_of(base.args[0]) > 0:
+    if base.op == "power" and base.args[1].op == "number" and find_sign(base.args[0]) > 0:
         return simplify_power(
             call_node("power", base.args[0], number_node(exponent.value * (base.args[1].value or 0.0)))
         )
@@ -134,7 +134,7 @@ def simplify_signed_power(node: Node) -> Node:
     """Write a signed power of what is not below 0 as a plain one; drop a power of 1."""
     if node.args[1] == number_node(1):
         return node.args[0]
-    return simplify_power(call_node("power", *node.args)) if sign_of(node.args[0]) > 0 else node
+    return simplify_power(call_node("power", *node.args)) if find_sign(node.args[0]) > 0 else node
 
 
 def strip_power(tree: Node) -> Node | None:
@@ -144,7 +144,7 @@ def strip_power(tree: Node) -> Node | None:
     if tree.op == "div":
         return _strip_ratio(*tree.args)
     exponent = tree.args[1].value if tree.op == "power" and tree.args[1].op == "number" else None
-    if not exponent or not (sign_of(tree.args[0]) > 0 or exponent % 2 == 1):
+    if not exponent or not (find_sign(tree.args[0]) > 0 or exponent % 2 == 1):
         return None
     return tree.args[0] if exponent > 0 else negate_tree(tree.args[0])
 
@@ -152,7 +152,7 @@ def strip_power(tree: Node) -> Node | None:
 def _strip_ratio(above: Node, below: Node) -> Node | None:
     """Return the divisor of a number in reverse, and a ratio of equal powers as that of their bases."""
     if above.op == "number":
-        return negate_tree(below) if sign_of(below) > 0 and (above.value or 0.0) > 0 else None
+        return negate_tree(below) if find_sign(below) > 0 and (above.value or 0.0) > 0 else None
     if above.op == below.op == "power" and above.args[1] == below.args[1]:
         return strip_power(call_node("power", call_node("div", above.args[0], below.args[0]), above.args[1]))
     return None
@@ -177,7 +177,7 @@ def _sum(node: Node) -> int:
                 return _price_difference_sign(*names) - _price_difference_sign(*names[::-1])
             if other.op == "number" and (shifted := _shifted_share_sign(one, other.value or 0.0)):
                 return shifted
-    signs = [sign_of(arg) for arg in node.args]
+    signs = [find_sign(arg) for arg in node.args]
     return max(signs, key=abs) if all(sign > 0 for sign in signs) or all(sign < 0 for sign in signs) else SIGN_UNKNOWN
 
 
@@ -192,30 +192,30 @@ def _shifted_share_sign(node: Node, by: float) -> int:
 
 
 def _product(node: Node) -> int:
-    signs = [sign_of(arg) for arg in node.args]
+    signs = [find_sign(arg) for arg in node.args]
     odd = sum(sign < 0 for sign in signs) % 2
     return min(map(abs, signs)) * (-1 if odd else 1)
 
 
 def _power(node: Node) -> int:
-    base, exponent = sign_of(node.args[0]), node.args[1].value if node.args[1].op == "number" else None
+    base, exponent = find_sign(node.args[0]), node.args[1].value if node.args[1].op == "number" else None
     if base > 0:
         return base
     return SIGN_NOT_BELOW if exponent is not None and exponent % 2 == 0 else SIGN_UNKNOWN
 
 
 def _maximum_sign(node: Node) -> int:
-    signs = [sign_of(arg) for arg in node.args]
+    signs = [find_sign(arg) for arg in node.args]
     return max(signs) if max(signs) > 0 or max(signs) < 0 else SIGN_UNKNOWN
 
 
 def _minimum_sign(node: Node) -> int:
-    signs = [sign_of(arg) for arg in node.args]
+    signs = [find_sign(arg) for arg in node.args]
     return min(signs) if min(signs) != 0 else SIGN_UNKNOWN
 
 
 def _branches(node: Node) -> int:
-    one, other = map(sign_of, node.args[1:])
+    one, other = map(find_sign, node.args[1:])
     return 0 if one * other <= 0 else min(one, other, key=abs)
 
 
@@ -226,9 +226,9 @@ SIGN_RULES: Mapping[str, Callable[[Node], int]] = MappingProxyType(
         "max": _maximum_sign,
         "min": _minimum_sign,
         "mul": _product,
-        "neg": lambda node: -sign_of(node.args[0]),
+        "neg": lambda node: -find_sign(node.args[0]),
         "power": _power,
-        "ts_product": lambda node: max(sign_of(node.args[0]), SIGN_UNKNOWN),
+        "ts_product": lambda node: max(find_sign(node.args[0]), SIGN_UNKNOWN),
         "where": _branches,
     }
 )

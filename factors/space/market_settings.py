@@ -21,7 +21,7 @@ from ...market import (
     read_panel,
 )
 from ..language.node import STANDARD_FIELDS, STANDARD_GROUPS
-from .planted import PlantSettings, planted_market
+from .planted import PlantSettings, build_planted_market
 
 FieldSensitivity = Annotated[str, Field(pattern=r"^(confidential|jurisdiction:[A-Z]{2})$")]
 """Says who may see a field: callers with the scope data:LABEL."""
@@ -69,8 +69,10 @@ class MarketSettings(BaseModel):
     def given(self, panel: str | Path | None, sectors: str | Path | None, as_of: date | None) -> MarketSettings:
         """Return the settings with what a person names on the command line, whose paths start from where they stand."""
         files = {"panel": panel, "sectors": sectors}
-        said: dict[str, Path | date] = {name: Path(path).absolute() for name, path in files.items() if path is not None}
-        return self.model_copy(update=said | ({"as_of": as_of} if as_of is not None else {}))
+        changes: dict[str, Path | date] = {
+            name: Path(path).absolute() for name, path in files.items() if path is not None
+        }
+        return self.model_copy(update=changes | ({"as_of": as_of} if as_of is not None else {}))
 
     @property
     def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -97,4 +99,4 @@ class MarketSettings(BaseModel):
                 panel, name = load_panel(source), source.name
             return replace(panel, volumes=self.volumes), name
         config = self.synthetic.model_copy(update={"seed": seed})
-        return planted_market(config, self.plants).panel, self.name or f"synthetic-{seed}"
+        return build_planted_market(config, self.plants).panel, self.name or f"synthetic-{seed}"

@@ -81,7 +81,7 @@ class PlantSettings(BaseModel):
         return self
 
 
-def planted_market(
+def build_planted_market(
     config: SyntheticConfig, settings: PlantSettings | None = None, extra: Sequence[Plant] = ()
 ) -> SyntheticMarket:
     """Simulate a market with alphas drawn by its seed.
@@ -100,10 +100,10 @@ def planted_market(
     SyntheticMarket
         The panel, its noise-free expected return, and what was planted.
     """
-    return simulate(config, (*extra, *plants_of(config, settings or PlantSettings())))
+    return simulate(config, (*extra, *list_plants(config, settings or PlantSettings())))
 
 
-def plants_of(config: SyntheticConfig, settings: PlantSettings) -> tuple[Plant, ...]:
+def list_plants(config: SyntheticConfig, settings: PlantSettings) -> tuple[Plant, ...]:
     """Return the plants that a configuration asks for; none in a null market."""
     return () if config.nothing else draw_plants(config.seed, settings)
 
@@ -132,20 +132,20 @@ def draw_plants(
     FactorError
         If too few candidates pass; `exclude` is then too long.
     """
-    asked = settings or PlantSettings()
+    wanted = settings or PlantSettings()
     rng = np.random.default_rng([seed, PLANT_STREAM])
-    fates = _fates(rng, asked)
+    fates = _fates(rng, wanted)
     if not fates:
         return ()
     trial = _TrialMarket(seed, exclude)
-    found: list[Plant] = []
-    for expression in draw_plausible(rng, asked.nodes):
-        plant = _plant(expression, rng, asked, fates[len(found)])
+    plants: list[Plant] = []
+    for expression in draw_plausible(rng, wanted.nodes):
+        plant = _plant(expression, rng, wanted, fates[len(plants)])
         if trial.passes(expression, plant):
-            found.append(plant)
-        if len(found) == len(fates):
-            return tuple(found)
-    raise FactorError(f"only {len(found)} of {len(fates)} plants could be drawn", hint="Exclude fewer formulas.")
+            plants.append(plant)
+        if len(plants) == len(fates):
+            return tuple(plants)
+    raise FactorError(f"only {len(plants)} of {len(fates)} plants could be drawn", hint="Exclude fewer formulas.")
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def draw_plausible(rng: np.random.Generator, nodes: tuple[int, int] = (4, 10)) -
 
 def _is_plain(node: Node) -> bool:
     """Tell whether a formula looks like one that somebody would think of: it looks back, once or twice in a row."""
-    operators = [OPERATORS[each.op] for _, each in walk(node) if not each.is_leaf]
+    operators = [OPERATORS[step.op] for _, step in walk(node) if not step.is_leaf]
     shapes = sum(operator.name in SHAPE_OPERATORS for operator in operators)
     return len(operators) >= 2 and shapes <= 1 and 1 <= _lookback_depth(node) <= 2
 
@@ -256,5 +256,5 @@ def _persistence(values: NDArray[np.float32]) -> float:
 
 
 def _mean(correlations: NDArray[np.float64]) -> float:
-    known = correlations[np.isfinite(correlations)]
-    return float(known.mean()) if known.size else 0.0
+    finite = correlations[np.isfinite(correlations)]
+    return float(finite.mean()) if finite.size else 0.0

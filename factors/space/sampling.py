@@ -14,7 +14,7 @@ from ..language.expression import Expression
 from ..language.node import STANDARD_FIELDS, STANDARD_GROUPS, Node, field_node, group_node, number_node
 from ..language.operator import Argument, Operator
 from ..language.parse import parse
-from ..language.types import UnitMismatch, unit_of
+from ..language.types import UnitMismatch, find_unit
 from ..operators import OPERATORS
 
 SAMPLED_WINDOWS = (2, 3, 5, 10, 15, 20, 30, 40, 60)
@@ -78,11 +78,11 @@ def sample(
     """
     chosen = grammar or Grammar(fields=tuple(sorted(fields)))
     for _ in range(MAX_SAMPLE_TRIES):
-        drawn = sample_tree(rng, max_size=max_size, grammar=chosen)
-        if drawn is None:
+        tree = sample_tree(rng, max_size=max_size, grammar=chosen)
+        if tree is None:
             continue
         try:
-            return parse(render(drawn), fields=chosen.fields, groups=chosen.groups or STANDARD_GROUPS)
+            return parse(render(tree), fields=chosen.fields, groups=chosen.groups or STANDARD_GROUPS)
         except ParseError:
             continue
     return parse(f"rank({chosen.fields[0]})", fields=chosen.fields)
@@ -111,13 +111,13 @@ class _Sampler:
     def _grow(self, size: int, condition: bool) -> Node | None:
         if size <= 1 and not condition:
             return field_node(self.pick(self.grammar.fields))
-        known = [OPERATORS[name] for name in self.grammar.operators]
-        fitting = [operator for operator in known if self._fits(operator, size, condition)]
+        operators = [OPERATORS[name] for name in self.grammar.operators]
+        fitting = [operator for operator in operators if self._fits(operator, size, condition)]
         wide = [operator for operator in fitting if len(operator.nodes) > 1]
         for _ in range(TRIES_PER_NODE if fitting else 0):
-            drawn = self._call(self.pick(wide if wide and self.rng.random() < WIDE_OPERATOR_SHARE else fitting), size)
-            if drawn is not None and _is_typed(drawn):
-                return drawn
+            tree = self._call(self.pick(wide if wide and self.rng.random() < WIDE_OPERATOR_SHARE else fitting), size)
+            if tree is not None and _is_typed(tree):
+                return tree
         return None
 
     def _fits(self, operator: Operator, size: int, condition: bool) -> bool:
@@ -166,7 +166,7 @@ class _Sampler:
 
 def _is_typed(node: Node) -> bool:
     try:
-        unit_of(node)
+        find_unit(node)
     except UnitMismatch:
         return False
     return True

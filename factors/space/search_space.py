@@ -102,10 +102,10 @@ class _StatementSampler:
 
     def _pick_by_kind(self, names: Sequence[str], kinds: Sequence[Sequence[str]]) -> str:
         """Return one of the names, of a kind that was drawn first; what is in no kind is one of its own."""
-        found = [[name for name in kind if name in names] for kind in kinds]
+        listed = [[name for name in kind if name in names] for kind in kinds]
         alone = [[name] for name in names if not any(name in kind for kind in kinds)]
-        there = [kind for kind in (*found, *alone) if kind]
-        return self._one(there[int(self.rng.integers(len(there)))])
+        choices = [kind for kind in (*listed, *alone) if kind]
+        return self._one(choices[int(self.rng.integers(len(choices)))])
 
     def _named(self, known: Sequence[str]) -> tuple[str, ...]:
         return tuple(name for name in known if name in self.looks_back)

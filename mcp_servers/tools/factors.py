@@ -21,14 +21,14 @@ from ...evidence.scoring import round_significant
 from ...factors import OPERATORS, parse
 from ...factors.describe import (
     check_formula,
+    describe_operator,
     explain_formula,
     find_operator,
-    operator_facts,
     replace_invisible,
     summarise_operator,
     translate_formula,
 )
-from ...factors.language import grammar_text
+from ...factors.language import read_grammar_text
 from ..access import Scope
 from ..answers import json_tool, paginate
 from ..arguments import READ_HINTS, WRITE_HINTS, Cursor, DialectName, FactorId, FormulaText
@@ -169,12 +169,12 @@ def _add_resources(server: ToolServer, holdings: KnownFactors) -> None:
     @server.resource("alphaloom://operators/{name}", mime_type="application/json", name="operator")
     def operator(name: str) -> str:
         """Describe one operator: arguments, units, what it does with missing values, an example, its spelling elsewhere."""
-        return json.dumps(operator_facts(find_operator(name)), ensure_ascii=False)
+        return json.dumps(describe_operator(find_operator(name)), ensure_ascii=False)
 
     @server.resource("alphaloom://grammar", mime_type="text/plain", name="grammar")
     def grammar() -> str:
         """Show the grammar of the factor language (Lark)."""
-        return grammar_text()
+        return read_grammar_text()
 
     @server.resource("alphaloom://library", mime_type="application/json", name="library")
     def library() -> str:

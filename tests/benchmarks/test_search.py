@@ -211,7 +211,7 @@ def test_a_whole_run_in_small(
     def small(config: SyntheticConfig, _: PlantSettings) -> SyntheticMarket:
         return simulate(config, [Plant(text, PlantedSignal(text), 0.08) for text in FIVE])
 
-    monkeypatch.setattr(market, "planted_market", small)
+    monkeypatch.setattr(market, "build_planted_market", small)
     monkeypatch.setattr(market, "known_forms", lambda folder: frozenset())
     monkeypatch.setattr(market, "LEAST_T", 0.0)
     monkeypatch.setattr(Outside, "missing", lambda self: "not asked")

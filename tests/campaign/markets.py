@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from alphaloom.factors import PlantSettings, planted_market
+from alphaloom.factors import PlantSettings, build_planted_market
 from alphaloom.market import Panel, SyntheticConfig
 
 NOON = datetime(2199, 7, 9, 12, tzinfo=UTC)
@@ -35,7 +35,7 @@ CLOSING = [*BRIEF, "evidence.open_sealed=true", "evidence.leak_rank_ic=0.5", "ri
 def strong(days: int = 700, names: int = 60, seed: int = 3) -> Panel:
     """Simulate a market with so much planted in it that any search finds some."""
     plants = PlantSettings(count=20, rank_ic=(0.08, 0.08), fading=0.0, dying=0.0)
-    return planted_market(SyntheticConfig(seed=seed, days=days, names=names), plants).panel
+    return build_planted_market(SyntheticConfig(seed=seed, days=days, names=names), plants).panel
 
 
 def tidy(panel: Panel) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from alphaloom.evaluation import Budget, CampaignResult, Evaluator, PanelContext
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.scoring.survivorship import Survivorship
 from alphaloom.evidence.settings import WindowSettings
-from alphaloom.factors import PlantSettings, planted_market
+from alphaloom.factors import PlantSettings, build_planted_market
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel, SyntheticConfig
 from alphaloom.mcp_servers import Session
@@ -124,7 +124,7 @@ def leaks(heard: Heard) -> list[str]:
 def grown() -> Panel:
     """Return a market with much planted in it, which nobody leaves."""
     config = SyntheticConfig(seed=3, days=DAYS, names=NAMES, delistings=0.0, late_listings=0.0)
-    return planted_market(config, PlantSettings(count=20, rank_ic=(0.08, 0.08), fading=0.0, dying=0.0)).panel
+    return build_planted_market(config, PlantSettings(count=20, rank_ic=(0.08, 0.08), fading=0.0, dying=0.0)).panel
 
 
 def ending(panel: Panel, *, other: bool) -> Panel:

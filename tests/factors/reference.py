@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from alphaloom.factors.language.definitions import expand_operator
 from alphaloom.factors.language.node import Node
 from alphaloom.factors.language.operator import Operator
-from alphaloom.factors.operators import OPERATORS, parameters
+from alphaloom.factors.operators import OPERATORS, fill_parameters
 from alphaloom.market import Panel
 
 Values = NDArray[np.float64]
@@ -61,7 +61,7 @@ def by_group(operator: Operator, args: list[Any], codes: Any, panel: Panel, numb
 
 def apply(node: Node, args: list[Any], panel: Panel) -> Values:
     """Apply an operator to the values of its arguments; not finite is missing."""
-    operator, numbers = OPERATORS[node.op], parameters(node)
+    operator, numbers = OPERATORS[node.op], fill_parameters(node)
     grouped = any(argument.kind == "group" for argument in operator.nodes)
     with np.errstate(all="ignore"):
         if operator.interval in ("lag", "shift"):

@@ -18,7 +18,7 @@ from alphaloom.factors.decoding import decoding_grammar
 from alphaloom.factors.language import types as unit_rules
 from alphaloom.factors.language.definitions import expand_tree
 from alphaloom.factors.language.types import UnitMismatch
-from alphaloom.factors.operators import parameters
+from alphaloom.factors.operators import fill_parameters
 
 Rules = dict[str, list[list[str]]]
 
@@ -125,7 +125,7 @@ def windows_of(node: Node) -> set[float]:
     if node.is_leaf:
         return set()
     windows = {each.name for each in OPERATORS[node.op].numbers if each.kind == "window"}
-    return {value for name, value in parameters(node).items() if name in windows}
+    return {value for name, value in fill_parameters(node).items() if name in windows}
 
 
 def refusal(text: str, campaign: Campaign) -> str:

@@ -12,7 +12,7 @@ from alphaloom.factors import OPERATORS, Node, parse, render, walk
 from alphaloom.factors.engine.engine import Engine
 from alphaloom.factors.language.definitions import expand_operator, expand_tree
 from alphaloom.factors.language.node import call_node, field_node
-from alphaloom.factors.operators import parameters
+from alphaloom.factors.operators import fill_parameters
 
 from . import panels
 
@@ -170,7 +170,7 @@ def test_a_definition_is_the_same_factor_as_its_formula_written_out(name: str) -
 def test_arithmetic_on_the_numbers_of_a_definition_is_worked_out() -> None:
     node = call_node("wilder", field_node("close"), window=10)
     assert render(expand_operator(node)) == "ema(close, 152, min_periods=10, span=19)"
-    assert parameters(expand_operator(node)) == {"window": 152, "min_periods": 10, "span": 19}
+    assert fill_parameters(expand_operator(node)) == {"window": 152, "min_periods": 10, "span": 19}
 
 
 @pytest.mark.parametrize("name", DEFINED)

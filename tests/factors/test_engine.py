@@ -292,8 +292,8 @@ def test_the_cache_stays_under_its_budget() -> None:
 
 
 def test_warming_up_tells_how_far_it_is_and_is_done_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warmup, "folder", lambda: str(tmp_path))
-    monkeypatch.setattr(warmup, "usable_cores", lambda: 1)
+    monkeypatch.setattr(warmup, "find_cache_folder", lambda: str(tmp_path))
+    monkeypatch.setattr(warmup, "count_usable_cores", lambda: 1)
     lines: list[str] = []
     warmup.warm_up(lines.append)
     assert lines[0].startswith("compiled 1 of ")
@@ -303,8 +303,8 @@ def test_warming_up_tells_how_far_it_is_and_is_done_once(tmp_path: Path, monkeyp
 
 
 def test_where_nothing_can_be_kept_warming_up_is_not_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warmup, "folder", lambda: str(tmp_path / "nowhere"))
-    monkeypatch.setattr(warmup, "usable_cores", lambda: 1)
+    monkeypatch.setattr(warmup, "find_cache_folder", lambda: str(tmp_path / "nowhere"))
+    monkeypatch.setattr(warmup, "count_usable_cores", lambda: 1)
     monkeypatch.setattr(warmup, "_steps", lambda: iter([lambda: None]))
     lines: list[str] = []
     warmup.warm_up(lines.append)

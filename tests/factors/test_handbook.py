@@ -10,10 +10,10 @@ from alphaloom.factors import OPERATORS
 from alphaloom.factors.describe.handbook import (
     FIELD_MEANINGS,
     UNIT_WORDS,
+    describe_operator,
     find_operator,
-    foreign_spellings,
-    operator_facts,
-    page,
+    list_foreign_spellings,
+    render_page,
 )
 from alphaloom.factors.errors import FactorError
 from alphaloom.factors.language.node import STANDARD_FIELDS
@@ -22,7 +22,7 @@ from alphaloom.factors.language.types import UNIT_RULES
 
 @pytest.fixture(scope="module")
 def written() -> str:
-    return page()
+    return render_page()
 
 
 def test_the_page_is_fresh(written: str) -> None:
@@ -32,7 +32,7 @@ def test_the_page_is_fresh(written: str) -> None:
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_an_operator_is_documented_whole(name: str, written: str) -> None:
-    known = operator_facts(OPERATORS[name])
+    known = describe_operator(OPERATORS[name])
     assert {"name", "signature", "meaning", "nan", "unit", "example"} <= {key for key, said in known.items() if said}
     assert (known["ns_per_cell"] is None) == bool(OPERATORS[name].definition)
     assert [each["name"] for each in known["arguments"]] == [each.name for each in OPERATORS[name].arguments]
@@ -57,9 +57,9 @@ def test_an_unknown_operator_is_told_the_nearest() -> None:
 
 
 def test_other_languages_are_named_with_their_words_and_only_where_the_whole_side_is_the_operator() -> None:
-    found = {(each["dialect"], each["written"]) for each in foreign_spellings(OPERATORS["ts_mean"])}
+    found = {(each["dialect"], each["written"]) for each in list_foreign_spellings(OPERATORS["ts_mean"])}
     assert {("qlib", "Mean(x, d)"), ("worldquant", "adv{d}")} <= found
-    assert all(each["meaning"].startswith("log(") for each in foreign_spellings(OPERATORS["log"]))
+    assert all(each["meaning"].startswith("log(") for each in list_foreign_spellings(OPERATORS["log"]))
     assert ("alphagen", "Ref(x, b)") in {
-        (each["dialect"], each["written"]) for each in foreign_spellings(OPERATORS["delay"])
+        (each["dialect"], each["written"]) for each in list_foreign_spellings(OPERATORS["delay"])
     }

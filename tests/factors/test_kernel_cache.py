@@ -41,7 +41,7 @@ def test_a_kernel_runs_when_the_disk_is_full(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_spoilt_cache_is_written_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, keep: int
 ) -> None:
-    monkeypatch.setattr(kernel_cache, "folder", lambda: str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "find_cache_folder", lambda: str(tmp_path))
     assert kernel(twice)(np.ones(2)).tolist() == [2, 2]
     spoilt = sorted(tmp_path.rglob(pattern))
     assert spoilt

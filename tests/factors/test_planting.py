@@ -8,9 +8,9 @@ from alphaloom.factors import (
     Engine,
     ParseError,
     PlantSettings,
+    build_planted_market,
     draw_plants,
     parse,
-    planted_market,
     row_rank_correlation,
 )
 from alphaloom.factors.space.planted import TEXTBOOK
@@ -32,7 +32,7 @@ def test_plants_follow_from_the_seed_and_keep_the_stated_range() -> None:
 
 def test_plants_are_formulas_that_no_textbook_knows() -> None:
     plants = draw_plants(1, PlantSettings(count=3))
-    engine = Engine(planted_market(SyntheticConfig(seed=8, days=400, names=120), PlantSettings(count=0)).panel)
+    engine = Engine(build_planted_market(SyntheticConfig(seed=8, days=400, names=120), PlantSettings(count=0)).panel)
     known = engine.evaluate(TEXTBOOK)
     for plant in plants:
         assert parse(plant.text).canonical_text == plant.text
@@ -41,7 +41,7 @@ def test_plants_are_formulas_that_no_textbook_knows() -> None:
 
 
 def test_a_market_states_what_was_planted() -> None:
-    market = planted_market(SMALL, PlantSettings(count=2, fading=0, dying=0))
+    market = build_planted_market(SMALL, PlantSettings(count=2, fading=0, dying=0))
     assert len(market.plants) == 2
     assert np.abs(market.expected_return).max() > 0
     for plant in market.plants:
@@ -50,14 +50,16 @@ def test_a_market_states_what_was_planted() -> None:
 
 
 def test_a_null_market_holds_nothing() -> None:
-    market = planted_market(SyntheticConfig(seed=3, days=300, names=60, nothing=True))
+    market = build_planted_market(SyntheticConfig(seed=3, days=300, names=60, nothing=True))
     assert market.plants == ()
     assert not market.expected_return.any()
 
 
 def test_more_plants_can_be_added() -> None:
     extra = Plant("log(volume)", lambda panel: np.log(panel.fields["volume"]), 0.05)
-    assert [plant.text for plant in planted_market(SMALL, PlantSettings(count=0), [extra]).plants] == ["log(volume)"]
+    assert [plant.text for plant in build_planted_market(SMALL, PlantSettings(count=0), [extra]).plants] == [
+        "log(volume)"
+    ]
 
 
 @pytest.mark.parametrize("wrong", [{"rank_ic": (0.04, 0.01)}, {"fading": 0.7, "dying": 0.7}, {"counts": 3}])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from alphaloom.factors import ParseError, parse
-from alphaloom.factors.language.interval import Interval, days_read
+from alphaloom.factors.language.interval import Interval, find_days_read
 from alphaloom.factors.language.node import call_node, field_node
 
 UNITS = {
@@ -95,7 +95,7 @@ def test_days_read(text: str) -> None:
 
 
 def test_a_look_ahead_built_by_hand_shows_in_the_interval() -> None:
-    assert days_read(call_node("delay", field_node("close"), window=-1)).hi == 1
+    assert find_days_read(call_node("delay", field_node("close"), window=-1)).hi == 1
 
 
 def test_all_unit_mistakes_of_a_formula_come_at_once() -> None:

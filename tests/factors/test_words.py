@@ -7,7 +7,15 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.factors.describe.words import BM25_B, BM25_K1, find_mention, mentions, relevance, stem_overlap, stems
+from alphaloom.factors.describe.words import (
+    BM25_B,
+    BM25_K1,
+    find_mention,
+    find_stems,
+    measure_stem_overlap,
+    mentions,
+    score_relevance,
+)
 
 SENTENCES = st.lists(st.sampled_from(["calm", "price", "prices", "the", "volume", "trend"]), max_size=8).map(" ".join)
 
@@ -18,11 +26,11 @@ SENTENCES = st.lists(st.sampled_from(["calm", "price", "prices", "the", "volume"
      ("reversal", "reverse")],
 )  # fmt: skip
 def test_forms_of_a_word_meet(one: str, other: str) -> None:
-    assert stems(one) == stems(other) != ()
+    assert find_stems(one) == find_stems(other) != ()
 
 
 def test_what_says_nothing_is_left_out() -> None:
-    assert stems("The stocks that are the most CALM, after sector_stress!") == ("calm", "sector", "stress")
+    assert find_stems("The stocks that are the most CALM, after sector_stress!") == ("calm", "sector", "stress")
 
 
 def test_a_phrase_is_mentioned_as_a_phrase() -> None:
@@ -36,18 +44,18 @@ def test_a_phrase_is_mentioned_as_a_phrase() -> None:
 
 @given(SENTENCES, SENTENCES)
 def test_likeness_is_a_share_and_has_no_order(one: str, other: str) -> None:
-    assert 0.0 <= stem_overlap(one, other) == stem_overlap(other, one) <= 1.0
-    assert stem_overlap(one, one) == 1.0
+    assert 0.0 <= measure_stem_overlap(one, other) == measure_stem_overlap(other, one) <= 1.0
+    assert measure_stem_overlap(one, one) == 1.0
 
 
 def obvious(query: str, texts: list[str]) -> list[float]:
     """BM25 as the formula stands in the source, word by word."""
-    split = [list(stems(text)) for text in texts]
+    split = [list(find_stems(text)) for text in texts]
     mean = sum(map(len, split)) / len(split) if split else 0.0
     found = []
     for words in split:
         score = 0.0
-        for stem in sorted(set(stems(query))):
+        for stem in sorted(set(find_stems(query))):
             held = sum(stem in each for each in split)
             often = words.count(stem)
             damp = often + BM25_K1 * (1 - BM25_B + BM25_B * (len(words) / mean if mean else 0.0))
@@ -60,9 +68,9 @@ def obvious(query: str, texts: list[str]) -> list[float]:
 
 @given(SENTENCES, st.lists(SENTENCES, max_size=6))
 def test_relevance_is_that_of_the_formula(query: str, texts: list[str]) -> None:
-    assert relevance(query, texts) == pytest.approx(obvious(query, texts))
+    assert score_relevance(query, texts) == pytest.approx(obvious(query, texts))
 
 
 def test_rare_words_count_for_more() -> None:
-    rare, common, other = relevance("calm price", ["calm trend", "price trend", "price volume"])
-    assert rare > common == other > relevance("calm price", ["volume trend", "calm", "price"])[0] == 0.0
+    rare, common, other = score_relevance("calm price", ["calm trend", "price trend", "price volume"])
+    assert rare > common == other > score_relevance("calm price", ["volume trend", "calm", "price"])[0] == 0.0

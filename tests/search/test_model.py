@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from alphaloom.evidence.windows import Window
-from alphaloom.factors import Expression, FactorError, parse, planted_market
+from alphaloom.factors import Expression, FactorError, build_planted_market, parse
 from alphaloom.factors.space.planted import PlantSettings
 from alphaloom.market import Panel, SyntheticConfig
 from alphaloom.search.surrogate import candidate_pool as population, model as foresight_module
@@ -16,7 +16,7 @@ from alphaloom.search.surrogate.matching_pursuit import NOISE_VARIANCE_SHARE
 from alphaloom.search.surrogate.model import FormulaForecast, SurrogateModel
 from alphaloom.search.surrogate.subsample import SubsampledPanel, few_names
 
-PANEL = planted_market(SyntheticConfig(seed=3, days=500, names=90), PlantSettings(count=0)).panel
+PANEL = build_planted_market(SyntheticConfig(seed=3, days=500, names=90), PlantSettings(count=0)).panel
 FIELDS = tuple(PANEL.fields)
 SEARCH = Window("search", 0, 300, "", "")
 TEXTS = (

@@ -101,14 +101,14 @@ def operators(
     as_json: AsJson = False,
 ) -> None:
     """List the operators of the factor language, or document one."""
-    from ....factors.describe import families, find_operator, operator_facts, summarise_operator
+    from ....factors.describe import describe_operator, find_operator, list_families, summarise_operator
     from .output import print_operator, print_operators
 
     if name is not None:
-        one = operator_facts(find_operator(name))
+        one = describe_operator(find_operator(name))
         print_object(one) if as_json else print_operator(one)
         return
-    groups = families()
+    groups = list_families()
     if family is not None:
         groups = {_family(family, list(groups)): groups[_family(family, list(groups))]}
     found = {each: [summarise_operator(operator) for operator in members] for each, members in groups.items()}

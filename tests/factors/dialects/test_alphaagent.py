@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from alphaloom.factors import Engine, ParseError, parse
 from alphaloom.factors.dialects import find_dialect, translate
-from alphaloom.factors.dialects.importer import read_surface, rules_of
+from alphaloom.factors.dialects.importer import load_rules, read_surface
 from alphaloom.market import Panel
 
 from .alphaagent_meaning import Meaning
@@ -75,7 +75,7 @@ def test_what_differs_at_the_edges_is_noted_and_the_rest_is_equal(text: str) -> 
 
 
 def test_each_word_is_tested() -> None:
-    words = {rule.foreign.text for rule in rules_of("alphaagent") if rule.imports and rule.foreign.kind == "call"}
+    words = {rule.foreign.text for rule in load_rules("alphaagent") if rule.imports and rule.foreign.kind == "call"}
     written = " ".join((*EXACT, *EDGES))
     aliases = {"ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "AND", "OR", "WHERE", "GT", "LT", "GE", "LE", "EQ", "NE"}
     assert {word for word in words - aliases if word.isupper() and f"{word}(" not in written} == set()

@@ -12,8 +12,8 @@ from hypothesis import example, given, strategies as st
 from alphaloom.factors import OPERATORS, Expression, Node, ParseError, parse, render, sample
 from alphaloom.factors.dialects import DIALECT_NAMES, find_dialect, translate, write_foreign
 from alphaloom.factors.dialects.exporter import ForeignFormula
-from alphaloom.factors.dialects.importer import example_of, rules_of
-from alphaloom.factors.dialects.rule import kind_of
+from alphaloom.factors.dialects.importer import build_example, load_rules
+from alphaloom.factors.dialects.rule import find_kind
 from alphaloom.factors.language.types import judge_units
 from alphaloom.factors.space.sampling import Grammar
 
@@ -74,7 +74,7 @@ def test_what_is_written_is_read_back_the_same(dialect: str, seed: int) -> None:
 def words(dialect: str) -> list[str]:
     """Return what formulas of a dialect are made of, and what they are not."""
     known = find_dialect(dialect)
-    operators = sorted({rule.foreign.text for rule in rules_of(dialect) if rule.foreign.kind == "call"})
+    operators = sorted({rule.foreign.text for rule in load_rules(dialect) if rule.foreign.kind == "call"})
     fields = [known.field_written(name) for name in ("close", "volume", "returns")]
     groups = [known.group_sign + name for name in ("sector", "subindustry", "moon")]
     marks = [
@@ -147,12 +147,12 @@ def test_any_text_is_read_or_refused(dialect: str, text: str) -> None:
 def test_any_call_of_its_words_is_read_or_refused(dialect: str, data: st.DataObject) -> None:
     """Words with arguments of all kinds: what is wrong with them is found in the dialect, not later."""
     known = find_dialect(dialect)
-    rules = [rule for rule in rules_of(dialect) if rule.foreign.kind == "call" and not rule.foreign.infix]
+    rules = [rule for rule in load_rules(dialect) if rule.foreign.kind == "call" and not rule.foreign.infix]
     field = known.field_written("close")
     text = field
     for _ in range(data.draw(st.integers(1, 4))):
         rule = data.draw(st.sampled_from(rules))
-        asked = [kind_of(arg.text) for arg in rule.foreign.args]
+        asked = [find_kind(arg.text) for arg in rule.foreign.args]
         args = [text if kind in ("x", "y", "z") else data.draw(st.sampled_from(["5", "0", "-1", "0.5", "1e9", field, text]))
                 for kind in asked]  # fmt: skip
         text = f"{rule.foreign.text}({', '.join(args)})"
@@ -191,10 +191,10 @@ def test_between_any_two_languages() -> None:
 
 @pytest.mark.parametrize("dialect", FOREIGN)
 def test_every_lesson_shows_a_call_that_is_read(dialect: str) -> None:
-    for rule in rules_of(dialect):
-        general = all(kind_of(arg.text) for arg in rule.foreign.args)
+    for rule in load_rules(dialect):
+        general = all(find_kind(arg.text) for arg in rule.foreign.args)
         if rule.imports and rule.foreign.kind == "call" and general and not (rule.refusal or rule.foreign.infix):
-            parse(example_of(rule, find_dialect(dialect)), dialect=dialect)
+            parse(build_example(rule, find_dialect(dialect)), dialect=dialect)
 
 
 def test_a_dialect_has_the_names_that_people_call_it() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from alphaloom.factors import Engine, Expression, ParseError, parse
 from alphaloom.factors.dialects import find_dialect, translate, write_foreign
 from alphaloom.factors.dialects.factorminer import FIRST_ROWS_NOTE
-from alphaloom.factors.dialects.importer import rules_of
+from alphaloom.factors.dialects.importer import load_rules
 from alphaloom.market import Panel
 
 from .factorminer_meaning import WORDS, Meaning
@@ -152,7 +152,7 @@ def test_a_side_that_does_not_move_is_known_by_its_zeros() -> None:
 
 def test_every_operator_of_factorminer_is_read_or_refused_and_tested() -> None:
     tested = " ".join((*EXACT, *WINDOWED, *EDGES, *ENDLESS))
-    read = {rule.foreign.text for rule in rules_of("factorminer") if rule.imports and not rule.foreign.infix}
+    read = {rule.foreign.text for rule in load_rules("factorminer") if rule.imports and not rule.foreign.infix}
     refused = set(find_dialect("factorminer").refused)
     assert read | refused == NAMES
     assert {name for name in NAMES if f"{name}(" not in tested} == refused

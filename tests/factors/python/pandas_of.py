@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from alphaloom.factors import Node
 from alphaloom.factors.language.definitions import expand_tree
-from alphaloom.factors.operators import parameters
+from alphaloom.factors.operators import fill_parameters
 
 ROLLING = {
     "ts_mean": "mean()", "ts_sum": "sum()", "ts_std": "std()", "ts_var": "var()", "ts_min": "min()", "ts_max": "max()",
@@ -79,12 +79,12 @@ WRITTEN: Mapping[str, Callable[[Node, list[str]], str]] = {
     "ts_returns": lambda node, args: f"{args[0]}.pct_change({node.window})",
     "ts_corr": lambda node, args: f"{args[0]}.rolling({node.window}).corr({args[1]})",
     "ts_cov": lambda node, args: f"{args[0]}.rolling({node.window}).cov({args[1]})",
-    "ts_quantile": lambda node, args: f"{args[0]}.rolling({node.window}).quantile({parameters(node)['q']})",
+    "ts_quantile": lambda node, args: f"{args[0]}.rolling({node.window}).quantile({fill_parameters(node)['q']})",
     "ts_zscore": lambda node, args: (
         f"({args[0]} - {args[0]}.rolling({node.window}).mean()) / {args[0]}.rolling({node.window}).std()"
     ),
     "decay_linear": _decay,
-    "ema": lambda node, args: f"{args[0]}.ewm(span={parameters(node)['span']}).mean()",
+    "ema": lambda node, args: f"{args[0]}.ewm(span={fill_parameters(node)['span']}).mean()",
     "where": lambda node, args: f"{args[1]}.where({args[0]}, {args[2]})",
     "is_missing": lambda node, args: f"{args[0]}.isna()",
 }
