@@ -89,7 +89,7 @@ class PanelLacksField(FactorError):
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is spelled most like the given one, or an empty string."""
+    """Return the known name with the closest spelling, or an empty string."""
     spelled = {known_name.lower(): known_name for known_name in known}
     matches = difflib.get_close_matches(name.lower(), spelled, n=1, cutoff=0.6)
     return spelled[matches[0]] if matches else ""

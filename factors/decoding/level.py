@@ -59,7 +59,7 @@ class FittedProduction:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that may be read: its name, its class, what it is read from, and its weight."""
+    """A column that may be read: its name, its unit class, the columns behind it (`adv20` reads another), and its weight."""
 
     name: str
     unit: str
@@ -69,7 +69,7 @@ class Column:
 
 @dataclass
 class GrammarLevels:
-    """Make the rules that the start needs, each once."""
+    """Builds the rules that the start symbol needs, each once."""
 
     columns: Sequence[Column]
     productions: Sequence[Production]
@@ -80,7 +80,7 @@ class GrammarLevels:
     sets: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def grammar(self) -> GrammarRules:
-        """Return the grammar of the formulas of at most the depth that there is room for."""
+        """Return the grammar of the formulas up to the depth of `room`."""
         start = self.symbol(
             ANY_CLASS, self.room.depth, BIND_COMPARISON
         )  # the last level has room for all: none are heavy
@@ -175,7 +175,7 @@ class GrammarLevels:
             )
 
     def _signs(self, unit: str, level: int, form: str) -> Iterator[Weighted]:
-        """Yield what is written with a sign of one binding, signs with equal sides together."""
+        """Yield formulas written with a sign of one binding; signs with equal sides share an alternative."""
         same: dict[Alternative, list[FittedProduction]] = {}
         for each in self._fitted(unit, level):
             if SIGN_RULE_NAMES.get(each.production.binding) == form:
@@ -204,7 +204,7 @@ class GrammarLevels:
             yield (quote_terminal("("), sides[0][0], sign, other[0], quote_terminal(")")), sum_weight
 
     def _single_column(self, column: Column, level: int) -> Symbol:
-        """Return the symbol of a column, or of a call of its own class on it where there is room."""
+        """Return the symbol of a column and, where they fit, of the calls on it that keep its class."""
         weighted: list[Weighted] = [((quote_terminal(column.name),), column.weight)]
         same: dict[Alternative, list[Production]] = {}
         for production in self.productions if level > 1 else ():
@@ -233,14 +233,14 @@ class GrammarLevels:
         return self.fitted[key]
 
     def _fits(self, production: Production, level: int) -> list[FittedProduction]:
-        """Return a production with parts as deep as there is room for: all of one depth, or one of them deeper."""
+        """Return a production with its parts as deep as fit: all of one depth, or one of them deeper."""
         tame, wide = (self._fit_even(production, level, name) for name in ("", WIDE_PREFIX))
         if tame is not None and wide is not None and wide.depth == tame.depth and wide.symbols != tame.symbols:
             return [wide]
         return self._fit_uneven(production, level) or [fitted for fitted in (tame,) if fitted is not None]
 
     def _fit_even(self, production: Production, level: int, prefix: str) -> FittedProduction | None:
-        """Return a production with all its parts of the greatest depth that there is room for."""
+        """Return a production with all parts of the greatest depth that fits."""
         for base in range(level - 1, 0, -1):
             fitted = self._made(production, [base] * len(production.subtrees), prefix)
             if fitted is not None and self.room.holds(fitted.weight, level):
@@ -248,7 +248,7 @@ class GrammarLevels:
         return None
 
     def _fit_uneven(self, production: Production, level: int) -> list[FittedProduction]:
-        """Return a production with one part of the level below and the others less deep, where all are too much."""
+        """Return a production with one part of the level below and the others less deep, where equal depths do not fit."""
         count = len(production.subtrees)
         choices: list[FittedProduction] = []
         for place in range(count if count > 1 else 0):
@@ -261,7 +261,7 @@ class GrammarLevels:
         return choices
 
     def _made(self, production: Production, depths: Sequence[int], prefix: str = "") -> FittedProduction | None:
-        """Return a production with parts of some depths; None where there are none."""
+        """Return a production with parts of the given depths; None where a part has no formula."""
         symbols: list[str] = []
         weights: list[Weight] = []
         for place, part in enumerate(production.parts):
@@ -277,7 +277,7 @@ class GrammarLevels:
         return FittedProduction(production, tuple(symbols), _weight(production, weights), max(depths, default=0))
 
     def _heavy(self, unit: str, level: int) -> list[FittedProduction]:
-        """Return the calls of a class for which there would be room at a level but for their coefficients."""
+        """Return the calls of a class that only their coefficients keep out of a level."""
         own = [each for each in self.productions if each.result == unit and not each.binding and not each.vanishes]
         heavy: list[FittedProduction] = []
         for production in own if level > 1 else ():
@@ -303,7 +303,7 @@ class GrammarLevels:
 
 
 def _form(production: Production, part: ProductionPart, place: int) -> Form:
-    """Return how tightly a part must bind, as in `grammar.lark`: chains lean left, comparisons and powers do not chain."""
+    """Return how tightly a part must bind, as in `grammar.lark`: chains associate to the left, comparisons and powers do not chain."""
     if part.must_stay:
         return FIRM_FORM
     if not production.binding:
@@ -339,12 +339,12 @@ def _leaf(word: str) -> Node:
 
 
 def _is_sum(production: Production, unit: str) -> bool:
-    """Tell whether a production is a sum or difference of two formulas of a class."""
+    """Return whether a production is a sum or difference of two formulas of a class."""
     return production.binding == BIND_SUM and [part.unit for part in production.parts] == [unit, unit]
 
 
 def _keeps_class(production: Production, unit: str) -> bool:
-    """Tell whether a production is a call on one formula of a class that returns the class and is no definition."""
+    """Return whether a production is a call on one formula of a class that returns the class and is no definition."""
     own = [production.parts[place].unit for place in production.places]
     kernel = not production.binding and not OPERATORS[production.node.op].definition
     return kernel and not production.vanishes and own == [unit] and production.result == unit
@@ -356,7 +356,7 @@ def quote_terminal(text: str) -> str:
 
 
 def is_terminal(symbol: str) -> bool:
-    """Tell whether a symbol is a fixed text."""
+    """Return whether a symbol is a fixed text."""
     return symbol.startswith('"')
 
 

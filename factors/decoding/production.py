@@ -33,7 +33,7 @@ UNBOUNDED_NUMBERS = (0.1, 0.5, 1.0, 2.0, 3.0)
 
 @dataclass(frozen=True, slots=True)
 class ProductionPart:
-    """What stands in one place of a call, or on one side of a sign.
+    """One argument of a call, or one side of a sign.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Production:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a grammar may use.
+    """The columns, groupings and windows that a grammar may use.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ def _part(taken: str, is_fragile: bool, vocabulary: Vocabulary) -> ProductionPar
 
 
 def _words(argument: Argument, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Return what may be written for a number, within its bounds; windows are those of the vocabulary."""
+    """Return the texts that may be written for a number, within its bounds; windows are those of the vocabulary."""
     if argument.choices:
         return argument.choices
     if argument.kind == "window":
@@ -199,7 +199,7 @@ def _number_parts(valid: tuple[tuple[str, ...], ...], choices: list[tuple[str, .
 
 
 def _reads_more(operator: Operator, params: Params, fields: tuple[str, ...]) -> bool:
-    """Tell whether a defined operator reads a column that may not be read."""
+    """Return whether a defined operator reads a column that may not be read."""
     marks: Mapping[str, str] = {"panel": "field", "condition": "field", "group": "group"}
     args = tuple(Node(marks[argument.kind], name="?") for argument in operator.nodes)
     leaves = walk(expand_tree(Node(operator.name, args, params)))

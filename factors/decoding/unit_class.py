@@ -43,13 +43,13 @@ def classify_unit(unit: Unit) -> str:
 
 
 def is_words(taken: str) -> bool:
-    """Tell whether numbers stand there, not a class."""
+    """Return whether numbers stand there, not a class."""
     return taken.startswith(" ")
 
 
 @functools.cache
 def find_operand_classes(operator: Operator, params: Params) -> tuple[tuple[Taken, str], ...]:
-    """Return what an operator takes, and the class that it returns for it.
+    """Return the combinations of argument classes that an operator accepts, and the class of each result.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def find_operand_classes(operator: Operator, params: Params) -> tuple[tuple[Take
 
 
 def _classes_with_number(operator: Operator, params: Params, place: int) -> dict[Taken, str]:
-    """Return what an operator takes with a number in one place."""
+    """Return the accepted combinations with a number in one place."""
     results: dict[Taken, str] = {}
     kinds = [(" ",) if at == place else _classes(argument.kind) for at, argument in enumerate(operator.nodes)]
     for chosen in itertools.product(*kinds):
@@ -94,7 +94,7 @@ def _classes_with_number(operator: Operator, params: Params, place: int) -> dict
 
 
 def _choice_classes(operator: Operator, params: Params) -> dict[Taken, str]:
-    """Return what an operator on a condition takes with numbers in all other places: ``where(c, 1, -1)``."""
+    """Return the accepted combinations of an operator on a condition with numbers in all other places: ``where(c, 1, -1)``."""
     values = tuple(map(number_node, PLAIN_NUMBERS))
     words = " " + " ".join(map(render_number, PLAIN_NUMBERS))
     chosen = tuple(words if argument.kind == "panel" else _classes(argument.kind)[0] for argument in operator.nodes)
@@ -108,7 +108,7 @@ def _classes(kind: str) -> tuple[str, ...]:
 
 @functools.cache
 def _examples(name: str) -> tuple[Node, ...]:
-    """Return formulas of a class: of each kind of dimensionless unit, and of any unit for what is not followed."""
+    """Return example formulas of a class: one of each dimensionless kind, and several units for `MIXED_CLASS`."""
     fields = {classify_unit(unit): field_node(field) for field, unit in FIELD_UNITS.items()}
     if name == GROUP_CLASS:
         return (group_node("sector"),)
@@ -142,7 +142,7 @@ def _result(operator: Operator, params: Params, examples: list[tuple[Node, ...]]
 
 
 def _is_worth_writing(operator: Operator, params: Params, place: int, value: float) -> bool:
-    """Tell whether a number beside a formula is allowed and does something: not ``x / 0``, ``x * 1`` or ``x ** 1``."""
+    """Return whether a number beside a formula is allowed and does something: not ``x / 0``, ``x * 1`` or ``x ** 1``."""
     if not _is_usual(operator, place, value):
         return False
     args = _replace_argument(_distinct_examples(operator), place, number_node(value))
@@ -157,7 +157,7 @@ def _is_worth_writing(operator: Operator, params: Params, place: int, value: flo
 
 
 def _is_usual(operator: Operator, place: int, value: float) -> bool:
-    """Tell whether one would write a number there: only products begin with -1, and only powers end in a number."""
+    """Return whether a number is usual in that place: only products begin with -1, and only powers end in a number."""
     if operator.unit == "power":
         return place == 1
     if operator.infix and operator.family == "elementwise":
@@ -219,7 +219,7 @@ def _divides_by_zero(node: Node) -> bool:
 
 @functools.cache
 def find_fragile_places(operator: Operator, params: Params) -> frozenset[int]:
-    """Return the places in which a formula that is 0 by algebra is refused: what one divides by."""
+    """Return the places in which a formula that is 0 by algebra is refused, such as a divisor."""
     args = _distinct_examples(operator)
     return frozenset(
         place
@@ -230,7 +230,7 @@ def find_fragile_places(operator: Operator, params: Params) -> frozenset[int]:
 
 @functools.cache
 def may_vanish(operator: Operator, params: Params) -> bool:
-    """Tell whether a call can be 0 by algebra, as a difference of its arguments can."""
+    """Return whether a call can be 0 by algebra, as a difference of its arguments can."""
     node = Node(operator.name, _distinct_examples(operator), params)
     if operator.definition and _is_loose(expand_operator(node)):
         return True
@@ -240,7 +240,7 @@ def may_vanish(operator: Operator, params: Params) -> bool:
 
 
 def _is_loose(node: Node) -> bool:
-    """Tell whether a formula is a sum, or a product of what may be one: only those can vanish."""
+    """Return whether a formula is a sum, or a product with a sum as a factor: only those can vanish."""
     if node.is_leaf:
         return node.name.startswith("x")
     operator = OPERATORS[node.op]
@@ -251,7 +251,7 @@ def _is_loose(node: Node) -> bool:
 
 @functools.cache
 def is_refused_alike(operator: Operator, params: Params) -> bool:
-    """Tell whether an operator divides by zero when its arguments are alike, which a grammar cannot forbid."""
+    """Return whether an operator divides by zero when its arguments are equal, which a grammar cannot forbid."""
     return any(_divides_by_zero(node) for node in _equal_argument_calls(operator, params))
 
 

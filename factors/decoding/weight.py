@@ -1,4 +1,4 @@
-"""Bound what a formula can become, so that none of a grammar can exceed the limits of `parse`."""
+"""Bound the size of a formula's canonical form, so that no sentence of a grammar exceeds the limits of `parse`."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class Weight:
 
     @property
     def holds_back(self) -> bool:
-        """Tell whether no coefficient comes out."""
+        """Return whether no coefficient can come out."""
         return self.above == self.below == 0
 
 
 @dataclass(frozen=True, slots=True)
 class LevelRoom:
-    """How much may stand at each level of a grammar.
+    """Limits of the formulas at each level of a grammar.
 
     A level has twice the room of the one below, so that two arguments of the level below fit, whatever they are; the
     last level has all.
@@ -85,7 +85,7 @@ class LevelRoom:
     depth: int
 
     def holds(self, weight: Weight, level: int, bits: int = 0) -> bool:
-        """Tell whether a formula of a weight may stand at a level, 1 for leaves, with coefficients of level `bits`."""
+        """Return whether a formula of a weight fits a level, 1 for leaves, with coefficients of level `bits`."""
         share, bit_share = (2.0 ** min(rank - min(self.depth, FULL_LEVEL), 0) for rank in (level, bits or level))
         return (
             weight.nodes <= min(2**level - 1, MAX_NODES // CANONICAL_GROWTH)
@@ -161,7 +161,7 @@ SCALING_POWERS = {"linear": 1, "absolute": 1, "mirror": 1, "inverse": 1, "square
 
 
 def _scaling(operator: Operator, node: Node) -> tuple[str | int, ...]:
-    """Return what becomes of the factor of each argument; arithmetic has its own rules."""
+    """Return the scaling rule of each argument; arithmetic has its own rules."""
     if operator.family != "elementwise" or not operator.infix:
         return operator.scaling
     if operator.unit == "power":

@@ -1,4 +1,4 @@
-"""Say in plain words what a formula computes."""
+"""Explain in plain words what a formula computes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ UNITS: Mapping[str, str] = MappingProxyType(
 
 
 def explain(expression: Expression | str) -> str:
-    """Return one or two sentences on what a formula computes, what it reads and in what unit it is.
+    """Explain a formula in one or two sentences: its steps, its unit and the days that it needs.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def explain(expression: Expression | str) -> str:
 
 
 def _explain_code(expression: Expression) -> str:
-    """Say of code what it reads, and what it amounts to in the language where that is short."""
+    """Name the columns that code reads, and its equivalent in the language where that is short."""
     text = render(expression.root)
     amounts = f" It amounts to {text}." if "py." not in text and len(text) <= MAX_EQUIVALENT_CHARS else ""
     return f"Python code that reads {', '.join(sorted(expression.fields))}.{amounts}"
@@ -101,7 +101,7 @@ def _words(node: Node) -> str:
 
 
 def _inner_words(node: Node, last: bool = False) -> str:
-    """Return the words of an argument, in parentheses where they would run together with what surrounds them."""
+    """Return the words of an argument, in parentheses where they would run together with the words around them."""
     words = _words(node)
     if node.is_leaf:
         return words

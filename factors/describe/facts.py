@@ -26,7 +26,7 @@ UNREAD_FACTS: Mapping[str, None] = dict.fromkeys(("canonical", "id", "type", "in
 def check_formula(
     text: str, *, fields: OptionalNames = None, groups: OptionalNames = None, dialect: str = OWN_DIALECT
 ) -> Facts:
-    """Read a formula and return what it is, or everything that is wrong with it.
+    """Read a formula; return its properties, or all its mistakes.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def check_formula(
 
 
 def describe_formula(expression: Expression) -> Facts:
-    """Return what a formula is that was read; see `check_formula`. Of code also what it ``amounts_to`` in the language."""
+    """Return the properties of a parsed formula (see `check_formula`); for code also its equivalent, ``amounts_to``."""
     amounts = {"amounts_to": render(expression.root)} if expression.code else {}
     return {
         "canonical": expression.canonical_text,
@@ -79,8 +79,8 @@ def explain_formula(expression: Expression) -> Facts:
     Returns
     -------
     dict
-        What `describe_formula` has, and ``text``, ``alphaloom`` (the formula in our language, as written), ``explain_formula``,
-        ``unit`` (in words), ``depth``, ``constants``, ``fields``, ``operators`` (of both name and meaning) and ``estimate_cost``.
+        The keys of `describe_formula`, and ``text``, ``alphaloom`` (the formula in our language, as written), ``explained``,
+        ``unit`` (in words), ``depth``, ``constants``, ``fields``, ``operators`` (both with name and meaning) and ``cost``.
     """
     return {
         "ok": True,
@@ -100,7 +100,7 @@ def explain_formula(expression: Expression) -> Facts:
 def translate_formula(
     text: str, source: str, target: str, *, fields: OptionalNames = None, groups: OptionalNames = None
 ) -> Facts:
-    """Carry a formula from one language to another and return it with notes on what differs, or why it cannot be.
+    """Translate a formula from one language to another, with notes on differences, or the reasons why it cannot be.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def translate_formula(
 
 
 def estimate_cost(expression: Expression) -> Facts:
-    """Estimate what a formula takes to compute, every distinct subtree once.
+    """Estimate the time to compute a formula, every distinct subtree once.
 
     Returns
     -------
@@ -144,20 +144,20 @@ def estimate_cost(expression: Expression) -> Facts:
 
 
 def _cost(node: Node) -> float:
-    """Return what one step takes; a chain of many terms is computed in pairs."""
+    """Return the cost of one step in nanoseconds a cell; a chain of many terms is computed in pairs."""
     operator = OPERATORS[node.op]
     pairs = len(node.args) - 1 if operator.takes_many else 1
     return operator.compute.cost * pairs if operator.compute else 0.0
 
 
 def require_dialect(name: str) -> None:
-    """Refuse the name of a dialect that there is not; ParseError lists those that there are."""
+    """Raise ParseError, which lists the dialects, for an unknown dialect."""
     if name != OWN_DIALECT:
         find_dialect(name)
 
 
 def _suggest_dialects(text: str, fields: OptionalNames, groups: OptionalNames) -> str:
-    """Say in which other languages a text can be read, if in any."""
+    """Name the other languages in which a text can be read; empty if none."""
     readable = [name for name in DIALECT_NAMES if name != OWN_DIALECT and _is_readable(text, fields, groups, name)]
     if not readable:
         return ""
@@ -165,7 +165,7 @@ def _suggest_dialects(text: str, fields: OptionalNames, groups: OptionalNames) -
 
 
 def _describe_unreadable(text: str, fields: OptionalNames, groups: OptionalNames, source: str) -> list[str]:
-    """Say that our language refuses what it translated: units of a foreign formula may disagree, ours may not."""
+    """Return a note if our language refuses the translation: units of a foreign formula may disagree, ours may not."""
     try:
         parse(text, fields=fields, groups=groups)
     except ParseError as error:

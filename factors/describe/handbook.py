@@ -54,7 +54,7 @@ UNIT_WORDS: Mapping[str, str] = MappingProxyType(
         "rank": "a rank",
     }
 )
-"""What comes of the units of the arguments, by the name of the rule in `types.RULES`."""
+"""Unit of the result in words, by the name of the rule in `types.UNIT_RULES`."""
 
 
 def find_operator(name: str) -> Operator:
@@ -77,14 +77,14 @@ def find_operator(name: str) -> Operator:
 
 
 def describe_operator(operator: Operator) -> Facts:
-    """Return everything that is known of an operator.
+    """Return the full documentation of an operator.
 
     Returns
     -------
     dict
         ``name``, ``family``, ``signature``, ``symbol``, ``meaning``, ``arguments`` (each with ``name``, ``takes`` and
         ``default``), ``nan``, ``unit``, ``example``, ``definition``, ``ns_per_cell`` (an estimate, at a window of 20;
-        None where it is defined by others) and ``list_foreign_spellings`` (how other languages write it).
+        None where it is defined by others) and ``elsewhere`` (how other languages write it).
     """
     return {
         **summarise_operator(operator),
@@ -121,7 +121,7 @@ def list_families() -> dict[str, list[Operator]]:
 
 
 def list_foreign_spellings(operator: Operator) -> list[Facts]:
-    """Return how other languages write an operator: the language, its way, ours, and what differs."""
+    """Return how other languages write an operator: the language, its spelling, ours, and the difference."""
     return [spelling for name in DIALECT_NAMES if name != OWN_DIALECT for spelling in _spellings(name, operator.name)]
 
 
@@ -134,7 +134,7 @@ def _spellings(dialect: str, operator: str) -> Iterable[Facts]:
 
 
 def _is_call_of(operator: str, text: str) -> bool:
-    """Tell whether a text is one call of an operator, and nothing around it."""
+    """Return whether a text is exactly one call of an operator."""
     if not text.startswith(f"{operator}(") or not text.endswith(")"):
         return False
     depth = 0
@@ -151,7 +151,7 @@ def _argument(argument: Argument) -> Facts:
 
 
 def _describe_argument(argument: Argument) -> str:
-    """Say what may stand in the place of an argument."""
+    """Describe the values that an argument takes."""
     fixed = {"panel": "an expression", "condition": "a condition", "group": "a grouping, such as sector"}
     if argument.kind in fixed:
         return fixed[argument.kind]
@@ -211,7 +211,7 @@ def _paragraph(operator: Operator) -> str:
 
 
 def _render_spelling(spelling: Facts) -> str:
-    """Say how another language writes an operator, and what that is here unless it is the same call."""
+    """Render another language's spelling of an operator, with our meaning unless it is the same call."""
     arguments = spelling["meaning"].partition("(")[2]
     same = re.fullmatch(r"(?:[a-z][0-9]?(?:, )?)+\)", arguments)
     return f"{spelling['dialect']} `{spelling['written']}`" + ("" if same else f" (`{spelling['meaning']}`)")

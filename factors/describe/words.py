@@ -23,143 +23,35 @@ BM25_K1 = 1.2
 BM25_B = 0.75
 
 HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
-"""Unicode's kinds of characters that nobody sees: control, format, unassigned, private, half of a pair."""
+"""Unicode categories of invisible characters: control, format, unassigned, private use, surrogate."""
 
 STOP_WORDS = frozenset(
     [
-        "a",
-        "about",
-        "after",
-        "all",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "before",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "down",
-        "each",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "here",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "just",
-        "like",
-        "may",
-        "me",
-        "more",
-        "most",
-        "much",
-        "must",
-        "my",
-        "no",
-        "nor",
-        "not",
-        "of",
-        "off",
-        "on",
-        "once",
-        "only",
-        "or",
-        "other",
-        "our",
-        "out",
-        "over",
-        "own",
-        "should",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "through",
-        "to",
-        "too",
-        "under",
-        "until",
-        "up",
-        "us",
-        "very",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "stock",
-        "stocks",
-        "name",
-        "names",
-        "share",
-        "shares",
-        "company",
-        "companies",
-        "factor",
-        "factors",
-        "signal",
-        "signals",
-        "horizon",
-        "look",
-        "find",
-        "idea",
+        "a", "about", "after", "all", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before", "but",
+        "by", "can", "could", "did", "do", "does", "down", "each", "for", "from", "had", "has", "have", "he", "her",
+        "here", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "like", "may", "me", "more", "most",
+        "much", "must", "my", "no", "nor", "not", "of", "off", "on", "once", "only", "or", "other", "our", "out",
+        "over", "own", "should", "so", "some", "such", "than", "that", "the", "their", "them", "then", "there",
+        "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "very", "was", "we",
+        "were", "what", "when", "where", "which", "while", "who", "why", "will", "with", "would", "you", "your",
+        "stock", "stocks", "name", "names", "share", "shares", "company", "companies", "factor", "factors", "signal",
+        "signals", "horizon", "look", "find", "idea",
     ]
-)
-"""Words that say nothing of a mechanism."""
+)  # fmt: skip
+"""Stop words, and words that do not distinguish mechanisms."""
 
 
 def replace_invisible(text: str, instead: str = " ") -> str:
-    """Return a text in which each character that nobody sees is another one; line breaks and tabs stay.
+    """Replace each invisible character of a text; line breaks and tabs stay.
 
-    Among them are the codes that steer a terminal, that turn the direction of writing, and that have no width.
+    Invisible are control codes of terminals, marks of writing direction and characters without width.
     """
     return "".join(instead if unicodedata.category(c) in HIDDEN_CATEGORIES and c not in "\n\t" else c for c in text)
 
 
 @lru_cache(maxsize=65_536)
 def find_stems(text: str) -> tuple[str, ...]:
-    """Return the stems of a text's words in their order, without those that say nothing.
+    """Return the stems of a text's words in their order, stop words left out.
 
     A stem is a word in lower case without a plural's s and its last common ending, seven letters at most: volatile and volatility, price
     and prices meet. It is a rule of thumb for English, not a dictionary.
@@ -178,7 +70,7 @@ def _stem(word: str) -> str:
 
 
 def mentions(text: str, what: str) -> bool:
-    """Tell whether the stems of a word or phrase stand in a text one after the other; nothing is never mentioned."""
+    """Return whether the stems of a word or phrase follow each other in a text; False for an empty phrase."""
     wanted, present = find_stems(what), find_stems(text)
     size = len(wanted)
     return bool(wanted) and any(present[at : at + size] == wanted for at in range(len(present) - size + 1))
@@ -201,22 +93,22 @@ def measure_stem_overlap(one: str, other: str) -> float:
 
 
 def natural_sort_key(key: str) -> tuple[tuple[str, int], ...]:
-    """Return what sorts keys by the numbers in them: `r9/h02` before `r10/h01`."""
+    """Return a sort key that orders numbers by value: `r9/h02` before `r10/h01`."""
     parts = [*DIGITS_PATTERN.split(key), ""]
     return tuple((text, int(digits or 0)) for text, digits in zip(parts[::2], parts[1::2], strict=True))
 
 
 def score_relevance(query: str, texts: Sequence[str]) -> list[float]:
-    """Return how much each text has to do with a query: 0 where no word is shared, in the order of the texts.
+    """Return the relevance of each text to a query, in the order of the texts: 0 where no word is shared.
 
-    A word counts for more the fewer texts hold it, for less the more often it stands there, and for less in a long text.
+    A word counts for more the fewer texts contain it; repetitions count for less and less, and less in a long text.
 
     Parameters
     ----------
     query
         Plain words; each counts once.
     texts
-        What is searched; any number, none too.
+        The texts to score; may be empty.
 
     Returns
     -------

@@ -25,7 +25,7 @@ DIALECT_ALIASES = {
     "alphabench": "qlib",
     "alphaforge": "alphagen",
 }
-"""What else people call them."""
+"""Other names of the dialects."""
 
 CHAIN_OPERATORS = ("add", "and", "or", "mul")
 
@@ -87,9 +87,9 @@ class Dialect:
     Attributes
     ----------
     name : str
-        How it is asked for: ``worldquant``.
+        Its name in calls and commands: ``worldquant``.
     title : str
-        What people call it.
+        Its usual name.
     grammar : str
         The file of its surface grammar, beside this one; it extends ``grammar.lark``.
     rules : str
@@ -97,17 +97,17 @@ class Dialect:
     symbols : mapping of str to Symbol
         Our operators that it writes with a sign, where it means the same by it.
     sign : str
-        What stands before the name of a field.
+        Prefix of field names.
     sign_optional : bool
-        True where it may be left out.
+        True where the prefix may be left out.
     fields : mapping of str to str
         Fields that it calls by another name: its name to ours, its own without `sign`.
     any_case : bool
         True where capital letters make no difference.
     group_sign : str
-        What stands before the name of a grouping.
+        Prefix of groupings.
     stand_ins : mapping of str to str
-        Groupings that a panel often lacks, and which coarser one stands in, with a note.
+        Groupings that a panel often lacks, and the coarser ones that replace them, with a note.
     truth : str
         In our language, when a number x counts as true.
     refused : mapping of str to str
@@ -132,7 +132,7 @@ class Dialect:
     example: str = ""
 
     def folded(self, word: str) -> str:
-        """Return a word as it is looked up."""
+        """Return the key under which a word is looked up."""
         return word.lower() if self.any_case else word
 
     def field_written(self, name: str) -> str:
@@ -141,7 +141,7 @@ class Dialect:
         return self.sign + foreign.get(name, name)
 
     def refuse(self, message: str, text: str, at: int = 0, hint: str = "") -> ParseError:
-        """Make the error of something that cannot be carried over."""
+        """Build the error of something that cannot be translated."""
         return ParseError(message, at=at, text=text, stage="dialect", hint=hint)
 
 
@@ -152,7 +152,7 @@ def find_dialect(name: str) -> Dialect:
     Raises
     ------
     ParseError
-        Where there is none of that name.
+        There is no dialect of that name.
     """
     name = DIALECT_ALIASES.get(name.lower(), name.lower())
     if name not in DIALECT_NAMES or name == OWN_DIALECT:

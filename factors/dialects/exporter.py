@@ -31,7 +31,7 @@ from .rule import (
 )
 
 EDGE_KEYWORDS = frozenset({"min_periods"})
-"""Keywords that only matter in the first rows and around gaps: where a dialect cannot say them, a note does."""
+"""Keywords that only matter in the first rows and around gaps: where a dialect lacks them, a note says so."""
 
 
 MIN_PIECES_READ_BACK = 50
@@ -41,7 +41,7 @@ EXTREMES: Mapping[str, Callable[[Iterable[float]], float]] = MappingProxyType({"
 
 
 class ForeignFormula(NamedTuple):
-    """A formula in a dialect, and what a reader should know."""
+    """A formula in a dialect, with notes for the reader."""
 
     text: str
     notes: tuple[str, ...]
@@ -49,7 +49,7 @@ class ForeignFormula(NamedTuple):
 
 @dataclass
 class _Match:
-    """What stands where the variables of a rule are; numbers that are computed are compared at the end."""
+    """The nodes and numbers bound to the variables of a rule; computed numbers are compared at the end."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
@@ -69,7 +69,7 @@ def write_foreign(root: Node, dialect: str) -> ForeignFormula:
 
     Returns
     -------
-    Exported
+    ForeignFormula
         The formula and notes on what differs. Without notes it reads back to a formula of the same id.
 
     Raises
@@ -115,7 +115,7 @@ def _by_operator(dialect: str) -> Mapping[str, tuple[RewriteRule, ...]]:
 
 
 def _weight(piece: Syntax) -> int:
-    """Weigh how much a pattern asks for: any expression nothing, a literal more than a variable or computed number."""
+    """Return how specific a pattern is: 0 for any expression, more for a literal than for a variable or computed number."""
     if is_computed(piece):
         return 1
     if piece.kind == "name":
@@ -150,7 +150,7 @@ class _Exporter:
         return self._plain(node)
 
     def _plain(self, node: Node) -> Syntax:
-        """Write an operator for which there is no rule: by its sign, in pairs, or by its definition."""
+        """Write an operator without a rule: by its sign, in pairs, or by its definition."""
         if node.op in self.dialect.symbols and not node.params:
             return Syntax("call", node.op, 0, 0, tuple(map(self.convert, node.args)), infix=True)
         operator = OPERATORS[node.op]
@@ -197,7 +197,7 @@ def _word(text: str) -> Syntax:
 
 
 def _matches(pattern: Syntax, node: Node, match: _Match) -> bool:
-    """Tell whether a tree fits the own side of a rule, and note what its variables stand for."""
+    """Return whether a tree fits our side of a rule, and bind its variables in `match`."""
     if is_computed(pattern):
         return _matches_number(pattern, node.value, match) if node.op == "number" else False
     if pattern.kind == "name" and (kind := find_kind(pattern.text)):
@@ -231,7 +231,7 @@ def _matches_call(pattern: Syntax, node: Node, match: _Match) -> bool:
 def _matches_numeral(
     argument: Argument, patterns: Mapping[str, Syntax], values: Mapping[str, float], match: _Match
 ) -> bool:
-    """Compare a number of a call with what the rule asks for, which is its default where nothing is said."""
+    """Compare a number of a call with the rule's number, or with the default where the rule names none."""
     value, pattern = values[argument.name], patterns.get(argument.name)
     if argument.name in EDGE_KEYWORDS:
         theirs = pattern if pattern is not None else values.get("window", 1.0)
@@ -257,7 +257,7 @@ def _matches_number(pattern: Syntax, value: float | None, match: _Match) -> bool
 
 
 def _solve(pattern: Syntax, value: float, numbers: dict[str, float]) -> None:
-    """Find the one number of a rule that is not known yet, where it or one over it enters straight: 16 * m, 2 / n."""
+    """Solve for the one unknown number of a rule, where it or its inverse enters linearly: 16 * m, 2 / n."""
     unknown = {each for each in find_variables(pattern) if each not in numbers}
     if len(unknown) != 1:
         return
@@ -272,7 +272,7 @@ def _solve(pattern: Syntax, value: float, numbers: dict[str, float]) -> None:
 
 
 def _check_computed(match: _Match) -> bool:
-    """Compare the numbers that a rule computes, now that its variables are known, and keep the edges that differ."""
+    """Compare the numbers that a rule computes, once its variables are bound; keep the edge keywords that differ."""
     for pattern, value in match.pending:
         _solve(pattern, value, match.numbers)
     try:
@@ -303,7 +303,7 @@ class Translation:
 
 
 def translate(text: str, source: str, target: str) -> Translation:
-    """Carry a formula from one language to another.
+    """Translate a formula from one language to another.
 
     Parameters
     ----------

@@ -45,17 +45,17 @@ from .rule import (
 )
 
 RuleBindings = dict[str, Syntax]
-"""What stands where the variables of a rule are."""
+"""The pieces bound to the variables of a rule."""
 
 MAX_REWRITTEN_PIECES = 1000
-"""How many pieces a rewritten formula may have: rules that use an argument twice multiply."""
+"""Largest number of pieces of a rewritten formula: rules that use an argument twice multiply."""
 MAX_FOREIGN_WINDOW = 1e6
 TRUTH_OPERATORS = frozenset(name for name, operator in OPERATORS.items() if operator.unit in ("comparison", "logic"))
 """Our operators that are true or false."""
 
 
 class ImportedFormula(NamedTuple):
-    """A foreign formula in our syntax, with the places of the foreign text, and what a reader should know."""
+    """A foreign formula in our syntax, with the columns of the foreign text, and notes for the reader."""
 
     syntax: Syntax
     notes: tuple[str, ...]
@@ -75,7 +75,7 @@ def read_foreign(text: str, dialect: str, *, fields: Collection[str], groups: Co
 
     Returns
     -------
-    Imported
+    ImportedFormula
         The syntax of the formula that means the same in our language, and notes on what differs.
 
     Raises
@@ -91,7 +91,7 @@ def read_foreign(text: str, dialect: str, *, fields: Collection[str], groups: Co
 
 @functools.cache
 def _by_name(dialect: str) -> Mapping[str, tuple[RewriteRule, ...]]:
-    """Return the rules that import, by what they start with; signs are told from words of the same name."""
+    """Return the importing rules by their head; a sign and a word of the same name have different heads."""
     described = find_dialect(dialect)
     by_head: dict[str, list[RewriteRule]] = {}
     for rule in load_rules(dialect):
@@ -126,7 +126,7 @@ class _Importer:
         return ParseError(message, at=piece.at, text=self.text, stage=stage, hint=hint)
 
     def whole(self, piece: Syntax) -> Syntax:
-        """Return our syntax of a formula; ParseError, with all other mistakes in it, where there are any."""
+        """Return our syntax of a formula; raise ParseError with every mistake of it."""
         own = self._kept(piece, "x")
         if self.errors:
             first, *others = sorted(self.errors, key=lambda error: error.at)
@@ -161,7 +161,7 @@ class _Importer:
         return replace(piece, args=tuple(map(self._kept, piece.args, kinds)))
 
     def _kept(self, piece: Syntax, kind: str) -> Syntax:
-        """Return our syntax of an argument; a mistake in it is put down, so that those beside it are found too."""
+        """Return our syntax of an argument; record a mistake in it, so that mistakes beside it are found too."""
         try:
             own = self.convert(piece)
         except ParseError as error:
@@ -179,7 +179,7 @@ class _Importer:
         return (None if own_column else self._member(piece)) or replace(piece, text=self._field(piece))
 
     def _member(self, piece: Syntax) -> Syntax | None:
-        """Return what a name of a family stands for: adv20."""
+        """Expand a name of a family, such as adv20; None for any other name."""
         families = [rule for rules in self.rules.values() for rule in rules if rule.family]
         for rule in families:
             digits = self.dialect.folded(piece.text).removeprefix(rule.family)
@@ -213,7 +213,7 @@ class _Importer:
         return f"Write {' or '.join(signatures)}: {build_example(general[0], self.dialect)}"
 
     def _bound(self, pattern: Syntax, piece: Syntax) -> RuleBindings | None:
-        """Return what stands where the variables of a pattern are, or None where it does not fit."""
+        """Return the pieces bound to the variables of a pattern, or None where it does not match."""
         if pattern.kind == "name" and (kind := find_kind(pattern.text)):
             return {pattern.text: piece} if self._fits(kind, piece) else None
         if pattern.kind == "number":
@@ -266,7 +266,7 @@ class _Importer:
         return rewritten
 
     def _size(self, piece: Syntax) -> int:
-        """Count the parts of rewritten syntax; what was counted before is looked up, for arguments are shared."""
+        """Count the parts of rewritten syntax; counts are cached, because arguments are shared."""
         if id(piece) not in self.sizes:
             self.sizes[id(piece)] = piece, 1 + sum(map(self._size, piece.args))
         return self.sizes[id(piece)][1]
@@ -296,7 +296,7 @@ class _Importer:
         )
 
     def _diagnosis(self, piece: Syntax, rules: tuple[RewriteRule, ...]) -> ParseError:
-        """Say why no rule fits a call."""
+        """Return the error that explains why no rule matches a call."""
         name = self.dialect.folded(piece.text)
         reason = {self.dialect.folded(each): why for each, why in self.dialect.refused.items()}.get(name)
         if reason and not rules:
@@ -317,7 +317,7 @@ class _Importer:
         return self.refuse(f"{piece.text} cannot be given these arguments", piece, lesson)
 
     def _misfit(self, pattern: Syntax, arg: Syntax, call: Syntax, lesson: str) -> ParseError:
-        """Say what is wrong with one argument; a negative window reads the future."""
+        """Return the error of one argument; a negative window reads the future."""
         kind = find_kind(pattern.text)
         if kind in WINDOW_LETTERS and arg.kind == "number" and float(arg.text) < 0:
             days = arg.text[1:]
@@ -345,7 +345,7 @@ class _Importer:
 
 
 def _is_conflict(first: Syntax | None, second: Syntax) -> bool:
-    """Tell whether one variable would stand for two things."""
+    """Return whether one variable would be bound to two different pieces."""
     return first is not None and _without_place(first) != _without_place(second)
 
 
@@ -392,7 +392,7 @@ def read_surface(text: str, dialect: Dialect) -> Syntax:
 
 
 def _form_hint(hint: str) -> str:
-    """Return what a hint says of brackets and commas; its examples are in our own language."""
+    """Keep a hint about brackets and commas; drop others, whose examples are in our own language."""
     return f"{hint} " if any(words in hint for words in ("Take", "still open", "Write a plain")) else ""
 
 
@@ -429,7 +429,7 @@ def load_rules(name: str) -> tuple[RewriteRule, ...]:
 
 
 def build_example(rule: RewriteRule, dialect: Dialect) -> str:
-    """Return a call that the rule reads: ``Corr($close, $volume, 20)``."""
+    """Return an example call that the rule reads: ``Corr($close, $volume, 20)``."""
     columns = iter([dialect.field_written(name) for name in ("close", "volume", "open", "high", "low")])
     truths = rule.own.text in ("and", "or", "not")
     return spell_formula(_fill_pattern(rule.foreign, dialect, columns, truths=truths), dialect)

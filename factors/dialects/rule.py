@@ -2,8 +2,8 @@
 
 ``Mean(x, d) -> ts_mean(x, d, min_periods=1)`` is used both ways: to import, what is left of the arrow is found in the
 foreign formula and the right side is written; to export, the right side is found in our tree. ``>>`` only imports (a
-second name of the same thing), ``<<`` only exports, and after ``!!`` stands why it is refused. The left side is read by
-the dialect's own grammar, the right side by ours. What follows `` # `` at the end of a line is a note: it is told
+second name of the same thing), ``<<`` only exports, and ``!!`` is followed by the reason of a refusal. The left side is read by
+the dialect's own grammar, the right side by ours. Text after `` # `` at the end of a line is a note: users see it
 whenever the rule is used. A line that begins with ``#`` is a comment. A rule without a note keeps the meaning, and what
 it writes reads back to a formula of the same id.
 
@@ -55,13 +55,13 @@ class RewriteRule:
     foreign, own : Syntax
         Both sides.
     note : str
-        What is told when it is used.
+        Shown to the user when the rule is used.
     imports, exports : bool
         Which ways it is used.
     refusal : str
         Why the foreign side is refused, else empty.
     family : str
-        For a family of field names, what stands before the number, else empty.
+        For a family of field names, the text before the number, else empty.
     """
 
     foreign: Syntax
@@ -125,7 +125,7 @@ def _put(piece: Syntax, values: dict[str, Syntax]) -> Syntax:
 
 
 def is_computed(piece: Syntax) -> bool:
-    """Tell whether a piece of a rule is arithmetic on literal numbers alone."""
+    """Return whether a piece of a rule is arithmetic on numbers only."""
     return piece.kind == "call" and piece.text in RULE_ARITHMETIC and piece.infix and all(map(_is_number, piece.args))
 
 
@@ -136,7 +136,7 @@ def _is_number(piece: Syntax) -> bool:
 
 
 def compute_number(piece: Syntax, numbers: dict[str, float]) -> float:
-    """Return the number of a piece, given those of its variables; KeyError where one is not known.
+    """Return the number of a piece, given those of its variables; KeyError where one is unbound.
 
     Floating-point noise is rounded away, so that 3 * 0.1 is 0.3.
     """
@@ -148,7 +148,7 @@ def compute_number(piece: Syntax, numbers: dict[str, float]) -> float:
 
 
 def round_noise(value: float) -> float:
-    """Take floating-point noise off a number."""
+    """Round a number to 12 significant digits, which removes floating-point noise."""
     return float(f"{value:.12g}")
 
 

@@ -1,4 +1,4 @@
-"""Keep the arrays of an evaluation: a pool of free ones, and a cache of subtrees that were dear to compute."""
+"""Keep the arrays of an evaluation: a pool of free ones, and a cache of subtrees that are expensive to compute."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class BufferPool:
         return self._free.pop()
 
     def give(self, array: Array) -> None:
-        """Take back an array that nobody reads any more."""
+        """Take back an array that is no longer read."""
         if len(self._free) < MAX_FREE_ARRAYS:
             self._free.append(array)
 
 
 class Scratch:
-    """Room for what dies within a tile or a few rows, used again by every stage; a thread has its own."""
+    """Scratch arrays of one tile or a few rows, reused by every stage; each thread has its own."""
 
     def __init__(self) -> None:
         self._room: dict[int, list[Array]] = {}
@@ -72,7 +72,7 @@ class SubtreeCache:
         self.bytes = 0
 
     def __contains__(self, node: Node) -> bool:
-        """Tell whether the values of a subtree are kept; asking does not make them worth more."""
+        """Return whether the values of a subtree are cached, without raising their worth."""
         return node in self._entries
 
     def get(self, node: Node, cost: float) -> Array | None:
@@ -84,7 +84,7 @@ class SubtreeCache:
         return entry.array
 
     def offer(self, node: Node, array: Array, cost: float) -> Iterator[tuple[Node, Array]]:
-        """Keep the values of a subtree, and yield what had to go for it, itself perhaps."""
+        """Cache the values of a subtree; yield the evicted ones, which may include it."""
         if array.nbytes > self._budget:
             yield node, array
             return

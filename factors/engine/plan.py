@@ -51,7 +51,7 @@ Stage = TileSteps | RowStep
 
 @dataclass(frozen=True)
 class EvaluationPlan:
-    """What a batch takes.
+    """The order of computing for a batch.
 
     Attributes
     ----------
@@ -82,13 +82,13 @@ def find_compute(node: Node) -> Compute:
 
 
 def estimate_subtree_cost(node: Node) -> float:
-    """Return about what a subtree takes to compute, in nanoseconds a cell."""
+    """Estimate the time to compute a subtree, in nanoseconds a cell."""
     node = expand_operator(node)
     return 0.0 if node.is_leaf else find_compute(node).cost + sum(estimate_subtree_cost(arg) for arg in node.args)
 
 
 def lay_out(trees: Sequence[Node], at_hand: Callable[[Node], bool], *, keeps: bool = False) -> EvaluationPlan:
-    """Order the distinct subtrees of a batch; what is below a node that is at hand is left out.
+    """Order the distinct subtrees of a batch; nodes below one whose values are cached are left out.
 
     With `keeps` the values of dear steps are stored, so that the cache may have them.
     """
@@ -101,7 +101,7 @@ def lay_out(trees: Sequence[Node], at_hand: Callable[[Node], bool], *, keeps: bo
 
 
 class _SubtreeWalk:
-    """The distinct subtrees of a batch, arguments before what reads them."""
+    """The distinct subtrees of a batch, arguments before the steps that read them."""
 
     def __init__(self, at_hand: Callable[[Node], bool]) -> None:
         self.steps: list[Node] = []
@@ -147,7 +147,7 @@ def _stages(walked: _SubtreeWalk, roots: Sequence[Node]) -> Iterator[Stage]:
 
 
 def _repeat_cheap_steps(stages: list[Stage]) -> list[Stage]:
-    """Let each stage on tiles compute again what is cheap and was computed by an earlier one."""
+    """Let each stage on tiles recompute cheap steps of earlier stages."""
     made: set[Node] = set()
     for stage in stages:
         if isinstance(stage, RowStep):

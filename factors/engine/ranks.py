@@ -14,7 +14,7 @@ MIN_NAMES = 10
 
 @dataclass(frozen=True)
 class RowOrder:
-    """The order of the names on each day, to be made once for what is compared often.
+    """The order of the names on each day, computed once for arrays that are compared often.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ ROWS_PER_BLOCK = 64
 
 
 class PlanRun:
-    """One pass over a plan: which stored values are alive, and what becomes of them after their last use."""
+    """One pass over a plan: keeps the stored values that are alive, and releases each after its last use."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class PlanRun:
         self._alone = store.member.size < MIN_THREADED_CELLS
 
     def fill(self, results: list[Array]) -> None:
-        """Run the stages; each result is written as soon as its tile is there."""
+        """Run the stages; each result is written as soon as its tile is computed."""
         self._gather_leaves()
         self._results = results
         for at, stage in enumerate(self._plan.stages):
@@ -59,7 +59,7 @@ class PlanRun:
                 self._release(node)
 
     def _gather_leaves(self) -> None:
-        """Lay hands on what is there already, and refuse a panel that lacks a column before any work is done."""
+        """Resolve leaves and cached subtrees; raise `PanelLacksField` before any computation."""
         for node in self._plan.leaves:
             if node.op == "group":
                 self._store.codes(node)
@@ -76,7 +76,7 @@ class PlanRun:
         return self._alive[node]
 
     def _release(self, node: Node) -> None:
-        """Let go of a stored node: the cache may keep its values, and the pool gets what nobody needs."""
+        """Release a stored node: its values go to the cache if worth keeping, else its array goes back to the pool."""
         flat = self._alive.pop(node)
         if node in self._cache:
             return

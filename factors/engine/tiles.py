@@ -60,7 +60,7 @@ class Layout:
 
     @property
     def count(self) -> int:
-        """Return how many tiles there are."""
+        """Return the number of tiles."""
         return -(-self.names // self.width)
 
     def columns(self, tile: int) -> tuple[int, int]:
@@ -122,7 +122,7 @@ class LeafStore:
 
 
 def _to_float32(values: NDArray[np.float64]) -> Array:
-    """Return values as float32; what is not finite there is missing."""
+    """Return values as float32, NaN where they are not finite."""
     with np.errstate(over="ignore"):
         narrow = np.array(values, np.float32, order="C")
     narrow[~np.isfinite(narrow)] = np.nan
@@ -130,7 +130,7 @@ def _to_float32(values: NDArray[np.float64]) -> Array:
 
 
 def _missing_error(kind: str, name: str, available: tuple[str, ...]) -> PanelLacksField:
-    """Name what is missing, what there is, and how to get it."""
+    """Build the error that names the missing column, the available ones, and how to add it."""
     near = nearest_name(name, available)
     hints = [f"Did you mean {near}?"] if near else []
     if kind == "grouping":

@@ -56,7 +56,7 @@ def warm_up(progress: Callable[[str], None] | None = None) -> None:
 
 
 def _is_complete(complete: Path) -> bool:
-    """Tell whether every kernel has been compiled for this processor, numba and Python."""
+    """Return whether every kernel has been compiled for this processor, numba and Python."""
     try:
         return describe_processor() in complete.read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -51,7 +51,7 @@ def group_count(codes: Codes) -> int:
 
 @kernel
 def is_constant(squares: float, mean: float, count: float) -> bool:
-    """Tell whether a sum of squared deviations is rounding noise around its mean."""
+    """Return whether a sum of squared deviations is rounding noise around its mean."""
     return squares <= count * (mean * FLOAT32_EPSILON) ** 2
 
 

@@ -30,7 +30,7 @@ SYNONYMS = {
 
 
 def is_in_range(value: float) -> bool:
-    """Tell whether a number may stand in a formula."""
+    """Return whether a number is within the range allowed in formulas."""
     return value == 0 or 1 / LARGEST_NUMBER <= abs(value) <= LARGEST_NUMBER
 
 
@@ -47,7 +47,7 @@ class Builder:
     root: Node = UNREADABLE_NODE
 
     def whole(self, piece: Syntax) -> Node:
-        """Return the tree of a formula; ParseError, with all other mistakes in it, where there are any."""
+        """Return the tree of a formula; raise ParseError with every mistake of it."""
         self.root = root = self._kept(piece, ())
         if self.errors:
             first, *others = sorted(self.errors, key=lambda error: error.at)

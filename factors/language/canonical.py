@@ -225,7 +225,7 @@ def _spread(body: Node) -> Linear:
 
 
 def _canonical_call(node: Node) -> Scaled:
-    """Bring an operator that is not arithmetic to canonical form: its arguments first, then what it lets through."""
+    """Bring an operator that is not arithmetic to canonical form: its arguments first, then the factors that move out."""
     if node.is_leaf:
         return FRACTION_ONE, node
     scaled = [_normalise_sum(_linearise_tree(arg)) if arg.op != "group" else (FRACTION_ONE, arg) for arg in node.args]
@@ -380,7 +380,7 @@ FOLDABLE_FUNCTIONS: Mapping[str, Callable[..., float]] = MappingProxyType(
 
 
 def _fold_constants(node: Node, scaled: list[Scaled]) -> Fraction | None:
-    """Return the value of an elementwise operator on constants, or None where there is something else."""
+    """Return the value of an elementwise operator on constants, or None where an argument is not constant."""
     if node.op not in FOLDABLE_FUNCTIONS or any(body is not None for _, body in scaled):
         return None
     try:

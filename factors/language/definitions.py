@@ -1,4 +1,4 @@
-"""Write out operators that are defined in the language itself: ``rsi(x, 14)`` is a formula of sums and differences."""
+"""Expand operators that are defined in the language itself: ``rsi(x, 14)`` is a formula of sums and differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .syntax import Syntax, read_syntax
 
 @functools.lru_cache(maxsize=4096)
 def expand_operator(node: Node) -> Node:
-    """Return the formula that a defined operator stands for, its arguments in place; other nodes as they are."""
+    """Return the definition of an operator with its arguments filled in; other nodes unchanged."""
     operator = OPERATORS.get(node.op)
     while operator is not None and operator.definition:
         arguments = {argument.name: arg for argument, arg in zip(operator.nodes, node.args, strict=True)}
@@ -66,7 +66,7 @@ def _format_number(operator: Operator, name: str, value: float) -> str:
 
 
 def _substitute_numbers(piece: Syntax, words: dict[str, str]) -> Syntax:
-    """Put the numbers and words of a call in the place of their names, and work out what is then all numbers."""
+    """Substitute the numbers and words of a call for their names, and fold arithmetic that is then all numbers."""
     if piece.kind == "name" and piece.text in words:
         word = words[piece.text]
         return replace(piece, kind="name" if word[0].isalpha() else "number", text=word)
@@ -94,7 +94,7 @@ def _fold_arithmetic(piece: Syntax) -> Syntax:
 
 
 def _value(piece: Syntax) -> Fraction | None:
-    """Return what arithmetic on numbers comes to; None where there is something else in it."""
+    """Evaluate arithmetic on numbers; None where it contains anything else."""
     if piece.kind == "number":
         return Fraction(piece.text)
     values = [_value(arg) for arg in piece.args]
@@ -104,7 +104,7 @@ def _value(piece: Syntax) -> Fraction | None:
 
 
 def _substitute_arguments(node: Node, arguments: dict[str, Node]) -> Node:
-    """Put the arguments of a call in the place of their names."""
+    """Substitute the arguments of a call for their names."""
     if node.op in ("field", "group") and node.name in arguments:
         return arguments[node.name]
     args = tuple(_substitute_arguments(arg, arguments) for arg in node.args)

@@ -70,5 +70,5 @@ class Expression:
 
     @property
     def shown(self) -> str:
-        """Return what a person reads: a formula in its canonical form, code as it was written."""
+        """Return the text to display: a formula in its canonical form, code as it was written."""
         return self.code or self.canonical_text

@@ -138,7 +138,7 @@ def apply_coefficient(coefficient: Fraction, body: Node | None) -> Node:
 
 
 def is_plain(node: Node, op: str) -> bool:
-    """Tell whether a node is a rolling operator without any keyword."""
+    """Return whether a node is a rolling operator without any keyword."""
     return node.op == op and len(node.params) == 1
 
 

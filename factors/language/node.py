@@ -22,7 +22,7 @@ class Node:
     Attributes
     ----------
     op : str
-        Name of the operator, or ``field``, ``number_node``, ``group_node`` for a leaf.
+        Name of the operator, or ``field``, ``number``, ``group`` for a leaf.
     args : tuple of Node
         The panel and group arguments in the order of the operator's signature. In a canonical tree ``add``, ``mul``,
         ``and``, ``or``, ``max`` and ``min`` may have more than two.
@@ -30,9 +30,9 @@ class Node:
         Numbers that steer the operator (``window``, ``min_periods``, ``ddof``, ...), in the order of its signature;
         a keyword equal to its default is left out.
     value : float or None
-        The number, for ``number_node``.
+        The number, for ``number``.
     name : str
-        The column or grouping, for ``field`` and ``group_node``.
+        The column or grouping, for ``field`` and ``group``.
     """
 
     op: str
@@ -56,7 +56,7 @@ class Node:
 
     @property
     def is_leaf(self) -> bool:
-        """Tell whether the node is a field, a number or a group."""
+        """Return whether the node is a field, a number or a group."""
         return self.op in LEAVES
 
     @property
@@ -121,7 +121,7 @@ def walk(node: Node, path: Path = ()) -> Iterator[tuple[Path, Node]]:
 
 
 def node_at(node: Node, path: Path) -> Node:
-    """Return the node at a path; IndexError where there is none."""
+    """Return the node at a path; raise IndexError for an invalid path."""
     for position in path:
         node = node.args[position]
     return node

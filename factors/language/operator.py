@@ -55,12 +55,12 @@ class Argument:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether a kernel takes it as a whole number."""
+        """Return whether a kernel takes it as a whole number."""
         return self.whole or self.kind == "choice"
 
     @property
     def is_node(self) -> bool:
-        """Tell whether the argument is a subtree, not a number."""
+        """Return whether the argument is a subtree, not a number."""
         return self.kind in ("panel", "condition", "group")
 
     @property
@@ -182,7 +182,7 @@ class Operator:
 
     @property
     def takes_many(self) -> bool:
-        """Tell whether more than two arguments may be given: to sums, products, chains of conditions, max and min."""
+        """Return whether more than two arguments may be given: to sums, products, chains of conditions, max and min."""
         return self.many > 1
 
     @property

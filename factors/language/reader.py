@@ -1,4 +1,4 @@
-"""Read the grammar file with lark, and say in our words what it stumbles over."""
+"""Parse formulas with lark by the grammar file, and explain syntax errors in our words."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FOREIGN_SIGN_HINTS: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys("\uff08\uff09\uff0c", "Write plain parentheses and commas: ts_mean(close, 20)."),
     }
 )
-"""Signs of other languages, and what to write here."""
+"""Signs of other languages, and their equivalents here."""
 ALLOWED_HINT = (
     "A formula has names, numbers, + - * / ** < > == & | ~, commas and parentheses: rank(ts_mean(returns, 20))."
 )
@@ -85,7 +85,7 @@ class TreeReader:
         self.text = text
 
     def read(self, branch: Branch | Token, level: int) -> Syntax:
-        """Return the syntax of a branch that stands on some level below the root."""
+        """Return the syntax of a branch at a level below the root."""
         assert isinstance(branch, Tree)
         at, end = int(branch.meta.start_pos), int(branch.meta.end_pos)
         if level > MAX_FORMULA_DEPTH:
@@ -147,7 +147,7 @@ def _join_infix(left: Syntax, op: str, right: Syntax, chained: bool) -> Syntax:
 
 
 def explain_syntax_error(unexpected: UnexpectedInput, text: str) -> ParseError:
-    """Say in our words what the parser stumbled over."""
+    """Explain a syntax error of the parser in our words."""
     at = unexpected.pos_in_stream or 0
     if isinstance(unexpected, UnexpectedCharacters):
         hint = FOREIGN_SIGN_HINTS.get(text[at], ALLOWED_HINT)
@@ -171,14 +171,14 @@ def explain_syntax_error(unexpected: UnexpectedInput, text: str) -> ParseError:
 
 
 def _equals_error(text: str, at: int) -> ParseError:
-    """Say what a lone = should be; ``> =`` was meant as one sign."""
+    """Explain a lone =; ``> =`` was meant as one sign."""
     apart = re.search(r"[<>!=]\s+$", text[:at])
     hint = f"The sign {apart[0][0]}= has no space in it." if apart else "Two values are compared by ==: close == high."
     return ParseError("'=' only names a keyword of a call", at=at, text=text, hint=hint)
 
 
 def _missing_value_error(text: str, at: int, before: str, token: str) -> ParseError:
-    """Say where a value is missing."""
+    """Build the error of a missing value."""
     last = _last_word(before)
     if token == last and token in ("&", "|"):
         hint = f"Write one {token}, and parentheses around comparisons: (close > open) {token} (returns > 0)."
@@ -189,7 +189,7 @@ def _missing_value_error(text: str, at: int, before: str, token: str) -> ParseEr
 
 
 def _missing_operator_error(text: str, at: int, before: str, token: str) -> ParseError:
-    """Say that two values stand side by side, and what may be missing between them."""
+    """Build the error of two adjacent values, with the operator or comma that may be missing."""
     last = _last_word(before)
     message = f"an operator is missing between '{last}' and '{token}'"
     if last in OPERATORS and not OPERATORS[last].infix:
@@ -235,7 +235,7 @@ def _name_before(text: str, bracket: int) -> str:
 
 
 def _example(before: str) -> str:
-    """Return a formula that uses well what stands last: a sign, or the call that is still open."""
+    """Return an example that uses the last sign, or the call that is still open."""
     word, opened = _last_word(before), _open_brackets(before)
     if word in ("(", ",") and opened:
         word = _name_before(before, opened[-1])

@@ -1,4 +1,4 @@
-"""Hold a formula as it was written, with places, before its names are looked up."""
+"""Hold a formula as it was written, with columns, before its names are looked up."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Syntax:
     """One piece of a formula as it was written.
 
     `kind` is ``number``, ``name``, ``call`` or ``keyword``; `text` is the number, the name or the operator; `at` and
-    `end` are the columns where it starts and ends; `infix` tells operators that were written with a symbol, `open_chain` sums and products that may take a
-    further term.
+    `end` are the columns where it starts and ends; `infix` marks operators that were written with a symbol, `open_chain`
+    sums and products that may take a further term.
     """
 
     kind: str
@@ -52,5 +52,5 @@ def refuse_deep_brackets(text: str) -> None:
 
 
 def build_depth_error(text: str, at: int) -> ParseError:
-    """Make the error of a formula that is nested too deeply."""
+    """Build the error of a formula that is nested too deeply."""
     return ParseError(f"the formula is nested more than {MAX_FORMULA_DEPTH} levels deep", text=text, at=at)

@@ -36,7 +36,7 @@ class Unit:
 
     @property
     def is_pure(self) -> bool:
-        """Tell whether the unit is dimensionless."""
+        """Return whether the unit is dimensionless."""
         return self.price == NO_EXPONENT and self.volume == NO_EXPONENT
 
     @property
@@ -152,7 +152,7 @@ def _common_rule(node: Node, units: Units) -> Unit:
 
 
 def _same_rule(node: Node, units: Units) -> Unit:
-    """Keep the unit; what is computed from truth values is a ratio, except the truth of an earlier day."""
+    """Keep the unit; a result computed from truth values is a ratio, except the truth of an earlier day."""
     return RATIO_UNIT if units[0].kind == "bool" and node.op != "delay" else units[0]
 
 
@@ -251,7 +251,7 @@ class Mismatch:
 class UnitJudgement:
     """The unit of a formula and all its mismatches.
 
-    `sure` is False where the unit is a guess after a mismatch: what does not agree with a guess is not told.
+    `sure` is False where the unit is a guess after a mismatch: disagreement with a guess is not reported.
     """
 
     unit: Unit
@@ -260,7 +260,7 @@ class UnitJudgement:
 
 
 SETTLED_UNIT_RULES = frozenset({"comparison", "logic", "number", "pure", "quotient_self", "rank", "ratio", "return"})
-"""Rules whose result does not hang on the units of the arguments."""
+"""Rules whose result does not depend on the units of the arguments."""
 
 
 def find_unit(node: Node) -> Unit:
@@ -314,12 +314,12 @@ def _unit_of_leaf(node: Node) -> Unit:
 
 
 def _to_mismatch(refusal: UnitMismatch) -> Mismatch:
-    """Return what a rule refused as a mismatch at its argument."""
+    """Return a rule's refusal as a mismatch at its argument."""
     return Mismatch(refusal.message, refusal.hint, (refusal.position,), refusal.firm)
 
 
 def _sure_mismatches(node: Node, parts: Sequence[UnitJudgement]) -> Iterator[Mismatch]:
-    """Yield what does not agree among those arguments of a sum or the like whose units are no guess."""
+    """Yield mismatches among the arguments of a sum or similar operator whose units are certain."""
     places = [place for place, part in enumerate(parts) if part.sure]
     if not OPERATORS[node.op].many or len(places) < 2:
         return
@@ -339,7 +339,7 @@ def _guess_judgement(operator: Operator, mismatches: tuple[Mismatch, ...]) -> Un
 
 
 def _judge_definition(node: Node, mismatches: tuple[Mismatch, ...]) -> UnitJudgement:
-    """Judge what a defined operator stands for; a mismatch that its arguments do not have points at the operator."""
+    """Judge the definition of an operator; a mismatch that its arguments do not have points at the operator."""
     inner = judge_units(expand_operator(node))
     if inner.mismatches and not mismatches:
         first = inner.mismatches[0]

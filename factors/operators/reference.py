@@ -24,7 +24,7 @@ def both_known(x: Values, y: Values) -> tuple[Values, Values]:
 
 
 def is_flat(values: Values) -> bool:
-    """Tell whether values differ by no more than float32 can show."""
+    """Return whether values differ by no more than float32 can show."""
     mean = values.mean()
     return bool(((values - mean) ** 2).sum() <= len(values) * (mean * EPSILON) ** 2)
 

@@ -34,7 +34,7 @@ PYTHON_ARITHMETIC: Mapping[type[ast.operator], Callable[[Number, Number], Number
 
 
 def fold_operation(op: ast.operator, left: object, right: object) -> Literal | None:
-    """Return arithmetic on two known values; None where it cannot be worked out."""
+    """Evaluate arithmetic on two known values; None where it cannot be evaluated."""
     if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Add):
         return Literal((left + right)[:MAX_KNOWN_TEXT_CHARS])
     step = PYTHON_ARITHMETIC.get(type(op))
@@ -50,7 +50,7 @@ def fold_operation(op: ast.operator, left: object, right: object) -> Literal | N
 
 
 def combine_vectors(op: ast.operator, left: Value, right: Value) -> Value | None:
-    """Return arithmetic on known arrays: with a number or one another, or the weights of a window."""
+    """Evaluate arithmetic on known arrays: with a number or each other, or as the weights of a window."""
     if isinstance(left, Spans) and isinstance(right, Vector) and isinstance(op, ast.Mult):
         return WeightedWindows(left, right)
     if isinstance(left, Vector) and isinstance(right, Spans) and isinstance(op, ast.Mult):
@@ -89,7 +89,7 @@ def sum_weighted_window(weighted: WeightedWindows, make: Callable[..., Node]) ->
 
 
 def reduce_vector(name: str, vector: Vector) -> Value | None:
-    """Return a method of a known array that gives a number."""
+    """Evaluate a reduction of a known array."""
     numbers = vector.numbers
     if name in ("sum", "mean") and numbers:
         return Literal(sum(numbers) / (len(numbers) if name == "mean" else 1))
@@ -97,7 +97,7 @@ def reduce_vector(name: str, vector: Vector) -> Value | None:
 
 
 def _vector(name: str, args: Sequence[Value]) -> Value | None:
-    """Return an array that a function of numpy makes of known numbers."""
+    """Evaluate a numpy function that builds an array from known numbers."""
     items = unroll_list(args[0]) if args else None
     if name in ("array", "asarray") and items:
         values = [each.value for each in items if isinstance(each, Literal) and isinstance(each.value, int | float)]
@@ -121,7 +121,7 @@ def unroll_list(value: Value) -> Sequence[Value] | None:
 
 
 def fold_call(name: str, args: Sequence[Value], make: Callable[..., Node]) -> Value | None:
-    """Return what a function of Python itself gives for arguments that are known; None where they are not."""
+    """Evaluate a builtin function on known arguments; None where they are not known."""
     if name == "range":
         return _range(args)
     if name in ("array", "asarray", "arange", "ones") and (vector := _vector(name, args)) is not None:
@@ -159,7 +159,7 @@ def _extreme(op: str, args: Sequence[Value], make: Callable[..., Node]) -> Value
 
 
 def _fold_number(name: str, args: Sequence[Value]) -> Value | None:
-    """Return a function of one known number."""
+    """Evaluate a function of one known number."""
     value = args[0].value if len(args) == 1 and isinstance(args[0], Literal) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or name not in NUMBER_FUNCTIONS:
         return None

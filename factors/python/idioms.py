@@ -85,7 +85,7 @@ SPANS: Mapping[str, str] = MappingProxyType(
 
 
 def read_method(call: Call, make: Make) -> Value | None:
-    """Return what a method, or a function of numpy on its first argument, gives; None where the language has no such step."""
+    """Return the step that a method, or a numpy function of its first argument, stands for; None where the language has none."""
     owner = call.owner
     if isinstance(owner, Spans):
         return _reduce_windows(call, owner, make)
@@ -104,7 +104,7 @@ def read_method(call: Call, make: Make) -> Value | None:
 
 
 def read_attribute(owner: Value, name: str, make: Make) -> Value | None:
-    """Return what an attribute stands for; None where it is a method, or unknown."""
+    """Return the value that an attribute stands for; None where it is a method, or unknown."""
     if name in ("values", "array", "real"):
         return owner
     if name == "T":
@@ -182,7 +182,7 @@ def _clip(call: Call, make: Make) -> Value:
 
 
 def _where(call: Call, make: Make) -> Value:
-    """Read ``x.where(condition, other)``; one that only takes infinities or gaps out says nothing."""
+    """Read ``x.where(condition, other)``; one that only removes infinities or gaps is ignored."""
     condition = call.argument("cond", 0) or Literal(True)
     other = call.argument("other", 1)
     if other is None and _is_about_gaps(make.node(condition)):
@@ -192,7 +192,7 @@ def _where(call: Call, make: Make) -> Value:
 
 
 def _is_about_gaps(condition: Node) -> bool:
-    """Tell whether a condition is about gaps and infinities alone, or about what is not zero, which ratios need."""
+    """Return whether a condition only tests for gaps, infinities, or non-zero values (which ratios need)."""
     if condition.op == "not":
         return _is_about_gaps(condition.args[0])
     if condition.op in ("and", "or"):

@@ -115,7 +115,7 @@ SHORT_MODULE_NAMES = {"np": "numpy", "pd": "pandas"}
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One thing that will not work, and what to write instead.
+    """One problem of the code, and what to write instead.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Remark:
 
 
 def lint_code(code: str, fields: Collection[str] | None = None) -> tuple[Remark, ...]:
-    """Return what will not work in a factor's code, by line; nothing if it looks right.
+    """Return the problems of a factor's code, by line; empty if none is found.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def lint_code(code: str, fields: Collection[str] | None = None) -> tuple[Remark,
 
 
 def _check_entry(tree: ast.Module) -> Iterator[Remark]:
-    """Find out whether there is a `factor(panel)` that returns something."""
+    """Check that there is a `factor(panel)` that returns a value."""
     hint = "Write: def factor(panel): ... return a DataFrame of dates x symbols."
     named = [
         node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == ENTRY
@@ -233,7 +233,7 @@ def _check_attribute(node: ast.Attribute, spelling: Spelling) -> Iterator[Remark
 
 
 def _check_dotted_name(path: str, last: str, line: int) -> Iterator[Remark]:
-    """Tell what is wrong with a name of numpy or pandas, however it was come by."""
+    """Check a name of numpy or pandas, however it was imported."""
     is_library = path.partition(".")[0] in {"numpy", "pandas"}
     if path in FILE_FUNCTIONS or last in FILE_METHODS or (is_library and last.startswith("read_")):
         yield Remark(line, "file", f"{last} reads or writes files", "A factor has the panel and nothing else.")
@@ -280,7 +280,7 @@ def _check_randomness(node: ast.Call, path: str, last: str, spelling: Spelling) 
 
 
 def _is_frame_sample(node: ast.Call) -> bool:
-    """Tell a frame's `sample` by its keywords."""
+    """Recognise a frame's `sample` by its keywords."""
     return any(word.arg in {"n", "frac", "replace", "weights", "axis"} for word in node.keywords)
 
 
@@ -293,7 +293,7 @@ def _check_text_code(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
 
 
 def _check_future(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
-    """Tell what certainly reads later rows; where names are compared (axis=1) it does not."""
+    """Find calls that certainly read later rows; comparisons of names (axis=1) do not."""
     if read_constant(find_keyword(node, "axis")) in {1, "columns"}:
         return
     backwards = {read_constant(find_keyword(node, word)) for word in ("method", "direction", "limit_direction")}
@@ -338,7 +338,7 @@ def _check_columns(tree: ast.Module, fields: Collection[str]) -> Iterator[Remark
 
 
 class Spelling:
-    """The names that code gives to modules and to what is in them, and those that it makes itself.
+    """Resolves the names of some code: aliases of modules and of their members, and its own names.
 
     Attributes
     ----------
@@ -369,7 +369,7 @@ class Spelling:
             self._names |= {target.id: path for target in node.targets if isinstance(target, ast.Name)}
 
     def of(self, node: ast.AST) -> str:
-        """Return the dotted name that an expression stands for; what cannot be told is `?`."""
+        """Return the dotted name that an expression stands for; `?` where it cannot be resolved."""
         if isinstance(node, ast.Name):
             return self._names.get(node.id, node.id)
         if isinstance(node, ast.Attribute):
@@ -393,12 +393,12 @@ def read_constant(node: ast.AST | None) -> object:
 
 
 def find_keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """Return what a call gives for a keyword."""
+    """Return the argument of a call for a keyword, None where it is left out."""
     return next((word.value for word in call.keywords if word.arg == name), None)
 
 
 def is_negative(node: ast.AST | None) -> bool:
-    """Tell whether an expression is written as a negative number."""
+    """Return whether an expression is written as a negative number."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = read_constant(node.operand)
         return isinstance(value, int | float) and value > 0

@@ -107,7 +107,7 @@ class Meaning(Nodes):
                 self._value(child, names)
 
     def _branch(self, statement: ast.If, rest: Sequence[ast.stmt], names: NameBindings) -> Value | None:
-        """Follow both sides of a condition and what comes after it."""
+        """Follow both sides of a condition and the statements after it."""
         test = self._value(statement.test, names)
         if isinstance(test, Literal):
             return self._run([*(statement.body if test.value else statement.orelse), *rest], names)
@@ -159,7 +159,7 @@ class Meaning(Nodes):
             self._put(target, value, names)
 
     def _put(self, target: ast.Subscript, value: Value, names: NameBindings) -> None:
-        """Write into some cells of what a name stands for."""
+        """Assign to some cells of a name's value."""
         place = self._value(target.slice, names)
         owner = self._value(target.value, names)
         base = target.value
@@ -184,7 +184,7 @@ class Meaning(Nodes):
             names[alias.asname or alias.name.partition(".")[0]] = NamedObject(named)
 
     def _expression(self, statement: ast.stmt, names: NameBindings) -> None:
-        """Follow a call for what it changes: a list that grows, a frame that is changed in place."""
+        """Follow a call for its side effect: a list that grows, a frame that is changed in place."""
         assert isinstance(statement, ast.Expr)
         value = self._value(statement.value, names)
         called = statement.value.func if isinstance(statement.value, ast.Call) else None
@@ -205,7 +205,7 @@ class Meaning(Nodes):
         return self._run(statement.body, names)
 
     def _try(self, statement: ast.stmt, names: NameBindings) -> Value | None:
-        """Follow what is tried, and what is done where it fails."""
+        """Follow a `try` block and its handlers."""
         assert isinstance(statement, ast.Try)
         returned = self._run(statement.body, names)
         for handler in statement.handlers:
@@ -241,7 +241,7 @@ class Meaning(Nodes):
         names: NameBindings,
         begin: Callable[[NameBindings], None],
     ) -> Value | None:
-        """Draw a loop as one step: what it runs over, what it starts from, what each turn makes of it."""
+        """Draw a loop as one step: its iterable, its initial values, and the result of each turn."""
         changed = sorted(_changed_names(statement) & {*names}, key=list(names).index)
         side = dict(names)
         for at, name in enumerate(changed):
@@ -259,14 +259,14 @@ class Meaning(Nodes):
     # Expressions.
 
     def _value(self, node: ast.expr | None, names: NameBindings) -> Value:
-        """Return what an expression stands for."""
+        """Return the value of an expression."""
         self._step()
         if node is None:
             return Literal(None)
         return EXPRESSIONS.get(type(node), Meaning._read_unknown)(self, node, names)
 
     def _read_unknown(self, node: ast.expr, names: NameBindings) -> Value:
-        """Draw an expression that has no rule with what stands in it."""
+        """Draw an expression without a rule as a node over its parts."""
         inner = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
         return self.make(f"py.{type(node).__name__.lower()}", *(self._value(child, names) for child in inner))
 
@@ -288,7 +288,7 @@ class Meaning(Nodes):
         return self._joined(node.op, self._value(node.left, names), self._value(node.right, names))
 
     def _joined(self, op: ast.operator, left: Value, right: Value) -> Value:
-        """Return an arithmetic step; on known numbers and texts it is worked out."""
+        """Return an arithmetic step; on known numbers and texts it is evaluated."""
         if isinstance(left, Literal) and isinstance(right, Literal):
             folded = fold_operation(op, left.value, right.value)
             if folded is not None:
@@ -393,7 +393,7 @@ class Meaning(Nodes):
         return self.make(f"py.slice{kinds}", *ends)
 
     def _comprehension(self, node: ast.expr, names: NameBindings) -> Value:
-        """Follow a list that is written as a loop over a known one."""
+        """Follow a comprehension over a known list."""
         assert isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp)
         first = node.generators[0]
         over = self._value(first.iter, names)
@@ -445,7 +445,7 @@ class Meaning(Nodes):
         return self.make("py.dot", left, right)
 
     def _own_step(self, name: str, args: Sequence[Value], named: Mapping[str, Value]) -> Node:
-        """Draw a step that the language does not have; keyword arguments in the order of their names."""
+        """Draw a step that the language lacks; keyword arguments in the order of their names."""
         keywords = [named[key] for key in sorted(named) if key not in IGNORED_KEYWORDS]
         return self.make(f"py.{build_word(name)}", *args, *keywords)
 
@@ -520,7 +520,7 @@ class Meaning(Nodes):
 
 
 def _changed_names(statement: ast.AST) -> set[str]:
-    """Return the names that a loop may change: those that it binds, writes into, or calls a method of for itself."""
+    """Return the names that a loop may change: those that it binds, writes into, or calls a method of as a statement."""
     names: set[str] = set()
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -536,7 +536,7 @@ def _changed_names(statement: ast.AST) -> set[str]:
 
 
 def _may_leave(statement: ast.AST) -> bool:
-    """Tell whether a loop may end before its list does."""
+    """Return whether a loop may end before its list does."""
     return any(isinstance(node, ast.Break | ast.Continue | ast.Return) for node in ast.walk(statement))
 
 

@@ -84,10 +84,10 @@ EXACT_STEPS: Mapping[type[ast.operator], Callable[[float, float], float]] = Mapp
 
 
 class _CodeStripper(ast.NodeTransformer):
-    """Drops docstrings, annotations, bare constants and what cannot run, and works numbers out."""
+    """Drops docstrings, annotations, bare constants and unreachable code, and folds numbers."""
 
     def visit(self, node: ast.AST) -> ast.AST:
-        """Change the children first, then the bodies that they stand in."""
+        """Change the children first, then the blocks that contain them."""
         visited: ast.AST = super().visit(node)
         for name in ("body", "orelse", "finalbody"):
             block = getattr(visited, name, None)
@@ -149,12 +149,12 @@ def _number(node: ast.AST) -> float | None:
 
 
 def _literal(value: float) -> ast.expr:
-    """Write a number as Python reads it: a sign stands before it."""
+    """Return a number as Python parses it: a negative one is a unary minus."""
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)
 
 
 def _block(statements: list[ast.stmt], *, may_be_empty: bool) -> list[ast.stmt]:
-    """Return a block without docstrings, `pass`, imports of what is there anyway, and what stands behind a return."""
+    """Return a block without docstrings, `pass`, imports of modules in scope, and statements after a return."""
     block: list[ast.stmt] = []
     for statement in statements:
         if isinstance(statement, ast.Pass) or (
@@ -172,7 +172,7 @@ def _block(statements: list[ast.stmt], *, may_be_empty: bool) -> list[ast.stmt]:
 
 
 GIVEN_IMPORTS = frozenset({("numpy", "np"), ("pandas", "pd")})
-"""Imports of what is in scope already."""
+"""Imports of modules that are in scope already."""
 
 
 class _UnreadDropper(ast.NodeTransformer):
@@ -207,7 +207,7 @@ class _UnreadDropper(ast.NodeTransformer):
 
 
 def _is_harmless(node: ast.expr) -> bool:
-    """Tell whether working a value out can neither change anything nor, but for a missing column, fail."""
+    """Return whether evaluating an expression has no side effect and cannot fail, except for a missing column."""
     kinds = (ast.Constant, ast.Name, ast.Load, ast.List, ast.Tuple, ast.Subscript)
     return all(isinstance(each, kinds) for each in ast.walk(node))
 
@@ -273,7 +273,7 @@ def _bound_names(node: ast.AST) -> list[str]:
 
 
 class _CodeSorter(ast.NodeTransformer):
-    """Sorts what may be exchanged: both sides of a sum or product of frames, of `&` and `|`, and keyword arguments."""
+    """Sorts commutative operands (sums and products of frames, `&` and `|`) and keyword arguments."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -300,7 +300,7 @@ TURNED_COMPARISONS: Mapping[type[ast.cmpop], type[ast.cmpop]] = MappingProxyType
 
 
 def _is_numeric(node: ast.expr) -> bool:
-    """Tell whether a value is surely a number or a frame: a list or a text would not be added in any order."""
+    """Return whether a value is certainly a number or a frame: lists and texts do not commute."""
     if isinstance(node, ast.Constant):
         return type(node.value) in (int, float)
     if isinstance(node, ast.BinOp):

@@ -38,7 +38,7 @@ def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> 
     Returns
     -------
     Expression
-        With `code`, and an id that does not hang on how the code is spelled. `fields` are all that it can read: the
+        With `code`, and an id that does not depend on how the code is spelled. `fields` are all that it can read: the
         sandbox is given these columns and no other. `warmup` is a guess from the numbers in it; what its values really
         need, only running it tells.
 
@@ -77,7 +77,7 @@ def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> 
 
 
 def _remarks(text: str, columns: Collection[str]) -> tuple[str, ...]:
-    """Return what the lint of the sandbox says, by line; the boundary is elsewhere, so that nothing is refused for it here."""
+    """Return the remarks of the linter, by line; they refuse nothing, because the sandbox is the boundary."""
     from .lint import lint_code  # it brings numpy, which most who parse do not need
 
     return tuple(f"line {remark.line}: {remark.message}. {remark.hint}" for remark in lint_code(text, columns))
@@ -111,7 +111,7 @@ def _canonical_or_same(root: Node) -> Node:
 
 
 def _distinct_steps(root: Node) -> set[Node]:
-    """Return the steps of a tree, each once: code gives a name to what it uses twice."""
+    """Return the distinct steps of a tree: code names a value that it uses twice."""
     steps: set[Node] = set()
     waiting = [root]
     while waiting:
@@ -123,7 +123,7 @@ def _distinct_steps(root: Node) -> set[Node]:
 
 
 def _numbers(tree: ast.AST) -> Iterator[float]:
-    """Yield the numbers of the code that somebody chose."""
+    """Yield the numbers of the code that the author chose."""
     for name, value in ast.iter_fields(tree):
         children = value if isinstance(value, list) else [value]
         for child in children:
@@ -144,6 +144,6 @@ def _count_chosen(tree: ast.AST) -> int:
 
 
 def _days(root: Node, tree: ast.AST) -> int:
-    """Guess how many days the code looks back: by the operators that it amounts to, and by the whole numbers in it."""
+    """Estimate how many days the code looks back: by its operators, and by the whole numbers in it."""
     whole_numbers = [int(value) for value in _numbers(tree) if value == int(value) and 0 < value <= MAX_LOOKBACK_DAYS]
     return max(-find_days_read(root).lo, max(whole_numbers, default=0))

@@ -1,4 +1,4 @@
-"""Take in the source of a Python factor: what it must look like before anything reads its meaning."""
+"""Parse the source of a Python factor, within bounds of length, depth and numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONTRACT = 'Write: def factor(panel): return panel["close"].pct_change(5).rank(a
 
 
 def is_python(text: str) -> bool:
-    """Tell whether a text is Python code and not a formula: a line of it defines or imports something."""
+    """Return whether a text is Python code and not a formula: a line of it defines or imports something."""
     return CODE_LINE_PATTERN.search(text) is not None
 
 
@@ -66,7 +66,7 @@ def _column(text: str, line: int, column: int) -> int:
 
 
 def _refuse_large(tree: ast.Module, text: str) -> None:
-    """Refuse what is too deep to follow: everything that reads the tree afterwards may call itself."""
+    """Refuse trees that are too deep: every later pass over the tree is recursive."""
     waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
     count = 0
     while waiting:
@@ -79,7 +79,7 @@ def _refuse_large(tree: ast.Module, text: str) -> None:
 
 
 def _refuse_numbers(tree: ast.Module, text: str) -> None:
-    """Refuse numbers that no double can hold: what reads the tree afterwards turns numbers into doubles."""
+    """Refuse numbers that no double can hold: later passes turn numbers into doubles."""
     for node in ast.walk(tree):
         value = node.value if isinstance(node, ast.Constant) else None
         if not isinstance(value, int | float | complex) or not isinstance(node, ast.Constant):

@@ -25,14 +25,14 @@ UNKNOWN_NODE = group_node("unknown")
 
 @dataclass(frozen=True)
 class Literal:
-    """A number, text, truth value or None that is known."""
+    """A known number, text, truth value or None."""
 
     value: object
 
 
 @dataclass(frozen=True)
 class KnownList:
-    """A list, tuple or set whose members are known."""
+    """A list, tuple or set with known members."""
 
     items: tuple[Value, ...]
 
@@ -105,7 +105,7 @@ class Method:
 
 @dataclass(frozen=True)
 class CellSelection:
-    """What stands between a frame and the cells that are picked: ``x.iloc``, ``x.loc``, ``x.at``."""
+    """An indexer of a frame: ``x.iloc``, ``x.loc``, ``x.at``."""
 
     owner: Value
 
@@ -126,7 +126,7 @@ Value: TypeAlias = (
 
 @dataclass(frozen=True)
 class Call:
-    """A call: what is called on what, with what."""
+    """A call: its name, its owner and its arguments."""
 
     name: str
     owner: Value
@@ -140,7 +140,7 @@ class Call:
         return self.args[place] if 0 <= place < len(self.args) else None
 
     def number(self, name: str, place: int = -1, default: float | None = None) -> float | None:
-        """Return an argument that is a known number; the default where it is left out, None where it is not known."""
+        """Return an argument that is a known number: the default where it is left out, None where it is unknown."""
         value = self.argument(name, place)
         if value is None:
             return default
@@ -149,7 +149,7 @@ class Call:
 
     @property
     def is_across(self) -> bool:
-        """Tell whether it works across names: ``axis=1``, or on one day's row."""
+        """Return whether the call works across names: ``axis=1``, or on one day's row."""
         axis = self.named.get("axis")
         axis_value = axis.value if isinstance(axis, Literal) else None
         return axis_value in (1, "columns") or isinstance(self.owner, DayRow)
@@ -160,7 +160,7 @@ class CodeTooLong(Exception):
 
 
 class Nodes:
-    """Makes nodes, and counts the steps that it takes to follow the code.
+    """Builds nodes, and counts the steps of following the code.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class Nodes:
         return self._other(value)
 
     def _other(self, value: Value) -> Node:
-        """Draw what is no value of cells: a method that is not called, a function, the panel itself."""
+        """Draw a value without cells: a method that is not called, a function, the panel itself."""
         if isinstance(value, Vector):
             return group_node(build_word(repr(value.numbers)))
         if isinstance(value, WeightedWindows):
@@ -208,7 +208,7 @@ class Nodes:
         return field_node("panel")
 
     def make(self, op: str, *args: Value, **params: float) -> Node:
-        """Return an operator on some values, what is too large in them drawn as a hash."""
+        """Return an operator on some values; arguments that are too large are drawn as a hash."""
         nodes = [self.node(arg) for arg in args] or [UNKNOWN_NODE]
         while (at := self._too_large(nodes)) is not None:
             nodes[at] = field_node(f"code-{self._size(nodes[at])[2].hex()}")
@@ -242,7 +242,7 @@ class Nodes:
 
 
 def fold_idiom(node: Node) -> Node:
-    """Return what pandas needs several steps for as the operator that it is: a scale, a signed power."""
+    """Return the single operator that pandas needs several steps for: a scale, a signed power."""
     first = node.args[0]
     if node.op == "div" and node.args[1] == call_node("sum_across", call_node("abs", first)):
         return call_node("scale", first)
@@ -258,12 +258,12 @@ def fold_idiom(node: Node) -> Node:
 
 
 def build_loop_leaf(name: str) -> Node:
-    """Return a leaf for what changes from turn to turn."""
+    """Return the leaf of a value that changes from turn to turn of a loop."""
     return group_node(f"each-{name}")
 
 
 def build_word(text: str) -> str:
-    """Return a text as a name that an outline can hold; what cannot stand in one is told by a hash."""
+    """Return a text as a name that an outline can hold; other texts become a hash."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]{0,60}", text):
         return text
     return f"text-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:8]}"
@@ -275,7 +275,7 @@ def hash_code(*pieces: ast.AST) -> str:
 
 
 def _leaf(value: object) -> Node:
-    """Return a known value as a leaf; what is no number is told as a name."""
+    """Return a known value as a leaf: a number, or a name."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return group_node(build_word(value if isinstance(value, str) else repr(value)))
     if math.isnan(value) or abs(value) > LARGEST_NUMBER or 0 < abs(value) < 1 / LARGEST_NUMBER:

@@ -13,18 +13,18 @@ from .outline import Numbers, Outline, draw_outline, encode_number, is_near, lis
 
 
 class KnownFormula(NamedTuple):
-    """A formula that is already somebody's: in the library, in print, or earlier in the same batch.
+    """A known formula: in the library, published, or earlier in the same batch.
 
     Attributes
     ----------
     name : str
         Its id in the library, or what its source calls it; names order what is equally alike.
     where : str
-        Where it stands: ``the library``, or the publication.
+        Its source: ``the library``, or the publication.
     text : str
         The formula, in Alphaloom's language.
     outline, numbers, size
-        What likeness is measured on; see `Outline`.
+        The input of the comparison; see `Outline`.
     """
 
     name: str
@@ -36,12 +36,12 @@ class KnownFormula(NamedTuple):
 
     @classmethod
     def of(cls, name: str, expression: Expression, where: str) -> Self:
-        """Return a formula under a name, with where it stands."""
+        """Return a formula under a name, with its source."""
         outline = draw_outline(expression.core)
         return cls(name, where, expression.shown, outline.text, outline.numbers, outline.size)
 
     def spans(self, part: Outline) -> Iterator[Numbers]:
-        """Yield the numbers of each place where an outline stands in this one."""
+        """Yield the numbers of each occurrence of an outline in this one."""
         place = self.outline.find(part.text)
         while place >= 0:
             first = self.outline.count("#", 0, place)
@@ -49,16 +49,16 @@ class KnownFormula(NamedTuple):
             place = self.outline.find(part.text, place + 1)
 
     def holds(self, part: Outline) -> bool:
-        """Tell whether a subtree stands in it, with numbers that are near: text by text, whatever hashes say."""
+        """Return whether it contains a subtree with near numbers, by comparing texts, not hashes."""
         return any(is_near(part.codes, tuple(map(encode_number, numbers))) for numbers in self.spans(part))
 
 
 class Likeness(NamedTuple):
-    """How much of a formula stands in a known one.
+    """The largest subtree that a formula shares with a known one.
 
     Attributes
     ----------
-    known : Known
+    known : KnownFormula
         The other formula.
     ratio : float
         Twice the size of the largest shared subtree over the sum of both sizes; 1 for the same, 0 where nothing is shared.
@@ -77,7 +77,7 @@ class Likeness(NamedTuple):
 
     @property
     def theirs(self) -> Numbers:
-        """Return the numbers that stand in the known formula in place of those of `shared`: equal ones first."""
+        """Return the known formula's numbers at the place of `shared`: an equal occurrence first."""
         if self.part is None:
             return ()
         spans = [
@@ -87,7 +87,7 @@ class Likeness(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """Tell whether windows and numbers are equal too; else they are near."""
+        """Return whether windows and numbers are equal too; otherwise they are only near."""
         return self.part is None or self.theirs == self.part.numbers
 
 
@@ -105,7 +105,7 @@ def compare_formulas(expression: Expression, known: KnownFormula) -> Likeness:
 
 
 def rank_likeness(likenesses: Iterable[Likeness], top: int) -> list[Likeness]:
-    """Return the most alike, most alike first, ties by name."""
+    """Return the highest ratios, highest first, ties by name."""
     return sorted(likenesses, key=lambda likeness: (-likeness.ratio, likeness.known.name))[:top]
 
 
@@ -123,7 +123,7 @@ def unpack_formula(raw: bytes, size: int) -> KnownFormula:
 
 
 def holds_packed(raw: bytes, part: Outline) -> bool:
-    """Tell of packed bytes whether a subtree stands in the formula, without unpacking the rest; see `KnownFormula.holds`."""
+    """Return whether a packed formula contains a subtree, without unpacking the rest; see `KnownFormula.holds`."""
     outline, numbers = raw.split(b"\0", 4)[3:]
     text = part.text.encode()
     place = outline.find(text)

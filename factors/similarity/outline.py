@@ -78,7 +78,7 @@ class Outline(NamedTuple):
 
     @property
     def names_a_field(self) -> bool:
-        """Tell whether it reads anything; constants and groups say nothing when they are shared."""
+        """Return whether it reads a field; shared constants and groups are no similarity."""
         return bool(self.parts) or self.text[0] == "."
 
 
@@ -157,7 +157,7 @@ def _strip_step(tree: Node, steps: frozenset[str]) -> Node | None:
 
 
 def _is_inverse_chosen(ratio: Node) -> bool:
-    """Tell whether the inverse of a ratio is the one that is chosen."""
+    """Return whether the inverse of a ratio is the one that is chosen."""
     above, below = ratio.args
     return "number" not in (above.op, below.op) and _draw_tree(above)[1].digest > _draw_tree(below)[1].digest
 
@@ -191,7 +191,7 @@ UNIT_OUTLINE = Outline("=1;", (), (), 1, _hash_outline("=1;", ()), (), number_no
 
 
 def _clamp_factor(value: float) -> float:
-    """Hold a factor within what a formula may have: what lies beyond comes from powers of powers."""
+    """Clamp a factor to the range of constants in formulas; powers of powers can exceed it."""
     return math.copysign(min(max(abs(value), 1.0 / MAX_CODED_NUMBER), MAX_CODED_NUMBER), value)
 
 
@@ -220,7 +220,7 @@ def _write_outline(node: Node, op: str, numbers: Numbers, parts: list[Outline], 
 
 
 def _place(weighted: WeightedOutline) -> tuple[bool, bytes, NumberCodes, str, float]:
-    """Return by what arguments are ordered: constants last, then by outline, and only then by numbers."""
+    """Return the sort key of an argument: constants last, then by outline, and only then by numbers."""
     factor, body = weighted
     return body is UNIT_OUTLINE, body.digest, body.codes, body.text, factor
 
@@ -244,7 +244,7 @@ def _terms(node: Node, factor: float) -> Iterator[WeightedOutline]:
 
 
 def _sum(node: Node) -> WeightedOutline:
-    """Draw a sum: weights are told beside that of the first term, what is negligible beside it is left out."""
+    """Draw a sum: weights are relative to that of the first term, and negligible terms are left out."""
     terms = sorted(_terms(node, 1.0), key=_place)
     most = max((abs(own) for own, part in terms if part is not UNIT_OUTLINE), default=0.0)
     firm = all(_is_bounded(part.node) for own, part in terms if abs(own) == most and part is not UNIT_OUTLINE)
@@ -257,7 +257,7 @@ def _sum(node: Node) -> WeightedOutline:
 
 
 def _negligible_share(part: Outline, firm: bool) -> float:
-    """Return below which share of the largest term one is negligible; `firm` says that the largest is bounded."""
+    """Return the share of the largest term below which a term is negligible; `firm`: the largest is bounded."""
     return (
         NEGLIGIBLE_CONSTANT
         if part is UNIT_OUTLINE
@@ -268,12 +268,12 @@ def _negligible_share(part: Outline, firm: bool) -> float:
 
 
 def _is_bounded(node: Node) -> bool:
-    """Tell whether values stay within a few units: ranks, scores, correlations, and their products."""
+    """Return whether values stay within a few units: ranks, scores, correlations, and their products."""
     return node.op in BOUNDED_STEPS or (node.op in ("mul", "neg") and all(map(_is_bounded, node.args)))
 
 
 def _factors(node: Node, above: bool = True) -> Iterator[tuple[bool, WeightedOutline]]:
-    """Yield the factors of a product or ratio, each with whether it stands above the line."""
+    """Yield the factors of a product or ratio, each with True for the numerator."""
     if node.op in ("mul", "div"):
         for place, arg in enumerate(node.args):
             yield from _factors(arg, above ^ (node.op == "div" and place == 1))
@@ -285,7 +285,7 @@ def _factors(node: Node, above: bool = True) -> Iterator[tuple[bool, WeightedOut
 
 
 def _product(node: Node) -> WeightedOutline:
-    """Draw a product or ratio: all that stands above the line over all that stands below it."""
+    """Draw a product or ratio: all factors of the numerator over all of the denominator."""
     total = 1.0
     sides: tuple[list[WeightedOutline], list[WeightedOutline]] = ([], [])
     for above, weighted in _factors(node):
@@ -347,7 +347,7 @@ def _comparison(node: Node) -> WeightedOutline:
 
 
 def _choice(node: Node) -> WeightedOutline:
-    """Draw a choice: the factors of both branches are told beside the first one that is not 0."""
+    """Draw a choice: the factors of both branches are relative to the first one that is not 0."""
     _, condition = _draw_tree(node.args[0])
     branches = [_draw_tree(arg) for arg in node.args[1:]]
     pivot = next((factor for factor, _ in branches if factor), 1.0)
@@ -359,7 +359,7 @@ def _choice(node: Node) -> WeightedOutline:
 
 
 def _call(node: Node) -> WeightedOutline:
-    """Draw an operator: constant factors move outwards as far as it lets them, and else stand before their argument."""
+    """Draw an operator: constant factors move outwards as far as its scaling allows, else they precede their argument."""
     args = _relevant_arguments(node)
     operator, (numbers, kinds, sorted_from) = OPERATORS[node.op], _shape(node.op)
     rules = operator.scaling or ("none",)
@@ -438,7 +438,7 @@ def hash_outline_code() -> str:
 
 @functools.lru_cache(maxsize=4096)
 def encode_number(value: float) -> int:
-    """Return the logarithm of a number in hundredths, with its sign; 0 for what is next to nothing."""
+    """Return the logarithm of a number in hundredths, with its sign; 0 for numbers near zero."""
     size = abs(value)
     if size <= MIN_CODED_NUMBER:
         return 0
@@ -447,5 +447,5 @@ def encode_number(value: float) -> int:
 
 
 def is_near(a: NumberCodes, b: NumberCodes) -> bool:
-    """Tell whether as many numbers are near each other, one by one."""
+    """Return whether two lists of number codes are equally long and near each other, one by one."""
     return len(a) == len(b) and max(map(abs, map(sub, a, b)), default=0) <= MAX_CODE_DISTANCE

@@ -40,7 +40,7 @@ def rewrite_tree(node: Node) -> Node:
 
 
 def _pull_out_delay(node: Node) -> Node:
-    """Move what every argument is delayed by outside: the mean of earlier values is the earlier mean."""
+    """Move a delay that all arguments share outside: the mean of earlier values is the earlier mean."""
     first = node.args[0] if node.args else node
     if first.op != "delay" or OPERATORS[node.op].family == "cross-section":
         return node
@@ -230,7 +230,7 @@ def _correlation(above: Node, below: Sequence[Node]) -> Score:
 
 
 def _match_return(above: Node, below: Sequence[Node]) -> Score:
-    """Write a change over what it was before as a return."""
+    """Write a change over the earlier value as a return."""
     if above.op != "delta":
         return None
     before = call_node("delay", *above.args, window=above.window)
@@ -243,7 +243,7 @@ SCORES: Mapping[str, Callable[[Node, Sequence[Node]], Score]] = MappingProxyType
 
 
 def _rewrite_product(node: Node) -> Node:
-    """Write ``sign(x) * abs(x)`` as x; leave out what is 1: a condition that always holds, the sign of what is above 0."""
+    """Write ``sign(x) * abs(x)`` as x; leave out factors of 1: a condition that always holds, the sign of a positive value."""
     args = [arg for arg in node.args if not (arg == number_node(1) or find_truth(arg))]
     for sign in [arg for arg in args if arg.op == "sign"]:
         size = call_node("abs", *sign.args)
@@ -290,7 +290,7 @@ def _negate_condition(condition: Node) -> Node:
 
 
 def _extreme(node: Node) -> Node:
-    """Write ``max(x, -x)`` as the size of x; leave out what never decides: 0 beside a volume, the close beside the high."""
+    """Write ``max(x, -x)`` as the size of x; leave out arguments that never decide: 0 beside a volume, the close beside the high."""
     if len(node.args) == 2 and negate_tree(node.args[0]) == node.args[1]:
         x = next(arg for arg in node.args if arg.op != "neg")
         return simplify_abs(call_node("abs", x)) if node.op == "max" else negate_tree(simplify_abs(call_node("abs", x)))
@@ -307,7 +307,7 @@ def _extreme(node: Node) -> Node:
 
 
 def _rewrite_clip(node: Node) -> Node:
-    """Write what is held between two numbers as the minimum of a maximum."""
+    """Write a clipped value as the minimum of a maximum."""
     low, high = node.param("low", -math.inf), node.param("high", math.inf)
     return call_node("min", call_node("max", node.args[0], number_node(low)), number_node(high))
 

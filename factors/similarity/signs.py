@@ -39,7 +39,7 @@ SIGN_KEEPING_STEPS: Final = frozenset({"decay_linear", "delay", "ema", "group_me
 
 @functools.lru_cache(maxsize=4096)
 def find_sign(node: Node) -> int:
-    """Return what is known of the sign of a formula's values: ABOVE, NOT_BELOW, UNKNOWN, or one of their opposites."""
+    """Return the proven sign of a formula's values: ABOVE, NOT_BELOW, UNKNOWN, or one of their opposites."""
     if node.op == "field":
         return SIGN_ABOVE if node.name in POSITIVE else SIGN_UNKNOWN
     if node.op == "number":
@@ -81,7 +81,7 @@ def _combine_truths(op: str, truths: list[bool | None]) -> bool | None:
 
 
 def _compare_sides(op: str, less: Node, more: Node) -> bool | None:
-    """Tell whether one formula is below another everywhere, or nowhere."""
+    """Return whether one formula is below another everywhere, or nowhere."""
     if less == more:
         return op == "le"
     sign = find_difference_sign(more, less)
@@ -105,19 +105,19 @@ def negate_tree(node: Node) -> Node:
 
 
 def simplify_abs(node: Node) -> Node:
-    """Drop the size of what is not below 0, and of what is not above it."""
+    """Drop the absolute value of a formula whose sign is known."""
     sign = find_sign(node.args[0])
     return node.args[0] if sign > 0 else negate_tree(node.args[0]) if sign < 0 else node
 
 
 def simplify_sign(node: Node) -> Node:
-    """Write the sign of what is above 0, or below it, as the number that it is."""
+    """Write the sign of a positive or negative formula as a number."""
     sign = find_sign(node.args[0])
     return number_node(math.copysign(1, sign)) if abs(sign) == SIGN_ABOVE else node
 
 
 def simplify_power(node: Node) -> Node:
-    """Write a power of a power of what is not below 0 as one; drop a power of 1."""
+    """Write a power of a power of a non-negative formula as one; drop a power of 1."""
     base, exponent = node.args
     if exponent.op != "number" or not exponent.value:
         return node
@@ -131,14 +131,14 @@ def simplify_power(node: Node) -> Node:
 
 
 def simplify_signed_power(node: Node) -> Node:
-    """Write a signed power of what is not below 0 as a plain one; drop a power of 1."""
+    """Write a signed power of a non-negative formula as a plain one; drop a power of 1."""
     if node.args[1] == number_node(1):
         return node.args[0]
     return simplify_power(call_node("power", *node.args)) if find_sign(node.args[0]) > 0 else node
 
 
 def strip_power(tree: Node) -> Node | None:
-    """Take off a power that keeps the order of what is not below 0, or turns it: ``x ** 2``, ``1 / x``; odd ones of anything."""
+    """Strip a power that keeps or reverses the order of a non-negative formula: ``x ** 2``, ``1 / x``; odd powers of any."""
     if tree.op == "signed_power":
         return tree.args[0] if (tree.args[1].value or 0.0) > 0 else None
     if tree.op == "div":

@@ -1,4 +1,4 @@
-"""Draw alphas from the grammar, and plant them in a synthetic market.
+"""Draw alphas from the operators of the language, and plant them in a synthetic market.
 
 What is planted is a fair puzzle: a formula that no textbook lists, that spreads the names of a day, lasts about a week,
 survives its own effect on prices, and is not a near-copy of another one or of volatility, size, momentum or reversal.
@@ -197,14 +197,14 @@ def draw_plausible(rng: np.random.Generator, nodes: tuple[int, int] = (4, 10)) -
 
 
 def _is_plain(node: Node) -> bool:
-    """Tell whether a formula looks like one that somebody would think of: it looks back, once or twice in a row."""
+    """Return whether a formula looks like one of a person: it has one or two nested time series operators."""
     operators = [OPERATORS[step.op] for _, step in walk(node) if not step.is_leaf]
     shapes = sum(operator.name in SHAPE_OPERATORS for operator in operators)
     return len(operators) >= 2 and shapes <= 1 and 1 <= _lookback_depth(node) <= 2
 
 
 def _lookback_depth(node: Node) -> int:
-    """Return how many time series operators stand inside each other."""
+    """Return the nesting depth of time series operators."""
     own = not node.is_leaf and OPERATORS[node.op].family == "time series"
     return own + max((_lookback_depth(arg) for arg in node.args), default=0)
 
@@ -219,7 +219,7 @@ class _TrialMarket:
         self.known = [order_rows(values) for values in self.engine.evaluate([*TEXTBOOK, *exclude])]
 
     def passes(self, expression: Expression, plant: Plant) -> bool:
-        """Tell whether a candidate is a fair puzzle; one that is joins what later ones are compared with."""
+        """Return whether a candidate is a fair puzzle; later candidates are then compared with it."""
         values = self.engine.evaluate([expression])[0]
         order = order_rows(values)
         fair = self._has_spread(values, expression.warmup) and self._is_new(order)
@@ -229,7 +229,7 @@ class _TrialMarket:
         return False
 
     def _has_spread(self, values: NDArray[np.float32], warmup: int) -> bool:
-        """Tell whether most names have a value, and most values of a day differ."""
+        """Return whether most names have a value, and most values of a day differ."""
         after = values[warmup + 40 :: 20]
         present = np.isfinite(after)
         if present.sum() < MIN_COVERAGE * self.panel.universe[warmup + 40 :: 20].sum():
@@ -238,11 +238,11 @@ class _TrialMarket:
         return bool(min(distinct) >= MIN_DISTINCT_SHARE)
 
     def _is_new(self, order: RowOrder) -> bool:
-        """Tell whether no known order of the names is close to this one, or to its opposite."""
+        """Return whether no known order of the names is close to this one, or to its opposite."""
         return all(abs(_mean(row_rank_correlation(order, known))) <= MAX_PLANT_CORRELATION for known in self.known)
 
     def _survives(self, plant: Plant) -> bool:
-        """Tell whether the alpha is much the same formula on the market that it moves."""
+        """Return whether the alpha keeps its rank order on the market that it moves."""
         try:
             stated = simulate(self.config, (Plant(plant.text, plant.signal, plant.rank_ic),)).plants[0]
         except MarketError:

@@ -22,7 +22,7 @@ LINE_FIT_OPERATORS = frozenset({"ts_alpha", "ts_beta", "ts_resid", "ts_residual"
 """Operators that fit a line: through two rows it leaves nothing but rounding."""
 SAMPLED_NUMBERS = (0.5, 1.0, 2.0)
 WIDE_OPERATOR_SHARE = 0.4
-"""How often an operator with several arguments is preferred: else trees would be chains, since most take one."""
+"""Share of draws that prefer an operator with several arguments: otherwise trees would be chains, since most take one."""
 TRIES_PER_NODE = 60
 MAX_SAMPLE_TRIES = 400
 
@@ -31,7 +31,7 @@ Choice = TypeVar("Choice")
 
 @dataclass(frozen=True)
 class Grammar:
-    """What a sampler may use.
+    """The columns, groupings, windows and operators that a sampler may use.
 
     Attributes
     ----------

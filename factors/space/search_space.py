@@ -24,11 +24,11 @@ CORE = tuple(sorted(chain(*OPERATOR_KINDS)))
 PAIR_OPERATORS = ("ts_corr", "ts_cov", "ts_beta")
 """Operators of two series and one window."""
 FIELD_STEPS = ("abs", "add", "div", "log", "max", "min", "mul", "rank", "sub", "zscore")
-"""What is done to fields and to what looks back, day by day."""
+"""Steps within a day, on fields and on operators over time."""
 DRAWN_PRICES = ("close", "open", "high", "low", "vwap")
 ACTIVITY = ("volume", "amount")
 RAW_FIELDS = ("amount", "close", "high", "low", "open", "returns", "volume", "vwap")
-"""Of the fields that the language knows those that fresh formulas are drawn from."""
+"""The standard fields that fresh formulas are drawn from."""
 PLAIN_WINDOWS = (3, 4, 5, 6, 8, 10, 12, 15, 18, 21, 25, 30, 35, 40, 45, 50, 55, 60)
 PLAIN_SIZES = (3, 4, 5, 6, 7, 8)
 """Nodes that a formula of any shape may have; one size is drawn, then a formula no larger."""
@@ -81,7 +81,7 @@ class _StatementSampler:
         return self._draw_over_time(pairs, (self._series(singles), self._series(singles)))
 
     def _series(self, singles: Sequence[str]) -> Node:
-        """Return what a statistic is taken of."""
+        """Return the series that a statistic is computed on."""
         kind = self.rng.random()
         if kind < 0.4 and singles:
             return self._draw_over_time(singles, (self._field(),))
@@ -101,7 +101,7 @@ class _StatementSampler:
         return Node("field", name=self._pick_by_kind(self.fields, (DRAWN_PRICES, ACTIVITY)))
 
     def _pick_by_kind(self, names: Sequence[str], kinds: Sequence[Sequence[str]]) -> str:
-        """Return one of the names, of a kind that was drawn first; what is in no kind is one of its own."""
+        """Return one of the names: draw a kind first; a name without a kind is a kind of its own."""
         listed = [[name for name in kind if name in names] for kind in kinds]
         alone = [[name] for name in names if not any(name in kind for kind in kinds)]
         choices = [kind for kind in (*listed, *alone) if kind]
