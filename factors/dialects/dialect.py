@@ -27,8 +27,6 @@ DIALECT_ALIASES = {
 }
 """Other names of the dialects."""
 
-CHAIN_OPERATORS = ("add", "and", "or", "mul")
-
 
 class Symbol(NamedTuple):
     """How an operator is written between or before its arguments, and how tightly it binds, loosest first."""
@@ -131,11 +129,11 @@ class Dialect:
     refused: Mapping[str, str] = field(default_factory=dict)
     example: str = ""
 
-    def folded(self, word: str) -> str:
+    def fold_case(self, word: str) -> str:
         """Return the key under which a word is looked up."""
         return word.lower() if self.any_case else word
 
-    def field_written(self, name: str) -> str:
+    def write_field(self, name: str) -> str:
         """Return our field as the dialect writes it."""
         foreign = {own: theirs for theirs, own in reversed(list(self.fields.items()))}
         return self.sign + foreign.get(name, name)

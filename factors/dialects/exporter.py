@@ -144,7 +144,7 @@ class _Exporter:
                 if _matches(rule.own, node, match) and _check_computed(match) and not (exact and match.edges):
                     return self._written(rule, match, node)
         if node.op == "field":
-            return _word(self.dialect.field_written(node.name))
+            return _word(self.dialect.write_field(node.name))
         if node.op == "group":
             return _word(self.dialect.group_sign + node.name)
         return self._plain(node)

@@ -102,7 +102,7 @@ def _by_name(dialect: str) -> Mapping[str, tuple[RewriteRule, ...]]:
 
 
 def _head(piece: Syntax, dialect: Dialect) -> str:
-    return f"sign {piece.text}" if piece.infix else dialect.folded(piece.text)
+    return f"sign {piece.text}" if piece.infix else dialect.fold_case(piece.text)
 
 
 @dataclass
@@ -172,7 +172,7 @@ class _Importer:
         return _fill_rule(read_syntax(self.dialect.truth), {"x": own}, {}, piece)
 
     def _name(self, piece: Syntax) -> Syntax:
-        for rule in self.rules.get(self.dialect.folded(piece.text), ()):
+        for rule in self.rules.get(self.dialect.fold_case(piece.text), ()):
             if rule.foreign.kind == "name":
                 return self._written(rule, {}, piece)
         own_column = piece.text in self.fields
@@ -182,7 +182,7 @@ class _Importer:
         """Expand a name of a family, such as adv20; None for any other name."""
         families = [rule for rules in self.rules.values() for rule in rules if rule.family]
         for rule in families:
-            digits = self.dialect.folded(piece.text).removeprefix(rule.family)
+            digits = self.dialect.fold_case(piece.text).removeprefix(rule.family)
             if digits.isdecimal() and digits.isascii() and digits != piece.text:
                 return self._written(rule, {rule.foreign.text: replace(piece, kind="number", text=digits)}, piece)
         return None
@@ -190,13 +190,13 @@ class _Importer:
     def _field(self, piece: Syntax) -> str:
         sign = self.dialect.sign
         bare = piece.text.removeprefix(sign)
-        renamed = self.dialect.fields.get(self.dialect.folded(bare), bare)
-        column = next((name for name in (renamed, self.dialect.folded(renamed)) if name in self.fields), None)
+        renamed = self.dialect.fields.get(self.dialect.fold_case(bare), bare)
+        column = next((name for name in (renamed, self.dialect.fold_case(renamed)) if name in self.fields), None)
         if column is not None and (piece.text.startswith(sign) or self.dialect.sign_optional):
             return column
         if piece.text.lower() in {name.lower() for name in self.rules}:
             raise self.refuse(f"{piece.text} is an operator, not a field", piece, self._lesson(piece.text))
-        readable = {self.dialect.field_written(name) for name in self.fields}
+        readable = {self.dialect.write_field(name) for name in self.fields}
         guess = nearest_name(piece.text, readable) or nearest_name(f"{sign}{bare}", readable)
         listed = f"Fields: {', '.join(sorted(readable))}." if len(readable) <= 20 else ""
         meant = f"Did you mean {guess}?" if guess else ""
@@ -204,7 +204,7 @@ class _Importer:
 
     def _lesson(self, name: str) -> str:
         """Show how a call is written, with an example; rules for special arguments are left out."""
-        rules = self.rules.get(self.dialect.folded(name), ())
+        rules = self.rules.get(self.dialect.fold_case(name), ())
         calls = [rule for rule in rules if rule.foreign.kind == "call" and not rule.refusal]
         general = [rule for rule in calls if all(find_kind(arg.text) for arg in rule.foreign.args)] or calls
         if not general:
@@ -221,7 +221,7 @@ class _Importer:
             return {} if same else None
         if (pattern.kind, pattern.infix, len(pattern.args)) != (piece.kind, piece.infix, len(piece.args)):
             return None
-        if self.dialect.folded(pattern.text) != self.dialect.folded(piece.text):
+        if self.dialect.fold_case(pattern.text) != self.dialect.fold_case(piece.text):
             return None
         bindings: RuleBindings = {}
         for below, arg in zip(pattern.args, piece.args, strict=True):
@@ -280,7 +280,7 @@ class _Importer:
         return float(floored)
 
     def _group(self, piece: Syntax) -> Syntax:
-        sign, text = self.dialect.folded(self.dialect.group_sign), self.dialect.folded(piece.text)
+        sign, text = self.dialect.fold_case(self.dialect.group_sign), self.dialect.fold_case(piece.text)
         grouping = text.removeprefix(sign)
         if text.startswith(sign) and grouping in self.groups:
             return replace(piece, text=grouping)
@@ -297,8 +297,8 @@ class _Importer:
 
     def _diagnosis(self, piece: Syntax, rules: tuple[RewriteRule, ...]) -> ParseError:
         """Return the error that explains why no rule matches a call."""
-        name = self.dialect.folded(piece.text)
-        reason = {self.dialect.folded(each): why for each, why in self.dialect.refused.items()}.get(name)
+        name = self.dialect.fold_case(piece.text)
+        reason = {self.dialect.fold_case(each): why for each, why in self.dialect.refused.items()}.get(name)
         if reason and not rules:
             return self.refuse(f"{piece.text} of {self.dialect.title} cannot be kept", piece, reason, "dialect")
         if not rules:
@@ -430,7 +430,7 @@ def load_rules(name: str) -> tuple[RewriteRule, ...]:
 
 def build_example(rule: RewriteRule, dialect: Dialect) -> str:
     """Return an example call that the rule reads: ``Corr($close, $volume, 20)``."""
-    columns = iter([dialect.field_written(name) for name in ("close", "volume", "open", "high", "low")])
+    columns = iter([dialect.write_field(name) for name in ("close", "volume", "open", "high", "low")])
     truths = rule.own.text in ("and", "or", "not")
     return spell_formula(_fill_pattern(rule.foreign, dialect, columns, truths=truths), dialect)
 
@@ -445,6 +445,6 @@ def _fill_pattern(pattern: Syntax, dialect: Dialect, columns: Iterator[str], *, 
     if kind == "g":
         return Syntax("name", f"{dialect.group_sign}sector", 0, 0)
     if (kind == "c" or truths) and "gt" in dialect.symbols:  # elsewhere numbers are conditions too
-        sides = tuple(Syntax("name", dialect.field_written(name), 0, 0) for name in ("close", "open"))
+        sides = tuple(Syntax("name", dialect.write_field(name), 0, 0) for name in ("close", "open"))
         return Syntax("call", "gt", 0, 0, sides, infix=True)
     return Syntax("name", next(columns), 0, 0)

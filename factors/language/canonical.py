@@ -88,7 +88,7 @@ def _linearise_tree(node: Node) -> Linear:
     if node.op in ("add", "sub"):
         return _sum(node)
     if node.op == "neg":
-        return _linearise_tree(node.args[0]).scaled(Fraction(-1))
+        return _linearise_tree(node.args[0]).scale(Fraction(-1))
     if node.op in ("mul", "div") or _whole_power(node):
         return _product(node)
     return _as_linear(*_canonical_call(node))
@@ -142,7 +142,7 @@ def _product(node: Node) -> Linear:
     if not sums:
         return Linear(constant=coefficient)
     if len(sums) == 1 and sums[0][1] == 1:
-        return sums[0][0].scaled(coefficient)
+        return sums[0][0].scale(coefficient)
     return _collect_factors(coefficient, sums)
 
 

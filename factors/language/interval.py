@@ -26,7 +26,7 @@ class Interval:
         """Return the smallest interval that holds both."""
         return Interval(min(self.lo, other.lo), max(self.hi, other.hi))
 
-    def shifted(self, lo: int, hi: int) -> Interval:
+    def shift(self, lo: int, hi: int) -> Interval:
         """Return the interval with its ends moved."""
         return Interval(self.lo + lo, self.hi + hi)
 
@@ -37,9 +37,9 @@ FIELD_INTERVALS: Mapping[str, Interval] = MappingProxyType({"returns": Interval(
 INTERVAL_RULES: Mapping[str, Callable[[Interval, int], Interval]] = MappingProxyType(
     {
         "now": lambda read, _: read,
-        "window": lambda read, window: read.shifted(1 - window, 0),
-        "shift": lambda read, window: read.shifted(-window, -window),
-        "lag": lambda read, window: read.join(read.shifted(-window, -window)),
+        "window": lambda read, window: read.shift(1 - window, 0),
+        "shift": lambda read, window: read.shift(-window, -window),
+        "lag": lambda read, window: read.join(read.shift(-window, -window)),
     }
 )
 """How an operator moves the days that its arguments read, by the name in `Operator.interval`."""

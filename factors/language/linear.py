@@ -36,7 +36,7 @@ class Linear:
             terms[body] = check_constant(terms.get(body, Fraction(0)) + times * coefficient)
         return Linear(terms, check_constant(self.constant + times * other.constant))
 
-    def scaled(self, factor: Fraction) -> Linear:
+    def scale(self, factor: Fraction) -> Linear:
         """Return the sum with everything multiplied."""
         return Linear().plus(self, factor)
 

@@ -120,13 +120,6 @@ def walk(node: Node, path: Path = ()) -> Iterator[tuple[Path, Node]]:
         yield from walk(arg, (*path, position))
 
 
-def node_at(node: Node, path: Path) -> Node:
-    """Return the node at a path; raise IndexError for an invalid path."""
-    for position in path:
-        node = node.args[position]
-    return node
-
-
 def replace_node(node: Node, path: Path, new: Node) -> Node:
     """Return the tree with the node at a path replaced; the rest is shared, not copied."""
     if not path:

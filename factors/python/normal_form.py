@@ -36,7 +36,7 @@ def normalise_code(tree: ast.Module) -> ast.Module:
 
 
 def _normalise_once(tree: ast.Module) -> ast.Module:
-    plain = _UnreadDropper.dropped(_CodeStripper().visit(tree))
+    plain = _UnreadDropper.drop_unread(_CodeStripper().visit(tree))
     if not any(isinstance(node, ast.ClassDef) for node in ast.walk(plain)) and not _names_read(plain) & NAME_LOOKUPS:
         _rename(plain)
     ordered: ast.Module = ast.fix_missing_locations(_CodeSorter().visit(plain))
@@ -182,7 +182,7 @@ class _UnreadDropper(ast.NodeTransformer):
         self._read = read
 
     @classmethod
-    def dropped(cls, tree: ast.AST) -> ast.AST:
+    def drop_unread(cls, tree: ast.AST) -> ast.AST:
         read = _names_read(tree)
         if read & NAME_LOOKUPS:
             return tree

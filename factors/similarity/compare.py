@@ -40,7 +40,7 @@ class KnownFormula(NamedTuple):
         outline = draw_outline(expression.core)
         return cls(name, where, expression.shown, outline.text, outline.numbers, outline.size)
 
-    def spans(self, part: Outline) -> Iterator[Numbers]:
+    def find_spans(self, part: Outline) -> Iterator[Numbers]:
         """Yield the numbers of each occurrence of an outline in this one."""
         place = self.outline.find(part.text)
         while place >= 0:
@@ -50,7 +50,7 @@ class KnownFormula(NamedTuple):
 
     def holds(self, part: Outline) -> bool:
         """Return whether it contains a subtree with near numbers, by comparing texts, not hashes."""
-        return any(is_near(part.codes, tuple(map(encode_number, numbers))) for numbers in self.spans(part))
+        return any(is_near(part.codes, tuple(map(encode_number, numbers))) for numbers in self.find_spans(part))
 
 
 class Likeness(NamedTuple):
@@ -81,7 +81,9 @@ class Likeness(NamedTuple):
         if self.part is None:
             return ()
         spans = [
-            span for span in self.known.spans(self.part) if is_near(self.part.codes, tuple(map(encode_number, span)))
+            span
+            for span in self.known.find_spans(self.part)
+            if is_near(self.part.codes, tuple(map(encode_number, span)))
         ]
         return next((span for span in spans if span == self.part.numbers), spans[0])
 

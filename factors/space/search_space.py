@@ -58,7 +58,7 @@ def sample_plain(rng: np.random.Generator, fields: Sequence[str], named: Collect
     """
     looks_back = tuple(name for name in (*CORE, *PAIR_OPERATORS) if name in named) or (*CORE, *PAIR_OPERATORS)
     if rng.random() < STATEMENT_SHARE:
-        return _StatementSampler(rng, tuple(fields), looks_back).drawn()
+        return _StatementSampler(rng, tuple(fields), looks_back).draw()
     grammar = Grammar(tuple(fields), (), PLAIN_WINDOWS, (*looks_back, *FIELD_STEPS))
     return sample_tree(rng, max_size=int(rng.choice(PLAIN_SIZES)), grammar=grammar)
 
@@ -71,7 +71,7 @@ class _StatementSampler:
     fields: tuple[str, ...]
     looks_back: tuple[str, ...]
 
-    def drawn(self) -> Node:
+    def draw(self) -> Node:
         """Return one statement."""
         singles, pairs = self._named(CORE), self._named(PAIR_OPERATORS)
         if not pairs or (singles and self.rng.random() < 0.5):

@@ -344,7 +344,7 @@ def test_an_operator_whose_units_depend_on_more_than_units_is_caught(monkeypatch
 def test_an_operator_that_reads_the_future_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     from alphaloom.factors.language import interval
 
-    ahead = {**interval.INTERVAL_RULES, "ahead": lambda read, window: read.shifted(window, window)}
+    ahead = {**interval.INTERVAL_RULES, "ahead": lambda read, window: read.shift(window, window)}
     monkeypatch.setattr(interval, "INTERVAL_RULES", MappingProxyType(ahead))
     plant(monkeypatch, replace(ZSCORE, name="ahead", interval="ahead"))
     assert refusals(replace(STANDARD, operators=("ahead", "rank")), 50)

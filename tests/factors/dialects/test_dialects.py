@@ -75,7 +75,7 @@ def words(dialect: str) -> list[str]:
     """Return what formulas of a dialect are made of, and what they are not."""
     known = find_dialect(dialect)
     operators = sorted({rule.foreign.text for rule in load_rules(dialect) if rule.foreign.kind == "call"})
-    fields = [known.field_written(name) for name in ("close", "volume", "returns")]
+    fields = [known.write_field(name) for name in ("close", "volume", "returns")]
     groups = [known.group_sign + name for name in ("sector", "subindustry", "moon")]
     marks = [
         "(",
@@ -148,7 +148,7 @@ def test_any_call_of_its_words_is_read_or_refused(dialect: str, data: st.DataObj
     """Words with arguments of all kinds: what is wrong with them is found in the dialect, not later."""
     known = find_dialect(dialect)
     rules = [rule for rule in load_rules(dialect) if rule.foreign.kind == "call" and not rule.foreign.infix]
-    field = known.field_written("close")
+    field = known.write_field("close")
     text = field
     for _ in range(data.draw(st.integers(1, 4))):
         rule = data.draw(st.sampled_from(rules))

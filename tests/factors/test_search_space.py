@@ -39,7 +39,7 @@ def test_only_the_fields_and_operators_that_are_named(seed: int, fields: list[st
 def test_rare_kinds_are_drawn_as_often_as_common_ones() -> None:
     rng = np.random.default_rng(0)
     drawn = [_StatementSampler(rng, RAW_FIELDS, (*CORE, *PAIR_OPERATORS)) for _ in range(4_000)]
-    fields = Counter(part.name for one in drawn for _, part in walk(one.drawn()) if part.op == "field")
+    fields = Counter(part.name for one in drawn for _, part in walk(one.draw()) if part.op == "field")
     whole = sum(fields.values())
     for kind in (("returns",), DRAWN_PRICES, ACTIVITY):
         assert sum(fields[name] for name in kind) == pytest.approx(whole / 3, rel=0.1)
