@@ -1,8 +1,8 @@
 """List the operators of the factor language: every `Operator` that a file below this folder declares.
 
-A new operator is a new file in one of the folders: its kernel, its declaration and its reference, about 30 lines. The parser, the unit
-rules, the day intervals, the canonical form, the plain words, the sampler, the decoding grammar, the dialects, the
-documentation and the tests read this table; nothing else has to be told.
+A new operator is a new file in one of the folders, or some lines in the file of its noun: its kernel, its declaration and
+its reference, about 30 lines. The parser, the unit rules, the day intervals, the canonical form, the plain words, the
+sampler, the decoding grammar, the dialects, the documentation and the tests read this table; no other registration is needed.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def _table() -> Mapping[str, Operator]:
 
 
 class OperatorTable(dict[str, Operator]):
-    """The operators by name; a step of Python code (`py.NAME`) that is asked for has no rule of its own, and is not listed."""
+    """The operators by name; a step of Python code (`py.NAME`) is made on look-up, without rules, and is not listed."""
 
     def __missing__(self, name: str) -> Operator:
-        """Return an operator of whose arguments nothing is known but their order."""
+        """Return an operator of which only the order of the arguments is known."""
         if not name.startswith("py."):
             raise KeyError(name)
         arguments = tuple(Argument(f"x{place}") for place in range(MAX_ARGUMENTS))
