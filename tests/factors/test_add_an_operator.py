@@ -16,7 +16,7 @@ USE = """
 import numpy as np
 from alphaloom.factors import OPERATORS, explain, parse, sample
 from alphaloom.factors.decoding import decoding_grammar
-from alphaloom.factors.describe.handbook import page
+from alphaloom.factors.describe.handbook import render_page
 from alphaloom.factors.space.sampling import Grammar
 from tests.factors import test_kernels
 
@@ -31,7 +31,7 @@ assert parse("ts_streak(returns, 5)").unit == "number"
 assert explain("ts_streak(returns, 5)").startswith("For how many days running, of the last 5, returns was above zero.")
 
 assert '"ts_streak"' in decoding_grammar(["close", "returns"])
-assert "ts_streak(x, window, min_periods=window)" in page()
+assert "ts_streak(x, window, min_periods=window)" in render_page()
 drawn = sample(np.random.default_rng(0), max_size=4, grammar=Grammar(operators=("ts_streak",)))
 assert "ts_streak" in drawn.text
 
