@@ -20,8 +20,7 @@ from pathlib import Path
 import pyarrow.parquet as pa_parquet
 
 from alphaloom.news import ScreeningVerdict, judge_text, sanitise
-from alphaloom.news.screening.crowd import MIN_BURST_VOICES, WINDOW_HOURS, Utterance, find_bursts
-from alphaloom.news.screening.sketch import bands
+from alphaloom.news.screening.crowd import MIN_BURST_VOICES, WINDOW_HOURS, Utterance, compute_bands, find_bursts
 
 SHOWN = 12
 Z = 1.959964
@@ -56,7 +55,7 @@ def shouted(texts: Sequence[str], symbols: Sequence[str], times: Sequence[dateti
     said: dict[str, list[Utterance]] = defaultdict(list)
     for number, (text, symbol, moment) in enumerate(zip(texts, symbols, times, strict=True)):
         known = round(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000
-        said[symbol].append(Utterance(f"{number:09d}", known, str(number), False, bands(text)))
+        said[symbol].append(Utterance(f"{number:09d}", known, str(number), False, compute_bands(text)))
     found = [int(item) for each in said.values() for item in find_bursts(each)]
     yield f"  noise, were each text a voice of its own ({MIN_BURST_VOICES} voices in {WINDOW_HOURS:g} h): {len(found)} ({len(found) / len(texts):.2%})"
     for text, count in Counter(texts[number][:80] for number in found).most_common(4):

@@ -38,7 +38,7 @@ from alphaloom.factors import Engine, order_rows, rank_rows, row_rank_correlatio
 from alphaloom.factors.space.planted import GRAMMAR
 from alphaloom.factors.space.sampling import sample
 from alphaloom.market import Panel, PanelSource, SyntheticConfig, load_panel, simulate
-from alphaloom.market.synthetic.drift import normal_scores
+from alphaloom.market.synthetic.market import compute_normal_scores
 
 from .power_picture import draw
 
@@ -178,7 +178,7 @@ class Planted:
 def plant(world: World, values: NDArray[np.float32]) -> Planted:
     """Return a factor with its drift, at the strength at which its raw RankIC rises by 1 for small strengths."""
     known = np.where(world.panel.universe, values, np.nan).astype(np.float64)
-    daily = np.nan_to_num(normal_scores(known)) * world.usual
+    daily = np.nan_to_num(compute_normal_scores(known)) * world.usual
     own = slice(world.start, world.stop)
     held = holding_ranks(known[own], H)[: world.stop - world.start - 2]
     plain = order_rows(known[world.rows(H)])

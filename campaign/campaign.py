@@ -48,7 +48,7 @@ from ..evidence import RECORDED_CONTEXT, EvidenceSettings, complete_settings
 from ..evidence.values import LazySandbox, SandboxSettings
 from ..factors import MarketSettings, warm_up
 from ..ledger import AlphaloomError, Journal, Ledger, count_stops, read_json, read_settings, write_json
-from ..market import ALL_FIELDS, Panel, drop_fields, withheld_fields
+from ..market import ALL_FIELDS, Panel, drop_fields, find_withheld_fields
 from ..news import screen_text
 from ..risk import Policy
 from ..router import Confidential, ModelSettings, Router
@@ -244,7 +244,7 @@ class Campaign:
         away = sorted(name for name, model in asked.items() if model.place != "local")
         borne = ["confidential"] if agents.sensitivity == "confidential" else []
         borne += [f"jurisdiction:{agents.jurisdiction}"] if agents.jurisdiction else []
-        found = withheld_fields(panel, self.settings.market.labels, borne) if away else frozenset()
+        found = find_withheld_fields(panel, self.settings.market.labels, borne) if away else frozenset()
         if ALL_FIELDS in found:
             raise AlphaloomError(
                 "This data is marked, and a model that is not local would be told of it.", field="market.labels",

@@ -1,6 +1,6 @@
-"""Prices as they were known that day: panels from files, and a synthetic market whose truth is stated.
+"""Prices as they were known that day: panels from files, data checks, and synthetic markets with known alphas.
 
-What reads files (pyarrow) and what simulates (scipy) is imported when it is first used, so that a panel stays light.
+pyarrow (files) and scipy (simulation) are imported on first use, so that importing a panel stays light.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ if TYPE_CHECKING:
     from .adjusted import (
         SHARE_COUNT_FIELDS as SHARE_COUNT_FIELDS,
         adjust_forwards as adjust_forwards,
-        adjusted_fields as adjusted_fields,
-        hides_volumes as hides_volumes,
+        find_adjusted_fields as find_adjusted_fields,
+        has_unsafe_volume_levels as has_unsafe_volume_levels,
         reset_volume_levels as reset_volume_levels,
     )
     from .data_warning import DataWarning as DataWarning, format_count as format_count
     from .derive import describe_derivations as describe_derivations
     from .errors import (
         MAX_SHOWN_PER_KIND as MAX_SHOWN_PER_KIND,
-        Finding as Finding,
         MarketError as MarketError,
         PanelError as PanelError,
         refuse_missing as refuse_missing,
@@ -32,16 +31,19 @@ if TYPE_CHECKING:
         PRICE_FIELDS as PRICE_FIELDS,
         UNKNOWN_GROUP as UNKNOWN_GROUP,
         Panel as Panel,
-        simple_returns as simple_returns,
+        compute_simple_returns as compute_simple_returns,
     )
     from .point_in_time import (
         NOT_POINT_IN_TIME as NOT_POINT_IN_TIME,
-        drop_fields as drop_fields,
         keep_members as keep_members,
-        panel_as_of as panel_as_of,
+        take_panel_as_of as take_panel_as_of,
     )
     from .quality import find_data_warnings as find_data_warnings
-    from .sensitivity import ALL_FIELDS as ALL_FIELDS, withheld_fields as withheld_fields
+    from .sensitivity import (
+        ALL_FIELDS as ALL_FIELDS,
+        drop_fields as drop_fields,
+        find_withheld_fields as find_withheld_fields,
+    )
     from .synthetic.market import (
         Plant as Plant,
         PlantedAlpha as PlantedAlpha,
@@ -50,21 +52,23 @@ if TYPE_CHECKING:
         simulate as simulate,
     )
     from .synthetic.null_panel import Nulling as Nulling, make_null_panel as make_null_panel
+    from .table import Table as Table, read_table as read_table
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "actions": "Actions read_actions",
-            "adjusted": "SHARE_COUNT_FIELDS adjust_forwards adjusted_fields hides_volumes reset_volume_levels",
+            "adjusted": "SHARE_COUNT_FIELDS adjust_forwards find_adjusted_fields has_unsafe_volume_levels reset_volume_levels",
             "data_warning": "DataWarning format_count",
             "derive": "describe_derivations",
-            "errors": "Finding MAX_SHOWN_PER_KIND MarketError PanelError refuse_missing",
+            "errors": "MAX_SHOWN_PER_KIND MarketError PanelError refuse_missing",
             "load": "PanelSource load_panel read_panel",
-            "panel": "PRICE_FIELDS Panel UNKNOWN_GROUP simple_returns",
-            "point_in_time": "NOT_POINT_IN_TIME drop_fields keep_members panel_as_of",
+            "panel": "PRICE_FIELDS Panel UNKNOWN_GROUP compute_simple_returns",
+            "point_in_time": "NOT_POINT_IN_TIME keep_members take_panel_as_of",
             "quality": "find_data_warnings",
-            "sensitivity": "ALL_FIELDS withheld_fields",
+            "sensitivity": "ALL_FIELDS drop_fields find_withheld_fields",
             "synthetic.market": "Plant PlantedAlpha SyntheticConfig SyntheticMarket simulate",
             "synthetic.null_panel": "Nulling make_null_panel",
+            "table": "Table read_table",
         },
     )

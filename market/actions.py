@@ -1,4 +1,4 @@
-"""Splits and dividends: what turns a quoted price into one that a return may be taken of."""
+"""Splits and dividends, and the factors by which they adjust quoted prices and volumes."""
 
 from __future__ import annotations
 
@@ -9,28 +9,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import Finding, MarketError
-from .files.cells import read_days, read_numbers, read_words
-from .files.findings import Audit
-from .files.table import Table, missing_columns, read_table
-
-__all__ = ["Actions", "read_actions"]
+from .errors import Audit, Finding, MarketError
+from .table import Table, find_missing_columns, read_days, read_numbers, read_symbols, read_table
 
 Frame = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Actions:
-    """What companies did to their shares, one row for each name and day.
+    """Splits and dividends, one row a symbol and day.
 
     Attributes
     ----------
     days : NDArray[np.datetime64]
-        ``[A]``: ex-days, the first on which a share no longer carries what is paid or split.
+        ``[A]``: ex-days, the first day on which a share trades without the dividend or after the split.
     symbols : tuple of str
-        ``A`` names.
+        ``A`` symbols.
     dividends : NDArray[np.float64]
-        ``[A]``: paid for a share as it was the day before, in the currency of the quotes; 0 for none.
+        ``[A]``: paid per share of the day before, in the currency of the quotes; 0 for none.
     splits : NDArray[np.float64]
         ``[A]``: new shares for an old one; 1 for none.
     """
@@ -40,29 +36,31 @@ class Actions:
     dividends: Frame
     splits: Frame
 
-    def factors(self, dates: NDArray[np.datetime64], symbols: Sequence[str], quoted: Frame) -> tuple[Frame, Frame]:
-        """Return what prices and volumes as quoted are multiplied by to stand in shares of the last date, both ``[T, N]``.
+    def compute_factors(
+        self, dates: NDArray[np.datetime64], symbols: Sequence[str], quoted: Frame
+    ) -> tuple[Frame, Frame]:
+        """Return the factors that adjust quoted prices and volumes to shares of the last date, both ``[T, N]``.
 
-        A price is divided by every later split and less by every later dividend, as a share of the close before it. What
-        happened after the last date is not in them.
+        A price is divided by every later split and reduced by every later dividend, as a share of the close before it.
+        Actions after the last date are not included.
 
         Parameters
         ----------
         dates
             ``[T]``, rising.
         symbols
-            ``N``; actions of other names are passed over.
+            ``N``; actions of other symbols are skipped.
         quoted : NDArray[np.float64]
-            ``[T, N]``: closes as quoted, NaN where there is none. A dividend without a close before it changes nothing.
+            ``[T, N]``: quoted closes, NaN where missing. A dividend without a close before it changes nothing.
 
         Raises
         ------
         MarketError
-            A dividend is at least the close before it, which leaves no price above 0.
+            A dividend is not below the close before it, which leaves no positive price.
         """
         prices, volumes = np.ones((2, len(dates), len(symbols)))
         column = {symbol: place for place, symbol in enumerate(symbols)}
-        rows = np.searchsorted(dates, self.days)  # the first day that trades without it
+        rows = np.searchsorted(dates, self.days)  # the first day that trades after the action
         for at in np.argsort(self.days, kind="stable"):
             place, row = column.get(self.symbols[at]), int(rows[at])
             if place is None or row >= len(dates):
@@ -73,9 +71,9 @@ class Actions:
         return prices, volumes
 
     def _dividend_share(self, at: int, closes: Frame) -> float:
-        """Return a dividend as a share of the last of the closes before it."""
+        """Return a dividend as a share of the last close before it."""
         paid = float(self.dividends[at])
-        before = _last_close(closes) if paid else float("inf")
+        before = _find_last_close(closes) if paid else float("inf")
         if paid >= before:
             raise MarketError(
                 f"{self.symbols[at]} on {self.days[at]}: a dividend of {paid:g} after a close of {before:g} leaves no price",
@@ -86,7 +84,7 @@ class Actions:
 
 
 def read_actions(path: Path) -> Actions:
-    """Read a Parquet or CSV file with date, symbol, dividend and split; an empty cell is none.
+    """Read a Parquet or CSV file with date, symbol, dividend and split; an empty cell means no action.
 
     Raises
     ------
@@ -95,27 +93,27 @@ def read_actions(path: Path) -> Actions:
     """
     table = read_table(path)
     audit = Audit(table.row_numbers)
-    audit.add(*table.clashes, *missing_columns(table, ("date", "symbol")))
+    audit.add(*table.clashes, *find_missing_columns(table, ("date", "symbol")))
     audit.add_broken(table.broken)
     if not {"dividend", "split"} & {*table.columns}:
         audit.add(Finding(0, "split", "the file has neither dividends nor splits"))
     audit.refuse(str(path))
-    days, (codes, words) = read_days(table, "date", audit), read_words(table, "symbol", audit)
-    dividends, splits = _numbers(table, "dividend", 0.0, audit), _numbers(table, "split", 1.0, audit)
+    days, (codes, words) = read_days(table, "date", audit), read_symbols(table, "symbol", audit)
+    dividends, splits = _read_amounts(table, "dividend", 0.0, audit), _read_amounts(table, "split", 1.0, audit)
     audit.add_rows("dividend", np.flatnonzero(~(dividends >= 0)), lambda row: f"{dividends[row]:g}: 0 or more is paid")
     audit.add_rows("split", np.flatnonzero(~(splits > 0)), lambda row: f"{splits[row]:g}: new shares are above 0")
     audit.refuse(str(path))
     return Actions(days.astype("datetime64[D]"), tuple(words[code] for code in codes), dividends, splits)
 
 
-def _numbers(table: Table, name: str, none: float, audit: Audit) -> Frame:
+def _read_amounts(table: Table, name: str, default: float, audit: Audit) -> Frame:
     if name not in table.columns:
-        return np.full(table.rows, none)
+        return np.full(table.rows, default)
     values = read_numbers(table, name, audit)
-    return np.where(np.isnan(values), none, values)
+    return np.where(np.isnan(values), default, values)
 
 
-def _last_close(closes: Frame) -> float:
+def _find_last_close(closes: Frame) -> float:
     """Return the last known close; infinite where there is none."""
     known = closes[~np.isnan(closes)]
     return float(known[-1]) if known.size else float("inf")

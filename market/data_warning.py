@@ -1,4 +1,4 @@
-"""One thing that looks wrong in a panel and may be right: said on every sheet and report, never changed."""
+"""A suspicion about the data of a panel: reported on every sheet and report; the data is never changed."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ MAX_CASES_SHOWN = 5
 
 @dataclass(frozen=True)
 class DataWarning:
-    """What a detector saw in a panel.
+    """One finding of a detector.
 
     Attributes
     ----------
     trap : str
-        Which trap it is, in words: "bad ticks".
+        The kind of error, in words: "bad ticks".
     seen : str
-        What was seen, and how much of it.
+        The observation, with its amount.
     count : int
-        Number of names, days or cells that it concerns.
+        Number of symbols, days or cells concerned.
     cases : tuple[str, ...]
-        Where: the first few names and days.
+        The first few symbols and days.
     why : str
         Why it matters to a backtest.
     remedy : str
         What to do.
     figures : Mapping[str, float]
-        The measured numbers behind the words.
+        The measured numbers.
     """
 
     trap: str
@@ -39,7 +39,7 @@ class DataWarning:
     figures: Mapping[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """Return all of it as one sentence."""
+        """Return the warning as one sentence."""
         where = f": {self.where}" if self.cases else ""
         return f"{self.trap} suspected: {self.seen}{where}; {self.why}; {self.remedy}"
 
@@ -63,9 +63,9 @@ class DataWarning:
         }
 
 
-def format_count(number: int, what: str) -> str:
-    """Return `1 name`, `2 names`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def format_count(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 name`, `2 names`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def first_few(cases: Iterable[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Fields that a file lacks and that the configuration says how to compute; each is stamped on the panel."""
+"""Fields that a file lacks and the configuration defines; each derivation is noted on the panel."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from .panel import PRICE_FIELDS
 FieldArrays = dict[str, NDArray[np.float64]]
 
 
-def typical_price(fields: FieldArrays) -> FieldArrays:
+def derive_typical_price(fields: FieldArrays) -> FieldArrays:
     """Compute vwap as the mean of high, low and close."""
     return {"vwap": (fields["high"] + fields["low"] + fields["close"]) / 3.0}
 
 
-def traded_amount(fields: FieldArrays) -> FieldArrays:
+def derive_amount(fields: FieldArrays) -> FieldArrays:
     """Compute the traded amount as close times volume, the quoted close where there is one."""
     return {"amount": fields.get("close_raw", fields["close"]) * fields["volume"]}
 
 
-def adjusted_prices(fields: FieldArrays) -> FieldArrays:
+def derive_adjusted_prices(fields: FieldArrays) -> FieldArrays:
     """Adjust prices as quoted by the file's factor, and keep the quoted close."""
     adjusted = {name: fields[name] * fields["adj_factor"] for name in PRICE_FIELDS}
     return {**adjusted, "close_raw": fields["close"]}
 
 
 DERIVATIONS: Mapping[tuple[str, str], tuple[Callable[[FieldArrays], FieldArrays], tuple[str, ...]]] = {
-    ("prices", "adj_factor"): (adjusted_prices, ("adj_factor",)),
-    ("vwap", "typical"): (typical_price, ()),
-    ("amount", "close*volume"): (traded_amount, ()),
+    ("prices", "adj_factor"): (derive_adjusted_prices, ("adj_factor",)),
+    ("vwap", "typical"): (derive_typical_price, ()),
+    ("amount", "close*volume"): (derive_amount, ()),
 }
-"""What can be derived, in the order in which it is done: the rule, and the columns that it needs besides prices."""
+"""The derivations in the order in which they run: the rule, and the columns needed besides prices."""
 
 
 def describe_derivations(absent: Sequence[str]) -> str:
-    """Say how columns that a panel lacks can be derived, for the end of a sentence; empty where none can."""
+    """Return how columns that a panel lacks can be derived, as the end of a sentence; empty where none can."""
     known = [f"{name}: {rule}" for name, rule in DERIVATIONS if name in absent]
     if not known:
         return ""
@@ -46,7 +46,7 @@ def describe_derivations(absent: Sequence[str]) -> str:
 
 
 def check_derivations(derive: Mapping[str, str]) -> None:
-    """Refuse a derivation that is not known, before any file is read."""
+    """Refuse an unknown derivation before any file is read."""
     known = [f"{name}: {rule}" for name, rule in DERIVATIONS]
     for name, rule in derive.items():
         if (name, rule.replace(" ", "")) not in DERIVATIONS:
@@ -58,27 +58,27 @@ def check_derivations(derive: Mapping[str, str]) -> None:
 def derive_fields(fields: FieldArrays, derive: Mapping[str, str]) -> tuple[FieldArrays, tuple[str, ...]]:
     """Return the fields with the derived ones, and a note for each."""
     wanted = {(name, rule.replace(" ", "")) for name, rule in derive.items()}
-    done = dict(fields)
+    derived = dict(fields)
     notes = []
     for (name, rule), (compute, needs) in DERIVATIONS.items():
         if (name, rule) not in wanted:
             continue
         check_derivable(name, needs, fields)
-        done |= compute(done)
-        notes.append(stamp(name, rule, done))
+        derived |= compute(derived)
+        notes.append(describe_derivation(name, rule, derived))
     if "prices" in derive:
-        del done["adj_factor"]  # it knows every later split and dividend: no factor may read it
-    return done, tuple(notes)
+        del derived["adj_factor"]  # it contains every later split and dividend: no factor may read it
+    return derived, tuple(notes)
 
 
-def stamp(name: str, rule: str, fields: FieldArrays) -> str:
-    """Return the note of a derivation: what was done, in the words of its rule."""
+def describe_derivation(name: str, rule: str, fields: FieldArrays) -> str:
+    """Return the note of a derivation, in the words of its rule."""
     quoted = name == "amount" and "close_raw" in fields
     return f"{name}: {rule.replace('close', 'close_raw') if quoted else rule}"
 
 
 def check_derivable(name: str, needs: tuple[str, ...], fields: FieldArrays) -> None:
-    """Refuse to derive what the file has, or what it lacks the columns for."""
+    """Refuse to derive a column that the file has, or one whose inputs it lacks."""
     field = f"derive.{name}"
     if name in fields:
         raise PanelError(f"the file has a column {name!r}", field=field, hint="Leave out the derivation.")

@@ -1,29 +1,36 @@
 """What can go wrong in the market room.
 
 AlphaloomError
-└── MarketError     something about prices or about the synthetic market is not as it must be
+└── MarketError     prices, or the settings of the synthetic market, cannot be used
     └── PanelError  a panel or its files cannot be used; carries every finding at once
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..ledger import AlphaloomError
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 MAX_SHOWN_PER_KIND = 20
+"""Findings of one kind that a message lists; the others are counted."""
 
 
 class MarketError(AlphaloomError):
-    """Says that prices, or the settings of the synthetic market, cannot be used."""
+    """Prices, or the settings of the synthetic market, cannot be used."""
 
     code: str = "market"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong in a file: 1-based data row (0 means the whole file or column), column, and what."""
+    """One mistake in a file: its data row from 1 (0: the whole file or column), its column, and what is wrong."""
 
     row: int
     column: str
@@ -36,7 +43,7 @@ class Finding:
 
 
 class PanelError(MarketError):
-    """Says that a panel or its files cannot be used, with every finding at once."""
+    """A panel or its files cannot be used; `findings` holds every reason."""
 
     code: str = "panel"
 
@@ -65,7 +72,55 @@ def unusable_error(path: Path, what: str, hint: str = "") -> PanelError:
 
 
 def refuse_missing(path: Path) -> None:
-    """Refuse a file of prices or sectors that is not there; the command line asks before anything heavy is imported."""
+    """Refuse a file that does not exist; the command line calls this before it imports anything heavy."""
     if not path.exists():
         hint = "Check the path: on the command line it starts from where you are, in a campaign file from that file's folder."
         raise unusable_error(path, "there is no such file", hint)
+
+
+@dataclass
+class Audit:
+    """Collect the findings of a file and raise them as one error; `numbers` is the data row of each row that was read."""
+
+    numbers: NDArray[np.int64]
+    findings: list[Finding] = field(default_factory=list)
+    total: int = 0
+
+    def add(self, *findings: Finding) -> None:
+        """Add findings about the file or a column as a whole."""
+        self.findings.extend(findings)
+        self.total += len(findings)
+
+    def add_rows(self, column: str, bad: NDArray[np.intp], describe: Callable[[int], str]) -> None:
+        """Add one finding for each bad row of the table (from 0); `describe` returns what is wrong with it."""
+        shown = bad[:MAX_SHOWN_PER_KIND].tolist()
+        self.findings.extend(Finding(int(self.numbers[row]), column, describe(row)) for row in shown)
+        self.total += len(bad)
+        if len(bad) > MAX_SHOWN_PER_KIND:
+            self.findings.append(_count_others(column, len(bad), int(self.numbers[bad[-1]])))
+
+    def add_broken(self, broken: Sequence[Finding]) -> None:
+        """Add rows that could not be read at all."""
+        self.findings.extend(broken[:MAX_SHOWN_PER_KIND])
+        self.total += len(broken)
+        if len(broken) > MAX_SHOWN_PER_KIND:
+            self.findings.append(_count_others("", len(broken), broken[-1].row))
+
+    def refuse(self, name: str) -> None:
+        """Raise a PanelError with all findings, if there are any."""
+        if not self.findings:
+            return
+        count = "1 finding" if self.total == 1 else f"{self.total:,} findings"
+        lines = [
+            f"{name} cannot be used: {count}, and nothing was done with it.",
+            *(f"  {finding}" for finding in self.findings),
+        ]
+        rows = "Rows are counted from 1 below the header. Correct or drop these rows at the source, then run again."
+        whole = "The file as a whole is wrong, not a row of it. Correct it at the source, then run again."
+        hint = rows if any(finding.row for finding in self.findings) else whole
+        raise PanelError("\n".join(lines), findings=tuple(self.findings), field=name, hint=hint)
+
+
+def _count_others(column: str, count: int, last: int) -> Finding:
+    more = count - MAX_SHOWN_PER_KIND
+    return Finding(0, column, f"and {more:,} more rows like these, the last is row {last}")

@@ -1,4 +1,4 @@
-"""From files to a panel: everything that is wrong is said at once, before any work."""
+"""From files of prices and sectors to a panel; all mistakes are reported at once, before any work."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .derive import check_derivations, derive_fields
-from .files.audit import Prices, audit_prices
-from .files.findings import Audit
-from .files.table import read_table
+from .errors import Audit, Finding
 from .panel import Panel
+from .price_audit import Prices, audit_prices
 from .quality import find_data_warnings
-from .quality.levels import may_be_adjusted
-from .sectors import read_sectors
+from .quality.back_adjustment import may_be_adjusted
+from .table import Table, find_missing_columns, read_symbols, read_table
+
+INDUSTRY_COLUMNS = ("industry", "sub_industry")
+NO_ROW_SECTOR = "unknown"
+"""Group of the symbols that the file has no row for."""
 
 
 @dataclass(frozen=True)
 class PanelSource:
-    """Says where a panel comes from.
+    """Where a panel comes from.
 
     Attributes
     ----------
@@ -36,7 +39,7 @@ class PanelSource:
     derive : Mapping[str, str]
         Fields to compute, such as `{"vwap": "typical"}`; stamped in the panel's notes.
     name : str
-        What to call the data; by default the file's name without its extension.
+        The name of the data; by default the file's name without its extension.
     """
 
     path: Path
@@ -46,14 +49,14 @@ class PanelSource:
     name: str = ""
 
     def __post_init__(self) -> None:
-        """Fill in the name, and take paths that were given as text."""
+        """Fill in the name, and turn paths given as text into paths."""
         object.__setattr__(self, "path", Path(self.path))
         object.__setattr__(self, "sectors", None if self.sectors is None else Path(self.sectors))
         object.__setattr__(self, "name", self.name or self.path.stem)
 
 
 def load_panel(source: PanelSource) -> Panel:
-    """Load a panel from files, with everything in its notes that `find_data_warnings` suspects.
+    """Load a panel from files, with the data warnings in its notes.
 
     Raises
     ------
@@ -67,8 +70,8 @@ def load_panel(source: PanelSource) -> Panel:
 def read_panel(source: PanelSource) -> Panel:
     """Read a panel from files.
 
-    A name is in the universe on the days on which it has an open and a close; no day knows a later one. Nothing is
-    repaired: what looks wrong and may be right is for `find_data_warnings` to say.
+    A symbol is in the universe on the days on which it has an open and a close. Nothing is repaired: values that look
+    wrong and may be right are the business of `find_data_warnings`.
 
     Raises
     ------
@@ -86,29 +89,91 @@ def read_panel(source: PanelSource) -> Panel:
     audit.refuse(f"{source.path} with {source.sectors}" if source.sectors else str(source.path))
     fields, stamps = derive_fields(prices.fields, source.derive)
     notes = (*stamps, *prices.notes, *sector_notes)
-    panel = assemble(replace(prices, fields=fields, notes=notes), groups)
+    panel = assemble_panel(replace(prices, fields=fields, notes=notes), groups)
     return replace(panel, back_adjusted=may_be_adjusted(panel))
 
 
-def assemble(prices: Prices, groups: Mapping[str, list[str]]) -> Panel:
-    """Spread the rows over days and names."""
+def assemble_panel(prices: Prices, groups: Mapping[str, list[str]]) -> Panel:
+    """Build the panel `[T, N]` from the rows of a file."""
     first = int(prices.days.min())
-    seen = np.zeros(int(prices.days.max()) - first + 1, dtype=np.bool_)
-    seen[prices.days - first] = True
-    row = np.cumsum(seen) - 1
-    shape = (int(seen.sum()), len(prices.symbols))
+    is_day = np.zeros(int(prices.days.max()) - first + 1, dtype=np.bool_)
+    is_day[prices.days - first] = True
+    row = np.cumsum(is_day) - 1
+    shape = (int(is_day.sum()), len(prices.symbols))
     cell = row[prices.days - first] * shape[1] + prices.codes
     return Panel.build(
-        dates=(np.flatnonzero(seen) + first).astype("datetime64[D]"),
+        dates=(np.flatnonzero(is_day) + first).astype("datetime64[D]"),
         symbols=prices.symbols,
-        fields={name: _spread(values, cell, shape) for name, values in prices.fields.items()},
+        fields={name: _spread_rows(values, cell, shape) for name, values in prices.fields.items()},
         groups=groups,
         notes=prices.notes,
     )
 
 
-def _spread(values: NDArray[np.float64], cell: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.float64]:
+def _spread_rows(values: NDArray[np.float64], cell: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.float64]:
     """Return the values as an array `[T, N]`, NaN where there is no row."""
     out = np.full(shape[0] * shape[1], np.nan)
     out[cell] = values
     return out.reshape(shape)
+
+
+def read_sectors(path: Path, prices: Prices, audit: Audit) -> tuple[dict[str, list[str]], tuple[str, ...]]:
+    """Return the labels of every grouping, in the order of the prices' symbols, and notes.
+
+    An empty cell means no group. Symbols without a row form a group of their own; a file without any of the symbols is
+    refused.
+    """
+    table = read_table(path)
+    sector_audit = Audit(table.row_numbers)
+    sector_audit.add(*table.clashes, *find_missing_columns(table, ("symbol", "sector")))
+    sector_audit.add_broken(table.broken)
+    labels: dict[str, list[str]] = {}
+    notes: list[str] = []
+    if table.rows and "symbol" in table.columns:
+        rows = read_symbol_rows(table, sector_audit)
+        notes += _note_missing_rows(path, prices, rows, sector_audit)
+        labels = {name: read_labels(table, column, prices, rows) for name, column in find_groupings(table).items()}
+    audit.add(*(Finding(f.row, f"{path.name} {f.column}".strip(), f.message) for f in sector_audit.findings))
+    notes += [
+        f"{name}: {blank} of {len(words)} names have none"
+        for name, words in labels.items()
+        if (blank := sum(not word for word in words))
+    ]
+    return labels, tuple(notes)
+
+
+def find_groupings(table: Table) -> dict[str, str]:
+    """Return the column of each grouping that the file has."""
+    columns = {"sector": "sector"} if "sector" in table.columns else {}
+    industry = [name for name in INDUSTRY_COLUMNS if name in table.columns]
+    return columns | ({"industry": industry[0]} if industry else {})
+
+
+def read_symbol_rows(table: Table, audit: Audit) -> dict[str, int]:
+    """Return the first row of each symbol; a symbol with two rows is a finding."""
+    codes, words = read_symbols(table, "symbol", audit)
+    _, first = np.unique(codes[codes >= 0], return_index=True)
+    rows = dict(zip(words, np.flatnonzero(codes >= 0)[first].tolist(), strict=True))
+    repeated = np.array(
+        [row for row, code in enumerate(codes.tolist()) if code >= 0 and rows[words[code]] != row], np.intp
+    )
+    audit.add_rows("symbol", repeated, lambda row: f"{words[codes[row]]!r} is there twice")
+    return rows
+
+
+def _note_missing_rows(path: Path, prices: Prices, rows: dict[str, int], audit: Audit) -> list[str]:
+    """Return a note on the symbols without a row; if no symbol has one, that is a finding."""
+    absent = [symbol for symbol in prices.symbols if symbol not in rows]
+    if rows and absent and len(absent) == len(prices.symbols):
+        message = f"none of the prices' {len(absent)} symbols has a row here, such as {absent[0]!r}; it begins with {next(iter(rows))!r}"
+        audit.add(Finding(0, "symbol", message))
+    if not absent:
+        return []
+    share = f"{len(absent)} of {len(prices.symbols)} symbols ({100 * len(absent) / len(prices.symbols):.1f} %)"
+    return [f"{path.name}: no row for {share}: they form a group of their own, '{NO_ROW_SECTOR}'"]
+
+
+def read_labels(table: Table, column: str, prices: Prices, rows: dict[str, int]) -> list[str]:
+    """Return the label of every symbol of the prices: empty where the cell is, "unknown" without a row."""
+    words = [str(word).strip() if word is not None else "" for word in table.columns[column].to_pylist()]
+    return [words[rows[symbol]] if symbol in rows else NO_ROW_SECTOR for symbol in prices.symbols]

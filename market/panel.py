@@ -1,4 +1,15 @@
-"""The panel: dates x symbols, one read-only array for each field, as they were known that day."""
+"""The panel: dates x symbols, one read-only array a field, and the fingerprint of its returns.
+
+The fingerprint identifies returns whatever symbols, dates or price levels are called. A run of 12 daily returns of one
+column, each rounded to a quarter of their mean size, is one hash. The rounding is relative, so it suits calm and wild
+symbols alike. A constant factor on the prices, float32, cents, an adjustment for a split or dividend outside the run,
+and a missing row outside the run change nothing. Of each day the 16 smallest hashes of the runs that end on it are kept:
+the same columns leave the same hashes in any order, and a panel without some of its columns leaves a share of them. The
+size is bounded by the days, whatever the number of symbols.
+
+Not recognised are returns with added noise of a seventh of their size or more, mirrored ones (1 / p), and those of
+another column than the close, under other names.
+"""
 
 from __future__ import annotations
 
@@ -8,50 +19,57 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import PanelError
-from .fingerprint import fingerprint_returns
 
 PRICE_FIELDS = ("open", "high", "low", "close")
 REQUIRED_FIELDS = (*PRICE_FIELDS, "volume")
 UNKNOWN_GROUP = -1
+"""Code of a symbol without a group."""
 STAMP_PATTERN = re.compile(r"(prices|vwap|amount): [a-z_*]+")
-"""A note that states a derivation, and nothing about the days and names of the panel."""
+"""A note that states a derivation, and nothing about the days and symbols of the panel."""
+RUN_DAYS: Final = 12
+"""Daily returns in a run: about 48 bits, so that runs of different symbols never collide by chance."""
+HASHES_PER_DAY: Final = 16
+MIN_DISTINCT_SIZES: Final = 5
+"""Distinct sizes among the rounded returns of a run; with fewer the price hardly moves, and such runs are all alike."""
+HASH_BITS: Final = 48
+_NO_HASH: Final = np.uint64(2**64 - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Holds prices and other daily fields of many names. Immutable; equal panels have equal digests.
+    """Prices and other daily fields of many symbols. Immutable; equal panels have equal digests.
 
     Attributes
     ----------
     dates : NDArray[np.datetime64]
         Exchange days `[T]`, strictly rising, without a time zone.
     symbols : tuple[str, ...]
-        Names `[N]`, sorted, unique.
+        Symbols `[N]`, sorted, unique.
     fields : Mapping[str, NDArray[np.float64]]
         One array `[T, N]` a field, row = day, NaN where there is no value. Always open, high, low, close (price
         units), volume (shares) and returns (decimal, close over the close of the panel's day before, minus one; NaN if
         either is missing). Arrays are C-contiguous and read-only. A field that is given as float32 stays float32, which
         halves its memory: all that the factor engine reads of it.
     universe : NDArray[np.bool_]
-        `[T, N]`: the name was a member that day and has data. Point in time: no day knows a later one.
+        `[T, N]`: the symbol was a member that day and has data. Point in time: no day depends on a later one.
     groups : Mapping[str, NDArray[np.int16]]
-        One code a name `[N]` for each grouping ("sector"); -1 is unknown.
+        One code a symbol `[N]` for each grouping ("sector"); -1 is unknown.
     group_labels : Mapping[str, tuple[str, ...]]
         The word for each code.
     notes : tuple[str, ...]
         Derivations and warnings that must stay with every result. Not part of the digest.
     back_adjusted : bool
-        The level of the prices (open, high, low, close) knows later splits and dividends, or may know them; returns and
-        ratios of prices do not. Not part of the digest.
+        The level of the prices (open, high, low, close) contains later splits and dividends, or may contain them; returns
+        and ratios of prices do not. Not part of the digest.
     volumes : str
-        What the owner of the data says of their volumes: "quoted" (as traded that day), "adjusted" (in shares of the last
-        day), or nothing; "unknown" where it should have been said (`adjusted.forwards`). Not part of the digest.
+        The stated kind of the volumes: "quoted" (as traded that day), "adjusted" (in shares of the last day), or empty;
+        "unknown" where it should have been stated (`adjust_forwards`). Not part of the digest.
     """
 
     dates: NDArray[np.datetime64]
@@ -65,7 +83,7 @@ class Panel:
     volumes: str = ""
 
     def __post_init__(self) -> None:
-        """Freeze every array and check that all of them speak of the same days and names."""
+        """Freeze every array and check that all fit the same days and symbols."""
         keep = object.__setattr__
         keep(self, "dates", _freeze_array(self.dates, "datetime64[D]"))
         keep(self, "universe", _freeze_array(self.universe, np.bool_))
@@ -90,16 +108,16 @@ class Panel:
         groups: Mapping[str, Sequence[str]] | None = None,
         notes: Sequence[str] = (),
     ) -> Panel:
-        """Build a panel: sort the names, derive `returns`, number the groups.
+        """Build a panel: sort the symbols, derive `returns`, number the groups.
 
         Parameters
         ----------
         dates, symbols
             The axes; symbols in any order, columns follow them.
         fields
-            `[T, N]` arrays; open, high, low, close and volume must be there; `returns` is derived.
+            `[T, N]` arrays; open, high, low, close and volume are required; `returns` is derived.
         universe
-            Membership `[T, N]`; by default everyone. A day without open or close is never in the universe.
+            Membership `[T, N]`; by default all. A cell without open or close is never in the universe.
         groups
             For each grouping the label of every symbol, in the order of `symbols`; an empty label is unknown.
         """
@@ -108,7 +126,7 @@ class Panel:
             raise PanelError(f"the panel lacks {', '.join(missing)}", field=missing[0], allowed=list(REQUIRED_FIELDS))
         order = np.argsort(np.asarray(symbols, dtype=np.str_), kind="stable")
         columns = {name: _reorder_columns(values, order) for name, values in fields.items()}
-        columns["returns"] = simple_returns(columns["close"])
+        columns["returns"] = compute_simple_returns(columns["close"])
         known = np.isfinite(columns["open"]) & np.isfinite(columns["close"])
         if universe is not None:
             known &= _reorder_columns(universe, order).astype(np.bool_)
@@ -137,32 +155,32 @@ class Panel:
 
     @property
     def stamps(self) -> tuple[str, ...]:
-        """Return the notes that state a derivation; the others may tell of any day of the panel."""
+        """Return the notes that state a derivation; the other notes may reveal any day of the panel."""
         return tuple(note for note in self.notes if STAMP_PATTERN.fullmatch(note))
 
     @cached_property
     def digest(self) -> str:
         """Return the sha256 over dates, symbols, every field, universe and groups."""
         state = hashlib.sha256()
-        _absorb(state, "dates", self.dates.astype("<i8"))
-        _absorb(state, "symbols", "\0".join(self.symbols).encode())
+        _add_to_hash(state, "dates", self.dates.astype("<i8"))
+        _add_to_hash(state, "symbols", "\0".join(self.symbols).encode())
         for name, values in self.fields.items():
-            _absorb(state, f"field {name}", values.astype(np.float64, copy=False))
-        _absorb(state, "universe", self.universe)
+            _add_to_hash(state, f"field {name}", values.astype(np.float64, copy=False))
+        _add_to_hash(state, "universe", self.universe)
         for name, codes in self.groups.items():
-            _absorb(state, f"group {name}", codes)
-            _absorb(state, f"labels {name}", "\0".join(self.group_labels[name]).encode())
+            _add_to_hash(state, f"group {name}", codes)
+            _add_to_hash(state, f"labels {name}", "\0".join(self.group_labels[name]).encode())
         return state.hexdigest()
 
     @cached_property
     def fingerprint(self) -> Mapping[str, tuple[int, ...]]:
-        """Return what identifies the returns whatever the symbols, dates and price levels are; see `fingerprint_returns`."""
+        """Return the hashes of the returns by ISO day (`fingerprint_returns`); symbols, dates and levels do not matter."""
         return MappingProxyType(fingerprint_returns(self.fields["returns"], self.dates))
 
     def rows(self, start: int, stop: int) -> Panel:
         """Return the days from `start` up to, not including, `stop`: a view that shares the memory.
 
-        `returns` of its first day still knows the close of the day before. Panels of different days differ in digest.
+        `returns` of its first day still contains the close of the day before. Panels of different days differ in digest.
         """
         if not 0 <= start <= stop <= self.days:
             raise PanelError("these rows are not in the panel", field="rows", got=[start, stop], allowed=[0, self.days])
@@ -193,7 +211,7 @@ class Panel:
         return hash(self.digest)
 
 
-def simple_returns(close: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_simple_returns(close: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the close-to-close simple return `[T, N]`, decimal; NaN on the first day and where a close is missing."""
     returns = np.full(close.shape, np.nan)
     np.divide(close[1:], close[:-1], out=returns[1:])
@@ -202,19 +220,18 @@ def simple_returns(close: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def encode_labels(labels: Sequence[str]) -> tuple[NDArray[np.int16], tuple[str, ...]]:
-    """Return the code of each label, and the sorted labels that the codes stand for; an empty label is -1."""
+    """Return the code of each label `[N]` and the sorted labels that the codes stand for; an empty label is -1."""
     words = tuple(sorted({label for label in labels if label}))
     number = {word: code for code, word in enumerate(words)}
     return np.array([number.get(label, UNKNOWN_GROUP) for label in labels], dtype=np.int16), words
 
 
 def _float_type(values: NDArray[Any]) -> type[np.floating]:
-    """Return the type that a field is held in."""
     return np.float32 if np.asarray(values).dtype == np.float32 else np.float64
 
 
 def _freeze_array(values: NDArray[Any], dtype: str | type[np.generic]) -> NDArray[Any]:
-    """Return a read-only C-contiguous array; copies only what somebody could still write to."""
+    """Return a read-only C-contiguous array; copy only memory that can still be written to."""
     array = np.ascontiguousarray(values, dtype=dtype)
     if _is_shared(array, values):
         array = array.copy()
@@ -222,9 +239,9 @@ def _freeze_array(values: NDArray[Any], dtype: str | type[np.generic]) -> NDArra
     return array
 
 
-def _is_shared(array: NDArray[Any], given: NDArray[Any]) -> bool:
-    """Tell whether somebody may write to the memory of an array: through itself, or through what it is a view of."""
-    if array is given and array.flags.writeable:
+def _is_shared(array: NDArray[Any], original: NDArray[Any]) -> bool:
+    """Return whether the memory of an array can be written to, through the original or through a base of the view."""
+    if array is original and array.flags.writeable:
         return True
     owner: Any = array.base
     while isinstance(owner, np.ndarray):
@@ -235,22 +252,21 @@ def _is_shared(array: NDArray[Any], given: NDArray[Any]) -> bool:
 
 
 def _reorder_columns(values: ArrayLike, order: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the values with their columns in the given order."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != len(order):
         raise PanelError("an array of a panel is [days, symbols]", got=list(array.shape), allowed=["T", len(order)])
     return np.take(array, order, axis=1)
 
 
-def _absorb(state: Any, label: str, content: bytes | NDArray[Any]) -> None:
-    """Add one labelled block to the hash, its length first, so that no two blocks can be read as one."""
+def _add_to_hash(state: Any, label: str, content: bytes | NDArray[Any]) -> None:
+    """Add one labelled block to the hash, its length first, so that two blocks cannot be read as one."""
     body = content if isinstance(content, bytes) else np.ascontiguousarray(content).reshape(-1).view(np.uint8)
     state.update(f"{label}:{len(body)}\n".encode())
     state.update(body)
 
 
 def _check_axes(panel: Panel) -> None:
-    """Refuse days that do not rise and names that are not sorted."""
+    """Refuse days that do not rise and symbols that are not sorted."""
     days = panel.dates.view("i8")
     if panel.dates.ndim != 1 or bool(np.any(np.diff(days) <= 0)) or bool(np.isnat(panel.dates).any()):
         raise PanelError("the days of a panel rise strictly", field="dates", hint="Sort the days and drop repeats.")
@@ -271,3 +287,54 @@ def _check_shapes(panel: Panel) -> None:
     absent = [name for name in (*REQUIRED_FIELDS, "returns") if name not in panel.fields]
     if absent:
         raise PanelError(f"the panel lacks {', '.join(absent)}", field=absent[0], hint="Use Panel.build.")
+
+
+def fingerprint_returns(returns: NDArray[np.floating], days: NDArray[np.datetime64]) -> dict[str, tuple[int, ...]]:
+    """Return for each day the 16 smallest hashes of the runs of 12 returns that end on it.
+
+    Parameters
+    ----------
+    returns
+        Daily returns `[T, N]`, decimal; a run with a NaN has no hash.
+    days
+        `[T]`.
+
+    Returns
+    -------
+    dict
+        Hashes of 48 bits, rising, by ISO day; a day without any run is left out.
+    """
+    if len(returns) < RUN_DAYS:
+        return {}
+    hashes = _hash_runs(np.asarray(returns, np.float64))
+    smallest = (
+        np.sort(hashes, axis=1)[:, :HASHES_PER_DAY] if hashes.shape[1] > HASHES_PER_DAY else np.sort(hashes, axis=1)
+    )
+    by_day = {}
+    for day, row in zip(days[RUN_DAYS - 1 :].astype(str).tolist(), smallest, strict=True):
+        if hashes_of_day := tuple(dict.fromkeys((row[row != _NO_HASH] >> np.uint64(64 - HASH_BITS)).tolist())):
+            by_day[day] = hashes_of_day
+    return by_day
+
+
+def _hash_runs(returns: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """Return the hash of the run that ends in each cell `[T - 11, N]`; all bits set where there is none."""
+    parts = [returns[place : len(returns) - RUN_DAYS + 1 + place] for place in range(RUN_DAYS)]
+    scale = sum(np.abs(part) for part in parts) / (4.0 * RUN_DAYS)
+    usable = np.isfinite(scale) & (scale > 0)
+    scale = np.where(usable, scale, 1.0)
+    state, sizes = np.zeros(scale.shape, np.uint64), np.zeros(scale.shape, np.uint64)
+    for part in parts:
+        # at most 48: the whole size of the run in one day
+        steps = np.rint(np.where(usable, part, 0.0) / scale).astype(np.int64)
+        state = _mix_bits(state ^ steps.astype(np.uint64))
+        sizes |= np.uint64(1) << np.abs(steps).astype(np.uint64)
+    return np.where(usable & (np.bitwise_count(sizes) >= MIN_DISTINCT_SIZES), state, _NO_HASH)
+
+
+def _mix_bits(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix 64 bits, as splitmix64 does (Steele, Lea and Flood 2014); products wrap around."""
+    state = state + np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))

@@ -1,8 +1,8 @@
-"""A panel as it was known on a day: no later row, no later name, no price that a later split or dividend moved."""
+"""A panel as it was known on a day: without later rows, later symbols, and later splits and dividends in its prices."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -10,54 +10,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .actions import Actions, Frame
-from .adjusted import adjusted_fields, has_adjustment, round_digits
+from .adjusted import find_adjusted_fields, has_adjustment, round_digits
 from .derive import DERIVATIONS, derive_fields
 from .errors import MarketError
-from .panel import PRICE_FIELDS, UNKNOWN_GROUP, Panel, simple_returns
+from .panel import PRICE_FIELDS, UNKNOWN_GROUP, Panel, compute_simple_returns
 from .quality import find_data_warnings
-from .quality.levels import may_be_adjusted
-
-__all__ = ["NOT_POINT_IN_TIME", "drop_fields", "keep_members", "panel_as_of"]
+from .quality.back_adjustment import may_be_adjusted
 
 FieldArrays = dict[str, NDArray[np.float64]]
 READJUSTED_DIGITS = 10
-"""Significant digits of what is computed anew: by what later events a price was multiplied and divided leaves no trace."""
+"""Significant digits of readjusted values: multiplying and dividing by later events leaves no trace."""
 NOT_POINT_IN_TIME = "adjustment: not point in time"
-"""The note of prices that only the file's own adjustment could be taken back from, as far as it can be."""
+"""Note of a panel whose later adjustments could only be removed as far as the file's own factors are right."""
 QUOTED_AMOUNT = "close_raw*volume"
 VOLUME_KINDS = ("quoted", "adjusted")
 
 
-def panel_as_of(panel: Panel, day: date, actions: Actions | None = None, volumes: str = "") -> Panel:
+def take_panel_as_of(panel: Panel, day: date, actions: Actions | None = None, volumes: str = "") -> Panel:
     """Return what was known of a panel at the close of a day.
 
-    Prices that were adjusted backwards are adjusted anew, from `close_raw` and the actions until that day. Of the file's own
-    vwap and amount, rows until that day show whether they bear the adjustment; where these cannot tell, the field is left
-    out, and a note says so: later rows could tell, and would show through. Without `close_raw` or actions
-    each name is scaled so that its last close is the quoted one, or 100, which hides later events as far as the file's own
-    factors are right, and the panel bears the note `NOT_POINT_IN_TIME`.
+    Prices that were adjusted backwards are readjusted from `close_raw` and the actions until that day. The rows until that
+    day show whether the file's own vwap and amount carry the adjustment. Where they cannot, the field is dropped with a
+    note, because deciding by later rows would reveal them. Without `close_raw` or actions each symbol is scaled so that
+    its last close is the quoted one, or 100. This hides later events as far as the file's own factors are right, and the
+    panel carries the note `NOT_POINT_IN_TIME`.
 
     Parameters
     ----------
     panel : Panel
-        All that is there now.
+        The whole panel.
     day : date
-        The last day that may be known.
+        The last day that is known.
     actions : Actions, optional
-        Splits and dividends. Later ones are used to take volumes back that were adjusted for them, and for nothing else.
+        Splits and dividends. Later ones serve only to undo the adjustment of volumes.
     volumes : {"", "quoted", "adjusted"}
-        Whether the panel's volumes are as traded or in shares of its last day. Needed with actions: what splits show of it
-        hangs on how many there were, and so on later ones.
+        Whether the volumes are as traded, or in shares of the panel's last day. Required with actions: a test on splits
+        would depend on their number, and so on later ones.
 
     Returns
     -------
     Panel
-        The rows until that day, of the names that had a row until then; equal to what comes of a panel that ends there.
+        The rows until that day, of the symbols that had a row by then; equal to the result for a panel that ends there.
 
     Raises
     ------
     MarketError
-        The panel begins later, or there are actions and nobody says what the volumes are.
+        The panel begins later, or there are actions and the kind of the volumes is not stated.
     """
     _check_volumes(actions, volumes)
     stop = int(np.searchsorted(panel.dates, np.datetime64(day, "D"), side="right"))
@@ -67,43 +65,18 @@ def panel_as_of(panel: Panel, day: date, actions: Actions | None = None, volumes
             hint="Name a later day.",
         )  # fmt: skip
     part = panel.rows(0, stop)
-    part = _select_names(part, _names_with_rows(part))
-    rules = _stated_derivations(part)
+    part = _select_symbols(part, _find_symbols_with_rows(part))
+    rules = _read_derivation_notes(part)
     part = replace(part, notes=part.stamps)
-    if (
-        panel.back_adjusted or "close_raw" in panel.fields
-    ):  # whether anything happened until that day tells of later ones
+    # A panel without an event by then is readjusted too: skipping it would reveal whether there are later ones.
+    if panel.back_adjusted or "close_raw" in panel.fields:
         later = np.ones(part.names)
         if actions is not None and volumes == "adjusted":
-            later = _splits_between(part, actions, panel.dates[-1])
+            later = _count_later_shares(part, actions, panel.dates[-1])
         fields = dict(part.fields) | {"volume": _round_values(part.fields["volume"] / later)}
         part = _readjust_prices(replace(part, fields=fields), rules, actions, volumes, later, np.datetime64(day, "D"))
         part = replace(part, back_adjusted=may_be_adjusted(part))
     return replace(part, notes=(*part.notes, *map(str, find_data_warnings(part))))
-
-
-def drop_fields(panel: Panel, names: Collection[str]) -> Panel:
-    """Return a panel without some of its fields and groups, and without the notes that name them.
-
-    Raises
-    ------
-    MarketError
-        Prices or volumes are among them: without these there is no panel.
-    """
-    if not names:
-        return panel
-    if needed := sorted({*names} & {*PRICE_FIELDS, "volume", "returns"}):
-        raise MarketError(
-            "a panel cannot be shown without these fields", field="labels", got=needed,
-            hint='Label all of it: {"*": [confidential]}.',
-        )  # fmt: skip
-    return replace(
-        panel,
-        fields={name: values for name, values in panel.fields.items() if name not in names},
-        groups={name: codes for name, codes in panel.groups.items() if name not in names},
-        group_labels={name: labels for name, labels in panel.group_labels.items() if name not in names},
-        notes=tuple(note for note in panel.notes if not any(name in note for name in names)),
-    )
 
 
 def _check_volumes(actions: Actions | None, volumes: str) -> None:
@@ -115,42 +88,41 @@ def _check_volumes(actions: Actions | None, volumes: str) -> None:
 
 
 def keep_members(panel: Panel) -> Panel:
-    """Return the panel without names that are members of its universe on none of its days: they are not known yet."""
-    return _select_names(panel, np.asarray(panel.universe.any(axis=0)))
+    """Return the panel without symbols that are never in its universe: they are not known yet."""
+    return _select_symbols(panel, np.asarray(panel.universe.any(axis=0)))
 
 
-def _names_with_rows(panel: Panel) -> NDArray[np.bool_]:
-    """Tell which names ``[N]`` have a row."""
-    there = np.zeros(panel.names, np.bool_)
+def _find_symbols_with_rows(panel: Panel) -> NDArray[np.bool_]:
+    has_row = np.zeros(panel.names, np.bool_)
     for name, values in panel.fields.items():
         if name != "returns":
-            there |= np.isfinite(values).any(axis=0)
-    return there
+            has_row |= np.isfinite(values).any(axis=0)
+    return has_row
 
 
-def _select_names(panel: Panel, there: NDArray[np.bool_]) -> Panel:
-    """Return the panel with some of its names, and without labels of groups that none of them bears."""
+def _select_symbols(panel: Panel, selected: NDArray[np.bool_]) -> Panel:
+    """Return the panel of the selected symbols ``[N]``, without the labels of groups that none of them has."""
     groups, labels = {}, {}
     for name, codes in panel.groups.items():
-        kept = codes[there]
-        borne = sorted({int(code) for code in kept} - {UNKNOWN_GROUP})
-        anew = {code: place for place, code in enumerate(borne)} | {UNKNOWN_GROUP: UNKNOWN_GROUP}
-        groups[name] = np.array([anew[int(code)] for code in kept], np.int16)
-        labels[name] = tuple(panel.group_labels[name][code] for code in borne)
+        old_codes = codes[selected]
+        used = sorted({int(code) for code in old_codes} - {UNKNOWN_GROUP})
+        new_code = {code: place for place, code in enumerate(used)} | {UNKNOWN_GROUP: UNKNOWN_GROUP}
+        groups[name] = np.array([new_code[int(code)] for code in old_codes], np.int16)
+        labels[name] = tuple(panel.group_labels[name][code] for code in used)
     return replace(
         panel,
-        symbols=tuple(symbol for symbol, seen in zip(panel.symbols, there, strict=True) if seen),
-        fields={name: values[:, there] for name, values in panel.fields.items()},
-        universe=panel.universe[:, there],
+        symbols=tuple(symbol for symbol, keep in zip(panel.symbols, selected, strict=True) if keep),
+        fields={name: values[:, selected] for name, values in panel.fields.items()},
+        universe=panel.universe[:, selected],
         groups=groups,
         group_labels=labels,
     )
 
 
-def _stated_derivations(panel: Panel) -> Mapping[str, str]:
-    """Return the derivations that the panel's notes state, of fields that are made of prices."""
-    told = dict(note.split(": ", 1) for note in panel.stamps)
-    plain = {name: "close*volume" if rule == QUOTED_AMOUNT else rule for name, rule in told.items()}
+def _read_derivation_notes(panel: Panel) -> Mapping[str, str]:
+    """Return the derivations that the panel's notes state, of fields computed from prices."""
+    stated = dict(note.split(": ", 1) for note in panel.stamps)
+    plain = {name: "close*volume" if rule == QUOTED_AMOUNT else rule for name, rule in stated.items()}
     return {name: rule for name, rule in plain.items() if (name, rule) in DERIVATIONS and name != "prices"}
 
 
@@ -159,59 +131,59 @@ def _readjust_prices(
 ) -> Panel:
     plain = {name: values for name, values in panel.fields.items() if name not in rules and name != "returns"}
     if actions is None or "close_raw" not in plain:
-        fields, said = _scale_prices(panel, plain), [NOT_POINT_IN_TIME]
+        fields, notes = _scale_prices(panel, plain), [NOT_POINT_IN_TIME]
     else:
-        prices, splits = actions.factors(panel.dates, panel.symbols, plain["close_raw"])
+        prices, splits = actions.compute_factors(panel.dates, panel.symbols, plain["close_raw"])
         splits = splits if volumes == "adjusted" else np.ones_like(splits)
-        fields, said = _adjust_quotes(plain, prices, splits, later)
-        said = [f"prices: quoted ones, adjusted for splits and dividends until {day}", *said]
+        fields, notes = _adjust_quotes(plain, prices, splits, later)
+        notes = [f"prices: quoted ones, adjusted for splits and dividends until {day}", *notes]
     fields, stamps = derive_fields(fields, rules)
-    fields["returns"] = simple_returns(fields["close"])
-    return replace(panel, fields=fields, notes=(*stamps, *said))
+    fields["returns"] = compute_simple_returns(fields["close"])
+    return replace(panel, fields=fields, notes=(*stamps, *notes))
 
 
 def _scale_prices(panel: Panel, plain: FieldArrays) -> FieldArrays:
-    """Return fields whose prices end at the quote, or at 100."""
+    """Return fields whose last prices are the quoted ones, or 100."""
     quoted, close = plain.get("close_raw"), plain["close"]
-    scale = (np.full(panel.names, 100.0) if quoted is None else last_known(quoted)) / last_known(close)
-    carrying = {name for name in adjusted_fields(panel) if name in plain}
+    scale = (np.full(panel.names, 100.0) if quoted is None else find_last_known(quoted)) / find_last_known(close)
+    carrying = {name for name in find_adjusted_fields(panel) if name in plain}
     return plain | {name: _round_values(plain[name] * scale) for name in {*PRICE_FIELDS, *carrying}}
 
 
 def _adjust_quotes(plain: FieldArrays, prices: Frame, splits: Frame, later: Frame) -> tuple[FieldArrays, list[str]]:
-    """Return fields adjusted by what happened until the last row, and notes of those that had to be left out.
+    """Return fields adjusted for events until the last row, and notes on those that had to be dropped.
 
-    Each is first taken back to what was quoted and rounded there, where a number has few digits and cannot lie between two
-    roundings; the factors, which are the same whatever comes later, are multiplied in afterwards.
+    Each is first converted back to the quoted value and rounded there, where numbers have few digits and cannot lie
+    between two roundings. The factors, which do not depend on later events, are multiplied in afterwards.
 
     Parameters
     ----------
     plain
         The panel's fields, the volume in shares of the last row if it is adjusted.
     prices, splits
-        ``[T, N]``: what quoted prices, and volumes as traded, are multiplied by until the last row.
+        ``[T, N]``: factors of quoted prices, and of volumes as traded, until the last row.
     later
-        ``[N]``: what volumes were multiplied by after it.
+        ``[N]``: factors of volumes after it.
     """
     quoted, close = plain["close_raw"], plain["close"]
     fields = plain | {name: _round_values(plain[name] / close * quoted) * prices for name in PRICE_FIELDS}
     fields["close"] = _round_values(quoted) * prices
     traded = np.where(plain["volume"] > 0, plain["volume"], np.nan) / splits
     whole = np.ones_like(prices)
-    said = []
+    notes = []
     for name, shares, then, after in (("vwap", whole, whole, whole), ("amount", traded, splits, later)):
         if name not in plain:
             continue
         if (carrying := has_adjustment(plain[name] / shares, quoted, prices * then)) is None:
             del fields[name]
-            said.append(f"{name}: left out, no split or dividend until then shows whether it is adjusted")
+            notes.append(f"{name}: left out, no split or dividend until then shows whether it is adjusted")
         elif carrying:
             fields[name] = _round_values(plain[name] / close * quoted / (then * after)) * (prices * then)
-    return fields, said
+    return fields, notes
 
 
-def _splits_between(panel: Panel, actions: Actions, end: np.datetime64) -> Frame:
-    """Return how many shares ``[N]`` splits make of one after a panel's last row and until the day that its file ends on."""
+def _count_later_shares(panel: Panel, actions: Actions, end: np.datetime64) -> Frame:
+    """Return how many shares ``[N]`` one share becomes by splits after the panel's last row and up to the file's last day."""
     later = np.ones(panel.names)
     column = {symbol: place for place, symbol in enumerate(panel.symbols)}
     for at in np.flatnonzero((actions.days > panel.dates[-1]) & (actions.days <= end)):
@@ -220,11 +192,11 @@ def _splits_between(panel: Panel, actions: Actions, end: np.datetime64) -> Frame
     return later
 
 
-def last_known(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the last known value of each name ``[N]``, NaN without any."""
-    seen = ~np.isnan(values)
-    row = values.shape[0] - 1 - seen[::-1].argmax(axis=0)
-    return np.where(seen.any(axis=0), values[row, np.arange(values.shape[1])], np.nan).astype(np.float64)
+def find_last_known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the last known value of each symbol ``[N]``, NaN without any."""
+    known = ~np.isnan(values)
+    row = values.shape[0] - 1 - known[::-1].argmax(axis=0)
+    return np.where(known.any(axis=0), values[row, np.arange(values.shape[1])], np.nan).astype(np.float64)
 
 
 def _round_values(values: NDArray[np.float64]) -> NDArray[np.float64]:

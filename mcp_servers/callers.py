@@ -19,7 +19,7 @@ from ..evidence import EvidenceSettings
 from ..evidence.values import TimeSteps
 from ..ledger import Ledger, Run, compute_digest
 from ..library import WATCHLIST, list_entries
-from ..market import ALL_FIELDS, Actions, Panel, drop_fields, panel_as_of, withheld_fields
+from ..market import ALL_FIELDS, Actions, Panel, drop_fields, find_withheld_fields, take_panel_as_of
 from ..news import NewsStore
 from ..sandbox import Runner
 from ..search import SearchConstraints
@@ -57,7 +57,7 @@ class ServerSetup:
     record : callable
         Writes a call down, or raises where none can be written.
     actions, volumes
-        As `panel_as_of` takes them.
+        As `take_panel_as_of` takes them.
     runner : Runner or None
         Runs Python factors; None: they are refused.
     seed : int
@@ -110,7 +110,7 @@ class ServerSetup:
         """Return the fields and groups that a caller may not see."""
         if not self.labels:
             return frozenset()
-        found = withheld_fields(self.panel, self.labels, caller.labels)
+        found = find_withheld_fields(self.panel, self.labels, caller.labels)
         if ALL_FIELDS in found:
             raise McpServerError(
                 "This data may not be shown to you.", field="scope", got=sorted(caller.scopes),
@@ -278,7 +278,7 @@ class CallerContexts:
         if key not in self._benches:
             setup = self.setup
             whole = drop_fields(setup.panel, withheld)
-            panel = whole if day is None else panel_as_of(whole, day, setup.actions, setup.volumes)
+            panel = whole if day is None else take_panel_as_of(whole, day, setup.actions, setup.volumes)
             dataset = setup.dataset if day is None else f"{setup.dataset} as of {day}"
             self._benches[key] = PanelContext.set_up(
                 panel, setup.ledger, setup.settings, dataset, apart=day is not None, runner=setup.runner

@@ -1,7 +1,7 @@
-"""Texts as they could be known: read from files, cleaned, judged, and kept on a shelf that answers as of an instant.
+"""Texts as they could be known: read from files, cleaned, judged, and stored to be queried as of an instant.
 
-`read_news` takes a file in, `NewsStore` keeps the items and holds back what speaks to machines (`injection`) or is shouted by a crowd
-(`crowd`). `judge_text(sanitise(text))` judges a single text, `screen_text` a document that a person names.
+`read_news` reads a file. `NewsStore` keeps the items and holds back prompt injection (`injection`) and coordinated noise
+(`crowd`). `judge_text(sanitise(text))` judges a single text, `screen_text` a document that a person chose.
 """
 
 from __future__ import annotations
@@ -12,38 +12,34 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .errors import (
-        NewsError as NewsError,
         NewsFileError as NewsFileError,
-        NewsFinding as NewsFinding,
-        ShelfError as ShelfError,
+        NewsStoreError as NewsStoreError,
     )
-    from .instants import ZONED_FORMAT as ZONED_FORMAT, format_instant as format_instant, from_iso as from_iso
+    from .instants import ZONED_FORMAT as ZONED_FORMAT, format_instant as format_instant, parse_iso as parse_iso
     from .intake import read_news as read_news
-    from .item import NewsItem as NewsItem, Provenance as Provenance
+    from .item import NewsItem as NewsItem, NewsSource as NewsSource, Provenance as Provenance
     from .query import ItemPage as ItemPage, QuarantinedItem as QuarantinedItem, Release as Release
-    from .records import NewsSource as NewsSource
-    from .screening.cleaning import Clean as Clean, sanitise as sanitise
+    from .screening.cleaning import sanitise as sanitise
+    from .screening.credibility import ItemKind as ItemKind
     from .screening.injection.detector import (
         THRESHOLD as THRESHOLD,
         ScreeningVerdict as ScreeningVerdict,
-        Sign as Sign,
         judge_text as judge_text,
+        screen_text as screen_text,
     )
-    from .screening.screen import screen_text as screen_text
     from .store import NEWS_FOLDER as NEWS_FOLDER, NewsStore as NewsStore
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "errors": "NewsError NewsFileError NewsFinding ShelfError",
-            "instants": "ZONED_FORMAT format_instant from_iso",
+            "errors": "NewsFileError NewsStoreError",
+            "instants": "ZONED_FORMAT format_instant parse_iso",
             "intake": "read_news",
-            "item": "NewsItem Provenance",
+            "item": "NewsItem NewsSource Provenance",
             "query": "ItemPage QuarantinedItem Release",
-            "records": "NewsSource",
-            "screening.cleaning": "Clean sanitise",
-            "screening.injection.detector": "ScreeningVerdict Sign THRESHOLD judge_text",
-            "screening.screen": "screen_text",
+            "screening.cleaning": "sanitise",
+            "screening.credibility": "ItemKind",
+            "screening.injection.detector": "ScreeningVerdict THRESHOLD judge_text screen_text",
             "store": "NEWS_FOLDER NewsStore",
         },
     )

@@ -1,31 +1,33 @@
-"""What can be wrong with texts and with the shelf that holds them.
+"""What can go wrong with texts and with the store that keeps them.
 
 MarketError
-└── NewsError          something about texts is not as it must be
+└── NewsError          texts cannot be used
     ├── NewsFileError  a file of texts cannot be used; carries every finding at once
-    └── ShelfError     the shelf cannot be used, or what is asked of it cannot be answered
+    └── NewsStoreError the store cannot be used, or a question to it cannot be answered
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from ..market import MarketError
+from ..market import MAX_SHOWN_PER_KIND, MarketError
 
-__all__ = ["NewsError", "NewsFileError", "NewsFinding", "ShelfError"]
+MAX_VALUE_CHARS_SHOWN = 80
 
 
 class NewsError(MarketError):
-    """Says that texts cannot be used."""
+    """Texts cannot be used."""
 
     code: str = "news"
 
 
 @dataclass(frozen=True)
 class NewsFinding:
-    """One thing that is wrong in a file of texts.
+    """One mistake in a file of texts.
 
-    `record` counts from 1 in the file; 0 means the file as a whole. `got` is cut to what a person wants to see.
+    `record` counts from 1 in the file; 0 means the file as a whole. `got` is cut to `MAX_VALUE_CHARS_SHOWN`.
     """
 
     file: str
@@ -39,14 +41,14 @@ class NewsFinding:
     def __str__(self) -> str:
         """Return the finding as a person reads it."""
         place = ", ".join(part for part in (f"record {self.record}" if self.record else "", self.field) if part)
-        said = f"{place}: {self.message}" if place else self.message
-        said += f" (got {self.got!r})" if self.got else ""
-        said += f"; allowed: {self.allowed}" if self.allowed else ""
-        return f"{said}. {self.hint}" if self.hint else said
+        text = f"{place}: {self.message}" if place else self.message
+        text += f" (got {self.got!r})" if self.got else ""
+        text += f"; allowed: {self.allowed}" if self.allowed else ""
+        return f"{text}. {self.hint}" if self.hint else text
 
 
 class NewsFileError(NewsError):
-    """Says that a file of texts cannot be used, with every finding at once."""
+    """A file of texts cannot be used; `findings` holds every reason."""
 
     code: str = "news_file"
 
@@ -62,7 +64,44 @@ class NewsFileError(NewsError):
         return super().record() | {"findings": [vars(finding) for finding in self.findings]}
 
 
-class ShelfError(NewsError):
-    """Says that the shelf cannot be used, or that what is asked of it cannot be answered."""
+class NewsStoreError(NewsError):
+    """The store cannot be used, or a question to it cannot be answered."""
 
     code: str = "shelf"
+
+
+@dataclass
+class Findings:
+    """Collect the findings of a file and raise them as one error."""
+
+    file: str
+    findings: list[NewsFinding] = field(default_factory=list)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, record: int, name: str, message: str, got: object = "", allowed: str = "", hint: str = "") -> None:
+        """Add one finding."""
+        kind = (name, message)
+        self.counts[kind] += 1
+        if self.counts[kind] <= MAX_SHOWN_PER_KIND:
+            shown = str(got)
+            shown = shown if len(shown) <= MAX_VALUE_CHARS_SHOWN else f"{shown[: MAX_VALUE_CHARS_SHOWN - 3]}..."
+            self.findings.append(NewsFinding(self.file, record, name, message, shown, allowed, hint))
+
+    def refuse(self, path: Path) -> None:
+        """Raise a NewsFileError with all findings, if there are any."""
+        if not self.findings:
+            return
+        total = self.counts.total()
+        others = [
+            f"  {name}: and {count - MAX_SHOWN_PER_KIND:,} more records where {message}"
+            for (name, message), count in self.counts.items()
+            if count > MAX_SHOWN_PER_KIND
+        ]
+        count_text = "1 finding" if total == 1 else f"{total:,} findings"
+        lines = [
+            f"{path} cannot be used: {count_text}, and nothing was done with it.",
+            *(f"  {finding}" for finding in self.findings),
+            *others,
+        ]
+        hint = "Records are counted from 1. Correct or drop them at the source, then run again."
+        raise NewsFileError("\n".join(lines), findings=tuple(self.findings), field=str(path), hint=hint)

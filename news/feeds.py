@@ -1,6 +1,6 @@
-"""RSS 2.0 and Atom: feeds of articles, read by expat with every document type refused.
+"""RSS 2.0 and Atom feeds, parsed by expat; a document type is refused.
 
-Without a document type there are no entities but the five of XML, so none can be fetched and none can grow.
+Without a document type there are no entities but the five of XML, so none can be fetched and none can expand.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from .instants import ZONED_FORMAT, from_feed
-from .records import Findings, RawRecord
+from .errors import Findings
+from .instants import ZONED_FORMAT, parse_feed
+from .item import RawRecord
 
 MAX_FEED_DEPTH = 200
 _ATOM = "http://www.w3.org/2005/Atom"
@@ -27,13 +28,13 @@ _TEXT_TAGS = {
 _MARKET_DOMAINS = ("ticker", "stock", "symbol", "finance", "security")
 
 
-class _Refused(Exception):
-    """A feed that expat must not go on with; its text says why."""
+class _RefusedFeed(Exception):
+    """A feed that must not be parsed further; its text says why."""
 
 
 @dataclass
 class _Feed:
-    """What expat has told so far."""
+    """The state of the parser: the open elements, the current item, and the records so far."""
 
     parser: expat.XMLParserType
     body: bytes
@@ -48,14 +49,14 @@ class _Feed:
     title: str = ""
     records: list[tuple[dict[str, str], tuple[str, ...], bytes]] = field(default_factory=list)
 
-    def opened(self, name: str, attributes: dict[str, str]) -> None:
+    def open_element(self, name: str, attributes: dict[str, str]) -> None:
         """Enter an element."""
         self.path.append(name)
         if len(self.path) > MAX_FEED_DEPTH:
-            raise _Refused(f"elements are more than {MAX_FEED_DEPTH} deep")
+            raise _RefusedFeed(f"elements are more than {MAX_FEED_DEPTH} deep")
         if self.inside:
-            said = "".join(f' {key}="{html.escape(value)}"' for key, value in attributes.items())
-            self.text.append(f"<{name.rpartition(' ')[2]}{said}>")
+            written = "".join(f' {key}="{html.escape(value)}"' for key, value in attributes.items())
+            self.text.append(f"<{name.rpartition(' ')[2]}{written}>")
         elif name in _ITEMS and self.current is None:
             self.current, self.symbols, self.start = {}, [], self.parser.CurrentByteIndex
         elif name in _TEXT_TAGS and (self.current is not None or len(self.path) <= 3):
@@ -69,10 +70,10 @@ class _Feed:
         ):
             self.symbols.append(attributes.get("term", ""))
 
-    def closed(self, name: str) -> None:
+    def close_element(self, name: str) -> None:
         """Leave an element."""
         if self.inside == len(self.path):
-            self._note(_TEXT_TAGS[name], "".join(self.text).strip())
+            self._set_field(_TEXT_TAGS[name], "".join(self.text).strip())
             self.inside = 0
         elif self.inside:
             self.text.append(f"</{name.rpartition(' ')[2]}>")
@@ -83,13 +84,13 @@ class _Feed:
             self.current = None
         self.path.pop()
 
-    def said(self, text: str) -> None:
-        """Take a piece of text; what Atom calls plain text is no markup, whatever it looks like."""
+    def add_text(self, text: str) -> None:
+        """Add a piece of text; plain text of Atom is escaped, because it is no markup whatever it looks like."""
         if self.inside:
             self.text.append(html.escape(text, quote=False) if self.markup or len(self.path) > self.inside else text)
 
-    def _note(self, name: str, text: str) -> None:
-        """Keep what an element said, the first if there are several."""
+    def _set_field(self, name: str, text: str) -> None:
+        """Set a field of the current item; the first of several elements wins."""
         if self.current is None:
             self.title = self.title or (text if name == "title" else "")
         elif name == "category":
@@ -99,25 +100,25 @@ class _Feed:
 
 
 def _is_market_domain(name: str) -> bool:
-    """Tell whether a list of categories is one of securities."""
-    return any(each in name.lower() for each in _MARKET_DOMAINS)
+    """Return whether a scheme of categories is one of securities."""
+    return any(word in name.lower() for word in _MARKET_DOMAINS)
 
 
 def read_feed(path: Path, body: bytes, findings: Findings) -> tuple[list[RawRecord], str]:
-    """Return the records of a feed and its title; what is wrong with the file as a whole is noted."""
+    """Return the records of a feed and its title; mistakes of the file as a whole are findings."""
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     feed = _Feed(parser, body)
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = (
-        feed.opened,
-        feed.closed,
-        feed.said,
+        feed.open_element,
+        feed.close_element,
+        feed.add_text,
     )
     parser.StartDoctypeDeclHandler = _refuse_doctype
     try:
         parser.Parse(body, True)
-    except _Refused as problem:
+    except _RefusedFeed as problem:
         findings.add(0, "", str(problem), hint="Fetch the feed itself; a page or a document with a type is none.")
         return [], ""
     except expat.ExpatError as problem:
@@ -134,20 +135,20 @@ def read_feed(path: Path, body: bytes, findings: Findings) -> tuple[list[RawReco
 
 def _refuse_doctype(*_: object) -> None:
     """Refuse a document type, and with it every entity."""
-    raise _Refused("a document type is refused")
+    raise _RefusedFeed("a document type is refused")
 
 
-def _make_record(number: int, said: dict[str, str], symbols: tuple[str, ...], body: bytes) -> RawRecord:
-    """Return the record of an item; an entry that was changed later is known from the change on."""
+def _make_record(number: int, element: dict[str, str], symbols: tuple[str, ...], body: bytes) -> RawRecord:
+    """Return the record of an item; an entry that was updated is known from the update on."""
     fields = {
-        "title": said.get("title", ""),
-        "body": said.get("body") or said.get("summary", ""),
-        "url": said.get("url", ""),
+        "title": element.get("title", ""),
+        "body": element.get("body") or element.get("summary", ""),
+        "url": element.get("url", ""),
     }
-    if not fields["url"] and said.get("guid", "").startswith("http"):
-        fields["url"] = said["guid"]
-    fields["published"] = said.get("published") or said.get("date") or said.get("updated", "")
-    if said.get("updated") and said.get("published"):
-        fields["known"] = said["updated"]
+    if not fields["url"] and element.get("guid", "").startswith("http"):
+        fields["url"] = element["guid"]
+    fields["published"] = element.get("published") or element.get("date") or element.get("updated", "")
+    if element.get("updated") and element.get("published"):
+        fields["known"] = element["updated"]
     allowed = f"{ZONED_FORMAT}, or as mail writes it: Fri, 30 Jan 2015 21:30:00 GMT"
-    return RawRecord(number, fields, body, from_feed, allowed, symbols)
+    return RawRecord(number, fields, body, parse_feed, allowed, symbols)

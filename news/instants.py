@@ -16,7 +16,7 @@ _SUNDAY = 6
 
 
 def format_instant(instant: datetime) -> str:
-    """Return an instant in the one spelling that is stored and compared: UTC, microseconds, Z."""
+    """Return an instant in the one stored spelling: UTC, microseconds, Z."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -25,13 +25,13 @@ def parse_stored(text: str) -> datetime:
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
 
 
-def from_iso(text: str, zoned: bool) -> datetime:
+def parse_iso(text: str, zoned: bool) -> datetime:
     """Return the instant that ISO 8601 text names.
 
     Parameters
     ----------
     text : str
-        A date with a time; a date alone is refused, because nobody knows from which hour on it held.
+        A date with a time; a date alone is refused, because its hour is unknown.
     zoned : bool
         Whether the zone must be written; otherwise a time without one is UTC.
 
@@ -50,7 +50,7 @@ def from_iso(text: str, zoned: bool) -> datetime:
     return datetime.fromisoformat(f"{day}T{minute}:{second or '00'}{(fraction or '')[:7]}{offset}").astimezone(UTC)
 
 
-def from_mail(text: str) -> datetime:
+def parse_mail(text: str) -> datetime:
     """Return the instant that a date of mail or of a feed names; a zone of -0000 is taken for UTC.
 
     Raises
@@ -58,11 +58,11 @@ def from_mail(text: str) -> datetime:
     ValueError
         If it is not such a date.
     """
-    found = parsedate_to_datetime(text)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    instant = parsedate_to_datetime(text)
+    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).astimezone(UTC)
 
 
-def from_feed(text: str) -> datetime:
+def parse_feed(text: str) -> datetime:
     """Return the instant of either spelling that feeds use.
 
     Raises
@@ -70,13 +70,13 @@ def from_feed(text: str) -> datetime:
     ValueError
         If it is neither.
     """
-    return from_iso(text, zoned=True) if _ISO.match(text.strip()) else from_mail(text)
+    return parse_iso(text, zoned=True) if _ISO.match(text.strip()) else parse_mail(text)
 
 
-def from_edgar(stamp: str) -> datetime:
+def parse_edgar(stamp: str) -> datetime:
     """Return the instant of an acceptance stamp, fourteen digits in the time of New York.
 
-    The hour that an autumn night has twice is taken as the second, so that nothing is known too early.
+    The hour that occurs twice in autumn is taken as the second one, so that nothing is known too early.
 
     Raises
     ------
@@ -85,21 +85,21 @@ def from_edgar(stamp: str) -> datetime:
     """
     if not _STAMP.fullmatch(stamp.strip()):
         raise ValueError("it is not fourteen digits")
-    return from_new_york(datetime.strptime(stamp.strip(), "%Y%m%d%H%M%S"))
+    return convert_new_york(datetime.strptime(stamp.strip(), "%Y%m%d%H%M%S"))
 
 
-def from_new_york(local: datetime) -> datetime:
-    """Return the instant of a time without zone that was read from a clock in New York (rules since 1987)."""
+def convert_new_york(local: datetime) -> datetime:
+    """Return the instant of a local time of New York (rules since 1987)."""
     return (local + timedelta(hours=4 if _is_summer_time(local) else 5)).replace(tzinfo=UTC)
 
 
 def _is_summer_time(local: datetime) -> bool:
-    """Tell whether New York has daylight saving time; in the doubled hour it has not."""
+    """Return whether New York has daylight saving time; False in the repeated hour."""
     year = local.year
     if year >= 2007:
-        begin, end = _sunday(year, 3, 2), _sunday(year, 11, 1)
+        begin, end = _find_sunday(year, 3, 2), _find_sunday(year, 11, 1)
     else:
-        begin = _sunday(year, 4, 1)
+        begin = _find_sunday(year, 4, 1)
         end = next(
             day for day in (date(year, 10, 31) - timedelta(days=back) for back in range(7)) if day.weekday() == _SUNDAY
         )
@@ -107,7 +107,7 @@ def _is_summer_time(local: datetime) -> bool:
     return first <= local < last
 
 
-def _sunday(year: int, month: int, which: int) -> date:
+def _find_sunday(year: int, month: int, which: int) -> date:
     """Return the first or second Sunday of a month."""
     first = date(year, month, 1)
     return first + timedelta(days=(_SUNDAY - first.weekday()) % 7 + 7 * (which - 1))

@@ -1,9 +1,11 @@
-"""One text with where it came from and when it could be known."""
+"""One text: the item that is served, the raw record it is built from, and the source that both come from."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 from ..ledger import JSON, compute_digest
 from .errors import NewsError
@@ -14,7 +16,7 @@ from .screening.injection.detector import THRESHOLD, Sign
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where an item was read: the file's name, the record's number in it from 1, the SHA-256 of the raw record in hex."""
+    """Where an item was read: the file's name, the number of the record from 1, and the SHA-256 of the raw record in hex."""
 
     file: str
     record: int
@@ -23,31 +25,31 @@ class Provenance:
 
 @dataclass(frozen=True)
 class NewsItem:
-    """A text as it is served: clean, dated and weighed.
+    """A text as it is served: cleaned, dated and weighted by credibility.
 
     Attributes
     ----------
     source, url : str
-        Who published it, `platform/author` for a post; where, or empty.
+        The publisher, `platform/author` for a post; the address, or empty.
     symbols : tuple[str, ...]
-        The names that it is about, sorted.
+        The symbols that it is about, sorted.
     title, body : str
         Plain text; either may be empty, not both.
     published, known : datetime
         UTC. `known` is when it could be known here: never before it was published.
-    kind : Kind
+    kind : ItemKind
         `news`, `filing` or `post`.
     provenance : Provenance
         Where it was read.
     credibility : float
-        From 0 to 1 (`credibility.weight`).
+        From 0 to 1 (`weigh_source`).
     flags : tuple[Sign, ...]
-        The signs of an injection that fired, also where they are too light to hold the item back.
+        The signs of injection found, also where they are too light to hold the item back.
 
     Raises
     ------
     NewsError
-        If a time has no zone, it was known before it was published, or the weight is not from 0 to 1.
+        A time without a zone, `known` before `published`, or a credibility outside 0 to 1.
     """
 
     source: str
@@ -63,7 +65,7 @@ class NewsItem:
     flags: tuple[Sign, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what would let a later day be seen, or could not be compared."""
+        """Refuse times that would reveal a later day, or that cannot be compared."""
         for name in ("published", "known"):
             instant = getattr(self, name)
             if instant.tzinfo is None:
@@ -78,8 +80,8 @@ class NewsItem:
 
     @property
     def id(self) -> str:
-        """Return the SHA-256 of what was said, by whom, about what and when; not of where it was read or since when known."""
-        said = [
+        """Return the SHA-256 of the content, publisher, symbols and time; not of the file or of `known`."""
+        content = [
             self.source,
             self.url,
             list(self.symbols),
@@ -88,7 +90,7 @@ class NewsItem:
             format_instant(self.published),
             self.kind,
         ]
-        return compute_digest(said)
+        return compute_digest(content)
 
     @property
     def score(self) -> float:
@@ -97,15 +99,15 @@ class NewsItem:
 
     @property
     def injected(self) -> bool:
-        """Tell whether its signs hold it back."""
+        """Return whether its signs hold it back."""
         return self.score >= THRESHOLD
 
     def record(self, evidence: bool = False) -> dict[str, JSON]:
-        """Return the item as JSON; the words in which signs showed only for a person."""
+        """Return the item as JSON; with `evidence` the words of each sign, which are for a person only."""
         flags: list[JSON] = []
         for sign in self.flags:
-            shown: dict[str, JSON] = {"name": sign.name, "weight": sign.weight}
-            flags.append(shown | ({"evidence": sign.evidence} if evidence else {}))
+            flag: dict[str, JSON] = {"name": sign.name, "weight": sign.weight}
+            flags.append(flag | ({"evidence": sign.evidence} if evidence else {}))
         return {
             "id": self.id,
             "source": self.source,
@@ -130,5 +132,58 @@ class NewsItem:
         assert isinstance(flags, list)
         assert isinstance(symbols, list)
         fields |= {name: parse_stored(str(fields[name])) for name in ("published", "known")}
-        signs = tuple(Sign(each["name"], each["weight"], each.get("evidence", "")) for each in flags)
+        signs = tuple(Sign(flag["name"], flag["weight"], flag.get("evidence", "")) for flag in flags)
         return cls(**fields, symbols=tuple(symbols), provenance=Provenance(**place), flags=signs)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class NewsSource:
+    """Where texts come from.
+
+    Attributes
+    ----------
+    path : Path
+        RSS 2.0 or Atom (.xml, .rss, .atom), JSON lines (.jsonl, .ndjson), a filing (.txt, .sgml, .nc) or a table (.parquet, .csv).
+    source : str
+        Publisher of the records that state none; by default the title of the feed, or the file's name without extension.
+    kind : ItemKind
+        Kind of the records that state none; a filing is always a filing.
+    ingested : datetime, optional
+        When the file was fetched: nothing in it was known before. Without it an item is known from its publication on.
+    weights : Mapping[str, float]
+        Credibility of sources, by name; `*` is for all others (`screening/credibility.py`).
+    symbols : tuple[str, ...]
+        Symbols of the records that name none.
+    filers : Mapping[str, str]
+        Symbol of each filer by its number at the regulator (CIK), which filings state in place of a symbol.
+    masked : bool
+        Whether the names of authors were removed: then each record without a source is a voice of its own (`crowd`),
+        called by the name of the source and the start of the record's hash.
+    """
+
+    path: Path
+    source: str = ""
+    kind: ItemKind = "news"
+    ingested: datetime | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    symbols: tuple[str, ...] = ()
+    filers: Mapping[str, str] = field(default_factory=dict)
+    masked: bool = False
+
+    def __post_init__(self) -> None:
+        """Turn a path given as text into a path, and names into one spelling."""
+        object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "weights", {name.casefold(): value for name, value in self.weights.items()})
+        object.__setattr__(self, "filers", {number.lstrip("0"): symbol for number, symbol in self.filers.items()})
+
+
+@dataclass(frozen=True)
+class RawRecord:
+    """A record as its file has it: number from 1, text by field, bytes, and `instant`, which parses a time of its format."""
+
+    number: int
+    fields: Mapping[str, str]
+    raw: bytes
+    instant: Callable[[str], datetime]
+    instant_allowed: str
+    symbols: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""The shelf: items in an SQLite file, answered as of an instant.
+"""The store of items: an SQLite file that answers as of an instant.
 
-Nothing that was known later is returned, counted or hinted at, and nothing in quarantine is served. Items are kept by id: one
-that comes again adds nothing, unless it could be known earlier than was thought; then the earlier record takes its place. What
-the shelf answers depends on which items it holds, never on the order in which they came.
+Nothing that was known later is returned, counted or hinted at, and nothing in quarantine is served. Items are stored by id. A
+repeated item adds nothing, unless it could be known earlier than recorded; then the earlier record replaces the later one.
+Answers depend on the set of items, never on the order in which they arrived. Moments are microseconds since 1970 in UTC.
 """
 
 from __future__ import annotations
@@ -22,26 +22,60 @@ from typing import Any, Self
 from ..ledger import canonical_json
 from ..ledger.database import begin_immediate, explained
 from ..ledger.files import make_file, make_folder
-from .errors import ShelfError
+from .errors import NewsStoreError
 from .item import NewsItem
-from .query import ItemPage, QuarantinedItem, Query, Release, instant_of, microseconds, pieces
+from .query import ItemPage, QuarantinedItem, Query, Release, from_microseconds, split_words, to_microseconds
 from .screening.credibility import MIN_CREDIBLE_WEIGHT
-from .screening.crowd import Utterance, find_bursts, window_microseconds
+from .screening.crowd import WINDOW_MICROSECONDS, Utterance, compute_bands, find_bursts
 from .screening.injection.detector import Sign
-from .screening.sketch import bands
-from .store_schema import HELD_CONDITION, NEWS_SCHEMA_VERSION, NEWS_TABLES
 
 NEWS_FOLDER = "news"
-"""The folder of a workspace in which the shelf lies."""
+"""Folder of a workspace that holds the store."""
 NEWS_FILE = "news.sqlite"
 NEWS_BUSY_SECONDS = 30.0
+NEWS_SCHEMA_VERSION = 1
+NEWS_TABLES = (
+    """CREATE TABLE IF NOT EXISTS items (
+        id       TEXT PRIMARY KEY,
+        known    INTEGER NOT NULL,
+        injected INTEGER NOT NULL,
+        credible INTEGER NOT NULL,
+        voice    TEXT NOT NULL,
+        sketch   TEXT NOT NULL,
+        body     TEXT NOT NULL) STRICT""",
+    "CREATE INDEX IF NOT EXISTS items_by_moment ON items (known, id)",
+    "CREATE TABLE IF NOT EXISTS words (word TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (word, id)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS symbols (symbol TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (symbol, id)) STRICT, WITHOUT ROWID",
+    """CREATE TABLE IF NOT EXISTS noise (
+        id     TEXT NOT NULL,
+        symbol TEXT NOT NULL,
+        since  INTEGER NOT NULL,
+        first  TEXT NOT NULL,
+        voices INTEGER NOT NULL,
+        PRIMARY KEY (id, symbol)) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS releases (
+        id     TEXT PRIMARY KEY,
+        at     INTEGER NOT NULL,
+        who    TEXT NOT NULL,
+        reason TEXT NOT NULL) STRICT""",
+    """CREATE TRIGGER IF NOT EXISTS releases_stay BEFORE UPDATE ON releases
+        BEGIN SELECT RAISE(ABORT, 'releases are append-only'); END""",
+    """CREATE TRIGGER IF NOT EXISTS releases_are_kept BEFORE DELETE ON releases
+        BEGIN SELECT RAISE(ABORT, 'releases are append-only'); END""",
+    f"PRAGMA user_version = {NEWS_SCHEMA_VERSION}",
+)
+HELD_CONDITION = (
+    "(injected = 1 OR EXISTS (SELECT 1 FROM noise WHERE noise.id = items.id AND since <= ?)) "
+    "AND NOT EXISTS (SELECT 1 FROM releases WHERE releases.id = items.id AND at <= ?)"
+)
+"""Whether an item is held back; both placeholders are the instant of the question."""
 
 
 class NewsStore:
-    """Keeps items and answers as of an instant; safe to share between threads."""
+    """Items in a file, answered as of an instant; safe to share between threads."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the shelf of a folder, making both if they are not there.
+        """Open the store of a folder, and create both where they do not exist.
 
         Raises
         ------
@@ -71,7 +105,7 @@ class NewsStore:
                 self._connection.execute(f"PRAGMA {pragma}")
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         if version > NEWS_SCHEMA_VERSION:
-            raise ShelfError(
+            raise NewsStoreError(
                 "a newer Alphaloom wrote this shelf", got=f"format {version}", allowed=f"format {NEWS_SCHEMA_VERSION}"
             )
         if version < NEWS_SCHEMA_VERSION:
@@ -80,7 +114,7 @@ class NewsStore:
                     self._connection.execute(statement)
 
     def __enter__(self) -> Self:
-        """Return the shelf itself."""
+        """Return the store."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -93,7 +127,7 @@ class NewsStore:
             self._connection.close()
 
     def put(self, items: Iterable[NewsItem]) -> int:
-        """Put items on the shelf, all of them or none, and judge anew what they may change.
+        """Add items, all of them or none, and update the bursts that they may change.
 
         Returns
         -------
@@ -123,46 +157,46 @@ class NewsStore:
         as_of : datetime
             Nothing that was known later is returned or counted.
         words : str
-            Words that must all occur in title, text or source; none for all items.
+            Words that must all occur in title, text or source; empty for all items.
         symbols : Sequence[str]
-            Names of which the item must be about one; none for all.
+            Symbols of which the item must have one; empty for all.
         since : datetime, optional
             Nothing that was known earlier.
         limit : int
-            How many items a page holds at most, from 1 to 200.
+            Most items of a page, from 1 to 200.
         cursor : str
-            What the page before ended with; empty for the first.
+            Cursor of the page before; empty for the first.
 
         Raises
         ------
         ShelfError
-            If an instant has no zone, the limit is out of range or the cursor is of another question.
+            An instant has no zone, the limit is out of range, or the cursor belongs to another question.
         """
-        query = Query.of(as_of, words, symbols, since, limit)
-        behind = query.behind(cursor)
+        query = Query.build(as_of, words, symbols, since, limit)
+        last = query.parse_cursor(cursor)
         where, values = _conditions(query)
         after = (
-            "" if behind is None else " AND (known < ? OR (known = ? AND id > ?))",
-            () if behind is None else (behind[0], *behind),
+            "" if last is None else " AND (known < ? OR (known = ? AND id > ?))",
+            () if last is None else (last[0], *last),
         )
         with self._reading():
             ((total,),) = self._rows(f"SELECT count(*) FROM items WHERE {where}", values)
             select = f"SELECT known, id, body FROM items WHERE {where}{after[0]} ORDER BY known DESC, id LIMIT ?"
             rows = self._rows(select, (*values, *after[1], query.limit + 1))
         shown = rows[: query.limit]
-        more = query.cursor(shown[-1][0], shown[-1][1]) if len(rows) > query.limit else ""
+        more = query.make_cursor(shown[-1][0], shown[-1][1]) if len(rows) > query.limit else ""
         return ItemPage(tuple(_serve_item(body) for _, _, body in shown), total, more)
 
     def get(self, id: str, as_of: datetime) -> NewsItem | None:
-        """Return an item; None where there is none, it was not known yet, or it is held back, which cannot be told apart."""
-        moment = microseconds(as_of, "as_of")
+        """Return an item; None where it does not exist, was not known yet or is held back (indistinguishable on purpose)."""
+        moment = to_microseconds(as_of, "as_of")
         select = f"SELECT body FROM items WHERE id = ? AND known <= ? AND NOT ({HELD_CONDITION})"
         with self._reading():
             rows = self._rows(select, (id, moment, moment, moment))
         return _serve_item(rows[0][0]) if rows else None
 
-    def named(self, start: str) -> tuple[NewsItem, ...]:
-        """Return the items whose ids begin so, held back or not, the first 20: for a person, never for an agent."""
+    def find_by_prefix(self, start: str) -> tuple[NewsItem, ...]:
+        """Return the first 20 items whose ids begin so, held back or not: for a person, never for an agent."""
         if not re.fullmatch(r"[0-9a-f]{1,64}", start):
             return ()
         with self._reading():
@@ -171,59 +205,59 @@ class NewsStore:
             )
         return tuple(NewsItem.read(json.loads(body)) for (body,) in rows)
 
-    def quarantine(self, as_of: datetime) -> tuple[QuarantinedItem, ...]:
-        """Return what was held back as of an instant, with the signs that fired: for a person, never for an agent."""
-        moment = microseconds(as_of, "as_of")
+    def list_quarantine(self, as_of: datetime) -> tuple[QuarantinedItem, ...]:
+        """Return the items held back as of an instant, with their signs: for a person, never for an agent."""
+        moment = to_microseconds(as_of, "as_of")
         select = f"SELECT id, known, injected, body FROM items WHERE known <= ? AND {HELD_CONDITION} ORDER BY id"
         burst = "SELECT id, min(since), first, voices FROM (SELECT * FROM noise WHERE since <= ? ORDER BY since, first, symbol) GROUP BY id"
         with self._reading():
             rows = self._rows(select, (moment, moment, moment))
             bursts = {id: rest for id, *rest in self._rows(burst, (moment,))}
-        found = [_read_held(known, bool(injected), body, bursts.get(id)) for id, known, injected, body in rows]
-        return tuple(sorted(found, key=lambda held: (held.since, held.item.id)))
+        items = [_read_held(known, bool(injected), body, bursts.get(id)) for id, known, injected, body in rows]
+        return tuple(sorted(items, key=lambda item: (item.since, item.item.id)))
 
     def release(self, id: str, who: str, reason: str, at: datetime) -> Release:
-        """Put an item back by a person's decision, which is recorded; it is served as of `at` and later.
+        """Release an item by a person's decision, which is recorded; it is served as of `at` and later.
 
         Raises
         ------
         ShelfError
-            If it is not in quarantine as of then, nobody decided, or no reason is given.
+            The item is not in quarantine as of then, or `who` or `reason` is empty.
         """
-        moment = microseconds(at, "at")
-        for name, said in (("who", who), ("reason", reason)):
-            if not said.strip():
-                raise ShelfError("a release names who decided it, and why", field=name, allowed="some words")
+        moment = to_microseconds(at, "at")
+        for name, text in (("who", who), ("reason", reason)):
+            if not text.strip():
+                raise NewsStoreError("a release names who decided it, and why", field=name, allowed="some words")
         select = f"SELECT count(*) FROM items WHERE id = ? AND known <= ? AND {HELD_CONDITION}"
         with self._writing():
-            ((found,),) = self._rows(select, (id, moment, moment, moment))
-            if not found:
+            ((count,),) = self._rows(select, (id, moment, moment, moment))
+            if not count:
                 hint = "List `quarantine` as of that instant."
-                raise ShelfError("no such item is in quarantine as of then", field="id", got=id, hint=hint)
+                raise NewsStoreError("no such item is in quarantine as of then", field="id", got=id, hint=hint)
             if self._rows("SELECT 1 FROM releases WHERE id = ?", (id,)):
-                raise ShelfError("it was released already, from a later instant on", field="id", got=id)
+                raise NewsStoreError("it was released already, from a later instant on", field="id", got=id)
             self._connection.execute("INSERT INTO releases VALUES (?, ?, ?, ?)", (id, moment, who, reason))
-        return Release(id, who, reason, instant_of(moment))
+        return Release(id, who, reason, from_microseconds(moment))
 
-    def releases(self, as_of: datetime) -> tuple[Release, ...]:
+    def list_releases(self, as_of: datetime) -> tuple[Release, ...]:
         """Return the releases that were decided by an instant, in order."""
         with self._reading():
             rows = self._rows(
                 "SELECT id, who, reason, at FROM releases WHERE at <= ? ORDER BY at, id",
-                (microseconds(as_of, "as_of"),),
+                (to_microseconds(as_of, "as_of"),),
             )
-        return tuple(Release(id, who, reason, instant_of(at)) for id, who, reason, at in rows)
+        return tuple(Release(id, who, reason, from_microseconds(at)) for id, who, reason, at in rows)
 
     def _put(self, item: NewsItem, touched: dict[str, list[int]]) -> bool:
-        """Write one item, unless its record is there or an earlier one is; note what it may change."""
-        id, known, body = item.id, microseconds(item.known, "known"), canonical_json(item.record(evidence=True))
-        held = self._rows("SELECT known, body FROM items WHERE id = ?", (id,))
-        if held and held[0] <= (known, body):
+        """Write one item, unless the same or an earlier record exists; collect the moments by symbol that it may change."""
+        id, known, body = item.id, to_microseconds(item.known, "known"), canonical_json(item.record(evidence=True))
+        stored = self._rows("SELECT known, body FROM items WHERE id = ?", (id,))
+        if stored and stored[0] <= (known, body):
             return False
         for symbol in item.symbols:
-            touched[symbol] += [known, *(each for each, _ in held)]
+            touched[symbol] += [known, *(moment for moment, _ in stored)]
         text = f"{item.title}\n{item.body}"
-        sketch = json.dumps(bands(text)) if item.symbols else "[]"
+        sketch = json.dumps(compute_bands(text)) if item.symbols else "[]"
         row = (
             id,
             known,
@@ -234,33 +268,35 @@ class NewsStore:
             body,
         )
         self._connection.execute("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        if not held:
-            words = {(word, id) for word in pieces(f"{text}\n{item.source}")}
+        if not stored:
+            words = {(word, id) for word in split_words(f"{text}\n{item.source}")}
             self._connection.executemany("INSERT INTO words VALUES (?, ?)", sorted(words))
             self._connection.executemany("INSERT INTO symbols VALUES (?, ?)", [(symbol, id) for symbol in item.symbols])
-        return not held
+        return not stored
 
     def _judge(self, symbol: str, first: int, last: int) -> None:
-        """Find the bursts on a symbol anew wherever items between two moments may matter.
+        """Recompute the bursts on a symbol that items between two moments may change.
 
-        A verdict rests on items from two windows before it to one after it; so what changes lies from one window before the
-        first to two after the last, and what it rests on three before and three after.
+        A verdict depends on items from two windows before it to one after it. So the verdicts that may change lie from one
+        window before the first moment to two after the last, and the items that they depend on three before and three after.
         """
-        window = window_microseconds()
+        window = WINDOW_MICROSECONDS
         select = (
             "SELECT items.id, known, voice, credible, sketch FROM symbols JOIN items USING (id) "
             "WHERE symbol = ? AND known BETWEEN ? AND ?"
         )
         rows = self._rows(select, (symbol, first - 3 * window, last + 3 * window))
-        said = [
+        utterances = [
             Utterance(id, known, voice, bool(credible), tuple(json.loads(sketch)))
             for id, known, voice, credible, sketch in rows
         ]
-        changed = [each.item for each in said if first - window <= each.known <= last + 2 * window]
-        found = find_bursts(said)
+        changed = [each.item for each in utterances if first - window <= each.known <= last + 2 * window]
+        bursts = find_bursts(utterances)
         self._connection.executemany("DELETE FROM noise WHERE id = ? AND symbol = ?", [(id, symbol) for id in changed])
-        made = [(id, symbol, found[id].since, found[id].first, found[id].voices) for id in changed if id in found]
-        self._connection.executemany("INSERT INTO noise VALUES (?, ?, ?, ?, ?)", made)
+        new_rows = [
+            (id, symbol, bursts[id].since, bursts[id].first, bursts[id].voices) for id in changed if id in bursts
+        ]
+        self._connection.executemany("INSERT INTO noise VALUES (?, ?, ?, ?, ?)", new_rows)
 
     def _rows(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
@@ -268,13 +304,13 @@ class NewsStore:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Hold the shelf for writing: all of it is done, or nothing."""
+        """Write in one transaction: all of it, or nothing."""
         with self._lock, explained(self._path), begin_immediate(self._connection):
             yield
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """See a single state of the shelf."""
+        """Read a single state of the store."""
         with self._lock, explained(self._path):
             self._connection.execute("BEGIN")
             try:
@@ -284,7 +320,7 @@ class NewsStore:
 
 
 def _conditions(query: Query) -> tuple[str, tuple[Any, ...]]:
-    """Return what an item must be to be an answer, and the values of its marks."""
+    """Return the SQL condition of a question, and the values of its placeholders."""
     where = [f"known <= ? AND NOT ({HELD_CONDITION})"]
     values: list[Any] = [query.as_of] * 3
     if query.since is not None:
@@ -300,17 +336,17 @@ def _conditions(query: Query) -> tuple[str, tuple[Any, ...]]:
 
 
 def _serve_item(body: str) -> NewsItem:
-    """Return an item without the words in which signs showed: those may be what it was cleaned of."""
+    """Return an item without the evidence of its signs, which may be what it was cleaned of."""
     item = NewsItem.read(json.loads(body))
     return replace(item, flags=tuple(Sign(sign.name, sign.weight) for sign in item.flags))
 
 
 def _read_held(known: int, injected: bool, body: str, burst: Sequence[Any] | None) -> QuarantinedItem:
-    """Return an item in quarantine with the earliest of its reasons' moments."""
+    """Return an item in quarantine, held back since the earliest of its reasons."""
     item = NewsItem.read(json.loads(body))
     signs = item.flags if injected else ()
     since = known if injected else burst[0] if burst else known
     if burst is not None:
-        said = f"{burst[2]} sources of low standing; the first text is {burst[1]}"
-        signs = (*signs, Sign("coordinated noise", 1.0, said))
-    return QuarantinedItem(item, instant_of(since), signs)
+        evidence = f"{burst[2]} sources of low standing; the first text is {burst[1]}"
+        signs = (*signs, Sign("coordinated noise", 1.0, evidence))
+    return QuarantinedItem(item, from_microseconds(since), signs)

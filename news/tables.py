@@ -1,4 +1,4 @@
-"""Tidy tables: one row a text, with `time_utc` (or `published`), `symbol` and `text`, in Parquet or CSV."""
+"""Tidy tables in Parquet or CSV: one row a text, with `time_utc` (or `published`), `symbol` and `text`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..ledger import compute_digest
-from ..market import PanelError
-from ..market.files import Table, read_table
-from .instants import PLAIN_FORMAT, from_iso
-from .lines import FIELD_SYNONYMS, RECORD_FIELDS
-from .records import Findings, RawRecord
+from ..market import PanelError, Table, read_table
+from .errors import Findings
+from .instants import PLAIN_FORMAT, parse_iso
+from .item import RawRecord
+from .json_lines import FIELD_SYNONYMS, RECORD_FIELDS
 
 NEEDED_COLUMNS = ("published", "body")
 
 
 def read_rows(path: Path, findings: Findings) -> list[RawRecord]:
-    """Return the rows of a table; a column that is missing, or that holds no text, is noted."""
+    """Return the rows of a table; a missing column, or one without text, is a finding."""
     try:
         table = read_table(path)
     except PanelError as problem:
@@ -26,7 +26,7 @@ def read_rows(path: Path, findings: Findings) -> list[RawRecord]:
         return []
     for broken in (*table.clashes, *table.broken):
         findings.add(broken.row, broken.column, broken.message)
-    columns = _columns(table, findings)
+    columns = _read_columns(table, findings)
     for name in NEEDED_COLUMNS:
         if name not in columns and not (name == "body" and "title" in columns):
             findings.add(0, name, "the column is missing", ", ".join(table.columns), "time_utc, symbol, text")
@@ -38,21 +38,21 @@ def read_rows(path: Path, findings: Findings) -> list[RawRecord]:
     return [_make_record(number, dict(zip(names, row, strict=True))) for number, row in zip(numbers, rows, strict=True)]
 
 
-def _columns(table: Table, findings: Findings) -> dict[str, list[str]]:
-    """Return the columns that are read, as text, by the names of fields."""
-    found: dict[str, list[str]] = {}
+def _read_columns(table: Table, findings: Findings) -> dict[str, list[str]]:
+    """Return the known columns as text, by field."""
+    fields: dict[str, list[str]] = {}
     for column, values in table.columns.items():
         name = FIELD_SYNONYMS.get(column, column)
         if name not in RECORD_FIELDS:
             continue
-        if name in found:
+        if name in fields:
             findings.add(0, column, f"{name} is there twice, under two names")
-        found[name] = _column_text(column, values, findings)
-    return found
+        fields[name] = _read_column(column, values, findings)
+    return fields
 
 
-def _column_text(column: str, values: pa.ChunkedArray, findings: Findings) -> list[str]:
-    """Return a column as text, an empty one for a missing cell; instants without a zone are UTC."""
+def _read_column(column: str, values: pa.ChunkedArray, findings: Findings) -> list[str]:
+    """Return a column as text, empty where a cell is missing; instants without a zone are UTC."""
     kind = values.type
     if pa.types.is_timestamp(kind):
         zoned = values.cast(pa.timestamp("us", tz="UTC"), safe=False)
@@ -66,7 +66,7 @@ def _column_text(column: str, values: pa.ChunkedArray, findings: Findings) -> li
 
 
 def _make_record(number: int, fields: dict[str, str]) -> RawRecord:
-    """Return the record of a row; what is hashed is the row as canonical JSON."""
+    """Return the record of a row; its bytes are the digest of the row."""
     return RawRecord(
-        number, fields, compute_digest(fields).encode(), lambda text: from_iso(text, zoned=False), PLAIN_FORMAT
+        number, fields, compute_digest(fields).encode(), lambda text: parse_iso(text, zoned=False), PLAIN_FORMAT
     )

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .capability import Status as Status, probe_sandbox as probe_sandbox
-    from .causality.causality import prove as prove
+    from .causality.causality import draw_seed as draw_seed, prove as prove
     from .causality.proof import CausalProof as CausalProof
     from .cluster import Cluster as Cluster
     from .errors import (
@@ -28,23 +27,20 @@ if TYPE_CHECKING:
         TimedOut as TimedOut,
     )
     from .jail.frames import Frames as Frames
-    from .job import Job as Job, Outcome as Outcome, Runner as Runner
-    from .limits import Limits as Limits
+    from .job import Job as Job, Limits as Limits, Outcome as Outcome, Runner as Runner
+    from .native.capability import Status as Status, probe_sandbox as probe_sandbox
     from .sandbox import Sandbox as Sandbox
-    from .seed import draw_seed as draw_seed
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "capability": "Status probe_sandbox",
-            "causality.causality": "prove",
+            "causality.causality": "draw_seed prove",
             "causality.proof": "CausalProof",
             "cluster": "Cluster",
             "errors": "BadInput BadResult Busy Crashed NotCausal NotDeterministic OutOfMemory Refused SandboxError SandboxUnavailable TimedOut",
             "jail.frames": "Frames",
-            "job": "Job Outcome Runner",
-            "limits": "Limits",
+            "job": "Job Limits Outcome Runner",
+            "native.capability": "Status probe_sandbox",
             "sandbox": "Sandbox",
-            "seed": "draw_seed",
         },
     )

@@ -29,10 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import BadResult, SandboxError
-from .job import Job, Outcome
-from .limits import Limits
-
-__all__ = ["ENVIRONMENT", "Backend", "Worker", "WorkerBroken", "check_values"]
+from .job import Job, Limits, Outcome
 
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TZ": "UTC",

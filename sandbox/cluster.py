@@ -15,11 +15,12 @@ import os
 import platform
 import secrets
 import shutil
+import socket
 import sys
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -32,16 +33,12 @@ import numpy as np
 from ..extras import install_hint
 from . import errors
 from .backend import WorkerBroken
-from .capability import probe_sandbox
 from .errors import SandboxError, SandboxUnavailable
 from .jail.frames import Frames
-from .job import Job, Outcome
-from .limits import Limits
-from .listening import descendants, find_exposed_addresses
+from .job import Job, Limits, Outcome
 from .native.backend import Native
+from .native.capability import probe_sandbox
 from .sandbox import Sandbox
-
-__all__ = ["Cluster", "Station"]
 
 _MAX_PANELS_HELD, _STORE_MB, _STATION_GRACE_S, _NODE_TIMEOUT_S = 4, 256, 60.0, 120.0
 _CLUSTER_PACKAGES = ("alphaloom", "numpy", "pandas")
@@ -55,9 +52,9 @@ _SETTINGS = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # a cluster of this machine alone: Ray then binds to loopback
     "RAY_USAGE_STATS_ENABLED": "0",
 }
-
-
 _IMPORTED: set[str] = set()
+_LISTENING = "0A"
+_PROC = Path("/proc")
 
 
 class Cluster(Sandbox):
@@ -147,7 +144,7 @@ class _Nodes:
         ray = _import_ray()
         if self._address is not None and not ray.is_initialized():
             ray.init(address=self._address, log_to_driver=False, configure_logging=False)
-        mine = _versions()
+        mine = _read_versions()
         for node in sorted((one for one in ray.nodes() if one["Alive"]), key=lambda one: str(one["NodeID"])):
             reason = _examine_node(ray, node["NodeID"], mine)
             if reason:
@@ -208,7 +205,7 @@ class _Actor:
         except ray.exceptions.RayError as error:
             raise WorkerBroken(f"the station is gone: {type(error).__name__}") from None
         if told[0] == "raised":
-            raise _error(*told[1:])
+            raise _build_error(*told[1:])
         return _unpack_outcome(told)
 
     def stop(self) -> None:
@@ -240,7 +237,7 @@ class _OwnCluster:
                     log_to_driver=False, configure_logging=False, _node_ip_address="127.0.0.1",
                     _temp_dir=str(ours.folder),
                 )  # fmt: skip
-                reachable = find_exposed_addresses(descendants(os.getpid())[1:])
+                reachable = find_exposed_addresses(list_descendants(os.getpid())[1:])
             except Exception as error:
                 ours.close()
                 told = str(error).partition("\n")[0]
@@ -288,7 +285,7 @@ def _narrow_environment() -> Iterator[None]:
     paths = os.pathsep.join(path for path in sys.path if path)
     shown = {name: before[name] for name in _KEPT_VARIABLES if name in before}
     os.environ.clear()
-    os.environ.update(shown | _SETTINGS | {"PYTHONPATH": paths, "RAY_AUTH_TOKEN": _token()})
+    os.environ.update(shown | _SETTINGS | {"PYTHONPATH": paths, "RAY_AUTH_TOKEN": _make_token()})
     try:
         yield
     finally:
@@ -297,7 +294,7 @@ def _narrow_environment() -> Iterator[None]:
 
 
 @cache
-def _token() -> str:
+def _make_token() -> str:
     """Return what Ray's processes show each other; Ray keeps the first one that a process has seen."""
     return secrets.token_hex(32)
 
@@ -308,14 +305,14 @@ def _node_strategy(node: str) -> Any:
     return NodeAffinitySchedulingStrategy(node, soft=False)
 
 
-def _versions() -> dict[str, str]:
+def _read_versions() -> dict[str, str]:
     return {"machine": platform.machine()} | {name: metadata.version(name) for name in _CLUSTER_PACKAGES}
 
 
 def _examine() -> tuple[str, dict[str, str]]:
     """Say, on a node, what it lacks (empty: nothing) and what is installed there; five ways out are tried."""
     found = probe_sandbox()
-    return ("", _versions()) if found.available else (found.problem or "it cannot contain code", {})
+    return ("", _read_versions()) if found.available else (found.problem or "it cannot contain code", {})
 
 
 def _examine_node(ray: Any, node: str, mine: dict[str, str]) -> str:
@@ -342,7 +339,7 @@ def _pack_outcome(outcome: Outcome) -> tuple[Any, ...]:
 def _unpack_outcome(told: tuple[Any, ...]) -> Outcome:
     _, values, error, wall_ms, cpu_ms, peak_mb, tried = told
     values = None if values is None else np.array(values, dtype=np.float64)
-    return Outcome(values, _error(*error) if error else None, wall_ms, cpu_ms, peak_mb, tuple(tried))
+    return Outcome(values, _build_error(*error) if error else None, wall_ms, cpu_ms, peak_mb, tuple(tried))
 
 
 _BY_CODE: dict[str, type[SandboxError]] = {
@@ -351,8 +348,68 @@ _BY_CODE: dict[str, type[SandboxError]] = {
 }  # fmt: skip
 
 
-def _error(code: str, record: Mapping[str, Any]) -> SandboxError:
+def _build_error(code: str, record: Mapping[str, Any]) -> SandboxError:
     kind = _BY_CODE.get(code, SandboxError)
     return kind(
         record["message"], field=record["field"], got=record["got"], allowed=record["allowed"], hint=record["hint"]
     )
+
+
+def find_exposed_addresses(processes: Iterable[int]) -> list[str]:
+    """Return the addresses, `host:port`, sorted, at which these processes can be reached from other machines."""
+    owned = {inode for process in processes for inode in _list_sockets(process)}
+    found = {address for inode, address in _iterate_listeners() if inode in owned}
+    return sorted(address for address in found if not _is_loopback(address.rpartition(":")[0]))
+
+
+def list_descendants(process: int) -> list[int]:
+    """Return a process and all that it started, and they, as long as each one's parent lives."""
+    children: dict[int, list[int]] = {}
+    for place in _PROC.glob("[0-9]*"):
+        try:
+            parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children.setdefault(parent, []).append(int(place.name))
+    found = [process]
+    for one in found:
+        found.extend(children.get(one, []))
+    return found
+
+
+def _list_sockets(process: int) -> Iterator[str]:
+    try:
+        places = list((_PROC / str(process) / "fd").iterdir())
+    except OSError:
+        return
+    for place in places:
+        try:
+            target = os.readlink(place)
+        except OSError:
+            continue
+        if target.startswith("socket:["):
+            yield target[8:-1]
+
+
+def _iterate_listeners() -> Iterator[tuple[str, str]]:
+    """Yield the inode and the address of every listening TCP socket."""
+    for family, name in ((socket.AF_INET, "tcp"), (socket.AF_INET6, "tcp6")):
+        try:
+            lines = (_PROC / "net" / name).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for words in map(str.split, lines):
+            if words[3] == _LISTENING:
+                host, port = words[1].split(":")
+                yield words[9], f"{_format_host(family, host)}:{int(port, 16)}"
+
+
+def _format_host(family: socket.AddressFamily, text: str) -> str:
+    """Read an address as /proc writes it: words of 32 bits in the machine's own order."""
+    raw = b"".join(int(text[i : i + 8], 16).to_bytes(4, "little") for i in range(0, len(text), 8))
+    return socket.inet_ntop(family, raw)
+
+
+def _is_loopback(host: str) -> bool:
+    plain = host.removeprefix("::ffff:")
+    return plain == "::1" or plain.startswith("127.")

@@ -12,10 +12,7 @@ from contextlib import contextmanager
 
 from .backend import Backend, Worker, WorkerBroken
 from .errors import BadInput, Busy, SandboxError, SandboxUnavailable
-from .job import Job, Outcome
-from .limits import Limits
-
-__all__ = ["WorkerPool"]
+from .job import Job, Limits, Outcome
 
 _MAX_CALLS_WAITING = 64
 """Calls that may wait for a worker; one more is refused."""

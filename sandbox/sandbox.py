@@ -14,11 +14,8 @@ from .backend import Backend
 from .causality.causality import prove
 from .causality.proof import CausalProof
 from .jail.frames import Frames
-from .job import Job, Outcome
-from .limits import Limits
+from .job import Job, Limits, Outcome
 from .pool import WorkerPool
-
-__all__ = ["Sandbox"]
 
 
 class Sandbox:
@@ -42,7 +39,7 @@ class Sandbox:
 
     def __init__(self, limits: Limits | None = None, *, workers: int = 1, backend: str | Backend = "native") -> None:
         self.limits = limits or Limits()
-        self._pool = WorkerPool(_backend(backend), self.limits, workers)
+        self._pool = WorkerPool(_choose_backend(backend), self.limits, workers)
         self._closing = weakref.finalize(self, self._pool.close)
 
     @property
@@ -96,7 +93,7 @@ class Sandbox:
         self.close()
 
 
-def _backend(name: str | Backend) -> Backend:
+def _choose_backend(name: str | Backend) -> Backend:
     if not isinstance(name, str):
         return name
     from .backends import find_backend

@@ -27,8 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from alphaloom.sandbox import Frames, Job, Limits, Sandbox
-from alphaloom.sandbox.native.backend import Native
-from alphaloom.sandbox.native.layers import LAYERS
+from alphaloom.sandbox.native.backend import LAYERS, Native
 from tests.sandbox.attacks.users import NOBODY, OutOfReach, as_user, interpreter, paths, within_reach
 
 FIELDS = ("close", "high", "low", "open", "returns", "volume")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import Engine, Expression, row_rank_correlation
-from ...market import SHARE_COUNT_FIELDS, Panel, adjusted_fields, keep_members
+from ...market import SHARE_COUNT_FIELDS, Panel, find_adjusted_fields, keep_members
 from ..values.computing import Computes, Computing
 from ..windows import Window
 
@@ -144,7 +144,7 @@ def rescale_prices(panel: Panel) -> Panel:
     rng = np.random.default_rng(RESCALING_SEED)
     constant, apart, *others = (np.exp2(np.rint(rng.normal(0.0, 1.0 / np.log(2.0), panel.names))) for _ in range(4))
     fields = dict(panel.fields)
-    fields |= {name: fields[name] * constant for name in adjusted_fields(panel)}
+    fields |= {name: fields[name] * constant for name in find_adjusted_fields(panel)}
     fields |= {name: fields[name] * apart for name in fields if name.startswith("adj")}
     if panel.volumes == "adjusted":
         fields |= {

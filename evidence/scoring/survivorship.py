@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...factors import RowOrder, order_rows, row_rank_correlation
 from ...market import Panel
-from ...market.quality import LogMoves, survivorship
+from ...market.quality import LogMoves, find_survivorship
 from ..newey_west import LAG_PER_HORIZON, NeweyWest, newey_west_t
 from ..windows import Window
 from .labels import cut_label, forward_returns
@@ -52,7 +52,7 @@ class Survivorship:
 
         Who leaves later must not be known there: agents read this doubt on the sheets of search.
         """
-        return survivorship(LogMoves(self.panel.rows(0, self.window.stop))) is not None
+        return find_survivorship(LogMoves(self.panel.rows(0, self.window.stop))) is not None
 
     @cached_property
     def size_effect(self) -> NeweyWest:

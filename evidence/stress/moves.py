@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...market import Panel, simple_returns
+from ...market import Panel, compute_simple_returns
 from ..scoring.exposures import Exposures
 
 Frame = NDArray[np.float64]
@@ -150,7 +150,7 @@ def _overlay_amounts(old: Mapping[str, Frame], new: Mapping[str, Frame], overlay
 def replace_columns(panel: Panel, fields: Mapping[str, Frame], universe: NDArray[np.bool_] | None = None) -> Panel:
     """Return the panel with other columns, and `returns` that follow from its close."""
     new = {**panel.fields, **fields}
-    new["returns"] = simple_returns(new["close"])
+    new["returns"] = compute_simple_returns(new["close"])
     member = panel.universe if universe is None else universe
     for values in (*new.values(), member):
         values.setflags(write=False)

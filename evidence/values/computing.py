@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...factors import Engine, Expression
 from ...factors.engine import EXPRESSIONS_PER_STREAM
-from ...market import SHARE_COUNT_FIELDS, Panel, hides_volumes
+from ...market import SHARE_COUNT_FIELDS, Panel, has_unsafe_volume_levels
 from ..errors import NeedsSandbox, PythonRefused
 from .contained import Contained, DailyValues
 
@@ -135,7 +135,7 @@ class Computing:
     def stamped(self, expression: Expression, sheet: dict[str, Any]) -> dict[str, Any]:
         """Return a factor's sheet with the warnings that must stand beside every figure of code."""
         said = {UNCONTAINED_CODE: self.stamp_of(expression), UNSHOWN_DAYS_CODE: self._unshown(expression)}
-        if expression.fields & {*SHARE_COUNT_FIELDS} and hides_volumes(self.panel) and expression.code:
+        if expression.fields & {*SHARE_COUNT_FIELDS} and has_unsafe_volume_levels(self.panel) and expression.code:
             said[VOLUME_LEVELS_CODE] = VOLUME_LEVELS_MESSAGE
         told = [{"code": code, "message": message} for code, message in said.items() if message]
         return sheet | {"warnings": [*sheet["warnings"], *told]} if told else sheet

@@ -52,7 +52,7 @@ from ...sandbox import (
     TimedOut,
     prove,
 )
-from ...sandbox.causality import CausalClaim, CountingRunner, iterate_days, make_claim, round_values, start_up_of
+from ...sandbox.causality import CausalClaim, CountingRunner, iterate_days, make_claim, measure_start_up, round_values
 from ..errors import NeedsSandbox, OverLimits, PythonRefused
 from .retry import Allowance, RetryingRunner
 
@@ -171,7 +171,7 @@ class Contained:
         if not np.isfinite(values).any():
             return 0
         try:
-            return start_up_of(
+            return measure_start_up(
                 CountingRunner(self._runner), CausalClaim(expression.code, self._shown(expression, days), values)
             )
         except SandboxError as error:

@@ -6,9 +6,9 @@ autocovariance too. What tells them apart: the bounce of a close is gone at the 
 return with the night after it is set against that with the day after that open; bounce is suspected where the night
 holds more than half of a reversal.
 
-A name is suspected if its autocorrelation has t < -5 and the bounce is at least 2 % of its variance; the panel as a whole
-if the daily mean over names of the product of one day's return with the next has. Errors are those of White, from the
-products themselves, on own returns in usual units and clipped at four. By chance 3e-7 a name, so 0.0003 in 1,000 names.
+A symbol is suspected if its autocorrelation has t < -5 and the bounce is at least 2 % of its variance; the panel as a whole
+if the daily mean over symbols of the product of one day's return with the next has. Errors are those of White, from the
+products themselves, on own returns in usual units and clipped at four. By chance 3e-7 a symbol, so 0.0003 in 1,000 symbols.
 
 Source: Roll (1984), Journal of Finance 39, 1127-1139.
 """
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data_warning import DataWarning, first_few, format_count
-from .moves import CLIP_IN_MOVES, Frame, LogMoves, row_means
+from .moves import CLIP_IN_MOVES, Frame, LogMoves, compute_row_means
 
 MIN_STANDARD_ERRORS = 5.0
 MIN_BOUNCE_SHARE = 0.02
@@ -34,10 +34,10 @@ BOUNCE_REMEDY = (
 
 @dataclass(frozen=True)
 class Bounce:
-    """What the moves of names say of bounce, each `[N]`.
+    """The bounce of each symbol, all `[N]`.
 
-    `share` is the part of a name's variance that is bounce, `t` that of its autocorrelation, `spread` Roll's, as a share of
-    the price (NaN where the autocovariance is not negative), `night` the part of the reversal that is over by the next open.
+    `share`: bounce as a share of the variance; `t`: t-statistic of the autocorrelation; `spread`: Roll's spread as a share
+    of the price (NaN where the autocovariance is not negative); `night`: share of the reversal over by the next open.
     """
 
     share: Frame
@@ -46,33 +46,35 @@ class Bounce:
     night: Frame
 
 
-def bid_ask_bounce(moves: LogMoves) -> DataWarning | None:
-    """Find names, or a panel, whose reversal within a day is the bounce of closes between bid and ask."""
+def find_bid_ask_bounce(moves: LogMoves) -> DataWarning | None:
+    """Warn of symbols, or a panel, whose one-day reversal is the bounce of closes between bid and ask."""
     if moves.panel.days < MIN_BOUNCE_DAYS:
         return None
-    found = measure_bounce(moves)
+    bounce = measure_bounce(moves)
     with np.errstate(invalid="ignore"):
         names = np.flatnonzero(
-            (found.t < -MIN_STANDARD_ERRORS) & (found.share > MIN_BOUNCE_SHARE) & (found.night > MIN_NIGHT_SHARE)
+            (bounce.t < -MIN_STANDARD_ERRORS) & (bounce.share > MIN_BOUNCE_SHARE) & (bounce.night > MIN_NIGHT_SHARE)
         )
-    share, t, night = panel_bounce(moves)
+    share, t, night = measure_panel_bounce(moves)
     whole = t < -MIN_STANDARD_ERRORS and share > MIN_BOUNCE_SHARE and night > MIN_NIGHT_SHARE
     if not len(names) and not whole:
         return None
-    widest = names[np.argsort(-found.spread[names], kind="stable")]
-    told = first_few(f"{moves.panel.symbols[i]} {1e4 * found.spread[i]:.0f} bp, {found.share[i]:.0%}" for i in widest)
+    widest = names[np.argsort(-bounce.spread[names], kind="stable")]
+    cases = first_few(
+        f"{moves.panel.symbols[i]} {1e4 * bounce.spread[i]:.0f} bp, {bounce.share[i]:.0%}" for i in widest
+    )
     seen = (
         f"{format_count(len(names), 'name')} whose closes reverse the next day, mostly by the open (with Roll's spread, and its "
         f"share of the variance); over all names it is {max(share, 0.0):.1%} of the variance, t {t:.1f}"
     )
     why = "a factor of yesterday's return earns from close to close what nobody can trade, since the close was a bid or an ask"
     figures = {"names": len(names), "share": share, "t": t, "by_the_open": night}
-    return DataWarning("bid-ask bounce", seen, len(names), told, why, BOUNCE_REMEDY, figures)
+    return DataWarning("bid-ask bounce", seen, len(names), cases, why, BOUNCE_REMEDY, figures)
 
 
-def next_moves(moves: LogMoves) -> tuple[Frame, Frame, Frame]:
-    """Return own moves of a day, of the night after and of the day after that, in usual units and clipped, `[T-2, N]`."""
-    night = moves.night - row_means(np.clip(moves.night, -0.1, 0.1))[:, None]
+def split_next_moves(moves: LogMoves) -> tuple[Frame, Frame, Frame]:
+    """Return own moves of a day, of the night after and of the day after that: usual units, clipped, `[T-2, N]`."""
+    night = moves.night - compute_row_means(np.clip(moves.night, -0.1, 0.1))[:, None]
     first = moves.unit[1:-1]
     second = np.clip(night[2:] / moves.usual, -CLIP_IN_MOVES, CLIP_IN_MOVES)
     third = np.clip((moves.own[2:] - night[2:]) / moves.usual, -CLIP_IN_MOVES, CLIP_IN_MOVES)
@@ -80,8 +82,8 @@ def next_moves(moves: LogMoves) -> tuple[Frame, Frame, Frame]:
 
 
 def measure_bounce(moves: LogMoves) -> Bounce:
-    """Measure each name's bounce."""
-    first, night, day = next_moves(moves)
+    """Return the bounce of each symbol, on at least sixty products of moves."""
+    first, night, day = split_next_moves(moves)
     product = first * moves.unit[2:]
     count = np.maximum((~np.isnan(product)).sum(axis=0), 1)
     total, squares = (np.nansum(part, axis=0) for part in (product, product**2))
@@ -91,24 +93,24 @@ def measure_bounce(moves: LogMoves) -> Bounce:
     mean = total / count
     spread = 2.0 * np.sqrt(np.where(mean < 0, -mean, np.nan)) * moves.usual
     parts = [np.nansum(first * part, axis=0) for part in (night, day)]
-    return Bounce(-2.0 * mean / np.where(variance > 0, variance, 1.0), t, spread, share_of_night(*parts))
+    return Bounce(-2.0 * mean / np.where(variance > 0, variance, 1.0), t, spread, compute_night_share(*parts))
 
 
-def panel_bounce(moves: LogMoves) -> tuple[float, float, float]:
-    """Return the bounce's share of the variance over all names, its t from daily means, and the night's part of it."""
-    first, night, day = next_moves(moves)
+def measure_panel_bounce(moves: LogMoves) -> tuple[float, float, float]:
+    """Return the bounce's share of the variance over all symbols, its t from daily means, and the night's part of it."""
+    first, night, day = split_next_moves(moves)
     product = first * moves.unit[2:]
-    held = (~np.isnan(product)).sum(axis=1) >= MIN_BOUNCE_NAMES
-    if held.sum() < MIN_BOUNCE_DAYS:
+    usable = (~np.isnan(product)).sum(axis=1) >= MIN_BOUNCE_NAMES
+    if usable.sum() < MIN_BOUNCE_DAYS:
         return 0.0, 0.0, 0.0
-    daily = row_means(product)[held]
-    variance = float(row_means(first**2)[held].mean())
+    daily = compute_row_means(product)[usable]
+    variance = float(compute_row_means(first**2)[usable].mean())
     mean, error = float(daily.mean()), float(daily.std(ddof=1)) / np.sqrt(len(daily))
-    parts = [np.array([row_means(first * part)[held].mean()]) for part in (night, day)]
-    return -2.0 * mean / max(variance, 1e-12), mean / max(error, 1e-12), float(share_of_night(*parts)[0])
+    parts = [np.array([compute_row_means(first * part)[usable].mean()]) for part in (night, day)]
+    return -2.0 * mean / max(variance, 1e-12), mean / max(error, 1e-12), float(compute_night_share(*parts)[0])
 
 
-def share_of_night(night: Frame, day: Frame) -> Frame:
-    """Return the part of two covariances that is the night's where both together are negative; 0 where they are not."""
+def compute_night_share(night: Frame, day: Frame) -> Frame:
+    """Return the night's share of two covariances; 0 where their sum is not negative."""
     total = night + day
     return np.where(total < 0, np.clip(night / np.where(total < 0, total, -1.0), 0.0, 1.0), 0.0)

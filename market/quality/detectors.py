@@ -1,4 +1,4 @@
-"""Every detector of a trap of price data, in the order in which it is told."""
+"""All data checks, in the order in which they are reported."""
 
 from __future__ import annotations
 
@@ -6,41 +6,36 @@ from collections.abc import Callable, Sequence
 
 from ..data_warning import DataWarning
 from ..panel import Panel
-from .bars import odd_bars
-from .bounce import bid_ask_bounce
-from .columns import shifted_columns, twin_columns
-from .days import calendar_gaps, thin_days
-from .levels import adjusted_levels, adjusted_volume
+from .back_adjustment import find_adjusted_levels, find_adjusted_volume
+from .bars import find_odd_bars, find_stale_prices
+from .bounce import find_bid_ask_bounce
+from .duplicates import find_twin_columns, find_twin_symbols
+from .jumps import find_bad_ticks, find_unadjusted_splits
 from .moves import LogMoves
-from .shifts import shifted_names
-from .splits import unadjusted_splits
-from .stale import stale_prices
-from .survivors import survivorship
-from .ticks import bad_ticks
-from .twins import twin_names
-
-__all__ = ["DETECTORS", "find_data_warnings"]
+from .shifted import find_shifted_columns, find_shifted_symbols
+from .survivorship import find_survivorship
+from .trading_days import find_calendar_gaps, find_thin_days
 
 DETECTORS: Sequence[Callable[[LogMoves], DataWarning | None]] = (
-    survivorship,
-    adjusted_levels,
-    adjusted_volume,
-    bad_ticks,
-    odd_bars,
-    unadjusted_splits,
-    stale_prices,
-    shifted_names,
-    shifted_columns,
-    bid_ask_bounce,
-    twin_names,
-    twin_columns,
-    calendar_gaps,
-    thin_days,
+    find_survivorship,
+    find_adjusted_levels,
+    find_adjusted_volume,
+    find_bad_ticks,
+    find_odd_bars,
+    find_unadjusted_splits,
+    find_stale_prices,
+    find_shifted_symbols,
+    find_shifted_columns,
+    find_bid_ask_bounce,
+    find_twin_symbols,
+    find_twin_columns,
+    find_calendar_gaps,
+    find_thin_days,
 )
-"""What is looked for, in the order in which it is told."""
+"""The data checks, in the order in which they are reported."""
 
 
 def find_data_warnings(panel: Panel) -> tuple[DataWarning, ...]:
-    """Return everything in a panel that looks wrong; the same panel gives the same answer."""
+    """Return all data warnings of a panel; the same panel gives the same warnings."""
     moves = LogMoves(panel)
-    return tuple(found for detector in DETECTORS if (found := detector(moves)) is not None)
+    return tuple(warning for detector in DETECTORS if (warning := detector(moves)) is not None)

@@ -1,1 +1,1 @@
-"""Markets that are simulated, with as much truth in them as is asked for."""
+"""Simulated markets with planted alphas, and real panels made null."""

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..panel import PRICE_FIELDS, Panel, simple_returns
+from ..panel import PRICE_FIELDS, Panel, compute_simple_returns
 
 Frame = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -50,10 +50,10 @@ class Nulling(BaseModel):
 
 @dataclass(frozen=True)
 class CentredMoves:
-    """What a name did on each day, in logs, centred; `[T, N]`, NaN where a price or the volume is missing.
+    """Centred log moves `[T, N]`; NaN where a price or the volume is missing.
 
-    `night` is the close before to the open, `whole` the close before to the close, both without the market's; `up` and
-    `down` are how far high and low reach beyond open and close. `market` `[T]` is what was taken out of `whole`.
+    `night` is the close before to the open, `whole` the close before to the close, both less the market's; `up` and
+    `down` are the distance of high and low beyond open and close. `market` `[T]` is the mean subtracted from `whole`.
     """
 
     night: Frame
@@ -65,28 +65,28 @@ class CentredMoves:
 
     @property
     def usable(self) -> NDArray[np.bool_]:
-        """Tell which cells are known whole."""
+        """Return the mask of cells with complete OHLCV `[T, N]`."""
         return np.isfinite(self.night + self.whole + self.up + self.down + self.volume)
 
 
 def make_null_panel(panel: Panel, seed: int, how: Nulling | None = None) -> Panel:
-    """Return a panel of the same days, names and missing cells whose returns nothing can foretell.
+    """Return a panel of the same days, symbols and missing cells whose returns are unpredictable.
 
     Parameters
     ----------
     panel
-        T days by N names.
+        T days by N symbols.
     seed
         Of the permutation, the coins and the draws; equal seeds give equal bytes.
     how
-        What is done to the moves, length of the blocks and of what shares a coin.
+        The method, and the length of blocks and of spans that share a coin.
 
     Returns
     -------
     Panel
-        Prices start at each name's first close. Volume goes with the day that it belongs to. close_raw, vwap (typical
-        price) and amount are made anew where the panel has them; any other column stays where it is, since it cannot
-        know the coins. A name that the day drawn lacks takes another of its own days, under the same coin.
+        Prices start at the first close of each symbol. Volume moves with its day. close_raw, vwap (typical price) and
+        amount are recomputed where the panel has them; any other column stays, since it is independent of the coins. A
+        symbol without a value on the drawn day gets another of its own days, under the same coin.
     """
     how = how or Nulling()
     rng = np.random.default_rng([seed, NULL_STREAM])
@@ -98,7 +98,7 @@ def make_null_panel(panel: Panel, seed: int, how: Nulling | None = None) -> Pane
     else:
         coins = rng.choice((-1.0, 1.0), panel.days)
         sign = coins[np.maximum(rows - 1, 0) // how.sign_days]
-        fields = rebuild_fields(panel, moves, donors(rng, rows, moves.usable), sign[:, None])
+        fields = rebuild_fields(panel, moves, draw_donors(rng, rows, moves.usable), sign[:, None])
         note = f"made null with seed {seed}: nothing is in it"
     return Panel(
         dates=panel.dates,
@@ -117,14 +117,14 @@ def centre_moves(panel: Panel) -> CentredMoves:
     """Return the moves of a panel: the median of each name's log returns is 0, then the mean of each day's."""
     with np.errstate(divide="ignore", invalid="ignore"):
         opened, high, low, close = (np.log(panel.fields[name].astype(np.float64)) for name in PRICE_FIELDS)
-    before = last_before(close)
+    before = fill_last_before(close)
     volume = panel.fields["volume"].astype(np.float64)
     known = np.isfinite(opened + high + low + close + before + volume)
     night, whole = (np.where(known, price - before, np.nan) for price in (opened, close))
-    whole = whole - _name_medians(whole)
-    market = _mean_by_day(whole)
+    whole = whole - _compute_name_medians(whole)
+    market = _compute_day_means(whole)
     return CentredMoves(
-        night=night - _mean_by_day(night)[:, None],
+        night=night - _compute_day_means(night)[:, None],
         whole=whole - market[:, None],
         up=np.where(known, np.maximum(high - np.maximum(opened, close), 0.0), np.nan),
         down=np.where(known, np.maximum(np.minimum(opened, close) - low, 0.0), np.nan),
@@ -133,24 +133,24 @@ def centre_moves(panel: Panel) -> CentredMoves:
     )
 
 
-def last_before(values: Frame) -> Frame:
-    """Return the last finite value of each name before each day, `[T, N]`, NaN where there is none."""
+def fill_last_before(values: Frame) -> Frame:
+    """Return the last finite value of each symbol before each day, `[T, N]`; NaN where there is none."""
     rows = np.where(np.isfinite(values), np.arange(len(values))[:, None], -1)
     last = np.full(values.shape, -1)
     np.maximum.accumulate(rows[:-1], axis=0, out=last[1:])
-    found = np.take_along_axis(values, np.maximum(last, 0), axis=0)
-    return np.where(last >= 0, found, np.nan)
+    previous = np.take_along_axis(values, np.maximum(last, 0), axis=0)
+    return np.where(last >= 0, previous, np.nan)
 
 
 def permute_rows(rng: np.random.Generator, days: int, block_days: int) -> Rows:
-    """Return the row that each row is drawn from, `[T]`: blocks in random order; the first row, which has no move, stays."""
+    """Return the source row of each row `[T]`: blocks in random order; the first row, which has no move, stays."""
     blocks = np.split(np.arange(1, days), np.arange(block_days, days - 1, block_days))
     order = rng.permutation(len(blocks))
     return np.concatenate([np.zeros(1, np.int64), *(blocks[place] for place in order)])
 
 
-def donors(rng: np.random.Generator, rows: Rows, usable: NDArray[np.bool_]) -> Rows:
-    """Return the row that each cell is drawn from, `[T, N]`: the day's own, else a random usable one of the name."""
+def draw_donors(rng: np.random.Generator, rows: Rows, usable: NDArray[np.bool_]) -> Rows:
+    """Return the source row of each cell `[T, N]`: that of its day, else a random usable one of the symbol."""
     source = np.repeat(rows[:, None], usable.shape[1], axis=1)
     for name in np.flatnonzero(~usable[rows].all(axis=0)):
         pool = np.flatnonzero(usable[:, name])
@@ -161,13 +161,13 @@ def donors(rng: np.random.Generator, rows: Rows, usable: NDArray[np.bool_]) -> R
 
 
 def _draw_own_moves(panel: Panel, moves: CentredMoves, rng: np.random.Generator, rows: Rows) -> dict[str, Frame]:
-    """Return the fields of a panel on which each name draws its own moves, under the spreads of the permuted days."""
-    spread = day_spread(moves)
+    """Return the fields of a panel on which each symbol draws its own moves, scaled by the spreads of permuted days."""
+    spread = measure_day_spread(moves)
     unit = scale_to_spread(moves, spread)
-    return rebuild_fields(panel, unit, own_days(rng, unit.usable), spread[rows][:, None])
+    return rebuild_fields(panel, unit, draw_own_days(rng, unit.usable), spread[rows][:, None])
 
 
-def day_spread(moves: CentredMoves) -> Frame:
+def measure_day_spread(moves: CentredMoves) -> Frame:
     """Return the median size of each day's moves, `[T]`; the median of all days where that is unknown or zero."""
     size = np.abs(moves.whole)
     spread = np.zeros(len(size))
@@ -178,14 +178,14 @@ def day_spread(moves: CentredMoves) -> Frame:
 
 
 def scale_to_spread(moves: CentredMoves, spread: Frame) -> CentredMoves:
-    """Return the moves in units of their day's spread `[T]`, the mean of each name's taken out."""
+    """Return the moves in units of their day's spread `[T]`, less the mean of each symbol."""
     unit = {name: getattr(moves, name) / spread[:, None] for name in ("night", "whole", "up", "down")}
-    middle = {name: unit[name] - _mean_by_day(unit[name].T) for name in ("night", "whole")}
+    middle = {name: unit[name] - _compute_day_means(unit[name].T) for name in ("night", "whole")}
     return replace(moves, **{**unit, **middle})
 
 
-def own_days(rng: np.random.Generator, usable: NDArray[np.bool_]) -> Rows:
-    """Return the row that each cell is drawn from, `[T, N]`: any usable one of the name, with replacement."""
+def draw_own_days(rng: np.random.Generator, usable: NDArray[np.bool_]) -> Rows:
+    """Return the source row of each cell `[T, N]`: any usable one of the symbol, with replacement."""
     source = np.zeros(usable.shape, dtype=np.int64)
     for name in range(usable.shape[1]):
         pool = np.flatnonzero(usable[:, name])
@@ -195,18 +195,18 @@ def own_days(rng: np.random.Generator, usable: NDArray[np.bool_]) -> Rows:
 
 
 def rebuild_fields(panel: Panel, moves: CentredMoves, source: Rows, sign: Frame) -> dict[str, Frame]:
-    """Return the fields of the null panel: moves chained from each name's first close, times `sign` `[T, 1]`.
+    """Return the fields of the null panel: moves chained from each symbol's first close, times `sign` `[T, 1]`.
 
-    A negative sign mirrors a day, so that what was above open and close is below them.
+    A negative sign mirrors a day: the reach above open and close becomes the reach below them.
     """
     drawn = {
         name: np.take_along_axis(getattr(moves, name), source, axis=0) for name in ("night", "whole", "up", "down")
     }
     night, whole, up, down = (np.nan_to_num(values) for values in drawn.values())
     size = np.abs(sign)
-    there = np.isfinite(panel.fields["close"])
-    first = np.take_along_axis(panel.fields["close"], there.argmax(axis=0)[None, :], axis=0)
-    path = np.log(first) + np.cumsum(np.where(there, sign * whole, 0.0), axis=0)
+    known = np.isfinite(panel.fields["close"])
+    first = np.take_along_axis(panel.fields["close"], known.argmax(axis=0)[None, :], axis=0)
+    path = np.log(first) + np.cumsum(np.where(known, sign * whole, 0.0), axis=0)
     before = path - sign * whole
     opened = before + sign * night
     fields = dict(panel.fields)
@@ -221,34 +221,34 @@ def rebuild_fields(panel: Panel, moves: CentredMoves, source: Rows, sign: Frame)
 
 
 def _derive_dependents(fields: dict[str, Frame]) -> dict[str, Frame]:
-    """Return the fields with those made anew that are made of prices and volume."""
-    made = {
+    """Return the fields with those recomputed that follow from prices and volume."""
+    derived = {
         "close_raw": fields["close"],
         "vwap": (fields["high"] + fields["low"] + fields["close"]) / 3.0,
         "amount": fields["close"] * fields["volume"],
     }
-    return {**fields, **{name: values for name, values in made.items() if name in fields}}
+    return {**fields, **{name: values for name, values in derived.items() if name in fields}}
 
 
 def _restore_gaps(panel: Panel, fields: dict[str, Frame]) -> dict[str, Frame]:
     """Return the fields with the missing cells of the original, and returns to match."""
-    kept = {}
+    restored = {}
     for name, values in fields.items():
         old = panel.fields[name]
-        kept[name] = values if values is old else np.where(np.isnan(old), np.nan, values).astype(old.dtype)
-    return kept | {"returns": simple_returns(kept["close"])}
+        restored[name] = values if values is old else np.where(np.isnan(old), np.nan, values).astype(old.dtype)
+    return restored | {"returns": compute_simple_returns(restored["close"])}
 
 
-def _name_medians(values: Frame) -> Frame:
-    """Return the median of each name, `[N]`, 0 where nothing is known."""
+def _compute_name_medians(values: Frame) -> Frame:
+    """Return the median of each symbol `[N]`; 0 where none is known."""
     known = np.isfinite(values).any(axis=0)
     middle = np.zeros(values.shape[1])
     middle[known] = np.nanmedian(values[:, known], axis=0)
     return middle
 
 
-def _mean_by_day(values: Frame) -> Frame:
-    """Return the mean of each day's known values, `[T]`, 0 where nothing is known."""
+def _compute_day_means(values: Frame) -> Frame:
+    """Return the mean of each day's known values `[T]`; 0 where none is known."""
     known = np.isfinite(values)
     mean: Frame = np.where(known, values, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     return mean

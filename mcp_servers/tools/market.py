@@ -21,8 +21,8 @@ from ...market import (
     SHARE_COUNT_FIELDS,
     UNKNOWN_GROUP,
     Panel,
-    adjusted_fields,
-    hides_volumes,
+    find_adjusted_fields,
+    has_unsafe_volume_levels,
     reset_volume_levels,
 )
 from ..access import Scope
@@ -333,13 +333,13 @@ class VisiblePanel:
 
     def _describe_scale(self, name: str) -> dict[str, str]:
         """Return what to say of a field whose level is not the file's; what is judged lies in the search window."""
-        if name in SHARE_COUNT_FIELDS and hides_volumes(self.panel):
+        if name in SHARE_COUNT_FIELDS and has_unsafe_volume_levels(self.panel):
             return {
                 "scaled": "each name from 1,000,000 on its first day; `market.volumes: quoted` shows volumes as they are"
             }
         if name.startswith("adj"):
             return {"scaled": "each name from 1 on its first day"}
-        if self.panel.back_adjusted and name in adjusted_fields(self.panel):
+        if self.panel.back_adjusted and name in find_adjusted_fields(self.panel):
             begins = "the quoted close" if "close_raw" in self.panel.fields else "100"
             return {"scaled": f"adjusted forwards: each name from {begins} on its first day"}
         return {}

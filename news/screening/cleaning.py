@@ -1,6 +1,6 @@
-"""Text made harmless before anybody reads it, and what was taken out of it counted.
+"""Cleaning of texts before anybody reads them; removed characters and pieces are counted.
 
-What is left is plain text in NFKC: no control, zero-width, bidirectional or tag characters, no markup, no data URLs, no
+The result is plain text in NFKC: no control, zero-width, bidirectional or tag characters, no markup, no data URLs, no
 encoded blobs, no Markdown images or links (their words stay). Letters are left as they are; look-alikes are folded for
 detection only (`fold`). Cleaning a clean text changes nothing.
 """
@@ -22,9 +22,9 @@ BODY_CHARACTERS = 1_000_000
 MAX_RECORD_CHARS = 8_000_000
 """A record longer than this is refused, not cut."""
 UNESCAPE_ROUNDS = 4
-"""How often entities and markup are undone before what is left of them is broken."""
+"""Rounds in which entities and markup are removed; the remains of deeper nesting are broken up."""
 MAX_NFKC_GROWTH = 3
-"""How many times as long a text may become in NFKC: some single characters become eighteen. What is longer is cut and held back."""
+"""Growth of a text allowed in NFKC, where single characters may become eighteen; a longer text is cut and held back."""
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _DATA_URL = re.compile(r"data:[a-z]{1,20}/[a-z0-9.+-]{1,80}[a-z0-9;=,.+%/_-]*", re.IGNORECASE)
 _BLOB = re.compile(r"[A-Za-z0-9+/_-]{200,}={0,2}")
@@ -48,20 +48,20 @@ _ODD_CHARACTER = re.compile(
 
 @dataclass(frozen=True)
 class Clean:
-    """A text that is safe to show, and what it was cleaned of.
+    """A text that is safe to show, and the parts that were removed from it.
 
     Attributes
     ----------
     text : str
         Plain text in NFKC.
     marked : str
-        The same before markup was taken away, for whoever looks for forged markup; never shown.
+        The text before its markup was removed, for the detection of forged markup; never shown.
     hidden : str
-        What was in the text but not to be seen: comments, hidden elements, attributes, tag characters; never shown.
+        The invisible parts: comments, hidden elements, attributes, tag characters; never shown.
     code : str
-        What scripts and styles held; never shown.
+        The content of scripts and styles; never shown.
     removed : Mapping[str, int]
-        How many characters or pieces of each kind were taken out; kinds that did not occur are absent.
+        Number of characters or pieces removed, by kind; kinds that did not occur are absent.
     """
 
     text: str
@@ -73,21 +73,21 @@ class Clean:
 
 @dataclass
 class RemovedText:
-    """Collects what is taken out of a text and looked at apart: hidden pieces, and scripts and styles."""
+    """Removed parts that are judged apart: hidden pieces, and scripts and styles."""
 
     pieces: list[str] = field(default_factory=list)
     code: list[str] = field(default_factory=list)
 
 
 def sanitise(raw: str, longest: int = BODY_CHARACTERS) -> Clean:
-    """Return a text without anything that is not for reading.
+    """Return the readable text, without markup, invisible characters and encoded data.
 
     Parameters
     ----------
     raw : str
-        The text as it came; markup is taken for HTML.
+        The text as it came; markup is read as HTML.
     longest : int
-        How many characters stay at most.
+        Most characters of the result.
     """
     removed: Counter[str] = Counter()
     hidden = RemovedText()
@@ -95,7 +95,7 @@ def sanitise(raw: str, longest: int = BODY_CHARACTERS) -> Clean:
     for _ in range(UNESCAPE_ROUNDS):
         before = text
         text = _remove_markup(text, removed, hidden)
-        text = _neutralise_links(_remove_invisible(_ENTITY.sub(_entity, text), removed, hidden), removed)
+        text = _neutralise_links(_remove_invisible(_ENTITY.sub(_decode_entity, text), removed, hidden), removed)
         if text == before:
             break
     else:
@@ -108,7 +108,6 @@ def sanitise(raw: str, longest: int = BODY_CHARACTERS) -> Clean:
 
 
 def _remove_markup(text: str, removed: Counter[str], hidden: RemovedText) -> str:
-    """Take the markup away."""
     if "<" not in text:
         return text
     seen = strip_markup(text)
@@ -124,13 +123,12 @@ def _remove_markup(text: str, removed: Counter[str], hidden: RemovedText) -> str
     return "".join(seen.shown)
 
 
-def _entity(match: re.Match[str]) -> str:
-    """Return the character that an entity stands for."""
+def _decode_entity(match: re.Match[str]) -> str:
     return html.unescape(match[0])
 
 
 def _remove_invisible(text: str, removed: Counter[str], hidden: RemovedText) -> str:
-    """Return the text in NFKC without what has no shape; tag characters are read, because they spell ASCII."""
+    """Return the text in NFKC without invisible characters; tag characters are collected, because they spell ASCII."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii() and text.isprintable():
         return text
@@ -142,7 +140,7 @@ def _remove_invisible(text: str, removed: Counter[str], hidden: RemovedText) -> 
         if tags:
             hidden.pieces.append("".join(tags))
         for mark, count in Counter(_ODD_CHARACTER.findall(text)).items():
-            removed[_odd_kind(mark)] += count
+            removed[_classify_odd(mark)] += count
         text = unicodedata.normalize("NFKC", _STACKED.sub(r"\1", _ODD_CHARACTER.sub(_replace_odd, text)))
         if len(text) > (most := MAX_NFKC_GROWTH * len(before) + 1_000):
             removed["swelling characters"] += len(text) - most
@@ -152,12 +150,12 @@ def _remove_invisible(text: str, removed: Counter[str], hidden: RemovedText) -> 
 
 
 def _replace_odd(match: re.Match[str]) -> str:
-    """Return what stands in place of an odd character: a space for what separates, nothing for what hides."""
+    """Return the replacement of an odd character: a line break for a separator, nothing for the others."""
     return "\n" if match[0] in "\x0b\x0c\x85\u2028\u2029" else ""
 
 
 @lru_cache(maxsize=4096)
-def _odd_kind(mark: str) -> str:
+def _classify_odd(mark: str) -> str:
     """Return what kind of odd character this is."""
     code = ord(mark)
     if 0xE0000 <= code < 0xE0080:
@@ -174,7 +172,7 @@ def _odd_kind(mark: str) -> str:
 
 
 def _neutralise_links(text: str, removed: Counter[str]) -> str:
-    """Take the load from links, images and encoded stretches; the words of a link stay."""
+    """Remove addresses and encoded data; the words of a link stay."""
     for kind, pattern, instead in (
         ("data URLs", _DATA_URL, "[data removed]"),
         ("encoded blobs", _BLOB, "[encoded text removed]"),
@@ -189,7 +187,7 @@ def _neutralise_links(text: str, removed: Counter[str]) -> str:
 
 
 def _break_markup(text: str, removed: Counter[str], hidden: RemovedText) -> str:
-    """Break what is left of markup that was wrapped so often that it can only be meant to slip through."""
+    """Break up the remains of markup that is nested so deeply that it can only be an evasion."""
     removed["nested markup"] += 1
     while True:
         before = text
@@ -206,12 +204,14 @@ def _collapse_spaces(text: str) -> str:
 
 def join_clean(one: Clean, other: Clean) -> Clean:
     """Return two cleaned texts as one, a line break between them."""
-    texts = ("\n".join(part for part in pair if part) for pair in zip(_parts(one), _parts(other), strict=True))
+    texts = (
+        "\n".join(part for part in pair if part) for pair in zip(_list_texts(one), _list_texts(other), strict=True)
+    )
     return Clean(
         next(texts), next(texts), next(texts), next(texts), dict(Counter(one.removed) + Counter(other.removed))
     )
 
 
-def _parts(clean: Clean) -> tuple[str, str, str, str]:
+def _list_texts(clean: Clean) -> tuple[str, str, str, str]:
     """Return the texts of a cleaned text."""
     return clean.text, clean.marked, clean.hidden, clean.code

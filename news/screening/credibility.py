@@ -1,7 +1,7 @@
-"""How much a source is believed before anything is read: a weight from 0 to 1.
+"""Credibility of a source before its text is read: a weight from 0 to 1.
 
-What the person who brings a file says comes first, then what a record of a table states, then the table below by the name of
-the source, then the kind. The name in a feed is a claim of the feed; so bring unknown feeds with a weight of their own.
+The weight stated by the person who adds a file comes first, then that of the record, then the table below by source, then
+the kind. The name in a feed is a claim of the feed, so add unknown feeds with a weight of their own.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ WEIGHT_BY_SOURCE: Mapping[str, float] = {
 """Regulators and agencies that correct themselves, the press, wires that print what an issuer pays for, columns, platforms."""
 
 
-def weight(source: str, kind: ItemKind, said: Mapping[str, float], stated: float | None = None) -> float:
+def weigh_source(source: str, kind: ItemKind, weights: Mapping[str, float], stated: float | None = None) -> float:
     """Return the weight of a source.
 
     Parameters
     ----------
     source : str
         Its name; of `platform/author` the whole name is looked for first, then the platform.
-    kind : Kind
-        What the item is.
-    said : Mapping[str, float]
-        Weights that a person gave by source, in lower case; `*` is for all others.
+    kind : ItemKind
+        Kind of the item.
+    weights : Mapping[str, float]
+        Weights given by a person, by source in lower case; `*` is for all others.
     stated : float, optional
-        What the record itself states.
+        The weight that the record itself states.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def weight(source: str, kind: ItemKind, said: Mapping[str, float], stated: float
     """
     name = source.casefold()
     keys = (name, name.partition("/")[0])
-    given = [said[key] for key in (*keys, "*") if key in said]
-    if given or stated is not None:
-        return given[0] if given else float(stated or 0.0)
+    personal = [weights[key] for key in (*keys, "*") if key in weights]
+    if personal or stated is not None:
+        return personal[0] if personal else float(stated or 0.0)
     return next((WEIGHT_BY_SOURCE[key] for key in keys if key in WEIGHT_BY_SOURCE), WEIGHT_BY_KIND[kind])

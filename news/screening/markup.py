@@ -1,7 +1,7 @@
-"""HTML to text in one pass: what a person would see, and apart from it what the markup hides.
+"""HTML to text in one pass: the visible text, and apart from it the text that the markup hides.
 
-The parser of the standard library is not used: on broken markup some of its releases take time in the square of the length.
-A tag ends at the first `>`; so what stands in an attribute that holds one is seen, and read, as text.
+The parser of the standard library is not used: on broken markup some of its releases take quadratic time. A tag ends at the
+first `>`, so the rest of an attribute that contains one is read as text.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _UNSEEN_TAGS = frozenset(
 _WRAPPERS = frozenset(
     ["article", "body", "content", "context", "data", "doc", "document", "feed", "item", "message", "news", "passage", "quote", "source", "story", "text", "wire", "post", "page", "email", "transcript", "filing"]
 )  # fmt: skip
-"""Elements that hold a whole text: what closes one that it did not open pretends that the text ends there."""
+"""Elements that hold a whole text: closing one that was not opened pretends that the text ends there."""
 _THREE_WORDS = re.compile(r"\w\W+\w+\W+\w")
 _CODE_TAGS = frozenset(("script", "style"))
 _SPOKEN_ATTRIBUTES = frozenset(
@@ -103,7 +103,7 @@ _CONCEALING_CLASS = re.compile(
 
 @dataclass
 class VisibleText:
-    """Collects the text that is seen, the text that is not, scripts and styles, and how many tags there were."""
+    """The visible text, the hidden text, scripts and styles, and the number of tags and forged ends."""
 
     shown: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
@@ -115,14 +115,14 @@ class VisibleText:
     inside: str = ""
     depth: int = 0
 
-    def text(self, piece: str) -> None:
-        """Take a piece of text where the page stands now."""
+    def add_text(self, piece: str) -> None:
+        """Add a piece of text to the part that is open."""
         if self.outside and not self.inside and _THREE_WORDS.search(piece):
             self.forged, self.outside = self.forged + 1, False
         (self.code if self.inside in _CODE_TAGS else self.hidden if self.inside else self.shown).append(piece)
 
-    def tag(self, body: str) -> None:
-        """Take a tag, without its angle brackets."""
+    def add_tag(self, body: str) -> None:
+        """Process a tag, without its angle brackets."""
         match = _TAG_NAME.match(body)
         if match is None:
             self.hidden.append(f"\n{body.strip('!?-')}\n")
@@ -131,17 +131,17 @@ class VisibleText:
         name = match[1].lower()
         if not body.startswith("/"):
             self.opened.add(name)
-            self._opened(name, body[match.end() :])
+            self._open_element(name, body[match.end() :])
         elif name in _WRAPPERS and name not in self.opened:
             self.outside = True
         elif name == self.inside:
             self.depth -= 1
             self.inside = self.inside if self.depth else ""
         if name in _BLOCKS or self.inside:
-            self.text("\n")
+            self.add_text("\n")
 
-    def _opened(self, name: str, rest: str) -> None:
-        """Enter an element, and note what its attributes say."""
+    def _open_element(self, name: str, rest: str) -> None:
+        """Enter an element, and collect the text of its attributes."""
         attributes = [(key or lone, value.strip("\"'")) for key, value, lone in _ATTRIBUTE.findall(rest)]
         self.hidden += [
             f"\n{value}\n"
@@ -158,35 +158,35 @@ class VisibleText:
 
 
 def strip_markup(text: str) -> VisibleText:
-    """Return what the markup shows and what it hides; a text without a tag is shown as it is."""
-    seen, place = VisibleText(), 0
+    """Return the text that the markup shows and the text that it hides."""
+    visible, place = VisibleText(), 0
     close: int | None = -1
     while (match := _TAG_OPENING.search(text, place)) is not None:
         start = match.start()
-        seen.text(text[place:start])
+        visible.add_text(text[place:start])
         if match[0] == "<!--":
-            place = _comment(text, start, seen)
+            place = _skip_comment(text, start, visible)
             continue
         if close is not None and close < start:
             close = _find_mark(text, ">", start)
         if close is None:
-            seen.text(text[start:])
-            return seen
+            visible.add_text(text[start:])
+            return visible
         inner = text[start + 1 : min(close, start + MAX_TAG_CHARS)]
         if close - start > MAX_TAG_CHARS or "<" in inner:
-            seen.text("<")
+            visible.add_text("<")
             place = start + 1
         else:
-            seen.tag(inner)
+            visible.add_tag(inner)
             place = close + 1
-    seen.text(text[place:])
-    return seen
+    visible.add_text(text[place:])
+    return visible
 
 
-def _comment(text: str, start: int, seen: VisibleText) -> int:
-    """Note a comment and return where it ends: at the end of the text if it is never closed."""
+def _skip_comment(text: str, start: int, visible: VisibleText) -> int:
+    """Add a comment to the hidden text and return its end: that of the text if it is never closed."""
     end = text.find("-->", start + 4)
-    seen.hidden.append(f"\n{text[start + 4 : end if end >= 0 else len(text)]}\n")
+    visible.hidden.append(f"\n{text[start + 4 : end if end >= 0 else len(text)]}\n")
     return end + 3 if end >= 0 else len(text)
 
 
@@ -197,7 +197,7 @@ def _find_mark(text: str, what: str, start: int) -> int | None:
 
 
 def _is_concealed(name: str, attributes: list[tuple[str, str]]) -> bool:
-    """Tell whether an element is not shown to a person."""
+    """Return whether a person would not see an element."""
     if name in _UNSEEN_TAGS:
         return True
     for key, value in attributes:

@@ -12,22 +12,27 @@ from ...lazy import lazy_names
 
 if TYPE_CHECKING:
     from .bubblewrap import Bubblewrap as Bubblewrap
-    from .choice import BACKENDS as BACKENDS, find_backend as find_backend
+    from .choice import (
+        BACKENDS as BACKENDS,
+        UNSAFE as UNSAFE,
+        UNSAFE_STAMP as UNSAFE_STAMP,
+        NoIsolation as NoIsolation,
+        Unsafe as Unsafe,
+        find_backend as find_backend,
+    )
     from .container import Container as Container
     from .guest import Guests as Guests
     from .gvisor import GVisor as GVisor
     from .launch import InterpreterLaunch as InterpreterLaunch, Wall as Wall
-    from .unsafe import UNSAFE as UNSAFE, UNSAFE_STAMP as UNSAFE_STAMP, NoIsolation as NoIsolation, Unsafe as Unsafe
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "bubblewrap": "Bubblewrap",
-            "choice": "BACKENDS find_backend",
+            "choice": "BACKENDS NoIsolation UNSAFE UNSAFE_STAMP Unsafe find_backend",
             "container": "Container",
             "guest": "Guests",
             "gvisor": "GVisor",
             "launch": "InterpreterLaunch Wall",
-            "unsafe": "NoIsolation UNSAFE UNSAFE_STAMP Unsafe",
         },
     )

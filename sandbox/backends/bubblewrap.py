@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import os
+import struct
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ..backend import ENVIRONMENT
-from .interpreter import this_interpreter
-from .launch import InterpreterLaunch, find_tool
-from .refusals import build_filter
-from .sources import OPTIONS, program_text
-
-__all__ = ["Bubblewrap"]
+from ..errors import SandboxUnavailable
+from ..native.syscalls import find_machine
+from .launch import OPTIONS, InterpreterLaunch, find_interpreter, find_tool, read_program
 
 _NAMESPACES = (
     "--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--die-with-parent", "--new-session",
     "--clearenv", "--uid", "65534", "--gid", "65534", "--hostname", "none",
 )  # fmt: skip
+_REFUSED_NAMES = (
+    "accept accept4 acct add_key adjtimex bind bpf chmod chown chroot clock_adjtime clock_settime clone clone3 connect "
+    "delete_module fanotify_init fanotify_mark fchmod fchmodat fchmodat2 fchown fchownat finit_module fork fsconfig "
+    "fsmount fsopen fspick getpeername getsockname getsockopt init_module inotify_init inotify_init1 io_setup io_submit "
+    "io_uring_enter io_uring_register io_uring_setup kcmp kexec_file_load kexec_load keyctl kill link linkat listen "
+    "lookup_dcookie mbind migrate_pages mkdir mkdirat mknod mknodat mount mount_setattr move_mount move_pages mq_open "
+    "msgget name_to_handle_at open_by_handle_at open_tree perf_event_open personality pidfd_getfd pidfd_open "
+    "pidfd_send_signal pivot_root process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot "
+    "recvfrom recvmmsg recvmsg rename renameat renameat2 request_key rmdir rt_sigqueueinfo rt_tgsigqueueinfo "
+    "sched_setaffinity sched_setattr sched_setscheduler semget sendmmsg sendmsg sendto set_mempolicy setdomainname "
+    "sethostname setns setpriority settimeofday setxattr shmat shmget socket socketpair swapoff swapon symlink symlinkat "
+    "syslog tgkill tkill truncate umount2 unlink unlinkat unshare userfaultfd utimensat vfork vhangup"
+)
+REFUSED_CALLS = tuple(_REFUSED_NAMES.split())
+"""Calls that are answered with "not permitted"; those that an architecture lacks are left out."""
+_LOAD, _IF_EQUAL, _IF_NOT_LESS, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _KILL, _REFUSE, _NOT_PERMITTED = 0x7FFF0000, 0x80000000, 0x00050000, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +53,11 @@ class Bubblewrap:
         reads, writes = os.pipe()
         os.write(writes, build_filter())
         os.close(writes)
-        return InterpreterLaunch(self.command(reads), this_interpreter().paths, (reads,))
+        return InterpreterLaunch(self.command(reads), find_interpreter().paths, (reads,))
 
     def command(self, filter_descriptor: int) -> tuple[str, ...]:
         """Return the whole command line."""
-        python = this_interpreter()
+        python = find_interpreter()
         shown = [("--ro-bind", place, place) for place in python.readable]
         links = [("--symlink", target, place) for place, target in python.links]
         told = [("--setenv", name, value) for name, value in ENVIRONMENT.items()]
@@ -50,5 +65,20 @@ class Bubblewrap:
         return (
             find_tool(self.tool, self.hint), *_NAMESPACES, *words, "--chdir", "/", "--remount-ro", "/",
             "--seccomp", str(filter_descriptor),
-            python.program, "-S", *OPTIONS, program_text(),
+            python.program, "-S", *OPTIONS, read_program(),
         )  # fmt: skip
+
+
+def build_filter() -> bytes:
+    """Return the filter as an array of `struct sock_filter`; a call of another architecture ends the process."""
+    machine = find_machine()
+    if machine is None:
+        raise SandboxUnavailable("this machine's system calls are not known", field="architecture")
+    lines = [(_LOAD, 0, 0, 4), (_IF_EQUAL, 1, 0, machine.audit), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
+    if machine.foreign is not None:
+        lines += [(_IF_NOT_LESS, 0, 1, machine.foreign), (_RETURN, 0, 0, _KILL)]
+    for name in REFUSED_CALLS:
+        if name in machine.numbers:
+            lines += [(_IF_EQUAL, 0, 1, machine.numbers[name]), (_RETURN, 0, 0, _REFUSE | _NOT_PERMITTED)]
+    lines.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("=HBBI", *line) for line in lines)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
-from ..backend import Backend
+from ..backend import ENVIRONMENT, Backend
 from ..errors import BadInput, SandboxUnavailable
 from .bubblewrap import Bubblewrap
 from .container import Container
 from .guest import Guests
 from .gvisor import GVisor
-from .launch import Wall
-from .unsafe import UNSAFE, Unsafe
+from .launch import OPTIONS, InterpreterLaunch, Wall, find_interpreter, read_program
 
-__all__ = ["BACKENDS", "find_backend"]
-
+UNSAFE = "unsafe_no_isolation_i_accept_the_risk"
+UNSAFE_STAMP = "computed by generated code that ran without isolation"
 BACKENDS = ("native", "bubblewrap", "container", "gvisor", UNSAFE)
 """Every backend, by name; the last one is none."""
 _LINUX = ("native", "bubblewrap", "gvisor")
@@ -64,3 +66,30 @@ def find_backend(name: str, *, command: str = "", image: str = "", platform: str
 
 def _drop_empty(**options: str) -> dict[str, str]:
     return {name: value for name, value in options.items() if value}
+
+
+class NoIsolation(UserWarning):
+    """Generated code is run with nothing between it and this account."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsafe:
+    """Start interpreters with nothing around them: code can read, write and send whatever this account can."""
+
+    name: ClassVar[str] = UNSAFE
+    stamp: ClassVar[str] = UNSAFE_STAMP
+    hint: ClassVar[str] = "Use a backend that isolates: native, bubblewrap, container or gvisor."
+
+    def check(self) -> None:
+        """Warn: there is nothing that could be missing."""
+        warnings.warn(
+            f"{UNSAFE}: generated code runs with every right of this account; whatever it computes carries a stamp",
+            NoIsolation, stacklevel=2,
+        )  # fmt: skip
+
+    def launch(self) -> InterpreterLaunch:
+        """Return how one interpreter is started."""
+        python = find_interpreter()
+        return InterpreterLaunch(
+            (python.program, "-S", *OPTIONS, read_program()), python.paths, environment=ENVIRONMENT
+        )

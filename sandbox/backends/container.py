@@ -12,10 +12,7 @@ from typing import ClassVar
 
 from ..backend import ENVIRONMENT
 from ..errors import SandboxUnavailable
-from .launch import InterpreterLaunch, find_tool
-from .sources import OPTIONS, program_text
-
-__all__ = ["Container"]
+from .launch import OPTIONS, InterpreterLaunch, find_tool, read_program
 
 _CONTAINER_OPTIONS = (
     "--rm", "--interactive", "--pull", "never", "--network", "none", "--read-only", "--cap-drop", "ALL",
@@ -74,7 +71,7 @@ class Container:
     def command(self, name: str) -> tuple[str, ...]:
         """Return the whole command line of a container of this name."""
         told = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
-        python = ("-i", _PATH_VARIABLE, *told, "python3", *OPTIONS, program_text())
+        python = ("-i", _PATH_VARIABLE, *told, "python3", *OPTIONS, read_program())
         return (*self._tool(), "run", "--name", name, *_CONTAINER_OPTIONS, self.image, *python)
 
     def _tool(self) -> list[str]:

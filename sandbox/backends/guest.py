@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import json
+import math
 import os
 import queue
 import signal
+import struct
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
-from ..errors import Crashed, Refused, SandboxError, SandboxUnavailable, TimedOut
-from ..jail.words import clean
-from ..job import Job, Outcome
-from ..limits import Limits
-from ..text import encode_code
-from . import wire
-from .launch import InterpreterLaunch, Wall
+import numpy as np
 
-__all__ = ["Guests"]
+from ..backend import check_values
+from ..errors import BadResult, Crashed, OutOfMemory, Refused, SandboxError, SandboxUnavailable, TimedOut
+from ..jail.text import clean, encode_code
+from ..job import Job, Limits, Outcome
+from .launch import InterpreterLaunch, Wall, collect_modules
 
 _GUEST_START_S, _LISTENER_JOIN_S = 60.0, 1.0
 _CHECKED_PACKAGES = ("numpy", "pandas")
 """What must have the same version behind the wall, since the bytes hang on it."""
+READY = b"alph"
+_LENGTH_FORMAT, _ANSWER_FORMAT, _MAX_WORDS_BYTES = struct.Struct("<I"), struct.Struct("<4s2xHdd"), 2000
+_GOOD = b"G."
+_ERROR_KINDS: dict[bytes, tuple[type[SandboxError], str]] = {
+    b"C.": (Crashed, "code"),
+    b"M.": (OutOfMemory, "memory_mb"),
+    b"W.": (BadResult, "factor"),
+}
+ReadBytes = Callable[[int], bytes]
+"""Gives exactly so many bytes, or raises."""
 
 
 class Guests:
@@ -113,9 +124,9 @@ class _Guest:
         started = time.monotonic()
         try:
             with self._within(limits.wall_s):
-                for piece in wire.job_pieces(job, limits):
+                for piece in pack_job(job, limits):
                     self._write(piece)
-                outcome = wire.read_answer(self._read, job, limits, clean)
+                outcome = read_answer(self._read, job, limits, clean)
         except (OSError, _Ended):
             outcome = self._no_answer(limits)
         return replace(outcome, wall_ms=1000 * (time.monotonic() - started))
@@ -144,8 +155,8 @@ class _Guest:
     def _greet(self) -> None:
         """Send what the program needs, and see that it stands with the versions that are used here."""
         try:
-            self._write(wire.pack_greeting(self._launch.paths))
-            theirs = wire.read_versions(self._read)
+            self._write(pack_greeting(self._launch.paths))
+            theirs = read_versions(self._read)
         except (OSError, ValueError, _Ended):
             raise SandboxUnavailable(
                 f"{self._wall.name} starts no interpreter: {self._complaint()}", field=self._wall.name,
@@ -222,3 +233,64 @@ class _Guest:
             assert stream is not None
             with contextlib.suppress(OSError):
                 stream.close()
+
+
+def pack_greeting(paths: tuple[str, ...]) -> bytes:
+    """Return what the program is told before anything else."""
+    return _pack_json({"modules": collect_modules(), "paths": list(paths)})
+
+
+def read_versions(read: ReadBytes) -> dict[str, Any]:
+    """Read what an interpreter that stands has installed."""
+    word, (length,) = read(len(READY)), _LENGTH_FORMAT.unpack(read(_LENGTH_FORMAT.size))
+    if word != READY or length > _MAX_WORDS_BYTES:
+        raise ValueError("it does not speak as it should")
+    told: dict[str, Any] = json.loads(read(length))
+    return told
+
+
+def pack_job(job: Job, limits: Limits) -> Iterator[bytes | memoryview]:
+    """Yield a job, piece by piece; days behind `job.rows` are never sent."""
+    days, _ = job.shape
+    frames = job.frames
+    yield _pack_json({
+        "code": job.code, "days": days, "symbols": list(frames.symbols), "fields": list(frames.names),
+        "memory_mb": limits.memory_mb, "wall_s": limits.wall_s,
+    })  # fmt: skip
+    yield frames.dates[:days].astype("<i8").tobytes()
+    for values in frames.fields.values():
+        yield memoryview(np.ascontiguousarray(values[:days], dtype="<f8").tobytes())
+
+
+def read_answer(read: ReadBytes, job: Job, limits: Limits, clean: Callable[[bytes], str]) -> Outcome:
+    """Read an answer; what is not of its form, or not of the panel's shape, is an error of the factor."""
+    head, length, cpu_ms, peak_mb = _ANSWER_FORMAT.unpack(read(_ANSWER_FORMAT.size))
+    costs = 0.0, _finite_or_zero(cpu_ms), _finite_or_zero(peak_mb)
+    status = head[2:]
+    if head[:2] != READY[:2] or length > _MAX_WORDS_BYTES or (status != _GOOD and status not in _ERROR_KINDS):
+        return Outcome(None, BadResult("the answer has no known form", field="factor"), *costs)
+    words = clean(read(length))
+    if status != _GOOD:
+        return Outcome(None, _build_error(status, words, limits), *costs)
+    days, names = job.shape
+    values = np.frombuffer(read(8 * days * names), dtype="<f8").astype(np.float64).reshape(days, names)
+    values[np.isnan(values)] = np.nan  # one bit pattern
+    error = check_values(values, job.shape)
+    return Outcome(None if error else values, error, *costs)
+
+
+def _pack_json(content: dict[str, Any]) -> bytes:
+    text = json.dumps(content).encode()
+    return _LENGTH_FORMAT.pack(len(text)) + text
+
+
+def _finite_or_zero(figure: float) -> float:
+    """Return a figure that the process told of itself; it decides nothing, so it need only be a number."""
+    return figure if math.isfinite(figure) and figure >= 0 else 0.0
+
+
+def _build_error(status: bytes, words: str, limits: Limits) -> SandboxError:
+    kind, field = _ERROR_KINDS[status]
+    if kind is OutOfMemory:
+        return OutOfMemory("the call used too much memory", field=field, allowed=f"{limits.memory_mb} MiB")
+    return kind(words, field=field)

@@ -13,11 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..backend import ENVIRONMENT
-from .interpreter import this_interpreter
-from .launch import InterpreterLaunch, find_tool
-from .sources import OPTIONS, program_text
-
-__all__ = ["GVisor"]
+from .launch import OPTIONS, InterpreterLaunch, find_interpreter, find_tool, read_program
 
 _REMOVE_TIMEOUT_S = 60.0
 
@@ -46,10 +42,10 @@ class GVisor:
         """Return how one interpreter is started, from a bundle in a folder that goes with it."""
         folder = Path(tempfile.mkdtemp(prefix="runsc-"))
         (folder / "rootfs").mkdir()
-        (folder / "config.json").write_text(json.dumps(bundle()), encoding="utf-8")
+        (folder / "config.json").write_text(json.dumps(build_bundle()), encoding="utf-8")
         return InterpreterLaunch(
             (*self.command(folder), "run", "--bundle", str(folder), folder.name),
-            this_interpreter().paths, end=lambda: self._remove(folder),
+            find_interpreter().paths, end=lambda: self._remove(folder),
         )  # fmt: skip
 
     def command(self, folder: Path) -> tuple[str, ...]:
@@ -68,9 +64,9 @@ class GVisor:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def bundle() -> dict[str, Any]:
+def build_bundle() -> dict[str, Any]:
     """Return the container as the OCI runtime specification describes one: read-only, without network or rights."""
-    python = this_interpreter()
+    python = find_interpreter()
     seen = {place: place for place in python.readable}
     seen |= {place: os.path.realpath(place) for place, _ in python.links}
     nothing: dict[str, list[str]] = {
@@ -80,7 +76,7 @@ def bundle() -> dict[str, Any]:
         "ociVersion": "1.0.2",
         "process": {
             "user": {"uid": 65534, "gid": 65534}, "cwd": "/", "env": [f"{name}={value}" for name, value in ENVIRONMENT.items()],
-            "args": [python.program, "-S", *OPTIONS, program_text()],
+            "args": [python.program, "-S", *OPTIONS, read_program()],
             "capabilities": nothing, "noNewPrivileges": True,
         },
         "root": {"path": "rootfs", "readonly": True},

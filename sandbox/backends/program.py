@@ -19,8 +19,6 @@ import sys
 import time
 from typing import Any
 
-__all__ = ["main"]
-
 LENGTH_FORMAT, ANSWER_FORMAT, READY = struct.Struct("<I"), struct.Struct("<4s2xHdd"), b"alph"
 
 
@@ -47,7 +45,7 @@ def main() -> None:
     confine(job["memory_mb"], job["wall_s"])
     started = time.process_time()
     status, content = child.compute(job["code"].encode(), panel)
-    give(channel, status, content, time.process_time() - started)
+    send_answer(channel, status, content, time.process_time() - started)
     os._exit(0)
 
 
@@ -113,7 +111,7 @@ def confine(memory_mb: int, wall_s: float) -> None:
     """Give up files, processes and cores, and bound memory and time; a limit that the system lacks is left out."""
     nothing = ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_NPROC")
     limits = dict.fromkeys(nothing, 0) | {"RLIMIT_CPU": int(time.process_time() + wall_s) + 2, "RLIMIT_NOFILE": 16}
-    limits["RLIMIT_AS"] = address_space() + memory_mb * 2**20
+    limits["RLIMIT_AS"] = measure_address_space() + memory_mb * 2**20
     for name, value in limits.items():
         with contextlib.suppress(AttributeError, OSError, ValueError):
             which = getattr(resource, name)
@@ -122,7 +120,7 @@ def confine(memory_mb: int, wall_s: float) -> None:
             resource.setrlimit(which, (value, value))
 
 
-def address_space() -> int:
+def measure_address_space() -> int:
     """Return the bytes of address space in use, found by halving the limit, since there may be no /proc to ask."""
     low, high = 0, 2**48
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -138,7 +136,7 @@ def address_space() -> int:
     return high
 
 
-def give(channel: int, status: bytes, content: Any, cpu_s: float) -> None:
+def send_answer(channel: int, status: bytes, content: Any, cpu_s: float) -> None:
     """Send the status with the words, or with the values in rows."""
     import numpy
 

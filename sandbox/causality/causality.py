@@ -14,6 +14,7 @@ Whoever has all three can find code that fits them, which is what a sweep is for
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Callable, Sequence
 from itertools import chain, pairwise
 
@@ -22,18 +23,16 @@ import numpy as np
 from ..errors import BadInput, Crashed, NotCausal, SandboxError
 from ..jail.frames import Frames
 from ..job import Outcome, Runner
-from ..seed import draw_seed
-from .claim import CUT_OFF, REPLACED, CausalClaim, Suspect, day_of, explain_change, is_changed, make_claim
-from .comparison import first_change, round_values
-from .meter import CountingRunner
-from .proof import CausalProof
+from .claim import CUT_OFF, REPLACED, CausalClaim, Suspect, explain_change, find_day, is_changed, make_claim
+from .comparison import find_first_change, round_values
+from .proof import CausalProof, CountingRunner
 from .sweep import SweptValues, narrow_claim, sweep_days
-
-__all__ = ["CUTS", "prove", "start_up_of"]
 
 CUTS = 6
 """Days after which the future is cut off, and as many after which it is replaced; only the first is the same."""
 MIN_PROOF_DAYS = 3
+SEED_BITS = 53
+"""A seed passes through JSON; readers there hold whole numbers up to this size."""
 LARGE_PANEL_BYTES = 4_000_000
 """Bytes of a panel from which on it pays to find out which columns the code needs."""
 
@@ -89,7 +88,16 @@ def prove(
     screen, found = _screen_claim(meter, claim, lean, seed, cuts)
     if sweep:
         found = sweep_days(meter, claim, lean, show)
-    return _proof(meter, frames, screen, found, claim.days if sweep else 0, drawn)
+    return _build_proof(meter, frames, screen, found, claim.days if sweep else 0, drawn)
+
+
+def draw_seed() -> int:
+    """Draw the seed of what is tried on a factor, 0 or more, from the operating system once its code is in.
+
+    This is the one random draw of this room that is not passed in: the author of the code may know everything but it. The
+    tests are repeated with the seed that the proof names.
+    """
+    return secrets.randbits(SEED_BITS)
 
 
 def _check(frames: Frames, cuts: int) -> None:
@@ -141,12 +149,12 @@ class _Screen:
         if crashed[:1] == [
             self._claim.first
         ]:  # it raises on the day of its own first value: the panel is too short there
-            start_up, error = _start_up(self._meter, self._claim, max(crashed))
+            start_up, error = _find_start_up(self._meter, self._claim, max(crashed))
             self.cut_off, self.replaced = self._days(max(start_up, self._claim.first))
             outcomes = self._outcomes()
         suspects = self._suspects(outcomes)
         if suspects:
-            self.suspect = min(suspects, key=_suspect_order)
+            self.suspect = min(suspects, key=_order_suspect)
             raise explain_change(self._meter, self._claim, self.suspect)
         values = round_values(self._claim.values)
         values[:start_up] = np.nan
@@ -164,7 +172,7 @@ class _Screen:
         found = []
         for (day, how), outcome in zip(tried, outcomes, strict=True):
             self._refuse_crash(day, how, outcome)
-            cell = first_change(self._claim.values[: day + 1], outcome.unwrap()[: day + 1])
+            cell = find_first_change(self._claim.values[: day + 1], outcome.unwrap()[: day + 1])
             if cell is not None:
                 found.append(Suspect(cell, day, how, outcome.unwrap(), self.seed))
         return found
@@ -172,13 +180,13 @@ class _Screen:
     def _refuse_crash(self, day: int, how: str, outcome: Outcome) -> None:
         if isinstance(outcome.error, Crashed):
             raise Crashed(
-                f"the code raises an error when the days after {day_of(self._claim.frames, day)} {how}: "
+                f"the code raises an error when the days after {find_day(self._claim.frames, day)} {how}: "
                 f"{outcome.error.message}",
                 field="factor", hint="A factor is computed anew on every day: return missing values where it has none.",
             )  # fmt: skip
 
 
-def _proof(
+def _build_proof(
     meter: CountingRunner, frames: Frames, screen: _Screen, found: SweptValues, days: int, drawn: bool
 ) -> CausalProof:
     first = int(np.isfinite(found.values).any(axis=1).argmax())
@@ -187,13 +195,13 @@ def _proof(
         values=found.values,
         seed=screen.seed,
         drawn=drawn,
-        cut_off=tuple(day_of(frames, day) for day in screen.cut_off),
-        replaced=tuple(day_of(frames, day) for day in screen.replaced),
+        cut_off=tuple(find_day(frames, day) for day in screen.cut_off),
+        replaced=tuple(find_day(frames, day) for day in screen.replaced),
         swept=days,
         memory=found.memory,
         start_up=found.start_up,
         start_up_error=found.start_up_error,
-        first=day_of(frames, first),
+        first=find_day(frames, first),
         warm_up=first,
         cost=meter.cost,
         stamp=meter.stamp,
@@ -206,11 +214,11 @@ def _draw_days(rng: np.random.Generator, first: int, last: int, stretches: int) 
     return [int(rng.integers(lo, max(lo + 1, hi))) for lo, hi in pairwise(edges)]
 
 
-def _suspect_order(suspect: Suspect) -> tuple[int, int, int]:
+def _order_suspect(suspect: Suspect) -> tuple[int, int, int]:
     return (*suspect.cell, suspect.cut)
 
 
-def _start_up(meter: CountingRunner, claim: CausalClaim, crashed: int) -> tuple[int, str]:
+def _find_start_up(meter: CountingRunner, claim: CausalClaim, crashed: int) -> tuple[int, str]:
     """Return how many days at the start have no value since the code raises there, and the error, found by halving.
 
     A prefix on which the code raises has no value on its last day. That is a start-up if all prefixes raise up to some
@@ -224,17 +232,17 @@ def _start_up(meter: CountingRunner, claim: CausalClaim, crashed: int) -> tuple[
     error = _error_message(meter.run(claim.until(low)).error)
     if high > claim.days // 2:
         raise Crashed(
-            f"the code raises an error on panels that end before {day_of(claim.frames, high)}: {error}",
+            f"the code raises an error on panels that end before {find_day(claim.frames, high)}: {error}",
             field="factor", got=f"{high} days of start-up", allowed=f"{claim.days // 2} days or fewer",
             hint="Return missing values where there are too few rows; a factor is computed anew on every day.",
         )  # fmt: skip
     return high, error
 
 
-def start_up_of(meter: CountingRunner, claim: CausalClaim) -> int:
+def measure_start_up(meter: CountingRunner, claim: CausalClaim) -> int:
     """Return how many days at the start of a claim cannot be shown to be causal, since the code raises on so few."""
     outcome = meter.run(claim.until(claim.first))
-    return _start_up(meter, claim, claim.first)[0] if isinstance(outcome.error, Crashed) else 0
+    return _find_start_up(meter, claim, claim.first)[0] if isinstance(outcome.error, Crashed) else 0
 
 
 def _error_message(error: SandboxError | None) -> str:

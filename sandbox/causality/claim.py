@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from ..errors import BadResult, NotCausal, NotDeterministic
 from ..jail.frames import Frames
 from ..job import Job
-from .comparison import Cell, first_change, first_difference
+from .comparison import Cell, find_first_change, find_first_difference
 from .futures import Futures
-from .meter import CountingRunner
-
-__all__ = ["CUT_OFF", "REPLACED", "CausalClaim", "Suspect", "day_of", "explain_change", "is_changed", "make_claim"]
+from .proof import CountingRunner
 
 CUT_OFF, REPLACED = "were cut off", "were replaced by another future"
 
@@ -86,9 +84,9 @@ def make_claim(meter: CountingRunner, code: str, frames: Frames) -> CausalClaim:
     """
     # What fails once need not run twice. All calls of one server share what its start drew by chance: the other is apart.
     one, other = (meter.run(Job(code, frames, apart=apart)).unwrap() for apart in (False, True))
-    cell = first_difference(one, other)
+    cell = find_first_difference(one, other)
     if cell is not None:
-        raise _not_deterministic(frames, cell)
+        raise _make_not_deterministic(frames, cell)
     if not np.isfinite(one).any():
         raise BadResult("the factor has no value on any day", field="factor", hint="A window longer than the panel?")
     return CausalClaim(code, frames, one)
@@ -99,8 +97,8 @@ def is_changed(meter: CountingRunner, claim: CausalClaim, suspect: Suspect) -> b
     return not _has_claimed_value(claim, suspect.cell, meter.run(suspect.job(claim, suspect.cut)).values)
 
 
-def _not_deterministic(frames: Frames, cell: Cell) -> NotDeterministic:
-    day, symbol = day_of(frames, cell.day), frames.symbols[cell.name]
+def _make_not_deterministic(frames: Frames, cell: Cell) -> NotDeterministic:
+    day, symbol = find_day(frames, cell.day), frames.symbols[cell.name]
     return NotDeterministic(
         f"two calls on the same panel gave {symbol} another value on {day}", day=day, symbol=symbol,
         hint="Give every random generator a fixed seed, and read no clock, no address and no order of a set.",
@@ -117,11 +115,11 @@ def explain_change(meter: CountingRunner, claim: CausalClaim, suspect: Suspect) 
         (Job(claim.code, claim.frames), claim.values),
     ):
         again = meter.run(job).values
-        cell = None if again is None else first_difference(answer, again)
+        cell = None if again is None else find_first_difference(answer, again)
         if cell is not None:
-            return _not_deterministic(claim.frames, cell)
+            return _make_not_deterministic(claim.frames, cell)
     read = _find_read_day(meter, claim, suspect)
-    day, later = day_of(claim.frames, suspect.cell.day), day_of(claim.frames, read)
+    day, later = find_day(claim.frames, suspect.cell.day), find_day(claim.frames, read)
     symbol = claim.frames.symbols[suspect.cell.name]
     to_the_end = read == claim.days - 1
     reads = f"it reads on to the panel's last day, {later}" if to_the_end else f"it reads {later}"
@@ -164,10 +162,10 @@ def _has_claimed_value(claim: CausalClaim, cell: Cell, values: NDArray[np.float6
         return False
     day = slice(cell.day, cell.day + 1)
     part = (day, slice(cell.name, cell.name + 1))
-    same_bits = first_difference(claim.values[part], values[part]) is None
-    return same_bits or first_change(claim.values[day], values[day]) is None  # a cell is judged by its day's scale
+    same_bits = find_first_difference(claim.values[part], values[part]) is None
+    return same_bits or find_first_change(claim.values[day], values[day]) is None  # a cell is judged by its day's scale
 
 
-def day_of(frames: Frames, row: int) -> date:
+def find_day(frames: Frames, row: int) -> date:
     """Return the day of a row."""
     return date.fromisoformat(str(frames.dates[row]))

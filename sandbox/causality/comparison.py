@@ -12,8 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TOLERANCE", "Cell", "first_change", "first_difference", "round_values"]
-
 TOLERANCE = 1e-9
 """Values x and y of a day are the same if |x - y| <= TOLERANCE * max(|x|, scale), the scale being the day's."""
 MAX_RANK_NOISE = 1e-4
@@ -44,7 +42,7 @@ def round_values(values: Frame) -> Frame:
         `[T, N]`. Each row is rounded by itself, so that a day alone gives the same bits. Values near zero on a day of
         large ones lose the digits that are noise there; what single precision cannot hold becomes missing.
     """
-    size = np.maximum(np.abs(values), np.maximum(_scale(values), MIN_FLOAT32)[:, None])
+    size = np.maximum(np.abs(values), np.maximum(_compute_scale(values), MIN_FLOAT32)[:, None])
     exponent = np.frexp(size)[1]
     kept: Frame = (
         np.ldexp(np.rint(np.ldexp(values, VALUE_BITS - exponent)), exponent - VALUE_BITS) + 0.0
@@ -53,7 +51,7 @@ def round_values(values: Frame) -> Frame:
     return kept
 
 
-def first_change(expected: Frame, got: Frame) -> Cell | None:
+def find_first_change(expected: Frame, got: Frame) -> Cell | None:
     """Return the first cell of `got` that is not the same as expected, days first, then names; None if all are.
 
     Parameters
@@ -68,20 +66,20 @@ def first_change(expected: Frame, got: Frame) -> Cell | None:
         return None
     days = np.flatnonzero((expected.view(np.int64) != got.view(np.int64)).any(axis=1))
     one, other = expected[days], got[days]
-    allowed = TOLERANCE * np.maximum(np.abs(one), _scale(one)[:, None])
+    allowed = TOLERANCE * np.maximum(np.abs(one), _compute_scale(one)[:, None])
     wrong = ~((np.abs(one - other) <= allowed) | (np.isnan(one) & np.isnan(other)))
     wrong |= _find_reordered(round_values(one), round_values(other))[:, None] & (one != other) & ~np.isnan(one)
     wrong |= _find_shuffled(one, other)[:, None] & (one != other) & ~np.isnan(one)
-    cell = _first_cell(wrong)
+    cell = _find_first_cell(wrong)
     return cell and Cell(int(days[cell.day]), cell.name)
 
 
-def first_difference(one: Frame, other: Frame) -> Cell | None:
+def find_first_difference(one: Frame, other: Frame) -> Cell | None:
     """Return the first cell whose bits differ, days first, then names; None if none does. Missing is missing."""
     if _is_bitwise_equal(one, other):
         return None
     same = (one.view(np.int64) == other.view(np.int64)) | (np.isnan(one) & np.isnan(other))
-    return _first_cell(~same)
+    return _find_first_cell(~same)
 
 
 def _is_bitwise_equal(one: Frame, other: Frame) -> bool:
@@ -89,7 +87,7 @@ def _is_bitwise_equal(one: Frame, other: Frame) -> bool:
     return bool(np.array_equal(one.view(np.int64), other.view(np.int64)))
 
 
-def _scale(values: Frame) -> Frame:
+def _compute_scale(values: Frame) -> Frame:
     """Return of each day the |x| that most of its known values do not exceed, `[T]`; 0 where none is known."""
     known = np.isfinite(values).sum(axis=1)
     sizes = np.sort(np.where(np.isfinite(values), np.abs(values), np.inf), axis=1)
@@ -110,17 +108,17 @@ def _find_reordered(one: Frame, other: Frame) -> NDArray[np.bool_]:
 
 def _find_shuffled(one: Frame, other: Frame) -> NDArray[np.bool_]:
     """Tell on which days the order in full precision is another, by more than a swap of neighbours, `[T]`."""
-    moved = np.square(_places(one) - _places(other)).sum(axis=1)
+    moved = np.square(_compute_places(one) - _compute_places(other)).sum(axis=1)
     count = np.isfinite(one).sum(axis=1).astype(np.float64)
     shuffled: NDArray[np.bool_] = moved > np.maximum(2.0, MAX_RANK_NOISE * count * (count**2 - 1.0) / 6.0)
     return shuffled
 
 
-def _places(values: Frame) -> Frame:
+def _compute_places(values: Frame) -> Frame:
     """Return the place of each value in the order of its day; equal ones stand as they are given, missing ones last."""
     return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1).astype(np.float64)
 
 
-def _first_cell(changed: NDArray[np.bool_]) -> Cell | None:
+def _find_first_cell(changed: NDArray[np.bool_]) -> Cell | None:
     place = int(changed.argmax())
     return Cell(*divmod(place, changed.shape[1])) if changed.size and changed.flat[place] else None

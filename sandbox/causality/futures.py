@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from ..errors import BadInput
 from ..jail.frames import Frames
 
-__all__ = ["Futures"]
-
 Frame = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Kind = TypeVar("Kind", bound=np.generic)
@@ -75,7 +73,7 @@ class Futures:
         if not 0 <= day < days - 1:
             raise BadInput("this day has no later one", field="day", got=day, allowed=f"0 to {days - 2}")
         rng = np.random.default_rng([SEED_STREAM, self.seed, day])
-        source = _donors(rng, self._drawn(rng, day), self._usable)
+        source = _draw_donors(rng, self._drawn(rng, day), self._usable)
         new = self._draw_prices(source, day) if "close" in self.frames.fields else {}
         for name in self.frames.names:
             if name not in new:
@@ -142,7 +140,7 @@ class Futures:
         values = self.frames.fields[name]
         move = _take_rows(self._move(name), source)
         there = np.isfinite(values[day + 1 :]) & np.isfinite(move)
-        last, own = _fill_forward(values)[day], _first_known(values)
+        last, own = _fill_forward(values)[day], _find_first_known(values)
         start = np.where(np.isfinite(last), last, own)
         steps = np.concatenate([start[None, :], np.where(there, move, 1.0)])
         path: Frame = np.cumprod(steps, axis=0)
@@ -179,7 +177,7 @@ class Futures:
         return Frames(made, self.frames.dates, self.frames.symbols)
 
 
-def _donors(rng: np.random.Generator, rows: Rows, usable: NDArray[np.bool_]) -> Rows:
+def _draw_donors(rng: np.random.Generator, rows: Rows, usable: NDArray[np.bool_]) -> Rows:
     """Return the row that each later cell is drawn from, `[T - 1 - day, N]`: the day's, else a random one of the name."""
     source = np.repeat(rows[:, None], usable.shape[1], axis=1)
     for name in np.flatnonzero(~usable[rows].all(axis=0)):
@@ -201,7 +199,7 @@ def _fill_forward(values: Frame) -> Frame:
     return np.where(last >= 0, np.take_along_axis(values, np.maximum(last, 0), axis=0), np.nan)
 
 
-def _first_known(values: Frame) -> Frame:
+def _find_first_known(values: Frame) -> Frame:
     """Return the first known value of each name, `[N]`, 1 where there is none."""
     known = np.isfinite(values)
     found = np.take_along_axis(values, known.argmax(axis=0)[None, :], axis=0)[0]

@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 from ..errors import Crashed
 from ..jail.frames import Frames
 from ..job import Job, Outcome
-from .claim import CUT_OFF, CausalClaim, Suspect, day_of, explain_change
-from .comparison import Cell, first_change, first_difference, round_values
-from .meter import CountingRunner
-
-__all__ = ["SweptValues", "iterate_days", "narrow_claim", "sweep_days"]
+from .claim import CUT_OFF, CausalClaim, Suspect, explain_change, find_day
+from .comparison import Cell, find_first_change, find_first_difference, round_values
+from .proof import CountingRunner
 
 Row = NDArray[np.float64]
 MEMORY_ROWS = (64, 128, 256, 512, 1024)
@@ -88,7 +86,7 @@ class _Sweep:
 
     def __init__(self, meter: CountingRunner, claim: CausalClaim, lean: CausalClaim) -> None:
         self._meter, self._claim, self._lean = meter, claim, lean
-        self.memory = _memory(meter, lean)
+        self.memory = _find_memory(meter, lean)
         self.start_up, self.start_up_error, self._answered = 0, "", False
 
     def days(self, first: int) -> Iterator[tuple[int, Row]]:
@@ -111,7 +109,7 @@ class _Sweep:
         return self.memory is not None and day >= self.memory
 
     def _job(self, day: int) -> Job:
-        return _tail(self._lean, day, self.memory) if self._is_short(day) else self._lean.until(day)
+        return _make_tail_job(self._lean, day, self.memory) if self._is_short(day) else self._lean.until(day)
 
     def _row(self, day: int, outcome: Outcome) -> Row:
         """Return the day's values, missing during the start-up."""
@@ -120,7 +118,7 @@ class _Sweep:
         if isinstance(outcome.error, Crashed):
             return self._missing(day, outcome.error)
         row: Row = outcome.unwrap()[-1]
-        cell = first_change(self._claim.values[day : day + 1], row[None, :])
+        cell = find_first_change(self._claim.values[day : day + 1], row[None, :])
         if cell is not None:
             suspect = Suspect(Cell(day, cell.name), day, CUT_OFF, outcome.unwrap())
             raise explain_change(self._meter, self._claim, suspect)
@@ -130,7 +128,7 @@ class _Sweep:
     def _missing(self, day: int, error: Crashed) -> Row:
         if self._answered or day >= self._claim.days // 2:
             raise Crashed(
-                f"the code raises an error on the panel that ends on {day_of(self._claim.frames, day)}: {error.message}",
+                f"the code raises an error on the panel that ends on {find_day(self._claim.frames, day)}: {error.message}",
                 field="factor", hint="A factor is computed anew on every day: return missing values where it has none.",
             )  # fmt: skip
         self.start_up, self.start_up_error = day + 1, error.message
@@ -140,15 +138,15 @@ class _Sweep:
 def narrow_claim(meter: CountingRunner, claim: CausalClaim) -> CausalClaim:
     """Return the claim on the columns that the code names, if the others change no bit of its answer; else the claim."""
     frames = claim.frames
-    named = {name: values for name, values in frames.fields.items() if name in _words(claim.code)}
+    named = {name: values for name, values in frames.fields.items() if name in _find_strings(claim.code)}
     if not named or len(named) == len(frames.fields):
         return claim
     fewer = Frames(named, frames.dates, frames.symbols)
     answer = meter.run(Job(claim.code, fewer)).values
-    return claim if answer is None or first_difference(answer, claim.values) else replace(claim, frames=fewer)
+    return claim if answer is None or find_first_difference(answer, claim.values) else replace(claim, frames=fewer)
 
 
-def _words(code: str) -> frozenset[str]:
+def _find_strings(code: str) -> frozenset[str]:
     """Return the string constants of some code; none where it cannot be read."""
     try:
         tree = ast.parse(code)
@@ -158,20 +156,20 @@ def _words(code: str) -> frozenset[str]:
     return frozenset(value for value in constants if isinstance(value, str))
 
 
-def _memory(meter: CountingRunner, claim: CausalClaim) -> int | None:
+def _find_memory(meter: CountingRunner, claim: CausalClaim) -> int | None:
     """Return how many rows up to a day reproduce its values, tried on a few days; None where all are needed."""
     probes = sorted({int(share * (claim.days - 1)) for share in PROBES})
     for rows in MEMORY_ROWS:
         if 3 * rows > claim.days:
             return None
-        outcomes = meter.run_each(_tail(claim, day, rows) for day in probes)
+        outcomes = meter.run_each(_make_tail_job(claim, day, rows) for day in probes)
         reproduced = [_is_same(claim, day, outcome) for day, outcome in zip(probes, outcomes, strict=True)]
         if all(reproduced):
             return rows
     return None
 
 
-def _tail(claim: CausalClaim, day: int, rows: int | None) -> Job:
+def _make_tail_job(claim: CausalClaim, day: int, rows: int | None) -> Job:
     """Return the call that is shown the last rows up to a day."""
     part = slice(0 if rows is None else day + 1 - rows, day + 1)
     frames = claim.frames
@@ -181,4 +179,4 @@ def _tail(claim: CausalClaim, day: int, rows: int | None) -> Job:
 
 def _is_same(claim: CausalClaim, day: int, outcome: Outcome) -> bool:
     """Tell whether a call gave a day the values that are claimed."""
-    return outcome.values is not None and first_change(claim.values[day : day + 1], outcome.values[-1:]) is None
+    return outcome.values is not None and find_first_change(claim.values[day : day + 1], outcome.values[-1:]) is None

@@ -21,29 +21,7 @@ from numpy.typing import NDArray
 
 from ..native import memory
 from .frames import Frames
-from .words import CODE_BYTES, TEXT_BYTES, clean
-
-__all__ = [
-    "CALL_ENDED",
-    "CALL_GONE",
-    "CALL_OVERTIME",
-    "CALL_STOPPED",
-    "CODE_BYTES",
-    "CRASHED",
-    "GOOD_RESULT",
-    "OUT_OF_MEMORY",
-    "REPLY",
-    "REPLY_WORDS_BYTES",
-    "REQUEST",
-    "TEXT_BYTES",
-    "WRONG_RESULT",
-    "CallFile",
-    "PanelFile",
-    "clean",
-    "field_places",
-    "page_after",
-    "panel_file",
-]  # fmt: skip
+from .text import TEXT_BYTES, clean
 
 REPLY_WORDS_BYTES = 200
 GOOD_RESULT, CRASHED, OUT_OF_MEMORY, WRONG_RESULT = b"G.", b"C.", b"M.", b"W."
@@ -76,8 +54,8 @@ class PanelFile:
         """Write a panel down."""
         days, _ = frames.shape
         head = json.dumps({"days": days, "symbols": frames.symbols, "fields": frames.names}).encode()
-        start = page_after(8 + len(head))
-        places, size = field_places(start, *frames.shape, len(frames.names))
+        start = align_to_page(8 + len(head))
+        places, size = place_fields(start, *frames.shape, len(frames.names))
         descriptor = memory.create_file("panel", size)
         with mmap.mmap(descriptor, size) as area:
             area[: 8 + len(head)] = struct.pack("=Q", len(head)) + head
@@ -88,12 +66,12 @@ class PanelFile:
         return cls(descriptor)
 
 
-def page_after(size: int) -> int:
+def align_to_page(size: int) -> int:
     """Return the multiple of 4096 at or behind a place."""
     return -(-size // _ALIGN) * _ALIGN
 
 
-def field_places(start: int, days: int, names: int, fields: int) -> tuple[list[int], int]:
+def place_fields(start: int, days: int, names: int, fields: int) -> tuple[list[int], int]:
     """Return where each field begins, and the size of the whole."""
     first, width = start + -(-8 * days // 64) * 64, -(-8 * days * names // 64) * 64
     return [first + i * width for i in range(fields)], first + max(fields * width, 64)
@@ -103,7 +81,7 @@ _PANEL_FILES: weakref.WeakKeyDictionary[Frames, PanelFile] = weakref.WeakKeyDict
 _LOCK = threading.Lock()
 
 
-def panel_file(frames: Frames) -> PanelFile:
+def share_panel(frames: Frames) -> PanelFile:
     """Return a panel's file; it is written once and goes when the panel goes."""
     with _LOCK:
         if frames not in _PANEL_FILES:

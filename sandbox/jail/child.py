@@ -19,9 +19,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..native import memory
-from .channel import CRASHED, GOOD_RESULT, OUT_OF_MEMORY, TEXT_BYTES, WRONG_RESULT, field_places, page_after
-
-__all__ = ["CODE_FILENAME", "JailPanel", "compute", "read_panel", "write_answer"]
+from .channel import CRASHED, GOOD_RESULT, OUT_OF_MEMORY, WRONG_RESULT, align_to_page, place_fields
+from .text import TEXT_BYTES
 
 CODE_FILENAME = "<factor>"
 """The file name that the code's own lines carry in a traceback."""
@@ -47,23 +46,23 @@ def read_panel(descriptor: int, rows: int) -> JailPanel:
     size = os.fstat(descriptor).st_size
     address = memory.map_file(descriptor, size, write=False)
     os.close(descriptor)
-    days = int(_head(memory.view(address, size))[0]["days"])
+    days = int(_read_head(memory.view(address, size))[0]["days"])
     if not 0 <= rows <= days:  # behind the last day lies the next field
         raise ValueError(f"the panel has {days} days, not {rows}")
     if rows < days:
         address, size = _copy_shortened(address, size, rows)
-    return _frames(memory.view(address, size))
+    return _build_frames(memory.view(address, size))
 
 
 def _copy_shortened(whole: int, size: int, rows: int) -> tuple[int, int]:
     """Copy the file of a panel that ends after `rows` days, take the whole one away, and return the copy's place."""
     source = memory.view(whole, size)
-    head, start = _head(source)
+    head, start = _read_head(source)
     days, symbols, fields = int(head["days"]), len(head["symbols"]), len(head["fields"])
     new = json.dumps({**head, "days": rows}).encode()
-    begin = page_after(8 + len(new))
-    old_places, _ = field_places(start, days, symbols, fields)
-    new_places, length = field_places(begin, rows, symbols, fields)
+    begin = align_to_page(8 + len(new))
+    old_places, _ = place_fields(start, days, symbols, fields)
+    new_places, length = place_fields(begin, rows, symbols, fields)
     part = memory.map_anonymous(length)
     ctypes.memmove(part, struct.pack("=Q", len(new)) + new, 8 + len(new))
     for to, origin, width in [
@@ -76,17 +75,17 @@ def _copy_shortened(whole: int, size: int, rows: int) -> tuple[int, int]:
     return part, length
 
 
-def _head(area: memoryview) -> tuple[dict[str, Any], int]:
+def _read_head(area: memoryview) -> tuple[dict[str, Any], int]:
     length = struct.unpack_from("=Q", area)[0]
-    return json.loads(bytes(area[8 : 8 + length])), page_after(8 + length)
+    return json.loads(bytes(area[8 : 8 + length])), align_to_page(8 + length)
 
 
-def _frames(area: memoryview) -> JailPanel:
-    head, start = _head(area)
+def _build_frames(area: memoryview) -> JailPanel:
+    head, start = _read_head(area)
     shape = int(head["days"]), len(head["symbols"])
     days = np.frombuffer(area, np.int64, shape[0], start).astype("datetime64[D]").astype("datetime64[ns]")
     index, columns = pd.DatetimeIndex(days), pd.Index(head["symbols"], dtype=object)
-    places, _ = field_places(start, *shape, len(head["fields"]))
+    places, _ = place_fields(start, *shape, len(head["fields"]))
     panel = JailPanel()
     for name, place in zip(head["fields"], places, strict=True):
         values = np.frombuffer(area, np.float64, shape[0] * shape[1], place).reshape(shape)
@@ -152,11 +151,11 @@ def _describe_error(error: BaseException) -> str:
     line = lines[-1] if lines else None
     if line is None and isinstance(error, SyntaxError) and type(error.lineno) is int:
         line = error.lineno
-    words = _words(error)[:TEXT_BYTES]
+    words = _format_error(error)[:TEXT_BYTES]
     return f"line {line}: {words}" if line else words
 
 
-def _words(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     """Return the error's type and words; a type that the code has made may have none."""
     if isinstance(error, OSError) and error.filename == "/dev/urandom":
         return f"{type(error).__name__}: there is no randomness without a seed; give one: np.random.default_rng(0)"

@@ -16,12 +16,9 @@ import random
 import socket
 from dataclasses import dataclass
 
-from ..native import landlock, memory, privileges, rlimits, seccomp
-from ..native.layers import PrimitiveMissing, name_primitive
-from ..native.libc import syscall
+from ..native import landlock, memory, privileges, seccomp
+from ..native.libc import PrimitiveMissing, name_primitive, syscall
 from . import child
-
-__all__ = ["Inside", "JailCall", "JailLock", "JailTask", "enter"]
 
 _PANEL_FD, _ANSWER_FD, _FIRST_FREE_FD = 5, 6, 64
 _MAX_DESCRIPTORS, _MARGIN_BYTES = 8, 1 << 20
@@ -109,10 +106,10 @@ def _shut(lock: JailLock, task: JailTask, held: int) -> None:
     """Shut the door: after this nothing can be opened, reached, started or made."""
     courier = socket.socket(fileno=seccomp.COURIER_FD)
     with name_primitive("privileges"):
-        privileges.drop()
+        privileges.drop_privileges()
     if "limits" not in lock.omitted:
         with name_primitive("limits"):
-            rlimits.set_limits(task.address_space + held, task.seconds, _MAX_DESCRIPTORS)
+            privileges.set_limits(task.address_space + held, task.seconds, _MAX_DESCRIPTORS)
     if "landlock" not in lock.omitted:
         with name_primitive("landlock"):
             landlock.restrict_process(lock.landlock_abi)

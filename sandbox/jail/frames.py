@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from ..errors import BadInput
 
-__all__ = ["Frames"]
-
 _FIRST_DAY, _LAST_DAY = np.datetime64("1678-01-01"), np.datetime64("2261-12-31")
 _NUMERIC = "biuf"
 
@@ -45,9 +43,9 @@ class Frames:
     def __post_init__(self) -> None:
         """Freeze the arrays and check that all speak of the same days and names."""
         keep = object.__setattr__
-        keep(self, "dates", _days(self.dates))
-        keep(self, "symbols", _names(self.symbols))
-        keep(self, "fields", MappingProxyType(_fields(self.fields)))
+        keep(self, "dates", _convert_days(self.dates))
+        keep(self, "symbols", _convert_symbols(self.symbols))
+        keep(self, "fields", MappingProxyType(_convert_fields(self.fields)))
         self.dates.setflags(write=False)
         self._check()
 
@@ -95,7 +93,7 @@ class Frames:
         return found.hexdigest()
 
 
-def _days(given: object) -> NDArray[np.datetime64]:
+def _convert_days(given: object) -> NDArray[np.datetime64]:
     try:
         return np.array(given, dtype="datetime64[D]")
     except (TypeError, ValueError, OverflowError):
@@ -105,7 +103,7 @@ def _days(given: object) -> NDArray[np.datetime64]:
         ) from None  # fmt: skip
 
 
-def _names(given: object) -> tuple[str, ...]:
+def _convert_symbols(given: object) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(
             "the names are not a sequence", field="symbols", got=type(given).__name__, allowed="a tuple of str",
@@ -114,7 +112,7 @@ def _names(given: object) -> tuple[str, ...]:
     return tuple(str(name) for name in given)
 
 
-def _fields(given: object) -> dict[str, NDArray[np.float64]]:
+def _convert_fields(given: object) -> dict[str, NDArray[np.float64]]:
     if not isinstance(given, Mapping):
         raise BadInput("the fields have no names", field="fields", got=type(given).__name__,
                            allowed="a mapping of str to arrays", hint="Give at least close.")  # fmt: skip

@@ -19,8 +19,6 @@ from typing import Any
 
 from ..native.libc import prctl
 
-__all__ = ["main"]
-
 _SUBREAPER, _AT_RANDOM = 36, 25
 _STANDARD_MODULES = (
     "abc bisect calendar cmath collections collections.abc contextlib copy dataclasses datetime decimal enum fractions "

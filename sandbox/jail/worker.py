@@ -11,13 +11,11 @@ import socket
 import time
 from dataclasses import dataclass
 
-from ..native import clock, landlock, namespaces, privileges, seccomp, seccomp_supervisor
+from ..native import clock, landlock, namespaces, privileges, seccomp
 from ..native.libc import prctl
-from ..native.syscalls import Machine, this_machine
+from ..native.syscalls import Machine, find_machine
 from .channel import CALL_ENDED, CALL_GONE, CALL_OVERTIME, CALL_STOPPED, REPLY, REPLY_WORDS_BYTES, REQUEST
 from .entry import Inside, JailLock, JailTask, enter
-
-__all__ = ["serve_jobs"]
 
 _MAX_CALLS_TOLD, _MAX_CALLS_ANSWERED = 16, 10_000
 """Attempts that are told by name, and the number after which a process that goes on trying is ended."""
@@ -55,7 +53,7 @@ class WorkerPost:
 
 def _prepare_worker(parent: socket.socket, omitted: frozenset[str]) -> WorkerPost | None:
     """Enter the namespaces and prepare the walls; None in the process that stays behind."""
-    machine = this_machine()
+    machine = find_machine()
     if machine is None:
         raise OSError("this machine's system calls are not known")
     namespaces.become_nobody()
@@ -64,10 +62,10 @@ def _prepare_worker(parent: socket.socket, omitted: frozenset[str]) -> WorkerPos
         namespaces.isolate()
         if os.fork():
             return None  # the child is the first process of the new namespace and goes on
-    lock = JailLock(seccomp.build_program(machine), landlock.version(), omitted)
+    lock = JailLock(seccomp.build_program(machine), landlock.read_version(), omitted)
     statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     if "clock" not in omitted:
-        clock.cover()
+        clock.cover_time()
     if inside:
         namespaces.empty_root()
     privileges.empty_bounding_set()
@@ -196,21 +194,18 @@ class CallWatch:
         return bool(got)
 
     def _answer(self) -> None:
-        attempt = seccomp_supervisor.take_refused_call(self._listener)
+        attempt = seccomp.take_refused_call(self._listener)
         if attempt is None:
             return
         if attempt.number not in self._tried:
             self._tried.append(attempt.number)
         self._calls += 1
-        if (
-            self._calls > _MAX_CALLS_ANSWERED
-            or self._post.machine.name(attempt.number) not in seccomp_supervisor.HARMLESS_CALLS
-        ):
+        if self._calls > _MAX_CALLS_ANSWERED or self._post.machine.name(attempt.number) not in seccomp.HARMLESS_CALLS:
             self._tried.remove(attempt.number)
             self._tried = [*self._tried[: _MAX_CALLS_TOLD - 1], attempt.number]
             self._ended = CALL_STOPPED
         else:
-            seccomp_supervisor.deny_call(self._listener, attempt)
+            seccomp.deny_call(self._listener, attempt)
 
 
 def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:

@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import nullcontext, suppress
 from pathlib import Path
+from typing import Literal, get_args
 
 from ..backend import ENVIRONMENT, WorkerBroken, check_values
 from ..errors import BadResult, Crashed, OutOfMemory, Refused, SandboxError, SandboxUnavailable, TimedOut
-from ..jail.bare import command, fix_addresses
+from ..jail.bare_interpreter import build_command, fix_addresses
 from ..jail.channel import (
     CALL_GONE,
     CALL_OVERTIME,
@@ -27,19 +28,17 @@ from ..jail.channel import (
     REQUEST,
     WRONG_RESULT,
     CallFile,
-    clean,
-    panel_file,
+    share_panel,
 )
-from ..job import Job, Outcome
-from ..limits import Limits
-from ..text import encode_code
+from ..jail.text import clean, encode_code
+from ..job import Job, Limits, Outcome
+from .capability import examine_primitives, find_hint, unavailable_error
 from .escapes import require_contained
-from .layers import LayerName
-from .primitives import examine_primitives, hint, unavailable_error
-from .syscalls import this_machine
+from .syscalls import find_machine
 
-__all__ = ["Native", "NativeWorker"]
-
+LayerName = Literal["namespaces", "limits", "landlock", "seccomp", "clock"]
+LAYERS: tuple[LayerName, ...] = get_args(LayerName)
+"""The walls by name."""
 _REFUSAL_WORDS = {
     "open openat openat2 newfstatat stat": "file",
     "clock_gettime time gettimeofday nanosleep clock_nanosleep": "clock",
@@ -127,7 +126,7 @@ class _Server:
         self._socket, there = socket.socketpair()
         with there, nullcontext() if chance else fix_addresses():
             self._process = subprocess.Popen(
-                _command(there.fileno(), omit), env=ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                _build_server_command(there.fileno(), omit), env=ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, cwd="/", start_new_session=True,
             )  # fmt: skip
         try:
@@ -178,11 +177,11 @@ class NativeWorker:
             code = encode_code(job.code)
         except Refused as error:
             return Outcome(None, error, 0.0, 0.0, 0.0)
-        panel, answer = panel_file(job.frames), CallFile(job.shape, code)
+        panel, answer = share_panel(job.frames), CallFile(job.shape, code)
         try:
             self._send(job, limits, len(code), panel.descriptor, answer.descriptor)
             reply = self._receive(limits.wall_s + _REPLY_GRACE_S)
-            return _outcome(reply, answer, limits, started, self._stamp)
+            return _build_outcome(reply, answer, limits, started, self._stamp)
         finally:
             answer.close()
 
@@ -217,12 +216,12 @@ class NativeWorker:
             self._other.close()
 
 
-def _command(descriptor: int, omit: frozenset[str]) -> list[str]:
+def _build_server_command(descriptor: int, omit: frozenset[str]) -> list[str]:
     import numpy as np
     import pandas as pd
 
     libraries = tuple(sorted({str(Path(str(module.__file__)).parents[1]) for module in (np, pd)}))
-    return command("jail.server", "main", f"{descriptor}, frozenset({sorted(omit)!r})", libraries)
+    return build_command("jail.server", "main", f"{descriptor}, frozenset({sorted(omit)!r})", libraries)
 
 
 def _send(channel: socket.socket, data: bytes, *descriptors: int) -> None:
@@ -240,10 +239,12 @@ def _await_ready(channel: socket.socket, words: str) -> None:
         raise WorkerBroken(f"{words}: it ended")
     if ready != b"R":
         told = clean(ready[1:])
-        raise SandboxUnavailable(f"{words}: {told}", field=told.partition(": ")[0], hint=hint(told.partition(": ")[0]))
+        raise SandboxUnavailable(
+            f"{words}: {told}", field=told.partition(": ")[0], hint=find_hint(told.partition(": ")[0])
+        )
 
 
-def _refusals(text: str, tried: tuple[str, ...]) -> str:
+def _explain_refusals(text: str, tried: tuple[str, ...]) -> str:
     """Say in words what the kernel refused before the code gave up."""
     if any(f"{kind}: " in text[:60] for kind in ("SyntaxError", "IndentationError", "TabError")):
         return "Mend that line: it is not Python."
@@ -253,11 +254,11 @@ def _refusals(text: str, tried: tuple[str, ...]) -> str:
     return f"In the sandbox there is no {', no '.join(found)}." if found else ""
 
 
-def _outcome(reply: bytes, answer: CallFile, limits: Limits, started: float, stamp: str) -> Outcome:
+def _build_outcome(reply: bytes, answer: CallFile, limits: Limits, started: float, stamp: str) -> Outcome:
     status, ended, told, sign, cpu_ms, peak_mb, _, *tried, words = REPLY.unpack(reply)
-    machine = this_machine()
+    machine = find_machine()
     names = tuple(machine.name(number) for number in tried[:told]) if machine else ()
-    values, error = None, _error(status, ended, sign, names, answer, limits, clean(words))
+    values, error = None, _build_error(status, ended, sign, names, answer, limits, clean(words))
     if error is None:
         values = answer.values()
         error = check_values(values, answer.shape)
@@ -270,7 +271,7 @@ def _is_forbidden(status: bytes, answer: CallFile) -> bool:
     return status == CRASHED and "PermissionError: " in answer.text()
 
 
-def _error(
+def _build_error(
     status: bytes, ended: int, sign: int, tried: tuple[str, ...], answer: CallFile, limits: Limits, words: str
 ) -> SandboxError | None:
     if ended == CALL_OVERTIME:
@@ -296,7 +297,7 @@ def _error(
     if status == WRONG_RESULT:
         return BadResult(answer.text(), field="factor")
     if status == CRASHED:
-        return Crashed(text := answer.text(), field="code", hint=_refusals(text, tried))
+        return Crashed(text := answer.text(), field="code", hint=_explain_refusals(text, tried))
     if sign in set(signal.Signals):
         name = signal.Signals(sign).name
         return Crashed(f"the process was ended by {name} before it gave an answer", field="code", got=name)

@@ -12,14 +12,12 @@ import mmap
 
 from .libc import prctl, syscall
 
-__all__ = ["cover", "pages"]
-
 _SET_CYCLES, _FAULT = 26, 2
 _FIXED = 0x10
 _TIME_MAPPINGS = (b"[vvar]", b"[vvar_vclock]")
 
 
-def pages() -> list[tuple[int, int]]:
+def find_time_pages() -> list[tuple[int, int]]:
     """Return address and size of what the kernel shows of the time."""
     found = []
     with open("/proc/self/maps", "rb") as maps:
@@ -30,10 +28,10 @@ def pages() -> list[tuple[int, int]]:
     return found
 
 
-def cover() -> bool:
+def cover_time() -> bool:
     """Cover the time for this process and its children; False where this kernel does not let itself be covered."""
     try:
-        for address, size in pages():
+        for address, size in find_time_pages():
             syscall("mmap", address, size, mmap.PROT_READ, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED, -1, 0)
         prctl(_SET_CYCLES, _FAULT)
     except OSError:

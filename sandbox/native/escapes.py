@@ -18,10 +18,7 @@ import numpy as np
 from ..backend import Worker
 from ..errors import Crashed, Refused, SandboxUnavailable
 from ..jail.frames import Frames
-from ..job import Job, Outcome
-from ..limits import Limits
-
-__all__ = ["ESCAPES", "Escape", "require_contained", "try_escapes"]
+from ..job import Job, Limits, Outcome
 
 _OUT = "it got out"
 _FACTOR_TEMPLATE = """

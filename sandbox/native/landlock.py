@@ -12,8 +12,6 @@ import struct
 
 from .libc import syscall
 
-__all__ = ["MIN_LANDLOCK_VERSION", "restrict_process", "rights", "version"]
-
 MIN_LANDLOCK_VERSION = 6
 """The first version that scopes signals and abstract unix sockets."""
 
@@ -24,7 +22,7 @@ _BIND_AND_CONNECT_TCP = 0b11
 _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
 
 
-def version() -> int:
+def read_version() -> int:
     """Return the kernel's version of Landlock; 0 where there is none."""
     try:
         return syscall("landlock_create_ruleset", 0, 0, _ASK_VERSION)
@@ -34,7 +32,7 @@ def version() -> int:
         raise
 
 
-def rights(abi: int) -> tuple[int, int, int]:
+def list_rights(abi: int) -> tuple[int, int, int]:
     """Return what a rule set of this version handles: rights over files, over TCP, and scopes."""
     known = max(count for since, count in _FILE_RIGHTS.items() if abi >= since)
     return (1 << known) - 1, _BIND_AND_CONNECT_TCP, _ABSTRACT_SOCKETS_AND_SIGNALS
@@ -42,7 +40,7 @@ def rights(abi: int) -> tuple[int, int, int]:
 
 def restrict_process(abi: int) -> None:
     """Deny this process all that Landlock can deny, for good; no new privileges must be set before."""
-    attributes = ctypes.create_string_buffer(struct.pack("=QQQ", *rights(abi)), 24)
+    attributes = ctypes.create_string_buffer(struct.pack("=QQQ", *list_rights(abi)), 24)
     ruleset = syscall("landlock_create_ruleset", ctypes.addressof(attributes), 24, 0)
     try:
         syscall("landlock_restrict_self", ruleset, 0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from .syscalls import this_machine
-
-__all__ = ["prctl", "syscall"]
+from .syscalls import find_machine
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _RAW = _LIBC.syscall
@@ -23,7 +23,7 @@ def syscall(name: str, *arguments: int) -> int:
     OSError
         What the kernel said, with the name of the call.
     """
-    machine = this_machine()
+    machine = find_machine()
     if machine is None:
         raise OSError(38, "this machine's system calls are not known", name)
     padded = [*arguments, 0, 0, 0, 0, 0, 0][:6]
@@ -37,3 +37,24 @@ def syscall(name: str, *arguments: int) -> int:
 def prctl(option: int, value: int = 0) -> int:
     """Set or ask one property of this process."""
     return syscall("prctl", option, value, 0, 0, 0)
+
+
+class PrimitiveMissing(OSError):
+    """A primitive that the kernel did not grant; `primitive` names it."""
+
+    def __init__(self, primitive: str, error: OSError) -> None:
+        super().__init__(error.errno, error.strerror)
+        self.primitive = primitive
+
+    def __str__(self) -> str:
+        """Return the primitive and what the kernel said."""
+        return f"{self.primitive}: {self.strerror}"
+
+
+@contextmanager
+def name_primitive(primitive: str) -> Iterator[None]:
+    """Name the primitive in what the kernel refuses meanwhile."""
+    try:
+        yield
+    except OSError as error:
+        raise PrimitiveMissing(primitive, error) from error

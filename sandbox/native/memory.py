@@ -10,8 +10,6 @@ import os
 
 from .libc import syscall
 
-__all__ = ["create_file", "make_read_only", "map_anonymous", "map_file", "release", "seal_size", "seal_whole", "view"]
-
 _ADD_SEALS, _NO_EXECUTION = 1033, 0x8
 _SEAL, _SHRINK, _GROW, _WRITE = 1, 2, 4, 8
 _PROT_READ, _PROT_READ_WRITE = mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE

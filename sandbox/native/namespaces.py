@@ -11,10 +11,7 @@ import ctypes
 import errno
 import os
 
-from .layers import name_primitive
-from .libc import prctl, syscall
-
-__all__ = ["FLAGS", "NOBODY_ID", "become_nobody", "empty_root", "enter_user", "fork_apart", "isolate", "unshare"]
+from .libc import name_primitive, prctl, syscall
 
 FLAGS = {
     "user": 0x10000000, "network": 0x40000000, "process": 0x20000000, "IPC": 0x08000000, "host name": 0x04000000,

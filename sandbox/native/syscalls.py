@@ -10,8 +10,6 @@ import platform
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["MACHINES", "Machine", "this_machine"]
-
 _X86_64: dict[int, str] = {
     0: (
         "read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask "
@@ -132,6 +130,6 @@ MACHINES = {
 }
 
 
-def this_machine() -> Machine | None:
+def find_machine() -> Machine | None:
     """Return the architecture that this process runs on; None where the jail does not know it."""
     return MACHINES.get(platform.machine())

@@ -21,7 +21,7 @@ from alphaloom.ledger import AlphaloomError, Ledger
 from alphaloom.mcp_servers import Session
 from alphaloom.router import Confidential
 from alphaloom.sandbox import probe_sandbox
-from alphaloom.sandbox.listening import descendants
+from alphaloom.sandbox.cluster import list_descendants
 
 from ..router.served import Say, Served, chatting
 from . import markets
@@ -51,7 +51,7 @@ class Heard:
 
     def look(self) -> None:
         """Read the environments of all processes that this one has started, and those their own."""
-        for pid in descendants(os.getpid())[1:]:
+        for pid in list_descendants(os.getpid())[1:]:
             try:
                 self.environments[pid] = Path(f"/proc/{pid}/environ").read_text(errors="replace")
             except OSError:

@@ -16,7 +16,7 @@ import pytest
 from alphaloom import Campaign
 from alphaloom.desk.cli.main import run_command
 from alphaloom.extras import install_hint
-from alphaloom.sandbox.listening import descendants
+from alphaloom.sandbox.cluster import list_descendants
 
 from . import markets
 from .conftest import Files
@@ -34,7 +34,7 @@ class Killer(threading.Thread):
 
     def run(self) -> None:
         while len(self.killed) < self.kills and not self.over.wait(0.3):
-            stations = [one for one in descendants(os.getpid()) if self.is_station(one) and one not in self.killed]
+            stations = [one for one in list_descendants(os.getpid()) if self.is_station(one) and one not in self.killed]
             if len(stations) == 2 and not self.over.wait(4.0):
                 os.kill(stations[0], signal.SIGKILL)
                 self.killed.append(stations[0])
@@ -66,7 +66,7 @@ def test_a_campaign_on_a_cluster_whose_workers_die_ends_with_the_same_bytes(file
     killer.join()
     assert killer.killed
     assert disturbed == undisturbed
-    assert [one for one in descendants(os.getpid()) if Killer.is_station(one)] == []
+    assert [one for one in list_descendants(os.getpid()) if Killer.is_station(one)] == []
 
 
 def test_ray_that_is_missing_ends_a_run_before_it_begins(

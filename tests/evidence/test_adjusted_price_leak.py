@@ -19,7 +19,7 @@ from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
-from alphaloom.market.adjusted import adjust_forwards, adjusted_fields
+from alphaloom.market.adjusted import adjust_forwards, find_adjusted_fields
 
 from .lab import KNOWN, SMALL, Lab, market
 
@@ -83,7 +83,7 @@ def test_what_later_prices_are_does_not_matter() -> None:
         name: np.where(np.arange(panel.days)[:, None] < 220, values, np.nan) for name, values in panel.fields.items()
     }
     blind = replace(panel, fields=later)
-    assert adjusted_fields(blind.rows(20, 220)) == adjusted_fields(panel.rows(20, 220))
+    assert find_adjusted_fields(blind.rows(20, 220)) == find_adjusted_fields(panel.rows(20, 220))
     for text in ("rank(close)", "close / delay(close, 5)"):
         assert PriceLevelTest(blind, window(blind)).objection(parse(text)) == levels().objection(parse(text))
 
@@ -111,12 +111,12 @@ def test_a_factor_of_the_adjustment_is_a_level_that_may_not_stand_against_prices
 
 def test_vwap_and_amount_move_with_the_prices_that_they_are_made_of() -> None:
     panel = adjusted()
-    assert adjusted_fields(panel) == ["open", "high", "low", "close", "vwap"]
+    assert find_adjusted_fields(panel) == ["open", "high", "low", "close", "vwap"]
     close, volume = panel.fields["close"], panel.fields["volume"]
     other = replace(panel, fields={**panel.fields, "vwap": panel.fields["close_raw"], "amount": close * volume})
-    assert adjusted_fields(other) == ["open", "high", "low", "close", "amount"]
+    assert find_adjusted_fields(other) == ["open", "high", "low", "close", "amount"]
     nothing_quoted = {name: values for name, values in other.fields.items() if name != "close_raw"}
-    assert adjusted_fields(replace(other, fields=nothing_quoted)) == ["open", "high", "low", "close", "amount"]
+    assert find_adjusted_fields(replace(other, fields=nothing_quoted)) == ["open", "high", "low", "close", "amount"]
 
 
 def test_rescaling_keeps_returns_and_every_ratio_to_the_bit() -> None:

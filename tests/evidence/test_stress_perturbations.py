@@ -8,7 +8,7 @@ import numpy as np
 
 from alphaloom.evidence.stress.perturbations import PERTURBATIONS, SpoiledPanel, spoil_panel
 from alphaloom.market import Panel
-from alphaloom.market.panel import PRICE_FIELDS, simple_returns
+from alphaloom.market.panel import PRICE_FIELDS, compute_simple_returns
 
 from .lab import market
 
@@ -30,7 +30,7 @@ def test_every_kind_is_drawn_from_its_own_stream() -> None:
 
 def test_returns_follow_from_the_closes_that_are_told() -> None:
     for each in told().values():
-        np.testing.assert_array_equal(each.panel.fields["returns"], simple_returns(each.panel.fields["close"]))
+        np.testing.assert_array_equal(each.panel.fields["returns"], compute_simple_returns(each.panel.fields["close"]))
 
 
 def test_a_tick_is_a_cent_of_the_quoted_price() -> None:

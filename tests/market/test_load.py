@@ -27,7 +27,7 @@ GOOD = (
 KNOWN = "prices: adj_factor, vwap: typical, amount: close*volume"
 HINT = "Rows are counted from 1 below the header. Correct or drop these rows at the source, then run again."
 
-WHOLE = "This is wrong with the file, not with a row: mend it at the source, then run again."
+WHOLE = "The file as a whole is wrong, not a row of it. Correct it at the source, then run again."
 
 
 def write(folder: Path, *rows: str, header: str = HEADER, name: str = "prices.csv") -> Path:

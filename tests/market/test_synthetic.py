@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from alphaloom.market import MarketError, Panel, Plant, SyntheticConfig, simulate
-from alphaloom.market.synthetic.drift import daily_rank_ic
+from alphaloom.market.synthetic.market import compute_daily_rank_ic
 
 SMALL = SyntheticConfig(seed=3, days=300, names=60)
 HORIZON = 5
@@ -37,7 +37,7 @@ def label(panel: Panel) -> Floats:
 
 def t_value(signal: Floats, panel: Panel) -> tuple[float, float]:
     """The mean RankIC on every fifth day, whose labels do not overlap, and its t."""
-    daily = daily_rank_ic(signal[::HORIZON], label(panel)[::HORIZON])
+    daily = compute_daily_rank_ic(signal[::HORIZON], label(panel)[::HORIZON])
     daily = daily[np.isfinite(daily)]
     return float(daily.mean()), float(daily.mean() / (daily.std() / np.sqrt(len(daily))))
 

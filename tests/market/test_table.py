@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from alphaloom.market.files.table import _read_parquet
+from alphaloom.market.table import _read_parquet
 
 
 def test_the_row_numbers_that_pandas_stores_are_no_column(tmp_path: Path) -> None:

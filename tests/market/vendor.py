@@ -9,7 +9,7 @@ import numpy as np
 from alphaloom.market import Panel, SyntheticConfig, simulate
 from alphaloom.market.actions import Actions
 from alphaloom.market.derive import derive_fields
-from alphaloom.market.quality.levels import may_be_adjusted
+from alphaloom.market.quality.back_adjustment import may_be_adjusted
 
 __all__ = ["SPLITS", "Draw", "Vendor"]
 
@@ -48,7 +48,7 @@ class Vendor:
             values[: self.comes, -1] = np.nan
         names = self.raw.symbols if stop > self.comes else self.raw.symbols[:-1]
         quoted = {name: values[:, : len(names)] for name, values in quoted.items()}
-        prices, volumes = found.factors(rows.dates, names, quoted["close"])
+        prices, volumes = found.compute_factors(rows.dates, names, quoted["close"])
         volumes = volumes if volume == "adjusted" else np.ones_like(volumes)
         fields = {name: values * (volumes if name == "volume" else prices) for name, values in quoted.items()}
         fields["close_raw"] = quoted["close"]

@@ -25,7 +25,7 @@ from alphaloom.evidence.values.sandbox_settings import LazySandbox, SandboxSetti
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
 from alphaloom.market.actions import Actions
-from alphaloom.market.quality.levels import may_be_adjusted
+from alphaloom.market.quality.back_adjustment import may_be_adjusted
 from alphaloom.mcp_servers.errors import ToolError
 
 from ..evidence.lab import clock, market
@@ -80,7 +80,7 @@ def panel(other: bool, *, quoted: bool = True, volume: str = "quoted") -> Panel:
     kept = np.flatnonzero(~new if other else np.ones(NAMES + 3, np.bool_))
     symbols = tuple(raw.symbols[place] for place in kept)
     fields = {name: np.round(values[:, kept], 2 if name != "cap" else 0) for name, values in fields.items()}
-    prices, splits = _actions(other, symbols, raw).factors(raw.dates, symbols, fields["close"])
+    prices, splits = _actions(other, symbols, raw).compute_factors(raw.dates, symbols, fields["close"])
     fields |= {"close_raw": fields["close"]} if quoted else {}
     fields |= {name: fields[name] * prices for name in ("open", "high", "low", "close", "vwap")}
     fields["volume"] = fields["volume"] * (splits if volume == "adjusted" else 1.0)

@@ -40,12 +40,12 @@ from alphaloom.sandbox.backends import (
     Wall,
     find_backend as named,
 )
-from alphaloom.sandbox.backends.gvisor import bundle
-from alphaloom.sandbox.backends.refusals import REFUSED_CALLS, build_filter
-from alphaloom.sandbox.backends.sources import modules
-from alphaloom.sandbox.backends.wire import job_pieces, read_answer
-from alphaloom.sandbox.jail.words import clean
-from alphaloom.sandbox.listening import descendants
+from alphaloom.sandbox.backends.bubblewrap import REFUSED_CALLS, build_filter
+from alphaloom.sandbox.backends.guest import pack_job, read_answer
+from alphaloom.sandbox.backends.gvisor import build_bundle
+from alphaloom.sandbox.backends.launch import collect_modules
+from alphaloom.sandbox.cluster import list_descendants
+from alphaloom.sandbox.jail.text import clean
 from alphaloom.sandbox.native.syscalls import MACHINES
 
 MEAN = "def factor(panel):\n    print('noise' * 1000)\n    return panel['close'].rolling(5).mean() / panel['volume']"
@@ -134,9 +134,9 @@ def test_errors_are_those_of_the_native_sandbox(walled: Sandbox, frames: Frames,
 
 
 def test_nothing_is_left_running(walled: Sandbox, frames: Frames) -> None:
-    before = set(descendants(os.getpid()))
+    before = set(list_descendants(os.getpid()))
     walled.run(MEAN, frames)
-    assert set(descendants(os.getpid())) <= before
+    assert set(list_descendants(os.getpid())) <= before
 
 
 @pytest.mark.filterwarnings("ignore::alphaloom.sandbox.backends.NoIsolation")
@@ -220,7 +220,7 @@ def test_the_command_line_of_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_container_of_gvisor_is_read_only_and_has_no_rights(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    made = bundle()
+    made = build_bundle()
     assert made["root"]["readonly"]
     assert all("ro" in mount["options"] for mount in made["mounts"])
     assert set(map(len, made["process"]["capabilities"].values())) == {0}
@@ -250,7 +250,7 @@ def test_what_is_sent_holds_all_that_it_imports() -> None:
     text = str(Path(sys.modules[Guests.__module__].__file__ or "").with_name("program.py"))
     done = subprocess.run(
         [sys.executable, "-S", "-P", "-c", program, json.dumps([*packages, text])],
-        input=json.dumps(modules()), capture_output=True, text=True, check=False,
+        input=json.dumps(collect_modules()), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "whole", done.stderr
 
@@ -299,6 +299,6 @@ def test_whatever_comes_back_is_values_of_the_shape_or_an_error(
 
 
 def test_later_days_are_never_sent(frames: Frames) -> None:
-    pieces = [bytes(piece) for piece in job_pieces(Job(MEAN, frames, rows=9), LIMITS)]
+    pieces = [bytes(piece) for piece in pack_job(Job(MEAN, frames, rows=9), LIMITS)]
     assert [len(piece) for piece in pieces[1:]] == [8 * 9, 8 * 9 * 7, 8 * 9 * 7]
     assert pieces[2] == frames.fields["close"][:9].tobytes()

@@ -13,9 +13,9 @@ import pytest
 
 from alphaloom.desk.cli.main import run_command
 from alphaloom.sandbox import Job, Limits, Outcome, SandboxError, SandboxUnavailable, TimedOut, probe_sandbox
+from alphaloom.sandbox.native.capability import examine_primitives
 from alphaloom.sandbox.native.escapes import require_contained
-from alphaloom.sandbox.native.primitives import examine_primitives
-from alphaloom.sandbox.native.syscalls import this_machine
+from alphaloom.sandbox.native.syscalls import find_machine
 
 ROOT = Path(__file__).resolve().parents[2]
 MISSING = [one.name for one in examine_primitives() if one.required and not one.works]
@@ -40,7 +40,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[3:]])
 
 def without(names: tuple[str, ...], answer: int, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the interpreter on a kernel that answers these system calls with an error."""
-    machine = this_machine()
+    machine = find_machine()
     assert machine is not None
     numbers = ",".join(str(machine.numbers[name]) for name in names)
     return subprocess.run(

@@ -12,8 +12,7 @@ from alphaloom.sandbox import BadResult, Crashed, Frames, NotCausal, NotDetermin
 from alphaloom.sandbox.causality.causality import prove
 from alphaloom.sandbox.causality.claim import CausalClaim
 from alphaloom.sandbox.causality.comparison import round_values
-from alphaloom.sandbox.causality.meter import CountingRunner
-from alphaloom.sandbox.causality.proof import CausalProof
+from alphaloom.sandbox.causality.proof import CausalProof, CountingRunner
 from alphaloom.sandbox.causality.sweep import iterate_days
 
 from .functions import Function, Functions, Panel

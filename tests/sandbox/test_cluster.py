@@ -15,8 +15,7 @@ import pytest
 
 from alphaloom.extras import install_hint
 from alphaloom.sandbox import Crashed, Frames, Job, Limits, Outcome, Sandbox, SandboxUnavailable, TimedOut
-from alphaloom.sandbox.cluster import Cluster
-from alphaloom.sandbox.listening import descendants, find_exposed_addresses
+from alphaloom.sandbox.cluster import Cluster, find_exposed_addresses, list_descendants
 
 MEAN = "def factor(panel):\n    return panel['close'].rolling(5).mean() / panel['volume']"
 FAULTY = "def factor(panel):\n    return panel['nothing']"
@@ -46,7 +45,7 @@ def cluster() -> Iterator[Cluster]:
 
 def named(*parts: str) -> list[int]:
     """Return the processes under this one whose command line has one of these parts."""
-    return [one for one in descendants(os.getpid()) if any(part in read(one, "cmdline") for part in parts)]
+    return [one for one in list_descendants(os.getpid()) if any(part in read(one, "cmdline") for part in parts)]
 
 
 def read(process: int, name: str) -> str:
@@ -98,7 +97,7 @@ def test_what_a_killed_worker_held_is_done_again(
 @pytest.mark.slow
 def test_nobody_else_can_reach_it_and_it_sees_no_key(cluster: Cluster, frames: Frames) -> None:
     cluster.run(MEAN, frames)
-    processes = descendants(os.getpid())
+    processes = list_descendants(os.getpid())
     assert named("ray::Station")
     assert find_exposed_addresses(processes) == []
     assert [one for one in processes[1:] if "canary-7391" in read(one, "environ")] == []

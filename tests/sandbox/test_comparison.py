@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
-from alphaloom.sandbox.causality.comparison import Cell, first_change, round_values
+from alphaloom.sandbox.causality.comparison import Cell, find_first_change, round_values
 
 Frame = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ def places(values: Frame) -> Frame:
 def test_what_passes_keeps_every_place_and_every_tie(seed: int, scale: float, digits: float) -> None:
     values = drawn(seed, scale)
     other = values * (1.0 + 10.0**digits * np.random.default_rng(seed + 1).standard_normal(values.shape))
-    if first_change(values, other) is None:
+    if find_first_change(values, other) is None:
         np.testing.assert_array_equal(places(round_values(values)), places(round_values(other)))
 
 
@@ -38,7 +38,7 @@ def test_what_passes_keeps_every_place_and_every_tie(seed: int, scale: float, di
 def test_noise_of_sums_passes(seed: int) -> None:
     values = drawn(seed)[:, 7:]  # no two level
     noise = 1e-15 * np.random.default_rng(seed + 1).uniform(-1, 1, values.shape)
-    assert first_change(values, values + noise) is None
+    assert find_first_change(values, values + noise) is None
 
 
 @given(st.integers(0, 10_000), st.sampled_from([1e-42, 1e-10, 1.0, 1e30]))
@@ -58,8 +58,8 @@ def test_two_names_that_change_places_are_found_however_small(scale: float) -> N
     values = scale * np.array([[5.0, 6.0, 7.0], [0.0, 1.0, 2.0]])
     other = values.copy()
     other[1, :2] = values[1, 1::-1]
-    assert first_change(values, other) == Cell(1, 0)
-    assert first_change(values, values[:1]) is None
+    assert find_first_change(values, other) == Cell(1, 0)
+    assert find_first_change(values, values[:1]) is None
 
 
 def test_one_huge_value_does_not_blur_the_others() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from alphaloom.sandbox import CausalProof, Job, NotCausal, Sandbox, SandboxUnavailable, prove
-from alphaloom.sandbox.causality.comparison import TOLERANCE, first_change, round_values
+from alphaloom.sandbox.causality.comparison import TOLERANCE, find_first_change, round_values
 
 from .panels import code, frames, snippets
 
@@ -57,7 +57,7 @@ def is_refused(sandbox: Sandbox, path: Path, *, sweep: bool) -> None:
         )
         day, cell = np.s_[row : row + 1], (row, PANEL.symbols.index(error.symbol))
         assert abs(whole[cell] - with_it[cell]) <= TOLERANCE * (1 + abs(whole[cell])) or np.isnan(whole[cell])
-        assert first_change(whole[day], without[day]) is not None
+        assert find_first_change(whole[day], without[day]) is not None
         assert whole[cell] != without[cell]
 
 

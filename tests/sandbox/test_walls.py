@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from alphaloom.sandbox import Crashed, Frames, Job, Limits, Outcome, Refused, Sandbox, SandboxUnavailable, TimedOut
-from alphaloom.sandbox.jail.channel import clean
-from alphaloom.sandbox.jail.words import path_pattern
-from alphaloom.sandbox.native.syscalls import MACHINES, this_machine
+from alphaloom.sandbox.jail.text import build_path_pattern, clean
+from alphaloom.sandbox.native.syscalls import MACHINES, find_machine
 
 CLOSE = np.arange(24.0).reshape(8, 3)
 FRAMES = Frames({"close": CLOSE}, np.datetime64("2020-01-01") + np.arange(8), ("A", "B", "C"))
@@ -56,7 +55,7 @@ def test_the_tables_agree_with_the_kernel_s_headers() -> None:
     "call", ["socket", "execve", "ptrace", "io_uring_setup", "bpf", "mount", "keyctl", "memfd_create", "userfaultfd"]
 )
 def test_a_raw_call_that_no_factor_makes_ends_it_and_is_named(sandbox: Sandbox, call: str) -> None:
-    machine = this_machine()
+    machine = find_machine()
     assert machine is not None
     found = outcome(sandbox, f"{RAW}libc.syscall({machine.numbers[call]}, 0, 0, 0, 0, 0)")
     assert isinstance(found.error, Refused)
@@ -65,7 +64,7 @@ def test_a_raw_call_that_no_factor_makes_ends_it_and_is_named(sandbox: Sandbox, 
 
 
 def test_a_call_of_another_convention_ends_it(sandbox: Sandbox) -> None:
-    machine = this_machine()
+    machine = find_machine()
     if machine is None or machine.foreign is None:
         pytest.skip("this machine has one calling convention")
     found = outcome(sandbox, f"{RAW}libc.syscall({machine.foreign + 39})")
@@ -74,7 +73,7 @@ def test_a_call_of_another_convention_ends_it(sandbox: Sandbox) -> None:
 
 
 def test_no_memory_can_be_executed(sandbox: Sandbox) -> None:
-    machine = this_machine()
+    machine = find_machine()
     assert machine is not None
     mmap, mprotect = machine.numbers["mmap"], machine.numbers["mprotect"]
     assert number(sandbox, f"{RAW}out = libc.syscall({mmap}, 0, 4096, 7, 0x22, -1, 0)") == -1
@@ -84,7 +83,7 @@ def test_no_memory_can_be_executed(sandbox: Sandbox) -> None:
 
 
 def test_a_panel_written_to_from_below_is_the_call_s_own_copy(sandbox: Sandbox) -> None:
-    machine = this_machine()
+    machine = find_machine()
     assert machine is not None
     code = f"""
 {RAW}
@@ -152,7 +151,7 @@ def test_words_are_cut_and_cleaned() -> None:
     assert clean(b"in /home/someone/secret/file.py line 3") == "in <path> line 3"
     assert clean(b"close/open/high, 2024/01/05, '/etc/passwd'") == "close/open/high, 2024/01/05, '<path>'"
     assert len(clean(b"x" * 10_000)) == 2048
-    own = path_pattern(["/srv/a  folder (2)/main", "/srv/a  folder (2)/main/.venv", "/usr/lib", ""])
+    own = build_path_pattern(["/srv/a  folder (2)/main", "/srv/a  folder (2)/main/.venv", "/usr/lib", ""])
     assert own.sub("<path>", "'/srv/a folder (2)/main/.venv/lib/x.py' in /usr/lib/y") == "'<path>' in <path>"
 
 

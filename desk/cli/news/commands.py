@@ -104,7 +104,7 @@ def add(
     read = read_all_files(files, brought, _print_reading)
     with NewsStore((workspace or DEFAULT_WORKSPACE) / NEWS_FOLDER) as shelf:
         new = shelf.put(item for items in read for item in items)
-        held = {each.item.id for each in shelf.quarantine(LATEST_INSTANT)}
+        held = {each.item.id for each in shelf.list_quarantine(LATEST_INSTANT)}
     counts = [
         (str(file), len(items), sum(item.id in held for item in items)) for file, items in zip(files, read, strict=True)
     ]
@@ -159,7 +159,7 @@ def quarantine(as_of: AsOfDay = None, limit: Count = 50, workspace: Workspace = 
     from .output import print_quarantined
 
     with _open_store(workspace) as shelf:
-        found = shelf.quarantine(_end_of_day(as_of))
+        found = shelf.list_quarantine(_end_of_day(as_of))
     shown = found[::-1][:limit]
     if as_json:
         print_object({"count": len(shown), "total": len(found), "quarantine": [held.record() for held in shown]})
@@ -236,11 +236,11 @@ def _open_store(workspace: Path | None) -> NewsStore:
 
 def _find_text(shelf: NewsStore, start: str) -> NewsItem:
     """Return the text whose id begins so."""
-    from ....news import ShelfError
+    from ....news import NewsStoreError
 
-    found = shelf.named(start.strip().lower())
+    found = shelf.find_by_prefix(start.strip().lower())
     if len(found) != 1:
         said = "several texts have an id that begins so" if found else "no text has an id that begins so"
         hint = "Give more of it." if found else "alphaloom news list and alphaloom news quarantine tell the ids."
-        raise ShelfError(said, field="ID", got=start[:64], allowed=[item.id for item in found] or None, hint=hint)
+        raise NewsStoreError(said, field="ID", got=start[:64], allowed=[item.id for item in found] or None, hint=hint)
     return found[0]

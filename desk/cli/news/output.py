@@ -13,18 +13,18 @@ import typer
 from ....factors.describe import replace_invisible
 from ....news import (
     ZONED_FORMAT,
+    ItemKind,
     NewsFileError,
     NewsItem,
     NewsSource,
     NewsStore,
+    NewsStoreError,
     QuarantinedItem,
     Release,
-    ShelfError,
     format_instant,
-    from_iso,
+    parse_iso,
     read_news,
 )
-from ....news.screening import ItemKind
 from ..console import mask_unprintable, print_plain, stdout_console
 
 __all__ = [
@@ -96,7 +96,7 @@ def _weight(name: str, value: str) -> float:
 
 def _instant(text: str) -> datetime | None:
     try:
-        return from_iso(text, zoned=True) if text else None
+        return parse_iso(text, zoned=True) if text else None
     except ValueError:
         raise typer.BadParameter(f"{text!r} is not {ZONED_FORMAT}", param_hint="--fetched") from None
 
@@ -138,13 +138,13 @@ def release_text(shelf: NewsStore, id: str, said: tuple[str, str], begin: dateti
     ShelfError
         The text is not held back, or no reason is given.
     """
-    held = next((each for each in shelf.quarantine(LATEST_INSTANT) if each.item.id == id), None)
+    held = next((each for each in shelf.list_quarantine(LATEST_INSTANT) if each.item.id == id), None)
     if held is None:
         hint = "alphaloom news show ID tells how it stands."
-        raise ShelfError("this text is not held back", field="ID", got=id, hint=hint)
+        raise NewsStoreError("this text is not held back", field="ID", got=id, hint=hint)
     reason = replace_invisible(said[1]).strip()
     if not reason:
-        raise ShelfError("a release says why", field="--reason", allowed="some words")
+        raise NewsStoreError("a release says why", field="--reason", allowed="some words")
     moment = max(held.since, begin) if begin else held.since
     return shelf.release(id, said[0], f"{reason} (decided {now:%Y-%m-%d %H:%M} UTC)", moment)
 
@@ -160,9 +160,9 @@ class ShownText:
     @classmethod
     def of(cls, shelf: NewsStore, id: str) -> ShownText:
         """Look a text up whose id is known."""
-        held = next((each for each in shelf.quarantine(LATEST_INSTANT) if each.item.id == id), None)
-        release = next((each for each in shelf.releases(LATEST_INSTANT) if each.id == id), None)
-        return cls(shelf.named(id)[0], held, release)
+        held = next((each for each in shelf.list_quarantine(LATEST_INSTANT) if each.item.id == id), None)
+        release = next((each for each in shelf.list_releases(LATEST_INSTANT) if each.id == id), None)
+        return cls(shelf.find_by_prefix(id)[0], held, release)
 
     def record(self) -> dict[str, Any]:
         """Return it as JSON."""

@@ -1,1 +1,1 @@
-"""Whether a text speaks to the machine that reads it."""
+"""Detection of texts that instruct the machine that reads them (prompt injection)."""

@@ -1,4 +1,4 @@
-"""From text to concepts: each word that means something here, where it stands, and what it may mean."""
+"""From text to concepts: each word with a concept, its place, and the concepts that it may mean."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from .fold import fold_lookalikes, strip_accents
-from .lexicon import ENGLISH
-from .tongues import TONGUES
+from .lexicon import ENGLISH, FOREIGN
 
 FOREIGN_CONCEPTS = (
     "drop",
@@ -28,7 +27,7 @@ FOREIGN_CONCEPTS = (
     "send",
     "secret",
 )
-"""Concepts of which it is also known that the word is not English: such words are rarer in the news."""
+"""Concepts with a bit of their own for words of other languages, which are rarer in the news."""
 CONCEPT_NAMES = (*ENGLISH, *(f"foreign {name}" for name in FOREIGN_CONCEPTS), "foreign", "english")
 BIT = {name: 1 << place for place, name in enumerate(CONCEPT_NAMES)}
 _FOREIGN_BITS = sum(BIT[name] for name in CONCEPT_NAMES if name.startswith("foreign"))
@@ -39,14 +38,14 @@ _CONCEPT_TOKEN = re.compile(
 _PIECES = re.compile(r"[^\W_]+")
 _MIN_SCRAMBLED_LETTERS = 6
 MAX_WORD_CHARS = 80
-"""Characters of a word that are looked up: longer than any known word, so that a run of letters costs no more."""
+"""Characters of a word that are looked up, more than any known word has, so that a long run of letters costs no more."""
 _MAX_PREFIX_CHARS = 24
 _LETTERS_PER_UNKNOWN = 4
 
 
 @dataclass(frozen=True)
 class ConceptMark:
-    """A word that means something: its place in the count of words, its concepts as bits, and where it begins and ends."""
+    """A word with concepts: its number in the text, its concepts as bits, and its start and end."""
 
     word: int
     bits: int
@@ -63,13 +62,13 @@ class _Lexicon:
     scrambled: dict[str, int]
 
 
-def marks(text: str) -> list[ConceptMark]:
-    """Return the words of a text that mean something, in order."""
-    lexicon = _lexicon()
-    words = list(_words(text))
+def find_concepts(text: str) -> list[ConceptMark]:
+    """Return the words of a text that have concepts, in order."""
+    lexicon = _build_lexicon()
+    words = list(_iterate_words(text))
     found = []
     for place, (word, start, end) in enumerate(words):
-        bits = _bits(word)
+        bits = _find_bits(word)
         for rest, more in lexicon.phrases.get(strip_accents(word), ()):
             following = words[place + 1 : place + 1 + len(rest)]
             if len(following) == len(rest) and all(
@@ -83,24 +82,24 @@ def marks(text: str) -> list[ConceptMark]:
 
 def segment_words(run: str) -> str:
     """Return a run of letters without spaces as the known words that it is made of (`ignoreallprevious`)."""
-    return " ".join(match[0] for match in _known_word_pattern().finditer(run.lower()))
+    return " ".join(match[0] for match in _build_word_pattern().finditer(run.lower()))
 
 
-def _words(text: str) -> Iterator[tuple[str, int, int]]:
+def _iterate_words(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield each word in lower case and where it stands; a run of a script without spaces as the terms in it."""
     for match in _CONCEPT_TOKEN.finditer(text.lower()):
         word, start = match[0], match.start()
         if word[0] >= "\u0600" and re.match(f"[{_UNSPACED_RANGES}]", word):
-            yield from _terms(word, start)
-        elif _bits(word) or not any(mark in word for mark in "-_"):
+            yield from _iterate_terms(word, start)
+        elif _find_bits(word) or not any(mark in word for mark in "-_"):
             yield word, start, match.end()
         else:
             yield from ((piece[0], start + piece.start(), start + piece.end()) for piece in _PIECES.finditer(word))
 
 
-def _terms(run: str, start: int) -> Iterator[tuple[str, int, int]]:
+def _iterate_terms(run: str, start: int) -> Iterator[tuple[str, int, int]]:
     """Yield the known terms of a run, the longest at each place."""
-    table, place, unknown = _lexicon().runs, 0, 0
+    table, place, unknown = _build_lexicon().runs, 0, 0
     bare = [(mark, at) for at, one in enumerate(run) for mark in strip_accents(one)]  # vowel signs go, places stay
     run = "".join(mark for mark, _ in bare)
     ats = [start + at for _, at in bare]
@@ -117,31 +116,31 @@ def _terms(run: str, start: int) -> Iterator[tuple[str, int, int]]:
                 yield "", ats[place - 1], ats[place - 1]  # what is not known takes its place among the words
 
 
-def _bits(word: str) -> int:
+def _find_bits(word: str) -> int:
     """Return what a word may mean: as it is, without accents, with its look-alike letters read as Latin."""
-    return _meaning(word) if len(word) <= MAX_WORD_CHARS else 0
+    return _find_meaning(word) if len(word) <= MAX_WORD_CHARS else 0
 
 
 @lru_cache(maxsize=1 << 16)
-def _meaning(word: str) -> int:
+def _find_meaning(word: str) -> int:
     bits = 0
     for spelling in {word, strip_accents(word), fold_lookalikes(word)}:
         bits |= _look_up(spelling)
     if bits & BIT["english"]:
         bits &= ~_FOREIGN_BITS  # a word that is English too tells nothing about the language
-    return bits or _lexicon().scrambled.get(_scramble_key(word), 0)
+    return bits or _build_lexicon().scrambled.get(_compute_scramble_key(word), 0)
 
 
 def _look_up(word: str) -> int:
     """Return what one spelling may mean."""
-    lexicon = _lexicon()
+    lexicon = _build_lexicon()
     bits = lexicon.exact.get(word, 0)
     for size in range(2, min(len(word), _MAX_PREFIX_CHARS) + 1):
         bits |= lexicon.prefixes.get(word[:size], 0)
     return bits
 
 
-def _scramble_key(word: str) -> str:
+def _compute_scramble_key(word: str) -> str:
     """Return a spelling that does not change when the letters inside a long word change places."""
     if len(word) < _MIN_SCRAMBLED_LETTERS or not word.isalpha():
         return ""
@@ -155,50 +154,50 @@ def _is_match(word: str, want: str) -> bool:
 
 
 @cache
-def _lexicon() -> _Lexicon:
+def _build_lexicon() -> _Lexicon:
     """Compile the words once."""
-    made = _Lexicon({}, {}, {}, {}, {})
+    lexicon = _Lexicon({}, {}, {}, {}, {})
     for concept, entries in ENGLISH.items():
-        for entry in _entries(entries):
-            _enter(made, entry, BIT[concept] | BIT["english"])
-    for language in TONGUES.values():
+        for entry in _split_entries(entries):
+            _add_entry(lexicon, entry, BIT[concept] | BIT["english"])
+    for language in FOREIGN.values():
         for concept, listed in language.items():
-            for entry in _entries(listed):
+            for entry in _split_entries(listed):
                 strange = BIT["foreign"] | (BIT[f"foreign {concept}"] if concept in FOREIGN_CONCEPTS else 0)
-                _enter(made, entry, BIT[concept] | strange)
+                _add_entry(lexicon, entry, BIT[concept] | strange)
     for word in _SCRAMBLED_WORDS:
-        made.scrambled[_scramble_key(word)] = made.exact.get(word, 0) | _prefix_bits(made, word)
-    for terms in made.runs.values():
+        lexicon.scrambled[_compute_scramble_key(word)] = lexicon.exact.get(word, 0) | _find_prefix_bits(lexicon, word)
+    for terms in lexicon.runs.values():
         terms.sort(key=lambda each: -len(each[0]))
-    return made
+    return lexicon
 
 
-def _entries(listed: str) -> list[str]:
+def _split_entries(listed: str) -> list[str]:
     """Return the entries of a line, without accents."""
     return [strip_accents(entry.strip()) for entry in listed.split(",") if entry.strip()]
 
 
-def _enter(made: _Lexicon, entry: str, bits: int) -> None:
+def _add_entry(lexicon: _Lexicon, entry: str, bits: int) -> None:
     """Put one entry where it will be looked for."""
     if re.match(f"[{_UNSPACED_RANGES}]", entry):
-        held = made.runs.setdefault(entry[0], [])
-        held[:] = [each for each in held if each[0] != entry] + [(entry, bits)]
-        made.exact[entry] = made.exact.get(entry, 0) | bits
+        run = lexicon.runs.setdefault(entry[0], [])
+        run[:] = [term for term in run if term[0] != entry] + [(entry, bits)]
+        lexicon.exact[entry] = lexicon.exact.get(entry, 0) | bits
         return
     first, *rest = [piece.strip(".") or piece for piece in entry.split()]
     if rest:
-        made.phrases.setdefault(first, []).append((tuple(rest), bits))
+        lexicon.phrases.setdefault(first, []).append((tuple(rest), bits))
     elif first.endswith("*"):
-        made.prefixes[first[:-1]] = made.prefixes.get(first[:-1], 0) | bits
+        lexicon.prefixes[first[:-1]] = lexicon.prefixes.get(first[:-1], 0) | bits
     else:
-        made.exact[first] = made.exact.get(first, 0) | bits
+        lexicon.exact[first] = lexicon.exact.get(first, 0) | bits
 
 
-def _prefix_bits(made: _Lexicon, word: str) -> int:
+def _find_prefix_bits(lexicon: _Lexicon, word: str) -> int:
     """Return what the beginnings of a word mean."""
     bits = 0
     for size in range(2, len(word) + 1):
-        bits |= made.prefixes.get(word[:size], 0)
+        bits |= lexicon.prefixes.get(word[:size], 0)
     return bits
 
 
@@ -207,16 +206,16 @@ _SCRAMBLED_WORDS = (
     "reveal", "password", "sentiment", "bullish", "positive", "maximum", "following", "guidelines", "approve", "directive",
     "directives", "instead", "output", "respond", "rating", "credentials", "hypothesis", "factor", "language", "summary",
 )  # fmt: skip
-"""Words that are known even with their inner letters in another order."""
+"""Words that are recognised with their inner letters in another order too."""
 
 
 @cache
-def _known_word_pattern() -> re.Pattern[str]:
+def _build_word_pattern() -> re.Pattern[str]:
     """Return the pattern of the words to look for where the spaces were left out, long ones first."""
-    words = {word for word in _lexicon().exact if word.isascii() and word.isalpha() and len(word) > 2} | set(
+    words = {word for word in _build_lexicon().exact if word.isascii() and word.isalpha() and len(word) > 2} | set(
         _SCRAMBLED_WORDS
     )
-    words |= {word for word in _lexicon().prefixes if word.isascii() and word.isalpha() and len(word) > 4}
+    words |= {word for word in _build_lexicon().prefixes if word.isascii() and word.isalpha() and len(word) > 4}
     words |= {"all", "you", "your", "the", "this", "now", "and", "tool", "call"}
     begun: dict[str, list[str]] = {}  # by their first two letters: else every place is compared with every word
     for word in sorted(words, key=lambda word: (-len(word), word)):

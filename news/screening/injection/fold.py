@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001 - look-alike letters are what this is about
-"""Text as a detector reads it: look-alike letters, accents, leetspeak and scattered letters made plain.
+"""Text in plain letters for the detector: look-alikes, accents, leetspeak and scattered letters are folded.
 
-What people read is never changed by this; a folded text is looked at and thrown away.
+The text that people read is never changed by this.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001 - look-alike letters are what this is about
-"""Talk of reading, judging and answering: light words that say little alone and much together.
+"""Talk of reading, judging and answering: words that weigh little alone and much together.
 
-News tells what happened; an instruction tells somebody what to write. Each word below adds its weight once within `TALK_SPAN_WORDS` words,
+News reports events; an instruction says what to write. Each word below adds its weight once within `TALK_SPAN_WORDS` words,
 verbs that open a sentence as orders do add more, and from `MIN_TALK_WEIGHT` on the sum is a sign. Weights follow how rare a word is in
 headlines and tweets.
 """
@@ -20,9 +20,9 @@ from .fold import fold_lookalikes
 TALK_SPAN_WORDS = 28
 MIN_TALK_WEIGHT = 0.4
 TALK_SHARE = 0.61
-"""What part of the sum the sign weighs: from a sum of 0.82 on such talk alone holds a short text back."""
+"""Weight of the sign as a share of the sum: from a sum of 0.82 on such talk alone holds a short text back."""
 SHORT_TEXT_WORDS, DOUBLING_LOSS = 60, 0.12
-"""A text of more words has more stretches to be the densest of: each doubling beyond this takes something off."""
+"""A longer text has more stretches, of which the densest counts: each doubling beyond this length reduces the weight."""
 _TALK_WORDS: tuple[tuple[float, str], ...] = (
     (
         0.45,
@@ -85,25 +85,25 @@ _ADDRESS_WORDS = frozenset(
         "heading", "outverb", "foreign instr",
     )
 )  # fmt: skip
-"""What shows that somebody is spoken to; talk without it is a report."""
+"""Words that show that somebody is addressed; talk without them is a report."""
 _TALK_TOKEN = re.compile(r"[+-]?\d+(?:\.\d+)?|(?<![^\W\d]_)[^\W\d_]+(?:['’][^\W\d_]+)?|[.!?:;\n(\"“—{>]")
 _ORDER_WEIGHT = 0.3
 
 
-def talk(text: str, marks: Sequence[ConceptMark]) -> Iterator[tuple[int, int, float]]:
+def find_talk(text: str, marks: Sequence[ConceptMark]) -> Iterator[tuple[int, int, float]]:
     """Yield the densest stretch of such talk in English, and of marks in other languages: begin, end and the weight.
 
     Nothing is yielded where the sum stays below `MIN_TALK_WEIGHT`.
     """
-    length = doublings(text)
-    for heard in (_iter_english(text), _iter_foreign(marks)):
-        start, end, total = _find_densest(heard)
+    length = count_doublings(text)
+    for weighted_words in (_iter_english(text), _iter_foreign(marks)):
+        start, end, total = _find_densest(weighted_words)
         weight = TALK_SHARE * total - DOUBLING_LOSS * length
         if total >= MIN_TALK_WEIGHT and weight > 0:
             yield start, end, round(weight, 2)
 
 
-def doublings(text: str) -> float:
+def count_doublings(text: str) -> float:
     """Return how often a text of `SHORT_TEXT_WORDS` words must be doubled to be as long; 0 for a shorter one."""
     return max(math.log2(max(text.count(" "), 1) / SHORT_TEXT_WORDS), 0.0)
 
@@ -134,28 +134,28 @@ def _iter_foreign(marks: Sequence[ConceptMark]) -> Iterator[tuple[int, int, int,
                     yield mark.word, mark.start, mark.end, name, weight
 
 
-def _find_densest(heard: Iterator[tuple[int, int, int, str, float]]) -> tuple[int, int, float]:
+def _find_densest(weighted_words: Iterator[tuple[int, int, int, str, float]]) -> tuple[int, int, float]:
     """Return the stretch of `TALK_SPAN_WORDS` words whose different names weigh most, if somebody is spoken to in it."""
     window: deque[tuple[int, int, str, float]] = deque()
     counts: dict[str, int] = {}
-    total, best, spoken_to = 0.0, (0, 0, 0.0), 0
-    for place, start, end, name, weight in heard:
+    total, best, addressed = 0.0, (0, 0, 0.0), 0
+    for place, start, end, name, weight in weighted_words:
         while window and place - window[0][0] > TALK_SPAN_WORDS:
             _, _, old, lost = window.popleft()
             counts[old] -= 1
-            spoken_to -= old in _ADDRESS_WORDS
+            addressed -= old in _ADDRESS_WORDS
             total -= lost if not counts[old] else 0.0
         window.append((place, start, name, weight))
         counts[name] = counts.get(name, 0) + 1
-        spoken_to += name in _ADDRESS_WORDS
+        addressed += name in _ADDRESS_WORDS
         total += weight if counts[name] == 1 else 0.0
-        if spoken_to and total > best[2] + 1e-9:
+        if addressed and total > best[2] + 1e-9:
             best = (window[0][1], end, total)
     return best
 
 
 @cache
-def _tables() -> tuple[dict[str, float], dict[str, float], frozenset[str]]:
+def _build_tables() -> tuple[dict[str, float], dict[str, float], frozenset[str]]:
     """Return words, beginnings of words, and verbs that open an order."""
     exact: dict[str, float] = {}
     prefixes: dict[str, float] = {}
@@ -172,7 +172,7 @@ def _weigh_word(word: str) -> tuple[str, float, bool]:
 
 @lru_cache(maxsize=1 << 16)
 def _weigh_known(word: str) -> tuple[str, float, bool]:
-    exact, prefixes, orders = _tables()
+    exact, prefixes, orders = _build_tables()
     plain = fold_lookalikes(word)
     if plain in exact:
         return plain.rstrip("s"), exact[plain], plain in orders

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from alphaloom.sandbox import Frames, Job, Limits, Outcome, Sandbox, SandboxError
 from alphaloom.sandbox.causality.comparison import round_values
-from alphaloom.sandbox.native.backend import Native
-from alphaloom.sandbox.native.layers import LAYERS
+from alphaloom.sandbox.native.backend import LAYERS, Native
 
 from . import panels
 from .host import Host
