@@ -7,7 +7,7 @@ What the code may know is decided here.
   later day.
 - Symbols: only their number, because code that knows a symbol may know what became of it. A symbol that is no member on any
   of these days has no column.
-- Levels: prices are adjusted forwards (`market.adjusted.forwards`), and the level of volumes is hidden unless they are as
+- Levels: prices are adjusted forwards (`adjust_forwards`), and the level of volumes is hidden unless they are as
   traded. Two panels that differ only after these days give the code the same bytes, so neither its values, nor its errors, nor
   its time can depend on a later day.
 - Labels: none.
