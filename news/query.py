@@ -76,7 +76,7 @@ class Query:
 
         Raises
         ------
-        ShelfError
+        NewsStoreError
             An instant has no zone, or the limit is out of range.
         """
         if not 1 <= limit <= MAX_PAGE_ITEMS:
@@ -101,7 +101,7 @@ class Query:
 
         Raises
         ------
-        ShelfError
+        NewsStoreError
             It is no cursor, or that of another question.
         """
         if not cursor:
@@ -128,7 +128,7 @@ def to_microseconds(instant: datetime, name: str) -> int:
 
     Raises
     ------
-    ShelfError
+    NewsStoreError
         If it has no zone.
     """
     if instant.tzinfo is None:

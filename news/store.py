@@ -81,7 +81,7 @@ class NewsStore:
         ------
         WorkspaceError
             If the folder cannot be used.
-        ShelfError
+        NewsStoreError
             If a newer Alphaloom wrote the file.
         """
         self._path = Path(folder) / NEWS_FILE
@@ -169,7 +169,7 @@ class NewsStore:
 
         Raises
         ------
-        ShelfError
+        NewsStoreError
             An instant has no zone, the limit is out of range, or the cursor belongs to another question.
         """
         query = Query.build(as_of, words, symbols, since, limit)
@@ -221,7 +221,7 @@ class NewsStore:
 
         Raises
         ------
-        ShelfError
+        NewsStoreError
             The item is not in quarantine as of then, or `who` or `reason` is empty.
         """
         moment = to_microseconds(at, "at")

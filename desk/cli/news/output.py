@@ -135,7 +135,7 @@ def release_text(shelf: NewsStore, id: str, said: tuple[str, str], begin: dateti
 
     Raises
     ------
-    ShelfError
+    NewsStoreError
         The text is not held back, or no reason is given.
     """
     held = next((each for each in shelf.list_quarantine(LATEST_INSTANT) if each.item.id == id), None)
