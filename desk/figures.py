@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..evaluation.closing import IncrementalIC
+    from ..evaluation.closing import CostRates, Figure, IncrementalIC
 
 __all__ = [
     "DASH",
@@ -15,7 +15,9 @@ __all__ = [
     "basis_points",
     "count",
     "describe_added_value",
+    "describe_costs",
     "duration",
+    "format_share_kept",
     "money",
     "number",
     "p_value_text",
@@ -26,6 +28,9 @@ __all__ = [
 
 DASH = "—"
 MINUS = "\N{MINUS SIGN}"
+UNRECORDED_COSTS = "costs that are not recorded"
+MAX_SHARE_SHOWN = 2.0
+"""Share of a clean figure beyond which only that it is larger is shown."""
 
 
 def _real(value: object) -> float | None:
@@ -127,3 +132,20 @@ def describe_added_value(added: IncrementalIC | None) -> str:
     left = f"RankIC {number(added.rank_ic, 4, sign=True)}, t {number(added.t, 2, sign=True)}"
     unexplained = f"{percent(added.kept, 0)} of its rank variance is unexplained"
     return f"{left}; {unexplained} by the library's {plural(added.library, 'factor')}"
+
+
+def describe_costs(costs: CostRates | None) -> str:
+    """Return in words what a figure after costs has been charged."""
+    if costs is None or costs.bps_per_side is None:
+        return UNRECORDED_COSTS
+    side, borrow = any_value(costs.bps_per_side), any_value(costs.borrow_bps_per_year)
+    return f"{side} bp for each side of a trade and {borrow} bp a year for borrowing"
+
+
+def format_share_kept(value: Figure) -> str:
+    """Return a share in whole per cent, without the sign; beyond twice the clean figure only that it is; a dot for none."""
+    if value is None:
+        return "\N{MIDDLE DOT}"
+    if abs(value) > MAX_SHARE_SHOWN:
+        return f"> {100 * MAX_SHARE_SHOWN:.0f}" if value > 0 else f"< {number(-100 * MAX_SHARE_SHOWN, 0)}"
+    return number(100 * value, 0)

@@ -1,31 +1,33 @@
-"""The command `alphaloom`: what there is, and one way out for every error."""
+"""The command `alphaloom`: its commands, one way out for every error, and the answer to Ctrl-C."""
 
 from __future__ import annotations
 
 import gc
+import os
+import select
+import signal
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from threading import Thread, current_thread, main_thread
 from typing import Annotated, Any
 
 import typer
 
-from ..review import review
-from . import doctor
-from .campaign import init, log, run, status, stop
+from . import doctor, market, sandbox
+from .campaign import log, review, run, status
 from .evidence import combine, control, power, unseal, verify
-from .factor import check, commands as formulas, sandbox, score, similar
-from .factor.formula_command import FormulaCommand
+from .factor import formulas, score, similar
 from .failures import EXIT_INTERRUPTED, InterruptionReported, announce, quiet_traces, report_interruption
-from .interrupt import answer_interrupts
 from .library import commands as library
-from .market import audit
 from .models import commands as models, route
 from .news import commands as news
+from .options import FormulaCommand
 from .serve import calls, serve, tokens
 
-__all__ = ["main", "run_command"]
+__all__ = ["answer_interrupts", "main", "run_command"]
 
 EPILOG = "Exit codes: 0 done, 1 refused, 2 bad input, 3 a capability is missing, 4 a budget ended, 130 interrupted or stopped."
 
@@ -39,7 +41,7 @@ app.command(short_help="Go on with a run that was interrupted.")(run.resume)
 app.command(short_help="Say where a run stands.")(status.status)
 app.command(short_help="Decide on what passed the gate.")(review.review)
 app.command(short_help="Tell what happened in a run.")(log.log)
-app.command(short_help="Stop a run, losing nothing.")(stop.stop)
+app.command(short_help="Stop a run, losing nothing.")(run.stop)
 app.command(short_help="Write a run's report again.")(run.report)
 score.app.command(cls=FormulaCommand, short_help="Say what formulas are, or what is wrong.")(formulas.check)
 score.app.command(cls=FormulaCommand, short_help="Write formulas in another language.")(formulas.translate)
@@ -55,16 +57,16 @@ evidence.command(short_help="Show how accepted factors are combined, and how els
 app.add_typer(score.app, name="factor")
 app.add_typer(library.app, name="library")
 app.add_typer(evidence, name="evidence")
-app.add_typer(audit.app, name="market")
+app.add_typer(market.app, name="market")
 app.add_typer(news.app, name="news")
-sandbox.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(check.check)
+sandbox.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(sandbox.check)
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(serve.app, name="serve")
 app.add_typer(tokens.app, name="token")
 app.add_typer(calls.app, name="audit")
 app.command(short_help="Say which model would answer a prompt.")(route.route)
 app.add_typer(models.app, name="models")
-app.command(short_help="Write a commented campaign file.")(init.init)
+app.command(short_help="Write a commented campaign file.")(run.init)
 app.command(short_help="Say what this machine can do.")(doctor.doctor)
 
 
@@ -133,3 +135,66 @@ def main() -> None:
     code = run_command(sys.argv[1:])
     gc.freeze()
     sys.exit(code)
+
+
+SELF_REPORT_SECONDS = 0.3
+"""A command that ends within this says so itself."""
+DONE_BYTE = b"\0"
+FIRST_NOTICE = "Ctrl-C: stopping when the step under way is done; what is on record is kept. Ctrl-C again ends at once."
+SECOND_NOTICE = "Ctrl-C: ended at once; what is on record is kept."
+SHOW_CURSOR = "\x1b[?25h"
+"""Shows the cursor of a terminal again, which a live display hides."""
+
+
+@contextmanager
+def answer_interrupts() -> Iterator[None]:
+    """While a command runs, answer Ctrl-C on standard error.
+
+    Python's own handler waits for the main thread, which may wait for a thread that computes. Therefore a thread reads the
+    descriptor into which the signal itself writes. What Ctrl-C does is left to whoever handles it.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    thread = Thread(target=_watch, args=(heard,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.write(told, DONE_BYTE)
+        thread.join()
+        os.close(told)
+        os.close(heard)
+
+
+def _watch(heard: int) -> None:
+    count = 0
+    while (number := os.read(heard, 1)) not in (b"", DONE_BYTE):
+        if number[0] != signal.SIGINT:
+            continue
+        left = _is_unhandled()  # asked at once: a server that has ended gives the handler back
+        count += 1
+        if count == 1 and not select.select([heard], [], [], SELF_REPORT_SECONDS)[0]:
+            if left or sys.stderr.isatty():  # a client that ends a server reads no lines
+                _write_notice(FIRST_NOTICE)
+        elif count > 1 and left:
+            _write_notice(SECOND_NOTICE)
+            os._exit(EXIT_INTERRUPTED)
+
+
+def _is_unhandled() -> bool:
+    """Tell whether Ctrl-C is left to Python or asyncio; a server that handles it ends what it has started."""
+    handler = signal.getsignal(signal.SIGINT)
+    of_asyncio = isinstance(handler, partial) and getattr(handler.func, "__module__", "").startswith("asyncio.")
+    return handler is signal.default_int_handler or of_asyncio
+
+
+def _write_notice(text: str) -> None:
+    """Write a line at once, whatever the main thread is writing."""
+    shown = f"\r{SHOW_CURSOR}{text}\r\n" if sys.stderr.isatty() else f"{text}\n"
+    with suppress(OSError, ValueError):  # nobody reads it, or a test has replaced the stream
+        os.write(sys.stderr.fileno(), shown.encode())

@@ -1,12 +1,20 @@
-"""The options that several commands share."""
+"""What several commands share: options, the data that they name, formulas as arguments, and the name of who acts."""
 
 from __future__ import annotations
 
-from datetime import datetime
+import getpass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
+
+from ..errors import DeskError
+from ..figures import count
 
 __all__ = [
     "AsJson",
@@ -14,9 +22,11 @@ __all__ = [
     "By",
     "CampaignFile",
     "Ceiling",
+    "DataOptions",
     "DialectOption",
     "Executor",
     "FieldsOption",
+    "FormulaCommand",
     "FormulaFile",
     "GroupsOption",
     "LedgerAddress",
@@ -29,6 +39,8 @@ __all__ = [
     "Workspace",
     "check_campaign_file",
     "check_file_exists",
+    "data_line",
+    "signer_name",
 ]
 
 DIALECTS = "alphaloom, worldquant, qlib, alphaagent, alphagen or factorminer"
@@ -136,3 +148,76 @@ FieldsOption = Annotated[
 GroupsOption = Annotated[
     str | None, typer.Option("--groups", metavar="NAME,...", help="Further groupings of your panel, beside sector.")
 ]
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """The campaign file whose rules hold, the data that goes before the file's, the workspace, and what runs code."""
+
+    campaign: Path | None = None
+    panel: Path | None = None
+    sectors: Path | None = None
+    as_of: date | None = None
+    workspace: Path | None = None
+    executor: str | None = None
+    backend: str | None = None
+
+
+def data_line(data: Mapping[str, Any]) -> str:
+    """Return in one line which prices were used; prices that nobody supplied are named as synthetic."""
+    span = f"{count(data['days'])} days x {count(data['symbols'])} symbols, {data['first_day']} to {data['last_day']}"
+    if data["synthetic"]:
+        return f"data: SYNTHETIC market, seed {data['seed']}, {span}; for your own prices add --panel FILE"
+    return f"data: {data['file']}, {span}"
+
+
+OPTION_PATTERN = re.compile(r"--[a-z][a-z-]*(=.*)?")
+"""What can only be meant as an option; ``--close + 1`` is a formula."""
+
+
+class FormulaCommand(TyperCommand):
+    """A command that takes ``-rank(high)`` as a formula, not as options -r, -a, ... and -h."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put what is no option behind ``--``, where nothing is taken for one."""
+        options, formulas = self._apart(ctx, args)
+        return super().parse_args(ctx, [*options, "--", *formulas])
+
+    def _apart(self, ctx: Any, args: list[str]) -> tuple[list[str], list[str]]:
+        """Return options with their values, and the rest."""
+        takes = {name: not getattr(each, "is_flag", False) for each in self.get_params(ctx) for name in each.opts}
+        takes |= dict.fromkeys(self.get_help_option_names(ctx), False)
+        options: list[str] = []
+        formulas: list[str] = []
+        rest = iter(args)
+        for arg in rest:
+            if arg == "--":
+                formulas += rest
+            elif arg in takes and arg.startswith("-"):
+                options += [arg, *([value] if takes[arg] and (value := next(rest, None)) is not None else [])]
+            else:
+                (options if OPTION_PATTERN.fullmatch(arg) else formulas).append(arg)
+        return options, formulas
+
+
+MAX_NAME_CHARS = 100
+
+
+def signer_name(given: str | None) -> str:
+    """Return the name that a person gave, or the login name.
+
+    Raises
+    ------
+    DeskError
+        Neither is there, or it is longer than a name.
+    """
+    try:
+        name = (given if given is not None else getpass.getuser()).strip()
+    except (KeyError, OSError):  # no entry of this user, and no variable that names one
+        name = ""
+    if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
+        raise DeskError(
+            "Nobody would stand for this.", field="--by", got=name[:MAX_NAME_CHARS], allowed=f"a name of 1 to {MAX_NAME_CHARS} characters",
+            hint="Give your name: --by NAME.", code="no_name",
+        )  # fmt: skip
+    return name

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ..figures import DASH, any_value, basis_points, count, describe_added_value, number, p_value_text, percent
 from ..profile import profile_rows
 from .plots import Bars, Curve, LineChart, bar_chart, line_chart
-from .request import collect_doubts
 
 if TYPE_CHECKING:
     from ...evaluation.closing import (
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
         WindowMetrics,
     )
 
-__all__ = ["Card", "GateStep", "build_card", "find_deciding_step"]
+__all__ = ["Card", "GateStep", "build_card", "collect_doubts", "find_deciding_step"]
 
 DEFLATED_LABELS = {
     "by_trials": "deflated Sharpe, trials",
@@ -219,3 +218,12 @@ def _warnings(*windows: WindowMetrics) -> list[str]:
     """Return the warnings about this factor; those about the data stand once, at the top of the page."""
     warnings = [warning for window in windows for warning in window.warnings if warning.code != "data"]
     return list(dict.fromkeys(warning.text for warning in warnings))
+
+
+def collect_doubts(entry: FactorEntry) -> Sequence[str]:
+    """Return what a rule or a model doubts of a factor and its words; neither decided anything."""
+    doubting = [opinion.why for opinion in entry.alignment.opinions if opinion.verdict == "doubts"]
+    return [
+        *entry.alignment.doubts,
+        *(f"a model doubts that it says what its hypothesis says: {why}" for why in doubting[-1:]),
+    ]

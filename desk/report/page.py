@@ -1,27 +1,46 @@
-"""What the report says, in order: results and curves in, words, numbers and drawings out."""
+"""The content of the report in its order: results and curves in; words, numbers and drawings out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..cli.code import summarise_formula
 from ..cli.evidence import combine
-from ..figures import DASH, any_value, count, money, number, p_value_text, percent, plural, short_id
-from ..rules import describe_costs, rule_rows
-from . import alternatives, closing, empty_result
+from ..cli.formula_source import summarise_formula
+from ..figures import DASH, any_value, count, describe_costs, money, number, p_value_text, percent, plural, short_id
+from . import alternatives, closing
 from .cards import Card, build_card, find_deciding_step
-from .operators import operator_lines
 from .plots import Span, Stage, funnel, timeline
-from .request import describe_request, describe_variety
 from .stress_matrix import StressPage, build_stress_page
 
 if TYPE_CHECKING:
-    from ...evaluation.closing import AttemptCounts, Curves, FactorEntry, Results, SelectionPower, WindowPlan
+    from ...evaluation.closing import (
+        AppliedSettings,
+        AttemptCounts,
+        Curves,
+        FactorEntry,
+        OperatorRow,
+        OwnParts,
+        Results,
+        SearchVariety,
+        SelectionPower,
+        WindowPlan,
+    )
 
-__all__ = ["ReportPage", "build_page", "collect_notes", "sort_by_strength", "verdict_sentence"]
+__all__ = [
+    "ReportPage",
+    "build_page",
+    "collect_notes",
+    "describe_empty_result",
+    "describe_request",
+    "describe_reused",
+    "describe_variety",
+    "operator_lines",
+    "sort_by_strength",
+    "verdict_sentence",
+]
 
 MAX_REJECTED_IN_REPORT = 40
 OFFLINE_SENTENCE = "Researcher: offline: a heuristic, not a language model."
@@ -90,20 +109,20 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
         verdict=verdict_sentence(results),
         summary=_summary(results),
         data=_data(results),
-        rules=rule_rows(results.settings),
+        rules=_rule_rows(results.settings),
         costs=_costs(results),
         notes=list(dict.fromkeys(data_notes)),
         timeline=_timeline(results.windows),
         funnel=_funnel(results),
         refused=_refused_facts(results.attempts),
-        reused=empty_result.describe_reused(results),
+        reused=describe_reused(results),
         changed=operator_lines(results.operators),
         power=results.power.sentence if results.power else "",
         power_facts=_power(results.power),
         others=alternatives.build_rules_table(results.stream_rules),
         checks=alternatives.list_search_tests(results),
         accepted=_cards(results, results.accepted, curves),
-        unproven=empty_result.describe_empty_result(results),
+        unproven=describe_empty_result(results),
         watched=_cards(results, results.watchlist, curves),
         rejected=[_rejected_row(entry) for entry in sort_by_strength(results.rejected)[:MAX_REJECTED_IN_REPORT]],
         rejected_more=_rejected_more(results.rejected),
@@ -159,6 +178,26 @@ def _data(results: Results) -> Facts:
         ("Seed", any_value(results.seed)),
         ("Panel", (data.digest or DASH)[:16]),
     ]
+
+
+def _rule_rows(settings: AppliedSettings | None) -> Sequence[tuple[str, str]]:
+    """Return the costs, thresholds and budget of a run; an older run that did not record them has none."""
+    if settings is None:
+        return []
+    rules, budget = settings.evidence, settings.budget
+    rows = [
+        ("Costs", describe_costs(rules.costs)),
+        ("Significance level of all trials together", percent(rules.level, 0)),
+        ("Watchlist p-value threshold", p_value_text(rules.watch_p)),
+        ("Largest shared subtree with a known factor", percent(rules.max_similarity, 0)),
+        ("Largest rank correlation with the library", number(rules.max_redundancy, 2)),
+        ("Suspiciously high RankIC (alert)", number(rules.leak_rank_ic, 3)),
+        ("Declared earlier trials", count(rules.prior_trials)),
+    ]
+    if bounds := rules.complexity:
+        rows.append(("Largest formula", f"{count(bounds.max_size)} nodes, {count(bounds.max_depth)} deep"))
+    rows += [("Evaluations allowed", count(budget.evaluations)), ("Trials allowed", count(budget.trials))]
+    return [row for row in rows if row[1] != DASH]
 
 
 def _timeline(windows: WindowPlan) -> str | None:
@@ -264,3 +303,94 @@ def _colophon(results: Results) -> str:
         "cannot be known. RankIC is the mean daily rank correlation with returns from the next open; "
         f"t-statistics use Newey-West errors. After costs means after {_costs(results)}."
     )
+
+
+def describe_request(results: Results) -> str:
+    """Return what the campaign file asked for and brought along, empty where it left the agents alone."""
+    steer = results.steer
+    wishes = [("Asked for", steer.goal), ("To be avoided", ", ".join(steer.avoid))]
+    wishes += [("First of all", ", ".join(steer.focus)), ("Only the fields", ", ".join(steer.fields))]
+    wishes += [("Brought along", ", ".join(_list_own_parts(results.own)))]
+    sentences = [f"{label}: {text}" for label, text in wishes if text]
+    return "".join(f"{sentence.rstrip('.')}. " for sentence in sentences).strip()
+
+
+def _list_own_parts(own: OwnParts) -> list[str]:
+    pages = [name for name, page in own.prompts.items() if page.whose == "own"]
+    return [
+        *([plural(own.seed_library.factors, "formula")] if own.seed_library and own.seed_library.factors else []),
+        *([plural(own.hypotheses, "hypothesis", "hypotheses")] if own.hypotheses else []),
+        *([f"own pages for {', '.join(pages)}"] if pages else []),
+        *([f"the agent {own.agent}"] if own.agent else []),
+    ]
+
+
+def describe_variety(variety: SearchVariety) -> str:
+    """Return how many different mechanisms the search worked on, empty where that was not counted."""
+    if not variety.hypotheses:
+        return ""
+    text = f"{plural(variety.hypotheses, 'hypothesis', 'hypotheses')} on {plural(variety.mechanisms, 'mechanism')}"
+    text += f", as varied as {variety.effective:.1f} equally frequent ones"
+    if variety.niches:
+        text += f", in {plural(variety.niches, 'niche')} of mechanism, horizon and turnover"
+    if not variety.refused:
+        return f"{text}."
+    return f"{text}; {variety.refused} more got no branch, most because they repeated one."
+
+
+BOUND_SENTENCE = "The section above says how strong a factor would have had to be."
+
+
+def describe_empty_result(results: Results) -> str:
+    """Return what was and was not shown by a run that accepted nothing: only what had a trial met the selection days."""
+    trials, reused = results.trials, results.looks_reused
+    if not trials and not reused:
+        return (
+            "No factor was accepted, because nothing met the selection days: no trial was spent. "
+            "Whether any of what was tried could be told from chance there was not asked."
+        )
+    met = plural(trials, "trial") + (f" and {plural(reused, 'verdict')} from an earlier run's look" if reused else "")
+    return (
+        f"No factor was accepted. That is a result: of what met the selection days ({met}), nothing could be told from "
+        f"chance after {plural(trials + results.prior_trials, 'look')} at them. The rest of what was tried was never looked "
+        f"at there. {BOUND_SENTENCE}"
+    )
+
+
+def describe_reused(results: Results) -> str:
+    """Return how many verdicts came from a look that an earlier run had taken, if any did."""
+    reused = results.looks_reused
+    if not reused:
+        return ""
+    return f"{plural(reused, 'verdict was', 'verdicts were')} answered from an earlier run's look, without a new trial."
+
+
+MIN_CHILDREN = 5
+"""Children of parents with one weakness from which a share is worth a word."""
+
+
+def operator_lines(table: Sequence[OperatorRow]) -> Sequence[Sequence[str]]:
+    """Return a line for each operator, the most tried first; none where nothing was changed.
+
+    Its columns: operator, children scored, of these better than the parent in |t|, their share, mean gain, best where.
+    """
+    from ...agents.memory import pool_rows
+
+    rows = [row for row in table if row.tried]
+    pooled = sorted(
+        pool_rows([row.model_dump() for row in rows]), key=lambda total: (-total["tried"], total["operator"])
+    )
+    return [_line(total, _best(total["operator"], rows)) for total in pooled]
+
+
+def _line(total: Mapping[str, Any], best: str) -> Sequence[str]:
+    tried, better = int(total["tried"]), int(total["better"])
+    gain = number(total["gained"] / tried, 2, sign=True)
+    return (str(total["operator"]).replace("_", " "), count(tried), count(better), percent(better / tried), gain, best)
+
+
+def _best(operator: str, rows: Sequence[OperatorRow]) -> str:
+    """Return the weakness of parents for which the share was highest, of those with enough children."""
+    enough = [row for row in rows if row.operator == operator and row.tried >= MIN_CHILDREN and row.better]
+    best = max(enough, key=lambda row: (row.better / row.tried, row.tried, row.where), default=None)
+    return f"{best.where.replace('_', ' ')}: {best.better} of {best.tried}" if best else DASH

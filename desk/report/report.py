@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..cli.errors import ReportError
+from ..errors import ReportError
 
 if TYPE_CHECKING:
     from jinja2 import Environment

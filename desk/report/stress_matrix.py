@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..cli.factor.stress_table import format_share_kept
-from ..figures import number, short_id
+from ..figures import format_share_kept, number, short_id
 from .svg import drawing, element
 
 if TYPE_CHECKING:

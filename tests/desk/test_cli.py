@@ -19,9 +19,9 @@ from rich.console import Console
 from alphaloom.campaign import Progress
 from alphaloom.campaign.funnel import Best, Counts, ModelSpend
 from alphaloom.desk.cli.campaign.progress import PlainLines, build_progress_panel
-from alphaloom.desk.cli.data_options import DataOptions
-from alphaloom.desk.cli.interrupt import FIRST_NOTICE, SECOND_NOTICE
-from alphaloom.desk.cli.main import run_command
+from alphaloom.desk.cli.main import FIRST_NOTICE, SECOND_NOTICE, run_command
+from alphaloom.desk.cli.options import DataOptions
+from alphaloom.evaluation import CampaignResult
 from alphaloom.ledger import AlphaloomError, Ledger, Run
 
 from . import example
@@ -66,12 +66,12 @@ def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
             def __init__(self, *arguments: Any, **options: Any) -> None:
                 told.append((arguments, options))
 
-            def run(self, progress: Callable[[Any], None]) -> types.SimpleNamespace:
+            def run(self, progress: Callable[[Any], None]) -> CampaignResult:
                 progress(globals()["progress"]())
                 if raises is not None:
                     raise raises
                 record = example.results() if results is None else results
-                return types.SimpleNamespace(run="r1", folder=tmp_path, report=tmp_path / "report.html", record=record)
+                return CampaignResult("r1", tmp_path, record, tmp_path / "report.html")
 
             @classmethod
             def from_yaml(cls, path: Path, **options: Any) -> "Campaign":
@@ -82,7 +82,7 @@ def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
                 return self
 
             @classmethod
-            def resume(cls, run: str, *, workspace: Path | None, progress: Any, where: Any) -> types.SimpleNamespace:
+            def resume(cls, run: str, *, workspace: Path | None, progress: Any, where: Any) -> CampaignResult:
                 assert where == (None, None)
                 return cls(run, workspace=workspace).run(progress)
 
@@ -99,7 +99,7 @@ def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
 
         fronts: dict[str, dict[str, Any]] = {
             "campaign.reported": {"Campaign": Campaign},
-            "research": {"score_factor": score_factor},
+            "evaluator": {"score_factor": score_factor},
         }
         for name, parts in fronts.items():
             module = types.ModuleType(f"alphaloom.desk.cli.{name}")
@@ -460,7 +460,7 @@ def test_the_panel_shows_what_agents_do_and_what_an_accepted_factor_cost() -> No
 
 SLOW = """
 import signal, sys, time
-from alphaloom.desk.cli.interrupt import answer_interrupts
+from alphaloom.desk.cli.main import answer_interrupts
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job hands on that it is ignored
 with answer_interrupts():
     try:

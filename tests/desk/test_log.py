@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from alphaloom.desk.cli.campaign import log
-from alphaloom.desk.cli.campaign.chronicle import Chronicle
+from alphaloom.desk.cli.campaign.log import Chronicle
 from alphaloom.desk.cli.main import run_command
 from alphaloom.ledger import Event, Ledger, Run, VerdictRow
 from alphaloom.ledger.database.register import RegisterEntry

@@ -20,7 +20,7 @@ import yaml
 from alphaloom.desk.cli.main import run_command
 
 Capture = pytest.CaptureFixture[str]
-STAND_IN = Path(__file__).resolve().parents[1] / "router" / "serving" / "stand_in.py"
+STAND_IN = Path(__file__).resolve().parents[1] / "serving" / "stand_in.py"
 EIGHT = ("plan", "--gpu", "h200", "--model", "Llama-3.1-8B")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from alphaloom.campaign.trade import BOUNDS_NOTE
 from alphaloom.desk import write_report
-from alphaloom.desk.cli.errors import ReportError
+from alphaloom.desk.errors import ReportError
 
 from . import example
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from alphaloom.campaign import campaign
-from alphaloom.desk.cli import research
-from alphaloom.desk.cli.data_options import data_line
+from alphaloom.desk.cli import evaluator as research
 from alphaloom.desk.cli.main import run_command
+from alphaloom.desk.cli.options import data_line
 from alphaloom.market.data_warning import DataWarning
 
 Capture = pytest.CaptureFixture[str]

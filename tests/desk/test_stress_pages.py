@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from alphaloom.desk import write_report
-from alphaloom.desk.cli.data_options import DataOptions
-from alphaloom.desk.cli.factor.stress_table import print_stress
+from alphaloom.desk.cli.factor.score import print_stress
+from alphaloom.desk.cli.options import DataOptions
 from alphaloom.desk.report.stress_matrix import build_stress_page
 from alphaloom.evaluation.closing import FactorStress, Results
 
@@ -111,7 +111,7 @@ def test_the_terminal_names_what_breaks_and_shows_the_rest(capsys: pytest.Captur
 
 
 def test_a_score_is_stressed_when_it_is_asked_to_be(tmp_path: Path) -> None:
-    from alphaloom.desk.cli.research import score_factor
+    from alphaloom.desk.cli.evaluator import score_factor
 
     file = tmp_path / "campaign.yaml"
     file.write_text("market: {synthetic: {days: 700, names: 40}}\nevidence: {costs: {bps_per_side: 25.0}}\n")

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from alphaloom.desk.cli.campaign.init import CAMPAIGN_TEMPLATE
+from alphaloom.desk.cli.campaign.run import CAMPAIGN_TEMPLATE
 
 EXAMPLES = {"panel", "sectors", "actions", "volumes", "as_of", "name", "models"}  # shown by example
 

@@ -1,22 +1,28 @@
-"""The command that tells what happened in a run, in order, and goes on telling while it runs."""
+"""The command that prints what happened in a run, in order, and goes on while it runs.
+
+`Chronicle` reads the ledger; a function for each kind of event puts it into words.
+"""
 
 from __future__ import annotations
 
+import heapq
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...figures import number, plural
 from ..console import print_object, print_plain, stderr_console
+from ..formula_source import summarise_formula
 from ..options import RunName, Workspace
-from .chronicle import Chronicle, ChronicleEntry
-from .standing import STATE_INTERRUPTED, state_of
+from .status import STATE_INTERRUPTED, state_of
 
 if TYPE_CHECKING:
-    from ....ledger import Ledger, Run
+    from ....ledger import Event, Ledger, Run, VerdictRow
 
-__all__ = ["follow_chronicle", "log"]
+__all__ = ["Chronicle", "ChronicleEntry", "follow_chronicle", "log"]
 
 LOG_POLL_SECONDS = 0.5
 ACTOR_WIDTH = 7  # characters of the widest name
@@ -29,7 +35,7 @@ def log(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line, and nothing else.")] = False,
 ) -> None:
     """Tell what happened in a run: hypotheses, formulas, refusals, scores, critiques, verdicts, what people said."""
-    from .standing import open_run
+    from .status import open_run
 
     with open_run(run, workspace) as (ledger, row):
         chronicle = Chronicle(ledger, row.id)
@@ -72,3 +78,217 @@ def _print_interruption(ledger: Ledger, row: Run) -> None:
     """Say where a run stands that is followed no more, if its record does not."""
     if state_of(row.status, ledger.holder(row.id), ()) == STATE_INTERRUPTED:
         stderr_console().print(f"interrupted; resume with: alphaloom resume {row.id}", markup=False, soft_wrap=True)
+
+
+Body = Mapping[str, Any]
+PASSAGE_CHARS = 60
+"""Characters of a passage by which a person knows it again."""
+
+
+@dataclass(frozen=True)
+class ChronicleEntry:
+    """One thing that happened: when, who did it, a word for what, the key of its record, and lines that say it."""
+
+    at: str
+    who: str
+    what: str
+    key: str
+    lines: tuple[str, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {"at": self.at, "who": self.who, "what": self.what, "key": self.key, "said": list(self.lines)}
+
+
+@dataclass
+class Chronicle:
+    """Reads a run's happenings in order, some at a time; every call of `read` yields what is new since the last."""
+
+    ledger: Ledger
+    run: str
+    _seen: dict[str, int] = field(default_factory=lambda: {"events": 0, "verdicts": 0, "statuses": 0})
+
+    def read(self) -> Iterator[ChronicleEntry]:
+        """Yield what was written since the last time, in the order of its time."""
+        return heapq.merge(self._read_statuses(), self._events(), self._verdicts(), key=lambda one: one.at)
+
+    def _events(self) -> Iterator[ChronicleEntry]:
+        for entry in self.ledger.event_entries(self.run, self._seen["events"]):
+            self._seen["events"] = entry.place
+            if told := describe_event(entry.record):
+                who, what, lines = told
+                yield ChronicleEntry(entry.at, who, what, entry.record.key, tuple(map(flatten_lines, lines)))
+
+    def _verdicts(self) -> Iterator[ChronicleEntry]:
+        for entry in self.ledger.verdict_entries(self.run, self._seen["verdicts"]):
+            self._seen["verdicts"] = entry.place
+            lines = tuple(map(flatten_lines, describe_verdict(entry.record)))
+            yield ChronicleEntry(entry.at, "gate", "verdict", entry.record.factor_id, lines)
+
+    def _read_statuses(self) -> Iterator[ChronicleEntry]:
+        rows = self.ledger.statuses(self.run)
+        for place, (at, status) in enumerate(rows):
+            if place >= self._seen["statuses"]:
+                self._seen["statuses"] = place + 1
+                said = STATUSES.get(status, status)
+                yield ChronicleEntry(
+                    at, "run", status, "", (said if place or status != "running" else "the run begins",)
+                )
+
+
+def flatten_lines(text: str) -> str:
+    """Return a text on one line, without what would steer a terminal: most of it comes from models."""
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+STATUSES = {
+    "running": "the run goes on",
+    "paused": "the run pauses: factors wait for approval",
+    "stopped": "the run stops, to be gone on with",
+    "done": "the run is done",
+}
+EventText = tuple[str, str, list[str]]
+
+
+def describe_event(event: Event) -> EventText | None:
+    """Say an event: who did what, and how; None for what only the machinery needs."""
+    tell = EVENT_DESCRIBERS.get(event.kind)
+    return tell(event.key, event.body) if tell else None
+
+
+def describe_verdict(row: VerdictRow) -> list[str]:
+    """Say a verdict with the step that decided it."""
+    failed = [reason for reason in row.reasons if not reason["passed"]]
+    deciding = failed[0] if failed else row.reasons[-1]
+    return [f"{row.factor_id} {row.verdict}: {deciding['step']}: {deciding['message']}"]
+
+
+def _hypothesis(key: str, body: Body) -> EventText:
+    way = "higher values, higher returns" if body.get("direction") == 1 else "higher values, lower returns"
+    lines = [
+        f"hypothesis {key}, {str(body.get('mechanism', '')).replace('_', ' ')}: {body.get('statement', '')}",
+        f"expects {way} over {body.get('horizon_days')} days; refuted by: {body.get('refuted_by', '')}",
+    ]
+    asked = body.get("asked")
+    lines += [f"sent back by a person for {asked['factor']}: {asked['comment']}"] if asked else []
+    return "idea", "hypothesis", lines
+
+
+def _ideas(key: str, body: Body) -> EventText | None:
+    said = body.get("failed") or body.get("ended")
+    return ("idea", "no hypotheses", [f"no hypotheses in {key}: {said}"]) if said else None
+
+
+def _recall(key: str, body: Body) -> EventText | None:
+    """Say which of the person's documents a round was told of, and the beginnings of the passages."""
+    lines = [
+        f"told of {row.get('untrusted_name', '')} ({row.get('document', '')}): {_describe_document(row)}"
+        for row in body.get("documents", [])
+    ]
+    return ("idea", "documents", [f"documents in {key}", *lines]) if lines else None
+
+
+def _describe_document(row: Body) -> str:
+    passages = row.get("untrusted_passages", [])
+    said = plural(len(passages), "passage")
+    begins = "; ".join(f'"{" ".join(str(each).split())[:PASSAGE_CHARS]}"' for each in passages)
+    return f"{said}{', a summary' if row.get('untrusted_summary') else ''}{f': {begins}' if begins else ''}"
+
+
+def _proposal(key: str, body: Body) -> EventText:
+    items = body.get("items", [])
+    lines = [f"{plural(len(items), 'formula')} for {key.split('/s')[0]}"]
+    lines += [f"{item['intent']}{_describe_parent(item)}: {summarise_formula(item['text'])}" for item in items]
+    lines += [str(body[name]) for name in ("failed", "ended") if body.get(name)]
+    return "factor", "formulas", lines
+
+
+def _describe_parent(body: Body) -> str:
+    """Say which factor a formula is a change of, with the parent's own figures; nothing where it is of none."""
+    if "parent" not in body:
+        return ""
+    weak = "" if body.get("where", "none") == "none" else f", {body['where']}"
+    return f" of {body['parent']} (t {number(body.get('parent_t'), 2, sign=True)}{weak})"
+
+
+def _operators(key: str, body: Body) -> EventText | None:
+    from ....agents.memory import pool_rows
+
+    rows = sorted(pool_rows(body.get("rows", [])), key=lambda row: (-row["tried"], row["operator"]))
+    lines = [f"what changes did until the end of {key}: children better than their parent in |t|, and the mean gain"]
+    lines += [
+        f"{row['operator']}: {row['better']} of {row['tried']}, {number(row['gained'] / row['tried'], 2, sign=True)}"
+        for row in rows
+    ]
+    return ("eval", "changes", lines) if rows else None
+
+
+def _score(key: str, body: Body) -> EventText:
+    text = summarise_formula(str(body.get("text", "")))
+    if not body.get("ok"):
+        why = "; ".join(str(error.get("message", "")) for error in body.get("errors", []))
+        return "eval", "refused", [f"refused at {body.get('stage', '')}: {text}", why]
+    sheet = body.get("sheet", {})
+    figures = f"t {number(sheet.get('t'), 2, sign=True)}, RankIC {number(sheet.get('rank_ic'), 4, sign=True)}"
+    weak = ", ".join(str(each["code"]) for each in body.get("weaknesses", []))
+    made = [f"{body.get('intent')}{_describe_parent(body)}"] if "parent" in body else []
+    return (
+        "eval",
+        "scored",
+        [f"scored {body.get('id')}: {figures} on search: {text}", *made, *([f"weak: {weak}"] if weak else [])],
+    )
+
+
+def _critique(key: str, body: Body) -> EventText:
+    said = body.get("failed") or body.get("ended")
+    if said:
+        return "eval", "no critique", [f"no critique of {key}: {said}"]
+    verdict = "goes on" if body.get("keep") else "is given up"
+    lines = [f"{key.rpartition('/s')[0]} {verdict} after step {key.rpartition('/s')[2]}"]
+    lines += [f"{weakness['code']}: {weakness['message']}" for weakness in body.get("weaknesses", [])]
+    lines += [
+        f"asks to {str(advice['operator']).replace('_', ' ')}: {advice['why']}" for advice in body.get("advice", [])
+    ]
+    return "eval", "critique", lines
+
+
+def _set(key: str, body: Any) -> EventText:
+    return "gate", "set", [f"{key} is a set of {len(body)}: {', '.join(map(str, body))}"]
+
+
+def _case(key: str, body: Body) -> EventText:
+    return "gate", "case", [f"{key} waits for a person's approval: {summarise_formula(str(body.get('canonical', '')))}"]
+
+
+def _failure(key: str, body: Body) -> EventText:
+    agent, _, place = key.partition("/")
+    place, _, number_of_try = place.rpartition("/")
+    return agent, "no answer", [f"{place}, failure {number_of_try}: {body.get('reason', '')}"]
+
+
+def _review(key: str, body: Body) -> EventText:
+    from ....evaluation import PersonDecision
+
+    return "person", "review", [f"{key}: {PersonDecision(key, **body).sentence}"]
+
+
+def _request(word: str) -> Callable[[str, Body], EventText]:
+    return lambda _, body: ("person", word, [f"{body.get('by', '')} asks the run to {word}"])
+
+
+EVENT_DESCRIBERS: Mapping[str, Callable[[str, Any], EventText | None]] = {
+    "agents.hypothesis": _hypothesis,
+    "agents.ideas": _ideas,
+    "agents.recall": _recall,
+    "agents.proposal": _proposal,
+    "agents.score": _score,
+    "agents.critique": _critique,
+    "agents.failure": _failure,
+    "agents.operators": _operators,
+    "set": _set,
+    "case": _case,
+    "review": _review,
+    "stop": _request("stop"),
+    "close": _request("close"),
+}
+"""What is told of, and how; all other events serve the machinery."""

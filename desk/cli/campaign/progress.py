@@ -10,15 +10,15 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...figures import DASH, count, duration, money, plural
-from ..code import summarise_formula
 from ..console import stderr_console
+from ..formula_source import summarise_formula
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
     from ....campaign import Best, Counts, Progress
-    from .standing import RunStanding
+    from .status import RunStanding
 
 __all__ = [
     "AGENTS",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...figures import DASH, number, p_value_text, short_id
 from ...report.cards import find_deciding_step
 from ...report.page import collect_notes, sort_by_strength, verdict_sentence
-from ..code import summarise_formula
+from ..formula_source import summarise_formula
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -10,9 +10,8 @@ import typer
 
 from ...figures import number, percent, plural
 from ..console import print_object, print_plain, stderr_console
-from ..data_options import DataOptions
 from ..failures import InterruptionReported
-from ..options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
+from ..options import AsJson, AsOf, CampaignFile, DataOptions, PanelFile, SectorsFile, Workspace
 
 if TYPE_CHECKING:
     from ....evaluation.checks import ControlTally, NullRun
@@ -58,7 +57,7 @@ def control(
     """
     from ....evaluation import Budget
     from ....market import Nulling
-    from ..research import settings_at
+    from ..evaluator import settings_at
     from .null_runs import NullRuns, make_panel_settings, make_synthetic_settings
 
     base = settings_at(DataOptions(campaign, panel, sectors, as_of.date() if as_of else None))

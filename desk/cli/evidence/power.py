@@ -9,8 +9,7 @@ import typer
 
 from ...figures import count, number, p_value_text, plural
 from ..console import print_object, stdout_console
-from ..data_options import DataOptions, data_line
-from ..options import AsJson, AsOf, CampaignFile, PanelFile, SectorsFile, Workspace
+from ..options import AsJson, AsOf, CampaignFile, DataOptions, PanelFile, SectorsFile, Workspace, data_line
 
 __all__ = ["power"]
 
@@ -45,7 +44,7 @@ def power(
 def forecast_power(place: DataOptions, trials: int, days: int | None) -> dict[str, Any]:
     """Return what the window could prove after `trials` looks, and a table over other numbers of them."""
     from ....evaluation.checks import few_labels, outlook, published_scatter
-    from ..research import data_of, open_evaluator
+    from ..evaluator import data_of, open_evaluator
 
     with open_evaluator("power", place, recorded=False) as evaluator:
         scatter = published_scatter(evaluator)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...errors import DeskError
 from ...report.closing import describe_exam, exam_factor_rows, exam_rows
 from ...report.report import SEALED_FILE, read_results, write_report
 from ..console import print_object, print_plain, stderr_console, stdout_console
-from ..errors import SealRefused
 from ..options import AsJson, RunName, Workspace
 from ..run_lookup import locate_run
 
@@ -73,7 +73,7 @@ def open_sealed_days(name: str, place: Path, reason: str) -> UnsealResult:
 
     Raises
     ------
-    SealRefused
+    DeskError
         The run has not ended, or accepted nothing.
     AlphaloomError
         The panel is not the one of the run.
@@ -97,9 +97,9 @@ def open_sealed_days(name: str, place: Path, reason: str) -> UnsealResult:
 
 def _refuse_unfinished(row: Run) -> None:
     if row.status != "done":
-        raise SealRefused(
+        raise DeskError(
             f"Run {row.id} has not ended.", field="run", got=row.status, allowed="a run that is done",
-            hint=f"Finish it first: alphaloom resume {row.id}",
+            hint=f"Finish it first: alphaloom resume {row.id}", code="seal_refused", exit_code=1,
         )  # fmt: skip
 
 
@@ -112,9 +112,9 @@ def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -
     from ....portfolio import find_own_opening
 
     if not accepted:
-        raise SealRefused(
+        raise DeskError(
             f"Run {row.id} accepted nothing, so there is nothing to examine; the days stay sealed.", field="run",
-            got="0 accepted", allowed="a run that accepted a factor or a set",
+            got="0 accepted", allowed="a run that accepted a factor or a set", code="seal_refused", exit_code=1,
         )  # fmt: skip
     with LazySandbox(Settings.recorded(row.config["settings"]).sandbox) as jail:
         evaluator = _evaluator(ledger, row, jail)

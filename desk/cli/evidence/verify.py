@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...errors import DeskError
 from ...figures import plural
 from ..console import print_object, stderr_console, stdout_console
-from ..errors import OtherPanel, UnknownVerdict
 from ..options import AsJson, PanelFile, RunName, SectorsFile, Workspace
 from ..run_lookup import locate_run
 
@@ -69,9 +69,9 @@ def _choose_verdicts(archive: RunArchive, ids: Sequence[str]) -> list[str]:
     known = sorted(archive.verdicts)
     strange = [name for name in ids if name not in archive.verdicts]
     if strange:
-        raise UnknownVerdict(
+        raise DeskError(
             f"Run {archive.run.id} holds no verdict on {strange[0]}.", field="ID", got=strange[0],
-            allowed=known[:20], hint="Leave the ids away to verify every verdict of the run.",
+            allowed=known[:20], hint="Leave the ids away to verify every verdict of the run.", code="unknown_verdict",
         )  # fmt: skip
     return list(dict.fromkeys(ids)) or known
 
@@ -118,9 +118,9 @@ def _replay_with_panel(
     panel, dataset = market.open(settings.seed)
     known = str(archive.run.config["panel"])
     if panel.digest != known:
-        raise OtherPanel(
+        raise DeskError(
             "The panel is not the one that this run began with.", field="--panel", got=panel.digest[:12],
-            allowed=known[:12], hint="Give the file as it was then, or use --ledger-only.",
+            allowed=known[:12], hint="Give the file as it was then, or use --ledger-only.", code="other_panel",
         )  # fmt: skip
     rows = (archive.verdicts[name] for name in ids)
     with LazySandbox(settings.sandbox) as jail:

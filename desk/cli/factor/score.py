@@ -1,4 +1,4 @@
-"""The command that scores one factor."""
+"""The command that scores one factor, and the table of what stress does to it."""
 
 from __future__ import annotations
 
@@ -7,30 +7,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...figures import DASH, any_value, describe_added_value, number, percent
+from ...figures import DASH, any_value, describe_added_value, describe_costs, format_share_kept, number, percent, plural
 from ...profile import curve_rows, profile_rows
-from ...rules import describe_costs
-from ..code import read_formula_source
 from ..console import print_object, stdout_console
-from ..data_options import DataOptions, data_line
+from ..formula_source import read_formula_source
 from ..options import (
     AsJson,
     AsOf,
     CampaignFile,
+    DataOptions,
     DialectOption,
     Executor,
+    FormulaCommand,
     PanelFile,
     SandboxBackend,
     SectorsFile,
     Workspace,
+    data_line,
 )
-from .formula_command import FormulaCommand
-from .stress_table import print_stress
 
 if TYPE_CHECKING:
-    from ....evaluation.closing import FactorSheet, HandVerdict, Note
+    from rich.table import Table
 
-__all__ = ["app", "score"]
+    from ....evaluation.closing import FactorSheet, FactorStress, HandVerdict, Note, StressScenario
+
+__all__ = ["STRESS_GROUP_TITLES", "app", "print_stress", "score"]
 
 DATA_CODE, SUSPECTED_MARK = "data", " suspected: "
 """The code of a warning that is about the panel, whatever the factor."""
@@ -63,7 +64,7 @@ def score(
 ) -> None:
     """Score a factor on the search window; days that are sealed are never read."""
     code = read_formula_source(expression)
-    from ..research import score_factor
+    from ..evaluator import score_factor
 
     place = DataOptions(campaign, panel, sectors, as_of.date() if as_of else None, workspace, executor, sandbox_backend)
     sheet = score_factor(code, place, gate=gate, dialect=dialect, stress=stress)
@@ -147,3 +148,79 @@ def _verdict_rows(gate: HandVerdict) -> list[tuple[str, str]]:
         rows.append(("trial", f"no. {gate.trial}, p {p_value}"))
     steps = [(f"  {reason.step}", "passed" if reason.passed else "failed", reason.message) for reason in gate.reasons]
     return rows + [(label, f"{outcome}: {message}") for label, outcome, message in steps]
+
+
+STRESS_GROUP_TITLES = {
+    "history": "historical stretches, against all other days",
+    "regime": "synthetic regimes, against the same days without",
+    "data": "spoiled data",
+    "fill": "fills and costs",
+}
+NO_SHARE_TEXT = "\N{MIDDLE DOT} %"
+STRESS_STYLES = {"breaks": "bold red", "weakens": "yellow", "unclear": "yellow", "holds": "green", "untested": "dim"}
+
+
+def print_stress(stress: FactorStress, rule: str) -> None:
+    """Print where one factor breaks: the sentence, the table, and the rule of what breaking means."""
+    from rich.text import Text
+
+    console = stdout_console()
+    broken = [weakness.message for weakness in stress.weaknesses]
+    console.print(Text("\nunder stress", style="bold"))
+    for line in broken or [stress.sentence]:
+        console.print(Text(line, style="red" if broken else ""))
+    if all(scenario.verdict == "untested" for scenario in stress.scenarios):
+        console.print(Text(_describe_untested(stress), style="dim"))
+        return
+    console.print(_table(stress.scenarios))
+    console.print(Text(_caption(stress, rule), style="dim"))
+
+
+def _describe_untested(stress: FactorStress) -> str:
+    """Say in one line why no table follows: a share of an insignificant figure means nothing."""
+    figures = f"RankIC {number(stress.clean.rank_ic, 4, sign=True)}, t {number(stress.clean.t, 1, sign=True)}"
+    amount = plural(len(stress.scenarios), "stress", "stresses")
+    return f"{amount} left untested, nothing to break ({figures}); --json has their figures."
+
+
+def _caption(stress: FactorStress, rule: str) -> str:
+    even = stress.clean.break_even_bps or 0.0
+    costs = f"Nothing is left of its book at {number(even, 1)} bp a side. " if even > 0 else ""
+    return f"{costs}In the direction that the search window shows, on its days only. {rule}"
+
+
+def _table(scenarios: Sequence[StressScenario]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("stress", overflow="fold")
+    for name in ("RankIC", "against", "keeps", "net Sharpe", "against", "keeps", "values left"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    group = ""
+    for scenario in scenarios:
+        if scenario.group != group:
+            group = scenario.group
+            table.add_row(Text(STRESS_GROUP_TITLES.get(group, group), style="bold"))
+        verdict = Text(scenario.verdict, style=STRESS_STYLES.get(scenario.verdict, ""))
+        table.add_row(Text(f"  {_name(scenario)}"), *_figures(scenario), verdict)
+    return table
+
+
+def _name(scenario: StressScenario) -> str:
+    """Return the stress in words, a historical one with its days."""
+    return f"{scenario.words}, {scenario.first} to {scenario.last}" if scenario.first else scenario.words
+
+
+def _figures(scenario: StressScenario) -> list[str]:
+    """Return the cells of a line; what a stress does not touch is empty."""
+    cells = []
+    for figure, digits in ((scenario.rank_ic, 4), (scenario.net_sharpe, 2)):
+        if figure is None:
+            cells += ["", "", ""]
+        else:
+            share = f"{format_share_kept(figure.keeps)} %".replace(NO_SHARE_TEXT, "")
+            cells += [number(figure.stressed, digits, sign=True), number(figure.clean, digits, sign=True), share]
+    return [*cells, percent(scenario.coverage, 0) if scenario.coverage is not None else ""]

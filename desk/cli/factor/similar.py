@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...figures import any_value, percent, plural
-from ..code import read_formula_source, summarise_formula
 from ..console import print_object, stdout_console
+from ..formula_source import read_formula_source, summarise_formula
 from ..options import AsJson, DialectOption, FieldsOption, GroupsOption
 from ..run_lookup import DEFAULT_WORKSPACE
-from .commands import EXIT_UNREADABLE, readable_names
-from .input import WrittenFormula, collect_formulas
+from .formulas import EXIT_UNREADABLE, WrittenFormula, collect_formulas, readable_names
 
 if TYPE_CHECKING:
     from ....evidence.originality import InvertedIndex
@@ -66,7 +65,7 @@ def similar(
 
 def _print_mistakes(expression: str, facts: Facts, *, as_json: bool) -> None:
     """Say what is wrong as `factor check` says it."""
-    from .output import print_checks
+    from .formulas import print_checks
 
     if as_json:
         print_object(facts)

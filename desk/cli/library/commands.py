@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...figures import plural
-from ..code import read_formula_source, summarise_formula
 from ..console import print_object, print_plain
-from ..data_options import DataOptions
-from ..factor.formula_command import FormulaCommand
+from ..formula_source import read_formula_source, summarise_formula
 from ..options import (
     AsJson,
     AsOf,
     CampaignFile,
+    DataOptions,
     DialectOption,
     FieldsOption,
+    FormulaCommand,
     GroupsOption,
     PanelFile,
     SectorsFile,
@@ -71,7 +71,7 @@ def _rules(campaign: Path | None) -> LibrarySettings:
 
     if campaign is None:
         return LibrarySettings()
-    from ..research import settings_at
+    from ..evaluator import settings_at
 
     return settings_at(DataOptions(campaign)).evidence.library
 
@@ -140,7 +140,7 @@ def add(
     if words[0] == "latest":
         raise typer.BadParameter("a run needs the id of what it accepted: alphaloom library add latest ID")
     from ....factors import parse
-    from ..factor.commands import readable_names
+    from ..factor.formulas import readable_names
 
     expression = parse(read_formula_source(words[0]), dialect=dialect, **readable_names(fields, groups))
     with _open_library(workspace, make=True) as ledger:
@@ -260,13 +260,20 @@ def export(
     from ....ledger import write_json
     from ....ledger.files import PUBLIC_FILE_MODE
     from ....library import export_library
-    from ..errors import FileExists
+    from ...errors import DeskError
 
     if file.is_dir() or not file.parent.is_dir():
         what = f"{file} is a folder" if file.is_dir() else f"there is no folder {file.parent}"
         raise typer.BadParameter(f"{what}: name a file in a folder that is there", param_hint="FILE")
     if file.exists() and not force:
-        raise FileExists(f"{file} is there already.", field="FILE", got=str(file), hint="Add --force to write over it.")
+        raise DeskError(
+            f"{file} is there already.",
+            field="FILE",
+            got=str(file),
+            hint="Add --force to write over it.",
+            code="file_exists",
+            exit_code=1,
+        )
     with _open_library(workspace) as ledger:
         record = export_library(ledger)
     write_json(file, record, mode=PUBLIC_FILE_MODE)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...figures import DASH, any_value, count, number, p_value_text, plural, short_id
-from ..code import summarise_formula
 from ..console import stdout_console
+from ..formula_source import summarise_formula
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,8 +7,8 @@ from typing import Any
 from ....evidence.values import LazySandbox
 from ....ledger import Ledger
 from ....library import PROMOTED, Condition, FactorReading, LibraryWatch, list_entries
-from ..data_options import DataOptions
-from ..research import settings_at
+from ..evaluator import settings_at
+from ..options import DataOptions
 
 __all__ = ["watch_library"]
 

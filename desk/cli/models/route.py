@@ -162,24 +162,24 @@ def _standard_input() -> str:
 def _lines(path: Path, role: str | None) -> Iterator[_PromptLine]:
     """Yield the prompts of a file; what is wrong with a line is told with its number before any is answered."""
     from ....ledger.files import read_given_text
-    from ..errors import BadPrompts
+    from ...errors import DeskError
 
     try:
         text = read_given_text(path)
     except (OSError, UnicodeDecodeError) as error:
         said = getattr(error, "strerror", None) or "it is no UTF-8 text"
-        raise BadPrompts(f"cannot read {path}: {said}", field="--file", got=str(path)) from None
+        raise DeskError(f"cannot read {path}: {said}", field="--file", got=str(path), code="prompts") from None
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             found.append(_line(line, number, role))
     if not found:
-        raise BadPrompts(f"{path} holds no prompt", field="--file", got=str(path), allowed=LINE_EXAMPLE)
+        raise DeskError(f"{path} holds no prompt", field="--file", got=str(path), allowed=LINE_EXAMPLE, code="prompts")
     yield from found
 
 
 def _line(line: str, number: int, role: str | None) -> _PromptLine:
-    from ..errors import BadPrompts
+    from ...errors import DeskError
 
     try:
         told = json.loads(line)
@@ -187,18 +187,21 @@ def _line(line: str, number: int, role: str | None) -> _PromptLine:
         if not isinstance(prompt, str) or not prompt.strip() or not isinstance(own, str | None):
             raise TypeError
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise BadPrompts(
+        raise DeskError(
             f"line {number} holds no prompt", field=f"line {number}", got=line[:100],
-            allowed=LINE_EXAMPLE, hint="One JSON object a line.",
+            allowed=LINE_EXAMPLE, hint="One JSON object a line.", code="prompts",
         ) from None  # fmt: skip
     if misspelt := _find_misspelt_key(told):
-        raise BadPrompts(
+        raise DeskError(
             f"line {number} has the key {misspelt[0]!r}; did you mean {misspelt[1]}?", field=f"line {number}",
-            got=misspelt[0], allowed=LINE_EXAMPLE, hint="Mend the key. Keys that are like neither are left alone.",
+            got=misspelt[0], allowed=LINE_EXAMPLE, hint="Mend the key. Keys that are like neither are left alone.", code="prompts",
         )  # fmt: skip
     if len(prompt) > MAX_PROMPT_CHARS:
-        raise BadPrompts(
-            f"the prompt of line {number} {TOO_LONG_MESSAGE}", field=f"line {number}", got=f"{len(prompt):,} characters"
+        raise DeskError(
+            f"the prompt of line {number} {TOO_LONG_MESSAGE}",
+            field=f"line {number}",
+            got=f"{len(prompt):,} characters",
+            code="prompts",
         )
     return _PromptLine(prompt, own or role)
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...figures import plural
-from ...signing import signer_name
 from ..console import mask_unprintable, print_object, print_plain, stderr_console
-from ..options import AsJson, By, Workspace
+from ..options import AsJson, By, Workspace, signer_name
 from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:

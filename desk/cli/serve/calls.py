@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...errors import DeskError
 from ...figures import plural
-from ...signing import signer_name
 from ..console import print_object, print_plain
-from ..errors import FileExists
-from ..options import AsJson, By, Workspace
+from ..options import AsJson, By, Workspace, signer_name
 from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
@@ -152,7 +151,14 @@ def export(
     from ....ledger.calls import export_calls
 
     if file.exists() and not force:
-        raise FileExists(f"{file} is there already.", field="FILE", got=str(file), hint="Add --force to write over it.")
+        raise DeskError(
+            f"{file} is there already.",
+            field="FILE",
+            got=str(file),
+            hint="Add --force to write over it.",
+            code="file_exists",
+            exit_code=1,
+        )
     written = export_calls(_folder(workspace), file, by=signer_name(by), now=datetime.now(UTC))
     if as_json:
         told = {"file": str(file.resolve()), "summary": str(written.summary.resolve())}

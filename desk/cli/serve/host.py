@@ -22,8 +22,8 @@ from ....mcp_servers.tools import ALL_SERVERS, SERVERS, build_server
 from ....news import NEWS_FOLDER, NewsStore
 from ....search import SearchConstraints
 from ..console import stderr_console
-from ..data_options import DataOptions
-from ..research import settings_at
+from ..evaluator import settings_at
+from ..options import DataOptions
 from .listen import format_host, open_listener, quiet_signals
 
 __all__ = ["ServerDoor", "serve_http", "serve_stdio"]
@@ -106,9 +106,9 @@ def serve_http(place: DataOptions, door: ServerDoor, ceiling: date | None) -> No
 
     Raises
     ------
-    AddressTaken
+    DeskError
         Somebody listens there already, or nobody may.
-    ServingBroken
+    DeskError
         They ended though nobody asked them to.
     """
     from .server import ServerTerms, serve_until_signal

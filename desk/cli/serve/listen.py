@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import typer
 
-from ..errors import AddressTaken
+from ...errors import DeskError
 
 __all__ = ["address", "format_host", "open_listener", "quiet_signals"]
 
@@ -31,7 +31,7 @@ def open_listener(host: str, port: int, option: str) -> socket.socket:
 
     Raises
     ------
-    AddressTaken
+    DeskError
         Somebody listens there already, or nobody may.
     """
     try:
@@ -46,9 +46,9 @@ def open_listener(host: str, port: int, option: str) -> socket.socket:
             found.close()
             raise
     except OSError as error:
-        raise AddressTaken(
+        raise DeskError(
             f"The servers cannot listen at {host}:{port}: {error.strerror or error}.", field=option, got=f"{host}:{port}",
-            hint="Name another port, or 0 for any that is free.",
+            hint="Name another port, or 0 for any that is free.", code="address", exit_code=1,
         ) from None  # fmt: skip
     return found
 

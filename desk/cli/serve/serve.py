@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ..data_options import DataOptions
-from ..options import CampaignFile, Ceiling, PanelFile, SectorsFile, Workspace
+from ..options import CampaignFile, Ceiling, DataOptions, PanelFile, SectorsFile, Workspace
 from .listen import address
 
 __all__ = ["app", "mcp"]

@@ -17,7 +17,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from ..errors import ServingBroken
+from ...errors import DeskError
 from .connections import SPARE_CONNECTIONS, Connection, ConnectionTable, Listener
 
 __all__ = ["END_SECONDS", "MAX_CONNECTIONS", "HttpServer", "ServerTerms", "serve_until_signal"]
@@ -133,7 +133,7 @@ def serve_until_signal(app: ASGIApp, there: socket.socket, terms: ServerTerms, a
 
     Raises
     ------
-    ServingBroken
+    DeskError
         It accepts no more connections though nobody asked for the end.
     """
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
@@ -148,7 +148,12 @@ def serve_until_signal(app: ASGIApp, there: socket.socket, terms: ServerTerms, a
         _cancel_tasks(loop)
     if server.broken:
         limit()
-        raise ServingBroken("The server accepts no more connections.", hint="Start it again; its log says more.")
+        raise DeskError(
+            "The server accepts no more connections.",
+            hint="Start it again; its log says more.",
+            code="serving",
+            exit_code=1,
+        )
 
 
 def _limit(seconds: float) -> None:

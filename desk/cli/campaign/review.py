@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..cli.campaign.standing import RunStanding, open_run, workspace_option
-from ..cli.console import print_object, print_plain, stdout_console
-from ..cli.options import AsJson, By, RunName, Workspace
-from ..figures import number, plural
+from ...figures import number, plural
+from ..console import print_object, print_plain, stdout_console
+from ..options import AsJson, By, RunName, Workspace
+from .status import RunStanding, open_run, workspace_option
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ...evaluation import ReviewChoice, Reviews
-    from ...ledger import Ledger, Run
+    from ....evaluation import ReviewChoice, Reviews
+    from ....ledger import Ledger, Run
 
 __all__ = ["review"]
 
@@ -41,7 +41,7 @@ def review(
     """List what passed the gate and waits for a person, show one case, or decide on it; then go on with resume."""
     choice, said = _choice(approve=approve, reject=reject, ask=ask, comment=comment)
     with open_run(run, workspace) as (ledger, row):
-        from ...evaluation import Reviews
+        from ....evaluation import Reviews
 
         reviews = Reviews.of(ledger, row)
         if factor is None:
@@ -68,9 +68,9 @@ def _choice(*, approve: bool, reject: bool, ask: str | None, comment: str) -> tu
 
 
 def _usage(message: str, *, field: str, allowed: object) -> Exception:
-    from ..cli.errors import NoDecision
+    from ...errors import DeskError
 
-    return NoDecision(message, field=field, allowed=allowed)
+    return DeskError(message, field=field, allowed=allowed, code="decision")
 
 
 def _find_case(reviews: Reviews, factor: str) -> str:
@@ -102,8 +102,8 @@ def _print_cases(rows: list[dict[str, Any]], run: Run, workspace: Path | None, *
         return
     from rich.text import Text
 
-    from ..cli.campaign.chronicle import flatten_lines
-    from ..cli.code import summarise_formula
+    from ..formula_source import summarise_formula
+    from .log import flatten_lines
 
     waiting = sum(each["waits"] for each in rows)
     console = stdout_console()
@@ -125,9 +125,9 @@ def _print_case_page(
     ledger: Ledger, run: Run, reviews: Reviews, name: str, workspace: Path | None, *, as_json: bool
 ) -> None:
     """Write the page of a case and say where it is."""
-    from ...evaluation.closing import ReviewCase
-    from ...ledger.files import make_folder, write_whole
-    from .case_page import build_case_page, render_case
+    from ....evaluation.closing import ReviewCase
+    from ....ledger.files import make_folder, write_whole
+    from ...report.case_page import build_case_page, render_case
 
     record, decision = reviews.file(name), reviews.decision(name)
     case = ReviewCase.read(record)
@@ -141,7 +141,7 @@ def _print_case_page(
         told = {"run": run.id, **record, "decision": decision.record() | {"at": decision.at} if decision else None}
         print_object({**told, "page": place})
         return
-    from .case_lines import print_case
+    from ...report.case_page import print_case
 
     print_case(page)
     print_plain("The page, with curves:")
@@ -150,9 +150,9 @@ def _print_case_page(
 
 def _decide(ledger: Ledger, run: Run, what: tuple[str, ReviewChoice, str, str | None]) -> dict[str, Any]:
     """Record a decision while nobody works on the run."""
-    from ...evaluation import PersonDecision, Reviews
-    from ...evidence import ReviewRefused
-    from ..signing import signer_name
+    from ....evaluation import PersonDecision, Reviews
+    from ....evidence import ReviewRefused
+    from ..options import signer_name
 
     name, choice, comment, by = what
     with ledger.lock(run.id):

@@ -1,11 +1,11 @@
-"""Python factors on the command line: their code is given as a file, and named in one line where a formula would stand."""
+"""Formulas and Python factors as a person gives them: read from an argument or a file, and summarised in one line."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from .errors import NoFormula
+from ..errors import DeskError
 
 __all__ = ["read_formula_source", "summarise_formula"]
 
@@ -21,7 +21,7 @@ def read_formula_source(given: str) -> str:
 
     Raises
     ------
-    NoFormula
+    DeskError
         There is no such file, or it is not text.
     """
     if "\n" in given or not given.endswith(PYTHON_SUFFIX):
@@ -33,9 +33,9 @@ def read_formula_source(given: str) -> str:
             return file.read(MAX_CODE_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         said = getattr(error, "strerror", None) or "it is not text in UTF-8"
-        raise NoFormula(
+        raise DeskError(
             f"{given} cannot be read: {said}", field="EXPR", got=given,
-            hint="Name a file that defines factor(panel), or write a formula in quotes.",
+            hint="Name a file that defines factor(panel), or write a formula in quotes.", code="no_formula",
         ) from None  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.desk.cli.data_options import DataOptions
+from alphaloom.desk.cli.options import DataOptions
 from alphaloom.ledger import AlphaloomError, Ledger, SettingsError
 
 FILE = """
@@ -34,7 +34,7 @@ def place(tmp_path: Path) -> DataOptions:
 
 
 def test_a_score_follows_the_campaign_file(place: DataOptions) -> None:
-    from alphaloom.desk.cli.research import score_factor
+    from alphaloom.desk.cli.evaluator import score_factor
 
     sheet = score_factor("rank(close)", place, gate=False)
     assert sheet["horizon_days"] == 3
@@ -42,7 +42,7 @@ def test_a_score_follows_the_campaign_file(place: DataOptions) -> None:
 
 
 def test_what_is_served_has_the_windows_and_the_budget_of_the_file(place: DataOptions) -> None:
-    from alphaloom.desk.cli.research import open_evaluator
+    from alphaloom.desk.cli.evaluator import open_evaluator
 
     with open_evaluator("serve-evaluation", place, recorded=True) as evaluator:
         settings, windows, panel = evaluator.settings, evaluator.windows, evaluator.panel
@@ -53,7 +53,7 @@ def test_what_is_served_has_the_windows_and_the_budget_of_the_file(place: DataOp
 
 def test_without_a_file_the_budget_is_the_default_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from alphaloom.campaign import campaign
-    from alphaloom.desk.cli import research
+    from alphaloom.desk.cli import evaluator as research
     from alphaloom.evaluation import Budget
 
     small = campaign.Settings.model_validate({"market": {"synthetic": {"days": 700, "names": 40}}})
@@ -63,7 +63,7 @@ def test_without_a_file_the_budget_is_the_default_one(monkeypatch: pytest.Monkey
 
 
 def test_a_plain_score_fixes_no_windows_and_writes_no_run(place: DataOptions, tmp_path: Path) -> None:
-    from alphaloom.desk.cli.research import open_evaluator, score_factor
+    from alphaloom.desk.cli.evaluator import open_evaluator, score_factor
 
     other = tmp_path / "other.yaml"
     other.write_text(FILE.replace("search: 0.5", "search: 0.6").replace("selection: 0.3", "selection: 0.2"))
@@ -77,7 +77,7 @@ def test_a_plain_score_fixes_no_windows_and_writes_no_run(place: DataOptions, tm
 
 
 def test_data_named_on_the_command_line_goes_before_the_file(place: DataOptions, tmp_path: Path) -> None:
-    from alphaloom.desk.cli.research import settings_at
+    from alphaloom.desk.cli.evaluator import settings_at
 
     file = tmp_path / "campaign.yaml"
     file.write_text("market: {panel: mine.csv, sectors: of_mine.csv, as_of: 2019-01-31}")
@@ -88,7 +88,7 @@ def test_data_named_on_the_command_line_goes_before_the_file(place: DataOptions,
 
 
 def test_a_mistake_in_the_file_is_told(tmp_path: Path) -> None:
-    from alphaloom.desk.cli.research import score_factor
+    from alphaloom.desk.cli.evaluator import score_factor
 
     file = tmp_path / "campaign.yaml"
     file.write_text("budget: {trails: 3}")

@@ -16,7 +16,7 @@ from alphaloom.evaluation.closing import Curves, Results, ReviewCase
 from alphaloom.market import Panel
 
 from ..desk import example
-from .lab import KNOWN, Lab
+from ..evidence.lab import KNOWN, Lab
 
 ARCHIVE = Path(__file__).parents[1] / "golden" / "b756a02.tar.xz"
 Make = Callable[..., Lab]

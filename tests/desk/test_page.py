@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from alphaloom.desk.report.cards import collect_doubts
+from alphaloom.desk.report.page import describe_request, describe_variety
 from alphaloom.desk.report.report import render_report
-from alphaloom.desk.report.request import collect_doubts, describe_request, describe_variety
 from alphaloom.evaluation.closing import Curves, FactorEntry, Results
 
 from .example import curves, results

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..console import print_object, stdout_console
-from ..options import AsJson, AsOf, SectorsFile, check_file_exists
+from .console import print_object, stdout_console
+from .options import AsJson, AsOf, SectorsFile, check_file_exists
 
 if TYPE_CHECKING:
-    from ....market import DataWarning, Panel
+    from ...market import DataWarning, Panel
 
 __all__ = ["app", "audit"]
 
@@ -43,7 +43,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Look for survivorship, adjusted levels, bad ticks, splits, stale prices, shifted days, bounce, copies and gaps."""
-    from ....market import PanelSource, find_data_warnings, read_panel
+    from ...market import PanelSource, find_data_warnings, read_panel
 
     source = PanelSource(panel, sectors, as_of.date() if as_of else None, dict(map(_rule, derive or ())))
     read = read_panel(source)
@@ -74,7 +74,7 @@ def _print_findings(shape: Mapping[str, Any], notes: Sequence[str], found: Seque
     from rich.table import Table
     from rich.text import Text
 
-    from ....market import format_count
+    from ...market import format_count
 
     console = stdout_console()
     span = f"{shape['days']:,} days of {shape['names']:,} names, {shape['first_day']} to {shape['last_day']}"

@@ -1,4 +1,4 @@
-"""One factor scored by hand: the campaign's parts without a campaign."""
+"""An evaluation service outside a campaign, and one factor scored with it by hand."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ...evidence.values import LazySandbox
 from ...factors import parse
 from ...ledger import Ledger, Run, compute_digest, read_settings
 from ...search import SearchConstraints
-from .data_options import DataOptions
-from .errors import GateRefused
+from ..errors import DeskError
+from .options import DataOptions
 
 __all__ = ["data_of", "score_factor", "settings_at"]
 
@@ -87,13 +87,13 @@ def score_factor(
         Every mistake in the campaign file at once.
     ParseError
         What is wrong with the formula, and where.
-    GateRefused
+    DeskError
         A step before scoring refused it, so that no trial was spent.
     """
     if gate and dialect != "alphaloom":
-        raise GateRefused(
+        raise DeskError(
             "The gate reads the language of Alphaloom alone.", field="--dialect", got=dialect,
-            hint="Put what `alphaloom factor translate` prints before it, or leave --gate away.",
+            hint="Put what `alphaloom factor translate` prints before it, or leave --gate away.", code="gate_refused", exit_code=1,
         )  # fmt: skip
     if place.panel is None and place.campaign is None:
         parse(text, dialect=dialect)  # the synthetic market has the standard fields: a typo need not wait for it
@@ -121,7 +121,13 @@ def _submit_to_gate(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> d
     answer = evaluator.propose(Proposal(text, claim, "by-hand"))
     if not answer["ok"]:
         said = "; ".join(error["message"] for error in answer["errors"])
-        raise GateRefused(f"The gate refused it at {answer['stage']}: {said}", field="EXPR", got=text)
+        raise DeskError(
+            f"The gate refused it at {answer['stage']}: {said}",
+            field="EXPR",
+            got=text,
+            code="gate_refused",
+            exit_code=1,
+        )
     verdict = evaluator.submit([answer["id"]])[0]
     reasons = [reason.record() for reason in verdict.reasons]
     return {"verdict": verdict.word, "trial": verdict.trial, "reasons": reasons, "selection": verdict.selection}

@@ -1,4 +1,4 @@
-"""The page of one case: what a person reads before a decision, as one HTML file without a script."""
+"""One case for a person to decide on, as an HTML file without scripts and as lines on the terminal."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..cli.code import summarise_formula
-from ..figures import DASH, any_value, number, p_value_text, percent
-from ..report.cards import Card, build_card
-from ..report.report import TEMPLATE_FOLDER, environment
-from ..rules import describe_costs
+from ..cli.campaign.log import flatten_lines
+from ..cli.console import stdout_console
+from ..cli.formula_source import summarise_formula
+from ..figures import DASH, any_value, describe_costs, number, p_value_text, percent
+from .cards import Card, build_card
+from .report import TEMPLATE_FOLDER, environment
 
 if TYPE_CHECKING:
     from ...evaluation import PersonDecision
     from ...evaluation.closing import ReviewCase
 
-__all__ = ["CasePage", "build_case_page", "render_case"]
+__all__ = ["CasePage", "build_case_page", "print_case", "render_case"]
 
 Facts = Sequence[tuple[str, str]]
 IDEA_LABELS = {
@@ -101,3 +102,35 @@ def _summary(case: ReviewCase) -> Facts:
 def _commands(run: str, factor_id: str, where: str) -> list[str]:
     review = f"alphaloom review {run} {factor_id}{where}"
     return [f'{review} --approve --comment "..."', f'{review} --reject --comment "..."', f'{review} --ask "..."']
+
+
+def print_case(page: CasePage) -> None:
+    """Print a case: hypothesis, formula, figures, verdict, doubts and what it is nearest to."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console, card = stdout_console(), page.card
+    console.print(Text(f"{card.id}, {card.kind}: {flatten_lines(page.stands)}", style="bold"), soft_wrap=True)
+    for warning in page.warnings:
+        console.print(Text(f"warning: {flatten_lines(warning)}", "yellow"), soft_wrap=True)
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, said in _lines(page):
+        grid.add_row(f"  {label}", Text(said))
+    console.print(grid)
+
+
+def _lines(page: CasePage) -> list[tuple[str, str]]:
+    card = page.card
+    figures = ", ".join(f"{label} {said}" for label, said in page.summary)
+    near = [f"{name} ({where}), {ratio} shared: {shared}" for name, where, ratio, shared in page.nearest[:3]]
+    rows = [("hypothesis", f"{card.mechanism}: {card.statement}" if card.mechanism else card.statement), *page.idea]
+    rows += [("formula", card.text)] if card.text else []
+    rows += [("member", f"{name} {text}") for name, text in card.members]
+    rows += [("in words", card.explained), ("figures", figures)]
+    rows += [(reason.step, f"{reason.mark}: {reason.message}") for reason in card.reasons]
+    rows += [("weak on search", "; ".join(card.doubts))] if card.doubts else []
+    rows += [("doubt", doubt) for doubt in card.warnings]
+    rows += [("nearest known", "; ".join(near) or "nothing known shares structure with it")]
+    return [(label, said if label == "formula" else flatten_lines(said)) for label, said in rows]

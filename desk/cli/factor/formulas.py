@@ -1,0 +1,445 @@
+"""The commands on formulas: check, translate, explain, and list operators; how formulas are read and results printed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...errors import DeskError
+from ...figures import any_value, count, plural
+from ..console import print_object, print_plain, stderr_console, stdout_console
+from ..formula_source import read_formula_source
+from ..options import DIALECTS, AsJson, DialectOption, FieldsOption, FormulaFile, GroupsOption
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "EXIT_UNREADABLE",
+    "WrittenFormula",
+    "check",
+    "collect_formulas",
+    "explain",
+    "operators",
+    "print_checks",
+    "print_explanation",
+    "print_operator",
+    "print_operators",
+    "print_translations",
+    "readable_names",
+    "translate",
+]
+
+Facts = dict[str, Any]
+Formulas = Annotated[
+    list[str] | None, typer.Argument(metavar="EXPR", help="One or more formulas, in quotes; or FILE.py.")
+]
+
+EXIT_REFUSED, EXIT_UNREADABLE = 1, 2
+UNTRANSLATABLE_STAGES = frozenset({"dialect", "causal"})
+"""Stages at which a formula that can be read is refused because the other language has nothing that means it."""
+
+
+def check(
+    expressions: Formulas = None,
+    file: FormulaFile = None,
+    dialect: DialectOption = "alphaloom",
+    fields: FieldsOption = None,
+    groups: GroupsOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read formulas and say what each is, or everything that is wrong with it; exit code 2 when one is refused."""
+    from ....factors.describe import check_formula, require_dialect
+
+    require_dialect(dialect)
+    written = collect_formulas(expressions or (), file)
+    names = readable_names(fields, groups)
+    found = [check_formula(each.text, dialect=dialect, **names) for each in written]
+    _mark_repeated(written, found)
+    _mention_own_columns(found)
+    if as_json:
+        print_object(_one_object(written, found, alone=file is None))
+    else:
+        print_checks(written, found)
+    _exit_by_stage(found)
+
+
+def translate(
+    expressions: Formulas = None,
+    source: Annotated[str, typer.Option("--from", metavar="NAME", help=f"Their language: {DIALECTS}.")] = "alphaloom",
+    target: Annotated[str, typer.Option("--to", metavar="NAME", help="The language to write them in.")] = "alphaloom",
+    file: FormulaFile = None,
+    fields: FieldsOption = None,
+    groups: GroupsOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Carry formulas to another language with the meaning that they have, and say what differs."""
+    from ....factors.describe import require_dialect, translate_formula
+
+    require_dialect(source)
+    require_dialect(target)
+    if source == target:
+        raise typer.BadParameter(f"--from and --to are both {source}: name the other language, e.g. --from qlib")
+    written = collect_formulas(expressions or (), file)
+    names = readable_names(fields, groups)
+    found = [translate_formula(each.text, source, target, **names) for each in written]
+    if as_json:
+        print_object(_one_object(written, found, alone=file is None))
+    else:
+        print_translations(written, found)
+    _exit_by_stage(found, UNTRANSLATABLE_STAGES)
+
+
+def explain(
+    expression: Annotated[str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'")],
+    dialect: DialectOption = "alphaloom",
+    fields: FieldsOption = None,
+    groups: GroupsOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say a formula in plain words, with its unit, the days and fields that it reads, its operators and its cost."""
+    from ....factors import parse
+    from ....factors.describe import explain_formula
+
+    facts = explain_formula(parse(read_formula_source(expression), dialect=dialect, **readable_names(fields, groups)))
+    if as_json:
+        print_object(facts)
+    else:
+        print_explanation(facts)
+
+
+def operators(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One operator, by name or sign.")] = None,
+    family: Annotated[str | None, typer.Option("--family", metavar="FAMILY", help="One family, e.g. logic.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the operators of the factor language, or document one."""
+    from ....factors.describe import describe_operator, find_operator, list_families, summarise_operator
+
+    if name is not None:
+        one = describe_operator(find_operator(name))
+        print_object(one) if as_json else print_operator(one)
+        return
+    groups = list_families()
+    if family is not None:
+        groups = {_family(family, list(groups)): groups[_family(family, list(groups))]}
+    found = {each: [summarise_operator(operator) for operator in members] for each, members in groups.items()}
+    if as_json:
+        print_object({"count": sum(map(len, found.values())), "families": found})
+    else:
+        print_operators(found)
+
+
+def _family(asked: str, known: Sequence[str]) -> str:
+    """Return the family that a person means: time-series, cross, ..."""
+    plain = asked.lower().replace("-", " ").replace("_", " ")
+    for family in known:
+        if family.replace("-", " ").startswith(plain) and plain:
+            return family
+    raise typer.BadParameter(f"--family: there is no family '{asked}'; the families are {', '.join(known)}")
+
+
+def readable_names(fields: str | None, groups: str | None) -> dict[str, frozenset[str]]:
+    """Return the columns and groupings that may be read: the standard ones and those that were named."""
+    from ....factors.language import STANDARD_FIELDS, STANDARD_GROUPS
+
+    return {
+        "fields": frozenset({*STANDARD_FIELDS, *map(str.lower, _split_names(fields))}),
+        "groups": frozenset({*STANDARD_GROUPS, *_split_names(groups)}),
+    }
+
+
+def _split_names(names: str | None) -> list[str]:
+    """Return the names of a list with commas; only what a formula can name."""
+    found = [name.strip() for name in (names or "").split(",") if name.strip()]
+    for name in found:
+        if not (name.isidentifier() and name.isascii()):
+            raise typer.BadParameter(f"'{name}' cannot be named in a formula: letters, digits and _ only")
+    return found
+
+
+def _mark_repeated(written: Sequence[WrittenFormula], found: Sequence[Facts]) -> None:
+    """Warn of formulas that are the same factor as one before."""
+    first: dict[str, WrittenFormula] = {}
+    for each, facts in zip(written, found, strict=True):
+        if not facts["ok"]:
+            continue
+        before = first.setdefault(facts["id"], each)
+        if before is not each:
+            named = f"{before.name} ({before.place()})" if before.name else before.place()
+            facts["warnings"].append(f"the same factor as {named}")
+
+
+def _mention_own_columns(found: Sequence[Facts]) -> None:
+    """Say how a column of one's own panel is named, where an unknown one is like none of ours."""
+    for mistake in (each for facts in found for each in facts["errors"]):
+        if mistake["message"].startswith("unknown field") and "Did you mean" not in mistake["hint"]:
+            mistake["hint"] += " A column of your own panel is named with --fields."
+
+
+def _one_object(written: Sequence[WrittenFormula], found: Sequence[Facts], *, alone: bool) -> Facts:
+    """Return the facts of one formula as they are, those of several or of a file as a list with counts."""
+    if alone and len(found) == 1:
+        return found[0]
+    rows = [
+        {"name": each.name, "file": each.file, "line": each.line, "column": each.offset + 1, **facts}
+        for each, facts in zip(written, found, strict=True)
+    ]
+    refused = sum(not facts["ok"] for facts in found)
+    return {"ok": refused == 0, "count": len(rows), "refused": refused, "formulas": rows}
+
+
+def _exit_by_stage(found: Sequence[Facts], refused: frozenset[str] = frozenset()) -> None:
+    """End with 2 where a formula cannot be read, and with 1 where all mistakes are of the stages that are `refused`."""
+    stages = {mistake["stage"] for facts in found if not facts["ok"] for mistake in facts["errors"]}
+    if stages:
+        raise typer.Exit(EXIT_REFUSED if stages <= refused else EXIT_UNREADABLE)
+
+
+NAMED_LINE = re.compile(r"\s*(\w[\w.#-]*)\s*(?::|=(?!=))\s*(?=\S)")
+"""``alpha1: formula`` or ``alpha1 = formula``; ``close == open`` has no name."""
+NUMBERED_LINE = re.compile(r"\s*([0-9]+)[.)]?\s+(?=[A-Za-z_($])")
+"""``12 formula`` or ``12. formula``, where every line begins so; ``2 close`` alone is a mistake."""
+COMMENT = re.compile(r"(?:^|\s)#.*")
+
+
+@dataclass(frozen=True)
+class WrittenFormula:
+    """One formula and where it stands.
+
+    Attributes
+    ----------
+    text : str
+        The formula.
+    name : str
+        What its author calls it; empty where it has no name.
+    file : str
+        The file that it is from; empty for an argument.
+    line : int
+        The line of the file, or which argument it is, from 1.
+    offset : int
+        Columns of the line before it.
+    """
+
+    text: str
+    name: str = ""
+    file: str = ""
+    line: int = 1
+    offset: int = 0
+
+    def place(self, at: int | None = None) -> str:
+        """Return the place of the formula, or of a column of it, as editors read it: ``file:line:column``."""
+        start = f"{self.file}:{self.line}" if self.file else f"formula {self.line}"
+        if at is None:
+            return start
+        return f"{start}:{self.offset + at + 1}" if self.file else f"{start}, column {at + 1}"
+
+
+def collect_formulas(texts: Sequence[str], file: str | None) -> list[WrittenFormula]:
+    """Return the formulas of the command line, then those of a file; ``-`` is standard input.
+
+    Raises
+    ------
+    DeskError
+        Where there are none, or the file is not text.
+    OSError
+        Where the file cannot be read.
+    """
+    found = [WrittenFormula(read_formula_source(text), line=number) for number, text in enumerate(texts, start=1)]
+    if file is not None:
+        found += _lines(_content(file), "stdin" if file == "-" else file)
+    if not found:
+        missing = f"there is no formula in {file}" if file else "no formula was given"
+        hint = "Write one formula a line." if file else "Put it in quotes, or name a file: --file FILE"
+        raise DeskError(missing, field="--file" if file else "EXPR", hint=hint, code="no_formula")
+    return found
+
+
+def _content(file: str) -> str:
+    from ....ledger.files import read_given
+
+    raw = sys.stdin.buffer.read() if file == "-" else read_given(Path(file))
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        message = f"{file} is not text in UTF-8: line {line} has other bytes"
+        raise DeskError(message, field="--file", got=file, hint="Save it as UTF-8.", code="no_formula") from None
+
+
+def _lines(content: str, file: str) -> Iterator[WrittenFormula]:
+    lines = {number: COMMENT.sub("", line).rstrip() for number, line in enumerate(content.split("\n"), start=1)}
+    kept = {number: text for number, text in lines.items() if text.strip()}
+    names = NUMBERED_LINE if len(kept) > 1 and all(map(NUMBERED_LINE.match, kept.values())) else NAMED_LINE
+    for number, text in kept.items():
+        named = names.match(text)
+        offset = named.end() if named else len(text) - len(text.lstrip())
+        yield WrittenFormula(text[offset:], named[1] if named else "", file, number, offset)
+
+
+Rows = Sequence[tuple[str, str]]
+
+
+def print_checks(written: Sequence[WrittenFormula], found: Sequence[Facts]) -> None:
+    """Print one formula with its facts, or of several what is wrong or doubtful and a line that counts."""
+    console = stdout_console()
+    if len(found) == 1 and found[0]["ok"]:
+        _print_rows(console, found[0]["text"], _check_rows(found[0]))
+    for each, facts in zip(written, found, strict=True):
+        _print_mistakes(console, each, facts)
+        for warning in facts["warnings"]:
+            place = f"{each.place()}: " if len(found) > 1 else ""
+            _print_line(console, (place, ""), ("warning: ", "yellow"), (warning, ""))
+    if len(found) > 1 or written[0].file:
+        _print_line(console, (_summary(found), "bold"))
+
+
+def print_translations(written: Sequence[WrittenFormula], found: Sequence[Facts]) -> None:
+    """Print what can be read again: formulas with their names; notes and refusals go to standard error, or into comments."""
+    console = stderr_console()
+    commented = len(found) > 1 or bool(written[0].file)
+    for each, facts in zip(written, found, strict=True):
+        for note in facts["notes"]:
+            if commented:
+                print_plain(f"# {each.name or each.place()}: {note}")
+            else:
+                _print_line(console, ("note: ", "yellow"), (note, ""))
+        if facts["ok"]:
+            print_plain(f"{each.name}: {facts['translation']}" if each.name else facts["translation"])
+        elif commented:
+            print_plain(f"# {each.name or each.place()} was refused: {facts['errors'][0]['message']}")
+        _print_mistakes(console, each, facts)
+    if commented:
+        _print_line(console, (_summary(found, "can be carried over"), "bold"))
+
+
+def print_explanation(facts: Facts) -> None:
+    """Print a formula on a card."""
+    console = stdout_console()
+    rows = [("", facts["explained"])]
+    if facts["alphaloom"] != facts["text"] and "amounts_to" not in facts:
+        rows.append(("in alphaloom", facts["alphaloom"]))
+    ns = facts["cost"]["ns_per_cell"]
+    cost = f"about {any_value(ns)} ns a cell on one core, {any_value(ns)} ms for a million cells: an estimate"
+    rows += [
+        *_check_rows(facts),
+        ("depth", f"{plural(facts['depth'], 'level')}, {plural(facts['constants'], 'chosen number')}"),
+        *([] if "amounts_to" in facts else [("cost", cost)]),
+        *_column("fields", [(each["name"], f"{each['meaning']}, {each['unit']}") for each in facts["fields"]]),
+        *_column("operators", [(each["signature"], each["meaning"]) for each in facts["operators"]]),
+    ]
+    _print_rows(console, facts["text"], rows)
+    for warning in facts["warnings"]:
+        _print_line(console, ("warning: ", "yellow"), (warning, ""))
+
+
+def print_operators(families: Mapping[str, Sequence[Facts]]) -> None:
+    """Print signature and meaning of operators, by family, and how many there are."""
+    console = stdout_console()
+    for family, members in families.items():
+        _print_rows(console, family, [(each["signature"], each["meaning"]) for each in members])
+        console.print()
+    total = plural(sum(map(len, families.values())), "operator")
+    _print_line(console, (f"{total}. One with every argument: alphaloom factor operators NAME", "bold"))
+
+
+def print_operator(facts: Facts) -> None:
+    """Print the whole documentation of an operator."""
+    arguments = [
+        (each["name"], each["takes"] + (f"; {each['default']} by default" if each["default"] else ""))
+        for each in facts["arguments"]
+    ]
+    ns = facts["ns_per_cell"]
+    window = " at a window of 20" if any(each["name"] == "window" for each in facts["arguments"]) else ""
+    rows = [
+        ("", facts["meaning"]),
+        ("family", facts["family"] + (f", written {facts['symbol']}" if facts["symbol"] else "")),
+        *_column("takes", arguments),
+        ("unit", facts["unit"]),
+        ("missing values", facts["nan"]),
+        *([("defined as", facts["definition"])] if facts["definition"] else []),
+        *([("cost", f"about {any_value(ns)} ns a cell{window}: an estimate")] if ns is not None else []),
+        ("example", facts["example"]),
+        *_column("elsewhere", [(each["dialect"], _spelling(each)) for each in facts["elsewhere"]]),
+    ]
+    _print_rows(stdout_console(), facts["signature"], rows)
+
+
+def _spelling(each: Facts) -> str:
+    note = f" ({each['note']})" if each["note"] else ""
+    return f"{each['written']} is {each['meaning']}{note}"
+
+
+def _column(title: str, pairs: Rows) -> list[tuple[str, str]]:
+    """Return rows under one title, names and what is said of each."""
+    return [(title if place == 0 else "", f"{name}: {said}") for place, (name, said) in enumerate(pairs)]
+
+
+def _check_rows(facts: Facts) -> list[tuple[str, str]]:
+    if "amounts_to" in facts:
+        return [
+            ("amounts to", facts["amounts_to"]),
+            ("id", facts["id"]),
+            ("reads", f"back about {plural(facts['warmup'], 'row')}, by the numbers in it"),
+            ("size", plural(facts["size"], "step")),
+        ]
+    first, last = facts["interval"]
+    days = "today only" if first == last == 0 else f"the rows from {first} to {last}, today being 0"
+    return [
+        ("canonical", facts["canonical"]),
+        ("id", facts["id"]),
+        ("unit", facts["type"]),
+        ("reads", f"{days}; {plural(facts['warmup'], 'row')} of warm-up"),
+        ("size", plural(facts["size"], "node")),
+    ]
+
+
+def _summary(found: Sequence[Facts], verb: str = "can be used") -> str:
+    refused = [facts for facts in found if not facts["ok"]]
+    said = f"{count(len(found) - len(refused))} of {plural(len(found), 'formula')} {verb}"
+    if doubtful := sum(bool(facts["ok"] and (facts.get("warnings") or facts.get("notes"))) for facts in found):
+        said += f", {count(doubtful)} with warnings"
+    if refused:
+        mistakes = sum(len(facts["errors"]) for facts in refused)
+        said += f"; {count(len(refused))} refused, with {plural(mistakes, 'mistake')}"
+    return f"{said}."
+
+
+def _print_mistakes(console: Console, each: WrittenFormula, facts: Facts) -> None:
+    """Print every mistake of a formula: where, what, a caret, and how to mend it."""
+    from ....factors import ParseError
+
+    for mistake in facts["errors"]:
+        text = mistake.get("got", each.text)
+        shown = ParseError(mistake["message"], at=mistake["at"], text=text)
+        own = text == each.text
+        _print_line(console, (each.place(mistake["at"] if own else None), "bold"), (f": {mistake['message']}", "red"))
+        for line in [*shown.caret().split("\n"), mistake["hint"]]:
+            if line:
+                _print_line(console, (f"    {line}", ""))
+
+
+def _print_rows(console: Console, title: str, rows: Rows) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    _print_line(console, (title, "bold"))
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(Text(f"  {name}", style="dim"), Text(value))
+    console.print(table)
+
+
+def _print_line(console: Console, *parts: tuple[str, str]) -> None:
+    """Print a line that is never folded."""
+    from rich.text import Text
+
+    console.print(Text.assemble(*parts), soft_wrap=True)
