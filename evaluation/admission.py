@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..evidence import EvidenceError, LibraryRefused, RunArchive
 from ..factors import Expression
 from ..ledger import JsonObject, Ledger, LibraryRow, StatusChange, VerdictRow
-from ..library import ADDED_BY_HAND, WATCHLIST, Entry, ambiguous_error, find_entry, list_entries
+from ..library import ADDED_BY_HAND, WATCHLIST, Entry, ambiguous_error, find_entry, list_entries, write_in_own_language
 from .closing.results import find_campaign
 from .pending_cases import Reviews
 
@@ -92,7 +92,7 @@ def _add_formula(ledger: Ledger, expression: Expression, day: str) -> AdmittedFa
     if same:
         return AdmittedFactor(same[0], False)
     sheet = {"fields": sorted(expression.fields)}
-    row = LibraryRow(expression.id, expression.text, expression.shown, "", "", sheet, ADDED_BY_HAND)
+    row = LibraryRow(expression.id, write_in_own_language(expression), expression.shown, "", "", sheet, ADDED_BY_HAND)
     standing = StatusChange(expression.id, "added", "live", "hand", "added by hand; nobody judged it", day)
     ledger.kept.record(rows=[row], standings=[standing])
     return AdmittedFactor(find_entry(ledger, expression.id), True)

@@ -51,7 +51,7 @@ from ..evidence.values import Computing, TimeSteps, read_screening_seed
 from ..factors import Expression, FactorError, ParseError, explain, parse
 from ..factors.similarity import KnownFormula
 from ..ledger import Attempt, Evaluation, Ledger, LibraryRow, Stage
-from ..library import list_comparable, list_decaying, read_retired
+from ..library import choose_own_text, list_comparable, list_decaying, read_retired
 from ..market import Panel
 from ..search import SearchConstraints
 from ..search.surrogate import Samples, SurrogateModel
@@ -192,7 +192,8 @@ class Evaluator:
         return KnownLibrary(self.ledger.workspace, self._parse_row, self.library())
 
     def _parse_row(self, row: LibraryRow) -> Expression:
-        return parse(row.text, fields=tuple({*self.panel.fields, *row.sheet.get("fields", ())}))
+        fields = tuple({*self.panel.fields, *row.sheet.get("fields", ())})
+        return parse(choose_own_text(row.factor_id, row.text, row.canonical, fields), fields=fields, refuse_units=False)
 
     def compared(self) -> list[LibraryRow]:
         """Return what makes a candidate redundant: the library without what was retired, unless that is to count."""

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
         WATCHLIST as WATCHLIST,
         Entry as Entry,
         ambiguous_error as ambiguous_error,
+        choose_own_text as choose_own_text,
         find_entry as find_entry,
         list_comparable as list_comparable,
         list_decaying as list_decaying,
         list_entries as list_entries,
         read_retired as read_retired,
+        write_in_own_language as write_in_own_language,
     )
     from .exchange import (
         export_library as export_library,
@@ -32,7 +34,7 @@ else:
         __name__,
         {
             "condition": "Condition list_conditions",
-            "entries": "ADDED_BY_HAND Entry PROMOTED WATCHLIST ambiguous_error find_entry list_comparable list_decaying list_entries read_retired",
+            "entries": "ADDED_BY_HAND Entry PROMOTED WATCHLIST ambiguous_error find_entry list_comparable list_decaying list_entries read_retired write_in_own_language choose_own_text",
             "exchange": "export_library import_library read_library_file",
             "observations": "FactorReading",
             "watch": "LibraryWatch",

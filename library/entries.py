@@ -9,13 +9,13 @@ and what is put on the watchlist from then on is watched on days after every day
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from ..evidence import EvidenceError, LibrarySettings, RunArchive, Windows
-from ..factors import Expression, parse
+from ..factors import Expression, ParseError, parse
 from ..ledger import Ledger, LibraryRow, Run, StatusChange
 from .decay import SelectionRecord
 
@@ -85,6 +85,20 @@ class JudgementTerms:
         return {**self.record(), "names": list(self.names)}
 
 
+def write_in_own_language(expression: Expression) -> str:
+    """Return a formula as it was written, or in canonical form where it was written in another dialect."""
+    return choose_own_text(expression.id, expression.text, expression.shown, sorted(expression.fields))
+
+
+def choose_own_text(factor_id: str, text: str, canonical: str, fields: Collection[str]) -> str:
+    """Return the text if Alphaloom's own language reads this factor in it, else the canonical form."""
+    try:
+        known = parse(text, fields=tuple(fields), refuse_units=False)
+        return text if known.id == factor_id else canonical
+    except ParseError:
+        return canonical
+
+
 @dataclass(frozen=True)
 class Entry:
     """One factor of the library or of the watchlist; `lacking` says why `terms` are not known.
@@ -130,7 +144,12 @@ class Entry:
     @cached_property
     def expression(self) -> Expression:
         """Return the formula."""
-        return parse(self.text, fields=self.fields)
+        return parse(self.own_text, fields=self.fields, refuse_units=False)
+
+    @property
+    def own_text(self) -> str:
+        """Return the formula in Alphaloom's own language; earlier versions kept one of another dialect as it was written."""
+        return choose_own_text(self.factor_id, self.text, self.canonical, self.fields)
 
 
 def list_entries(ledger: Ledger) -> list[Entry]:

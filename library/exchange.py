@@ -79,7 +79,7 @@ def _factor(one: Condition) -> dict[str, Any]:
     entry, told = one.entry, one.record()
     return {
         "id": entry.factor_id,
-        "text": entry.text,
+        "text": entry.own_text,
         "fields": sorted(entry.fields),
         "status": entry.status,
         "proof": entry.proof,
@@ -136,7 +136,7 @@ def _check(file: LibraryFile, path: Path) -> None:
             said = f"{path}: {where}.judged.rank_ic is not in the direction of its sign; no gate takes such a factor."
             raise LibraryFileError(said, field=f"{where}.judged.rank_ic", got=one.judged.rank_ic)
         try:
-            known = parse(one.text, fields=one.fields).id
+            known = parse(one.text, fields=one.fields, refuse_units=False).id
         except ParseError as error:
             said = f"{path}: the formula of {where} cannot be read: {error.mistakes[0].message}"
             raise LibraryFileError(said, field=f"{where}.text", got=one.text) from None
@@ -172,7 +172,7 @@ def _import_factors(ledger: Ledger, file: LibraryFile, name: str, day: str) -> d
 
 
 def _row(one: Factor) -> LibraryRow:
-    canonical = parse(one.text, fields=one.fields).shown
+    canonical = parse(one.text, fields=one.fields, refuse_units=False).shown
     judged = JudgementTerms(**one.judged.model_dump()).full() if one.judged else None
     terms = {"judged": judged, "proof": one.proof, "days_since": one.days_since, "rank_ic_since": one.rank_ic_since}
     sheet = {"fields": list(one.fields), "rank_ic": one.search_rank_ic}

@@ -207,4 +207,4 @@ def _row(entry: Entry) -> LibraryRow:
 
 
 def _read(row: LibraryRow) -> Expression:
-    return parse(row.text, fields=tuple(row.sheet.get("fields", ())))
+    return parse(row.text, fields=tuple(row.sheet.get("fields", ())), refuse_units=False)

@@ -69,7 +69,9 @@ class Documents:
         return given.released or not self.screen(text)[1]
 
 
-def select_documents(given: Sequence[CampaignDocument], last_day: str) -> tuple[tuple[CampaignDocument, ...], list[str]]:
+def select_documents(
+    given: Sequence[CampaignDocument], last_day: str
+) -> tuple[tuple[CampaignDocument, ...], list[str]]:
     """Return the documents that agents may be told of, and what a person is to know of the others and of the undated.
 
     `last_day` is the last that the agents see: a later document tells of the days on which factors are judged.

@@ -86,7 +86,8 @@ class Succession:
 
     def _expression(self, name: str) -> Expression | None:
         rows: Sequence[Any] = [row for row in self.ledger.library() if row.factor_id == name]
-        return parse(rows[0].text, fields=tuple(rows[0].sheet.get("fields", ()))) if rows else None
+        fields = tuple(rows[0].sheet.get("fields", ())) if rows else ()
+        return parse(rows[0].text, fields=fields, refuse_units=False) if rows else None
 
 
 def _predecessor_id(claim: Claim) -> str:

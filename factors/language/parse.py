@@ -29,6 +29,7 @@ def parse(
     fields: Collection[str] | None = None,
     groups: Collection[str] | None = None,
     dialect: str = "alphaloom",
+    refuse_units: bool = True,
 ) -> Expression:
     """Read a formula, or the code of a Python factor, into an `Expression`.
 
@@ -43,6 +44,9 @@ def parse(
     dialect : str
         The language that the formula is written in (see `dialects`). What a foreign formula means is kept; where its
         units do not agree, and where it differs from what the same words mean here, `Expression.warnings` says so.
+    refuse_units : bool
+        Whether units that do not agree are refused in Alphaloom's own language. A library may hold a formula that came
+        in another dialect, so there they are warnings.
 
     Returns
     -------
@@ -59,6 +63,7 @@ def parse(
         frozenset(STANDARD_FIELDS if fields is None else fields),
         frozenset(STANDARD_GROUPS if groups is None else groups),
         dialect,
+        refuse_units,
     )
 
 
@@ -79,13 +84,13 @@ def express(node: Node, *, fields: Collection[str] | None = None, groups: Collec
 
 
 @functools.lru_cache(maxsize=2048)
-def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: str) -> Expression:
+def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: str, refuse_units: bool) -> Expression:
     if is_python(text):
         return read_python(text, fields, groups)
     builder = Builder(text, fields, groups)
     own = dialect == "alphaloom"
     root = _build_tree(builder, read_syntax(text) if own else _import_foreign(builder, dialect), dialect)
-    return _prove_expression(builder, root, forgiving=not own)
+    return _prove_expression(builder, root, forgiving=not (own and refuse_units))
 
 
 def _prove_expression(builder: Builder, root: Node, *, forgiving: bool) -> Expression:

@@ -108,7 +108,7 @@ def test_a_search_is_the_same_as_in_a_file_and_goes_on_through_restarts(
 MAKE = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from alphaloom.agents.checkpoints.served_checkpoints import ServedCheckpoint
+from alphaloom.agents.postgres_checkpoints import ServedCheckpoint
 from alphaloom.ledger.postgres.link import PostgresLink
 from alphaloom.ledger.postgres.server import PostgresServer
 ServedCheckpoint(PostgresLink(PostgresServer(sys.argv[2])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,19 @@ def test_a_library_comes_over_with_its_claims_and_its_retirements(file: Path, tm
         assert terms is not None
         assert terms.full() == JUDGED
         assert export_library(other)["factors"][0]["judged"] == json.loads(file.read_text())["factors"][0]["judged"]
+
+
+def test_a_formula_of_another_dialect_comes_over_in_our_own_language(tmp_path: Path, ledger: Ledger) -> None:
+    foreign = parse("Corr($close, Log($volume + 1), 20)", dialect="qlib")
+    (kept,) = [add_by_hand(ledger, foreign, "2026-01-01").entry]
+    assert (kept.text, kept.expression.id) == (foreign.shown, foreign.id)
+    old = LibraryRow(foreign.id, foreign.text, foreign.shown, "", "", {"fields": ["close", "volume"]}, "by_hand")
+    write_json(tmp_path / "own.json", export_library(ledger))
+    with Ledger.open(tmp_path / "older", clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as other:
+        other.kept.record(rows=[old], standings=[StatusChange(foreign.id, "added", "live", "hand", "", "2026-01-01")])
+        assert export_library(other)["factors"][0]["text"] == foreign.shown
+    with Ledger.open(tmp_path / "new", clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as other:
+        assert import_library(other, tmp_path / "own.json", "2026-01-02")["ids"] == [foreign.id]
 
 
 def test_a_file_that_is_taken_in_twice_adds_nothing(file: Path, ledger: Ledger, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
@@ -145,7 +145,14 @@ def _family(asked: str, known: Sequence[str]) -> str:
     raise typer.BadParameter(f"--family: there is no family '{asked}'; the families are {', '.join(known)}")
 
 
-def readable_names(fields: str | None, groups: str | None) -> dict[str, frozenset[str]]:
+class ReadableNames(TypedDict):
+    """The columns and groupings that a formula may read, as `parse` takes them."""
+
+    fields: frozenset[str]
+    groups: frozenset[str]
+
+
+def readable_names(fields: str | None, groups: str | None) -> ReadableNames:
     """Return the columns and groupings that may be read: the standard ones and those that were named."""
     from ....factors.language import STANDARD_FIELDS, STANDARD_GROUPS
 

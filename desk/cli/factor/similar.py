@@ -13,7 +13,7 @@ from ..console import print_object, stdout_console
 from ..formula_source import read_formula_source, summarise_formula
 from ..options import AsJson, DialectOption, FieldsOption, GroupsOption
 from ..run_lookup import DEFAULT_WORKSPACE
-from .formulas import EXIT_UNREADABLE, WrittenFormula, collect_formulas, readable_names
+from .formulas import EXIT_UNREADABLE, ReadableNames, WrittenFormula, collect_formulas, readable_names
 
 if TYPE_CHECKING:
     from ....evidence.originality import InvertedIndex
@@ -73,13 +73,13 @@ def _print_mistakes(expression: str, facts: Facts, *, as_json: bool) -> None:
         print_checks([WrittenFormula(expression)], [facts])
 
 
-def _nearest(mine: Expression, library: Path | None, top: int, names: dict[str, frozenset[str]]) -> list[Likeness]:
+def _nearest(mine: Expression, library: Path | None, top: int, names: ReadableNames) -> list[Likeness]:
     from ....evidence.originality import Catalogue, read_published
 
     return Catalogue((read_published(), *_load_indexes(library, names))).nearest(mine, top)
 
 
-def _load_indexes(library: Path | None, names: dict[str, frozenset[str]]) -> Sequence[InvertedIndex]:
+def _load_indexes(library: Path | None, names: ReadableNames) -> Sequence[InvertedIndex]:
     """Return the formulas of a file, or of a workspace's library."""
     if library is not None and library.is_file():
         return [_index_file(library, names)]
@@ -94,7 +94,7 @@ def _load_indexes(library: Path | None, names: dict[str, frozenset[str]]) -> Seq
     return _index_workspace(folder, names)
 
 
-def _index_file(file: Path, names: dict[str, frozenset[str]]) -> InvertedIndex:
+def _index_file(file: Path, names: ReadableNames) -> InvertedIndex:
     from ....evidence.originality import MemoryIndex, draw_formula
 
     written = collect_formulas((), str(file))
@@ -102,7 +102,7 @@ def _index_file(file: Path, names: dict[str, frozenset[str]]) -> InvertedIndex:
     return MemoryIndex(draw_formula(name, expression, file.name) for name, expression in read)
 
 
-def _parse_formula(written: WrittenFormula, names: dict[str, frozenset[str]]) -> Expression:
+def _parse_formula(written: WrittenFormula, names: ReadableNames) -> Expression:
     """Read one formula of a file, or say where it cannot be read."""
     from ....factors import ParseError, parse
 
@@ -113,7 +113,7 @@ def _parse_formula(written: WrittenFormula, names: dict[str, frozenset[str]]) ->
         raise typer.BadParameter(f"--library: {written.place(first.at)}: {first.message}. {first.hint}") from None
 
 
-def _index_workspace(folder: Path, names: dict[str, frozenset[str]]) -> Sequence[InvertedIndex]:
+def _index_workspace(folder: Path, names: ReadableNames) -> Sequence[InvertedIndex]:
     from datetime import UTC, datetime
 
     from ....evidence.originality import KnownLibrary
@@ -121,7 +121,8 @@ def _index_workspace(folder: Path, names: dict[str, frozenset[str]]) -> Sequence
     from ....ledger import Ledger
 
     def read(row: LibraryRow) -> Expression:
-        return parse(row.text, fields={*names["fields"], *row.sheet.get("fields", ())}, groups=names["groups"])
+        fields = {*names["fields"], *row.sheet.get("fields", ())}
+        return parse(row.text, fields=fields, groups=names["groups"], refuse_units=False)
 
     with Ledger.open(folder, clock=lambda: datetime.now(UTC)) as ledger:
         return KnownLibrary(folder, read, ledger.library()).shelves
