@@ -139,11 +139,11 @@ HELD = "we are short 3,400 MSFT and hold AAPL 12,000 sh"
 
 @pytest.mark.parametrize("name", [*GUARDED_LOGGERS, "alphaloom.router.calls.backend", "openai._base_client"])
 def test_no_logger_of_the_room_writes_them_in_words_arguments_errors_or_extras(
-    name: str, caplog: pytest.LogCaptureFixture
+    name: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logger = logging.getLogger(name)
     guard_loggers([SECRET])
-    caplog.handler.setFormatter(logging.Formatter("%(message)s %(request)s"))
+    monkeypatch.setattr(caplog.handler, "formatter", logging.Formatter("%(message)s %(request)s"))  # all tests share it
     before = logger.level
     if not logger.propagate:  # LiteLLM, once loaded, writes by itself
         logger.addHandler(caplog.handler)
