@@ -204,6 +204,7 @@ class CallerGate:
         ),
         init=False,
     )
+    _strangers_asked: int = field(default=0, init=False)
     _accepted: OrderedDict[bytes, None] = field(default_factory=OrderedDict, init=False)
     _tasks: TaskGroup | None = field(default=None, init=False)
 
@@ -329,10 +330,17 @@ class CallerGate:
     async def _verify_over_network(self, token: str) -> Caller:
         """Return who shows a token, which another server may be asked; those that were accepted before have a way of their own."""
         name = hashlib.sha256(token.encode("latin-1")).digest()
-        way = self._verify_limits[name in self._accepted]
-        if name not in self._accepted and way.statistics().tasks_waiting >= MAX_STRANGERS_WAITING:
+        stranger = name not in self._accepted
+        # Counted here: the limiter counts a call only some steps after this look, so two at once could both pass it.
+        if stranger and self._strangers_asked >= TOKEN_CHECKS_AT_ONCE + MAX_STRANGERS_WAITING:
             raise CallersBusy("Too many tokens are being asked about.", hint="Ask again in a moment.")
-        caller = await anyio.to_thread.run_sync(self.verifier.verify, token, limiter=way)
+        self._strangers_asked += stranger
+        try:
+            caller = await anyio.to_thread.run_sync(
+                self.verifier.verify, token, limiter=self._verify_limits[not stranger]
+            )
+        finally:
+            self._strangers_asked -= stranger
         self._accepted[name] = None
         self._accepted.move_to_end(name)
         while len(self._accepted) > MAX_CALLERS:

@@ -131,7 +131,7 @@ class Crash(Exception):
 
 
 @pytest.mark.usefixtures("small_table")
-@pytest.mark.parametrize("step", ["contents", "write_run", "merge_runs", "_find_first_joined"])
+@pytest.mark.parametrize("step", ["sort_contents", "write_run", "merge_runs", "_find_first_joined"])
 @pytest.mark.parametrize("before", [True, False])
 def test_a_crash_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, before: bool
