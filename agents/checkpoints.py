@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 # Whoever imports this module is about to run a graph, and `graph` imports it no sooner.
-from langgraph.checkpoint.base import BaseCheckpointSaver  # noqa: TID253
-from langgraph.checkpoint.sqlite import SqliteSaver  # noqa: TID253
+from langgraph.checkpoint.base import BaseCheckpointSaver  # noqa: TID253 - this file is imported only where a search keeps checkpoints
+from langgraph.checkpoint.sqlite import SqliteSaver  # noqa: TID253 - this file is imported only where a search keeps checkpoints
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig

@@ -228,7 +228,7 @@ def find_agent(name: str) -> OwnAgent:
 
 
 def _is_async(found: object) -> bool:
-    return inspect.iscoroutinefunction(found) or inspect.iscoroutinefunction(getattr(found, "__call__", None))  # noqa: B004
+    return inspect.iscoroutinefunction(found) or inspect.iscoroutinefunction(getattr(found, "__call__", None))  # noqa: B004 - the call itself may be a coroutine
 
 
 def _import_file(path: Path) -> object:

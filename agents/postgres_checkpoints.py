@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 # Whoever imports this module is about to run a graph on a server; see `checkpoints`.
-from langgraph.checkpoint.postgres import PostgresSaver  # noqa: TID253
+from langgraph.checkpoint.postgres import PostgresSaver  # noqa: TID253 - this file is imported only where a search keeps checkpoints
 
 from .checkpoints import InTheLoop
 from .search_context import DatabaseLink

@@ -14,7 +14,7 @@ from .funnel import Best, Counts, Funnel, ModelSpend
 class Progress:
     """One moment of a campaign; nothing here is written to a result, and nothing comes from days after search.
 
-    `mechanisms` is the effective number of mechanisms of the round under way, `count_niches` how many of mechanism, horizon and
+    `mechanisms` is the effective number of mechanisms of the round under way, `niches` how many of mechanism, horizon and
     turnover are filled. `elapsed_s` counts the work of all processes of the run; `remaining_s` extrapolates the
     evaluations. `doing` says by agent what each does, or did last.
     """
