@@ -20,11 +20,7 @@ if TYPE_CHECKING:
     from .own_parts import Own as Own, OwnAgent as OwnAgent, View as View
     from .prompt import load_prompt as load_prompt
     from .search_context import (
-        AgentJournal as AgentJournal,
-        Asker as Asker,
-        ProgressHook as ProgressHook,
         SearchContext as SearchContext,
-        ToolSession as ToolSession,
         Toolset as Toolset,
     )
 else:
@@ -38,6 +34,6 @@ else:
             "model_calls": "QUESTION_WORDS describe_unusable_replies",
             "own_parts": "Own OwnAgent View",
             "prompt": "load_prompt",
-            "search_context": "AgentJournal Asker ProgressHook SearchContext ToolSession Toolset",
+            "search_context": "SearchContext Toolset",
         },
     )

@@ -8,7 +8,6 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .campaign import (
-        CONTEXT_FILE as CONTEXT_FILE,
         WORKSPACE as WORKSPACE,
         Campaign as Campaign,
         Clock as Clock,
@@ -22,7 +21,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "campaign": "CONTEXT_FILE Campaign Clock Settings Show WORKSPACE",
+            "campaign": "Campaign Clock Settings Show WORKSPACE",
             "funnel": "Best Counts Funnel ModelSpend",
             "progress": "Progress ProgressMeter",
             "progress_reporter": "CLOSED_BY_HAND read_last_progress",

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .dialect import DIALECT_NAMES as DIALECT_NAMES, Dialect as Dialect, find_dialect as find_dialect
+    from .dialect import DIALECT_NAMES as DIALECT_NAMES, find_dialect as find_dialect
     from .exporter import translate as translate, write_foreign as write_foreign
     from .importer import read_foreign as read_foreign
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "dialect": "DIALECT_NAMES Dialect find_dialect",
+            "dialect": "DIALECT_NAMES find_dialect",
             "exporter": "translate write_foreign",
             "importer": "read_foreign",
         },

@@ -17,22 +17,21 @@ if TYPE_CHECKING:
         UNSAFE as UNSAFE,
         UNSAFE_STAMP as UNSAFE_STAMP,
         NoIsolation as NoIsolation,
-        Unsafe as Unsafe,
         find_backend as find_backend,
     )
     from .container import Container as Container
     from .guest import Guests as Guests
     from .gvisor import GVisor as GVisor
-    from .launch import InterpreterLaunch as InterpreterLaunch, Wall as Wall
+    from .launch import Wall as Wall
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "bubblewrap": "Bubblewrap",
-            "choice": "BACKENDS NoIsolation UNSAFE UNSAFE_STAMP Unsafe find_backend",
+            "choice": "BACKENDS NoIsolation UNSAFE UNSAFE_STAMP find_backend",
             "container": "Container",
             "guest": "Guests",
             "gvisor": "GVisor",
-            "launch": "InterpreterLaunch Wall",
+            "launch": "Wall",
         },
     )
