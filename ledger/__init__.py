@@ -59,12 +59,17 @@ else:
         __name__,
         {
             "digest": "JSON canonical_json compute_digest",
-            "errors": "AlphaloomError LedgerConflict LedgerError Mistake RunLocked SettingsError UnknownRun WorkspaceError",
+            "errors": (
+                "AlphaloomError LedgerConflict LedgerError Mistake RunLocked SettingsError UnknownRun WorkspaceError"
+            ),
             "files.objects": "read_json write_json",
             "files.settings": "read_settings",
             "journal": "Journal",
             "library": "Pass",
-            "records": "Attempt Boundaries Evaluation Event Fingerprint JsonObject LibraryRow Look ModelCall Opening Run Sighting Stage StatusChange Trial VerdictRow WindowKey",
+            "records": (
+                "Attempt Boundaries Evaluation Event Fingerprint JsonObject LibraryRow Look ModelCall Opening Run "
+                "Sighting Stage StatusChange Trial VerdictRow WindowKey"
+            ),
             "runs": "ask_to_close ask_to_stop count_stops is_closing",
             "reservations": "Cap CapReached CapScope Hold Wish",
             "store": "Ledger",

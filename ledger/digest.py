@@ -1,4 +1,4 @@
-"""One spelling for every value, so that its hash can stand for it."""
+"""Canonical JSON and SHA-256 digests: equal values have equal digests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ JSON: TypeAlias = Mapping[str, "JSON"] | Sequence["JSON"] | str | int | float | 
 
 
 def canonical_json(value: JSON) -> str:
-    """Spell a JSON value in the one way that is hashed and compared.
+    """Return the canonical JSON of a value, the only spelling that is hashed and compared.
 
     Keys are sorted, there is no white space, text is not escaped to ASCII, and floats are written as `repr` does.
 
@@ -42,13 +42,13 @@ def compute_digest(value: bytes | JSON) -> str:
 def check_keys(value: JSON) -> None:
     """Refuse a mapping with a key that is not text; `json` would quietly turn it into one."""
     if isinstance(value, Mapping):
-        for key, each in value.items():
+        for key, item in value.items():
             if not isinstance(key, str):
                 raise TypeError(f"a key of a record must be text, got {key!r}")
-            check_keys(each)
+            check_keys(item)
     elif isinstance(value, list | tuple):
-        for each in value:
-            check_keys(each)
+        for item in value:
+            check_keys(item)
 
 
 def _to_builtin(value: object) -> object:

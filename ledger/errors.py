@@ -1,11 +1,11 @@
-"""What can go wrong, and how it is said to a person.
+"""The errors of the package and of this room, and how they are written for a person.
 
 AlphaloomError                 the base of every error a user can see, in all rooms
 ├── SettingsError              a settings file or a `--set` that cannot be used; carries every mistake at once
 └── LedgerError                the base of this room
     ├── WorkspaceError         the folder cannot be used: read-only, full, not a folder, damaged, too new
-    │   ├── AddressError       the address of a database cannot be used, or the server refuses who asks
-    │   ├── ServerError        no database server answers, or what it takes to speak to one is not installed
+    │   ├── AddressError       the address of a database cannot be used, or the server refuses the user
+    │   ├── ServerError        no database server answers, or its driver is not installed
     │   └── CallsUnwritable    tool calls cannot be recorded, so none may be answered
     ├── CallsDamaged           the record of tool calls was changed, or a part of it is gone
     ├── ChangedFile            a file of a run is not the one whose digest was recorded
@@ -39,10 +39,10 @@ class AlphaloomError(Exception):
     hint : str
         What the user can do now.
     code : str
-        The name of what is wrong, for programs; that of the class without one. A class of its own has what some caller
-        catches; what is only told has a code.
+        The name of the error, for programs; by default that of the class. Errors that some caller catches have a class
+        of their own, all others only a code.
     exit_code : int
-        What the command line ends with; that of the class without one.
+        Exit code of the command line; by default that of the class.
     """
 
     code: str = "error"
@@ -96,7 +96,7 @@ class AlphaloomError(Exception):
 
 @dataclass(frozen=True)
 class Mistake:
-    """One thing wrong in the settings: where, what, and what would be right."""
+    """One mistake in the settings: its place, the message, and the allowed values."""
 
     field: str
     message: str
@@ -105,7 +105,7 @@ class Mistake:
     allowed: object = None
 
     def __str__(self) -> str:
-        """Return the line, the field and what is wrong with it."""
+        """Return the line, the field and the message."""
         where = f"line {self.line}, " if self.line is not None else ""
         return f"{where}{self.field}: {self.message}" if self.field else f"{where}{self.message}"
 
@@ -128,31 +128,31 @@ class SettingsError(AlphaloomError):
 
     def record(self) -> dict[str, object]:
         """Return the error with one entry for each mistake."""
-        return super().record() | {"mistakes": [to_json_value(asdict(each)) for each in self.mistakes]}
+        return super().record() | {"mistakes": [to_json_value(asdict(mistake)) for mistake in self.mistakes]}
 
 
 class LedgerError(AlphaloomError):
-    """The base of what the ledger refuses."""
+    """The base of the errors of the ledger."""
 
     code = "ledger"
 
 
 class WorkspaceError(LedgerError):
-    """The workspace folder cannot be used; `placeless` says it to those who need not know where it is."""
+    """The workspace folder cannot be used; `placeless` is the message without its path, for outside callers."""
 
     code = "workspace"
     placeless = "the workspace cannot be used"
 
 
 class AddressError(WorkspaceError):
-    """The address of a database cannot be used, or the server refuses who asks; no secret is repeated."""
+    """The address of a database cannot be used, or the server refuses the user; no secret is repeated."""
 
     code = "ledger_address"
     placeless = "the record's database refuses this campaign"
 
 
 class ServerError(WorkspaceError):
-    """No database server answers, or what it takes to speak to one is not installed."""
+    """No database server answers, or its driver is not installed."""
 
     code = "ledger_server"
     exit_code = 3
@@ -210,10 +210,10 @@ class DamagedObject(LedgerError):
 def changed_file(run: str, path: Path, original: Path | None) -> ChangedFile:
     """Return the error for a file that is gone or was changed since it was recorded."""
     what = "is not the file that the ledger recorded" if path.is_file() else "is gone"
-    kept = f": copy {original} over it" if original else ", in its table of objects"
+    remedy = f": copy {original} over it" if original else ", in its table of objects"
     return ChangedFile(
         f"{path.name} of run {run} {what}", field="run", got=str(path),
-        hint=f"The ledger keeps the recorded one{kept}. What else differs: alphaloom evidence verify {run}",
+        hint=f"The ledger keeps the recorded one{remedy}. What else differs: alphaloom evidence verify {run}",
     )  # fmt: skip
 
 
@@ -222,7 +222,7 @@ def format_value(value: object) -> str:
     if isinstance(value, str):
         return value if len(value) <= 200 else value[:197] + "..."
     if isinstance(value, list | tuple | set | frozenset):
-        return ", ".join(format_value(each) for each in value)
+        return ", ".join(format_value(item) for item in value)
     return format_value(repr(value))
 
 
@@ -232,7 +232,7 @@ def to_json_value(value: object) -> object:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
         if isinstance(value, dict):
-            return {str(key): to_json_value(each) for key, each in value.items()}
+            return {str(key): to_json_value(item) for key, item in value.items()}
         return (
-            [to_json_value(each) for each in value] if isinstance(value, list | tuple | set | frozenset) else str(value)
+            [to_json_value(item) for item in value] if isinstance(value, list | tuple | set | frozenset) else str(value)
         )

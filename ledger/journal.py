@@ -1,4 +1,4 @@
-"""What agents write down, kept as events of their run."""
+"""The notes of agents, stored as events of their run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from .digest import canonical_json
 from .store import Ledger
 
 AT_HAND_BYTES = 4 << 20
-"""JSON text of the bodies that are kept in memory, those read last; Python takes some five times as much."""
+"""Characters of JSON text that are cached, those read last; as Python objects they take about five times as much."""
 
 
 class Journal:
-    """Keeps bodies under a kind and a key; the first one stands. A few lie at hand, the rest is read when it is asked for.
+    """Stores JSON bodies under a kind and a key; the first body under a key stays.
 
-    What it returns is what the ledger would return after a crash, down to the order of keys: prompts are made of it.
+    The bodies read last are cached, the others are read from the ledger. `read` returns what the ledger would return
+    after a crash, down to the order of keys, because prompts are built from it.
     """
 
     def __init__(self, ledger: Ledger, run: str) -> None:
@@ -26,22 +27,22 @@ class Journal:
         self._bytes = 0
 
     def record(self, kind: str, key: str, body: dict[str, Any]) -> None:
-        """Keep a body unless the kind and key are taken."""
+        """Store a body, unless one is stored under the kind and key."""
         if self.read(kind, key) is None:
             self._ledger.record_event(self._run, f"agents.{kind}", key, body)
-            self._keep((kind, key), canonical_json(body))
+            self._cache((kind, key), canonical_json(body))
 
     def read(self, kind: str, key: str) -> dict[str, Any] | None:
-        """Return the body kept under a kind and key."""
+        """Return the body under a kind and key; None if there is none."""
         place = (kind, key)
         if place in self._at_hand:
             self._at_hand.move_to_end(place)
             return self._at_hand[place][0]
         event = self._ledger.event(self._run, f"agents.{kind}", key)
-        return None if event is None else self._keep(place, canonical_json(event.body))
+        return None if event is None else self._cache(place, canonical_json(event.body))
 
-    def _keep(self, place: tuple[str, str], text: str) -> dict[str, Any]:
-        """Put a body at hand, and let go of those that were not read for longest."""
+    def _cache(self, place: tuple[str, str], text: str) -> dict[str, Any]:
+        """Cache a body and drop those read longest ago; return the body."""
         body: dict[str, Any] = json.loads(text)
         self._at_hand[place] = (body, len(text))
         self._bytes += len(text)

@@ -1,4 +1,4 @@
-"""The library of a workspace: which factors it keeps, what became of each, and what was seen of them on new days."""
+"""The library of a workspace: its factors, their status changes, and their RankIC on new days."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .windows import WINDOW_COLUMNS, NameLists
 
 @dataclass(frozen=True)
 class Pass:
-    """What one look over new days brought of one factor: its days in order, and the window and panel they are of."""
+    """The observations of one factor on new days, in order, with the window and the panel that they come from."""
 
     factor_id: str
     window: WindowKey
@@ -24,7 +24,7 @@ class Pass:
 
 
 class Library:
-    """Keeps the factors, their standings and their sightings; all append-only, each write whole or not at all."""
+    """Stores factors, status changes and observations: append-only, each write in one transaction."""
 
     def __init__(self, database: Database, now: Callable[[], str]) -> None:
         self._database = database
@@ -35,35 +35,35 @@ class Library:
         self._sightings = Register(database, "sightings", Sighting, now)
 
     def rows(self) -> list[LibraryRow]:
-        """Return every factor that the library keeps, retired ones too, by id."""
+        """Return every factor of the library by id, retired ones included."""
         return self._rows.find("TRUE")
 
     def add(self, row: LibraryRow) -> bool:
-        """Add a factor; one that is there stays as it is."""
+        """Add a factor unless its id is taken; return whether it is new."""
         return self._rows.add(row, strict=False)
 
     def standings(self, factor_id: str | None = None) -> list[StatusChange]:
-        """Return what became of one factor or of all, oldest first."""
+        """Return the status changes of one factor or of all, oldest first."""
         if factor_id is None:
             return self._standings.find("TRUE", order="seq")
         return self._standings.find("factor_id = ?", factor_id, order="seq")
 
     def sightings(self, factor_id: str) -> list[Sighting]:
-        """Return what was seen of a factor on new days, by day."""
+        """Return the observations of a factor on new days, by day."""
         return self._sightings.find("factor_id = ?", factor_id)
 
     def record(
         self, *, rows: Sequence[LibraryRow] = (), standings: Sequence[StatusChange] = (), passes: Sequence[Pass] = ()
     ) -> int:
-        """Write factors, standings and looks in one transaction; return how many factors are new.
+        """Write factors, status changes and observations in one transaction; return the number of new factors.
 
-        What is there under the same key stays: a day that was seen is not seen again.
+        A row whose key is taken is skipped, so a day of a factor is observed once.
         """
         new: set[str] = set()
 
         def work(session: Transaction) -> None:
-            for each in passes:
-                self._look(session, each)
+            for observed in passes:
+                self._record_pass(session, observed)
             new.update(row.factor_id for row in rows if self._rows.put(session, row))
             for standing in standings:
                 self._standings.put(session, standing)
@@ -71,19 +71,19 @@ class Library:
         self._database.write(work)
         return len(new)
 
-    def _look(self, session: Transaction, each: Pass) -> None:
-        """Write the days of one factor that are new, and count the look."""
-        if sum(self._sightings.put(session, sighting) for sighting in each.sightings):
-            window = self._names.columns(session, each.window)
-            self._names.fingerprints.keep(session, window[-1], each.window.fingerprint, self._now())
-            session.execute(_ADD_WATCH, (each.factor_id, *window, self._now(), canonical_json(each.about)))
+    def _record_pass(self, session: Transaction, observed: Pass) -> None:
+        """Write the new days of one factor; if there are any, count a watch."""
+        if sum(self._sightings.put(session, sighting) for sighting in observed.sightings):
+            window = self._names.columns(session, observed.window)
+            self._names.fingerprints.keep(session, window[-1], observed.window.fingerprint, self._now())
+            session.execute(_ADD_WATCH, (observed.factor_id, *window, self._now(), canonical_json(observed.about)))
 
     def watched(self, window: WindowKey) -> int:
-        """Count the factors that were looked at on new days which share a day and a name with a window."""
+        """Count the factors that were observed on new days whose data a window shares."""
         return self._database.read(lambda session: len(self._names.subjects(session, "watches", window)))
 
     def seen_before(self, at: str, names: tuple[str, ...]) -> str:
-        """Return the last day that any factor was watched on before a moment, on names that are shared; or nothing."""
+        """Return the last day on which a factor was observed before the time `at`, on shared data; "" if none."""
         always = WindowKey("", "0000-00-00", "9999-99-99", names)
 
         def work(session: Transaction) -> list[Any]:

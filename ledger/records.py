@@ -11,7 +11,10 @@ from typing import Any, Literal, TypeAlias
 
 JsonObject: TypeAlias = Mapping[str, Any]
 Fingerprint: TypeAlias = Mapping[str, Sequence[int]]
-"""Hashes of 48 bits of the daily returns that end on a day, by the day: equal under other symbols, dates and price levels."""
+"""48-bit hashes of daily returns, by the day on which they end.
+
+They are equal under other symbols, dates and price levels.
+"""
 Stage: TypeAlias = Literal[
     "parse",
     "types",
@@ -29,7 +32,7 @@ Stage: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class Run:
-    """One campaign: what it was asked to do, on which data, and how far it got."""
+    """One run of a campaign: its settings, seed, data set and status."""
 
     id: str
     config: JsonObject
@@ -41,7 +44,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Anything proposed, also what was refused before it ran; `stage` says where its way ended."""
+    """A proposal, also one that was refused before it ran; `stage` is the step at which it ended."""
 
     run: str
     key: str
@@ -67,9 +70,9 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class WindowKey:
-    """Which days and names are looked at: what two looks must share to count against each other.
+    """The data set, days and symbols of a test; tests that share data count against each other.
 
-    `fingerprint` is that of all days of the data; without it what the ledger has stored of these names counts.
+    `fingerprint` covers all days of the data; without it, the fingerprints stored for these symbols are used.
     """
 
     dataset: str
@@ -81,10 +84,10 @@ class WindowKey:
 
 @dataclass(frozen=True)
 class Look:
-    """The wish to look at a factor or a set on a selection window; `prior` looks were made elsewhere.
+    """A request to test a factor or a set on a selection window; `prior` tests were made elsewhere.
 
-    `question` is a digest of all else that decides what the look shows: the values of the data, label, costs, level,
-    sign. The same subject under another question is another look.
+    `question` is a digest of everything else that decides the result: the values of the data, label, costs,
+    significance level, sign. The same subject under another question is another trial.
     """
 
     run: str
@@ -96,9 +99,10 @@ class Look:
 
 @dataclass(frozen=True)
 class Trial:
-    """One look at a selection window, counted before it was made; `outcome` is None until it is closed.
+    """One test on a selection window, counted before it is made; `outcome` is None until it is closed.
 
-    `prior` looks were declared as made elsewhere when it was opened; `opened_at` and `closed_at` are times of the clock.
+    `prior` counts the tests made elsewhere, as known when the trial was opened: declared ones, and those of the
+    library's watch. `opened_at` and `closed_at` are wall-clock times.
     """
 
     id: int
@@ -117,8 +121,8 @@ class Trial:
 class ModelCall:
     """One answered model call; `request` and `reply` are digests of stored bodies.
 
-    `attempts` counts how often it was sent; 0 says that the reply came from another run's record and cost nothing.
-    `tenant` is on whose behalf it was asked, where somebody said.
+    `attempts` is how often it was sent; 0 means that the reply came from another run's record and cost nothing.
+    `tenant` is on whose behalf it was made; empty if that is not known.
     """
 
     key: str
@@ -139,7 +143,7 @@ class ModelCall:
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """What the gate decided on a factor or a set, with every reason."""
+    """The verdict of the gate on a factor or a set, with every reason."""
 
     run: str
     factor_id: str
@@ -150,7 +154,7 @@ class VerdictRow:
 
 @dataclass(frozen=True)
 class Opening:
-    """One look at sealed days; numbered from 1 over all campaigns that share days and names with it."""
+    """One opening of sealed (hold-out) days, numbered from 1 over all openings on shared data."""
 
     run: str
     window: WindowKey
@@ -160,7 +164,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class Boundaries:
-    """Where search, selection and sealed days of a data set lie; fixed by the first campaign on it."""
+    """The days between the search, selection and sealed windows of a data set; its first campaign fixes them."""
 
     dataset: str
     names: tuple[str, ...]
@@ -174,10 +178,10 @@ class Boundaries:
 
 @dataclass(frozen=True)
 class LibraryRow:
-    """A factor that the library keeps; `sheet` is that of the search window.
+    """A factor of the library; `sheet` holds its metrics on the search window.
 
-    `origin` says how it came in: accepted by the gate, promoted from the watchlist, by_hand, or imported. `terms` are how
-    it was judged, for those that no run of this workspace judged.
+    `origin` is how it was added: accepted by the gate, promoted from the watchlist, by_hand, or imported. `terms`
+    describe how a factor was judged that no run of this workspace judged.
     """
 
     factor_id: str
@@ -192,7 +196,7 @@ class LibraryRow:
 
 @dataclass(frozen=True)
 class StatusChange:
-    """A change of what a library factor is: live, decaying, retired; `watched` begins an entry of the watchlist.
+    """A status change of a library factor: live, decaying, retired; `watched` begins an entry of the watchlist.
 
     `by` is "hand" or "rule", `day` the day of the data, or of the act, from which it holds. `key` tells changes of one
     factor apart; the same change has the same key.
@@ -218,7 +222,7 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Artefact:
-    """A named file of a run; the digest says which bytes it had."""
+    """A named file of a run, with the digest of its bytes."""
 
     run: str
     name: str
@@ -227,7 +231,7 @@ class Artefact:
 
 @dataclass(frozen=True)
 class Event:
-    """Anything else worth keeping: a hypothesis, a critique, a risk decision, a warning."""
+    """Any other record of a run: a hypothesis, a critique, a risk decision, a warning."""
 
     run: str
     kind: str

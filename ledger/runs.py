@@ -1,4 +1,4 @@
-"""Runs: started once, found by what a person types; asked to stop or to close; held against what is missing of them."""
+"""The runs of a workspace: start and look-up, requests to stop or close, and a check for gaps in their records."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 LATEST = "latest"
 _RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 STOP_EVENT, CLOSE_EVENT = "stop", "close"
-"""Kinds of the events: requests to stop are numbered, to close once is enough."""
+"""Kinds of events. Requests to stop are numbered; a request to close is stored once."""
 CLOCK_SLACK = timedelta(days=1)
-"""How far a clock may be set back: machines that share a database have clocks of their own."""
+"""Largest tolerated step back in time: machines that share a database have clocks of their own."""
 _NUMBER_COLUMNS = {name: keys[0][0] for name, keys in TABLE_KEYS.items() if keys[0][0] in ("seq", "id")}
 _TIMED_TABLES = ("runs", "statuses", "trials", "openings", "verdicts", "artefacts", "library", "standings")
 
@@ -58,7 +58,7 @@ class RunRecord:
         self._database.write(work)
 
     def finish(self, run: str, status: str) -> None:
-        """Record how a run ended; the last word counts, and the earlier ones stay."""
+        """Record the final status of a run; the last status counts, and earlier ones stay in the record."""
 
         def work(session: Transaction) -> None:
             last = session.execute(_STATUS, (run,)).fetchone()
@@ -76,7 +76,7 @@ class RunRecord:
     def require(self, run: str) -> None:
         """Raise `UnknownRun` unless a run with exactly this id was started."""
         if not self._database.rows("SELECT 1 FROM runs WHERE id = ?", (run,)):
-            raise unknown_run_error(run, [each.id for each in self.all()], [], self._folder)
+            raise unknown_run_error(run, [started.id for started in self.all()], [], self._folder)
 
     def all(self) -> list[Run]:
         """Return every run, oldest first."""
@@ -99,19 +99,19 @@ class RunRecord:
         by_folder = self._find_by_folder(name)
         if by_folder in runs:
             return runs[by_folder]
-        matches = [known for known in runs if name and known.startswith(name)]
+        matches = [run_id for run_id in runs if name and run_id.startswith(name)]
         if len(matches) == 1:
             return runs[matches[0]]
         raise unknown_run_error(name, list(runs), matches, self._folder)
 
     def _find_by_folder(self, name: str) -> str:
-        """Return the id of the run whose folder this is, or nothing."""
+        """Return the id of the run whose folder this is; "" if it is none."""
         path = Path(name).expanduser().resolve()
         return path.name if path.parent == self._folder.resolve() else ""
 
 
 def check_name(run: str) -> None:
-    """Refuse an id that could not be a folder, or that means something else."""
+    """Refuse an id that cannot be the name of a folder, and `latest`."""
     if not _RUN_ID_PATTERN.fullmatch(run) or run == LATEST:
         raise LedgerError(
             "a run's id cannot be this",
@@ -122,7 +122,7 @@ def check_name(run: str) -> None:
 
 
 def unknown_run_error(name: str, runs: list[str], matches: list[str], folder: Path) -> UnknownRun:
-    """Return the error that names the runs that may be meant."""
+    """Return the error for an unknown run, with the runs that may be meant."""
     if not runs:
         return UnknownRun(
             f"no run {name!r}: this workspace has no runs yet ({folder})",
@@ -155,7 +155,7 @@ FROM runs ORDER BY runs.seq"""
 
 @dataclass(frozen=True)
 class Break:
-    """One place where a table of the ledger does not go on as it was written."""
+    """One place where a table of the ledger has a gap or goes back in time."""
 
     table: str
     recorded: str
@@ -163,9 +163,9 @@ class Break:
 
 
 def breaks(database: Database, run: Run) -> Iterator[Break]:
-    """Yield the gaps in every table, and the times that go back or lie before the run of their row began."""
+    """Yield the gaps in every table, and the times that go back or are before the start of their run."""
     for table, column in _NUMBER_COLUMNS.items():
-        yield from _gaps(database, table, column)
+        yield from _find_gaps(database, table, column)
     for table in _TIMED_TABLES:
         yield from _find_backward_times(database, table)
     began = _parse_time(run.started_at)
@@ -178,7 +178,7 @@ def breaks(database: Database, run: Run) -> Iterator[Break]:
             yield Break("runs", at, f"the run began at {run.started_at}")
 
 
-def _gaps(database: Database, table: str, column: str) -> Iterator[Break]:
+def _find_gaps(database: Database, table: str, column: str) -> Iterator[Break]:
     ((count, last),) = database.rows(f"SELECT count(*), coalesce(max({column}), 0) FROM {table}")
     if count != last:
         yield Break(table, f"{count} rows, numbered up to {last}", f"{last - count} are gone")
@@ -196,13 +196,13 @@ def _find_backward_times(database: Database, table: str) -> Iterator[Break]:
 
 
 def _is_before(at: str, other: datetime) -> bool:
-    """Tell whether a time lies so far before another that no clock was merely set right."""
+    """Return whether a time is before another by more than `CLOCK_SLACK`, or cannot be parsed."""
     time = _parse_time(at)
     return time is None or time < other - CLOCK_SLACK
 
 
 def _parse_time(at: str) -> datetime | None:
-    """Return a time in UTC; None for what is no time."""
+    """Parse an ISO time, UTC where it has no zone; None if it cannot be parsed."""
     try:
         time = datetime.fromisoformat(at)
     except ValueError:
@@ -211,22 +211,22 @@ def _parse_time(at: str) -> datetime | None:
 
 
 def count_stops(ledger: Ledger, run: str) -> int:
-    """Count the requests to stop that a run was ever given; a process heeds those that come after it began."""
+    """Count the requests to stop of a run; a process obeys those that come after its start."""
     return len(ledger.events(run, STOP_EVENT))
 
 
 def ask_to_stop(ledger: Ledger, run: str, by: str) -> None:
-    """Ask the process that works on a run to halt after the step under way."""
-    with suppress(LedgerConflict):  # somebody else asked at the same moment, which serves as well
+    """Ask the process that works on a run to stop after the current step."""
+    with suppress(LedgerConflict):  # a second request at the same time: one is enough
         ledger.record_event(run, STOP_EVENT, f"{count_stops(ledger, run) + 1:06d}", {"by": by})
 
 
 def ask_to_close(ledger: Ledger, run: str, by: str) -> None:
-    """Ask that a run's search end after the step under way, and the run be closed; this holds for good."""
+    """Ask that a run's search end after the current step and the run be closed; this cannot be taken back."""
     with suppress(LedgerConflict):
         ledger.record_event(run, CLOSE_EVENT, "asked", {"by": by})
 
 
 def is_closing(ledger: Ledger, run: str) -> bool:
-    """Tell whether somebody asked that a run be closed."""
+    """Return whether a run was asked to close."""
     return ledger.event(run, CLOSE_EVENT, "asked") is not None

@@ -39,11 +39,11 @@ from .runs import Break, RunRecord, breaks, check_name
 from .trials import TrialRecord
 
 RECORDED_FILES = ("curves.json", "results.json", "sealed.json")
-"""Files of a run whose digests are recorded; earlier versions recorded none of curves.json."""
+"""Files of a run whose digests are recorded; earlier versions did not record curves.json."""
 
 
 class Ledger:
-    """Everything a workspace remembers; append-only, and on the disk when a call returns.
+    """The record of a workspace: append-only, and on the disk when a call returns.
 
     Each `record_...` is idempotent by the record's key and returns whether the record is new; a different record
     under a key that is taken raises `LedgerConflict`. One ledger may be used from several threads, and several
@@ -56,7 +56,7 @@ class Ledger:
         database, self._objects = home.opened()
         self._database = database
         self._runs = RunRecord(database, workspace / "runs", now)
-        self._looks = TrialRecord(database, now)
+        self._trials = TrialRecord(database, now)
         self._attempts = Register(database, "attempts", Attempt, now)
         self._evaluations = Register(database, "evaluations", Evaluation, now)
         self._calls = Register(database, "calls", ModelCall, now)
@@ -102,7 +102,7 @@ class Ledger:
 
     @property
     def workspace(self) -> Path:
-        """The folder that holds it all."""
+        """The folder of the workspace."""
         return self._workspace
 
     # Objects
@@ -133,7 +133,7 @@ class Ledger:
         self._runs.require(run)
 
     def finish_run(self, run: str, status: str) -> None:
-        """Record how a run ended."""
+        """Record the final status of a run."""
         self._runs.finish(run, status)
 
     def statuses(self, run: str) -> list[tuple[str, str]]:
@@ -150,7 +150,7 @@ class Ledger:
         return self._workspace / "runs" / run
 
     def files(self, run: str) -> Path:
-        """Return the folder of a run that was worked on here; `UnknownRun` where another workspace on the same database has it."""
+        """Return the folder of a run of this workspace; `UnknownRun` if another workspace on the database has it."""
         folder = self.run_folder(run)
         if not folder.is_dir():
             raise UnknownRun(
@@ -160,37 +160,37 @@ class Ledger:
         return folder
 
     def lock(self, run: str) -> AbstractContextManager[None]:
-        """Hold a run for this process; `RunLocked`, with the other's number, if it is held already."""
+        """Lock a run for this process; `RunLocked`, with the other's number, if it is locked."""
         return self._hold_locks(self.run_folder(run) / "lock", run, f"run {run}")
 
     def is_held(self, run: str) -> bool:
-        """Tell whether somebody holds a run: a process is at work on it."""
+        """Return whether a process works on a run."""
         return self.holder(run) is not None
 
     def holder(self, run: str) -> str | None:
-        """Return the number of the process that works on a run, with its machine where it may be another; None for none."""
+        """Return the process that works on a run: its number, and its machine if it may be another; None if none."""
         return holder(self.run_folder(run) / "lock") or self._database.holder(f"run {run}")
 
     def lock_library(self) -> AbstractContextManager[None]:
-        """Hold what becomes of the library for this process; `RunLocked`, with the other's number, if it is held already.
+        """Lock status changes of the library for this process; `RunLocked`, with the other's number, if it is locked.
 
-        Whoever reads statuses and writes what follows from them needs it, or a factor that a person retires meanwhile is
-        set back by what was read before.
+        It is needed between reading statuses and writing changes that follow from them. Without it, a factor that a
+        person retires meanwhile would be set back to its earlier status.
         """
         return self._hold_locks(self._workspace / "library.lock", "library", "the library")
 
     @contextmanager
     def _hold_locks(self, path: Path, run: str, name: str) -> Iterator[None]:
-        """Hold a file of this workspace, then what other workspaces on the same database see."""
+        """Lock a file of this workspace, then a name that other workspaces on the same database see."""
         with hold_lock(path, run), self._database.held(name):
             yield
 
     def checkpoints(self, run: str) -> Path | Callable[[], PostgresLink]:
-        """Return where a run's graph keeps its state: a file, or what opens a link to the ledger's database."""
+        """Return where a run's graph stores its state: a file, or a function that opens a link to the database."""
         return self._home.checkpoints(self.run_folder(run))
 
     def explained(self, run: str) -> AbstractContextManager[None]:
-        """Say what an error of a run's checkpoints means for a person; the ledger's own are told already."""
+        """Turn database errors of a run's checkpoints into errors that a person understands."""
         return self._database.explained(self.run_folder(run))
 
     # What was tried
@@ -208,7 +208,7 @@ class Ledger:
         return self._attempts.find("run = ?", run)
 
     def attempts_since(self, run: str, place: int = 0) -> Iterator[tuple[int, Attempt]]:
-        """Yield the attempts of a run in the order of arrival, those after a place in it, each with its own place."""
+        """Yield the attempts of a run after a place in the order of arrival, each with its own place."""
         return self._attempts.since(place, run)
 
     def record_evaluation(self, evaluation: Evaluation) -> bool:
@@ -228,7 +228,7 @@ class Ledger:
         return self._evaluations.since(place, run)
 
     def record_verdict(self, verdict: VerdictRow) -> bool:
-        """Record what the gate decided."""
+        """Record a verdict of the gate."""
         return self._verdicts.add(verdict)
 
     def verdicts(self, run: str) -> list[VerdictRow]:
@@ -236,83 +236,84 @@ class Ledger:
         return self._verdicts.find("run = ?", run)
 
     def add_to_library(self, row: LibraryRow) -> bool:
-        """Add a factor to the library; one that is there stays as it is, whichever run brought it."""
+        """Add a factor to the library unless its id is taken; return whether it is new."""
         return self._library.add(row)
 
     def library(self) -> list[LibraryRow]:
-        """Return the library, by factor; retired ones too."""
+        """Return the factors of the library by id, retired ones included."""
         return self._library.rows()
 
     @property
     def kept(self) -> Library:
-        """The library with what became of its factors."""
+        """The library with status changes and observations."""
         return self._library
 
-    # Looks
+    # Trials
 
     def open_trial(self, look: Look) -> Trial:
-        """Count a look at a selection window before it is made.
+        """Count a test on a selection window before it is made.
 
-        The number is 1, plus the looks declared as made elsewhere, plus the factors that the library watched on shared
-        data, plus the trials of this workspace whose window shares data: the same returns, or a day and a name. The same
-        question about the same subject on the same window is one trial, whoever asks.
+        The number is 1, plus the tests declared as made elsewhere, plus the factors that the library watched on shared
+        data, plus the trials of this workspace whose window shares data: the same returns, or a day and a symbol. The
+        same question about the same subject on the same window is one trial, whoever asks.
         """
-        return self._looks.open_trial(look)
+        return self._trials.open_trial(look)
 
     def close_trial(self, trial: int, outcome: Mapping[str, Any]) -> Trial:
-        """Record what the look showed; a later outcome changes nothing, and the first is returned."""
-        return self._looks.close_trial(trial, outcome)
+        """Record the outcome of a trial; a later outcome changes nothing, and the first is returned."""
+        return self._trials.close_trial(trial, outcome)
 
     def overlapping_trials(self, window: WindowKey, known_at: str = "") -> list[Trial]:
         """Return the trials whose window shares data with this one, by number.
 
-        Shared are the same returns under any symbols and dates, or a day and a name. `known_at` asks what was known at a
-        moment: data that was recognised later does not count.
+        Data is shared if the returns are the same, under any symbols and dates, or if a day and a symbol are. With
+        `known_at`, data that was recognised after that time does not count.
         """
-        return self._looks.overlapping_trials(window, known_at)
+        return self._trials.overlapping_trials(window, known_at)
 
     def trials(self) -> list[Trial]:
         """Return every trial of the workspace, in the order in which they were opened."""
-        return self._looks.trials()
+        return self._trials.trials()
 
     def record_opening(self, opening: Opening) -> int:
         """Count an opening of sealed days and return its number; once for a run and a window."""
-        return self._looks.record_opening(opening)
+        return self._trials.record_opening(opening)
 
     def openings(self, window: WindowKey) -> list[Opening]:
         """Return the openings whose window shares data with this one, oldest first."""
-        return self._looks.openings(window)
+        return self._trials.openings(window)
 
     def prior(self, window: WindowKey) -> int:
-        """Return the most looks made elsewhere that any campaign declared on shared data."""
-        return self._looks.prior(window)
+        """Return the largest number of tests made elsewhere on shared data: declared, or by the library's watch."""
+        return self._trials.prior(window)
 
     def fix_boundaries(
         self, boundaries: Boundaries, *, store: bool = True, fingerprint: Fingerprint | None = None
     ) -> Boundaries:
         """Return the boundaries that hold on this data: the first ones fixed on shared data, or these.
 
-        The `fingerprint` is kept with them. Without `store` nothing is fixed: it only says what would hold.
+        The `fingerprint` is stored with them. Without `store` nothing is fixed: the boundaries that would hold are
+        returned.
         """
-        return self._looks.fix_boundaries(boundaries, store=store, fingerprint=fingerprint)
+        return self._trials.fix_boundaries(boundaries, store=store, fingerprint=fingerprint)
 
     def last_sealed_day(self, span: WindowKey) -> str:
-        """Return the last day, in a span's own dates, of all windows fixed on its returns or its names; or nothing."""
-        return self._looks.last_sealed_day(span)
+        """Return the last day, in a span's own dates, of all windows fixed on its returns or symbols; "" if none."""
+        return self._trials.last_sealed_day(span)
 
     def known_as(self, window: WindowKey) -> tuple[str, str] | None:
-        """Return a day of a window and the other day under which the workspace knew its returns first; None if it is the same."""
-        return self._looks.known_as(window)
+        """Return a day of a window and the day under which its returns were first stored; None if they are equal."""
+        return self._trials.known_as(window)
 
     def boundaries(self) -> list[Boundaries]:
         """Return the boundaries of every data set on which windows were fixed, oldest first."""
-        return self._looks.boundaries()
+        return self._trials.boundaries()
 
     # Model calls
 
     @property
     def holds(self) -> Holds:
-        """What calls under way may still take of the budgets that all processes share."""
+        """Reservations of calls in flight on the budgets that all processes share."""
         return self._holds
 
     def record_call(self, call: ModelCall) -> bool:
@@ -323,8 +324,8 @@ class Ledger:
         """Return the first recorded call with this key, of one run or of any; None if it was never answered."""
         if run is not None:
             return self._calls.get(run, key)
-        found = self._calls.find("key = ?", key, order="seq")
-        return found[0] if found else None
+        calls = self._calls.find("key = ?", key, order="seq")
+        return calls[0] if calls else None
 
     def calls(self, run: str) -> list[ModelCall]:
         """Return the model calls of a run, by key."""
@@ -333,17 +334,17 @@ class Ledger:
     # Files and everything else
 
     def record_artefact(self, run: str, name: str, digest: str) -> bool:
-        """Record which bytes a named file of a run had."""
+        """Record the digest of a named file of a run."""
         return self._artefacts.add(Artefact(run, name, digest))
 
     def artefacts(self, run: str) -> dict[str, str]:
         """Return the digests of a run's files, by name."""
-        return {each.name: each.digest for each in self._artefacts.find("run = ?", run)}
+        return {artefact.name: artefact.digest for artefact in self._artefacts.find("run = ?", run)}
 
     def recorded(self, run: str, name: str) -> bytes | None:
-        """Return the bytes that a file of a run had when it was recorded; None where it was not."""
-        known = self.artefacts(run).get(name)
-        return self.get(known) if known else None
+        """Return the bytes of a file of a run as recorded; None if it was not recorded."""
+        digest = self.artefacts(run).get(name)
+        return self.get(digest) if digest else None
 
     def check_files(self, run: str) -> list[str]:
         """Compare a run's files with their recorded digests; return the names of those that have none.
@@ -351,21 +352,21 @@ class Ledger:
         Raises
         ------
         ChangedFile
-            If a file is gone, or is not the one that was recorded.
+            If a file is gone or differs from the recorded one.
         """
-        folder, known = self.files(run), self.artefacts(run)
-        for name, wanted in sorted(known.items()):
+        folder, recorded = self.files(run), self.artefacts(run)
+        for name, digest in sorted(recorded.items()):
             path = folder / name
-            if not path.is_file() or compute_digest(path.read_bytes()) != wanted:
-                raise changed_file(run, path, self._objects.where(wanted))
+            if not path.is_file() or compute_digest(path.read_bytes()) != digest:
+                raise changed_file(run, path, self._objects.where(digest))
         return [
             path.name
             for path in sorted(folder.glob("*.json"))
-            if path.name in RECORDED_FILES and path.name not in known
+            if path.name in RECORDED_FILES and path.name not in recorded
         ]
 
     def breaks(self, run: Run) -> list[Break]:
-        """Return the gaps in the ledger's tables, and times that go back or lie before the run began."""
+        """Return the gaps in the ledger's tables, and times that go back or are before the start of the run."""
         return list(breaks(self._database, run))
 
     def openings_of(self, run: str) -> list[int]:
@@ -373,7 +374,7 @@ class Ledger:
         return [int(number) for (number,) in self._database.rows("SELECT number FROM openings WHERE run = ?", (run,))]
 
     def record_event(self, run: str, kind: str, key: str, body: Any) -> bool:
-        """Record a hypothesis, a critique, a risk decision, a warning: any JSON under a kind and a key."""
+        """Record any JSON under a kind and a key: a hypothesis, a critique, a risk decision, a warning."""
         return self._events.add(Event(run, kind, key, body))
 
     def event(self, run: str, kind: str, key: str) -> Event | None:

@@ -1,4 +1,4 @@
-"""Looks at days that must not be looked at for free: trials, openings of sealed days, and where the days lie."""
+"""Trials on selection windows, openings of sealed days, and the boundaries of these windows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .windows import WINDOW_COLUMNS, NameLists, disagree, read_column
 
 
 class TrialRecord:
-    """Counts every look before it is made, over all campaigns of the workspace."""
+    """Counts every test before it is made, over all campaigns of the workspace."""
 
     def __init__(self, database: Database, now: Callable[[], str]) -> None:
         self._database = database
@@ -23,27 +23,27 @@ class TrialRecord:
         self._names = NameLists()
 
     def open_trial(self, look: Look) -> Trial:
-        """Count a look at a selection window; the same question about the same subject on it is counted once."""
+        """Count a test on a selection window; the same question about the same subject on it is counted once."""
 
         def work(session: Transaction) -> Trial:
             window = self._names.columns(session, look.window)
             same = (look.subject, look.question, *window)
-            found = session.execute(f"{_FIND} {_SAME_TRIAL_CONDITION}", same).fetchone()
-            if found is None:
+            row = session.execute(f"{_FIND} {_SAME_TRIAL_CONDITION}", same).fetchone()
+            if row is None:
                 earlier = self._names.overlapping(session, "trials", look.window)
-                prior = max(look.prior + self._count_watched(session, look.window), self._prior(session, earlier))
+                prior = max(look.prior + self._count_watched(session, look.window), self._read_prior(session, earlier))
                 session.execute(_ADD_TRIAL, (1 + prior + len(earlier), prior, look.run, *same, self._now()))
-                found = session.execute(f"{_FIND} {_SAME_TRIAL_CONDITION}", same).fetchone()
-            return self._trial(session, found)
+                row = session.execute(f"{_FIND} {_SAME_TRIAL_CONDITION}", same).fetchone()
+            return self._build_trial(session, row)
 
         return self._database.write(work)
 
     def prior(self, window: WindowKey) -> int:
-        """Return the most looks made elsewhere, declared or by the library's watch, on shared data."""
+        """Return the largest number of tests made elsewhere on shared data: declared, or by the library's watch."""
 
         def work(session: Transaction) -> int:
-            found = self._names.overlapping(session, "trials", window)
-            return max(self._count_watched(session, window), self._prior(session, found))
+            shared = self._names.overlapping(session, "trials", window)
+            return max(self._count_watched(session, window), self._read_prior(session, shared))
 
         return self._database.read(work)
 
@@ -51,28 +51,28 @@ class TrialRecord:
         """Count the factors that the library watched on shared data."""
         return len(self._names.subjects(session, "watches", window))
 
-    def _prior(self, session: Transaction, trials: list[int]) -> int:
-        """Return the most looks made elsewhere that one of these trials declared."""
+    def _read_prior(self, session: Transaction, trials: list[int]) -> int:
+        """Return the largest `prior` of these trials; 0 if there are none."""
         return max(read_column(session, "trials", "prior", trials), default=0)
 
     def close_trial(self, trial: int, outcome: JsonObject) -> Trial:
-        """Keep what a look showed; a later outcome changes nothing."""
+        """Store the outcome of a trial; a later outcome changes nothing."""
         body = canonical_json(outcome)
 
         def work(session: Transaction) -> Trial:
             if self._read_row(session, trial) is None:
                 raise LedgerError(f"there is no trial {trial}", field="trial", got=trial)
             session.execute("INSERT INTO outcomes VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (trial, self._now(), body))
-            return self._trial(session, self._read_row(session, trial))
+            return self._build_trial(session, self._read_row(session, trial))
 
         return self._database.write(work)
 
     def overlapping_trials(self, window: WindowKey, known_at: str = "") -> list[Trial]:
-        """Return the trials whose window shares data with this one, by number; as it was known at a moment if one is named."""
+        """Return the trials whose window shares data with this one, by number; see `Ledger.overlapping_trials`."""
 
         def work(session: Transaction) -> list[Trial]:
-            found = set(self._names.overlapping(session, "trials", window, known_at))
-            return [self._trial(session, row) for row in session.execute(_FIND).fetchall() if row[0] in found]
+            ids = set(self._names.overlapping(session, "trials", window, known_at))
+            return [self._build_trial(session, row) for row in session.execute(_FIND).fetchall() if row[0] in ids]
 
         return sorted(self._database.read(work), key=lambda trial: (trial.number, trial.id))
 
@@ -80,7 +80,7 @@ class TrialRecord:
         """Return every trial of the workspace, in the order in which they were opened."""
 
         def work(session: Transaction) -> list[Trial]:
-            return [self._trial(session, row) for row in session.execute(f"{_FIND} ORDER BY id").fetchall()]
+            return [self._build_trial(session, row) for row in session.execute(f"{_FIND} ORDER BY id").fetchall()]
 
         return self._database.read(work)
 
@@ -89,9 +89,9 @@ class TrialRecord:
 
         def work(session: Transaction) -> int:
             window = self._names.columns(session, opening.window)
-            found = session.execute(_FIND_OPENING, (opening.run, *window)).fetchone()
-            if found is not None:
-                return int(found[0])
+            row = session.execute(_FIND_OPENING, (opening.run, *window)).fetchone()
+            if row is not None:
+                return int(row[0])
             number = 1 + len(self._names.overlapping(session, "openings", opening.window))
             session.execute(_ADD_OPENING, (number, opening.run, *window, opening.reason, self._now()))
             return number
@@ -102,103 +102,108 @@ class TrialRecord:
         """Return the openings whose window shares data with this one, oldest first."""
 
         def work(session: Transaction) -> list[Opening]:
-            return [self._opening(session, each) for each in self._names.overlapping(session, "openings", window)]
+            return [
+                self._read_opening(session, opening) for opening in self._names.overlapping(session, "openings", window)
+            ]
 
         return self._database.read(work)
 
     def fix_boundaries(
-        self, wanted: Boundaries, *, store: bool = True, fingerprint: Fingerprint | None = None
+        self, boundaries: Boundaries, *, store: bool = True, fingerprint: Fingerprint | None = None
     ) -> Boundaries:
-        """Return the edges that an earlier campaign fixed on the same data, on this one's days; if none did, fix these.
+        """Return the edges that an earlier campaign fixed on shared data, on this one's days; else fix these.
 
-        Names that inherit edges are stored with them, so that leaving out the name that was shared frees no day.
+        Symbols that inherit edges are stored with them: a later campaign that leaves out the shared symbol inherits
+        them too, so no day becomes free.
         """
-        span = WindowKey(wanted.dataset, wanted.first_day, wanted.sealed_end, wanted.names, fingerprint or {})
+        span = WindowKey(
+            boundaries.dataset, boundaries.first_day, boundaries.sealed_end, boundaries.names, fingerprint or {}
+        )
 
         def work(session: Transaction) -> Boundaries:
-            found = self._read_inherited(session, span)
-            if any(disagree(found[0], each) for each in found[1:]):
+            inherited = self._read_inherited(session, span)
+            if any(disagree(inherited[0], other) for other in inherited[1:]):
                 raise LedgerError(
                     "This data meets two data sets whose windows were fixed differently.",
                     field="panel",
                     hint="Use one of the two data sets, or another workspace.",
                 )
-            fixed = replace(found[0][0], dataset=wanted.dataset, names=wanted.names) if found else wanted
+            fixed = boundaries
+            if inherited:
+                fixed = replace(inherited[0][0], dataset=boundaries.dataset, names=boundaries.names)
             if store:
-                self._store(session, fixed, span)
+                self._store_boundaries(session, fixed, span)
             return fixed
 
         return self._database.write(work)
 
     def _read_inherited(self, session: Transaction, span: WindowKey) -> list[tuple[Boundaries, bool]]:
-        """Return the edges that hold on a span's data, oldest first, each with whether its returns said where they lie."""
-        found = [self._names.carried(session, fixed, series, span) for fixed, series in self._all_boundaries(session)]
-        return [each for each in found if each]
+        """Return the edges that hold on a span's data, oldest first, each with whether they were placed by returns."""
+        stored = self._read_boundaries(session)
+        carried = [self._names.carry_over(session, fixed, series, span) for fixed, series in stored]
+        return [edges for edges in carried if edges]
 
     def boundaries(self) -> list[Boundaries]:
         """Return the edges of every data set on which windows were fixed, oldest first."""
 
         def work(session: Transaction) -> list[Boundaries]:
-            return [fixed for fixed, _ in self._all_boundaries(session)]
+            return [fixed for fixed, _ in self._read_boundaries(session)]
 
         return self._database.read(work)
 
     def last_sealed_day(self, span: WindowKey) -> str:
-        """Return the last day, in a span's own dates, of all windows fixed on its returns or its names; or nothing."""
+        """Return the last day, in a span's own dates, of all windows fixed on its returns or symbols; "" if none."""
 
         def work(session: Transaction) -> list[str]:
-            own, found = set(span.names), []
-            for fixed, series in self._all_boundaries(session):
-                carried = self._names.carried(session, fixed, series, span)
+            own, days = set(span.names), []
+            for fixed, series in self._read_boundaries(session):
+                carried = self._names.carry_over(session, fixed, series, span)
                 if carried or not own.isdisjoint(fixed.names):
-                    found.append(carried[0].sealed_end if carried else fixed.sealed_end)
-            return found
+                    days.append(carried[0].sealed_end if carried else fixed.sealed_end)
+            return days
 
         return max(self._database.read(work), default="")
 
     def known_as(self, window: WindowKey) -> tuple[str, str] | None:
-        """Return a day of a window and the other day under which the workspace knew its returns first; None if it is the same."""
+        """Return a day of a window and the day under which its returns were first stored; None if they are equal."""
         return self._database.read(lambda session: self._names.known_as(session, window))
 
-    def _store(self, session: Transaction, fixed: Boundaries, span: WindowKey) -> None:
-        """Store edges with the series of returns that they lie on, unless they are there."""
+    def _store_boundaries(self, session: Transaction, fixed: Boundaries, span: WindowKey) -> None:
+        """Store edges with their series of returns, unless they are stored."""
         names = self._names.keep(session, fixed.names)
         series = self._names.fingerprints.keep(session, names, span.fingerprint, self._now())
-        if (fixed, series) not in self._all_boundaries(session):
+        if (fixed, series) not in self._read_boundaries(session):
             fields: JsonObject = asdict(fixed) | ({"series": series} if series else {})
             body = {name: value for name, value in fields.items() if name not in ("names", "dataset")}
             window = fixed.dataset, fixed.first_day, fixed.sealed_end, names
             session.execute(_ADD_BOUNDARIES, (*window, canonical_json(body), self._now()))
 
     def _read_row(self, session: Transaction, trial: int) -> tuple[Any, ...] | None:
-        """Return the row of a trial."""
         row: tuple[Any, ...] | None = session.execute(f"{_FIND} WHERE id = ?", (trial,)).fetchone()
         return row
 
-    def _trial(self, session: Transaction, row: tuple[Any, ...] | None) -> Trial:
-        """Turn a row into a trial."""
+    def _build_trial(self, session: Transaction, row: tuple[Any, ...] | None) -> Trial:
         assert row is not None
         trial, number, run, subject, question, *window, body, prior, opened, closed = row
         outcome = None if body is None else json.loads(body)
         key = self._names.window(session, tuple(window))
         return Trial(trial, number, run, subject, key, outcome, question, prior, opened, closed or "")
 
-    def _opening(self, session: Transaction, opening: int) -> Opening:
-        """Read an opening."""
+    def _read_opening(self, session: Transaction, opening: int) -> Opening:
         query = f"SELECT run, {WINDOW_COLUMNS}, reason, number FROM openings WHERE id = ?"
         run, *window, reason, number = session.execute(query, (opening,)).fetchone()
         return Opening(run, self._names.window(session, tuple(window)), reason, number)
 
-    def _all_boundaries(self, session: Transaction) -> list[tuple[Boundaries, int]]:
-        """Read all edges, oldest first, each with its series of returns; 0 where none was known."""
-        found = []
+    def _read_boundaries(self, session: Transaction) -> list[tuple[Boundaries, int]]:
+        """Read all edges, oldest first, each with the number of its series of returns; 0 for none."""
+        stored = []
         for dataset, names, body in session.execute(
             "SELECT dataset, names, body FROM boundaries ORDER BY id"
         ).fetchall():
             fields = json.loads(body)
             series = fields.pop("series", 0)
-            found.append((Boundaries(dataset=dataset, names=self._names.read(session, names), **fields), series))
-        return found
+            stored.append((Boundaries(dataset=dataset, names=self._names.read(session, names), **fields), series))
+        return stored
 
 
 _TRIAL_COLUMNS = f"id, number, run, subject, question, {WINDOW_COLUMNS}, body, prior, trials.at, outcomes.at"

@@ -1,7 +1,7 @@
-"""The record of what others asked our tools: one line for every call, chained by hashes, on the disk a moment later.
+"""The record of tool calls: one line for every call, chained by hashes, on the disk a moment later.
 
-`CallLog` writes it, `verify_calls` reads it again and says what was changed, `export_calls` hands it on. See `ledger.calls.log`
-for what a power cut may lose.
+`CallLog` writes it, `verify_calls` reads it again and reports changes, `export_calls` copies it to a file. See
+`ledger.calls.log` for what a power cut may lose.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .log import CallLog
 from .verification import RecordFinding, Verified, verify_calls
 
 CALLS_FOLDER = "audit"
-"""The folder of a workspace in which the record lies."""
+"""The folder of the record in a workspace."""
 
 __all__ = [
     "CALLS_FOLDER",

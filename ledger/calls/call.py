@@ -1,4 +1,4 @@
-"""One call of a tool, as a server tells it: who asked what, and what came of it. Never the arguments themselves."""
+"""One call of a tool, as a server reports it: caller, tool and outcome; of the arguments only a digest."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..digest import canonical_json
 MAX_NAME_CHARS = 100
 MAX_CALLER_CHARS = 200
 UNSPELLABLE = hashlib.sha256(b"\0arguments that cannot be spelled").hexdigest()
-"""Stands for arguments nested too deeply to be written down; such a call is recorded all the same."""
+"""Digest of arguments that are nested too deeply to be serialised; such a call is recorded too."""
 
 _DIGEST_PATTERN = re.compile(r"(?:[0-9a-f]{64})?")
 _spell = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 class CallOutcome(StrEnum):
-    """What came of a call."""
+    """The outcome of a call."""
 
     OK = "ok"
     REFUSED = "refused"
@@ -36,25 +36,25 @@ class ToolCall:
     Parameters
     ----------
     who : str
-        The token's id, "stdio" or "anonymous"; 200 characters at most are kept.
+        The token's id, "stdio" or "anonymous"; cut to 200 characters.
     server, tool : str
-        What was called, 100 characters each at most; the tool is "http" for what is refused before a tool is reached.
-    outcome : Outcome
-        What came of it.
+        Cut to 100 characters each; the tool is "http" for a request that is rejected before a tool is reached.
+    outcome : CallOutcome
+        Whether it was answered, refused or failed.
     code : str
-        The error's code where it was not ok; empty else.
+        The error's code; empty for a call that was answered.
     arguments : str
-        `digest_of_arguments`; empty where there were none to read.
+        `digest_of_arguments`; empty if there were none to read.
     as_of : date or None
-        The last day that the caller could see; None where no day applies.
+        The last day that the caller may see; None where no day applies.
     rows : int or None
-        Rows answered; None where an answer has none.
+        Rows of the answer; None where an answer has no rows.
     bytes : int
         Size of the answer in bytes.
     result : str
         SHA-256 of the answer, in hex; empty where there is none.
     duration_ms : float
-        How long it took, in milliseconds.
+        Duration in milliseconds.
     """
 
     who: str
@@ -69,13 +69,13 @@ class ToolCall:
     result: str = ""
     duration_ms: float = 0.0
 
-    def spelled(self) -> str:
+    def spell(self) -> str:
         """Return the call as the members of a JSON object, without its braces.
 
         Raises
         ------
         ValueError
-            If a digest is none: what is told in its place may be what must not be kept. Or a duration is NaN.
+            If a digest is malformed, since it may be text that must not be stored; or if the duration is NaN.
         """
         if not (_DIGEST_PATTERN.fullmatch(self.arguments) and _DIGEST_PATTERN.fullmatch(self.result)):
             raise ValueError("arguments and result of a tool call are kept as SHA-256 in hex, or not at all")
@@ -99,8 +99,8 @@ class ToolCall:
 def digest_of_arguments(arguments: Mapping[str, object]) -> str:
     """Return the SHA-256, in hex, of the canonical JSON of a call's arguments.
 
-    It never fails, since what is refused for its arguments is recorded too: NaN is spelled NaN, half a surrogate pair
-    by its number. A digest proves what was asked; it does not hide it from somebody who can guess.
+    It never fails, because a call that is refused for its arguments is recorded too: NaN is spelled NaN, half a
+    surrogate pair as its escape. A digest proves which arguments were sent; it does not hide them from a guess.
     """
     try:
         text = canonical_json(arguments)  # type: ignore[arg-type]  # whatever the client sent

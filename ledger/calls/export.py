@@ -1,4 +1,4 @@
-"""The record handed on: its lines as they are, or as a table, with a summary that somebody stands for."""
+"""Export the record of calls: its lines unchanged, or a table, with a summary that names who made the export."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..database.protocol import explained
 from ..errors import CallsDamaged, LedgerError
 from ..files.given_file import read_given_text
 from ..files.objects import PUBLIC_FILE_MODE, write_json
-from .heads import CALLS_FORMAT, Head, segments
-from .segment import KIND_CALL, SEGMENT_SUFFIX, ChainedLine, lines_of, read_line, read_lines_backwards
+from .heads import CALLS_FORMAT, Head, list_segments
+from .segment import KIND_CALL, SEGMENT_SUFFIX, ChainedLine, read_line, read_lines, read_lines_backwards
 from .verification import Verified, verify_calls
 
 Row = dict[str, Any]
@@ -29,13 +29,13 @@ CALL_COLUMNS = (
     "result", "duration_ms", "previous", "hash",
 )  # fmt: skip
 PARQUET_GROUP_ROWS = 50_000
-"""Rows of a row group of Parquet: what is in memory at once."""
+"""Rows of a Parquet row group, which is held in memory."""
 Heads: TypeAlias = Mapping[str, Head]
 
 
 @dataclass(frozen=True)
 class CallExport:
-    """What was written, and what the reading of the record found."""
+    """The files written, and the result of verifying the record."""
 
     file: Path
     summary: Path
@@ -43,10 +43,10 @@ class CallExport:
 
 
 def export_calls(folder: Path, file: Path, *, by: str, now: datetime) -> CallExport:
-    """Write all calls into a file, and beside it a summary: who stands for it, when, and every segment's head.
+    """Write all calls to a file, and a summary beside it: who exported it (`by`), when, and every segment's head.
 
-    The ending of the file's name says how: `.jsonl` has the lines as they are, so that anybody can check the chain,
-    `.csv` and `.parquet` have a row for each call. A record that is damaged is written too; the summary says so.
+    The suffix of the file chooses the format: `.jsonl` has the lines unchanged, so that anybody can check the chain,
+    `.csv` and `.parquet` have a row for each call. A damaged record is exported too; the summary lists the damage.
     """
     if file.suffix not in _WRITERS:
         raise LedgerError(
@@ -55,11 +55,12 @@ def export_calls(folder: Path, file: Path, *, by: str, now: datetime) -> CallExp
     reading = verify_calls(folder)
     with explained(file):
         _WRITERS[file.suffix](folder, reading.heads, file)
-        with file.open("rb") as written:
-            content = hashlib.file_digest(written, "sha256").hexdigest()
+        with file.open("rb") as stream:
+            content = hashlib.file_digest(stream, "sha256").hexdigest()
         summary = file.with_name(f"{file.name}.summary.json")
         body = {
-            "format": CALLS_FORMAT, "file": file.name, "sha256": content, "by": by, "time": now.astimezone(UTC).isoformat(),
+            "format": CALLS_FORMAT, "file": file.name, "sha256": content, "by": by,
+            "time": now.astimezone(UTC).isoformat(),
             "heads": [asdict(reading.heads[name]) for name in sorted(reading.heads)], **reading.record(),
         }  # fmt: skip
         write_json(summary, body, mode=PUBLIC_FILE_MODE)
@@ -67,57 +68,59 @@ def export_calls(folder: Path, file: Path, *, by: str, now: datetime) -> CallExp
 
 
 def anchors_of(summary: Path) -> list[Head]:
-    """Return what the summary of an export says of each segment.
+    """Return the heads of the segments in the summary of an export.
 
     Raises
     ------
     CallsDamaged
-        If it is no such summary.
+        If the file is missing or is no such summary.
     """
     try:
-        return [Head(**each) for each in json.loads(read_given_text(summary))["heads"]]
+        return [Head(**fields) for fields in json.loads(read_given_text(summary))["heads"]]
     except FileNotFoundError:
         raise CallsDamaged(f"there is no summary {summary}", field="--summary", got=str(summary)) from None
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
-        said = f": {error.strerror}" if isinstance(error, OSError) else ""
+        reason = f": {error.strerror}" if isinstance(error, OSError) else ""
         raise CallsDamaged(
-            f"{summary} is no summary of an export{said}", field="--summary", got=str(summary),
+            f"{summary} is no summary of an export{reason}", field="--summary", got=str(summary),
             allowed="what alphaloom audit export wrote beside its file",
         ) from None  # fmt: skip
 
 
-def _lines(folder: Path, heads: Heads) -> Iterator[tuple[str, bytes, ChainedLine | None]]:
-    """Yield the lines of all segments up to their heads: those that were added since the reading are left out."""
-    for path in segments(folder):
+def _iter_lines(folder: Path, heads: Heads) -> Iterator[tuple[str, bytes, ChainedLine | None]]:
+    """Yield the lines of all segments up to their heads; lines added after verification are left out."""
+    for path in list_segments(folder):
         head = heads.get(path.name)
-        for raw in lines_of(path):
+        for raw in read_lines(path):
             line = read_line(raw.removesuffix(b"\n"))
             if not raw.endswith(b"\n") or (line and head and line.link.sequence > head.sequence):
                 break
             yield path.name, raw, line
 
 
-def _rows(folder: Path, heads: Heads) -> Iterator[Row]:
-    """Yield every call that can be read, segment by segment, in the order of their numbers."""
-    for name, _, line in _lines(folder, heads):
+def _iter_calls(folder: Path, heads: Heads) -> Iterator[Row]:
+    """Yield every readable call, segment by segment, in the order of their numbers."""
+    for name, _, line in _iter_lines(folder, heads):
         if line is not None and line.kind == KIND_CALL:
             yield row_of(name, line)
 
 
 def _write_lines(folder: Path, heads: Heads, file: Path) -> None:
     with file.open("wb") as out:
-        out.writelines(raw for _, raw, _ in _lines(folder, heads))
+        out.writelines(raw for _, raw, _ in _iter_lines(folder, heads))
 
 
 def _write_csv(folder: Path, heads: Heads, file: Path) -> None:
     with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
         table = csv.DictWriter(out, CALL_COLUMNS)
         table.writeheader()
-        table.writerows({key: _escape_formula(value) for key, value in row.items()} for row in _rows(folder, heads))
+        table.writerows(
+            {key: _escape_formula(value) for key, value in row.items()} for row in _iter_calls(folder, heads)
+        )
 
 
 def _escape_formula(value: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula: names come from whoever called."""
+    """Return a cell that no spreadsheet executes as a formula: names come from the callers."""
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
@@ -127,14 +130,14 @@ def _write_parquet(folder: Path, heads: Heads, file: Path) -> None:
 
     kinds = {"sequence": pa.int64(), "rows": pa.int64(), "bytes": pa.int64(), "duration_ms": pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in CALL_COLUMNS])
-    every = _rows(folder, heads)
+    every = _iter_calls(folder, heads)
     with parquet.ParquetWriter(file, schema) as out:
         while group := list(islice(every, PARQUET_GROUP_ROWS)):
-            out.write_table(pa.Table.from_pylist([_utf8(row) for row in group], schema))
+            out.write_table(pa.Table.from_pylist([_encode_surrogates(row) for row in group], schema))
 
 
-def _utf8(row: Row) -> Row:
-    """Return a row whose names Arrow can hold: half a surrogate pair becomes its escape."""
+def _encode_surrogates(row: Row) -> Row:
+    """Return a row that Arrow can store: half a surrogate pair becomes its escape."""
     return {
         key: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
         for key, value in row.items()
@@ -145,20 +148,20 @@ _WRITERS = {".jsonl": _write_lines, ".csv": _write_csv, ".parquet": _write_parqu
 
 
 def read_latest(folder: Path, count: int) -> list[Row]:
-    """Return the newest calls, oldest first, each with the name of its `segment`; damaged lines are passed over."""
-    rows = (row for path in segments(folder) for row in islice(_read_newest(path), count))
-    return sorted(heapq.nlargest(count, rows, key=_moment), key=_moment)
+    """Return the newest calls, oldest first, each with the name of its `segment`; damaged lines are skipped."""
+    rows = (row for path in list_segments(folder) for row in islice(_read_newest(path), count))
+    return sorted(heapq.nlargest(count, rows, key=_build_sort_key), key=_build_sort_key)
 
 
 def follow(folder: Path, pause: Callable[[], object]) -> Iterator[Row]:
-    """Yield each call that is recorded from now on, in all segments, also new ones; `pause` is called between looks."""
-    return _poll_calls(folder, pause, {path: path.stat().st_size for path in segments(folder)})
+    """Yield each call recorded from now on, in all segments, new ones too; `pause` is called between polls."""
+    return _poll_calls(folder, pause, {path: path.stat().st_size for path in list_segments(folder)})
 
 
 def _poll_calls(folder: Path, pause: Callable[[], object], places: dict[Path, int]) -> Iterator[Row]:
     while True:
         pause()
-        for path in segments(folder):
+        for path in list_segments(folder):
             rows, places[path] = _read_since(path, places.get(path, 0))
             yield from rows
 
@@ -173,7 +176,7 @@ def row_of(segment: str, line: ChainedLine) -> Row:
 
 def _read_newest(path: Path) -> Iterator[Row]:
     lines = read_lines_backwards(path)
-    next(lines)  # what no newline ends
+    next(lines)  # the unfinished last line, or nothing
     for raw in lines:
         line = read_line(raw)
         if line is not None and line.kind == KIND_CALL:
@@ -185,10 +188,10 @@ def _read_since(path: Path, place: int) -> tuple[list[Row], int]:
     with path.open("rb") as file:
         file.seek(place)
         body, newline, _ = file.read().rpartition(b"\n")
-    found = [read_line(raw) for raw in body.split(b"\n")] if newline else []
-    rows = [row_of(path.name, line) for line in found if line is not None and line.kind == KIND_CALL]
+    parsed = [read_line(raw) for raw in body.split(b"\n")] if newline else []
+    rows = [row_of(path.name, line) for line in parsed if line is not None and line.kind == KIND_CALL]
     return rows, place + len(body) + len(newline)
 
 
-def _moment(row: Row) -> tuple[str, str, int]:
+def _build_sort_key(row: Row) -> tuple[str, str, int]:
     return str(row["time"]), str(row["segment"]), int(row["sequence"])

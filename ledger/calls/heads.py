@@ -1,8 +1,8 @@
-"""The one file that says how far each segment has come, and what a new segment tells of those before it.
+"""The head file, which stores the last line of each segment, and the anchors in the first line of a new segment.
 
-A segment's first line names the heads of all segments that no line names yet. So a segment that is gone is missed by a
-later one, and the last ones by the head file; who can write to the folder could change both for the last ones, which is
-what the summary of an export is for: it lies elsewhere.
+A segment's first line names the heads of all segments that no earlier line names. So a deleted segment is missed by a
+later one, and the last segments by the head file. Whoever can write to the folder could change both for the last
+segments; the summary of an export, stored elsewhere, protects them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..digest import compute_digest
 from ..errors import CallsDamaged
 from ..files.objects import read_json, write_json
 from ..files.private import make_folder
-from .segment import KIND_BEGUN, SEGMENT_SUFFIX, CallSegment, ChainLink, mend, written
+from .segment import KIND_BEGUN, SEGMENT_SUFFIX, CallSegment, ChainLink, build_line, mend
 
 CALLS_FORMAT = 1
 HEADS_FILE, HEADS_LOCK = "heads.json", "heads.lock"
@@ -28,7 +28,7 @@ HEADS_FILE, HEADS_LOCK = "heads.json", "heads.lock"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """How far a segment has come; `final` when nothing may follow, `written` once its file is there."""
+    """The last line of a segment; `final` when no line may follow, `written` once its file exists."""
 
     segment: str
     sequence: int
@@ -41,27 +41,27 @@ Heads = dict[str, Head]
 
 
 def begin_segment(folder: Path, time: str, process: int) -> tuple[CallSegment, ChainLink]:
-    """Begin this process's segment, anchoring those before it, and return it with its first link.
+    """Create this process's segment, with anchors of those before it; return it with its first link.
 
     Raises
     ------
     CallsDamaged
-        If the head file is gone or changed while segments are there.
+        If the head file is gone or changed while segments exist.
     """
     make_folder(folder)
     with update_heads(folder) as heads:
-        anchors = [each for name, head in heads.items() for each in _settle_head(folder / name, head)]
-        name = _find_free_name(folder, f"calls-{_compact(time)}-{process}")
-        told = {
+        anchors = [anchor for name, head in heads.items() for anchor in _settle_head(folder / name, head)]
+        name = _find_free_name(folder, f"calls-{_compact_time(time)}-{process}")
+        members = {
             "format": CALLS_FORMAT,
             "segment": name,
             "process": process,
-            "before": [asdict(each) for each in anchors],
+            "before": [asdict(anchor) for anchor in anchors],
         }
-        raw, link = written(KIND_BEGUN, ChainLink(-1, ""), time, json.dumps(told)[1:-1])
+        raw, link = build_line(KIND_BEGUN, ChainLink(-1, ""), time, json.dumps(members)[1:-1])
         heads.clear()
-        ended = {each.segment for each in anchors if each.final}
-        heads.update({each.segment: each for each in anchors if each.segment not in ended})
+        ended = {anchor.segment for anchor in anchors if anchor.final}
+        heads.update({anchor.segment: anchor for anchor in anchors if anchor.segment not in ended})
         write_heads(folder, heads | {name: Head(name, 0, link.hash, written=False)})
         segment = CallSegment.create(folder / name)
         segment.add(raw)
@@ -71,7 +71,7 @@ def begin_segment(folder: Path, time: str, process: int) -> tuple[CallSegment, C
 
 @contextmanager
 def update_heads(folder: Path) -> Iterator[Heads]:
-    """Yield the heads to be changed, one process at a time, and write them; not where something is raised."""
+    """Yield the heads for changes, one process at a time, and write them unless an error is raised."""
     with wait_for_lock(folder / HEADS_LOCK):
         heads = read_heads(folder)
         yield heads
@@ -79,29 +79,29 @@ def update_heads(folder: Path) -> Iterator[Heads]:
 
 
 def survey_heads(folder: Path) -> tuple[Heads | None, list[Path]]:
-    """Return heads and segments of one moment; None for a head file that is gone or changed.
+    """Return the heads and the segments at one moment; None for heads whose file is gone or changed.
 
-    Where this process may not write, as in a copy on a read-only disk, nobody is asked to wait.
+    The lock is taken only where this process may write: a copy may be on a read-only disk.
     """
     with wait_for_lock(folder / HEADS_LOCK) if os.access(folder, os.W_OK) else nullcontext():
         try:
             heads: Heads | None = read_heads(folder)
         except CallsDamaged:
             heads = None
-        return heads, segments(folder)
+        return heads, list_segments(folder)
 
 
-def segments(folder: Path) -> list[Path]:
-    """Return the files of the segments, the oldest first."""
+def list_segments(folder: Path) -> list[Path]:
+    """Return the files of the segments, oldest first."""
     return sorted(folder.glob(f"calls-*{SEGMENT_SUFFIX}"), key=lambda path: path.stem)
 
 
 def read_heads(folder: Path) -> Heads:
-    """Return what the head file says; nothing where nothing was begun."""
+    """Return the heads in the head file; empty if there is no segment."""
     path = folder / HEADS_FILE
     if not path.exists():
-        if segments(folder):
-            raise _heads_error(path, "is gone")
+        if list_segments(folder):
+            raise _build_heads_error(path, "is gone")
         return {}
     try:
         body = read_json(path)
@@ -109,11 +109,11 @@ def read_heads(folder: Path) -> Heads:
             raise ValueError
         return decode_heads(body["heads"])
     except (ValueError, KeyError, TypeError):
-        raise _heads_error(path, "was changed") from None
+        raise _build_heads_error(path, "was changed") from None
 
 
 def write_heads(folder: Path, heads: Heads) -> None:
-    """Write the head file, whole or not at all."""
+    """Write the head file atomically."""
     body = encode_heads(heads)
     write_json(folder / HEADS_FILE, {"format": CALLS_FORMAT, "heads": body, "hash": compute_digest(body)})
 
@@ -124,15 +124,15 @@ def encode_heads(heads: Heads) -> list[dict[str, Any]]:
 
 
 def decode_heads(body: Sequence[Mapping[str, Any]]) -> Heads:
-    """Return the heads that `encode_heads` wrote."""
-    found = [Head(**each) for each in body]
-    return {head.segment: head for head in found}
+    """Return the heads from the output of `encode_heads`."""
+    heads = [Head(**fields) for fields in body]
+    return {head.segment: head for head in heads}
 
 
 def _settle_head(path: Path, head: Head) -> list[Head]:
-    """Return what a new segment shall say of one before it, which is mended where its process is dead.
+    """Return the anchors for an earlier segment, after repairing it if its process is dead.
 
-    Where lines came after the head, both are said: the head was there before anybody could change those lines.
+    Where lines came after the head, both are anchored: the head existed before those lines could be changed.
     """
     if head.final:
         return [head]
@@ -141,22 +141,22 @@ def _settle_head(path: Path, head: Head) -> list[Head]:
     except FileNotFoundError:
         return [replace(head, final=True)] if head.written else []
     if end is None:
-        return [head]  # at work: it may go on
+        return [head]  # its process lives and may go on
     if end.line is None and not head.written:
-        path.unlink()  # died before its first line was whole
+        path.unlink()  # its process died before its first line was complete
         return []
     if end.line is None or end.line.link.sequence <= head.sequence:
-        return [replace(head, final=True, written=True)]  # where the file says another thing, the head tells
+        return [replace(head, final=True, written=True)]  # if the file differs, the head counts
     last = end.line.link
     return [replace(head, written=True), Head(head.segment, last.sequence, last.hash, final=True)]
 
 
-def _compact(time: str) -> str:
+def _compact_time(time: str) -> str:
     return time.replace("-", "").replace(":", "").replace("+0000", "Z")
 
 
 def _find_free_name(folder: Path, stem: str) -> str:
-    """Return a name that no file has: processes in containers share numbers, and clocks of tests stand still."""
+    """Return an unused name: processes in containers may have equal numbers, and clocks in tests stand still."""
     number, name = 1, stem + SEGMENT_SUFFIX
     while (folder / name).exists():
         number += 1
@@ -164,7 +164,7 @@ def _find_free_name(folder: Path, stem: str) -> str:
     return name
 
 
-def _heads_error(path: Path, what: str) -> CallsDamaged:
+def _build_heads_error(path: Path, what: str) -> CallsDamaged:
     return CallsDamaged(
         f"the head file {path} {what}", field="audit",
         hint="See what else is wrong: alphaloom audit verify. To go on, move the folder aside and keep it.",

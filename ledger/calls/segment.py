@@ -1,4 +1,4 @@
-"""The file that one process writes: append only, on the disk when `add` returns, and cut back where a write fails."""
+"""The file of one process: append-only, on the disk when `add` returns, truncated again where a write fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TAIL_BYTES = len(',"hash":""}') + 64
 
 @dataclass(frozen=True, slots=True)
 class ChainLink:
-    """Where a chain stands: the number and the hash of its last line."""
+    """The end of a chain: the number and the hash of its last line."""
 
     sequence: int
     hash: str
@@ -33,7 +33,7 @@ class ChainLink:
 
 @dataclass(frozen=True, slots=True)
 class ChainedLine:
-    """A line that holds what was written: its bytes hash to what it says."""
+    """A verified line: its bytes have the hash that it states."""
 
     kind: str
     previous: str
@@ -41,7 +41,7 @@ class ChainedLine:
     record: dict[str, Any]
 
 
-def written(kind: str, link: ChainLink, time: str, members: str) -> tuple[bytes, ChainLink]:
+def build_line(kind: str, link: ChainLink, time: str, members: str) -> tuple[bytes, ChainLink]:
     """Return the line after a link, newline included, and the link that it makes; `members` are JSON without braces."""
     sequence = link.sequence + 1
     text = f'{{"kind":"{kind}","sequence":{sequence},"time":"{time}","previous":"{link.hash}",{members}'
@@ -51,7 +51,7 @@ def written(kind: str, link: ChainLink, time: str, members: str) -> tuple[bytes,
 
 
 def read_line(raw: bytes) -> ChainedLine | None:
-    """Return what a line says, newline left out; None if a byte of it is not as it was written."""
+    """Parse a line without its newline; None if its bytes do not have the hash that it states."""
     tail = _TAIL_PATTERN.fullmatch(raw[-_TAIL_BYTES:])
     if tail is None or hashlib.sha256(raw[:-_TAIL_BYTES] + b"}").hexdigest().encode() != tail[1]:
         return None
@@ -72,7 +72,7 @@ _BINARY = getattr(os, "O_BINARY", 0)
 
 
 class CallSegment:
-    """An open segment, held by this process until it is closed or dies."""
+    """An open segment, locked by this process until it is closed or the process dies."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
@@ -81,19 +81,19 @@ class CallSegment:
 
     @classmethod
     def create(cls, path: Path) -> CallSegment:
-        """Make the file of a new segment and hold it; `FileExistsError` if it is there."""
+        """Create the file of a new segment and lock it; `FileExistsError` if it exists."""
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
         os.chmod(path, file_mode(path.parent))
-        if not try_lock(handle):  # nobody else knows the name yet
+        if not try_lock(handle):  # not expected: no other process knows the name yet
             os.close(handle)
             raise BlockingIOError(f"{path} is locked")
         sync_folder(path.parent)
         return cls(path, handle)
 
     def add(self, lines: bytes) -> None:
-        """Write lines and wait for the disk; after an `OSError` the file is as long as before, if the system allows it.
+        """Write lines and wait for the disk; after an `OSError` the file is cut back to its length before, if possible.
 
-        What failed is to be added again whole: the system may have dropped pages that it could not write.
+        Failed lines must be added again as a whole: the system may have dropped pages that it could not write.
         """
         try:
             rest = memoryview(lines)
@@ -107,7 +107,7 @@ class CallSegment:
         self._length += len(lines)
 
     def close(self) -> None:
-        """Let go of the file; a second time does nothing."""
+        """Close the file; a second time does nothing."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
@@ -115,16 +115,16 @@ class CallSegment:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The end of a segment's file: its last whole line (None if that is damaged or there is none), and bytes after it."""
+    """The end of a segment's file: its last whole line, None if damaged or missing, and the bytes after it."""
 
     line: ChainedLine | None
     torn: int
 
 
-def lines_of(path: Path) -> Iterator[bytes]:
+def read_lines(path: Path) -> Iterator[bytes]:
     """Yield each line that a file has now, newline included; only the last may lack it.
 
-    What a process adds meanwhile is left out: it may write as fast as we read.
+    Lines that a process adds meanwhile are left out: it may write as fast as we read.
     """
     with path.open("rb") as file:
         rest = os.fstat(file.fileno()).st_size
@@ -136,7 +136,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
 
 def read_lines_backwards(path: Path) -> Iterator[bytes]:
-    """Yield each line of a file from its end on, without newline; first what stands after the last newline."""
+    """Yield each line of a file from its end, without newline; first the text after the last newline."""
     with path.open("rb") as file:
         place, rest = file.seek(0, os.SEEK_END), b""
         while place:
@@ -149,7 +149,7 @@ def read_lines_backwards(path: Path) -> Iterator[bytes]:
         yield rest
 
 
-def end_of(path: Path) -> End:
+def read_end(path: Path) -> End:
     """Return how a segment's file ends."""
     lines = read_lines_backwards(path)
     torn = next(lines)
@@ -158,7 +158,7 @@ def end_of(path: Path) -> End:
 
 
 def mend(path: Path) -> End | None:
-    """Cut the torn line off a segment whose process died, and return how it ends; None while a process holds it.
+    """Cut off the torn line of a segment whose process died, and return its end; None while a process holds it.
 
     A line is torn when no newline ends it: a single write was cut short. Nothing before it is touched.
     """
@@ -166,7 +166,7 @@ def mend(path: Path) -> End | None:
     try:
         if not try_lock(handle):
             return None
-        end = end_of(path)
+        end = read_end(path)
         if end.torn:
             os.ftruncate(handle, os.fstat(handle).st_size - end.torn)
             os.fsync(handle)

@@ -1,7 +1,7 @@
-"""Reading the record again: what was changed, removed, inserted or moved, and which segments are gone.
+"""Verify the record of calls: lines that were changed, removed, inserted or moved, and missing segments.
 
-Hashes without a key show an edit by somebody who does not make the chain again. Who may write to the folder can make all of it
-again, without the lines that tell on them; only a head that was noted elsewhere before shows that.
+Hashes without a key detect edits that do not rebuild the chain. Whoever may write to the folder can rebuild all of it
+without some lines; only a head that was noted elsewhere before detects that.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 
 from ..digest import compute_digest
 from .heads import HEADS_FILE, Head, encode_heads, survey_heads
-from .segment import KIND_BEGUN, KIND_CALL, KIND_ENDED, ChainedLine, ChainLink, lines_of, read_line
+from .segment import KIND_BEGUN, KIND_CALL, KIND_ENDED, ChainedLine, ChainLink, read_line, read_lines
 
 REMADE_MESSAGE = "the record was written anew, or lines were taken back, since it was noted"
 MAX_SEGMENT_FINDINGS = 100
-"""Findings told of one segment; more say nothing new."""
+"""Limit on the findings reported for one segment."""
 
 
 @dataclass(frozen=True)
 class RecordFinding:
-    """One thing that is not as it was written: changed, removed, inserted or moved, and where."""
+    """One line or segment that was changed, removed, inserted or moved."""
 
     kind: str
     segment: str
@@ -36,9 +36,9 @@ class RecordFinding:
 
 @dataclass(frozen=True)
 class Verified:
-    """What a reading found: how far each segment goes, findings, and notes on what is no damage.
+    """The result of a verification: the head of each segment, findings, and notes on irregularities that are no damage.
 
-    `tips` are the heads that no later segment names: who notes their hashes elsewhere has noted all lines.
+    `tips` are the heads that no later segment names: their hashes, noted elsewhere, cover all lines.
     """
 
     heads: Mapping[str, Head]
@@ -49,15 +49,15 @@ class Verified:
 
     @property
     def root(self) -> str:
-        """One digest for all of it: the SHA-256 of every segment's head."""
+        """One digest of the whole record: the SHA-256 of every segment's head."""
         return compute_digest(encode_heads(dict(self.heads)))
 
     def record(self) -> dict[str, Any]:
-        """Return the reading as JSON."""
+        """Return the result as JSON."""
         return {
             "segments": len(self.heads), "calls": self.calls, "root": self.root,
             "tips": [{"segment": tip.segment, "sequence": tip.sequence, "hash": tip.hash} for tip in self.tips],
-            "findings": [each.record() for each in self.findings], "notes": list(self.notes),
+            "findings": [finding.record() for finding in self.findings], "notes": list(self.notes),
         }  # fmt: skip
 
 
@@ -67,39 +67,41 @@ def verify_calls(folder: Path, anchors: Sequence[Head] = (), noted: Collection[s
     Parameters
     ----------
     folder : Path
-        Where the segments lie. It may be written to meanwhile.
+        The folder of the segments. It may be written to meanwhile.
     anchors : sequence of Head
-        What an earlier export said, if there is one: it also shows what somebody who may write to the folder took back.
+        Heads from the summary of an earlier export: they reveal lines that someone with write access has removed.
     noted : collection of str
-        Hashes of `tips` that somebody noted elsewhere: each must still be that of a line, and then all before it are as
-        they were.
+        Hashes of `tips` that were noted elsewhere: each must still be the hash of a line, which proves all lines before
+        it.
     """
     heads, paths = survey_heads(folder)
     walks = {path.name: _SegmentWalk(path, noted) for path in paths}
-    told = [*anchors, *(heads or {}).values(), *(head for walk in walks.values() for head in walk.anchors or ())]
-    wanted: dict[str, list[Head]] = {}
-    for head in told:
-        wanted.setdefault(head.segment, []).append(head)
+    known_heads = [*anchors, *(heads or {}).values(), *(head for walk in walks.values() for head in walk.anchors or ())]
+    by_segment: dict[str, list[Head]] = {}
+    for head in known_heads:
+        by_segment.setdefault(head.segment, []).append(head)
     findings = (
         []
         if heads is not None
         else [RecordFinding("changed", HEADS_FILE, None, "the head file is gone or was changed")]
     )
     notes: list[str] = []
-    gone = {name for name, said in wanted.items() if name not in walks and any(head.written for head in said)}
+    gone = {
+        name for name, heads_of in by_segment.items() if name not in walks and any(head.written for head in heads_of)
+    }
     complete = heads is not None and not gone and all(walk.anchors is not None for walk in walks.values())
-    for name in sorted({*walks, *wanted}):
+    for name in sorted({*walks, *by_segment}):
         if name in walks:
-            findings += walks[name].walked(wanted.get(name, []), complete=complete)
+            findings += walks[name].check(by_segment.get(name, []), complete=complete)
             notes += walks[name].notes
         elif name in gone:
             findings.append(RecordFinding("removed", name, None, "the segment is gone; others name it"))
         else:
             notes.append(f"{name} was announced and never written: its process died in that moment")
-    lost = {*noted}.difference(*(walk.met for walk in walks.values()))
+    missing = {*noted}.difference(*(walk.met for walk in walks.values()))
     findings += [
-        RecordFinding("removed", HEADS_FILE, None, f"no line has the noted head {each}: {REMADE_MESSAGE}")
-        for each in sorted(lost)
+        RecordFinding("removed", HEADS_FILE, None, f"no line has the noted head {digest}: {REMADE_MESSAGE}")
+        for digest in sorted(missing)
     ]
     ends = {name: walk.head for name, walk in walks.items() if walk.head is not None}
     covered = {head.segment for walk in walks.values() for head in walk.anchors or () if head.final}
@@ -108,68 +110,67 @@ def verify_calls(folder: Path, anchors: Sequence[Head] = (), noted: Collection[s
 
 
 class _SegmentWalk:
-    """One way through one segment."""
+    """One pass over one segment."""
 
     def __init__(self, path: Path, noted: Collection[str] = ()) -> None:
         self.path, self.name, self._noted = path, path.name, noted
         self.met: set[str] = set()
         self._latest = ""
-        self.anchors = _anchors(path)
+        self.anchors = _read_anchors(path)
         self.calls = 0
         self.head: Head | None = None
         self.notes: list[str] = []
         self._found: list[RecordFinding] = []
         self._seen: dict[int, str] = {}
-        self._at: ChainLink | None = ChainLink(
-            -1, ""
-        )  # None after a line that cannot be read: what follows cannot be compared
+        # None after an unreadable line: the line that follows cannot be compared.
+        self._at: ChainLink | None = ChainLink(-1, "")
         self._ended = False
 
-    def walked(self, anchors: Sequence[Head], *, complete: bool) -> list[RecordFinding]:
-        """Return what is wrong with the segment; where all that names segments is there, one that nobody names is."""
-        wanted = {head.sequence for head in anchors}
-        for number, raw in enumerate(lines_of(self.path), start=1):
+    def check(self, anchors: Sequence[Head], *, complete: bool) -> list[RecordFinding]:
+        """Return the findings; in a `complete` record, a segment that no anchor names is one."""
+        sequences = {head.sequence for head in anchors}
+        for number, raw in enumerate(read_lines(self.path), start=1):
             if not raw.endswith(b"\n"):
                 self._note_torn(number, raw)
                 break
             line = read_line(raw[:-1])
             if line is None:
-                self._find("changed", number, "the line is not what was written")
+                self._add_finding("changed", number, "the line is not what was written")
                 self._at = None
             else:
-                self._follow(number, line, wanted)
+                self._follow(number, line, sequences)
         for head in anchors:
             self._compare(head)
         if complete and not anchors:
-            self._find("inserted", None, "no other segment and no head file names it")
+            self._add_finding("inserted", None, "no other segment and no head file names it")
         if self.head is None and any(head.written for head in anchors):
-            self._find("changed", None, "no line of the segment can be read")
+            self._add_finding("changed", None, "no line of the segment can be read")
         elif not self._ended:
             self.notes.append(f"{self.name} was not closed: its process is at work or was killed")
         return self._found[:MAX_SEGMENT_FINDINGS]
 
-    def _follow(self, number: int, line: ChainedLine, wanted: set[int]) -> None:
+    def _follow(self, number: int, line: ChainedLine, sequences: set[int]) -> None:
         """Compare a line with the one before it."""
         at = self._at
         if at is not None:
-            for kind, message in _breaks(at, line):
-                self._find(kind, number, message)
+            for kind, message in _find_breaks(at, line):
+                self._add_finding(kind, number, message)
         if self._ended:
-            self._find("inserted", number, "the line stands after the end of the segment")
+            self._add_finding("inserted", number, "the line stands after the end of the segment")
         if line.kind == KIND_BEGUN and line.record.get("segment") != self.name:
-            self._find("moved", number, f"it was begun under another name: {line.record.get('segment')}")
+            self._add_finding("moved", number, f"it was begun under another name: {line.record.get('segment')}")
         if line.link.hash in self._noted:
             self.met.add(line.link.hash)
-        self._time(number, str(line.record.get("time", "")))
-        if line.link.sequence in wanted:
+        self._check_time(number, str(line.record.get("time", "")))
+        if line.link.sequence in sequences:
             self._seen[line.link.sequence] = line.link.hash
         self._ended = line.kind == KIND_ENDED
         self.calls += line.kind == KIND_CALL
         self._at = line.link
         self.head = Head(self.name, line.link.sequence, line.link.hash, self._ended)
 
-    def _time(self, number: int, time: str) -> None:
-        """Note where the time goes back by more than clocks are set right; times are written in UTC, of one length."""
+    def _check_time(self, number: int, time: str) -> None:
+        """Note a time on an earlier day than a time before it; times are UTC texts of one length."""
         if time[:10] < self._latest[:10]:
             self.notes.append(
                 f"{self.name}, line {number}: its time {time} is before {self._latest} of an earlier line"
@@ -177,30 +178,32 @@ class _SegmentWalk:
         self._latest = max(self._latest, time)
 
     def _note_torn(self, number: int, raw: bytes) -> None:
-        """Take what no newline ends for a line that was cut short, unless it is whole but for what should be a newline."""
+        """Note a last line without newline as cut short; it is a finding if only its newline was changed."""
         if self._ended or read_line(raw[:-1]):
-            self._find("changed", number, "no newline ends the line")
+            self._add_finding("changed", number, "no newline ends the line")
         else:
             self.notes.append(f"{self.name}: a last line of {len(raw)} bytes was cut short, or is being written")
 
     def _compare(self, head: Head) -> None:
-        """Compare the segment with what was said of it elsewhere."""
+        """Compare the segment with a head stored elsewhere."""
         last = self.head.sequence if self.head else -1
         if not head.written and self.head is None:
             return
         if head.sequence > last:
-            self._find("removed", None, f"{head.sequence - last} last lines are gone: it went on to {head.sequence}")
+            self._add_finding(
+                "removed", None, f"{head.sequence - last} last lines are gone: it went on to {head.sequence}"
+            )
         elif self._seen.get(head.sequence) != head.hash:
-            self._find("changed", None, f"line number {head.sequence} is not the one that is named elsewhere")
+            self._add_finding("changed", None, f"line number {head.sequence} is not the one that is named elsewhere")
         elif head.final and last > head.sequence:
-            self._find("inserted", None, f"{last - head.sequence} lines were added after it ended")
+            self._add_finding("inserted", None, f"{last - head.sequence} lines were added after it ended")
 
-    def _find(self, kind: str, line: int | None, message: str) -> None:
+    def _add_finding(self, kind: str, line: int | None, message: str) -> None:
         self._found.append(RecordFinding(kind, self.name, line, message))
 
 
-def _breaks(at: ChainLink, line: ChainedLine) -> Iterator[tuple[str, str]]:
-    """Yield why a line cannot stand after another."""
+def _find_breaks(at: ChainLink, line: ChainedLine) -> Iterator[tuple[str, str]]:
+    """Yield the reasons why a line cannot follow another."""
     sequence, expected = line.link.sequence, at.sequence + 1
     if sequence > expected:
         gone = f"line number {expected} is" if sequence == expected + 1 else f"lines {expected} to {sequence - 1} are"
@@ -213,11 +216,11 @@ def _breaks(at: ChainLink, line: ChainedLine) -> Iterator[tuple[str, str]]:
         yield "inserted", f"number {sequence} cannot be a line of this kind"
 
 
-def _anchors(path: Path) -> tuple[Head, ...] | None:
-    """Return what a segment's first line says of those before it; None if it cannot be read."""
-    first = next(lines_of(path), b"")
+def _read_anchors(path: Path) -> tuple[Head, ...] | None:
+    """Return the anchors in a segment's first line; None if it cannot be read."""
+    first = next(read_lines(path), b"")
     line = read_line(first.removesuffix(b"\n"))
     try:
-        return tuple(Head(**each) for each in line.record["before"]) if line else None
+        return tuple(Head(**fields) for fields in line.record["before"]) if line else None
     except (KeyError, TypeError):
         return None

@@ -1,4 +1,4 @@
-"""What the record asks of a database, and SQLite as one."""
+"""The database protocol of the ledger, and its SQLite implementation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a workspace keeps its record: in a file of its own, or in a PostgreSQL database that it names for good."""
+"""Where a workspace stores its record: in a SQLite file, or in a PostgreSQL database whose address it keeps."""
 
 from __future__ import annotations
 
@@ -17,50 +17,49 @@ from .protocol import Database
 from .sqlite import SqliteDatabase
 
 LEDGER_FILE, ADDRESS_FILE = "ledger.sqlite", "ledger.json"
-"""The record itself, or the file that says which database holds it."""
-
-
+"""The record itself, or the file with the address of its database."""
 CHECKPOINTS = "checkpoints.sqlite"
-"""File of a run's folder: the state of its graph."""
+"""File of a run's folder with the state of its graph."""
 
 
 def has_record(workspace: Path) -> bool:
-    """Tell whether a folder is a workspace that has a record."""
+    """Return whether a folder is a workspace that has a record."""
     return any((workspace / name).is_file() for name in (LEDGER_FILE, ADDRESS_FILE))
 
 
 @dataclass(frozen=True)
 class Home:
-    """A workspace and the address of its database; empty for the file."""
+    """A workspace and the address of its database; the address is empty for a SQLite file."""
 
     workspace: Path
     address: str
 
     @classmethod
     def of(cls, workspace: Path, address: str = "") -> Home:
-        """Return where a workspace keeps its record, or shall keep it from now on.
+        """Return where a workspace stores its record; `address` chooses a database for a new workspace.
 
         Raises
         ------
         AddressError
-            If the address cannot be used, or a secret is in it.
+            If the address cannot be used or contains a secret.
         WorkspaceError
-            If the record is elsewhere already.
+            If the workspace already has its record elsewhere.
         """
-        named = workspace / ADDRESS_FILE
-        held = _address(named) if named.is_file() else ""
+        address_file = workspace / ADDRESS_FILE
+        stored = _read_address(address_file) if address_file.is_file() else ""
         if not address:
-            return cls(workspace, held)
-        if (workspace / LEDGER_FILE).is_file() or (held and held != check_address(address)):
-            where = held or str(workspace / LEDGER_FILE)
+            return cls(workspace, stored)
+        if (workspace / LEDGER_FILE).is_file() or (stored and stored != check_address(address)):
+            where = stored or str(workspace / LEDGER_FILE)
             raise WorkspaceError(
                 f"this workspace keeps its record at {where}", field="--ledger", got=check_address(address),
-                hint=f"Leave --ledger out, name a new workspace with --workspace, or, if the database has moved, write its address into {named}.",
+                hint="Leave --ledger out, name a new workspace with --workspace, or, if the database has moved, "
+                f"write its address into {address_file}.",
             )  # fmt: skip
         return cls(workspace, check_address(address))
 
     def opened(self) -> tuple[Database, Bodies]:
-        """Open the record, making it if it is not there."""
+        """Open the record, creating it if necessary; return the database and the store of objects."""
         if not self.address:
             make_folder(self.workspace / "objects")
             make_file(self.workspace / LEDGER_FILE)
@@ -73,25 +72,27 @@ class Home:
         return database, StoredObjects(database)
 
     def refuse_lost(self) -> None:
-        """Refuse to begin a new record beside runs: its trials and openings of sealed days would be counted from one again.
+        """Refuse to create a record in a workspace that has runs.
+
+        A new record would count trials and openings of sealed days from one again.
 
         Raises
         ------
         WorkspaceError
-            If there are runs in the workspace, and their record is gone.
+            If the workspace has runs whose record is gone.
         """
         runs = self.workspace / "runs"
-        found = sorted(each.name for each in runs.iterdir() if each.is_dir()) if runs.is_dir() else []
-        if found:
-            raise lost_record_error(self.workspace, self.address or self.workspace / LEDGER_FILE, found)
+        names = sorted(folder.name for folder in runs.iterdir() if folder.is_dir()) if runs.is_dir() else []
+        if names:
+            raise lost_record_error(self.workspace, self.address or self.workspace / LEDGER_FILE, names)
 
     def server_version(self) -> str:
-        """Ask the server of the database what it is; `LedgerError` if it does not answer."""
+        """Return a line with the version of the database server; `LedgerError` if it does not answer."""
         with closing(PostgresLink(PostgresServer(self.address))) as link:
             return f"PostgreSQL {link.connection.info.server_version // 10_000} answers"
 
     def checkpoints(self, folder: Path) -> Path | Callable[[], PostgresLink]:
-        """Return where the graph of the run with this folder keeps its state: a file, or what opens a link to the server."""
+        """Return the store of the graph of the run with this folder: a file, or a function that opens a link."""
         if self.address:
             return partial(PostgresLink, PostgresServer(self.address))
         make_folder(folder)
@@ -104,16 +105,17 @@ def lost_record_error(workspace: Path, record: Path | str, runs: Sequence[str]) 
     many = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     return WorkspaceError(
         f"{workspace} holds {many}, such as {runs[-1]}, and their record is gone: there is no ledger at {record}",
-        field="workspace", hint="Restore the ledger from a copy. To begin anew, name another folder with --workspace and "
-        "declare the trials made here with evidence.prior_trials: a new ledger would count them from one again.",
-    )  # fmt: skip
+        field="workspace",
+        hint="Restore the ledger from a copy. To begin anew, name another folder with --workspace and declare "
+        "the trials made here with evidence.prior_trials: a new ledger would count them from one again.",
+    )
 
 
-def _address(named: Path) -> str:
-    """Read the address that a workspace keeps, which a person may have changed."""
+def _read_address(file: Path) -> str:
+    """Read the address file of a workspace, which a person may have edited."""
     try:
-        return check_address(str(read_json(named)["address"]))
+        return check_address(str(read_json(file)["address"]))
     except (ValueError, KeyError, TypeError):
         raise WorkspaceError(
-            f"{named} does not say where the ledger is", field="workspace", allowed='{"address": "postgresql://..."}'
+            f"{file} does not say where the ledger is", field="workspace", allowed='{"address": "postgresql://..."}'
         ) from None

@@ -1,4 +1,4 @@
-"""One process at a time on one run; the system lets go when the process dies, however it dies."""
+"""Locks on files: one process at a time works on a run; the system releases a lock when its process dies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CLAIM_ATTEMPTS, CLAIM_PAUSE_SECONDS = 3, 0.02
 LOCK_PAUSE_SECONDS = 0.003
 NOTICE_SECONDS = 10.0
 MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.025, 1.0
-"""Between looks at another process: each look reads the ledger, which the other one also needs."""
+"""Poll interval while another process works: each poll reads the ledger, which the other process needs too."""
 
 if sys.platform == "win32":
     import msvcrt
 
-    _FAR = 1 << 30  # the locked byte lies beyond the text, so that another process can still read who holds it
+    _FAR = 1 << 30  # the locked byte is beyond the text, so that another process can still read who holds the lock
 
     def _seize(handle: int) -> None:
         os.lseek(handle, _FAR, os.SEEK_SET)
@@ -37,12 +37,12 @@ else:
 
 @contextmanager
 def hold_lock(path: Path, run: str) -> Iterator[None]:
-    """Hold the lock of a run, or refuse with the process that holds it.
+    """Hold the lock of a run; refuse with the number of the process that holds it.
 
     Raises
     ------
     RunLocked
-        If another process, or this one, holds it already.
+        If another process, or this one, holds the lock already.
     """
     with explained(path):
         make_folder(path.parent)
@@ -57,44 +57,46 @@ def hold_lock(path: Path, run: str) -> Iterator[None]:
 
 @dataclass
 class Wait:
-    """A wait for another process, told on standard error at once and then every ten seconds.
+    """A wait for another process, reported on standard error at once and then every ten seconds.
 
     Attributes
     ----------
-    seconds, tell
-        A monotonic clock, and what takes a line.
+    seconds : callable
+        A monotonic clock, in seconds.
+    tell : callable
+        Called with each line of the report.
     """
 
     seconds: Callable[[], float] = time.monotonic
     tell: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True)
-    _looks: int = 0
+    _polls: int = 0
     _began: float = 0.0
-    _told: float = float("-inf")
+    _reported_at: float = float("-inf")
 
     def note(self, why: str) -> float:
-        """Say why one waits, if it is time to say so; return how long to pause before the next look."""
+        """Report the reason for waiting if a report is due; return the seconds to pause before the next poll."""
         now = self.seconds()
-        self._began = self._began if self._looks else now
-        if now - self._told >= NOTICE_SECONDS:
-            self._told = now
-            self.tell(f"waiting, {why}" + (f" ({now - self._began:.0f} s so far)" if self._looks else ""))
-        self._looks += 1
-        return min(MIN_POLL_SECONDS * float(2 ** min(self._looks, 10)), MAX_POLL_SECONDS)
+        self._began = self._began if self._polls else now
+        if now - self._reported_at >= NOTICE_SECONDS:
+            self._reported_at = now
+            self.tell(f"waiting, {why}" + (f" ({now - self._began:.0f} s so far)" if self._polls else ""))
+        self._polls += 1
+        return min(MIN_POLL_SECONDS * float(2 ** min(self._polls, 10)), MAX_POLL_SECONDS)
 
     @property
     def waited(self) -> float:
-        """Return the seconds since the first look."""
-        return self.seconds() - self._began if self._looks else 0.0
+        """Return the seconds since the first poll."""
+        return self.seconds() - self._began if self._polls else 0.0
 
 
 @contextmanager
 def wait_for_lock(path: Path, seconds: float = 10.0) -> Iterator[None]:
-    """Wait for a lock that is held for moments only, and hold it.
+    """Wait for a lock that others hold only briefly, and hold it.
 
     Raises
     ------
     WorkspaceError
-        If the file cannot be made, or others hold it for longer than `seconds`.
+        If the file cannot be created, or others hold the lock for longer than `seconds`.
     """
     with explained(path):
         make_file(path)
@@ -111,7 +113,7 @@ def wait_for_lock(path: Path, seconds: float = 10.0) -> Iterator[None]:
 
 
 def try_lock(handle: int) -> bool:
-    """Take the lock of an open file if it is free, until the file is closed; tell whether it was."""
+    """Take the lock of an open file if it is free, until the file is closed; return whether it was free."""
     try:
         _seize(handle)
     except OSError:
@@ -119,8 +121,8 @@ def try_lock(handle: int) -> bool:
     return True
 
 
-def _seize_soon(handle: int) -> None:
-    """Take a lock; somebody who only looks holds it for no longer than this waits."""
+def _seize_with_retries(handle: int) -> None:
+    """Take a lock, with retries: `holder` in another process may have it for a moment."""
     for _ in range(CLAIM_ATTEMPTS - 1):
         try:
             return _seize(handle)
@@ -130,9 +132,9 @@ def _seize_soon(handle: int) -> None:
 
 
 def holder(path: Path) -> str | None:
-    """Return the number of the process that holds a lock file on this machine; None where nobody does.
+    """Return the number of the process that holds a lock file on this machine; None if there is none.
 
-    It looks by taking the lock for a moment, so `_claim` asks more than once.
+    It tests the lock by taking it for a moment, so `_claim` tries more than once.
     """
     if not path.exists():
         return None
@@ -148,9 +150,9 @@ def holder(path: Path) -> str | None:
 
 
 def _claim(handle: int, path: Path, run: str) -> None:
-    """Take the lock and leave this process's number in the file for whoever is refused."""
+    """Take the lock and write this process's number into the file, for the error of other processes."""
     try:
-        _seize_soon(handle)
+        _seize_with_retries(handle)
     except OSError:
         other = path.read_text().strip() or "unknown"
         raise RunLocked(

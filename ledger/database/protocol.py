@@ -1,7 +1,7 @@
-"""What the ledger asks of a database, whichever it is: whole transactions that may be done again, and one writer at a time.
+"""The database protocol of the ledger: whole transactions that may be repeated, and one writer at a time.
 
-SQL is written once, in the words that SQLite and PostgreSQL share: `?` marks a value, `ON CONFLICT DO NOTHING` lets the
-first row stay, and rows come in the order that the statement names.
+SQL is written once, in the dialect that SQLite and PostgreSQL share: `?` marks a value, `ON CONFLICT DO NOTHING` keeps
+the first row, and every query that needs an order has an ORDER BY.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ T = TypeVar("T")
 
 
 class Rows(Protocol):
-    """What a statement gave."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int:
-        """How many rows were written."""
+        """The number of rows written."""
 
     def fetchone(self) -> Any:
         """Return the next row, or None."""
 
     def fetchall(self) -> list[Any]:
-        """Return the rows that are left."""
+        """Return the remaining rows."""
 
 
 class Transaction(Protocol):
@@ -65,29 +65,29 @@ class Transaction(Protocol):
 
 
 class Database(Protocol):
-    """A store whose writers take turns; what a write returned is on the disk."""
+    """A database whose writers take turns; when `write` returns, its changes are on the disk."""
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """Do a piece of work in one transaction: all of it, or nothing.
+        """Run a piece of work in one transaction: all of it, or nothing.
 
-        Nobody else writes meanwhile, and it sees all that was written before. It must come to the same when it is done
-        again: a database on another machine may be lost before it has said that the work was kept.
+        Nobody else writes meanwhile, and it sees all earlier writes. It must be idempotent: it is run again when the
+        connection to a server is lost before the commit was confirmed.
         """
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Do a piece of work that sees a single state and writes nothing."""
+        """Run a piece of work that sees a single state and writes nothing."""
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
 
     def held(self, name: str) -> AbstractContextManager[None]:
-        """Hold a name against processes that the lock files of this workspace do not reach; else `RunLocked`."""
+        """Lock a name against processes that the lock files of this workspace do not reach; else `RunLocked`."""
 
     def holder(self, name: str) -> str | None:
-        """Return the process that holds a name so; None where nobody does."""
+        """Return the process that holds the lock of a name; None if there is none."""
 
     def explained(self, place: Path) -> AbstractContextManager[None]:
-        """Say what an error of the database means for a person."""
+        """Turn an error of the database into one that a person understands."""
 
     def close(self) -> None:
         """Close it; a second time does nothing."""
@@ -95,7 +95,7 @@ class Database(Protocol):
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Say what SQLite's or the system's error means for a person."""
+    """Turn an error of SQLite or the system into one that a person understands."""
     try:
         yield
     except sqlite3.IntegrityError as error:
@@ -107,18 +107,18 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def unstarted_run_error() -> UnknownRun:
-    """Return the error that says that a run must begin before it records anything."""
+    """Return the error for a record of a run that was never started."""
     return UnknownRun("a record names a run that was never started", hint="Call start_run before recording.")
 
 
 def workspace_error(path: Path, error: Exception) -> WorkspaceError:
-    """Return the error that a person understands."""
-    said = str(error).lower()
+    """Return the error that explains an error of SQLite or the system to a person."""
+    text = str(error).lower()
     for marks, message, hint in _FILE_REFUSALS:
-        if any(mark in said for mark in marks):
-            told = WorkspaceError(message.format(path=path), field="workspace", hint=hint)
-            told.placeless = message.format(path="the workspace")
-            return told
+        if any(mark in text for mark in marks):
+            refusal = WorkspaceError(message.format(path=path), field="workspace", hint=hint)
+            refusal.placeless = message.format(path="the workspace")
+            return refusal
     if isinstance(error, sqlite3.ProgrammingError):
         return WorkspaceError(f"the ledger {path} is closed or misused: {error}", field="workspace")
     return WorkspaceError(f"cannot use {path}: {error}", field="workspace", hint=_ELSEWHERE)

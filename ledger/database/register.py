@@ -1,4 +1,4 @@
-"""A table of one kind of record: added once under its key, never changed, read in the order of its key."""
+"""A table of one kind of record: written once under its key, never changed, read in the order of its key."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .schema import REGISTERS
 
 R = TypeVar("R")
 ROWS_PER_READ = 256
-"""Rows that are read at once."""
+"""Rows of one query."""
 
 
 @dataclass(frozen=True)
 class RegisterEntry(Generic[R]):
-    """A record with its place in the order of arrival, and the time at which it was written."""
+    """A record with its place in the order of arrival and the time at which it was written."""
 
     place: int
     at: str
@@ -27,7 +27,7 @@ class RegisterEntry(Generic[R]):
 
 
 class Register(Generic[R]):
-    """Keeps the records of one table."""
+    """The records of one table."""
 
     def __init__(self, database: Database, table: str, record: type[R], now: Callable[[], str]) -> None:
         self._database = database
@@ -42,22 +42,22 @@ class Register(Generic[R]):
         Raises
         ------
         LedgerConflict
-            If another record lies under its key, unless `strict` is off: then the first one stays.
+            If another record has its key, unless `strict` is off: then the first one stays.
         """
-        key, body = self._parts(record)
+        key, body = self._split_record(record)
         inserted: list[bool] = []
 
         def work(session: Transaction) -> None:
             inserted.append(self._put(session, key, body, strict))
 
         self._database.write(work)
-        return any(inserted)  # a second time finds what the first had written, when the answer to that was lost
+        return any(inserted)  # a repeated transaction finds the row of the first attempt, whose confirmation was lost
 
     def put(self, session: Transaction, record: R, *, strict: bool = False) -> bool:
-        """Add a record inside the caller's transaction; return whether it is new. One that is there stays."""
-        return self._put(session, *self._parts(record), strict)
+        """Add a record inside the caller's transaction; return whether it is new. An existing record stays."""
+        return self._put(session, *self._split_record(record), strict)
 
-    def _parts(self, record: R) -> tuple[list[str], str]:
+    def _split_record(self, record: R) -> tuple[list[str], str]:
         """Return the key of a record, and the rest as JSON."""
         fields = asdict(record)  # type: ignore[call-overload]
         key = [fields.pop(column) for column in self._key]
@@ -65,34 +65,34 @@ class Register(Generic[R]):
 
     def get(self, *key: str) -> R | None:
         """Return the record under a key, or None."""
-        found = self.find(" AND ".join(f"{column} = ?" for column in self._key), *key)
-        return found[0] if found else None
+        records = self.find(" AND ".join(f"{column} = ?" for column in self._key), *key)
+        return records[0] if records else None
 
     def find(self, condition: str, *values: str, order: str = "") -> list[R]:
         """Return the records that meet a condition, in the order of their key."""
         columns = ", ".join(self._key)
         query = f"SELECT {columns}, body FROM {self._table} WHERE {condition} ORDER BY {order or columns}"
-        return [self._read(row) for row in self._database.rows(query, values)]
+        return [self._build_record(row) for row in self._database.rows(query, values)]
 
     def since(self, after: int, run: str) -> Iterator[tuple[int, R]]:
-        """Yield a run's records after a place in the order of arrival, each with its own place, some at a time."""
+        """Yield a run's records after a place in the order of arrival, each with its own place."""
         return ((entry.place, entry.record) for entry in self.entries(after, run))
 
     def entries(self, after: int, run: str) -> Iterator[RegisterEntry[R]]:
-        """Yield what `since` yields, each with the time at which it was written."""
+        """Yield a run's records after a place in the order of arrival, each with its place and time."""
         columns = ", ".join(self._key)
-        # The order of arrival is the table's own; the index of the run would have all of its rows sorted each time.
+        # `run || ''` keeps the planner off the index of the run, which would sort all of its rows for each query.
         query = (
             f"SELECT seq, at, {columns}, body FROM {self._table} WHERE seq > ? AND run || '' = ? "
             f"ORDER BY seq LIMIT {ROWS_PER_READ}"
         )
-        while found := self._database.rows(query, (after, run)):
-            for seq, at, *row in found:
-                yield RegisterEntry(seq, at, self._read(tuple(row)))
-            after = found[-1][0]
+        while batch := self._database.rows(query, (after, run)):
+            for seq, at, *row in batch:
+                yield RegisterEntry(seq, at, self._build_record(tuple(row)))
+            after = batch[-1][0]
 
     def _put(self, session: Transaction, key: list[str], body: str, strict: bool) -> bool:
-        """Insert a row if its key is free; what lies there already must be the same, if it is strict."""
+        """Insert a row if its key is free; if it is `strict`, a row that has the key must be equal."""
         inserted = self._insert(session, key, body)
         if not inserted and strict:
             self._compare(session, key, body)
@@ -112,19 +112,19 @@ class Register(Generic[R]):
         if stored != body:
             raise conflict(self._table, key, json.loads(stored), json.loads(body))
 
-    def _read(self, row: tuple[Any, ...]) -> R:
-        """Turn a row into its record."""
+    def _build_record(self, row: tuple[Any, ...]) -> R:
         *key, body = row
         return self._record(**dict(zip(self._key, key, strict=True)), **json.loads(body))
 
 
-def conflict(table: str, key: list[str], stored: dict[str, Any], given: dict[str, Any]) -> LedgerConflict:
-    """Return the error that names every field that differs."""
-    unlike = sorted(name for name in stored.keys() | given.keys() if stored.get(name) != given.get(name))
+def conflict(table: str, key: list[str], stored: dict[str, Any], new: dict[str, Any]) -> LedgerConflict:
+    """Return the error that lists every field in which two records differ."""
+    unlike = sorted(name for name in stored.keys() | new.keys() if stored.get(name) != new.get(name))
     return LedgerConflict(
         f"{table}: another record is kept under {' / '.join(key)}; it differs in {', '.join(unlike)}",
         field=table,
-        got={name: given.get(name) for name in unlike},
+        got={name: new.get(name) for name in unlike},
         allowed={name: stored.get(name) for name in unlike},
-        hint="The record is never changed. Equal work must give equal records: was the seed, the data or the code another?",
+        hint="The record is never changed. Equal work must give equal records: "
+        "was the seed, the data or the code another?",
     )

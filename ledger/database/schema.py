@@ -1,6 +1,6 @@
-"""The tables, in words that each database has its own for.
+"""The tables of the ledger, as templates into which each database fills its column types.
 
-Every one is append-only: triggers refuse an update or a deletion, whoever asks, and a row stays first.
+Every table is append-only: triggers refuse updates and deletions, and the first row under a key stays.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 SCHEMA_VERSION = 5
-"""2 added what becomes of library factors: `standings`, `sightings`, `watches`; 3 that no row is replaced from outside;
-4 what calls under way hold of a budget: `holds`, `releases`; 5 what data is by content: `fingerprints`.
+"""Version 2 added the status of library factors (`standings`, `sightings`, `watches`), 3 the trigger against replacing
+rows from outside, 4 budget reservations (`holds`, `releases`), 5 fingerprints of data by content (`fingerprints`).
 
-An older store is given what it lacks when it is opened.
+Opening an older store adds what it lacks.
 """
 
 # A register is a table of records: its key columns, then the rest of the record as canonical JSON.
@@ -30,7 +30,7 @@ REGISTERS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class ColumnTypes:
-    """How a database calls a number that counts its rows, a whole number, and text that is ordered by its bytes."""
+    """Types of a database: a primary key that numbers the rows, an integer, and text ordered by its bytes."""
 
     serial: str
     integer: str
@@ -104,7 +104,6 @@ _TABLE_TEMPLATES: dict[str, str] = {
 }
 INDICES = {"calls_by_key": "calls (key)", "calls_by_time": "calls (at)"}
 
-
 _WINDOW_KEY = ("dataset", "first_day", "last_day", "names")
 TABLE_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "runs": (("seq",), ("id",)),
@@ -120,17 +119,17 @@ TABLE_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "releases": (("hold",),),
     **{name: (("seq",), key) for name, key in REGISTERS.items()},
 }
-"""What no two rows of a table share; the first is the key."""
+"""The unique keys of each table; the first is the primary key."""
 
 
-def tables(words: ColumnTypes) -> dict[str, str]:
-    """Return the columns of every table, in an order in which they can be made."""
-    templates = _TABLE_TEMPLATES | {name: _register(key) for name, key in REGISTERS.items()}
-    return {name: columns.format(**asdict(words)) for name, columns in templates.items()}
+def tables(types: ColumnTypes) -> dict[str, str]:
+    """Return the columns of every table, in an order in which they can be created."""
+    templates = _TABLE_TEMPLATES | {name: _build_register_template(key) for name, key in REGISTERS.items()}
+    return {name: columns.format(**asdict(types)) for name, columns in templates.items()}
 
 
-def _register(key: tuple[str, ...]) -> str:
-    """Return the columns of a register."""
+def _build_register_template(key: tuple[str, ...]) -> str:
+    """Return the template of a register's columns."""
     foreign = " REFERENCES runs (id)"
     columns = ", ".join(f"{column} {{text}} NOT NULL{foreign if column == 'run' else ''}" for column in key)
     return f"seq {{serial}}, {columns}, at {{text}} NOT NULL, body {{text}} NOT NULL, UNIQUE ({', '.join(key)})"

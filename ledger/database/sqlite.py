@@ -1,7 +1,7 @@
-"""One SQLite connection: durable, shared by threads, and quiet about nothing.
+"""The ledger in a SQLite file: one durable connection, shared by threads.
 
-`INSERT OR REPLACE` deletes without asking the trigger of deletions, unless the connection says otherwise; so a further row
-under a key that is taken is passed over, as by `ON CONFLICT DO NOTHING`.
+`INSERT OR REPLACE` of another program deletes a row without firing the trigger on deletions, unless its connection sets
+`recursive_triggers`. So a trigger ignores a further row under a taken key, as `ON CONFLICT DO NOTHING` does.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ SQLITE_BUSY_SECONDS = 30.0
 
 @contextmanager
 def begin_immediate(connection: sqlite3.Connection) -> Iterator[None]:
-    """Hold a database for writing: all of it is done, or nothing, whatever interrupts it."""
+    """Hold a write transaction: everything is committed, or nothing, whatever interrupts it."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
-    except BaseException:  # also Ctrl-C: it goes on its way after the rollback
+    except BaseException:  # Ctrl-C too; it is raised again after the rollback
         with suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
@@ -37,7 +37,7 @@ def begin_immediate(connection: sqlite3.Connection) -> Iterator[None]:
 class SqliteDatabase:
     """The ledger's file; every write is one immediate transaction and is on the disk when it returns.
 
-    `before_making` is called before tables are made in an empty file, and may refuse it.
+    `before_making` is called before tables are created in an empty file; it may raise to refuse that.
     """
 
     def __init__(self, path: Path, before_making: Callable[[], None] = lambda: None) -> None:
@@ -54,8 +54,8 @@ class SqliteDatabase:
                 raise
 
     def _prepare(self) -> None:
-        """Set what SQLite does not remember, and make the tables if they are not there."""
-        self._journal()
+        """Set the pragmas that SQLite does not store, and create the tables that are missing."""
+        self._enable_wal()
         for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
@@ -69,31 +69,31 @@ class SqliteDatabase:
         if version == 0:
             self._before_making()
         if version < SCHEMA_VERSION:
-            self.write(self._make)
+            self.write(self._create_tables)
 
     @staticmethod
-    def _make(session: Transaction) -> None:
+    def _create_tables(session: Transaction) -> None:
         for statement in statements():
             session.execute(statement)
 
-    def _journal(self) -> None:
-        """Switch to write-ahead logging; SQLite does not wait for another process that does the same right now."""
-        for left in reversed(range(300)):
+    def _enable_wal(self) -> None:
+        """Switch to write-ahead logging; retry, because SQLite does not wait for another process that switches too."""
+        for retries in reversed(range(300)):
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 return
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or not left:
+                if "locked" not in str(error) or not retries:
                     raise
                 time.sleep(0.01)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """Do a piece of work in one immediate transaction."""
+        """Run a piece of work in one immediate transaction."""
         with self._lock, explained(self._path), begin_immediate(self._connection):
             return work(self._connection)
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Do a piece of work that sees a single state."""
+        """Run a piece of work that sees a single state."""
         with self._lock, explained(self._path):
             self._connection.execute("BEGIN")
             try:
@@ -107,15 +107,15 @@ class SqliteDatabase:
             return self._connection.execute(query, values).fetchall()
 
     def held(self, name: str) -> AbstractContextManager[None]:
-        """Hold nothing more: whoever reaches this file reaches the lock files beside it."""
+        """Lock nothing more: a process that can open this file also sees the lock files beside it."""
         return nullcontext()
 
     def holder(self, name: str) -> None:
-        """Return nobody, for the same reason."""
+        """Return None, for the same reason."""
 
     @contextmanager
     def explained(self, place: Path) -> Iterator[None]:
-        """Say what SQLite's error means for a person."""
+        """Turn an error of SQLite into one that a person understands."""
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -131,28 +131,33 @@ _SQLITE_TYPES = ColumnTypes(serial="INTEGER PRIMARY KEY", integer="INTEGER", tex
 
 
 def statements() -> list[str]:
-    """Return what makes an empty store; each statement may be run again."""
-    made = [f"CREATE TABLE IF NOT EXISTS {name} ({columns}) STRICT" for name, columns in tables(_SQLITE_TYPES).items()]
-    made += [f"CREATE INDEX IF NOT EXISTS {name} ON {columns}" for name, columns in INDICES.items()]
-    guards = [_guard(table, deed) for table in TABLE_KEYS for deed in ("UPDATE", "DELETE")]
+    """Return the SQL that creates an empty store; each statement may be run again."""
+    creations = [
+        f"CREATE TABLE IF NOT EXISTS {name} ({columns}) STRICT" for name, columns in tables(_SQLITE_TYPES).items()
+    ]
+    creations += [f"CREATE INDEX IF NOT EXISTS {name} ON {columns}" for name, columns in INDICES.items()]
+    guards = [_build_guard(table, deed) for table in TABLE_KEYS for deed in ("UPDATE", "DELETE")]
     return [
-        *made,
+        *creations,
         *guards,
-        *(_first_row_trigger(table) for table in TABLE_KEYS),
+        *(_build_first_row_trigger(table) for table in TABLE_KEYS),
         f"PRAGMA user_version = {SCHEMA_VERSION}",
     ]
 
 
-def _guard(table: str, deed: str) -> str:
-    """Return the trigger that refuses to change what a table holds."""
+def _build_guard(table: str, deed: str) -> str:
+    """Return the trigger that refuses an update or a deletion of a table's rows."""
     return (
         f"CREATE TRIGGER IF NOT EXISTS {table}_no_{deed.lower()} BEFORE {deed} ON {table} "
         f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
     )
 
 
-def _first_row_trigger(table: str) -> str:
-    """Return the trigger that lets the first row under a key stay."""
-    taken = [" AND ".join(f"{column} = NEW.{column}" for column in key) for key in TABLE_KEYS[table]]
-    held = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE {each})" for each in taken)
-    return f"CREATE TRIGGER IF NOT EXISTS {table}_stays BEFORE INSERT ON {table} WHEN {held} BEGIN SELECT RAISE(IGNORE); END"
+def _build_first_row_trigger(table: str) -> str:
+    """Return the trigger that keeps the first row under a key."""
+    conditions = [" AND ".join(f"{column} = NEW.{column}" for column in key) for key in TABLE_KEYS[table]]
+    is_taken = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE {condition})" for condition in conditions)
+    return (
+        f"CREATE TRIGGER IF NOT EXISTS {table}_stays BEFORE INSERT ON {table} WHEN {is_taken} "
+        "BEGIN SELECT RAISE(IGNORE); END"
+    )

@@ -1,4 +1,4 @@
-"""Files of a workspace: named by their digest, private, read whole or not at all."""
+"""Files: settings, files that a person names, and private or content-addressed files of a workspace."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Files that a person names: only regular ones are read.
+"""Read files that a person names; only regular files are accepted.
 
-Reading a pipe, a socket, a terminal or a file of the kernel can wait for ever or never end, so each is refused before a byte
-is read.
+Reading a pipe, a socket, a terminal or a file of the kernel can block or never end, so each is refused before a byte is
+read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 MAX_GIVEN_BYTES = 64 << 20
-"""The largest file of settings, formulas, prompts or tokens; prices and news have bounds of their own."""
+"""Limit for files of settings, formulas, prompts or tokens; prices and news have limits of their own."""
 _KERNEL_FOLDERS = (Path("/proc"), Path("/sys"))
 _SPECIAL_KINDS = (
     (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
@@ -23,7 +23,7 @@ _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXE
 
 
 class NotRegular(OSError):
-    """The path names a pipe, a socket, a device, a file of the kernel, or more bytes than are read."""
+    """The path names a pipe, a socket, a device, a file of the kernel, or a file that is too large."""
 
     hint = "Name a regular file: write what the other one gives into a file first."
 
@@ -37,12 +37,12 @@ def open_given(path: Path) -> BinaryIO:
     Raises
     ------
     OSError
-        If it cannot be opened; `NotRegular` if it is no regular file. `strerror` says why in words.
+        If it cannot be opened; `NotRegular` if it is no regular file. `strerror` holds the reason in words.
     """
-    check_given(path)  # opening some devices does something already
-    handle = os.open(path, _OPEN_FLAGS)  # without waiting, should a pipe have taken its place
+    check_given(path)  # merely opening some devices has an effect
+    handle = os.open(path, _OPEN_FLAGS)  # O_NONBLOCK: a pipe may have replaced the file meanwhile
     try:
-        _check(path, os.fstat(handle))
+        _refuse_irregular(path, os.fstat(handle))
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
@@ -65,14 +65,14 @@ def read_given_text(path: Path, encoding: str = "utf-8") -> str:
 
 def check_given(path: Path) -> None:
     """Raise as `open_given` does, for a library that opens the file by its path."""
-    _check(path, path.stat())
+    _refuse_irregular(path, path.stat())
 
 
-def _check(path: Path, told: os.stat_result) -> None:
+def _refuse_irregular(path: Path, status: os.stat_result) -> None:
     for is_kind, what in _SPECIAL_KINDS:
-        if is_kind(told.st_mode):
+        if is_kind(status.st_mode):
             raise NotRegular(path, f"it is {what}, not a regular file")
-    if stat.S_ISDIR(told.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if any(root in path.resolve().parents for root in _KERNEL_FOLDERS):
         raise NotRegular(path, "it is a file of the kernel, not a regular file")

@@ -1,6 +1,6 @@
-"""Bytes named by their digest: written once, whole or not at all, and checked when they are read.
+"""A content-addressed store: bytes under their digest, written atomically and checked when they are read.
 
-A workspace with a ledger file keeps them in a folder, one with a ledger in PostgreSQL in a table there.
+A workspace with a SQLite ledger uses a folder, one with a ledger in PostgreSQL a table of the database.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..errors import DamagedObject
 from .private import file_mode, make_folder
 
 PUBLIC_FILE_MODE = 0o644
-"""Permissions of a file that a person has written for handing it on."""
+"""Permissions of files that are written to be handed on."""
 
 
 class Bodies(Protocol):
-    """Where bytes are kept under their digest."""
+    """A store of bytes under their digest."""
 
     def put(self, body: bytes) -> str:
         """Store bytes and return their digest."""
@@ -59,10 +59,10 @@ class StoredObjects:
         DamagedObject
             If they are gone or have another digest.
         """
-        found = self._database.rows("SELECT body FROM objects WHERE digest = ?", (name,))
-        if not found:
+        rows = self._database.rows("SELECT body FROM objects WHERE digest = ?", (name,))
+        if not rows:
             raise DamagedObject(f"object {name} is not in the ledger", got=name)
-        body = bytes(found[0][0])
+        body = bytes(rows[0][0])
         if compute_digest(body) != name:
             raise DamagedObject(f"object {name} does not hold what its name says", got=name)
         return body
@@ -86,7 +86,7 @@ class Objects:
         return self.path(name)
 
     def put(self, body: bytes) -> str:
-        """Store bytes and return their digest; storing them again does nothing, and mends a damaged copy."""
+        """Store bytes and return their digest; storing them again does nothing, or repairs a damaged copy."""
         name = compute_digest(body)
         path = self.path(name)
         with explained(self._folder):
@@ -113,9 +113,9 @@ class Objects:
 
 
 def write_whole(path: Path, body: bytes, *, mode: int | None = None) -> None:
-    """Write a file so that a crash leaves the old state or the new one, and nothing between.
+    """Write a file atomically: a crash leaves either the old or the new content.
 
-    Without a `mode` a file that is there keeps its permissions, and a new one gets those of `private.file_mode`.
+    Without a `mode`, an existing file keeps its permissions, and a new one gets those of `private.file_mode`.
     """
     if mode is None:
         mode = stat.S_IMODE(path.stat().st_mode) if path.is_file() else file_mode(path.parent)
@@ -134,7 +134,7 @@ def write_whole(path: Path, body: bytes, *, mode: int | None = None) -> None:
 
 
 def write_json(path: Path, record: Any, *, mode: int | None = None) -> bytes:
-    """Write a record so that a person can read it, keys in order, and return the bytes; NaN is refused.
+    """Write a record as indented JSON with sorted keys, and return the bytes; NaN is refused.
 
     `mode` is as for `write_whole`.
     """
@@ -149,7 +149,7 @@ def read_json(path: Path) -> Any:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a folder's entries outlive a power cut; Windows has no way to ask for it."""
+    """Sync a folder's entries to the disk, so that they survive a power cut; Windows has no way to do it."""
     if sys.platform != "win32":
         handle = os.open(folder, os.O_RDONLY)
         try:

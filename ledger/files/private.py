@@ -1,7 +1,7 @@
-"""What Alphaloom makes in a workspace is for its owner alone, whatever the umask is.
+"""Folders and files of a workspace are private to their owner, whatever the umask is.
 
-A group that shares a workspace makes its folder so that it hands its group on (`chmod 2770 FOLDER`); whatever is made below is
-then open to that group too, and to no others. Folders and files that are there already keep their permissions.
+A group shares a workspace by making its folder with the setgid bit and group write permission (`chmod 2770 FOLDER`);
+everything created below is then open to that group too. Existing folders and files keep their permissions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SHARED_BITS = stat.S_ISGID | stat.S_IWGRP
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it, where they are missing."""
+    """Create a folder, and those above it, where they are missing."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -23,14 +23,14 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=mode)
     except FileExistsError:
-        if not folder.is_dir():  # else another process was quicker
+        if not folder.is_dir():  # otherwise another process has created it meanwhile
             raise
     else:
         folder.chmod(mode)
 
 
 def make_file(path: Path) -> None:
-    """Make an empty file where there is none, for a library that opens it by its path."""
+    """Create an empty private file unless one exists, for a library that opens it by its path."""
     with suppress(FileExistsError):
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -40,7 +40,7 @@ def make_file(path: Path) -> None:
 
 
 def file_mode(folder: Path) -> int:
-    """Return the permissions of a file that is made in a folder."""
+    """Return the permissions of a new file in a folder."""
     return 0o660 if _is_shared(folder) else 0o600
 
 

@@ -1,4 +1,4 @@
-"""A YAML file and `--set key=value` turned into one frozen record, or into every reason why not."""
+"""Turn a YAML file and `--set key=value` into one frozen record, or into a list of all mistakes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read_settings(path: Path | None, model: type[M], overrides: Sequence[str] = ()) -> M:
-    """Read settings from a YAML file, change what the overrides say, and check it all at once.
+    """Read settings from a YAML file, apply the overrides, and check everything at once.
 
     Parameters
     ----------
     path : Path or None
         The file; None for a model's defaults. An empty file is an empty mapping.
     model : type of BaseModel
-        What the settings must be; it forbids unknown keys. Values are checked strictly: "5" and yes are no numbers.
+        The model to validate; it forbids unknown keys. Values are checked strictly: "5" and yes are no numbers.
     overrides : sequence of str
         "budget.evaluations=2000": a dotted key and a YAML value. The last one wins.
 
@@ -39,22 +39,21 @@ def read_settings(path: Path | None, model: type[M], overrides: Sequence[str] = 
 
 
 def parse_settings(body: str, model: type[M], source: str) -> M:
-    """Check settings whose text was read already, as `read_settings` does; `SettingsError` with every mistake."""
+    """Check settings from their text, as `read_settings` does; `SettingsError` with every mistake."""
     return _build_settings(parse_text(body, source), model, source, ())
 
 
 def _build_settings(text: Text, model: type[M], source: str, overrides: Sequence[str]) -> M:
-    """Turn a parsed text into settings, or into every reason why not."""
     if text.value is None:
         text.value = {}
     if not isinstance(text.value, dict):
-        got = type(text.value).__name__
-        raise SettingsError(f"{source} must hold keys with values (key: value), not a {got}", field=source)
+        kind = type(text.value).__name__
+        raise SettingsError(f"{source} must hold keys with values (key: value), not a {kind}", field=source)
     mistakes = text.mistakes
     if not mistakes:
         for override in overrides:
-            mistakes.extend(_override(text, override))
-    settings, wrong = (None, []) if text.mistakes else _check(text, model)
+            mistakes.extend(_apply_override(text, override))
+    settings, wrong = (None, []) if text.mistakes else _validate(text, model)
     if settings is None:
         raise mistakes_error(source, [*mistakes, *wrong])
     return settings
@@ -62,14 +61,14 @@ def _build_settings(text: Text, model: type[M], source: str, overrides: Sequence
 
 def mistakes_error(source: str, mistakes: Sequence[Mistake]) -> SettingsError:
     """Return the error that lists every mistake, one a line."""
-    ordered = sorted(mistakes, key=lambda each: (each.line or 0, each.field))
+    ordered = sorted(mistakes, key=lambda mistake: (mistake.line or 0, mistake.field))
     count = "one mistake" if len(ordered) == 1 else f"{len(ordered)} mistakes"
-    lines = "\n".join(f"  {each}" for each in ordered)
+    lines = "\n".join(f"  {mistake}" for mistake in ordered)
     return SettingsError(f"{count} in {source}:\n{lines}", mistakes=ordered)
 
 
-def _check(text: Text, model: type[M]) -> tuple[M | None, list[Mistake]]:
-    """Validate as JSON: strict about types, yet a list may be a tuple and a text a path or a date."""
+def _validate(text: Text, model: type[M]) -> tuple[M | None, list[Mistake]]:
+    """Validate as JSON: strict about types, but a list may become a tuple, and a text a path or a date."""
     try:
         body = json.dumps(text.value)
     except (TypeError, ValueError) as error:
@@ -77,73 +76,73 @@ def _check(text: Text, model: type[M]) -> tuple[M | None, list[Mistake]]:
     try:
         return model.model_validate_json(body, strict=True), []
     except ValidationError as error:
-        return None, [_explain(each, model, text) for each in error.errors(include_url=False)]
+        return None, [_explain(detail, model, text) for detail in error.errors(include_url=False)]
 
 
 def _explain(error: ErrorDetails, model: type[BaseModel], text: Text) -> Mistake:
-    """Say one of pydantic's errors in a person's words."""
+    """Rewrite one of pydantic's errors for a person."""
     place: Place = error["loc"]
     field, line = format_path(place), text.line(place)
     if error["type"] == "extra_forbidden":
-        # The value stays unsaid: a key that does not exist is often a secret in the wrong place.
-        known = _known_keys(model, place[:-1])
-        return Mistake(field, f"there is no such key{_suggest_key(str(place[-1]), known)}", line, allowed=known)
+        # The value is not shown: an unknown key often holds a secret in the wrong place.
+        keys = _list_keys(model, place[:-1])
+        return Mistake(field, f"there is no such key{_suggest_key(str(place[-1]), keys)}", line, allowed=keys)
     if error["type"] == "missing":
         return Mistake(field, "this key is missing", line)
     message = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return Mistake(field, f"{message}, got {format_value(error['input'])}", line, error["input"], message)
 
 
-def _suggest_key(name: str, known: Sequence[str]) -> str:
-    """Name the key that may be meant, or else all there are."""
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+def _suggest_key(name: str, keys: Sequence[str]) -> str:
+    """Return the nearest key as a suggestion, or else all keys."""
+    close = difflib.get_close_matches(name, keys, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]}?"
-    return f"; allowed: {', '.join(known)}" if known else ""
+    return f"; allowed: {', '.join(keys)}" if keys else ""
 
 
-def _known_keys(model: type[BaseModel], place: Place) -> list[str]:
-    """Return the keys of the model at a place, as far as the types tell."""
-    found: list[type[BaseModel]] = [model]
+def _list_keys(model: type[BaseModel], place: Place) -> list[str]:
+    """Return the keys of the models at a place, as far as annotations show them."""
+    models: list[type[BaseModel]] = [model]
     for part in place:
-        annotations = [_annotation(each, str(part)) for each in found]
-        inner = [record for each in annotations for record in _models(each)]
-        found = inner or found  # a part may name a dict's key, an index, or a branch of a union
-    return sorted({each.alias or name for record in found for name, each in record.model_fields.items()})
+        annotations = [_find_annotation(record, str(part)) for record in models]
+        inner = [record for annotation in annotations for record in _list_models(annotation)]
+        models = inner or models  # a part may name a dict's key, an index, or a branch of a union
+    return sorted({info.alias or name for record in models for name, info in record.model_fields.items()})
 
 
-def _annotation(model: type[BaseModel], name: str) -> Any:
+def _find_annotation(model: type[BaseModel], name: str) -> Any:
     """Return the type of a field, by name or alias; None if there is none."""
-    for known, field in model.model_fields.items():
-        if name in (known, field.alias):
+    for key, field in model.model_fields.items():
+        if name in (key, field.alias):
             return field.annotation
     return None
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
+def _list_models(annotation: Any) -> list[type[BaseModel]]:
     """Return the models inside a type such as `dict[str, Model] | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for inner in get_args(annotation) for model in _models(inner)]
+    return [model for inner in get_args(annotation) for model in _list_models(inner)]
 
 
-def _override(text: Text, override: str) -> list[Mistake]:
+def _apply_override(text: Text, override: str) -> list[Mistake]:
     """Apply one `key=value` to the values; return what is wrong with it."""
-    key, equals, written = override.partition("=")
+    key, equals, value_text = override.partition("=")
     parts = key.strip().split(".")
     if not equals or not all(parts):
         return [Mistake("--set", f"write key=value, as in budget.evaluations=2000; got {format_value(override)}")]
     try:
-        value = parse_text(written, f"--set {key}")
+        value = parse_text(value_text, f"--set {key}")
     except SettingsError as error:
         return [Mistake(key, error.message)]
     if value.mistakes:
-        return [Mistake(key, each.message) for each in value.mistakes]
-    return _place(text, parts, value.value)
+        return [Mistake(key, mistake.message) for mistake in value.mistakes]
+    return _set_value(text, parts, value.value)
 
 
-def _place(text: Text, parts: list[str], value: Any) -> list[Mistake]:
-    """Put a value at a dotted key, making the mappings on the way."""
+def _set_value(text: Text, parts: list[str], value: Any) -> list[Mistake]:
+    """Put a value at a dotted key, creating the mappings on the way."""
     inner = text.value
     for depth, part in enumerate(parts[:-1]):
         if inner.get(part) is None:

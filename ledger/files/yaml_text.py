@@ -1,4 +1,4 @@
-"""YAML as people write it: where each key stands, what is written twice, and 1e-4 as a number."""
+"""Parse YAML with the line of each key, reports of repeated keys, and 1e-4 as a number."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from .given_file import read_given_text
 Place: TypeAlias = tuple[str | int, ...]
 
 MAX_EXPANDED_CHARS = 2_000_000
-"""Characters that a text with aliases may stand for."""
+"""Limit on the characters of a text with its aliases written out."""
 NODE_CHARACTERS = 20
-"""What a value counts for besides its characters: reading it takes as long as reading so many."""
+"""Characters that each value counts in addition to its own: reading a value takes as long as reading so many."""
 
 _FLOAT = re.compile(
-    r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$|[-+]?[0-9]+[eE][-+]?[0-9]+$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
+    r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$|[-+]?[0-9]+[eE][-+]?[0-9]+$"
+    r"|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
 )
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads 1e-4 as YAML 1.2 does, and dates as text: the settings say what is a date."""
+    """Reads 1e-4 as a number, as YAML 1.2 does, and dates as text: the settings' types decide what is a date."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -37,7 +38,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.012345
 
 
 class QuotingDumper(yaml.SafeDumper):
-    """Quotes every text that begins with no letter: our reader takes 12e4 for a number, as YAML 1.2 does."""
+    """Quotes every text that does not begin with a letter: our reader takes 12e4 for a number, as YAML 1.2 does."""
 
 
 QuotingDumper.add_representer(
@@ -50,14 +51,14 @@ QuotingDumper.add_representer(
 
 @dataclass
 class Text:
-    """A parsed YAML text: its value, the line of each key, and what is wrong before anyone asks what it means."""
+    """A parsed YAML text: its value, the line of each key, and the mistakes found by parsing."""
 
     value: Any = None
     lines: dict[Place, int | None] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
 
     def line(self, place: Place) -> int | None:
-        """Return the line of a key, or of the nearest key above it; None for what no line of the file says."""
+        """Return the line of a key, or of the nearest key above it; None for a value that is not in the file."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place)
@@ -69,7 +70,7 @@ def read_text(path: Path) -> Text:
     Raises
     ------
     SettingsError
-        If there is no such file, it is no UTF-8, or it is no YAML: then with line and column.
+        If the file is missing, is not UTF-8, or is not YAML; the last with line and column.
     """
     try:
         body = read_given_text(path)
@@ -85,17 +86,17 @@ def read_text(path: Path) -> Text:
 
 
 def parse_text(body: str, source: str) -> Text:
-    """Parse YAML; the source's name goes into the error."""
+    """Parse YAML; `source` names it in errors."""
     text = Text()
     loader = _Loader(body)
     try:
         node = loader.get_single_node()
         if node is not None:
-            _refuse_swelling(node, source)
+            _refuse_large_expansion(node, source)
             _survey(node, (), text, set())
             text.value = {} if text.mistakes else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
-        raise _yaml_error(error, source) from None
+        raise _build_yaml_error(error, source) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SettingsError(f"{source} is not YAML: {error}", field=source) from None
     finally:
@@ -103,72 +104,76 @@ def parse_text(body: str, source: str) -> Text:
     return text
 
 
-def _yaml_error(error: yaml.MarkedYAMLError, source: str) -> SettingsError:
-    """Return the error that says where the YAML breaks."""
+def _build_yaml_error(error: yaml.MarkedYAMLError, source: str) -> SettingsError:
+    """Return the error with the line and column at which the YAML breaks."""
     mark = error.problem_mark or error.context_mark
     where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
     why = ", ".join(part for part in (error.context, error.problem) if part)
     return SettingsError(f"{source}{where}: this is not YAML: {why}", field=source)
 
 
-def _refuse_swelling(node: yaml.Node, source: str) -> None:
-    """Refuse a text whose aliases stand for more than is read: ten lines of aliases of aliases can mean a billion values."""
-    if _expanded_size(node, {}) > max(MAX_EXPANDED_CHARS, _expanded_size(node, {}, once=True)):
+def _refuse_large_expansion(node: yaml.Node, source: str) -> None:
+    """Refuse a text that is too large with its aliases written out.
+
+    Ten lines of aliases of aliases can stand for a billion values.
+    """
+    if _measure_expanded(node, {}) > max(MAX_EXPANDED_CHARS, _measure_expanded(node, {}, once=True)):
         raise SettingsError(
-            f"{source}: with its aliases (*name) written out it holds more than the {MAX_EXPANDED_CHARS:,} characters that are read",
+            f"{source}: with its aliases (*name) written out it holds more than the {MAX_EXPANDED_CHARS:,} characters "
+            "that are read",
             field=source, hint="Write the values out, or refer to fewer of them.",
         )  # fmt: skip
 
 
-def _expanded_size(node: yaml.Node, sizes: dict[int, int], *, once: bool = False) -> int:
-    """Return the size of a node with every alias written out, or with each written once; `sizes` are those known by then."""
+def _measure_expanded(node: yaml.Node, sizes: dict[int, int], *, once: bool = False) -> int:
+    """Return the size of a node with every alias written out, or `once` each; `sizes` caches nodes by id."""
     if id(node) in sizes:
         return 0 if once else sizes[id(node)]
     sizes[id(node)] = 0  # an alias that contains itself is reported elsewhere
     total = NODE_CHARACTERS + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
     if isinstance(node, yaml.CollectionNode):
         pairs = isinstance(node, yaml.MappingNode)
-        parts = [each for pair in node.value for each in pair] if pairs else node.value
-        total += sum(_expanded_size(each, sizes, once=once) for each in parts)
+        parts = [part for pair in node.value for part in pair] if pairs else node.value
+        total += sum(_measure_expanded(part, sizes, once=once) for part in parts)
     sizes[id(node)] = total
     return total
 
 
 def _survey(node: yaml.Node, place: Place, text: Text, above: set[int]) -> None:
-    """Note the line of every key, and report keys written twice, endless aliases, and numbers that are none."""
+    """Record the line of every key; report repeated keys, aliases that contain themselves, and non-finite numbers."""
     if id(node) in above:
-        text.mistakes.append(_mistake(place, "this alias contains itself", node))
+        text.mistakes.append(_build_mistake(place, "this alias contains itself", node))
         return
     above = above | {id(node)}
     if isinstance(node, yaml.MappingNode):
         _survey_mapping(node, place, text, above)
     elif isinstance(node, yaml.SequenceNode):
-        for index, each in enumerate(node.value):
-            text.lines[(*place, index)] = each.start_mark.line + 1
-            _survey(each, (*place, index), text, above)
+        for index, item in enumerate(node.value):
+            text.lines[(*place, index)] = item.start_mark.line + 1
+            _survey(item, (*place, index), text, above)
     elif node.tag.endswith(":float") and not math.isfinite(
         float(node.value.lower().replace(".inf", "inf").replace(".nan", "nan"))
     ):
-        text.mistakes.append(_mistake(place, f"a number must be finite, got {node.value}", node))
+        text.mistakes.append(_build_mistake(place, f"a number must be finite, got {node.value}", node))
 
 
 def _survey_mapping(node: yaml.MappingNode, place: Place, text: Text, above: set[int]) -> None:
     """Survey the keys of one mapping."""
-    seen: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     for key, value in node.value:
         inner = (*place, str(key.value))
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
-            text.mistakes.append(_mistake(place, "a key must be a word", key))
+            text.mistakes.append(_build_mistake(place, "a key must be a word", key))
             continue
-        if key.value in seen:
-            text.mistakes.append(_mistake(inner, f"written twice, first on line {seen[key.value]}", key))
-        seen.setdefault(key.value, line)
+        if key.value in first_lines:
+            text.mistakes.append(_build_mistake(inner, f"written twice, first on line {first_lines[key.value]}", key))
+        first_lines.setdefault(key.value, line)
         text.lines[inner] = line
         _survey(value, inner, text, above)
 
 
-def _mistake(place: Place, message: str, node: yaml.Node) -> Mistake:
+def _build_mistake(place: Place, message: str, node: yaml.Node) -> Mistake:
     """Return a mistake at a node."""
     return Mistake(format_path(place), message, node.start_mark.line + 1)
 

@@ -1,8 +1,8 @@
-"""One PostgreSQL connection: durable, shared by threads, opened again when the server comes back.
+"""The ledger in a PostgreSQL database: one durable connection, shared by threads and reopened after a loss.
 
-Writers take turns by an advisory lock, so that a write sees all that was written before it, as in the file. A transaction
-whose connection is lost is done again; whether the first had been kept makes no difference, since every write of the
-ledger keeps what it finds.
+Writers take turns by an advisory lock, so that a write sees all earlier writes, as with a SQLite file. A transaction
+whose connection is lost is repeated. It does not matter whether the first attempt was committed: every write of the
+ledger leaves existing rows as they are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ POSTGRES_ONLY_TABLES = {
     "objects": 'digest TEXT COLLATE "C" PRIMARY KEY, body BYTEA NOT NULL',
     "formats": "version BIGINT PRIMARY KEY",
 }
-"""What the file keeps in a folder, and in its header."""
+"""Tables for what a SQLite ledger stores in a folder (objects) and in the file's header (its format)."""
 _APPEND_ONLY = f"""
 CREATE OR REPLACE FUNCTION {POSTGRES_SCHEMA}.append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -44,23 +44,26 @@ BEGIN
     RETURN jsonb_populate_record(NEW, jsonb_build_object(TG_ARGV[0], coalesce(last, 0) + 1));
 END $$"""
 
-
 LOCK_WAIT_SECONDS = 3.0
-"""How long one waits for a lock: the server may take a moment to see that its holder was killed."""
+"""How long to wait for a lock: the server may take a moment to see that its holder was killed."""
 
 
 def lock_key(name: str) -> int:
-    """Return the number by which the server knows a lock."""
+    """Return the number of a lock on the server: the first 8 bytes of a hash of its name, signed."""
     return int.from_bytes(hashlib.sha256(f"alphaloom {name}".encode()).digest()[:8], "big", signed=True)
 
 
 _BEGIN_WRITE = f"BEGIN; SELECT pg_advisory_xact_lock({lock_key('write')})"
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _FORMAT = f"SELECT max(version) FROM {POSTGRES_SCHEMA}.formats"
-_FIND_SCHEMA = f"SELECT to_regclass('{POSTGRES_SCHEMA}.formats') IS NOT NULL, EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = '{POSTGRES_SCHEMA}')"
+_FIND_SCHEMA = (
+    f"SELECT to_regclass('{POSTGRES_SCHEMA}.formats') IS NOT NULL, "
+    f"EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = '{POSTGRES_SCHEMA}')"
+)
 _HOLDER = """
 SELECT pid, application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
-WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+WHERE locktype = 'advisory' AND granted AND objsubid = 1
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 AND classid::bigint = (%s::bigint >> 32) & 4294967295 AND objid::bigint = %s::bigint & 4294967295"""
 
 
@@ -83,7 +86,7 @@ def _translate_marks(statement: str) -> str:
 class PostgresDatabase:
     """A ledger in a schema of a database; every write is on the server's disk when it returns.
 
-    `before_making` is called before the schema is made, and may refuse it.
+    `before_making` is called before the schema is created; it may raise to refuse that.
     """
 
     def __init__(self, server: PostgresServer, before_making: Callable[[], None] = lambda: None) -> None:
@@ -97,10 +100,10 @@ class PostgresDatabase:
             raise
 
     def _prepare(self) -> None:
-        """Refuse what is no place for a ledger, and make the tables if they are not there."""
+        """Refuse a database that cannot hold a ledger, and create the tables that are missing."""
         self._check_server()
-        ledger, taken = self.rows(_FIND_SCHEMA)[0]
-        if taken and not ledger:
+        ledger, exists = self.rows(_FIND_SCHEMA)[0]
+        if exists and not ledger:
             raise AddressError(
                 f"the schema {POSTGRES_SCHEMA} at {self._server.address} is no ledger", field="ledger",
                 hint="Name a database of its own for the ledger.",
@@ -114,7 +117,7 @@ class PostgresDatabase:
         if not ledger:
             self._before_making()
         if version < SCHEMA_VERSION:
-            self.write(_make)
+            self.write(_create_tables)
 
     def _check_server(self) -> None:
         """Refuse a server that is too old, and a database that cannot hold every text."""
@@ -123,16 +126,17 @@ class PostgresDatabase:
         if version < MIN_POSTGRES_VERSION or encoding != "UTF8":
             raise AddressError(
                 f"the database at {self._server.address} cannot hold a ledger", field="ledger",
-                got=f"PostgreSQL {version}, encoding {encoding}", allowed=f"PostgreSQL {MIN_POSTGRES_VERSION} or later, encoding UTF8",
+                got=f"PostgreSQL {version}, encoding {encoding}",
+                allowed=f"PostgreSQL {MIN_POSTGRES_VERSION} or later, encoding UTF8",
             )  # fmt: skip
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """Do a piece of work in one transaction, after every other writer's; again if the connection is lost."""
-        return self._link.repeated(lambda connection: _transaction(connection, (_BEGIN_WRITE, "COMMIT"), work))
+        """Run a piece of work in one transaction, after all other writers; again if the connection is lost."""
+        return self._link.repeated(lambda connection: _run_transaction(connection, (_BEGIN_WRITE, "COMMIT"), work))
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Do a piece of work that sees a single state."""
-        return self._link.repeated(lambda connection: _transaction(connection, (_BEGIN_READ, "ROLLBACK"), work))
+        """Run a piece of work that sees a single state."""
+        return self._link.repeated(lambda connection: _run_transaction(connection, (_BEGIN_READ, "ROLLBACK"), work))
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
@@ -142,7 +146,7 @@ class PostgresDatabase:
 
     @contextmanager
     def held(self, name: str) -> Iterator[None]:
-        """Hold a name against every process that uses this database; after a loss it is taken again, or `RunLocked`."""
+        """Lock a name against every process that uses this database; after a lost connection it is locked again."""
         self._link.repeated(lambda connection: self._seize(connection, name))
         self._held.append(name)
         try:
@@ -153,14 +157,14 @@ class PostgresDatabase:
                 self._link.connection.execute("SELECT pg_advisory_unlock(%s)", (lock_key(name),))
 
     def holder(self, name: str) -> str | None:
-        """Return the process that holds a name, with its machine; None where nobody does."""
+        """Return the process that holds the lock of a name, with its machine; None if there is none."""
         holders = self._link.repeated(
             lambda connection: connection.execute(_HOLDER, (lock_key(name), lock_key(name))).fetchall()
         )
-        return _process(holders[0][1]) if holders else None
+        return _format_process(holders[0][1]) if holders else None
 
     def explained(self, place: Path) -> AbstractContextManager[None]:
-        """Leave everything as it is: whatever goes through a link to the server says what it means."""
+        """Do nothing: a link to the server explains its own errors."""
         return nullcontext()
 
     def close(self) -> None:
@@ -168,60 +172,64 @@ class PostgresDatabase:
         self._link.close()
 
     def _seize_again(self, connection: psycopg.Connection[Any]) -> None:
-        """Take the locks that went with the connection that was lost."""
+        """Take the locks of a lost connection again on the new one."""
         for name in self._held:
             self._seize(connection, name)
 
     def _seize(self, connection: psycopg.Connection[Any], name: str) -> None:
-        """Take a lock, or refuse with the process that holds it."""
+        """Take a lock, or raise `RunLocked` with the process that holds it."""
         until = time.monotonic() + LOCK_WAIT_SECONDS
         while not connection.execute("SELECT pg_try_advisory_lock(%s)", (lock_key(name),)).fetchall()[0][0]:
             holders = connection.execute(_HOLDER, (lock_key(name), lock_key(name))).fetchall()
             process, holder = holders[0] if holders else (0, "another process")
-            if holder == self._server.name:  # what is left of the connection that was lost
+            if holder == self._server.name:  # our own lost connection, which the server still keeps
                 connection.execute("SELECT pg_terminate_backend(%s)", (process,))
             elif time.monotonic() > until:
                 raise RunLocked(
-                    f"process {_process(holder)} is working on {name}", field="run", got=name.removeprefix("run "),
+                    f"process {_format_process(holder)} is working on {name}",
+                    field="run",
+                    got=name.removeprefix("run "),
                     hint="Wait for it to end or stop it; a run can be resumed at any moment.",
-                )  # fmt: skip
+                )
             time.sleep(0.05)
 
 
-def _process(name: str) -> str:
-    """Return a process's number and machine from what the server knows it by; see `PostgresServer.name`."""
+def _format_process(name: str) -> str:
+    """Return a process's number and machine from its name on the server; see `PostgresServer.name`."""
     return name.removeprefix("alphaloom ").partition(" #")[0]
 
 
-def _transaction(connection: psycopg.Connection[Any], ends: tuple[str, str], work: Callable[[Transaction], T]) -> T:
-    """Do a piece of work between two statements; all of it, or nothing, whatever interrupts it."""
+def _run_transaction(connection: psycopg.Connection[Any], ends: tuple[str, str], work: Callable[[Transaction], T]) -> T:
+    """Run a piece of work between two statements: all of it, or nothing, whatever interrupts it."""
     try:
         connection.execute(ends[0], prepare=False)
         result = work(_Transaction(connection))
         connection.execute(ends[1])
-    except BaseException:  # also Ctrl-C: it goes on its way after the rollback
+    except BaseException:  # Ctrl-C too; it is raised again after the rollback
         with suppress(driver().Error):
             connection.execute("ROLLBACK")
         raise
     return result
 
 
-def _make(session: Transaction) -> None:
+def _create_tables(session: Transaction) -> None:
     for statement in statements():
         session.execute(statement)
 
 
 def statements() -> list[str]:
-    """Return what makes an empty store; each statement may be run again."""
+    """Return the SQL that creates an empty store; each statement may be run again."""
     columns = tables(_POSTGRES_TYPES) | POSTGRES_ONLY_TABLES
-    made = [f"CREATE TABLE IF NOT EXISTS {POSTGRES_SCHEMA}.{name} ({each})" for name, each in columns.items()]
-    made += [f"CREATE INDEX IF NOT EXISTS {name} ON {POSTGRES_SCHEMA}.{each}" for name, each in INDICES.items()]
-    guards = [each for name in columns for each in _guard(name)]
-    numbers = [_number(name, keys[0][0]) for name, keys in TABLE_KEYS.items() if keys[0][0] in ("seq", "id")]
+    creations = [f"CREATE TABLE IF NOT EXISTS {POSTGRES_SCHEMA}.{name} ({body})" for name, body in columns.items()]
+    creations += [
+        f"CREATE INDEX IF NOT EXISTS {name} ON {POSTGRES_SCHEMA}.{target}" for name, target in INDICES.items()
+    ]
+    guards = [guard for name in columns for guard in _build_guard(name)]
+    numbers = [_build_numbering(name, keys[0][0]) for name, keys in TABLE_KEYS.items() if keys[0][0] in ("seq", "id")]
     version = f"INSERT INTO {POSTGRES_SCHEMA}.formats VALUES ({SCHEMA_VERSION}) ON CONFLICT DO NOTHING"
     return [
         f"CREATE SCHEMA IF NOT EXISTS {POSTGRES_SCHEMA}",
-        *made,
+        *creations,
         _APPEND_ONLY,
         _NUMBERING_FUNCTION,
         *guards,
@@ -230,8 +238,8 @@ def statements() -> list[str]:
     ]
 
 
-def _guard(table: str) -> list[str]:
-    """Return the trigger that refuses to change what a table holds, also where triggers are told to rest."""
+def _build_guard(table: str) -> list[str]:
+    """Return the trigger that refuses changes of a table's rows, also in sessions that disable triggers."""
     name = f"{table}_append_only"
     trigger = (
         f"CREATE OR REPLACE TRIGGER {name} BEFORE UPDATE OR DELETE OR TRUNCATE ON {POSTGRES_SCHEMA}.{table} "
@@ -240,8 +248,8 @@ def _guard(table: str) -> list[str]:
     return [trigger, f"ALTER TABLE {POSTGRES_SCHEMA}.{table} ENABLE ALWAYS TRIGGER {name}"]
 
 
-def _number(table: str, column: str) -> str:
-    """Return the trigger that gives a row its number."""
+def _build_numbering(table: str, column: str) -> str:
+    """Return the trigger that numbers new rows."""
     return (
         f"CREATE OR REPLACE TRIGGER {table}_numbered BEFORE INSERT ON {POSTGRES_SCHEMA}.{table} "
         f"FOR EACH ROW EXECUTE FUNCTION {POSTGRES_SCHEMA}.numbered('{column}')"

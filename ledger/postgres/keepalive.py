@@ -1,7 +1,7 @@
-"""A connection to PostgreSQL on which nobody waits forever: a server that is there and says nothing counts as gone.
+"""Client-side statement timeout: a connected but unresponsive PostgreSQL server is treated as lost.
 
-Keepalives tell of a machine that went down, and the server's own time limits hold while it works. A server that froze
-(a disk that hangs, a machine that is paused) keeps its end open, and the driver would wait for it without limit.
+Keepalives detect a machine that went down, and the server's own timeouts hold while it works. A frozen server (a
+hanging disk, a paused machine) keeps its connections open, and the driver would wait for it without limit.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ SocketWait = Generator[int, int, Any]
 
 
 class WatchedConnection(Connection[Any]):  # type: ignore[misc]  # it is not installed where types are checked
-    """A connection that is closed, as if it had been lost, when the server says nothing for `silence_s` seconds."""
+    """A connection that is closed, as if lost, when the server sends nothing for `silence_s` seconds."""
 
     silence_s: float = math.inf
 
-    def wait(self, gen: SocketWait, *more: Any, **named: Any) -> Any:
-        """Do what needs the server.
+    def wait(self, gen: SocketWait, *more: Any, **options: Any) -> Any:
+        """Run a generator of the driver that waits for the server.
 
         Raises
         ------
         OperationalError
-            The server was silent for too long, and the connection is closed.
+            The server was silent for too long; the connection is closed.
         """
-        return super().wait(self._heard(gen), *more, **named)
+        return super().wait(self._watch_silence(gen), *more, **options)
 
-    def _heard(self, waiting: SocketWait) -> SocketWait:
-        """Hand on what the driver says of its socket: that there is something to read or write, or, ten times a second, nothing."""
+    def _watch_silence(self, waiting: SocketWait) -> SocketWait:
+        """Pass the readiness of the socket to the driver; raise after `silence_s` seconds without any."""
         try:
-            wanted, last = next(waiting), time.monotonic()
+            interest, last = next(waiting), time.monotonic()
             while True:
-                ready = yield wanted
+                ready = yield interest
                 if ready:
                     last = time.monotonic()
                 elif time.monotonic() - last > self.silence_s:
                     self.close()
                     raise OperationalError(f"the server said nothing for {self.silence_s:g} seconds")
-                wanted = waiting.send(ready)
+                interest = waiting.send(ready)
         except StopIteration as done:
             return done.value

@@ -1,4 +1,4 @@
-"""A connection to a server that is opened again when it was lost, and what was under way done again."""
+"""A connection to a server that is reopened after a loss, and whose interrupted work is repeated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class PostgresLink:
-    """One connection, shared by threads that take turns; `renewed` is told of each new one before it is used."""
+    """One connection, shared by threads that take turns; `renewed` is called with each new one before it is used."""
 
     def __init__(self, server: PostgresServer, renewed: Callable[[Any], None] = lambda _: None) -> None:
         self._server, self._renewed = server, renewed
@@ -25,12 +25,12 @@ class PostgresLink:
         self.connection: psycopg.Connection[Any] = server.connect()
 
     def repeated(self, deed: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Do something, again as long as the connection is lost on the way and the server comes back in time.
+        """Run `deed`; repeat it when the connection is lost and the server comes back in time.
 
         Raises
         ------
         LedgerError
-            What the server refuses, in words; `ServerError` if it stays away.
+            The server refuses; `ServerError` if it does not come back.
         """
         until = None
         with self._lock:
@@ -44,7 +44,7 @@ class PostgresLink:
                     return deed(self.connection)
                 except driver().Error as error:
                     until = until or time.monotonic() + self._server.patience_s
-                    if not self._server.lost(error, self.connection) or time.monotonic() > until:
+                    if not self._server.is_lost(error, self.connection) or time.monotonic() > until:
                         self._server.refuse(error)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A PostgreSQL server: how it is reached, for how long one waits for it, and what its refusals mean for a person."""
+"""A PostgreSQL server: its address, how long to wait for it, and its errors in a person's words."""
 
 from __future__ import annotations
 
@@ -23,29 +23,31 @@ PASSWORD_HINT = "Set the environment variable PGPASSWORD, or write a line into ~
 _SCHEMES = ("postgresql", "postgres")
 _OPTIONS = frozenset(
     {
-        "channel_binding", "gssencmode", "host", "hostaddr", "krbsrvname", "passfile", "port", "require_auth", "service",
-        "sslcert", "sslcrl", "sslkey", "sslmode", "sslrootcert", "target_session_attrs", "user",
+        "channel_binding", "gssencmode", "host", "hostaddr", "krbsrvname", "passfile", "port", "require_auth",
+        "service", "sslcert", "sslcrl", "sslkey", "sslmode", "sslrootcert", "target_session_attrs", "user",
     }
 )  # fmt: skip
-"""What may stand behind the question mark; of libpq's options those that carry no secret and leave the session as it is."""
+"""Options allowed in an address: those of libpq that carry no secret and do not change the session."""
 _HOSTS = re.compile(r"(?:(?:\[[0-9A-Fa-f:.%]+\]|[^\[\]:,@]*)(?::\d*)?(?:,|$))*")
 
 
 def check_address(address: str) -> str:
-    """Return an address that holds no secret and can be shown and kept.
+    """Return the address if it contains no secret, so that it can be shown and stored.
 
     Raises
     ------
     AddressError
-        If it is no such address, or has a password in it. What cannot be read is not repeated: it may be a secret.
+        If it is no such address, or contains a password. An unreadable address is not repeated: it may be a secret.
     """
-    parts = _split(address)
+    parts = _split_address(address)
     user, _, hosts = parts.netloc.rpartition("@")
-    options = _options(parts.query)
+    options = _parse_options(parts.query)
     if ":" in user or any("password" in name for name in options):
         raise AddressError("write no password into the address of the ledger", field="--ledger", hint=PASSWORD_HINT)
     name = parts.path.removeprefix("/")
-    split = "@" in user + name + parts.query or "/" in name or parts.fragment  # as by a sign within a password
+    split = (
+        "@" in user + name + parts.query or "/" in name or parts.fragment
+    )  # as from a special character in a password
     if split or not _HOSTS.fullmatch(hosts):
         raise _unreadable_error()
     if not name:
@@ -64,7 +66,7 @@ def database_name(address: str) -> str:
     return unquote(urlsplit(address).path.removeprefix("/"))
 
 
-def _split(address: str) -> SplitResult:
+def _split_address(address: str) -> SplitResult:
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -74,7 +76,7 @@ def _split(address: str) -> SplitResult:
     return parts
 
 
-def _options(query: str) -> dict[str, str]:
+def _parse_options(query: str) -> dict[str, str]:
     try:
         return dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
     except ValueError:
@@ -88,9 +90,9 @@ def _unreadable_error() -> AddressError:
 
 
 RECONNECT_SECONDS = 60.0
-"""How long a campaign waits for a server that went away before it ends; it can be resumed then."""
+"""How long a campaign waits for a lost server before it ends; it can be resumed later."""
 SILENCE_SECONDS = 60.0
-"""How long a statement may go unanswered before the server counts as gone: twice as long as one waits for a lock."""
+"""How long a statement may go unanswered before the server counts as lost: twice the lock timeout."""
 MAX_RECONNECT_PAUSE_SECONDS = 1.0
 MIN_POSTGRES_VERSION = 14
 POSTGRES_SCHEMA = "alphaloom"
@@ -116,15 +118,15 @@ class PostgresServer:
     name: str = field(
         default_factory=lambda: f"alphaloom {os.getpid()}@{socket.gethostname()[:24]} #{next(_CONNECTION_NUMBERS)}"
     )
-    """What the server knows this process by."""
+    """The name of this process on the server."""
 
     def connect(self, *, again: bool = False) -> psycopg.Connection[Any]:
-        """Open a connection; a server that starts or stops is waited for, and one that went away where it was there before.
+        """Open a connection; wait for a server that starts or stops, and with `again` for one that does not answer.
 
         Raises
         ------
         ServerError
-            If no server answers, it answers no more after so many seconds, or psycopg is not installed.
+            If no server answers, or not within `patience_s` seconds, or psycopg is not installed.
         AddressError
             If the server refuses the user, the password or the database.
         """
@@ -154,19 +156,19 @@ class PostgresServer:
             raise
         return connection
 
-    def lost(self, error: Exception, connection: psycopg.Connection[Any]) -> bool:
-        """Tell whether an error says that the connection is gone, so that another one may be better."""
+    def is_lost(self, error: Exception, connection: psycopg.Connection[Any]) -> bool:
+        """Return whether an error means that the connection is lost, so that a new one may help."""
         psycopg = driver()
         return bool(connection.closed) and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
 
     def refuse(self, error: Exception, *, waited: bool = False) -> NoReturn:
-        """Raise the error that a person understands; an error of the program stays what it is."""
-        told = self._told(error, waited)
-        if told is None:
+        """Raise the error that explains the server's to a person; an error of the program is raised unchanged."""
+        explained = self._explain(error, waited)
+        if explained is None:
             raise error
-        raise told from error
+        raise explained from error
 
-    def _told(self, error: Exception, waited: bool) -> LedgerError | None:
+    def _explain(self, error: Exception, waited: bool) -> LedgerError | None:
         psycopg = driver()
         if isinstance(error, psycopg.errors.ForeignKeyViolation):
             return unstarted_run_error()
@@ -174,21 +176,21 @@ class PostgresServer:
             return None
         for marks, kind, message, hint in _SERVER_REFUSALS:
             if _has_mark(error, *marks):
-                return self._refusal(kind, message, hint)
+                return self._build_refusal(kind, message, hint)
         if isinstance(error, psycopg.ProgrammingError):
             return None
         if _is_unanswered(error):
             since = f" after {self.patience_s:.0f} seconds" if waited else ""
-            return self._refusal(ServerError, "no PostgreSQL server answers at {address}" + since, _START)
-        return self._refusal(
-            WorkspaceError, "cannot use {address}: " + _line(error).replace("{", "(").replace("}", ")"), ""
+            return self._build_refusal(ServerError, "no PostgreSQL server answers at {address}" + since, _START)
+        return self._build_refusal(
+            WorkspaceError, "cannot use {address}: " + _read_first_line(error).replace("{", "(").replace("}", ")"), ""
         )
 
-    def _refusal(self, kind: type[WorkspaceError], message: str, hint: str) -> WorkspaceError:
+    def _build_refusal(self, kind: type[WorkspaceError], message: str, hint: str) -> WorkspaceError:
         words = {"address": self.address, "name": database_name(self.address)}
-        told = kind(message.format(**words), field="ledger", hint=hint.format(**words))
-        told.placeless = message.format(address="the record's database", name="the database")
-        return told
+        refusal = kind(message.format(**words), field="ledger", hint=hint.format(**words))
+        refusal.placeless = message.format(address="the record's database", name="the database")
+        return refusal
 
 
 def driver() -> Any:
@@ -211,19 +213,19 @@ def driver() -> Any:
 
 
 def _has_mark(error: Exception, *marks: str) -> bool:
-    """Tell whether an error has one of these codes, or says one of these words."""
-    said = str(error).lower()
+    """Return whether an error has one of these SQLSTATE codes, or its text one of these phrases."""
+    text = str(error).lower()
     state = getattr(error, "sqlstate", None)
-    return any(mark == state or mark in said for mark in marks)
+    return any(mark == state or mark in text for mark in marks)
 
 
 def _is_unanswered(error: Exception) -> bool:
-    """Tell whether nobody answered: what a server answers has a code, or is FATAL."""
+    """Return whether no server answered: an answer has a code, or is FATAL."""
     return getattr(error, "sqlstate", None) in (None, "57P01", "57P02") and "FATAL" not in str(error)
 
 
-def _line(error: Exception) -> str:
-    """Return the first line of what the server says."""
+def _read_first_line(error: Exception) -> str:
+    """Return the first line of the server's message."""
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
@@ -279,4 +281,4 @@ _SERVER_REFUSALS: tuple[_Refusal, ...] = (
         "Wait until it is, then: alphaloom resume latest",
     ),
 )
-"""Marks of the server's errors: their codes, and the words of those that it gives before a code can be read."""
+"""Marks of the server's errors: codes, and phrases of errors that come before a code can be read."""

@@ -19,7 +19,7 @@ def deep() -> dict[str, object]:
 
 @given(texts, texts, texts, st.integers(0, 10**12))
 def test_a_call_is_spelled_as_json_whatever_its_names_are(who: str, tool: str, code: str, size: int) -> None:
-    spelled = ToolCall(who, "market", tool, CallOutcome.REFUSED, code=code, bytes=size).spelled()
+    spelled = ToolCall(who, "market", tool, CallOutcome.REFUSED, code=code, bytes=size).spell()
     told = json.loads("{" + spelled + "}")
     assert (told["who"], told["tool"], told["code"], told["bytes"]) == (who[:200], tool[:100], code[:100], size)
     assert "\n" not in spelled
@@ -27,7 +27,7 @@ def test_a_call_is_spelled_as_json_whatever_its_names_are(who: str, tool: str, c
 
 def test_what_stands_in_place_of_a_digest_is_refused() -> None:
     with pytest.raises(ValueError, match="kept as SHA-256"):
-        ToolCall("stdio", "market", "preview", CallOutcome.OK, arguments='{"secret": 1}').spelled()
+        ToolCall("stdio", "market", "preview", CallOutcome.OK, arguments='{"secret": 1}').spell()
 
 
 def test_equal_arguments_have_one_digest() -> None:

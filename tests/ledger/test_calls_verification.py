@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall, anchors_of, export_calls, verify_calls
-from alphaloom.ledger.calls.heads import read_heads, segments, write_heads
-from alphaloom.ledger.calls.segment import KIND_CALL, ChainLink, written
+from alphaloom.ledger.calls.heads import list_segments, read_heads, write_heads
+from alphaloom.ledger.calls.segment import KIND_CALL, ChainLink, build_line
 
 law = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 CALLS = 6
@@ -28,7 +28,7 @@ def record(folder: Path, count: int = 2) -> list[Path]:
         with CallLog.open(folder, clock=now) as log:
             for index in range(CALLS):
                 log.append(ToolCall("stdio", "market", f"tool{index}", CallOutcome.OK))
-    return segments(folder)
+    return list_segments(folder)
 
 
 @pytest.fixture
@@ -99,7 +99,9 @@ def test_any_end_that_is_cut_off_is_found(paths: list[Path], cut: int) -> None:
 def test_a_line_that_is_written_anew_with_its_hash_is_found(paths: list[Path]) -> None:
     old = lines(paths[0])
     previous = json.loads(old[1])["hash"]
-    forged, _ = written(KIND_CALL, ChainLink(1, previous), "2026-01-02T00:00:00.000000+00:00", '"who":"somebody else"')
+    forged, _ = build_line(
+        KIND_CALL, ChainLink(1, previous), "2026-01-02T00:00:00.000000+00:00", '"who":"somebody else"'
+    )
     assert kinds(paths, b"".join([*old[:2], forged, *old[3:]])) == {"changed"}
 
 
@@ -130,7 +132,7 @@ def test_what_was_taken_back_with_the_head_file_is_found_by_an_earlier_export(tm
     kept = (tmp_path / "audit" / "heads.json").read_bytes()
     record(tmp_path / "audit", 1)
     written = export_calls(tmp_path / "audit", tmp_path / "calls.jsonl", by="Ann", now=now())
-    segments(tmp_path / "audit")[1].unlink()
+    list_segments(tmp_path / "audit")[1].unlink()
     (tmp_path / "audit" / "heads.json").write_bytes(kept)
     assert not verify_calls(tmp_path / "audit").findings
     (finding,) = verify_calls(tmp_path / "audit", anchors_of(written.summary)).findings
@@ -174,7 +176,7 @@ def remade(paths: list[Path], keeps: Callable[[dict[str, Any]], bool]) -> None:
             members = {
                 key: record[key] for key in record if key not in ("kind", "sequence", "time", "previous", "hash")
             }
-            line, link = written(record["kind"], link, record["time"], json.dumps(members)[1:-1])
+            line, link = build_line(record["kind"], link, record["time"], json.dumps(members)[1:-1])
             body += line
         path.write_bytes(body)
         tips[path.name] = link
