@@ -1,7 +1,7 @@
 """The factor language and its engine: formulas in, panels of values out.
 
 `parse` reads a formula, types it, proves that it never reads the future and brings it to its canonical form; `Engine`
-computes it. Modules that compute (numpy, numba) are imported when they are first used, so that reading formulas stays light.
+computes it. Modules that compute (numpy, numba) are imported at first use, so that reading formulas stays light.
 """
 
 from __future__ import annotations

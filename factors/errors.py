@@ -1,4 +1,4 @@
-"""What can go wrong with a formula, and how it is said to a person.
+"""The errors of this room, and how they are written for a person.
 
 AlphaloomError
 └── FactorError                the base of this room; codes unknown_operator and not_a_formula
@@ -31,7 +31,7 @@ class ParseError(FactorError):
     message : str
         What is wrong, in one sentence.
     at : int
-        0-based column of the place.
+        0-based column of the mistake.
     text : str
         The formula.
     stage : str
@@ -88,8 +88,8 @@ class PanelLacksField(FactorError):
     code = "panel_lacks_field"
 
 
-def nearest_name(name: str, known: Iterable[str]) -> str:
+def nearest_name(name: str, names: Iterable[str]) -> str:
     """Return the known name with the closest spelling, or an empty string."""
-    spelled = {known_name.lower(): known_name for known_name in known}
-    matches = difflib.get_close_matches(name.lower(), spelled, n=1, cutoff=0.6)
-    return spelled[matches[0]] if matches else ""
+    by_lower_case = {known.lower(): known for known in names}
+    matches = difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.6)
+    return by_lower_case[matches[0]] if matches else ""

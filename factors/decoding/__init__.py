@@ -1,4 +1,4 @@
-"""The factor language as a grammar for constrained decoding: a model held to it cannot write a formula that is refused.
+"""The factor language as a grammar for constrained decoding: a constrained model writes no formula that is refused.
 
 `decoding_grammar` builds it from the tables that the parser reads: operators, unit rules, days and limits.
 """

@@ -34,14 +34,14 @@ def decoding_grammar(
     """Return the grammar of the formulas that a model may write.
 
     Every sentence parses, agrees in its units, reads no later day, reads at least one column, stays below the limits
-    of size, and uses only what is given. Numbers are from a short list; keywords keep their defaults.
+    of size, and uses only the given names. Numbers are from a short list; keywords keep their defaults.
 
     Parameters
     ----------
     fields : collection of str
         Columns, at least one.
     groups : collection of str
-        Groupings; without any, no operator by group is written.
+        Groupings; if empty, no operator by group is in the grammar.
     windows : collection of int
         Windows in rows.
     depth : int
@@ -60,12 +60,12 @@ def decoding_grammar(
     Raises
     ------
     FactorError
-        Where there is no column, an operator is unknown, or a number or the form is out of its bounds.
+        If there is no column, an operator is unknown, or a number or the form is out of its bounds.
     ParseError
-        Where a column cannot be read.
+        If a column cannot be parsed.
     """
-    _check(fields, windows, depth, form, operators)
-    columns = [_column(name, frozenset(fields)) for name in sorted(set(fields))]
+    _check_arguments(fields, windows, depth, form, operators)
+    columns = [_build_column(name, frozenset(fields)) for name in sorted(set(fields))]
     vocabulary = Vocabulary(
         tuple(column.name for column in columns), tuple(sorted(set(groups))), tuple(sorted(set(windows)))
     )
@@ -75,14 +75,14 @@ def decoding_grammar(
     return rules.ebnf() if form == "ebnf" else rules.lark()
 
 
-def _column(name: str, fields: frozenset[str]) -> Column:
-    """Return a column with its class; ``adv20`` reads another."""
+def _build_column(name: str, fields: frozenset[str]) -> Column:
+    """Return a column with its class; a name such as ``adv20`` reads another column."""
     root = parse(name, fields=fields).root
     reads = frozenset(node.name for _, node in walk(root) if node.op == "field")
     return Column(name, classify_unit(find_unit(root)), reads, weigh_tree(root, {}))
 
 
-def _check(
+def _check_arguments(
     fields: Collection[str], windows: Collection[int], depth: int, form: str, operators: Collection[str] | None
 ) -> None:
     if isinstance(fields, str):

@@ -32,14 +32,17 @@ Alternative = tuple[str, ...]
 """Symbols in a row: the name of a rule, or a terminal in double quotes."""
 
 SIGN_RULE_NAMES = {
-    BIND_COMPARISON: "comparison", BIND_EITHER: "either", BIND_BOTH: "both", BIND_SUM: "sum", BIND_PRODUCT: "product", BIND_SIGNED: "signed",
-    BIND_POWER: "power",
+    BIND_COMPARISON: "comparison", BIND_EITHER: "either", BIND_BOTH: "both", BIND_SUM: "sum",
+    BIND_PRODUCT: "product", BIND_SIGNED: "signed", BIND_POWER: "power",
 }  # fmt: skip
-"""What is written with a sign, by how tightly it binds, loosest first."""
+"""Rules of formulas with a sign, by how tightly the sign binds, loosest first."""
 STABLE_FORM, FIRM_FORM, INSIDE_FORM, HEAVY_FORM, WIDE_PREFIX = "stable", "firm", "inside", "heavy", "wide_"
-"""Forms of a formula: columns, and calls that cannot be 0 by algebra; these and a sum of different columns, for what
-one divides by; whatever needs parentheses; calls whose coefficients are too large for the level; and, before the name of
-another form, that form with such calls, for operators that let no coefficient out."""
+"""Forms of a formula.
+
+Stable: columns, and calls that cannot be 0 by algebra. Firm, for divisors: these and sums of different columns. Inside:
+formulas that need parentheses. Heavy: calls whose coefficients are too large for the level. The prefix, before the name
+of another form: that form and heavy calls, for operators that let no coefficient out.
+"""
 
 Form = int | str
 """How tightly a formula must bind at least, or one of the forms above or of `SIGN_RULE_NAMES`."""
@@ -49,7 +52,7 @@ Symbol = tuple[str, Weight]
 
 @dataclass(frozen=True, slots=True)
 class FittedProduction:
-    """A production at a level: the symbols of its parts, the weight of the whole, and the depth of its parts."""
+    """A production at a level: the symbols of its parts, its weight, and the depth of its parts."""
 
     production: Production
     symbols: Alternative
@@ -59,7 +62,7 @@ class FittedProduction:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that may be read: its name, its unit class, the columns behind it (`adv20` reads another), and its weight."""
+    """A column that may be read: name, unit class, the columns that it reads (`adv20` reads another), and weight."""
 
     name: str
     unit: str
@@ -81,31 +84,30 @@ class GrammarLevels:
 
     def grammar(self) -> GrammarRules:
         """Return the grammar of the formulas up to the depth of `room`."""
-        start = self.symbol(
-            ANY_CLASS, self.room.depth, BIND_COMPARISON
-        )  # the last level has room for all: none are heavy
+        # The last level has room for all formulas, so none are heavy.
+        start = self.symbol(ANY_CLASS, self.room.depth, BIND_COMPARISON)
         assert start is not None
         return GrammarRules({ROOT: [(start[0],)], **self.rules})
 
     def symbol(self, unit: str, level: int, form: Form) -> Symbol | None:
-        """Return the symbol of the formulas of a class, level and form with their weight; None where there are none."""
-        form = self._settled(unit, level, form)
+        """Return the symbol of the formulas of a class, level and form, with their weight; None if there are none."""
+        form = self._settle_form(unit, level, form)
         key = (unit, level, form)
         if key not in self.symbols:
             name = f"{unit}_{level}_{'atom' if form == BIND_ATOM else form}"
-            if form == self._settled(unit, level, BIND_COMPARISON):
+            if form == self._settle_form(unit, level, BIND_COMPARISON):
                 name = f"{unit}_{level}"
-            self.symbols[key] = self._defined(name, list(self._alternatives(unit, level, form)))
+            self.symbols[key] = self._define_rule(name, list(self._iter_alternatives(unit, level, form)))
         return self.symbols[key]
 
-    def _settled(self, unit: str, level: int, form: Form) -> Form:
-        """Return the binding that is met first from `form` on, so that equal forms share a rule."""
+    def _settle_form(self, unit: str, level: int, form: Form) -> Form:
+        """Return the loosest binding from `form` on that occurs, so that equal forms share a rule."""
         if isinstance(form, str) or unit == ANY_CLASS:
             return form
-        bindings = {each.production.binding for each in self._fitted(unit, level)}
-        return min((each for each in bindings if each >= form), default=BIND_ATOM)
+        bindings = {fitted.production.binding for fitted in self._list_fitted(unit, level)}
+        return min((binding for binding in bindings if binding >= form), default=BIND_ATOM)
 
-    def _defined(self, name: str, weighted: list[Weighted]) -> Symbol | None:
+    def _define_rule(self, name: str, weighted: list[Weighted]) -> Symbol | None:
         if not weighted:
             return None
         weight = reduce(Weight.join, (bound for _, bound in weighted))
@@ -115,96 +117,96 @@ class GrammarLevels:
         self.rules[name] = alternatives
         return name, weight
 
-    def _alternatives(self, unit: str, level: int, form: Form) -> Iterator[Weighted]:
+    def _iter_alternatives(self, unit: str, level: int, form: Form) -> Iterator[Weighted]:
         if unit == ANY_CLASS:
             yield from self._iter_symbols([(panel_class, form) for panel_class in PANEL_CLASSES], level)
         elif isinstance(form, int):
             tighter = [(unit, name) for binding, name in SIGN_RULE_NAMES.items() if binding >= form]
             yield from self._iter_symbols(tighter, level)
-            yield from self._atoms(unit, level)
+            yield from self._iter_atoms(unit, level)
         elif form.startswith(WIDE_PREFIX):
             tame = form.removeprefix(WIDE_PREFIX)
             yield from self._iter_symbols([(unit, int(tame) if tame.isdigit() else tame), (unit, HEAVY_FORM)], level)
         elif form == HEAVY_FORM:
-            yield from self._joined(self._heavy(unit, level))
+            yield from self._join_calls(self._list_heavy(unit, level))
         elif form == INSIDE_FORM:
             yield from self._iter_symbols([(unit, name) for name in SIGN_RULE_NAMES.values()], level)
         elif form == FIRM_FORM:
             yield from self._iter_symbols([(unit, STABLE_FORM)], level)
-            yield from self._gaps(unit, level)
+            yield from self._iter_gaps(unit, level)
         elif form == STABLE_FORM:
-            yield from self._columns(unit)
-            yield from self._calls(unit, level, vanishes=False)
+            yield from self._iter_columns(unit)
+            yield from self._iter_calls(unit, level, vanishes=False)
         else:
-            yield from self._signs(unit, level, form)
+            yield from self._iter_signs(unit, level, form)
 
-    def _iter_symbols(self, wanted: Iterable[tuple[str, Form]], level: int) -> Iterator[Weighted]:
+    def _iter_symbols(self, choices: Iterable[tuple[str, Form]], level: int) -> Iterator[Weighted]:
         """Yield the symbols of classes and forms that have any formula."""
-        for unit, form in wanted:
+        for unit, form in choices:
             if symbol := self.symbol(unit, level, form):
                 yield (symbol[0],), symbol[1]
 
-    def _columns(self, unit: str) -> Iterator[Weighted]:
+    def _iter_columns(self, unit: str) -> Iterator[Weighted]:
         columns = [column for column in self.columns if column.unit == unit]
         if columns:
             weight = reduce(Weight.join, (column.weight for column in columns))
-            yield (self._choice(f"{unit}_field", [column.name for column in columns]),), weight
+            yield (self._define_choice(f"{unit}_field", [column.name for column in columns]),), weight
 
-    def _atoms(self, unit: str, level: int) -> Iterator[Weighted]:
+    def _iter_atoms(self, unit: str, level: int) -> Iterator[Weighted]:
         yield from self._iter_symbols([(unit, STABLE_FORM)], level)
-        yield from self._calls(unit, level, vanishes=True)
+        yield from self._iter_calls(unit, level, vanishes=True)
         if inside := self.symbol(unit, level, INSIDE_FORM):
             yield (quote_terminal("("), inside[0], quote_terminal(")")), inside[1]
 
-    def _calls(self, unit: str, level: int, *, vanishes: bool) -> Iterator[Weighted]:
-        """Yield the calls of a class that have room at a level."""
-        fitted = [each for each in self._fitted(unit, level) if not each.production.binding]
-        yield from self._joined(each for each in fitted if each.production.vanishes == vanishes)
+    def _iter_calls(self, unit: str, level: int, *, vanishes: bool) -> Iterator[Weighted]:
+        """Yield the calls of a class that fit a level."""
+        calls = [fitted for fitted in self._list_fitted(unit, level) if not fitted.production.binding]
+        yield from self._join_calls(call for call in calls if call.production.vanishes == vanishes)
 
-    def _joined(self, calls: Iterable[FittedProduction]) -> Iterator[Weighted]:
-        """Yield calls, those with equal parts together."""
+    def _join_calls(self, calls: Iterable[FittedProduction]) -> Iterator[Weighted]:
+        """Yield calls; those with equal parts share an alternative."""
         same: dict[Alternative, list[FittedProduction]] = {}
-        for each in calls:
-            same.setdefault(each.symbols, []).append(each)
+        for call in calls:
+            same.setdefault(call.symbols, []).append(call)
         for symbols, alike in same.items():
             parts = [part for symbol in symbols for part in (quote_terminal(", "), symbol)][1:]
-            names = self._choice("function", [call.production.head for call in alike])
+            names = self._define_choice("function", [one.production.head for one in alike])
             yield (
                 (names, quote_terminal("("), *parts, quote_terminal(")")),
-                reduce(Weight.join, (call.weight for call in alike)),
+                reduce(Weight.join, (one.weight for one in alike)),
             )
 
-    def _signs(self, unit: str, level: int, form: str) -> Iterator[Weighted]:
-        """Yield formulas written with a sign of one binding; signs with equal sides share an alternative."""
+    def _iter_signs(self, unit: str, level: int, form: str) -> Iterator[Weighted]:
+        """Yield formulas with a sign of one binding; signs with equal sides share an alternative."""
         same: dict[Alternative, list[FittedProduction]] = {}
-        for each in self._fitted(unit, level):
-            if SIGN_RULE_NAMES.get(each.production.binding) == form:
-                same.setdefault(each.symbols, []).append(each)
-        for symbols, written in same.items():
+        for fitted in self._list_fitted(unit, level):
+            if SIGN_RULE_NAMES.get(fitted.production.binding) == form:
+                same.setdefault(fitted.symbols, []).append(fitted)
+        for symbols, alike in same.items():
             space = "" if len(symbols) == 1 else " "
-            signs = self._choice("sign", [f"{space}{each.production.head}{space}" for each in written])
-            weight = reduce(Weight.join, (each.weight for each in written))
+            signs = self._define_choice("sign", [f"{space}{one.production.head}{space}" for one in alike])
+            weight = reduce(Weight.join, (one.weight for one in alike))
             yield (*symbols[:-1], signs, symbols[-1]), weight
 
-    def _gaps(self, unit: str, level: int) -> Iterator[Weighted]:
-        """Yield sums of two different columns, or of calls on one of them each: never 0 by algebra."""
+    def _iter_gaps(self, unit: str, level: int) -> Iterator[Weighted]:
+        """Yield sums of two different columns, or of calls on them: never 0 by algebra."""
         columns = [column for column in self.columns if column.unit == unit]
-        signs = [each for each in self._fitted(unit, level) if _is_sum(each.production, unit)]
+        signs = [fitted for fitted in self._list_fitted(unit, level) if _is_sum(fitted.production, unit)]
         for first in columns if signs else ():
             others = [other for other in columns if not first.reads & other.reads]
-            sides = [self._single_column(column, level - 1) for column in (first, *others)]
+            sides = [self._define_column(column, level - 1) for column in (first, *others)]
             if not others:
                 continue
             _, weight = sides[0]
             name = f"{unit}_{level}_besides_{self.columns.index(first) + 1}"
-            other = self._defined(name, [((name,), each) for name, each in sides[1:]])
+            other = self._define_rule(name, [((name,), side_weight) for name, side_weight in sides[1:]])
             assert other is not None
-            sign = self._choice("sign", [f" {each.production.head} " for each in signs])
+            sign = self._define_choice("sign", [f" {fitted.production.head} " for fitted in signs])
             sum_weight = weigh_call(signs[0].production.node, [weight, other[1]])
             yield (quote_terminal("("), sides[0][0], sign, other[0], quote_terminal(")")), sum_weight
 
-    def _single_column(self, column: Column, level: int) -> Symbol:
-        """Return the symbol of a column and, where they fit, of the calls on it that keep its class."""
+    def _define_column(self, column: Column, level: int) -> Symbol:
+        """Return the symbol of a column and of the calls on it that keep its class and fit."""
         weighted: list[Weighted] = [((quote_terminal(column.name),), column.weight)]
         same: dict[Alternative, list[Production]] = {}
         for production in self.productions if level > 1 else ():
@@ -212,28 +214,28 @@ class GrammarLevels:
                 weigh_call(production.node, [column.weight]), 2
             ):
                 symbols = tuple(
-                    quote_terminal(column.name) if part.unit else self._words(part) for part in production.parts
+                    quote_terminal(column.name) if part.unit else self._choose_word(part) for part in production.parts
                 )
                 same.setdefault(symbols, []).append(production)
         for symbols, calls in same.items():
             parts = [part for symbol in symbols for part in (quote_terminal(", "), symbol)][1:]
             weight = reduce(Weight.join, (weigh_call(call.node, [column.weight]) for call in calls))
-            names = self._choice("function", [call.head for call in calls])
+            names = self._define_choice("function", [call.head for call in calls])
             weighted.append(((names, quote_terminal("("), *parts, quote_terminal(")")), weight))
-        symbol = self._defined(f"column_{self.columns.index(column) + 1}_{min(level, 2)}", weighted)
+        symbol = self._define_rule(f"column_{self.columns.index(column) + 1}_{min(level, 2)}", weighted)
         assert symbol is not None
         return symbol
 
-    def _fitted(self, unit: str, level: int) -> list[FittedProduction]:
-        """Return the productions of a class that have room at a level."""
+    def _list_fitted(self, unit: str, level: int) -> list[FittedProduction]:
+        """Return the productions of a class that fit a level."""
         key = (unit, level)
         if key not in self.fitted:
             own = [production for production in self.productions if production.result == unit] if level > 1 else []
-            self.fitted[key] = [fitted for production in own for fitted in self._fits(production, level)]
+            self.fitted[key] = [fitted for production in own for fitted in self._fit(production, level)]
         return self.fitted[key]
 
-    def _fits(self, production: Production, level: int) -> list[FittedProduction]:
-        """Return a production with its parts as deep as fit: all of one depth, or one of them deeper."""
+    def _fit(self, production: Production, level: int) -> list[FittedProduction]:
+        """Return a production with parts as deep as possible: all of one depth, or one of them deeper."""
         tame, wide = (self._fit_even(production, level, name) for name in ("", WIDE_PREFIX))
         if tame is not None and wide is not None and wide.depth == tame.depth and wide.symbols != tame.symbols:
             return [wide]
@@ -242,68 +244,73 @@ class GrammarLevels:
     def _fit_even(self, production: Production, level: int, prefix: str) -> FittedProduction | None:
         """Return a production with all parts of the greatest depth that fits."""
         for base in range(level - 1, 0, -1):
-            fitted = self._made(production, [base] * len(production.subtrees), prefix)
+            fitted = self._fit_depths(production, [base] * len(production.subtrees), prefix)
             if fitted is not None and self.room.holds(fitted.weight, level):
                 return fitted
         return None
 
     def _fit_uneven(self, production: Production, level: int) -> list[FittedProduction]:
-        """Return a production with one part of the level below and the others less deep, where equal depths do not fit."""
+        """Return a production with one part of the level below and the others less deep, for each such part."""
         count = len(production.subtrees)
         choices: list[FittedProduction] = []
         for place in range(count if count > 1 else 0):
             for base in range(level - 1, 0, -1):
                 depths = [base] * place + [level - 1] + [base] * (count - place - 1)
-                fitted = self._made(production, depths)
+                fitted = self._fit_depths(production, depths)
                 if fitted is not None and self.room.holds(fitted.weight, level):
                     choices.append(fitted)
                     break
         return choices
 
-    def _made(self, production: Production, depths: Sequence[int], prefix: str = "") -> FittedProduction | None:
-        """Return a production with parts of the given depths; None where a part has no formula."""
+    def _fit_depths(self, production: Production, depths: Sequence[int], prefix: str = "") -> FittedProduction | None:
+        """Return a production with parts of some depths; None if a part has no formula."""
         symbols: list[str] = []
         weights: list[Weight] = []
         for place, part in enumerate(production.parts):
             if not part.unit:
-                symbols.append(self._words(part))
+                symbols.append(self._choose_word(part))
                 continue
-            form = _form(production, part, place)
+            form = _find_form(production, part, place)
             symbol = self.symbol(part.unit, depths[len(weights)], f"{prefix}{form}" if prefix else form)
             if symbol is None:
                 return None
             symbols.append(symbol[0])
             weights.append(symbol[1])
-        return FittedProduction(production, tuple(symbols), _weight(production, weights), max(depths, default=0))
+        return FittedProduction(production, tuple(symbols), _weigh(production, weights), max(depths, default=0))
 
-    def _heavy(self, unit: str, level: int) -> list[FittedProduction]:
-        """Return the calls of a class that only their coefficients keep out of a level."""
-        own = [each for each in self.productions if each.result == unit and not each.binding and not each.vanishes]
+    def _list_heavy(self, unit: str, level: int) -> list[FittedProduction]:
+        """Return the calls of a class that do not fit a level because of their coefficients alone."""
+        productions = self.productions if level > 1 else ()
         heavy: list[FittedProduction] = []
-        for production in own if level > 1 else ():
-            fitted = self._made(production, [level - 1] * len(production.subtrees))
+        for production in productions:
+            if production.result != unit or production.binding or production.vanishes:
+                continue
+            fitted = self._fit_depths(production, [level - 1] * len(production.subtrees))
             fits = fitted is not None and self.room.holds(fitted.weight, level, bits=self.room.depth)
             if fitted is not None and fits and not self.room.holds(fitted.weight, level):
                 heavy.append(fitted)
         return heavy
 
-    def _words(self, part: ProductionPart) -> str:
-        return self._choice("word", part.words)
+    def _choose_word(self, part: ProductionPart) -> str:
+        return self._define_choice("word", part.words)
 
-    def _choice(self, name: str, words: Sequence[str]) -> str:
-        """Return the symbol of one of some words."""
+    def _define_choice(self, name: str, words: Sequence[str]) -> str:
+        """Return the symbol for a choice of words."""
         words = tuple(dict.fromkeys(words))
         if len(words) == 1:
             return quote_terminal(words[0])
         if words not in self.sets:
-            taken = sum(rule.startswith(name) for rule in self.sets.values())
-            self.sets[words] = f"{name}_{taken + 1}"
-            self.rules[self.sets[words]] = [_word_symbols(word) for word in words]
+            count = sum(rule.startswith(name) for rule in self.sets.values())
+            self.sets[words] = f"{name}_{count + 1}"
+            self.rules[self.sets[words]] = [_split_words(word) for word in words]
         return self.sets[words]
 
 
-def _form(production: Production, part: ProductionPart, place: int) -> Form:
-    """Return how tightly a part must bind, as in `grammar.lark`: chains associate to the left, comparisons and powers do not chain."""
+def _find_form(production: Production, part: ProductionPart, place: int) -> Form:
+    """Return how tightly a part must bind, as in `grammar.lark`.
+
+    Chains associate to the left; comparisons and powers do not chain.
+    """
     if part.must_stay:
         return FIRM_FORM
     if not production.binding:
@@ -312,21 +319,21 @@ def _form(production: Production, part: ProductionPart, place: int) -> Form:
     return production.binding if leans_left else production.binding + 1
 
 
-def _weight(production: Production, weights: list[Weight]) -> Weight:
-    """Return the weight of a production, the heaviest over its words."""
+def _weigh(production: Production, weights: list[Weight]) -> Weight:
+    """Return the weight of a production: the upper bounds over its words."""
     remaining = iter(weights)
     parts: list[list[Node | Weight]] = []
     for place in production.places:
         part = production.parts[place]
-        parts.append([next(remaining)] if part.unit else [_leaf(word) for word in part.words])
+        parts.append([next(remaining)] if part.unit else [_build_leaf(word) for word in part.words])
     every: list[list[Node | Weight]] = [[]]
     for choices in parts:
         every = [[*before, choice] for before in every for choice in choices]
     return reduce(Weight.join, (weigh_call(production.node, args) for args in every))
 
 
-def _word_symbols(words: str) -> Alternative:
-    """Return the symbols of a word, or of several with commas between them."""
+def _split_words(words: str) -> Alternative:
+    """Return the symbols of a word, or of several words with commas between them."""
     first, *rest = words.split(", ")
     return (
         quote_terminal(first),
@@ -334,7 +341,7 @@ def _word_symbols(words: str) -> Alternative:
     )
 
 
-def _leaf(word: str) -> Node:
+def _build_leaf(word: str) -> Node:
     return group_node(word) if word[0].isalpha() or word[0] == "_" else number_node(float(word))
 
 
@@ -344,7 +351,7 @@ def _is_sum(production: Production, unit: str) -> bool:
 
 
 def _keeps_class(production: Production, unit: str) -> bool:
-    """Return whether a production is a call on one formula of a class that returns the class and is no definition."""
+    """Return whether a production is a call on one formula of a class that returns the class and has a kernel."""
     own = [production.parts[place].unit for place in production.places]
     kernel = not production.binding and not OPERATORS[production.node.op].definition
     return kernel and not production.vanishes and own == [unit] and production.result == unit
@@ -367,30 +374,30 @@ class GrammarRules:
     Attributes
     ----------
     rules : mapping of str to alternatives
-        What each name may be replaced by; `ROOT` is the start.
+        The alternatives of each name; `ROOT` is the start.
     """
 
     rules: Mapping[str, Sequence[Alternative]]
 
     def reachable(self) -> list[str]:
-        """Return the names that the start leads to, in the order in which a reader meets them."""
-        seen, waiting = [ROOT], [ROOT]
+        """Return the rules that the start uses, in the order of first use."""
+        names, waiting = [ROOT], [ROOT]
         while waiting:
             for alternative in self.rules[waiting.pop(0)]:
-                new = [symbol for symbol in alternative if not is_terminal(symbol) and symbol not in seen]
-                seen += dict.fromkeys(new)
+                new = [symbol for symbol in alternative if not is_terminal(symbol) and symbol not in names]
+                names += dict.fromkeys(new)
                 waiting += dict.fromkeys(new)
-        return seen
+        return names
 
     def ebnf(self) -> str:
         """Return the grammar as EBNF with ``::=`` and ``root``, which xgrammar, vLLM and llama.cpp read."""
-        return self._written("{name} ::= {body}", ROOT)
+        return self._write("{name} ::= {body}", ROOT)
 
     def lark(self) -> str:
         """Return the grammar in lark's notation with ``start``, which lark and llguidance read."""
-        return self._written("{name}: {body}", "start")
+        return self._write("{name}: {body}", "start")
 
-    def _written(self, line: str, start: str) -> str:
+    def _write(self, line: str, start: str) -> str:
         lines = []
         for name in self.reachable():
             body = " | ".join(" ".join(alternative) for alternative in self.rules[name])

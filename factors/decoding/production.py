@@ -1,4 +1,4 @@
-"""List how each operator may be written: its name or sign, and what may stand in each place."""
+"""List the ways to write each operator: its name or sign, and the class or words of each argument."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from .unit_class import (
 )
 
 NUMBER_CHOICES = (0.1, 0.2, 0.25, 0.5, 0.75, 0.8, 0.9, 1.0, 2.0, 3.0, 5.0, 10.0)
-"""Numbers to choose from where a call takes one that is no window, within the bounds that it sets."""
+"""Choices for a number that is no window, within its bounds."""
 UNBOUNDED_NUMBERS = (0.1, 0.5, 1.0, 2.0, 3.0)
-"""The same for a number without bounds, with both signs."""
+"""Choices for a number without bounds, with both signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class ProductionPart:
     Attributes
     ----------
     unit : str
-        The class of a formula (see `unit_class`); empty where one of some words stands.
+        The class of a formula (see `unit_class`); empty for a choice of words.
     words : tuple of str
         The words.
     must_stay : bool
-        True where a formula that is 0 by algebra would be refused.
+        Whether a formula that is 0 by algebra is refused here.
     """
 
     unit: str = ""
@@ -57,19 +57,19 @@ class Production:
     Attributes
     ----------
     node : Node
-        The operator with its largest numbers; its arguments are to be replaced.
+        The operator with its largest numbers, without arguments.
     head : str
         Its sign between or before the parts, or its name.
-    parts : tuple of Part
-        What it is written with, in order.
+    parts : tuple of ProductionPart
+        Its arguments, in order.
     places : tuple of int
-        For each subtree of the node, the part that it is.
+        For each subtree of the node, its place among the parts.
     result : str
-        The class that it returns.
+        The class of its result.
     binding : int
         How tightly its sign binds, as in `render`; 0 for a call.
     vanishes : bool
-        True where a call may be 0 by algebra.
+        Whether a call may be 0 by algebra.
     """
 
     node: Node
@@ -95,7 +95,7 @@ class Vocabulary:
     fields : tuple of str
         Columns.
     groups : tuple of str
-        Groupings; none where no operator by group may be written.
+        Groupings; if empty, no operator by group may be written.
     windows : tuple of int
         Windows.
     """
@@ -108,20 +108,20 @@ class Vocabulary:
 def list_productions(operator: Operator, vocabulary: Vocabulary) -> Iterator[Production]:
     """Yield every way to write an operator; none where it cannot be used with the vocabulary."""
     numbers = [argument for argument in operator.positional if not argument.is_node]
-    choices = [_words(argument, vocabulary) for argument in numbers]
-    valid = _valid_choices(operator, tuple(choices))
-    if not valid or (not vocabulary.groups and any(each.kind == "group" for each in operator.nodes)):
+    choices = [_list_words(argument, vocabulary) for argument in numbers]
+    valid = _list_valid(operator, tuple(choices))
+    if not valid or (not vocabulary.groups and any(argument.kind == "group" for argument in operator.nodes)):
         return
-    params = [tuple(zip((each.name for each in numbers), map(float, chosen), strict=True)) for chosen in valid]
+    params = [tuple(zip((argument.name for argument in numbers), map(float, chosen), strict=True)) for chosen in valid]
     probes = tuple(dict.fromkeys((params[0], params[len(params) // 2], params[-1])))
-    if any(is_refused_alike(operator, each) or _reads_more(operator, each, vocabulary.fields) for each in probes):
+    if any(is_refused_alike(operator, probe) or _reads_more(operator, probe, vocabulary.fields) for probe in probes):
         return
-    number_parts = _number_parts(valid, choices)
-    for taken, result in find_operand_classes(operator, params[-1]):
-        yield _production(operator, params[-1], probes, number_parts, (taken, result), vocabulary)
+    number_parts = _build_number_parts(valid, choices)
+    for classes, result in find_operand_classes(operator, params[-1]):
+        yield _build_production(operator, params[-1], probes, number_parts, (classes, result), vocabulary)
 
 
-def _production(
+def _build_production(
     operator: Operator,
     params: Params,
     probes: tuple[Params, ...],
@@ -129,10 +129,10 @@ def _production(
     typed: tuple[Taken, str],
     vocabulary: Vocabulary,
 ) -> Production:
-    taken, result = typed
+    classes, result = typed
     fragile = frozenset[int]().union(*(find_fragile_places(operator, probe) for probe in probes))
     binding = BINDING.get(operator.name, BIND_POWER) if operator.infix else 0
-    subtrees = iter(_part(probe, place in fragile, vocabulary) for place, probe in enumerate(taken))
+    subtrees = iter(_build_part(probe, place in fragile, vocabulary) for place, probe in enumerate(classes))
     numbers = iter(number_parts)
     parts: list[ProductionPart] = []
     places: list[int] = []
@@ -148,16 +148,18 @@ def _production(
     return Production(node, head, tuple(parts), tuple(places), result, binding, vanishes)
 
 
-def _part(taken: str, is_fragile: bool, vocabulary: Vocabulary) -> ProductionPart:
-    if is_words(taken):
-        return ProductionPart(words=tuple(taken.split()))
+def _build_part(operand: str, is_fragile: bool, vocabulary: Vocabulary) -> ProductionPart:
+    if is_words(operand):
+        return ProductionPart(words=tuple(operand.split()))
     return (
-        ProductionPart(words=vocabulary.groups) if taken == GROUP_CLASS else ProductionPart(taken, must_stay=is_fragile)
+        ProductionPart(words=vocabulary.groups)
+        if operand == GROUP_CLASS
+        else ProductionPart(operand, must_stay=is_fragile)
     )
 
 
-def _words(argument: Argument, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Return the texts that may be written for a number, within its bounds; windows are those of the vocabulary."""
+def _list_words(argument: Argument, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Return the texts of a number within its bounds; windows are those of the vocabulary."""
     if argument.choices:
         return argument.choices
     if argument.kind == "window":
@@ -171,13 +173,13 @@ def _words(argument: Argument, vocabulary: Vocabulary) -> tuple[str, ...]:
 
 
 @functools.cache
-def _valid_choices(operator: Operator, choices: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-    """Return the numbers of a call that the parser takes together: ``low`` may not exceed ``high``."""
+def _list_valid(operator: Operator, choices: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the combinations of numbers that the parser accepts: ``low`` may not exceed ``high``."""
     every = itertools.product(*choices)
-    return tuple(chosen for chosen in every if len(chosen) < 2 or _is_read(operator, chosen))
+    return tuple(chosen for chosen in every if len(chosen) < 2 or _is_accepted(operator, chosen))
 
 
-def _is_read(operator: Operator, chosen: tuple[str, ...]) -> bool:
+def _is_accepted(operator: Operator, chosen: tuple[str, ...]) -> bool:
     numbers = iter(chosen)
     words = ["x" if argument.is_node else next(numbers) for argument in operator.positional]
     args = tuple(Syntax("name" if word[0].isalpha() else "number", word, 0, 0) for word in words)
@@ -188,8 +190,8 @@ def _is_read(operator: Operator, chosen: tuple[str, ...]) -> bool:
     return True
 
 
-def _number_parts(valid: tuple[tuple[str, ...], ...], choices: list[tuple[str, ...]]) -> list[ProductionPart]:
-    """Return one part for each number; one part for all where not every combination is valid."""
+def _build_number_parts(valid: tuple[tuple[str, ...], ...], choices: list[tuple[str, ...]]) -> list[ProductionPart]:
+    """Return one part for each number; one part for all numbers if not every combination is valid."""
     count = 1
     for words in choices:
         count *= len(words)
@@ -199,7 +201,7 @@ def _number_parts(valid: tuple[tuple[str, ...], ...], choices: list[tuple[str, .
 
 
 def _reads_more(operator: Operator, params: Params, fields: tuple[str, ...]) -> bool:
-    """Return whether a defined operator reads a column that may not be read."""
+    """Return whether the definition of an operator reads a column that may not be read."""
     marks: Mapping[str, str] = {"panel": "field", "condition": "field", "group": "group"}
     args = tuple(Node(marks[argument.kind], name="?") for argument in operator.nodes)
     leaves = walk(expand_tree(Node(operator.name, args, params)))

@@ -1,6 +1,6 @@
-"""Sort units into few classes, and try out which classes an operator takes and returns.
+"""Sort units into few classes, and find the classes that an operator accepts and returns.
 
-Nothing is said about an operator here: each is given examples of every class, and the rules of `types` answer.
+There is no table of operators here: each operator is tried on examples of every class, by the unit rules of `types`.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ..language.types import BOOL_UNIT, FIELD_UNITS, Unit, UnitMismatch, find_un
 from ..operators import OPERATORS
 
 PURE_CLASS, MIXED_CLASS, CONDITION_CLASS, GROUP_CLASS, ANY_CLASS = "pure", "mixed", "condition", "group", "any"
-"""Dimensionless; of a unit that is not followed further; true or false; a grouping; of whatever unit."""
+"""Dimensionless; a unit that is not tracked further; true or false; a grouping; any unit."""
 
 DIMENSIONS: dict[str, Unit] = {unit.name: unit for unit in FIELD_UNITS.values() if not unit.is_pure}
-"""The classes of units that are followed: those of the standard fields."""
+"""The classes of units that are tracked: those of the standard fields."""
 PANEL_CLASSES = (*DIMENSIONS, PURE_CLASS, MIXED_CLASS)
 PLAIN_NUMBERS = (-1.0, 0.0, 0.5, 1.0, 2.0)
-"""Numbers that may stand beside a formula: ``1 - x``, ``max(x, 0)``, ``-1 * x``."""
+"""Numbers that may be an argument beside a formula: ``1 - x``, ``max(x, 0)``, ``-1 * x``."""
 EXPONENTS = (0.5, 2.0, 3.0)
 
 Params = tuple[tuple[str, float], ...]
 Taken = tuple[str, ...]
-"""What stands in the place of each subtree: a class, or numbers as words between spaces (see `is_words`)."""
+"""For each subtree a class, or a choice of numbers as words after a space (see `is_words`)."""
 
 
 def classify_unit(unit: Unit) -> str:
@@ -42,9 +42,9 @@ def classify_unit(unit: Unit) -> str:
     return next((name for name, class_unit in DIMENSIONS.items() if class_unit == unit), MIXED_CLASS)
 
 
-def is_words(taken: str) -> bool:
-    """Return whether numbers stand there, not a class."""
-    return taken.startswith(" ")
+def is_words(operand: str) -> bool:
+    """Return whether an operand is a choice of numbers, not a class."""
+    return operand.startswith(" ")
 
 
 @functools.cache
@@ -61,31 +61,31 @@ def find_operand_classes(operator: Operator, params: Params) -> tuple[tuple[Take
     Returns
     -------
     tuple of (taken, class)
-        Never refused by the unit rules, whatever formulas of the classes stand there; at most one place is a number,
-        or all beside conditions.
+        Combinations that the unit rules accept for all formulas of the classes. At most one place is a number, or all
+        places except conditions.
     """
     panels = [place for place, argument in enumerate(operator.nodes) if argument.kind == "panel"]
     results: dict[Taken, str] = {}
-    for chosen in itertools.product(*(_classes(argument.kind) for argument in operator.nodes)):
-        if result := _result(operator, params, [_examples(unit_class) for unit_class in chosen]):
+    for chosen in itertools.product(*(_list_classes(argument.kind) for argument in operator.nodes)):
+        if result := _find_result(operator, params, [_build_examples(unit_class) for unit_class in chosen]):
             results[chosen] = result
     results = _merge_mixed(results, len(panels))
     for place in panels if len(panels) > 1 else ():
-        results |= _classes_with_number(operator, params, place)
+        results |= _find_number_classes(operator, params, place)
     if len(panels) > 1 and any(argument.kind == "condition" for argument in operator.nodes):
-        results |= _choice_classes(operator, params)
+        results |= _find_choice_classes(operator, params)
     return tuple(_merge_any(results).items())
 
 
-def _classes_with_number(operator: Operator, params: Params, place: int) -> dict[Taken, str]:
+def _find_number_classes(operator: Operator, params: Params, place: int) -> dict[Taken, str]:
     """Return the accepted combinations with a number in one place."""
     results: dict[Taken, str] = {}
-    kinds = [(" ",) if at == place else _classes(argument.kind) for at, argument in enumerate(operator.nodes)]
+    kinds = [(" ",) if at == place else _list_classes(argument.kind) for at, argument in enumerate(operator.nodes)]
     for chosen in itertools.product(*kinds):
         by_result: dict[str, list[str]] = {}
         for value in EXPONENTS if operator.unit == "power" else PLAIN_NUMBERS:
-            examples = [(number_node(value),) if is_words(taken) else _examples(taken) for taken in chosen]
-            result = _result(operator, params, examples)
+            examples = [(number_node(value),) if is_words(operand) else _build_examples(operand) for operand in chosen]
+            result = _find_result(operator, params, examples)
             if result and _is_worth_writing(operator, params, place, value):
                 by_result.setdefault(result, []).append(render_number(value))
         for result, words in by_result.items():
@@ -93,21 +93,25 @@ def _classes_with_number(operator: Operator, params: Params, place: int) -> dict
     return results
 
 
-def _choice_classes(operator: Operator, params: Params) -> dict[Taken, str]:
-    """Return the accepted combinations of an operator on a condition with numbers in all other places: ``where(c, 1, -1)``."""
+def _find_choice_classes(operator: Operator, params: Params) -> dict[Taken, str]:
+    """Return the accepted combinations of a condition with numbers in all other places: ``where(c, 1, -1)``."""
     values = tuple(map(number_node, PLAIN_NUMBERS))
     words = " " + " ".join(map(render_number, PLAIN_NUMBERS))
-    chosen = tuple(words if argument.kind == "panel" else _classes(argument.kind)[0] for argument in operator.nodes)
-    result = _result(operator, params, [values if is_words(argument) else _examples(argument) for argument in chosen])
+    chosen = tuple(
+        words if argument.kind == "panel" else _list_classes(argument.kind)[0] for argument in operator.nodes
+    )
+    result = _find_result(
+        operator, params, [values if is_words(argument) else _build_examples(argument) for argument in chosen]
+    )
     return {chosen: result} if result else {}
 
 
-def _classes(kind: str) -> tuple[str, ...]:
+def _list_classes(kind: str) -> tuple[str, ...]:
     return {"condition": (CONDITION_CLASS,), "group": (GROUP_CLASS,)}.get(kind, PANEL_CLASSES)
 
 
 @functools.cache
-def _examples(name: str) -> tuple[Node, ...]:
+def _build_examples(name: str) -> tuple[Node, ...]:
     """Return example formulas of a class: one of each dimensionless kind, and several units for `MIXED_CLASS`."""
     fields = {classify_unit(unit): field_node(field) for field, unit in FIELD_UNITS.items()}
     if name == GROUP_CLASS:
@@ -128,8 +132,8 @@ def _examples(name: str) -> tuple[Node, ...]:
     return (*odd, *(fields[dimension] for dimension in DIMENSIONS), pure[0], pure[-1])
 
 
-def _result(operator: Operator, params: Params, examples: list[tuple[Node, ...]]) -> str:
-    """Return the class that an operator returns for all examples, or nothing where one is refused."""
+def _find_result(operator: Operator, params: Params, examples: list[tuple[Node, ...]]) -> str:
+    """Return the class of an operator's results over all examples; empty if an example is refused."""
     results = set()
     for args in itertools.product(*examples):
         try:
@@ -142,15 +146,15 @@ def _result(operator: Operator, params: Params, examples: list[tuple[Node, ...]]
 
 
 def _is_worth_writing(operator: Operator, params: Params, place: int, value: float) -> bool:
-    """Return whether a number beside a formula is allowed and does something: not ``x / 0``, ``x * 1`` or ``x ** 1``."""
+    """Return whether a number beside a formula is valid and has an effect: not ``x / 0``, ``x * 1`` or ``x ** 1``."""
     if not _is_usual(operator, place, value):
         return False
-    args = _replace_argument(_distinct_examples(operator), place, number_node(value))
+    args = _replace_argument(_build_distinct_examples(operator), place, number_node(value))
     try:
         own = canonicalise(Node(operator.name, args, params))
-        for second in _panels(operator):
+        for second in _list_panels(operator):
             if second != place:
-                canonicalise(Node(operator.name, _replace_argument(args, second, _zero_formula("x")), params))
+                canonicalise(Node(operator.name, _replace_argument(args, second, _build_zero("x")), params))
     except BadConstant:
         return False
     return own not in args and split_coefficient(own)[0] != 0 and split_coefficient(own)[1] is not None
@@ -166,22 +170,25 @@ def _is_usual(operator: Operator, place: int, value: float) -> bool:
 
 
 def _merge_mixed(results: dict[Taken, str], panels: int) -> dict[Taken, str]:
-    """Write one entry for all that return `MIXED_CLASS`, where no class is refused: whatever is returned may be called that."""
-    mixed = [taken for taken, result in results.items() if result == MIXED_CLASS]
+    """Merge the entries that return `MIXED_CLASS` into one, if no class is refused.
+
+    Any result may be called mixed.
+    """
+    mixed = [classes for classes, result in results.items() if result == MIXED_CLASS]
     if len(mixed) < 2 or len(results) < len(PANEL_CLASSES) ** panels:
         return results
-    unmixed = {taken: result for taken, result in results.items() if result != MIXED_CLASS}
+    unmixed = {classes: result for classes, result in results.items() if result != MIXED_CLASS}
     return unmixed | {
         tuple(ANY_CLASS if unit_class in PANEL_CLASSES else unit_class for unit_class in mixed[0]): MIXED_CLASS
     }
 
 
 def _merge_any(results: dict[Taken, str]) -> dict[Taken, str]:
-    """Write one entry with `ANY_CLASS` for entries that differ in one place only and hold every class there."""
+    """Merge entries that differ in one place only and have every class there into one entry with `ANY_CLASS`."""
     for place in range(max(map(len, results), default=0)):
         by_rest: dict[tuple[Taken, Taken, str], set[str]] = {}
-        for taken, result in results.items():
-            by_rest.setdefault((taken[:place], taken[place + 1 :], result), set()).add(taken[place])
+        for operands, result in results.items():
+            by_rest.setdefault((operands[:place], operands[place + 1 :], result), set()).add(operands[place])
         for (before, after, result), classes in by_rest.items():
             if classes >= set(PANEL_CLASSES):
                 for unit_class in PANEL_CLASSES:
@@ -190,13 +197,13 @@ def _merge_any(results: dict[Taken, str]) -> dict[Taken, str]:
     return results
 
 
-def _panels(operator: Operator) -> list[int]:
+def _list_panels(operator: Operator) -> list[int]:
     return [place for place, argument in enumerate(operator.nodes) if argument.kind == "panel"]
 
 
-def _distinct_examples(operator: Operator) -> tuple[Node, ...]:
-    """Return an example for each place, different columns for panels."""
-    kinds = {"condition": _examples(CONDITION_CLASS)[0], "group": _examples(GROUP_CLASS)[0]}
+def _build_distinct_examples(operator: Operator) -> tuple[Node, ...]:
+    """Return an example for each place; panels are different columns."""
+    kinds = {"condition": _build_examples(CONDITION_CLASS)[0], "group": _build_examples(GROUP_CLASS)[0]}
     return tuple(kinds.get(argument.kind, field_node(f"x{place}")) for place, argument in enumerate(operator.nodes))
 
 
@@ -204,7 +211,7 @@ def _replace_argument(args: tuple[Node, ...] | list[Node], place: int, new: Node
     return (*args[:place], new, *args[place + 1 :])
 
 
-def _zero_formula(name: str) -> Node:
+def _build_zero(name: str) -> Node:
     """Return a formula that is 0 by algebra."""
     return call_node("sub", field_node(name), field_node(name))
 
@@ -219,23 +226,23 @@ def _divides_by_zero(node: Node) -> bool:
 
 @functools.cache
 def find_fragile_places(operator: Operator, params: Params) -> frozenset[int]:
-    """Return the places in which a formula that is 0 by algebra is refused, such as a divisor."""
-    args = _distinct_examples(operator)
+    """Return the places, such as a divisor, where a formula that is 0 by algebra is refused."""
+    args = _build_distinct_examples(operator)
     return frozenset(
         place
-        for place in _panels(operator)
-        if _divides_by_zero(Node(operator.name, _replace_argument(args, place, _zero_formula("x")), params))
+        for place in _list_panels(operator)
+        if _divides_by_zero(Node(operator.name, _replace_argument(args, place, _build_zero("x")), params))
     )
 
 
 @functools.cache
 def may_vanish(operator: Operator, params: Params) -> bool:
     """Return whether a call can be 0 by algebra, as a difference of its arguments can."""
-    node = Node(operator.name, _distinct_examples(operator), params)
+    node = Node(operator.name, _build_distinct_examples(operator), params)
     if operator.definition and _is_loose(expand_operator(node)):
         return True
     return any(
-        _divides_by_zero(call_node("div", field_node("y"), call)) for call in _equal_argument_calls(operator, params)
+        _divides_by_zero(call_node("div", field_node("y"), call)) for call in _iter_equal_calls(operator, params)
     )
 
 
@@ -252,12 +259,12 @@ def _is_loose(node: Node) -> bool:
 @functools.cache
 def is_refused_alike(operator: Operator, params: Params) -> bool:
     """Return whether an operator divides by zero when its arguments are equal, which a grammar cannot forbid."""
-    return any(_divides_by_zero(node) for node in _equal_argument_calls(operator, params))
+    return any(_divides_by_zero(node) for node in _iter_equal_calls(operator, params))
 
 
-def _equal_argument_calls(operator: Operator, params: Params) -> Iterator[Node]:
-    """Yield calls whose panels are equal, or are something that the operator may make of itself."""
-    args, panels = _distinct_examples(operator), _panels(operator)
+def _iter_equal_calls(operator: Operator, params: Params) -> Iterator[Node]:
+    """Yield calls whose panels are all one column, or all one call of an operator on it."""
+    args, panels = _build_distinct_examples(operator), _list_panels(operator)
     single = [
         operand for operand in OPERATORS.values() if [argument.kind for argument in operand.positional] == ["panel"]
     ]

@@ -22,28 +22,31 @@ CANONICAL_GROWTH = 3
 COEFFICIENT_CHARS = 23
 """Characters of a coefficient of 12 digits in the canonical form, with its sign, exponent and parentheses."""
 OPERATOR_CHARS = 80
-"""Characters that are kept for an operator around two arguments of the level below."""
+"""Characters reserved for an operator around two arguments of the level below."""
 PUNCTUATION_CHARS = 3
 """Characters around an operator or an argument: parentheses, commas, spaces, a minus."""
 NUMBER_SLACK_CHARS = 6
-"""Characters that a number of a call may take beyond those of its largest value, with its comma."""
+"""Characters that a number of a call may need beyond its largest value, with its comma."""
 FULL_LEVEL = 6
-"""The level from which on there is no more room than below."""
+"""The level from which on the room no longer grows."""
 MAX_NUMERATOR_BITS, MAX_DENOMINATOR_BITS = 33, 16
-"""Bits that a coefficient may have (see `Weight`). Constants lie between 1e-15 and 1e15, which is 49.8 bits either way,
-and a sum is written with its coefficients over that of its first term: at most ``2 ** (ABOVE + BELOW)``."""
+"""Limits on the bits of a coefficient (see `Weight`).
+
+Constants are between 1e-15 and 1e15, which is 49.8 bits either way, and a sum is written with its coefficients over
+that of its first term: at most ``2 ** (MAX_NUMERATOR_BITS + MAX_DENOMINATOR_BITS)``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """Upper bounds of a formula whose defined operators are written out.
+    """Upper bounds on a formula with its definitions expanded.
 
     Attributes
     ----------
     nodes, levels, chars : int
         Its size, depth and characters.
     above, below : float
-        Any coefficient that may come out of it is a fraction of at most ``2 ** above``, whose denominator is at most
+        A coefficient that can be moved out of it is a fraction of at most ``2 ** above``, whose denominator is at most
         ``2 ** below``; so it is 0 or at least ``2 ** -below``.
     """
 
@@ -54,7 +57,7 @@ class Weight:
     below: float = 0.0
 
     def join(self, other: Weight) -> Weight:
-        """Return the bounds of either."""
+        """Return the larger of both bounds, one by one."""
         return Weight(
             max(self.nodes, other.nodes),
             max(self.levels, other.levels),
@@ -65,7 +68,7 @@ class Weight:
 
     @property
     def holds_back(self) -> bool:
-        """Return whether no coefficient can come out."""
+        """Return whether no coefficient can be moved out."""
         return self.above == self.below == 0
 
 
@@ -73,8 +76,8 @@ class Weight:
 class LevelRoom:
     """Limits of the formulas at each level of a grammar.
 
-    A level has twice the room of the one below, so that two arguments of the level below fit, whatever they are; the
-    last level has all.
+    A level has twice the room of the one below, so that any two arguments of the level below fit; the last level has
+    all of it.
 
     Attributes
     ----------
@@ -107,32 +110,32 @@ def weigh_leaf(node: Node) -> Weight:
 
 
 def weigh_tree(node: Node, weights: Mapping[str, Weight]) -> Weight:
-    """Return the weight of a tree, written out; leaves whose names are in `weights` stand for formulas of that weight."""
+    """Return the weight of an expanded tree; leaves named in `weights` represent formulas of that weight."""
     node = expand_operator(node)
     if node.op == "field" and node.name in weights:
         return weights[node.name]
     if node.is_leaf:
         return weigh_leaf(node)
     args = [weigh_tree(arg, weights) for arg in node.args]
-    above, below = _bits(node, args)
+    above, below = _bound_bits(node, args)
     return Weight(
         1 + sum(arg.nodes for arg in args),
         1 + max((arg.levels for arg in args), default=0),
-        _overhead(node, args) + sum(arg.chars for arg in args),
+        _count_overhead(node, args) + sum(arg.chars for arg in args),
         above,
         below,
     )
 
 
 def weigh_call(node: Node, args: Sequence[Weight | Node]) -> Weight:
-    """Return the weight of an operator's node on other arguments: leaves, or formulas of known weights."""
+    """Return the weight of an operator's node on other arguments: leaves, or formulas with known weights."""
     weights = {f"{place}": arg for place, arg in enumerate(args) if isinstance(arg, Weight)}
     nodes = [arg if isinstance(arg, Node) else field_node(f"{place}") for place, arg in enumerate(args)]
     return weigh_tree(node.with_args(*nodes), weights)
 
 
-def _overhead(node: Node, args: Sequence[Weight]) -> int:
-    """Return the characters of an operator without its arguments, with the coefficients that these may get."""
+def _count_overhead(node: Node, args: Sequence[Weight]) -> int:
+    """Return the characters of an operator without its arguments, plus those of the arguments' coefficients."""
     operator = OPERATORS[node.op]
     numbers = {argument.name: argument for argument in operator.numbers}
     keywords = sum(len(name) + 1 for name, _ in node.params if numbers[name].keyword)
@@ -143,13 +146,13 @@ def _overhead(node: Node, args: Sequence[Weight]) -> int:
     return len(operator.name) + words + keywords + PUNCTUATION_CHARS * (1 + len(args)) + COEFFICIENT_CHARS * carriers
 
 
-def _bits(node: Node, args: Sequence[Weight]) -> tuple[float, float]:
-    """Return the bits of the coefficient that may come out of a node, by `Operator.scaling` or by arithmetic."""
+def _bound_bits(node: Node, args: Sequence[Weight]) -> tuple[float, float]:
+    """Return the bits of the coefficient that a node can release, by `Operator.scaling` or by arithmetic."""
     operator = OPERATORS[node.op]
     if operator.unit == "common":
         return 1 + max(arg.above for arg in args), sum(arg.below for arg in args)
-    above, below = _own_bits(node.with_args(*_leaves(operator)))
-    for rule, arg in zip(_scaling(operator, node), args, strict=False):
+    above, below = _bound_own_bits(node.with_args(*_build_leaves(operator)))
+    for rule, arg in zip(_list_scaling(operator, node), args, strict=False):
         up, down = (arg.below, arg.above + arg.below) if rule == "inverse" else (arg.above, arg.below)
         times = rule if isinstance(rule, int) else SCALING_POWERS.get(rule, 0)
         above, below = above + times * up, below + times * down
@@ -157,10 +160,10 @@ def _bits(node: Node, args: Sequence[Weight]) -> tuple[float, float]:
 
 
 SCALING_POWERS = {"linear": 1, "absolute": 1, "mirror": 1, "inverse": 1, "square": 2}
-"""How often the factor of an argument comes out of an operator; see `Operator.scaling`."""
+"""The power of an argument's factor that an operator releases; see `Operator.scaling`."""
 
 
-def _scaling(operator: Operator, node: Node) -> tuple[str | int, ...]:
+def _list_scaling(operator: Operator, node: Node) -> tuple[str | int, ...]:
     """Return the scaling rule of each argument; arithmetic has its own rules."""
     if operator.family != "elementwise" or not operator.infix:
         return operator.scaling
@@ -170,7 +173,7 @@ def _scaling(operator: Operator, node: Node) -> tuple[str | int, ...]:
     return {"quotient": ("linear", "inverse")}.get(operator.unit, ("linear",) * len(operator.nodes))
 
 
-def _leaves(operator: Operator) -> list[Node]:
+def _build_leaves(operator: Operator) -> list[Node]:
     """Return one column for each panel argument."""
     condition = Node("lt", (field_node("open"), field_node("close")))
     return [
@@ -183,8 +186,8 @@ def _leaves(operator: Operator) -> list[Node]:
     ]
 
 
-def _own_bits(node: Node) -> tuple[float, float]:
-    """Return the bits of the coefficient that an operator makes by itself: a sum is the window times a mean."""
+def _bound_own_bits(node: Node) -> tuple[float, float]:
+    """Return the bits of the coefficient that an operator adds itself: a sum is the window times a mean."""
     if OPERATORS[node.op].infix:
         return 0.0, 0.0
     coefficient = abs(split_coefficient(canonicalise(node))[0]) or Fraction(1)

@@ -1,4 +1,4 @@
-"""Formulas and operators in words: for a person, for a model, for the documentation."""
+"""Formulas and operators in words, for people, models and the documentation."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ else:
         {
             "facts": "check_formula explain_formula require_dialect translate_formula",
             "handbook": "describe_operator find_operator list_families summarise_operator",
-            "words": "find_mention find_stems measure_stem_overlap mentions natural_sort_key replace_invisible score_relevance",
+            "words": (
+                "find_mention find_stems measure_stem_overlap mentions natural_sort_key replace_invisible "
+                "score_relevance"
+            ),
         },
     )

@@ -1,4 +1,4 @@
-"""Describe a formula as JSON-able facts, which the command line prints and the MCP tools return."""
+"""Describe a formula as JSON-able facts for the command line and the MCP tools."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def check_formula(
     dict
         ``ok``, ``text``, ``dialect``, ``canonical``, ``id``, ``type`` (the unit), ``interval`` (first and last row that
         is read, today being 0), ``warmup`` (rows before the first value), ``size`` (nodes), ``errors`` (each with
-        ``at``, the 0-based column, ``message``, ``hint`` and ``stage``) and ``warnings``. Of a refused formula, what is
-        not known is None.
+        ``at``, the 0-based column, ``message``, ``hint`` and ``stage``) and ``warnings``. Unknown facts of a refused
+        formula are None.
 
     Raises
     ------
     ParseError
-        Where there is no such dialect; a formula that is refused is an answer.
+        For an unknown dialect; the mistakes of a refused formula are returned.
     """
     require_dialect(dialect)
     answer: Facts = {"ok": True, "text": text, "dialect": dialect}
@@ -58,7 +58,7 @@ def check_formula(
 
 
 def describe_formula(expression: Expression) -> Facts:
-    """Return the properties of a parsed formula (see `check_formula`); for code also its equivalent, ``amounts_to``."""
+    """Return the properties of a parsed formula (see `check_formula`); for code, ``amounts_to`` is its equivalent."""
     amounts = {"amounts_to": render(expression.root)} if expression.code else {}
     return {
         "canonical": expression.canonical_text,
@@ -79,8 +79,9 @@ def explain_formula(expression: Expression) -> Facts:
     Returns
     -------
     dict
-        The keys of `describe_formula`, and ``text``, ``alphaloom`` (the formula in our language, as written), ``explained``,
-        ``unit`` (in words), ``depth``, ``constants``, ``fields``, ``operators`` (both with name and meaning) and ``cost``.
+        The keys of `describe_formula`, and ``text``, ``alphaloom`` (the formula in our language, as written),
+        ``explained``, ``unit`` (in words), ``depth``, ``constants``, ``fields``, ``operators`` (both with name and
+        meaning) and ``cost``.
     """
     return {
         "ok": True,
@@ -91,8 +92,8 @@ def explain_formula(expression: Expression) -> Facts:
         "unit": describe_unit(expression.unit),
         "depth": expression.depth,
         "constants": expression.constants,
-        "fields": [_field(name) for name in sorted(expression.fields)],
-        "operators": [_operator(name) for name in list_operators(expression.root) if name in OPERATORS],
+        "fields": [_describe_field(name) for name in sorted(expression.fields)],
+        "operators": [_summarise_operator(name) for name in list_operators(expression.root) if name in OPERATORS],
         "cost": estimate_cost(expression),
     }
 
@@ -100,7 +101,7 @@ def explain_formula(expression: Expression) -> Facts:
 def translate_formula(
     text: str, source: str, target: str, *, fields: OptionalNames = None, groups: OptionalNames = None
 ) -> Facts:
-    """Translate a formula from one language to another, with notes on differences, or the reasons why it cannot be.
+    """Translate a formula from one language to another, with notes on differences, or all mistakes.
 
     Returns
     -------
@@ -110,7 +111,7 @@ def translate_formula(
     Raises
     ------
     ParseError
-        Where there is no such dialect; a formula that is refused is an answer.
+        For an unknown dialect; the mistakes of a refused formula are returned.
     """
     require_dialect(source)
     require_dialect(target)
@@ -135,29 +136,29 @@ def estimate_cost(expression: Expression) -> Facts:
     Returns
     -------
     dict
-        ``ns_per_cell`` and ``ms_per_million_cells`` of one core, and ``estimate``, always true: the sum of what each
-        operator takes at a window of 20, in a large panel, with nothing in the cache.
+        ``ns_per_cell`` and ``ms_per_million_cells`` of one core, and ``estimate``, always true: the sum of the
+        operators' costs at a window of 20, in a large panel, without the cache.
     """
     steps = {node for _, node in walk(expand_tree(expression.canonical)) if not node.is_leaf}
-    nanoseconds = round(sum(map(_cost, steps)), 1)
+    nanoseconds = round(sum(map(_estimate_step, steps)), 1)
     return {"ns_per_cell": nanoseconds, "ms_per_million_cells": nanoseconds, "estimate": True}
 
 
-def _cost(node: Node) -> float:
-    """Return the cost of one step in nanoseconds a cell; a chain of many terms is computed in pairs."""
+def _estimate_step(node: Node) -> float:
+    """Return the cost of one step in nanoseconds per cell; a chain of many terms is computed in pairs."""
     operator = OPERATORS[node.op]
     pairs = len(node.args) - 1 if operator.takes_many else 1
     return operator.compute.cost * pairs if operator.compute else 0.0
 
 
 def require_dialect(name: str) -> None:
-    """Raise ParseError, which lists the dialects, for an unknown dialect."""
+    """Raise `ParseError`, with a list of the dialects, for an unknown dialect."""
     if name != OWN_DIALECT:
         find_dialect(name)
 
 
 def _suggest_dialects(text: str, fields: OptionalNames, groups: OptionalNames) -> str:
-    """Name the other languages in which a text can be read; empty if none."""
+    """Return a hint with the other languages that can read a text; empty if there are none."""
     readable = [name for name in DIALECT_NAMES if name != OWN_DIALECT and _is_readable(text, fields, groups, name)]
     if not readable:
         return ""
@@ -169,9 +170,8 @@ def _describe_unreadable(text: str, fields: OptionalNames, groups: OptionalNames
     try:
         parse(text, fields=fields, groups=groups)
     except ParseError as error:
-        return [
-            f"alphaloom itself refuses it ({error.stage}): to use it as it is, leave it in {source} (--dialect {source})"
-        ]
+        stay = f"to use it as it is, leave it in {source} (--dialect {source})"
+        return [f"alphaloom itself refuses it ({error.stage}): {stay}"]
     return []
 
 
@@ -183,13 +183,13 @@ def _is_readable(text: str, fields: OptionalNames, groups: OptionalNames, dialec
     return True
 
 
-def _field(name: str) -> Facts:
+def _describe_field(name: str) -> Facts:
     if name in STANDARD_GROUPS:
         return {"name": name, "meaning": f"the {name} of each name", "unit": "a grouping"}
     unit = FIELD_UNITS[name].name if name in FIELD_UNITS else "ratio"
     return {"name": name, "meaning": FIELD_WORDS.get(name, name), "unit": describe_unit(unit)}
 
 
-def _operator(name: str) -> Facts:
+def _summarise_operator(name: str) -> Facts:
     operator = OPERATORS[name]
     return {"name": name, "signature": operator.signature, "meaning": operator.summary}

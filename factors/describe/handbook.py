@@ -63,17 +63,17 @@ def find_operator(name: str) -> Operator:
     Raises
     ------
     FactorError
-        There is no such operator; the code is ``unknown_operator``, and the hint has the nearest name.
+        If there is no such operator; the code is ``unknown_operator``, and the hint has the nearest name.
     """
     symbols = {operator.infix: operator for operator in OPERATORS.values() if operator.infix}
-    found = OPERATORS.get(name) or symbols.get(name) or OPERATORS.get(name.lower())
-    if found is None:
+    match = OPERATORS.get(name) or symbols.get(name) or OPERATORS.get(name.lower())
+    if match is None:
         guess = nearest_name(name, OPERATORS)
         meant = f"Did you mean {guess}? " if guess else ""
         message = f"there is no operator '{name}'"
         hint = f"{meant}Without a name, all of them are listed."
         raise FactorError(message, field="NAME", got=name, hint=hint, code="unknown_operator")
-    return found
+    return match
 
 
 def describe_operator(operator: Operator) -> Facts:
@@ -84,15 +84,15 @@ def describe_operator(operator: Operator) -> Facts:
     dict
         ``name``, ``family``, ``signature``, ``symbol``, ``meaning``, ``arguments`` (each with ``name``, ``takes`` and
         ``default``), ``nan``, ``unit``, ``example``, ``definition``, ``ns_per_cell`` (an estimate, at a window of 20;
-        None where it is defined by others) and ``elsewhere`` (how other languages write it).
+        None for an operator with a definition) and ``elsewhere`` (its spellings in other languages).
     """
     return {
         **summarise_operator(operator),
         "family": operator.family,
         "symbol": operator.infix,
-        "arguments": [_argument(argument) for argument in operator.arguments],
+        "arguments": [_list_argument(argument) for argument in operator.arguments],
         "nan": " ".join(part for part in (NAN_NOTES[operator.family], operator.nan) if part),
-        "unit": _unit_words(operator),
+        "unit": _describe_unit(operator),
         "example": operator.example,
         "definition": operator.definition,
         "ns_per_cell": operator.compute.cost if operator.compute else None,
@@ -100,7 +100,7 @@ def describe_operator(operator: Operator) -> Facts:
     }
 
 
-def _unit_words(operator: Operator) -> str:
+def _describe_unit(operator: Operator) -> str:
     if operator.definition:
         return "that of its definition"
     first = operator.nodes[0].name if operator.nodes else "x"
@@ -121,11 +121,13 @@ def list_families() -> dict[str, list[Operator]]:
 
 
 def list_foreign_spellings(operator: Operator) -> list[Facts]:
-    """Return how other languages write an operator: the language, its spelling, ours, and the difference."""
-    return [spelling for name in DIALECT_NAMES if name != OWN_DIALECT for spelling in _spellings(name, operator.name)]
+    """Return the spellings of an operator in other languages, each with ours and the difference."""
+    return [
+        spelling for name in DIALECT_NAMES if name != OWN_DIALECT for spelling in _iter_spellings(name, operator.name)
+    ]
 
 
-def _spellings(dialect: str, operator: str) -> Iterable[Facts]:
+def _iter_spellings(dialect: str, operator: str) -> Iterable[Facts]:
     for line in find_dialect(dialect).rules.splitlines():
         bare, _, note = line.partition(" # ")
         parts = re.split(rf"\s(?:{'|'.join(map(re.escape, ARROWS))})\s", bare.strip())
@@ -145,7 +147,7 @@ def _is_call_of(operator: str, text: str) -> bool:
     return True
 
 
-def _argument(argument: Argument) -> Facts:
+def _list_argument(argument: Argument) -> Facts:
     default = argument.text.partition("=")[2] or None
     return {"name": argument.name, "takes": _describe_argument(argument), "default": default}
 
@@ -164,11 +166,11 @@ def _describe_argument(argument: Argument) -> str:
 
 def render_page() -> str:
     """Return the page of all operators, by family, as Markdown."""
-    parts = [_opening(), *(_chapter(family, operators) for family, operators in list_families().items())]
+    parts = [_render_opening(), *(_render_chapter(family, operators) for family, operators in list_families().items())]
     return "\n\n".join(parts) + "\n"
 
 
-def _opening() -> str:
+def _render_opening() -> str:
     fields = "\n".join(f"| `{name}` | {FIELD_MEANINGS[name]} | {FIELD_UNITS[name].name} |" for name in STANDARD_FIELDS)
     return f"""# The operators of the factor language
 
@@ -185,15 +187,16 @@ There are {len(OPERATORS)} operators. `alphaloom factor operators NAME` shows on
 Any other column of a panel is a field too, and counts as a ratio.
 
 What other languages write stands under "elsewhere", with what it is here unless it is the same call. In it x, y and z
-are formulas, c is a condition, d, b and e are days (b may be 0, e is even), n, m, q, k and a are numbers, g is a grouping."""
+are formulas, c is a condition, d, b and e are days (b may be 0, e is even), n, m, q, k and a are numbers, \
+g is a grouping."""
 
 
-def _chapter(family: str, operators: list[Operator]) -> str:
+def _render_chapter(family: str, operators: list[Operator]) -> str:
     opening = f"## {family[0].upper()}{family[1:]}\n\n{NAN_NOTES[family]}"
-    return "\n\n".join([opening, *map(_paragraph, operators)])
+    return "\n\n".join([opening, *map(_render_operator, operators)])
 
 
-def _paragraph(operator: Operator) -> str:
+def _render_operator(operator: Operator) -> str:
     described = describe_operator(operator)
     opening = f"`{operator.signature}`" + (f", written `{operator.infix}`" if operator.infix else "")
     facts = [

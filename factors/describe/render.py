@@ -1,4 +1,4 @@
-"""Write a tree as the formula that parses back to it."""
+"""Render a tree as the formula that parses back to it."""
 
 from __future__ import annotations
 
@@ -35,37 +35,37 @@ def render(node: Node) -> str:
 
 
 def render_number(value: float) -> str:
-    """Return a number as a person writes it: 20, 0.5, 1e-06."""
+    """Return a number as people write it: 20, 0.5, 1e-06."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
 def render_parameter(argument: Argument, value: float) -> str:
-    """Return the value of a window, number or choice as it is written."""
+    """Return a window, number or choice as it is written in a formula."""
     return argument.choices[int(value)] if argument.choices else render_number(value)
 
 
 def as_syntax(node: Node) -> Syntax:
-    """Return the syntax of a tree, its windows and numbers by name; it has no places."""
+    """Return the syntax of a tree, with windows and numbers as keywords and all places 0."""
     if node.op == "number":
         return Syntax("number", render_number(node.value or 0.0), 0, 0)
     if node.is_leaf:
         return Syntax("name", node.name, 0, 0)
     values = dict(node.params)
     keywords = [
-        Syntax("keyword", argument.name, 0, 0, (_number_syntax(argument, values[argument.name]),))
+        Syntax("keyword", argument.name, 0, 0, (_build_number(argument, values[argument.name]),))
         for argument in OPERATORS[node.op].numbers
         if argument.name in values
     ]
     return Syntax("call", node.op, 0, 0, (*map(as_syntax, node.args), *keywords))
 
 
-def _number_syntax(argument: Argument, value: float) -> Syntax:
+def _build_number(argument: Argument, value: float) -> Syntax:
     return Syntax("name" if argument.choices else "number", render_parameter(argument, value), 0, 0)
 
 
 @functools.lru_cache(maxsize=4096)
 def _render(node: Node) -> tuple[str, int]:
-    """Return the formula and how tightly it binds; sorting asks for the same subtrees again and again."""
+    """Return the formula and how tightly it binds; cached, because sorting renders the same subtrees often."""
     if node.op in ("field", "group"):
         return node.name, BIND_ATOM
     if node.op == "number":
@@ -75,34 +75,36 @@ def _render(node: Node) -> tuple[str, int]:
         return f"{node.op}({', '.join(map(render, node.args))})", BIND_ATOM
     binding = BINDING.get(node.op, BIND_ATOM)
     if binding == BIND_ATOM:
-        return f"{node.op}({', '.join(_arguments(node))})", BIND_ATOM
+        return f"{node.op}({', '.join(_render_arguments(node))})", BIND_ATOM
     symbol = OPERATORS[node.op].infix
     if binding == BIND_SIGNED:
         return f"{symbol}{_parenthesise_looser(node.args[0], BIND_SIGNED)}", BIND_SIGNED
     return (
-        _chain(node, symbol, binding) if node.op in ("add", "and", "or", "mul") else _pair(node, symbol, binding)
+        _render_chain(node, symbol, binding)
+        if node.op in ("add", "and", "or", "mul")
+        else _render_pair(node, symbol, binding)
     ), binding
 
 
 def _parenthesise_looser(node: Node, binding: int) -> str:
-    """Return the formula of an argument, in parentheses where it binds less tightly than asked."""
+    """Return the formula of an argument, in parentheses where it binds less tightly than `binding`."""
     text, own = _render(node)
     return text if own >= binding else f"({text})"
 
 
-def _pair(node: Node, symbol: str, binding: int) -> str:
-    left, right = node.args
+def _render_pair(node: Node, symbol: str, binding: int) -> str:
+    first, second = node.args
     looser = binding if binding != BIND_COMPARISON else binding + 1
-    return f"{_parenthesise_looser(left, looser)} {symbol} {_parenthesise_looser(right, binding + 1)}"
+    return f"{_parenthesise_looser(first, looser)} {symbol} {_parenthesise_looser(second, binding + 1)}"
 
 
-def _chain(node: Node, symbol: str, binding: int) -> str:
+def _render_chain(node: Node, symbol: str, binding: int) -> str:
     """Join two or more arguments; a negative one of a sum is subtracted."""
     text = _parenthesise_looser(node.args[0], binding)
     for arg in node.args[1:]:
         positive = _strip_minus(arg) if node.op == "add" else None
-        sign, shown = (symbol, arg) if positive is None else ("-", positive)
-        text += f" {sign} {_parenthesise_looser(shown, binding + 1)}"
+        sign, term = (symbol, arg) if positive is None else ("-", positive)
+        text += f" {sign} {_parenthesise_looser(term, binding + 1)}"
     return text
 
 
@@ -117,15 +119,15 @@ def _strip_minus(node: Node) -> Node | None:
     return None
 
 
-def _arguments(node: Node) -> list[str]:
+def _render_arguments(node: Node) -> list[str]:
     """Return the arguments of a call in the order of its signature."""
     nodes = iter(node.args)
     values = dict(node.params)
-    shown: list[str] = []
+    texts: list[str] = []
     for argument in OPERATORS[node.op].arguments:
         if argument.is_node:
-            shown.append(render(next(nodes)))
+            texts.append(render(next(nodes)))
         elif argument.name in values:
             text = render_parameter(argument, values[argument.name])
-            shown.append(f"{argument.name}={text}" if argument.keyword else text)
-    return shown + [render(node) for node in nodes]
+            texts.append(f"{argument.name}={text}" if argument.keyword else text)
+    return texts + [render(node) for node in nodes]

@@ -1,6 +1,6 @@
 """Compare texts by the stems of their words: mentions, overlap, and relevance to a query (Okapi BM25).
 
-It stands in this room because agents and evidence both compare words, and this is the lowest room that both import.
+It is in this room because agents and evidence both compare words, and this is the lowest room that both import.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DIGITS_PATTERN = re.compile(r"([0-9]+)")
 STEM_SUFFIXES = ("edly", "ing", "ity", "ed", "ly", "al", "e")
 MIN_STEM_LETTERS = 3
 MAX_STEM_LETTERS = 7
-"""Letters that a suffix must leave, and that a stem has at most."""
+"""The least letters that removing a suffix must leave, and the most letters of a stem."""
 
 BM25_K1 = 1.2
 BM25_B = 0.75
@@ -44,7 +44,7 @@ STOP_WORDS = frozenset(
 def replace_invisible(text: str, instead: str = " ") -> str:
     """Replace each invisible character of a text; line breaks and tabs stay.
 
-    Invisible are control codes of terminals, marks of writing direction and characters without width.
+    Invisible characters are control codes of terminals, marks of writing direction and zero-width characters.
     """
     return "".join(instead if unicodedata.category(c) in HIDDEN_CATEGORIES and c not in "\n\t" else c for c in text)
 
@@ -53,8 +53,8 @@ def replace_invisible(text: str, instead: str = " ") -> str:
 def find_stems(text: str) -> tuple[str, ...]:
     """Return the stems of a text's words in their order, stop words left out.
 
-    A stem is a word in lower case without a plural's s and its last common ending, seven letters at most: volatile and volatility, price
-    and prices meet. It is a rule of thumb for English, not a dictionary.
+    A stem is a word in lower case without a plural's s and its last common ending, at most seven letters: volatile and
+    volatility have one stem, and so have price and prices. It is a rule of thumb for English, not a dictionary.
     """
     return tuple(_stem(word) for word in STEM_WORD_PATTERN.findall(text.lower()) if word not in STOP_WORDS)
 
@@ -70,22 +70,22 @@ def _stem(word: str) -> str:
 
 
 def mentions(text: str, what: str) -> bool:
-    """Return whether the stems of a word or phrase follow each other in a text; False for an empty phrase."""
-    wanted, present = find_stems(what), find_stems(text)
-    size = len(wanted)
-    return bool(wanted) and any(present[at : at + size] == wanted for at in range(len(present) - size + 1))
+    """Return whether the stems of a word or phrase occur in sequence in a text; False for an empty phrase."""
+    phrase, present = find_stems(what), find_stems(text)
+    size = len(phrase)
+    return bool(phrase) and any(present[at : at + size] == phrase for at in range(len(present) - size + 1))
 
 
 def find_mention(texts: Iterable[str], entries: Iterable[str]) -> str:
-    """Return the first of some words or phrases that any of the texts mentions, empty where there is none."""
+    """Return the first of some words or phrases that any of the texts mentions; empty if there is none."""
     searched = tuple(texts)
     return next((entry for entry in entries if any(mentions(text, entry) for text in searched)), "")
 
 
 def measure_stem_overlap(one: str, other: str) -> float:
-    """Return the share of stems that two texts have in common, of all that either has: 1 for the same words, 0 for none.
+    """Return the share of stems that two texts have in common: 1 for the same words, 0 for none.
 
-    Source: the Jaccard index. Two texts without a stem are alike.
+    It is the Jaccard index of their stems; 1 for two texts without stems.
     """
     mine, theirs = set(find_stems(one)), set(find_stems(other))
     both = mine | theirs
@@ -101,19 +101,19 @@ def natural_sort_key(key: str) -> tuple[tuple[str, int], ...]:
 def score_relevance(query: str, texts: Sequence[str]) -> list[float]:
     """Return the relevance of each text to a query, in the order of the texts: 0 where no word is shared.
 
-    A word counts for more the fewer texts contain it; repetitions count for less and less, and less in a long text.
+    A word that fewer texts contain counts more; repetitions count less and less, and less in a long text.
 
     Parameters
     ----------
-    query
+    query : str
         Plain words; each counts once.
-    texts
+    texts : sequence of str
         The texts to score; may be empty.
 
     Returns
     -------
     list of float
-        One score a text, at least 0; equal input, equal scores to the last bit.
+        One score per text, at least 0; deterministic to the last bit.
 
     Notes
     -----
@@ -123,21 +123,21 @@ def score_relevance(query: str, texts: Sequence[str]) -> list[float]:
     documents = [Counter(find_stems(text)) for text in texts]
     lengths = [sum(document.values()) for document in documents]
     mean = sum(lengths) / len(lengths) if lengths else 0.0
-    weights = _weights(query, documents)
+    weights = _weigh_stems(query, documents)
     return [
-        _score(document, size / mean if mean else 0.0, weights)
+        _score_document(document, size / mean if mean else 0.0, weights)
         for document, size in zip(documents, lengths, strict=True)
     ]
 
 
-def _weights(query: str, documents: Sequence[Counter[str]]) -> dict[str, float]:
+def _weigh_stems(query: str, documents: Sequence[Counter[str]]) -> dict[str, float]:
     """Return the inverse document frequency of each stem of a query, in the order of the alphabet."""
-    wanted = sorted(set(find_stems(query)))
-    counts = {stem: sum(1 for document in documents if stem in document) for stem in wanted}
+    stems = sorted(set(find_stems(query)))
+    counts = {stem: sum(1 for document in documents if stem in document) for stem in stems}
     return {stem: math.log1p((len(documents) - count + 0.5) / (count + 0.5)) for stem, count in counts.items()}
 
 
-def _score(document: Counter[str], length: float, weights: dict[str, float]) -> float:
+def _score_document(document: Counter[str], length: float, weights: dict[str, float]) -> float:
     """Return one text's score; `length` is its own over the mean."""
     damp = BM25_K1 * (1.0 - BM25_B + BM25_B * length)
     return sum(

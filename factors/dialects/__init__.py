@@ -1,8 +1,8 @@
 """Read and write the formula languages of other tools.
 
-`read_foreign` turns a foreign formula into our syntax, `write_foreign` turns one of our trees into a foreign formula, and
-`translate` goes between any two languages. Each dialect is one module with a table of rewrite rules, and most have a small
-grammar file; `find_dialect` returns it by name.
+`read_foreign` turns a foreign formula into our syntax, `write_foreign` turns one of our trees into a foreign formula,
+and `translate` goes between any two languages. Each dialect is one module with a table of rewrite rules, and most have
+a small grammar file; `find_dialect` returns it by name.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """The formulas of AlphaAgent (Tang et al. 2025) and of QuantaAlpha, which took its language over.
 
-What the words mean is what their shared function library computes, as it stood in 2025 and 2026:
+The operators mean what their shared function library computes, as of 2025 and 2026:
 
 - Rolling operators start with the first value (`min_periods` 1, correlation and covariance 2), and ``DECAYLINEAR``,
-  ``PROD``, ``WMA`` and the ``ARG`` family take whatever rows there are, gaps included; what that does to a gap or to the
-  first rows cannot be kept, and a note says so.
+  ``PROD``, ``WMA`` and the ``ARG`` family use all rows of a window, gaps included; their values around gaps and in the
+  first rows cannot be reproduced, and a note says so.
 - ``LOG(x)`` is the logarithm of 1 + x.
-- ``EMA(x, n)`` and ``SMA(x, m, n)`` have no end there; here they end where a weight is below 1e-6 of the newest.
+- ``EMA(x, n)`` and ``SMA(x, m, n)`` have infinite windows there; here they end where a weight is below 1e-6 of the
+  newest.
 - ``WMA`` has weights 0.9^k, not linear ones.
 - ``REGBETA`` and ``REGRESI`` count missing values as 0, and ``TS_PCTCHANGE`` gives 0 where it would be missing.
 - ``BB_UPPER`` and ``BB_LOWER`` are one standard deviation away from the mean, not two.
@@ -84,7 +85,8 @@ x - MEAN(x) -> demean(x)
 # Over the days of a name.
 DELAY(x, b=1) -> delay(x, b)
 DELTA(x, d=1) -> delta(x, d)
-TS_PCTCHANGE(x, d=1) -> fill(ts_returns(x, d), 0) # AlphaAgent's TS_PCTCHANGE repeats the last value over a gap; QuantaAlpha's, and this, do not
+TS_PCTCHANGE(x, d=1) -> fill(ts_returns(x, d), 0) \
+# AlphaAgent's TS_PCTCHANGE repeats the last value over a gap; QuantaAlpha's, and this, do not
 x / DELAY(x, d) - 1 << ts_returns(x, d) # ts_returns is written out
 TS_MEAN(x, d=5) -> ts_mean(x, d, min_periods=1)
 TS_SUM(x, d=5) -> ts_sum(x, d, min_periods=1)
@@ -99,21 +101,31 @@ TS_ZSCORE(x, d=5) -> ts_zscore(x, d, min_periods=1)
 TS_QUANTILE(x, d=5, q=0.5) -> ts_quantile(x, d, q, min_periods=1)
 PERCENTILE(x, q, d) >> ts_quantile(x, d, q, min_periods=1)
 PERCENTILE(x, q) !! Without a window it is taken over all days, later ones too. Give it one: PERCENTILE(x, q, d).
-TS_CORR(x, SEQUENCE(d), d=5) -> sign(ts_slope(x, d)) * sqrt(ts_rsquare(x, d)) # TS_CORR with a SEQUENCE begins at the second row there, and with a whole window here
+TS_CORR(x, SEQUENCE(d), d=5) -> sign(ts_slope(x, d)) * sqrt(ts_rsquare(x, d)) \
+# TS_CORR with a SEQUENCE begins at the second row there, and with a whole window here
 TS_CORR(x, y, d=5) -> ts_corr(x, y, d, min_periods=2)
 TS_COVARIANCE(x, y, d=5) -> ts_cov(x, y, d, min_periods=2)
-TS_SKEW(x, d=5) -> ts_skew(x, d) * ((d - 2) * (d - 2) / (d * (d - 1))) ** 0.5 # TS_SKEW begins at the third row there, and with a whole window here
-TS_KURT(x, d=5) -> (ts_kurt(x, d) * ((d - 2) * (d - 3) / (d - 1)) - 6) / (d + 1) # TS_KURT begins at the fourth row there, and with a whole window here
-TS_ARGMAX(x, d=5) -> ts_argmax(x, d, min_periods=1) # where a window has a gap, TS_ARGMAX points at the gap there, and at the largest value here
-TS_ARGMIN(x, d=5) -> ts_argmin(x, d, min_periods=1) # where a window has a gap, TS_ARGMIN points at the gap there, and at the smallest value here
-HIGHDAY(x, d=5) -> ts_argmax(x, d, min_periods=1) + 1 # where a window has a gap, HIGHDAY points at the gap there, and at the largest value here
-LOWDAY(x, d=5) -> ts_argmin(x, d, min_periods=1) + 1 # where a window has a gap, LOWDAY points at the gap there, and at the smallest value here
-PROD(x, d=5) -> ts_product(x, d, min_periods=1) # where a window has a gap, PROD is missing there, and counts what is present here
+TS_SKEW(x, d=5) -> ts_skew(x, d) * ((d - 2) * (d - 2) / (d * (d - 1))) ** 0.5 \
+# TS_SKEW begins at the third row there, and with a whole window here
+TS_KURT(x, d=5) -> (ts_kurt(x, d) * ((d - 2) * (d - 3) / (d - 1)) - 6) / (d + 1) \
+# TS_KURT begins at the fourth row there, and with a whole window here
+TS_ARGMAX(x, d=5) -> ts_argmax(x, d, min_periods=1) \
+# where a window has a gap, TS_ARGMAX points at the gap there, and at the largest value here
+TS_ARGMIN(x, d=5) -> ts_argmin(x, d, min_periods=1) \
+# where a window has a gap, TS_ARGMIN points at the gap there, and at the smallest value here
+HIGHDAY(x, d=5) -> ts_argmax(x, d, min_periods=1) + 1 \
+# where a window has a gap, HIGHDAY points at the gap there, and at the largest value here
+LOWDAY(x, d=5) -> ts_argmin(x, d, min_periods=1) + 1 \
+# where a window has a gap, LOWDAY points at the gap there, and at the smallest value here
+PROD(x, d=5) -> ts_product(x, d, min_periods=1) \
+# where a window has a gap, PROD is missing there, and counts what is present here
 PROD(x, y) >> x * y
 COUNT(c, d=20) -> ts_count(c, d, min_periods=1)
 SUMIF(x, d, c) >> ts_sum(x * c, d, min_periods=1)
-DECAYLINEAR(x, d=5) -> decay_linear(x, d) # in the first rows DECAYLINEAR gives a part of the mean; here it is missing until the window is full
-WMA(x, d=20) -> ema(x, d, min_periods=1, span=19) # where a window has a gap, WMA is missing there, and weighs what is present here
+DECAYLINEAR(x, d=5) -> decay_linear(x, d) \
+# in the first rows DECAYLINEAR gives a part of the mean; here it is missing until the window is full
+WMA(x, d=20) -> ema(x, d, min_periods=1, span=19) \
+# where a window has a gap, WMA is missing there, and weighs what is present here
 EMA(x, d) -> ema(x, 8 * d, min_periods=1, span=d)
 SMA(x, d) >> ts_mean(x, d, min_periods=1)
 SMA(x, m, n) -> ema(x, 16 * m, min_periods=1, span=2 * m / n - 1)
@@ -133,16 +145,19 @@ MIN(MAX(x, n), m) << clip(x, n, m) # clip is written as two comparisons
 1 - 2 / (1 + EXP(2 * x)) << tanh(x) # tanh is written out
 x / TS_MAX(x, d) - 1 << ts_drawdown(x, d) # ts_drawdown is written out, and begins with the first value there
 POW(TS_CORR(x, SEQUENCE(d), d), 2) << ts_rsquare(x, d) # ts_rsquare is written as the square of a correlation with time
-c == 0 << ~c # a condition is denied by comparing it with 0; where it is missing, the answer is no there, and missing here
+c == 0 << ~c \
+# a condition is denied by comparing it with 0; where it is missing, the answer is no there, and missing here
 
 # Indicators.
 MACD(x, d1=12, d2=26) -> ema(x, 8 * d1, min_periods=1, span=d1) - ema(x, 8 * d2, min_periods=1, span=d2)
-RSI(x, d=14) -> 100 * ema(max(delta(x, 1), 0), 8 * d, min_periods=1, span=d) / (ema(max(delta(x, 1), 0), 8 * d, min_periods=1, span=d) + ema(max(-delta(x, 1), 0), 8 * d, min_periods=1, span=d))
+RSI(x, d=14) -> 100 * ema(max(delta(x, 1), 0), 8 * d, min_periods=1, span=d) \
+/ (ema(max(delta(x, 1), 0), 8 * d, min_periods=1, span=d) \
++ ema(max(-delta(x, 1), 0), 8 * d, min_periods=1, span=d))
 BB_MIDDLE(x, d) >> ts_mean(x, d, min_periods=1)
 BB_UPPER(x, d) -> ts_mean(x, d, min_periods=1) + ts_std(x, d, min_periods=1)
 BB_LOWER(x, d) -> ts_mean(x, d, min_periods=1) - ts_std(x, d, min_periods=1)
 """
-"""The words of the function library; a default is that of the library."""
+"""The operators of the function library, with the defaults of the library."""
 
 DIALECT = Dialect(
     name="alphaagent",

@@ -1,16 +1,16 @@
 """AlphaGen: ``Add(CSRank($volume), Mean($close, 20d))``.
 
-What its operators mean was read in `alphagen/data/expression.py` at commit 1c187544 of RL-MLDM/alphagen; other commits
-differ in names more than in meanings:
+The meaning of its operators is that of `alphagen/data/expression.py` at commit 1c187544 of RL-MLDM/alphagen; other
+commits differ in names more than in meanings:
 
-- Windows are complete: a missing value makes all of them missing, except `Rank`.
+- Windows are complete: a missing value makes the result missing, except for `Rank`.
 - `Rank` counts from the top: 1 / n for the highest value of the window, average ties. `CSRank` is argsort of argsort
   over n: from 0, ties by column.
 - `WMA` has weights 0 to n - 1: the oldest day has none. `EMA` ends with its window. `Med` is the lower of the two
   middle values.
 - `Skew` and `Kurt` are moments without correction for bias (`Kurt` over the variance with n - 1).
 - `Corr` of a side whose squared deviations sum to less than 1e-6 is the sum of products. Here the test is relative, and
-  what does not pass it is missing.
+  a side that fails it gives a missing value.
 - Divisions by zero and logarithms of zero are infinite.
 
 Names that begin with `Ts`, and `SLog1p`, `Inv`, `GetGreater`, `GetLess` and `Rank` with one argument, are those of its
@@ -35,7 +35,8 @@ WEIGHTLESS_NOTE = "Over one day all its weights are 0, and every value is missin
 
 MOMENTS = """
 {0}Skew(x, d) {1} ts_skew(x, d) * (d - 2) / (d * (d - 1)) ** 0.5
-{0}Kurt(x, d) {1} ts_kurt(x, d) * ((d - 1) / (d + 1) * ((d - 2) * (d - 3)) / (d * d)) + (3 * ((d - 1) * ((d - 1) * (d - 1))) / (d * (d * (d + 1))) - 3)
+{0}Kurt(x, d) {1} ts_kurt(x, d) * ((d - 1) / (d + 1) * ((d - 2) * (d - 3)) / (d * d)) \
++ (3 * ((d - 1) * ((d - 1) * (d - 1))) / (d * (d * (d + 1))) - 3)
 """
 WINDOWED = f"""
 {{0}}Mean(x, d) {{1}} ts_mean(x, d)
@@ -62,7 +63,7 @@ ALPHAGEN_FIELD_RULES = "\n".join(
     f"{name} >> {field}" for field in ALPHAGEN_FIELDS for name in (field, f"FeatureType.{field.upper()}")
 )
 PYTHON_OPEN_RULE = "open_ >> open"
-"""What Python scripts with AlphaGen call the field, since `open` is a function there."""
+"""The name of the field in Python scripts with AlphaGen, since `open` is a function there."""
 
 ALPHAGEN_RULES = f"""
 # Leaves
@@ -78,7 +79,8 @@ Mul(x, y) -> x * y
 Mul(-1, x) << -x
 Div(x, n) -> x / n
 Div(x, y) -> x / y # {ALPHAGEN_INFINITE_NOTE}
-Div(x, y) << where(holds(abs(y) > 0), x / y, 0) # a ratio that is 0 where its divisor is 0 or missing is infinite or missing in AlphaGen
+Div(x, y) << where(holds(abs(y) > 0), x / y, 0) \
+# a ratio that is 0 where its divisor is 0 or missing is infinite or missing in AlphaGen
 x / n >> x / n
 x / y >> x / y # {ALPHAGEN_INFINITE_NOTE}
 Pow(x, 2) -> x ** 2
@@ -130,4 +132,4 @@ DIALECT = Dialect(
     sign="$",
     example="Add(CSRank($volume), Mean($close, 20d))",
 )
-"""How AlphaGen is read and written."""
+"""The dialect of AlphaGen."""

@@ -1,4 +1,4 @@
-"""Describe the language of another tool: its grammar, its words, how they map to ours, and how its formulas are spelled.
+"""The description of another tool's language: its grammar, its operators in ours, and the spelling of its formulas.
 
 Each dialect is a module of this folder with a `DIALECT`; `find_dialect` returns it by name.
 """
@@ -29,7 +29,7 @@ DIALECT_ALIASES = {
 
 
 class Symbol(NamedTuple):
-    """How an operator is written between or before its arguments, and how tightly it binds, loosest first."""
+    """The sign of an operator between or before its arguments, and how tightly it binds, loosest first."""
 
     text: str
     binding: int
@@ -57,7 +57,7 @@ ARITHMETIC_SYMBOLS: Mapping[str, Symbol] = MappingProxyType(
         "neg": Symbol("-", PREC_SIGNED),
     }
 )
-"""The signs that all dialects share."""
+"""The signs of all dialects."""
 
 COMPARISONS: Mapping[str, Symbol] = MappingProxyType(
     {
@@ -75,7 +75,7 @@ C_LIKE: Mapping[str, Symbol] = MappingProxyType(
         "and": Symbol("&&", PREC_BOTH),
     }
 )
-"""The signs of dialects that write choices as ``c ? x : y``, and whose ``&&`` and ``||`` bind looser than comparisons."""
+"""The signs of dialects with choices ``c ? x : y``, and with ``&&`` and ``||`` looser than comparisons."""
 
 
 @dataclass(frozen=True)
@@ -93,23 +93,23 @@ class Dialect:
     rules : str
         One rewrite rule a line (see `rule`).
     symbols : mapping of str to Symbol
-        Our operators that it writes with a sign, where it means the same by it.
+        Our operators that it writes with a sign of the same meaning.
     sign : str
         Prefix of field names.
     sign_optional : bool
-        True where the prefix may be left out.
+        Whether the prefix may be left out.
     fields : mapping of str to str
-        Fields that it calls by another name: its name to ours, its own without `sign`.
+        Fields with another name: its name, without `sign`, to ours.
     any_case : bool
-        True where capital letters make no difference.
+        Whether names are case-insensitive.
     group_sign : str
         Prefix of groupings.
     stand_ins : mapping of str to str
-        Groupings that a panel often lacks, and the coarser ones that replace them, with a note.
+        Groupings that a panel often lacks, to the coarser ones that replace them, with a note.
     truth : str
-        In our language, when a number x counts as true.
+        The condition, in our language, under which a number x counts as true.
     refused : mapping of str to str
-        Its operators that cannot be kept, and why.
+        Its operators that have no equivalent, with the reason.
     example : str
         A formula of the dialect.
     """
@@ -139,7 +139,7 @@ class Dialect:
         return self.sign + foreign.get(name, name)
 
     def refuse(self, message: str, text: str, at: int = 0, hint: str = "") -> ParseError:
-        """Build the error of something that cannot be translated."""
+        """Return the error for a formula that cannot be translated."""
         return ParseError(message, at=at, text=text, stage="dialect", hint=hint)
 
 
@@ -150,7 +150,7 @@ def find_dialect(name: str) -> Dialect:
     Raises
     ------
     ParseError
-        There is no dialect of that name.
+        If there is no dialect of that name.
     """
     name = DIALECT_ALIASES.get(name.lower(), name.lower())
     if name not in DIALECT_NAMES or name == OWN_DIALECT:
@@ -164,7 +164,7 @@ def find_dialect(name: str) -> Dialect:
 
 
 def spell_formula(piece: Syntax, dialect: Dialect) -> str:
-    """Return the text of a piece."""
+    """Return the text of a piece of syntax in a dialect."""
     return _spell_with_binding(piece, dialect)[0]
 
 
@@ -184,7 +184,7 @@ def _spell_with_binding(piece: Syntax, dialect: Dialect) -> tuple[str, int]:
 
 
 def _parenthesise_looser(piece: Syntax, dialect: Dialect, binding: int) -> str:
-    """Return the text of an argument, in parentheses where it binds less tightly than asked."""
+    """Return the text of an argument, in parentheses where it binds less tightly than `binding`."""
     text, own = _spell_with_binding(piece, dialect)
     return text if own >= binding else f"({text})"
 
@@ -196,8 +196,8 @@ def _spell_chain(piece: Syntax, symbol: Symbol, dialect: Dialect) -> str:
     text = _parenthesise_looser(first, dialect, loose)
     for arg in rest:
         positive = _strip_minus(arg) if symbol.binding == PREC_SUM and piece.text == "add" else None
-        sign, shown = (symbol.text, arg) if positive is None else ("-", positive)
-        text += f" {sign} {_parenthesise_looser(shown, dialect, symbol.binding + (piece.text != 'power'))}"
+        sign, term = (symbol.text, arg) if positive is None else ("-", positive)
+        text += f" {sign} {_parenthesise_looser(term, dialect, symbol.binding + (piece.text != 'power'))}"
     return text
 
 

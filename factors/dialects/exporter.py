@@ -33,9 +33,8 @@ from .rule import (
 EDGE_KEYWORDS = frozenset({"min_periods"})
 """Keywords that only matter in the first rows and around gaps: where a dialect lacks them, a note says so."""
 
-
 MIN_PIECES_READ_BACK = 50
-"""Pieces from which a formula is read back to see whether it can be: the limit is on its nodes, which are at most four each."""
+"""Pieces from which on a formula is parsed again as a test: the limit is on nodes, at most four for each piece."""
 
 EXTREMES: Mapping[str, Callable[[Iterable[float]], float]] = MappingProxyType({"max": max, "min": min})
 
@@ -75,24 +74,22 @@ def write_foreign(root: Node, dialect: str) -> ForeignFormula:
     Raises
     ------
     ParseError
-        Where the dialect cannot say it; the stage is ``dialect``.
+        If the dialect has no equivalent; the stage is ``dialect``.
     """
     foreign = find_dialect(dialect)
     exporter = _Exporter(foreign)
     syntax = exporter.convert(root)
     text = spell_formula(syntax, foreign)
-    notes = [*exporter.notes, *_note_if_unreadable(text, dialect, _pieces(syntax))]
+    notes = [*exporter.notes, *_note_if_unreadable(text, dialect, _count_pieces(syntax))]
     return ForeignFormula(text, tuple(dict.fromkeys(notes)))
 
 
-def _pieces(piece: Syntax) -> int:
-    return 1 + sum(map(_pieces, piece.args))
+def _count_pieces(piece: Syntax) -> int:
+    return 1 + sum(map(_count_pieces, piece.args))
 
 
 def _note_if_unreadable(text: str, dialect: str, pieces: int) -> list[str]:
-    """Return a note where operators that had to be written out made a formula too large to be read back here."""
-    from ..language.parse import parse  # which reads dialects
-
+    """Return a note if expanded operators made a formula too large to be read back here."""
     if pieces < MIN_PIECES_READ_BACK:
         return []
     try:
@@ -103,25 +100,28 @@ def _note_if_unreadable(text: str, dialect: str, pieces: int) -> list[str]:
 
 
 @functools.cache
-def _by_operator(dialect: str) -> Mapping[str, tuple[RewriteRule, ...]]:
-    """Return the rules that export, by our operator, the most specific first."""
+def _group_by_operator(dialect: str) -> Mapping[str, tuple[RewriteRule, ...]]:
+    """Return the exporting rules by our operator, the most specific first."""
     by_operator: dict[str, list[RewriteRule]] = {}
     for rule in load_rules(dialect):
         if rule.exports:
             by_operator.setdefault(rule.own.text, []).append(rule)
     return MappingProxyType(
-        {name: tuple(sorted(rules, key=lambda rule: -_weight(rule.own))) for name, rules in by_operator.items()}
+        {
+            name: tuple(sorted(rules, key=lambda rule: -_measure_specificity(rule.own)))
+            for name, rules in by_operator.items()
+        }
     )
 
 
-def _weight(piece: Syntax) -> int:
-    """Return how specific a pattern is: 0 for any expression, more for a literal than for a variable or computed number."""
+def _measure_specificity(piece: Syntax) -> int:
+    """Return how specific a pattern is: 0 for any expression, 1 for a variable or computed number, else more."""
     if is_computed(piece):
         return 1
     if piece.kind == "name":
         kind = find_kind(piece.text)
         return 3 if not kind else 0 if kind in EXPRESSION_LETTERS else 1
-    return (2 if piece.kind == "number" else 3) + sum(map(_weight, piece.args))
+    return (2 if piece.kind == "number" else 3) + sum(map(_measure_specificity, piece.args))
 
 
 @dataclass
@@ -134,22 +134,24 @@ class _Exporter:
     def convert(self, node: Node) -> Syntax:
         """Return the foreign syntax of a tree."""
         if node.op == "number":
-            return _number(node.value or 0.0)
+            return _build_number(node.value or 0.0)
         if node.op in EXTREMES and all(arg.op == "number" for arg in node.args):
-            return _number(EXTREMES[node.op](arg.value or 0.0 for arg in node.args))  # some read max(x, 5) as a window
-        rules = _by_operator(self.dialect.name).get(node.name if node.op == "field" else node.op, ())
+            return _build_number(
+                EXTREMES[node.op](arg.value or 0.0 for arg in node.args)
+            )  # some dialects read max(x, 5) as a window
+        rules = _group_by_operator(self.dialect.name).get(node.name if node.op == "field" else node.op, ())
         for exact in (True, False):
             for rule in rules:
                 match = _Match()
                 if _matches(rule.own, node, match) and _check_computed(match) and not (exact and match.edges):
-                    return self._written(rule, match, node)
+                    return self._apply_rule(rule, match, node)
         if node.op == "field":
-            return _word(self.dialect.write_field(node.name))
+            return _build_word(self.dialect.write_field(node.name))
         if node.op == "group":
-            return _word(self.dialect.group_sign + node.name)
-        return self._plain(node)
+            return _build_word(self.dialect.group_sign + node.name)
+        return self._convert_without_rule(node)
 
-    def _plain(self, node: Node) -> Syntax:
+    def _convert_without_rule(self, node: Node) -> Syntax:
         """Write an operator without a rule: by its sign, in pairs, or by its definition."""
         if node.op in self.dialect.symbols and not node.params:
             return Syntax("call", node.op, 0, 0, tuple(map(self.convert, node.args)), infix=True)
@@ -161,43 +163,44 @@ class _Exporter:
         raise ParseError(
             f"{self.dialect.title} has nothing that means {render(node)}",
             text=render(node), stage="dialect",
-            hint=f"Its operators: {', '.join(self._operators())}.",
+            hint=f"Its operators: {', '.join(self._list_operators())}.",
         )  # fmt: skip
 
-    def _operators(self) -> list[str]:
+    def _list_operators(self) -> list[str]:
         return sorted({rule.foreign.text for rule in load_rules(self.dialect.name)
                        if rule.exports and rule.foreign.kind == "call" and not rule.foreign.infix})  # fmt: skip
 
-    def _written(self, rule: RewriteRule, match: _Match, node: Node) -> Syntax:
+    def _apply_rule(self, rule: RewriteRule, match: _Match, node: Node) -> Syntax:
         self.notes += [rule.note] if rule.note else []
         for name, theirs, ours in match.edges:
             need = compute_number(theirs, match.numbers) if isinstance(theirs, Syntax) else theirs
             self.notes.append(
-                f"{'what it stands for' if OPERATORS[node.op].infix else node.op} here has {name} {render_number(ours)}; "
+                f"{'what it stands for' if OPERATORS[node.op].infix else node.op} here has {name} "
+                f"{render_number(ours)}; "
                 f"{rule.foreign.text} of {self.dialect.title} has {render_number(need)}: gaps and first rows differ"
             )
         if rule.family:
-            return _word(f"{rule.family}{render_number(match.numbers[rule.foreign.text])}")
-        return self._filled(rule.foreign, match)
+            return _build_word(f"{rule.family}{render_number(match.numbers[rule.foreign.text])}")
+        return self._fill(rule.foreign, match)
 
-    def _filled(self, piece: Syntax, match: _Match) -> Syntax:
+    def _fill(self, piece: Syntax, match: _Match) -> Syntax:
         if piece.kind == "name" and piece.text in match.nodes:
             return self.convert(match.nodes[piece.text])
         if piece.kind == "name" and piece.text in match.numbers:
-            return _number(match.numbers[piece.text])
-        return replace(piece, args=tuple(self._filled(arg, match) for arg in piece.args))
+            return _build_number(match.numbers[piece.text])
+        return replace(piece, args=tuple(self._fill(arg, match) for arg in piece.args))
 
 
-def _number(value: float) -> Syntax:
+def _build_number(value: float) -> Syntax:
     return Syntax("number", render_number(value), 0, 0)
 
 
-def _word(text: str) -> Syntax:
+def _build_word(text: str) -> Syntax:
     return Syntax("name", text, 0, 0)
 
 
 def _matches(pattern: Syntax, node: Node, match: _Match) -> bool:
-    """Return whether a tree fits our side of a rule, and bind its variables in `match`."""
+    """Return whether a tree matches our side of a rule, and bind its variables in `match`."""
     if is_computed(pattern):
         return _matches_number(pattern, node.value, match) if node.op == "number" else False
     if pattern.kind == "name" and (kind := find_kind(pattern.text)):
@@ -215,11 +218,11 @@ def _matches(pattern: Syntax, node: Node, match: _Match) -> bool:
 def _matches_call(pattern: Syntax, node: Node, match: _Match) -> bool:
     operator = OPERATORS[node.op]
     positional = [arg for arg in pattern.args if arg.kind != "keyword"]
-    named = {arg.text: arg.args[0] for arg in pattern.args if arg.kind == "keyword"}
-    slots = [argument for argument in operator.positional if argument.name not in named]
+    keywords = {arg.text: arg.args[0] for arg in pattern.args if arg.kind == "keyword"}
+    slots = [argument for argument in operator.positional if argument.name not in keywords]
     slots += [operator.nodes[-1]] * (len(positional) - len(slots)) if operator.takes_many else []
     below = [arg for slot, arg in zip(slots, positional, strict=False) if slot.is_node]
-    patterns = {slot.name: arg for slot, arg in zip(slots, positional, strict=False) if not slot.is_node} | named
+    patterns = {slot.name: arg for slot, arg in zip(slots, positional, strict=False) if not slot.is_node} | keywords
     if len(below) != len(node.args):
         return False
     if not all(_matches(part, arg, match) for part, arg in zip(below, node.args, strict=True)):
@@ -231,7 +234,7 @@ def _matches_call(pattern: Syntax, node: Node, match: _Match) -> bool:
 def _matches_numeral(
     argument: Argument, patterns: Mapping[str, Syntax], values: Mapping[str, float], match: _Match
 ) -> bool:
-    """Compare a number of a call with the rule's number, or with the default where the rule names none."""
+    """Compare a number of a call with the rule's number, or with the default if the rule has none."""
     value, pattern = values[argument.name], patterns.get(argument.name)
     if argument.name in EDGE_KEYWORDS:
         theirs = pattern if pattern is not None else values.get("window", 1.0)
@@ -257,14 +260,14 @@ def _matches_number(pattern: Syntax, value: float | None, match: _Match) -> bool
 
 
 def _solve(pattern: Syntax, value: float, numbers: dict[str, float]) -> None:
-    """Solve for the one unknown number of a rule, where it or its inverse enters linearly: 16 * m, 2 / n."""
-    unknown = {each for each in find_variables(pattern) if each not in numbers}
+    """Solve for the only unknown number of a rule, if it or its inverse enters linearly: 16 * m, 2 / n."""
+    unknown = {variable for variable in find_variables(pattern) if variable not in numbers}
     if len(unknown) != 1:
         return
     name = unknown.pop()
     with contextlib.suppress(ZeroDivisionError, OverflowError):
         for power in (1, -1):
-            first, second = (compute_number(pattern, numbers | {name: each**power}) for each in (1.0, 2.0))
+            first, second = (compute_number(pattern, numbers | {name: trial**power}) for trial in (1.0, 2.0))
             solution = round_noise((1 + (value - first) / (second - first)) ** power)
             if compute_number(pattern, numbers | {name: solution}) == value:
                 numbers[name] = solution
@@ -272,7 +275,7 @@ def _solve(pattern: Syntax, value: float, numbers: dict[str, float]) -> None:
 
 
 def _check_computed(match: _Match) -> bool:
-    """Compare the numbers that a rule computes, once its variables are bound; keep the edge keywords that differ."""
+    """Compare the numbers that a rule computes from its variables; reduce `match.edges` to the differing ones."""
     for pattern, value in match.pending:
         _solve(pattern, value, match.numbers)
     try:
@@ -295,7 +298,7 @@ class Translation:
     text : str
         The formula.
     notes : tuple of str
-        What differs from the original, for a person; empty where nothing does.
+        Differences from the original, for a person.
     """
 
     text: str
@@ -320,7 +323,7 @@ def translate(text: str, source: str, target: str) -> Translation:
     Raises
     ------
     ParseError
-        Where the formula cannot be read, or the target cannot say it; the stage is then ``dialect``.
+        If the formula cannot be parsed, or the target has no equivalent; the stage is then ``dialect``.
     """
     formula = parse(text, dialect=source)
     if target == OWN_DIALECT:

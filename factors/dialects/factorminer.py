@@ -1,23 +1,25 @@
 """FactorMiner: ``Neg(CsRank(Div(Sub($close, $vwap), $vwap)))``.
 
-What its operators mean was read in `factorminer/core/expression_tree.py` at commit 2290d0e2 of minihellboy/factorminer,
-which computes the values that its formulas are judged by; names and defaults are those of `factorminer/core/types.py`.
-The kernels in `factorminer/operators` compute some of the same names otherwise (`TsRank`, `Skew`, `Corr`, `KAMA`).
+The meaning of its operators is that of `factorminer/core/expression_tree.py` at commit 2290d0e2 of
+minihellboy/factorminer, which computes the values that its formulas are scored by; names and defaults are those of
+`factorminer/core/types.py`. The kernels in `factorminer/operators` compute some of them differently (`TsRank`, `Skew`,
+`Corr`, `KAMA`).
 
-- A window needs as many rows as it has days, and leaves gaps out: one value will do. `WMA` and `Decay` are missing
-  where a value is. A `Sum` of no values is 0, a `Prod` of none 1.
+- A window needs as many rows as it has days, and ignores gaps: one value is enough. `WMA` and `Decay` are missing where
+  a value is. A `Sum` of no values is 0, a `Prod` of none 1.
 - `Div`, `Inv` and `Return` are 0 where the divisor is missing or closer to 0 than 1e-10.
 - `Log` is sign(x) * log(1 + |x|), and `Sqrt` and `Pow` keep the sign too; `Power` does not.
-- `Greater`, `Less` and their kin are 1 or 0, and 0 where a value is missing. A condition holds where it is above 0.
-- `Cov` divides by n, `Std` and `Var` by n - 1, and `Corr` is one over the other: (n - 1) / n of a correlation, and 0 where
-  a side hardly moves.
-- `CsRank` is (place + 1) / n, ties in whatever order numpy's sort leaves them, and by column here. `TsRank` is the share of
-  the window's days whose value is not above today's: ties count, gaps are above, and it is 0 where today's is missing.
+- `Greater`, `Less` and the other comparisons are 1 or 0, and 0 where a value is missing. A condition holds where it is
+  above 0.
+- `Cov` divides by n, `Std` and `Var` by n - 1, and `Corr` is their ratio: (n - 1) / n of a correlation, and 0 where a
+  side hardly moves.
+- `CsRank` is (place + 1) / n, with ties in the order of numpy's sort, and by column here. `TsRank` is the share of the
+  window's days whose value is not above today's: ties count, gaps do not, and it is 0 where today's is missing.
 - `CsQuantile` is that rank times the number of bins, rounded up; here without the error of a product such as 0.55 * 20.
 - `TsArgMax` and `TsArgMin` count places from 0, the oldest row of the window first.
 - `Decay` weighs by powers of (d - 1) / (d + 1), and its weights sum to less than 1. `EMA` begins with the first value,
-  never ends, and stays missing after a gap; `KAMA` is the same there.
-- `CsNeutralize` knows no industries: it is `CsDemean`.
+  has an infinite window, and stays missing after a gap; `KAMA` is the same there.
+- `CsNeutralize` ignores industries: it is `CsDemean`.
 
 Its formulas are nested calls without signs. AlphaGen's grammar reads them, and signs are refused.
 """
@@ -55,7 +57,10 @@ KAMA_NOTE = f"FactorMiner computes KAMA as its EMA; {FACTORMINER_EMA_NOTE}"
 NEAR_EQUAL_NOTE = "values closer than 1e-10 are equal in FactorMiner"
 FACTORMINER_FALSE_NOTE = "a comparison with a missing value is false in FactorMiner and missing here"
 TIED_RANKS_NOTE = "FactorMiner gives tied values different ranks, and here they share one"
-TIE_ORDER_NOTE = "FactorMiner ranks tied values in whatever order numpy's sort leaves them; here the first column has the lowest rank"
+TIE_ORDER_NOTE = (
+    "FactorMiner ranks tied values in whatever order numpy's sort leaves them; "
+    "here the first column has the lowest rank"
+)
 EQUAL_DAY_NOTE = "on a day when all values are equal, FactorMiner gives 0, and here they are missing"
 INDUSTRY = "FactorMiner's CsNeutralize knows no industries; group_demean(x, industry) does"
 SHORT_WINDOW_NOTE = "Over so few days it is the same number on every day. Give it more days."
@@ -136,7 +141,8 @@ Or(c, c1) -> c | c1
 Not(x) -> holds(x <= 0)
 Not(c) << ~c # where the condition is missing, FactorMiner's Not is 0, and here it is missing
 IfElse(c, x, y) >> where(c, x, y)
-IfElse(c, x, y) << where(c, x, y) # where the condition is missing, FactorMiner takes the second branch, and here the choice is missing
+IfElse(c, x, y) << where(c, x, y) \
+# where the condition is missing, FactorMiner takes the second branch, and here the choice is missing
 
 # Windows
 {SHORT_WINDOW_RULES}
@@ -145,7 +151,9 @@ SMA(x, d=10) >> ts_mean(x, d, min_periods=1) # {FIRST_ROWS_NOTE}
 Std(x, d=10) -> ts_std(x, d, min_periods=1) # {FIRST_ROWS_NOTE}
 Var(x, d=10) -> ts_var(x, d, min_periods=1) # {FIRST_ROWS_NOTE}
 Skew(x, d=20) -> ts_skew(x, d) # {MOMENT_NOTE}
-Kurt(x, d=20) -> ts_kurt(x, d) * ((d - 1) / (d + 1) * ((d - 2) * (d - 3)) / (d * d)) + (3 * ((d - 1) * ((d - 1) * (d - 1))) / (d * (d * (d + 1))) - 3) # {MOMENT_NOTE}
+Kurt(x, d=20) -> ts_kurt(x, d) * ((d - 1) / (d + 1) * ((d - 2) * (d - 3)) / (d * d)) \
++ (3 * ((d - 1) * ((d - 1) * (d - 1))) / (d * (d * (d + 1))) - 3) \
+# {MOMENT_NOTE}
 Median(x, d=10) -> ts_median(x, d, min_periods=1) # {FIRST_ROWS_NOTE}
 Med(x, d=10) >> ts_median(x, d, min_periods=1) # {FIRST_ROWS_NOTE}
 Sum(x, d=10) -> fill(ts_sum(x, d, min_periods=1), 0) # {FIRST_ROWS_NOTE}
@@ -170,7 +178,9 @@ Delay(x, d=1) -> delay(x, d)
 Return(x, d=1) -> where(holds(abs(delay(x, d)) > 0), ts_returns(x, d), 0) # {RETURN_NOTE}
 Return(x, d) << ts_returns(x, d) # {ZERO_DIVISOR_NOTE}
 LogReturn(x, d=1) -> log(abs(x / delay(x, d)) + 1e-10) # {EARLIER_VALUE_NOTE}
-Corr(x, y, d=10) -> fill(ts_cov(x, y, d, min_periods=1, ddof=0) / (ts_std(x, d, min_periods=1) * ts_std(y, d, min_periods=1)), 0) # {FLAT_SIDE_NOTE}
+Corr(x, y, d=10) -> fill(ts_cov(x, y, d, min_periods=1, ddof=0) \
+/ (ts_std(x, d, min_periods=1) * ts_std(y, d, min_periods=1)), 0) \
+# {FLAT_SIDE_NOTE}
 Div(Cov(x, y, d), Mul(Sqrt(Cov(x, x, d)), Sqrt(Cov(y, y, d)))) << ts_corr(x, y, d) # {ZERO_DIVISOR_NOTE}
 Cov(x, y, d=10) -> ts_cov(x, y, d, min_periods=1, ddof=0) # {PAIRED_GAP_NOTE}
 Beta(x, y, d=10) -> fill(ts_beta(x, y, d, min_periods=1), 0) # {FLAT_SIDE_NOTE}
@@ -182,10 +192,13 @@ Decay(x, d=10) -> ema(x, d) * (1 - ((d - 1) / (d + 1)) ** d)
 TsDecay(x, d=10) >> ema(x, d) * (1 - ((d - 1) / (d + 1)) ** d)
 EMA(x, d=10) -> ema(x, 8 * d, min_periods=1, span=d) # {FACTORMINER_EMA_NOTE}
 KAMA(x, d=10) >> ema(x, 8 * d, min_periods=1, span=d) # {KAMA_NOTE}
-DEMA(x, d=10) -> 2 * ema(x, 8 * d, min_periods=1, span=d) - ema(ema(x, 8 * d, min_periods=1, span=d), 8 * d, min_periods=1, span=d) # {FACTORMINER_EMA_NOTE}
+DEMA(x, d=10) -> 2 * ema(x, 8 * d, min_periods=1, span=d) \
+- ema(ema(x, 8 * d, min_periods=1, span=d), 8 * d, min_periods=1, span=d) \
+# {FACTORMINER_EMA_NOTE}
 HMA(x, 10) -> decay_linear(2 * fill(decay_linear(x, 5), 0) - fill(decay_linear(x, 10), 0), 3)
 HMA(x) >> decay_linear(2 * fill(decay_linear(x, 5), 0) - fill(decay_linear(x, 10), 0), 3)
-HMA(x, d) !! Its inner windows are d / 2 and the root of d in whole days, known here for 10 alone. Write it out: HMA(x, 20) is WMA(Sub(Mul(2, WMA(x, 10)), WMA(x, 20)), 4).
+HMA(x, d) !! Its inner windows are d / 2 and the root of d in whole days, known here for 10 alone. \
+Write it out: HMA(x, 20) is WMA(Sub(Mul(2, WMA(x, 10)), WMA(x, 20)), 4).
 
 # Lines over the days of a window
 TsLinReg(x, d=20) -> ts_mean(x, d) + ts_slope(x, d) * ((d - 1) / 2) # {LINE_GAP_NOTE}
@@ -227,4 +240,4 @@ DIALECT = Dialect(
     ),
     example="Neg(CsRank(Div(Sub($close, $vwap), $vwap)))",
 )
-"""How FactorMiner is read and written."""
+"""The dialect of FactorMiner."""

@@ -1,22 +1,23 @@
 """Qlib: ``Corr($close, Log($volume + 1), 20) / Std($close, 20)``.
 
-What its operators mean was read in `qlib/data/ops.py` of pyqlib 0.9.7 and its rolling helpers:
+The meaning of its operators is that of `qlib/data/ops.py` of pyqlib 0.9.7 and its rolling helpers:
 
-- Windows are pandas' own with ``min_periods=1``: a value from the first row on, gaps left out. `Std`, `Var` and `Cov`
+- Windows are those of pandas with ``min_periods=1``: a value from the first row on, gaps ignored. `Std`, `Var` and
+  `Cov`
   divide by n - 1.
 - `IdxMax` and `IdxMin` count places from 1, the oldest row of the window first; a gap in the window is taken for the
   best.
 - `WMA` is the mean, not the sum, of normalised weights 1 to n times values: 1 / n of a weighted mean. (Old releases
-  began the weights at 0.) `EMA` never ends.
+  began the weights at 0.) `EMA` has an infinite window.
 - `Corr` and `Rsquare` are missing where a standard deviation is below 2e-5, whatever the unit. Here the test is
   relative.
 - A comparison with a missing value is false, `Ne` true; a missing condition takes the first branch of `If`. A
   division by zero and the logarithm of zero are infinite.
-- A window of 0 is all rows from the first one on, and one between 0 and 1 the weight of today. Neither has an end; only
-  the second fades, so it is kept for `EMA` and refused for the rest.
+- A window of 0 is all rows from the first one on, and one between 0 and 1 the weight of today. Both are infinite; only
+  the second fades, so it is translated for `EMA` and refused otherwise.
 
-Names such as `CSRank` are not Qlib's own: others register them as custom operators, and they mean the same in most. So do
-`Sqrt`, `Exp`, `Square`, `Reciprocal`, `Tanh` and `Clip`, which AlphaBench adds.
+Names such as `CSRank` are not Qlib's own: they are custom operators of other projects, with the same meaning in most.
+So are `Sqrt`, `Exp`, `Square`, `Reciprocal`, `Tanh` and `Clip`, which AlphaBench adds.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ LOGIC_CONDITIONS = {"And(x, y)": "x & y", "Or(x, y)": "x | y", "Not(x)": "~x"}
 CHOICES = "\n".join(
     [f"If({theirs}, x1, y1) -> where({ours}, x1, y1)" for theirs, ours in (CONDITIONS | LOGIC_CONDITIONS).items()]
     + [f"If({theirs}, x1, y1) >> where({ours}, x1, y1)" for theirs, ours in CALL_CONDITIONS.items()]
-    + [f"If({each}, x1, y1) >> where({each}, x1, y1)" for each in ("x & y", "x | y", "~x")]
+    + [f"If({condition}, x1, y1) >> where({condition}, x1, y1)" for condition in ("x & y", "x | y", "~x")]
 )
 TRUTH_RULES = "\n".join(
     [f"{theirs} -> {ours}" for theirs, ours in (CONDITIONS | LOGIC_CONDITIONS).items()]
@@ -200,4 +201,4 @@ DIALECT = Dialect(
     },
     example="Corr($close, Log($volume + 1), 20) / Std($close, 20)",
 )
-"""How Qlib is read and written."""
+"""The dialect of Qlib."""

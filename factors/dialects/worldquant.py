@@ -1,19 +1,19 @@
-"""The formulas of "101 Formulaic Alphas" (Kakushadze 2016, arXiv 1601.00991), whose appendix A defines the words.
+"""The formulas of "101 Formulaic Alphas" (Kakushadze 2016, arXiv 1601.00991), whose appendix A defines the operators.
 
-What the paper leaves open is settled here:
+Where the paper is ambiguous, these choices are made:
 
-- ``rank`` and ``ts_rank`` are percentiles in (0, 1] with average ties: alphas 27, 35 and 95 compare a rank with 0.5, take
-  it from 1, and compare the two kinds of rank with each other, so both have that range.
-- ``min(x, d)`` and ``max(x, d)`` are `ts_min` and `ts_max` by definition, where d is a literal number of at least 1 (alpha
-  29: ``min(..., 5)``); where the second argument is anything else they take the smaller or larger of two panels, as in
-  alphas 71, 73, 77, 82, 88, 92, 96. To compare with a number of at least 1, write it first: ``max(5, x)``.
-- ``signedpower(x, a)`` is defined as x^a, and named for ``sign(x) * abs(x)^a``, which is what it means here; wherever
-  the published formulas use it (1 and 84) x is never negative, and both are one.
+- ``rank`` and ``ts_rank`` are percentiles in (0, 1] with average ties: alphas 27, 35 and 95 compare a rank with 0.5,
+  subtract it from 1, and compare the two kinds of rank with each other, so both have that range.
+- ``min(x, d)`` and ``max(x, d)`` are `ts_min` and `ts_max` by definition, if d is a literal number of at least 1 (alpha
+  29: ``min(..., 5)``); for any other second argument they are the smaller or larger of two panels, as in alphas 71, 73,
+  77, 82, 88, 92, 96. To compare with a number of at least 1, write it first: ``max(5, x)``.
+- ``signedpower(x, a)`` is defined as x^a, but its name suggests ``sign(x) * abs(x)^a``, which is its meaning here; in
+  the published formulas with it (1 and 84) x is never negative, so both are equal.
 - ``ts_argmax(x, d)`` is "which day": the number of days since, 0 today, as WorldQuant's own platform documents
-  ``ts_arg_max``. Many ports count the place in the window from its oldest row instead, which turns the sign of a rank of
-  it around; a note says so.
-- ``stddev`` and ``covariance`` divide by d - 1. A window counts once all its rows are there.
-- ``adv20`` is money: the mean of `amount` over 20 days. Alpha 7 compares it with `volume`, and the warning stays.
+  ``ts_arg_max``. Many ports count the place in the window from its oldest row instead, which reverses its ranks; a note
+  says so.
+- ``stddev`` and ``covariance`` divide by d - 1. A window needs all its rows.
+- ``adv20`` is money: the mean of `amount` over 20 days. Alpha 7 compares it with `volume`, which gives a warning.
 - Windows that are not whole are floored, as the paper says, with a note.
 - ``scale(x)`` makes the absolute values of the day sum to 1.
 - ``IndClass.subindustry`` is the panel's grouping of that name where it is among the `groups` given to `parse`;
@@ -41,11 +41,17 @@ decay_linear(x, d) -> decay_linear(x, d)
 indneutralize(x, g) -> group_demean(x, g)
 ts_min(x, d) -> ts_min(x, d)
 ts_max(x, d) -> ts_max(x, d)
-ts_argmax(x, d) -> ts_argmax(x, d) # ts_argmax counts days since, 0 today; many ports count the place in the window instead, which turns its ranks around
-ts_argmin(x, d) -> ts_argmin(x, d) # ts_argmin counts days since, 0 today; many ports count the place in the window instead, which turns its ranks around
+ts_argmax(x, d) -> ts_argmax(x, d) \
+# ts_argmax counts days since, 0 today; many ports count the place in the window instead, which turns its ranks around
+ts_argmin(x, d) -> ts_argmin(x, d) \
+# ts_argmin counts days since, 0 today; many ports count the place in the window instead, which turns its ranks around
 ts_rank(x, d) -> ts_rank(x, d)
-min(x, d) >> ts_min(x, d) # min with a number in the second place is read as the rolling minimum over that many days, as in the paper; to compare with a number write it first
-max(x, d) >> ts_max(x, d) # max with a number in the second place is read as the rolling maximum over that many days, as in the paper; to compare with a number write it first
+min(x, d) >> ts_min(x, d) \
+# min with a number in the second place is read as the rolling minimum over that many days, as in the paper; to \
+compare with a number write it first
+max(x, d) >> ts_max(x, d) \
+# max with a number in the second place is read as the rolling maximum over that many days, as in the paper; to \
+compare with a number write it first
 min(x, y) -> min(x, y)
 max(x, y) -> max(x, y)
 min(n, x) << min(x, n)
@@ -66,7 +72,8 @@ adv{d} -> ts_mean(amount, d)
 
 # Words of ours that the paper lacks, written out.
 x / delay(x, d) - 1 << ts_returns(x, d) # ts_returns is written out
-(x - sum(x, d) / d) / stddev(x, d) << ts_zscore(x, d) # ts_zscore is written out: a constant window may give another number than a missing one
+(x - sum(x, d) / d) / stddev(x, d) << ts_zscore(x, d) \
+# ts_zscore is written out: a constant window may give another number than a missing one
 stddev(x, d) ^ 2 << ts_var(x, d) # ts_var is written as the square of stddev
 x / ts_max(x, d) - 1 << ts_drawdown(x, d) # ts_drawdown is written out
 c << holds(c) # where a value is missing, the condition is missing there, and false in what this stands for
@@ -76,7 +83,7 @@ sum(c ? 1 : 0, d) << ts_count(c, d) # ts_count is written as a sum of ones
 1 - 2 / (1 + 2.718281828459045 ^ (2 * x)) << tanh(x) # tanh is written out
 min(m, max(n, x)) << clip(x, n, m) # clip is written as two comparisons
 """
-"""The words of appendix A, some of their later spellings, and how others of ours are said with them."""
+"""The operators of appendix A, some of their later spellings, and expansions of further operators of ours."""
 
 DIALECT = Dialect(
     name="worldquant",

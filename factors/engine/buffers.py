@@ -23,7 +23,7 @@ class BufferPool:
         self._free: list[Array] = []
 
     def take(self) -> Array:
-        """Return an array with anything in it; fresh ones are cut from a slab, whose pages cost less to touch."""
+        """Return an uninitialised array; new ones are cut from a slab, whose pages cost less to touch."""
         if not self._free:
             count = max(1, SLAB_BYTES // max(4 * self._size, 1))
             self._free += list(np.empty((min(count, MAX_FREE_ARRAYS), self._size), np.float32))
@@ -42,7 +42,7 @@ class Scratch:
         self._room: dict[int, list[Array]] = {}
 
     def take(self, thread: int, count: int, size: int) -> list[Array]:
-        """Return flat arrays of at least a size, with anything in them."""
+        """Return `count` uninitialised flat arrays of at least `size` elements."""
         room = self._room.setdefault(thread, [])
         room[:] = [array for array in room if array.size >= size]
         room += [np.empty(size, np.float32) for _ in range(count - len(room))]
@@ -59,8 +59,9 @@ class _Entry:
 class SubtreeCache:
     """Values of subtrees under a budget of bytes.
 
-    What was least worth keeping goes first: the cost of computing it again, per byte, on top of the worth of the last
-    one that went, so that what is never asked for grows old (GreedyDual-Size; Cao and Irani, 1997).
+    The entry of least worth is evicted first. Its worth is the cost of computing it again, per byte, plus the worth of
+    the last evicted entry at the time of its last use, so that unused entries age (GreedyDual-Size; Cao and Irani,
+    1997).
     """
 
     def __init__(self, budget: int) -> None:
@@ -76,11 +77,11 @@ class SubtreeCache:
         return node in self._entries
 
     def get(self, node: Node, cost: float) -> Array | None:
-        """Return the values of a subtree and note that they were wanted; None if they are not kept."""
+        """Return the values of a subtree and renew their worth; None if they are not cached."""
         entry = self._entries.get(node)
         if entry is None:
             return None
-        self._keep(node, entry.array, cost)
+        self._store(node, entry.array, cost)
         return entry.array
 
     def offer(self, node: Node, array: Array, cost: float) -> Iterator[tuple[Node, Array]]:
@@ -90,12 +91,12 @@ class SubtreeCache:
             return
         if node not in self._entries:
             self.bytes += array.nbytes
-        self._keep(node, array, cost)
+        self._store(node, array, cost)
         while self.bytes > self._budget:
-            yield self._drop()
+            yield self._evict()
 
-    def _keep(self, node: Node, array: Array, cost: float) -> None:
-        """Put down a subtree with its present worth; an older line in the heap is skipped when met."""
+    def _store(self, node: Node, array: Array, cost: float) -> None:
+        """Store a subtree with its present worth; older lines of it in the heap are skipped when popped."""
         self._stamps += 1
         entry = _Entry(array, self._age + cost / max(array.nbytes, 1), self._stamps)
         self._entries[node] = entry
@@ -104,8 +105,8 @@ class SubtreeCache:
             self._heap = [(cached.worth, cached.stamp, name) for name, cached in self._entries.items()]
             heapq.heapify(self._heap)
 
-    def _drop(self) -> tuple[Node, Array]:
-        """Remove the subtree that is worth least."""
+    def _evict(self) -> tuple[Node, Array]:
+        """Remove the subtree of least worth."""
         while True:
             worth, stamp, node = heapq.heappop(self._heap)
             entry = self._entries.get(node)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..language.expression import Expression
 
 EXPRESSIONS_PER_STREAM = 16
-"""Expressions that a stream computes together: enough to share subtrees, few enough to hold."""
+"""Expressions that a stream computes together: enough to share subtrees, few enough to fit in memory."""
 
 
 class Engine:
@@ -39,7 +39,7 @@ class Engine:
     panel : Panel
         Days x names. Its fields are read as float32, once; cells that are not finite are missing.
     cache_bytes : int
-        Bytes of subtrees that are kept between calls; 0 keeps none.
+        Bytes of subtrees that are cached between calls; 0 for no cache.
     threads : int, optional
         Threads that share each kernel; None: two where there are two cores.
     """
@@ -62,14 +62,13 @@ class Engine:
         expressions : sequence of Expression or str
             Formulas, parsed or not.
         out : sequence of NDArray[np.float32], optional
-            Arrays ``[T, N]`` to write to, one for each expression: whoever evaluates again and again saves the fresh
-            memory.
+            Arrays ``[T, N]`` to write to, one for each expression; repeated evaluations then allocate no results.
 
         Returns
         -------
         list of NDArray[np.float32]
-            One array ``[T, N]`` for each, in order; NaN where a value is missing and outside the universe. They are
-            the caller's own.
+            One array ``[T, N]`` for each, in order; NaN where a value is missing and outside the universe. The engine
+            keeps no reference to them.
 
         Raises
         ------
@@ -86,11 +85,11 @@ class Engine:
         """
         if isinstance(expressions, str):
             raise TypeError(f"`expressions` is a list of formulas, got one text: write [{expressions!r}]")
-        return self.compute([self._parsed(expression).canonical for expression in expressions], out=out)
+        return self.compute([self._parse_formula(expression).canonical for expression in expressions], out=out)
 
     def compute(self, trees: Sequence[Node], *, out: Sequence[Array] | None = None) -> list[Array]:
-        """Compute a batch of trees as they are, canonical or not; otherwise as `evaluate`."""
-        results = self._room(len(trees), out)
+        """Compute a batch of trees unchanged, canonical or not; otherwise as `evaluate`."""
+        results = self._prepare_results(len(trees), out)
         with self._lock:
             plan = lay_out(trees, self._cache.__contains__, keeps=self._keeps)
             run = PlanRun(plan, self._store, self._pool, self._scratch, self._cache, self._workers)
@@ -109,12 +108,12 @@ class Engine:
         expressions : iterable of Expression or str
             Formulas, parsed or not; read as they are needed.
         together : int
-            How many are computed in one batch. More share more subtrees and take more memory, never other values.
+            Expressions per batch. More share more subtrees and take more memory; the values are the same.
 
         Yields
         ------
         NDArray[np.float32]
-            One array ``[T, N]`` for each expression, as from `evaluate`; the caller's own.
+            One array ``[T, N]`` for each expression, as from `evaluate`.
 
         Raises
         ------
@@ -131,11 +130,11 @@ class Engine:
 
     @property
     def cached_bytes(self) -> int:
-        """Return the bytes of subtrees that are kept."""
+        """Return the bytes of cached subtrees."""
         return self._cache.bytes
 
-    def _room(self, count: int, out: Sequence[Array] | None) -> list[Array]:
-        """Return the arrays that results are written to."""
+    def _prepare_results(self, count: int, out: Sequence[Array] | None) -> list[Array]:
+        """Return the arrays for the results: new ones, or `out` after checks."""
         shape = self.panel.universe.shape
         if out is None:
             return [np.empty(shape, np.float32) for _ in range(count)]
@@ -153,14 +152,15 @@ class Engine:
                 )
         return list(out)
 
-    def _parsed(self, expression: Expression | str) -> Expression:
+    def _parse_formula(self, expression: Expression | str) -> Expression:
         if isinstance(expression, str):
             expression = parse(
                 expression, fields={*STANDARD_FIELDS, *self.panel.fields}, groups={*STANDARD_GROUPS, *self.panel.groups}
             )
-        if expression.code:  # its tree is for comparing, and would compute something else
+        if expression.code:  # its tree serves comparison only; computing it would give other values
             raise FactorError(
                 "The engine computes formulas; Python code is run by the sandbox alone.", field="expression",
-                hint="From Python: alphaloom.sandbox.Sandbox. By hand: alphaloom factor score FILE.py", code="not_a_formula",
+                hint="From Python: alphaloom.sandbox.Sandbox. By hand: alphaloom factor score FILE.py",
+                code="not_a_formula",
             )  # fmt: skip
         return expression

@@ -1,8 +1,8 @@
-"""Bring a tree to the steps that the engine computes: definitions written out, long sums as chains, powers made cheap.
+"""Lower a tree to the steps that the engine computes: definitions expanded, long sums as chains, cheap powers.
 
-What is rewritten gives the same values, but for rounding in long products: a sum with a negative term is a difference,
-and a square is a product. The canonical form gathers the factors above and below the line; float32 cannot hold
-``amount * amount * cap * cap``, so ratios are computed factor by factor, one above and one below the line in turn.
+Rewrites keep the values, except for rounding in long products: a sum with a negative term becomes a difference, a
+square a product. The canonical form gathers the factors above and below the line; float32 cannot hold ``amount * amount
+* cap * cap``, so ratios are computed factor by factor, one above and one below the line in turn.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..operators import OPERATORS
 
 HALF_NODE, TWO_NODE = number_node(0.5), number_node(2)
 LARGEST_POWER = 16
-"""Exponent up to which a power is a product; as in the canonical form."""
+"""Largest exponent of a power that is treated as a product; as in the canonical form."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -27,40 +27,40 @@ def lower_tree(node: Node) -> Node:
     node = expand_operator(node)
     if node.is_leaf:
         return node
-    if node.op in ("mul", "div", "power") and (ratio := _multiply_in_turn(list(_factors(node, 1)))):
+    if node.op in ("mul", "div", "power") and (ratio := _multiply_in_turn(list(_iter_factors(node, 1)))):
         return ratio
     args = tuple(lower_tree(arg) for arg in node.args)
     if len(args) > 2 and OPERATORS[node.op].many and OPERATORS[node.op].family in ("elementwise", "logic"):
         chain = args[0]
         for arg in args[1:]:
-            chain = _step(Node(node.op, (chain, arg)))
+            chain = _cheapen(Node(node.op, (chain, arg)))
         return chain
-    return _step(node if args == node.args else node.with_args(*args))
+    return _cheapen(node if args == node.args else node.with_args(*args))
 
 
-def _factors(node: Node, power: int) -> Iterator[tuple[Node, int]]:
-    """Yield the factors of a product with their exponents; what is a ratio or a negative power below the line is one."""
+def _iter_factors(node: Node, power: int) -> Iterator[tuple[Node, int]]:
+    """Yield the factors of a product with their exponents; a ratio or negative power below the line is one factor."""
     node = expand_operator(node)
     if node.op == "mul":
         for arg in node.args:
-            yield from _factors(arg, power)
+            yield from _iter_factors(arg, power)
     elif node.op == "div" and power > 0:
-        yield from _factors(node.args[0], power)
-        yield from _factors(node.args[1], -power)
+        yield from _iter_factors(node.args[0], power)
+        yield from _iter_factors(node.args[1], -power)
     elif node.op == "power" and (whole := _whole_exponent(node.args[1])):
-        yield from _factors(node.args[0], power * whole)
+        yield from _iter_factors(node.args[0], power * whole)
     else:
         yield node, power
 
 
 def _whole_exponent(exponent: Node) -> int:
-    """Return a small whole number above 1, 0 for any other exponent."""
+    """Return an exponent that is a whole number from 2 to `LARGEST_POWER`; 0 for any other."""
     value = exponent.value or 0.0
     return int(value) if exponent.op == "number" and value == int(value) and 2 <= value <= LARGEST_POWER else 0
 
 
 def _multiply_in_turn(factors: list[tuple[Node, int]]) -> Node | None:
-    """Multiply and divide in turn, constants first; None where the tree as it stands is as safe."""
+    """Multiply and divide in turn, constants first; None where the original tree is as safe from overflow."""
     powers = [abs(power) for _, power in factors]
     constants = any(node.op == "number" for node, _ in factors)
     below = any(power < 0 for _, power in factors)
@@ -81,10 +81,10 @@ def _multiply_in_turn(factors: list[tuple[Node, int]]) -> Node | None:
         if low is not None:
             chain = Node("div", (chain or number_node(1), lower_tree(low)))
     assert chain is not None
-    return chain if whole == 1 else _step(call_node("power", chain, number_node(whole)))
+    return chain if whole == 1 else _cheapen(call_node("power", chain, number_node(whole)))
 
 
-def _step(node: Node) -> Node:
+def _cheapen(node: Node) -> Node:
     """Return a step, or a cheaper one with the same values."""
     if node.op == "add" and node.args[1].op == "neg":
         return Node("sub", (node.args[0], node.args[1].args[0]))

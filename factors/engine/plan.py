@@ -1,8 +1,8 @@
-"""Lay out a batch of expressions as stages of steps, in which every distinct subtree stands once.
+"""Lay out a batch of expressions as stages of steps, in which every distinct subtree occurs once.
 
-A stage is either some steps that work on a tile of columns, one after the other while the tile is in the cache, or one
-step that compares the names of a day. What a later stage reads, or the cache should keep, is stored; all other values
-live and die within their tile.
+A stage is either some steps on a tile of columns, computed one after the other while the tile is in the processor's
+cache, or one step that compares the names of a day. Values that a later stage reads, or that are worth caching, are
+stored; all others exist within their tile only.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ..operators import OPERATORS
 from .lower import lower_tree
 
 MIN_KEPT_COST_NS = 2.0
-"""Nanoseconds a cell from which on an operator's values are kept for later batches: cheaper ones are computed again."""
+"""Nanoseconds per cell from which on an operator's values are cached for later batches; cheaper ones are recomputed."""
 MAX_CHEAP_COST_NS = 0.8
-"""Nanoseconds a cell up to which a whole subtree is computed again by a later stage: storing and reading it costs as much."""
+"""Nanoseconds per cell up to which a later stage recomputes a whole subtree: storing and reading it costs as much."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class TileSteps:
     Attributes
     ----------
     steps : list of Node
-        Arguments before what reads them.
+        In order of computation: arguments before the steps that read them.
     results : dict of Node to list of int
-        Which values are results, and their places in the batch.
+        The values that are results, with their places in the batch.
     """
 
     steps: list[Node]
@@ -40,7 +40,7 @@ class TileSteps:
 
 @dataclass(frozen=True)
 class RowStep:
-    """One step on whole rows, and the places of its values among the results."""
+    """One step on whole rows, with the places of its values among the results."""
 
     step: Node
     results: list[int]
@@ -51,20 +51,20 @@ Stage = TileSteps | RowStep
 
 @dataclass(frozen=True)
 class EvaluationPlan:
-    """The order of computing for a batch.
+    """The order of computation for a batch.
 
     Attributes
     ----------
     stages : list of Stage
-        In the order of computing.
+        In the order of computation.
     stored : dict of int to set of Node
-        For each stage the operator nodes whose values outlive their tile: read by a later stage, or worth keeping.
+        For each stage, the operator nodes whose values outlive their tile: read by a later stage, or worth caching.
     known : list of Node
-        Operator nodes whose values are at hand.
+        Operator nodes whose values are cached.
     leaves : list of Node
         Columns, numbers and groupings that are read.
     done_with : dict of int to list of Node
-        The stored nodes that nobody reads after a stage.
+        For each stage, the stored nodes that no later stage reads.
     """
 
     stages: list[Stage]
@@ -82,21 +82,21 @@ def find_compute(node: Node) -> Compute:
 
 
 def estimate_subtree_cost(node: Node) -> float:
-    """Estimate the time to compute a subtree, in nanoseconds a cell."""
+    """Estimate the time to compute a subtree, in nanoseconds per cell."""
     node = expand_operator(node)
     return 0.0 if node.is_leaf else find_compute(node).cost + sum(estimate_subtree_cost(arg) for arg in node.args)
 
 
 def lay_out(trees: Sequence[Node], at_hand: Callable[[Node], bool], *, keeps: bool = False) -> EvaluationPlan:
-    """Order the distinct subtrees of a batch; nodes below one whose values are cached are left out.
+    """Order the distinct subtrees of a batch; nodes below a node whose values are cached are left out.
 
-    With `keeps` the values of dear steps are stored, so that the cache may have them.
+    With `keeps`, the values of expensive steps are stored for the cache.
     """
     roots = [lower_tree(tree) for tree in trees]
     walked = _SubtreeWalk(at_hand)
     for root in roots:
         walked.visit(root)
-    stages = _repeat_cheap_steps(list(_stages(walked, roots)))
+    stages = _repeat_cheap_steps(list(_iter_stages(walked, roots)))
     return _plan_lifetimes(walked, stages, keeps)
 
 
@@ -111,7 +111,7 @@ class _SubtreeWalk:
         self._seen: set[Node] = set()
 
     def visit(self, node: Node) -> None:
-        """Put down a tree."""
+        """Add the subtrees of a tree, arguments first."""
         if node in self._seen:
             return
         self._seen.add(node)
@@ -125,7 +125,7 @@ class _SubtreeWalk:
             self.steps.append(node)
 
 
-def _stages(walked: _SubtreeWalk, roots: Sequence[Node]) -> Iterator[Stage]:
+def _iter_stages(walked: _SubtreeWalk, roots: Sequence[Node]) -> Iterator[Stage]:
     """Yield the stages: a run of steps on tiles ends where one needs whole rows."""
     places: dict[Node, list[int]] = {}
     for place, root in enumerate(roots):
@@ -148,43 +148,45 @@ def _stages(walked: _SubtreeWalk, roots: Sequence[Node]) -> Iterator[Stage]:
 
 def _repeat_cheap_steps(stages: list[Stage]) -> list[Stage]:
     """Let each stage on tiles recompute cheap steps of earlier stages."""
-    made: set[Node] = set()
+    computed: set[Node] = set()
     for stage in stages:
         if isinstance(stage, RowStep):
-            made.add(stage.step)
+            computed.add(stage.step)
             continue
         steps: dict[Node, None] = {}
         for node in stage.steps:
-            _add_cheap_arguments(node.args, made, steps)
+            _add_cheap_arguments(node.args, computed, steps)
             steps[node] = None
-        made.update(stage.steps)
+        computed.update(stage.steps)
         stage.steps[:] = steps
     return stages
 
 
-def _add_cheap_arguments(args: Sequence[Node], made: set[Node], steps: dict[Node, None]) -> None:
-    """Put down those arguments of a step that an earlier stage made and that are cheap to make again."""
+def _add_cheap_arguments(args: Sequence[Node], computed: set[Node], steps: dict[Node, None]) -> None:
+    """Add the arguments of a step that an earlier stage computed and that are cheap to recompute."""
     for arg in args:
         if (
-            arg in made
+            arg in computed
             and arg not in steps
             and not find_compute(arg).across
             and estimate_subtree_cost(arg) <= MAX_CHEAP_COST_NS
         ):
-            _add_cheap_arguments(arg.args, made, steps)
+            _add_cheap_arguments(arg.args, computed, steps)
             steps[arg] = None
 
 
 def _plan_lifetimes(walked: _SubtreeWalk, stages: list[Stage], keeps: bool) -> EvaluationPlan:
-    """Find which values outlive their stage, and until when; a value made twice has two lives."""
-    made: dict[Node, int] = dict.fromkeys(walked.known, -1)
+    """Find the values that outlive their stage, and their last reader; a value computed twice has two lifetimes."""
+    computed_at: dict[Node, int] = dict.fromkeys(walked.known, -1)
     last: dict[tuple[Node, int], int] = {}
     for at, stage in enumerate(stages):
         steps = stage.steps if isinstance(stage, TileSteps) else [stage.step]
         results = stage.results if isinstance(stage, TileSteps) else {}
-        made.update(dict.fromkeys(steps, at))
-        read = [*(arg for node in steps for arg in node.args), *results]
-        last.update({(node, made[node]): at for node in read if node in made and made[node] != at})
+        computed_at.update(dict.fromkeys(steps, at))
+        readings = [*(arg for node in steps for arg in node.args), *results]
+        last.update(
+            {(node, computed_at[node]): at for node in readings if node in computed_at and computed_at[node] != at}
+        )
         if keeps:
             for node in steps:
                 if find_compute(node).cost >= MIN_KEPT_COST_NS:

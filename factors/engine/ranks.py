@@ -1,4 +1,4 @@
-"""Rank the names of each day, and correlate ranks: exactly, and fast enough to score thousands of factors."""
+"""Rank the names of each day, and correlate ranks; exact, and fast enough to score thousands of factors."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class RowOrder:
     Attributes
     ----------
     columns : NDArray[np.int32]
-        ``[T, N]``: on day t the first ``counts[t]`` entries are the columns of the values that are present, ascending.
+        ``[T, N]``: on day t, the first ``counts[t]`` entries are the columns of the present values, in ascending order.
     tied : NDArray[np.bool_]
         ``[T, N]``: True where an entry's value equals that of the entry before.
     counts : NDArray[np.int64]
-        ``[T]``: how many values are present.
+        ``[T]``: the number of present values.
     """
 
     columns: Columns
@@ -85,15 +85,15 @@ def row_rank_correlation(
     Parameters
     ----------
     a, b : NDArray or RowOrder
-        ``[T, N]`` values, NaN is missing; or their order, to save sorting what is compared again and again.
+        ``[T, N]`` values, NaN is missing; or their order, to save repeated sorting.
     min_names : int
         Days with fewer joint names give NaN.
 
     Returns
     -------
     NDArray[np.float64]
-        ``[T]`` correlations in [-1, 1]; NaN also where all values of one side are equal. Sums are of whole numbers, so
-        that the only rounding is in the last division and roots.
+        ``[T]`` correlations in [-1, 1]; NaN also where all values of one side are equal. Sums are of whole numbers: the
+        only rounding is in the last division and roots.
 
     Raises
     ------

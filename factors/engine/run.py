@@ -1,4 +1,4 @@
-"""Run a plan: stage after stage, tile after tile, each value where it is wanted."""
+"""Run a plan: stage after stage, tile after tile; results are written as soon as they are computed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .workers import Workers
 MIN_THREADED_CELLS = 1 << 16
 """Cells below which a second thread costs more than it saves."""
 ROWS_PER_BLOCK = 64
-"""Rows that an operator across names takes at a time, so that they stay in the cache."""
+"""Rows that an operator across names takes at a time, so that they stay in the processor's cache."""
 
 
 class PlanRun:
-    """One pass over a plan: keeps the stored values that are alive, and releases each after its last use."""
+    """One pass over a plan: holds the stored values until their last use."""
 
     def __init__(
         self,
@@ -71,12 +71,12 @@ class PlanRun:
             self._alive[node] = flat
 
     def _new(self, node: Node) -> Flat:
-        """Return room for the values of a stored node."""
+        """Return a new array for the values of a stored node."""
         self._alive[node] = self._pool.take()
         return self._alive[node]
 
     def _release(self, node: Node) -> None:
-        """Release a stored node: its values go to the cache if worth keeping, else its array goes back to the pool."""
+        """Release a stored node: its values go to the cache, or its array goes back to the pool."""
         flat = self._alive.pop(node)
         if node in self._cache:
             return
@@ -86,7 +86,7 @@ class PlanRun:
 
 
 def list_numbers(node: Node) -> list[float]:
-    """Return the numbers of a step as its kernel takes them."""
+    """Return the numbers of a step in the form that its kernel takes."""
     values = fill_parameters(node)
     return [
         int(values[argument.name]) if argument.is_whole else values[argument.name]
@@ -97,8 +97,8 @@ def list_numbers(node: Node) -> list[float]:
 class _OnTiles:
     """The steps of one stage as a list of calls on slots, which every tile goes through.
 
-    A slot is an array of the tile's size: a free one for a value that dies within the tile, else the tile's part of a
-    stored value, a column, or a number.
+    A slot is an array of the tile's size: a scratch array for a value that ends within the tile, else the tile's part
+    of a stored value, a column, or a number.
     """
 
     def __init__(self, run: PlanRun, stage: TileSteps, stored: set[Node]) -> None:
@@ -113,7 +113,7 @@ class _OnTiles:
         self._compile(stage)
 
     def _compile(self, stage: TileSteps) -> None:
-        """Choose a slot for each value, used again after its last reader."""
+        """Choose a slot for each value; slots are reused after the last reader of their value."""
         last: dict[Node, int] = {}
         for at, node in enumerate(stage.steps):
             last.update((arg, at) for arg in node.args)
@@ -150,7 +150,7 @@ class _OnTiles:
         return self._temporary - 1
 
     def _emit(self, node: Node, places: Sequence[int]) -> None:
-        """Put down that a value is a result."""
+        """Add the calls that copy a value to its places among the results."""
         slot, member = self._slot(node, single_row=False), self._run._store.member
         for place in places:
             self._calls.append(partial(_emit_slot, self._run._results[place], slot, member))
@@ -163,7 +163,7 @@ class _OnTiles:
             lo, hi = layout.columns(tile)
             size = layout.days * (hi - lo)
             spare = scratch.take(thread, self._temporary, layout.days * layout.width)
-            arrays = [each[:size].reshape(layout.days, hi - lo) for each in spare]
+            arrays = [buffer[:size].reshape(layout.days, hi - lo) for buffer in spare]
             arrays += [self._bound_tile(node, tile) for node in reversed(self._bound)]
             views = _Views(arrays, [_merge_rows(array, ROWS_TOGETHER) for array in arrays])
             for call in self._calls:
@@ -183,17 +183,17 @@ class _OnTiles:
 
 @dataclass(frozen=True, slots=True)
 class _Views:
-    """The slots of one tile, as they are, and with some rows taken for one: see `_merge_rows`."""
+    """The slots of one tile, plain and with rows merged (see `_merge_rows`)."""
 
     tiles: list[Array]
     joined: list[tuple[Array, Array]]
 
 
 def _merge_rows(tile: Array, together: int) -> tuple[Array, Array]:
-    """Return a tile with some rows taken for one, and the rows that are left over.
+    """Return a tile with groups of rows merged into one row each, and the remaining rows.
 
-    What looks at one cell at a time does not care where a row ends, and long rows cost less than many short ones. A
-    number is one row already.
+    A kernel on single cells does not depend on where a row ends, and long rows cost less than many short ones. A number
+    is one row already.
     """
     days, names = tile.shape
     if days == 1:
@@ -244,13 +244,13 @@ class _OnRows:
             first = part * ROWS_PER_BLOCK
             rows = min(ROWS_PER_BLOCK, layout.days - first)
             spare = scratch.take(thread, 1 + len(panels), ROWS_PER_BLOCK * layout.names)
-            out, *blocks = [each[: rows * layout.names].reshape(rows, layout.names) for each in spare]
+            out, *blocks = [buffer[: rows * layout.names].reshape(rows, layout.names) for buffer in spare]
             self._fill(out, dict(zip(panels, blocks, strict=True)), first)
 
         self._run._workers.share(-(-layout.days // ROWS_PER_BLOCK), one, alone=self._run._alone)
 
     def _fill(self, out: Array, blocks: dict[Node, Array], first: int) -> None:
-        """Collect some rows, compute them, and put them where they are wanted."""
+        """Gather some rows, compute them, and write them to the store and the results."""
         node, layout, store = self._stage.step, self._layout, self._run._store
         compute, rows = find_compute(node), out.shape[0]
         for arg, block in blocks.items():

@@ -1,7 +1,7 @@
-"""Lay a panel out in tiles: blocks of columns over all days, each contiguous, so that a computation stays in the cache.
+"""Lay a panel out in tiles: contiguous blocks of columns over all days, which fit in the processor's cache.
 
-Operators along time, or on one cell, work on a tile at a time: their intermediate values never leave the processor's
-cache. Operators that compare the names of a day need whole rows, which `kernels.cells` collects from the tiles and puts
+Operators along time, or on one cell, work on a tile at a time: their intermediate values never leave the cache.
+Operators that compare the names of a day need whole rows, which `kernels.cells` gathers from the tiles and scatters
 back, a few rows at a time. `LeafStore` holds the columns, numbers and groupings of a panel in this layout.
 """
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from ...market import Panel
 
 TILE_BYTES = 3 << 20
-"""Small enough for some tiles to share the third cache, wide enough for the loop over the columns to pay."""
+"""Small enough for some tiles to share the L3 cache, wide enough for the loop over the columns to pay."""
 TILE_LANES = 16
 ROWS_TOGETHER = 16
-"""Rows of a tile that an operator on single cells takes for one."""
+"""Rows of a tile that an operator on single cells processes as one row."""
 MIN_TILE_COLUMNS = 64
 """Columns below which the loop over the days costs more than the cells."""
 
 MAX_PANEL_NAMES = 1 << 16
 DERIVATION_RULES = {"vwap": "typical", "amount": "close*volume"}
-"""How the loader can make a column out of others: the line to write under `derive`."""
+"""How the loader can derive a column from others: the line to write under `derive`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Layout:
 
     @classmethod
     def of(cls, days: int, names: int, threads: int) -> Layout:
-        """Choose tiles of about the cache's size, as many for one thread as for another."""
-        wanted = max(TILE_BYTES // (4 * max(days, 1)), MIN_TILE_COLUMNS)
-        count = max(1, round(names / wanted))
+        """Choose tiles of about the cache's size, an equal number for each thread."""
+        target = max(TILE_BYTES // (4 * max(days, 1)), MIN_TILE_COLUMNS)
+        count = max(1, round(names / target))
         count = -(-count // threads) * threads
         columns = -(-names // count)
         return cls(days, names, max(TILE_LANES, -(-columns // TILE_LANES) * TILE_LANES))
@@ -68,16 +68,16 @@ class Layout:
         return tile * self.width, min((tile + 1) * self.width, self.names)
 
     def empty(self) -> Flat:
-        """Return room for a panel, with anything in it."""
+        """Return an uninitialised array for a panel."""
         return np.empty(self.days * self.names, np.float32)
 
     def tile(self, flat: Flat, tile: int) -> Array:
-        """Return one tile of a panel as an array of days and columns, not copied."""
+        """Return one tile of a panel as a view, days x columns."""
         lo, hi = self.columns(tile)
         return flat[self.days * lo : self.days * hi].reshape(self.days, hi - lo)
 
     def cut(self, rows: Array) -> Flat:
-        """Return an array of days and names tile after tile."""
+        """Return a copy of an array of days x names, tile after tile."""
         flat = self.empty()
         for tile in range(self.count):
             lo, hi = self.columns(tile)
@@ -113,7 +113,7 @@ class LeafStore:
         return self._columns[node.name]
 
     def codes(self, node: Node) -> Codes:
-        """Return the group of each name, -1 where it is unknown."""
+        """Return the group code of each name; -1 where it is unknown."""
         if node.name not in self._codes:
             if node.name not in self._panel.groups:
                 raise _missing_error("grouping", node.name, tuple(self._panel.groups))

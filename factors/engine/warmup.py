@@ -1,4 +1,4 @@
-"""Compile every kernel once, so that no first formula has to wait."""
+"""Compile every kernel in advance, so that the first formulas need not wait."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 def warm_up(progress: Callable[[str], None] | None = None) -> None:
     """Compile every kernel that an earlier process has not compiled yet; on two cores, with a second process.
 
-    Machine code is kept on disk in the user's cache folder (or `NUMBA_CACHE_DIR`), and loaded when a formula first needs
-    it; where nothing can be written it lasts as long as the process.
+    Machine code is stored in the user's cache folder (or `NUMBA_CACHE_DIR`) and loaded when a formula first needs it;
+    where the folder cannot be written, it lasts as long as the process.
 
     Parameters
     ----------
     progress : callable, optional
-        Called with a line after each step: ``compiled 12 of 63``. Not called where all is there already.
+        Called with a line after each step: ``compiled 12 of 63``. Not called if everything is compiled already.
     """
     complete = Path(find_cache_folder()) / "complete.txt"
     if _is_complete(complete):
         return
     steps = list(_steps())
-    second = _second_process() if count_usable_cores() > 1 else None
+    second = _start_second_process() if count_usable_cores() > 1 else None
     try:
-        for done, step in enumerate((*steps[0::2], *steps[1::2]), start=1):
-            if done == len(steps[0::2]) + 1 and second is not None:
+        for number, step in enumerate((*steps[0::2], *steps[1::2]), start=1):
+            if number == len(steps[0::2]) + 1 and second is not None:
                 second.wait()
             step()
             if progress is not None:
-                progress(f"compiled {done} of {len(steps)}")
+                progress(f"compiled {number} of {len(steps)}")
     finally:
         if second is not None:
             second.kill()
@@ -64,13 +64,13 @@ def _is_complete(complete: Path) -> bool:
 
 
 def _mark_complete(complete: Path) -> None:
-    """Put down that every kernel has been compiled; only where machine code was kept."""
+    """Record that every kernel has been compiled, if machine code was stored."""
     if complete.parent.is_dir():
         with complete.open("a", encoding="utf-8") as lines:
             lines.write(describe_processor() + "\n")
 
 
-def _second_process() -> subprocess.Popen[bytes] | None:
+def _start_second_process() -> subprocess.Popen[bytes] | None:
     """Start a process that compiles the other half of the kernels; if it fails, this one does them all."""
     try:
         return subprocess.Popen(
@@ -84,31 +84,31 @@ def _second_process() -> subprocess.Popen[bytes] | None:
 
 
 def _steps() -> Iterator[Callable[[], object]]:
-    """Yield calls that between them need every kernel, each with the types that the engine hands over."""
-    engine = Engine(_smallest_panel(), cache_bytes=0, threads=1)
+    """Yield calls that together use every kernel, with the argument types of the engine."""
+    engine = Engine(_build_smallest_panel(), cache_bytes=0, threads=1)
     for name, operator in OPERATORS.items():
         if operator.compute:
-            yield partial(engine.compute, [_example(name)])
+            yield partial(engine.compute, [_build_example(name)])
     for kind in (np.float32, np.float64):
         values = np.ones((2, 2), kind)
         yield partial(rank_rows, values)
         yield partial(row_rank_correlation, values, values)
 
 
-def _example(name: str) -> Node:
-    """Make a step of an operator from a column and the lowest numbers that it allows."""
+def _build_example(name: str) -> Node:
+    """Make a call of an operator on a column, with the lowest numbers that it allows."""
     operator = OPERATORS[name]
     args = [group_node("group") if argument.kind == "group" else field_node("close") for argument in operator.nodes]
-    return call_node(name, *args, params={argument.name: _number(argument) for argument in operator.numbers})
+    return call_node(name, *args, params={argument.name: _choose_number(argument) for argument in operator.numbers})
 
 
-def _number(argument: Argument) -> float:
+def _choose_number(argument: Argument) -> float:
     if argument.name == "window":
         return 2.0
     return argument.default if argument.default is not None else max(argument.low, 0.0)
 
 
-def _smallest_panel() -> Panel:
+def _build_smallest_panel() -> Panel:
     """Make a panel of three days and two names."""
     from ...market import Panel
 
@@ -119,5 +119,5 @@ def _smallest_panel() -> Panel:
 
 
 if __name__ == "__main__":
-    for each in list(_steps())[1::2]:
-        each()
+    for compile_kernel in list(_steps())[1::2]:
+        compile_kernel()

@@ -1,4 +1,4 @@
-"""Share the parts of a piece of work among threads."""
+"""Share the parts of a computation among threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def count_usable_cores() -> int:
 
 
 class Workers:
-    """Some threads that take part after part; each part writes its own cells."""
+    """Threads that take one part after the other; each part writes cells of its own."""
 
     def __init__(self, threads: int) -> None:
         self.threads = max(1, threads)
@@ -25,10 +25,10 @@ class Workers:
 
         An error in one part is raised after every thread has stopped.
         """
-        taken = count()
+        queue = count()
 
         def work(thread: int) -> None:
-            while (part := next(taken)) < parts:
+            while (part := next(queue)) < parts:
                 body(thread, part)
 
         if self._pool is None or alone or parts < 2:

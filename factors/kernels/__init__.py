@@ -1,4 +1,4 @@
-"""What the kernels of `operators` share: cells, the sorting of rows, and machine code that is kept on disk."""
+"""Shared parts of the kernels in `operators`: cells, the sorting of rows, and the machine code cache."""
 
 from __future__ import annotations
 

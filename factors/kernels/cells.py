@@ -1,7 +1,7 @@
-"""Share between kernels how a row is read, what a number that is not finite becomes, and how tiles and rows are copied.
+"""Helpers of all kernels: read a row, turn non-finite numbers into NaN, copy between tiles and rows.
 
 A kernel fills the rows or the columns ``[lo, hi)`` of ``out``, reads arrays that are C-contiguous, and writes nothing
-else: two threads may fill two parts of one array. Missing is NaN, and an infinite result is missing too.
+else: two threads may fill two parts of one array. Missing values are NaN, and so are infinite results.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ FLOAT32_ZERO = np.float32(0.0)
 FLOAT32_ONE = np.float32(1.0)
 FLOAT32_MAX = np.float32(np.finfo(np.float32).max)
 FLOAT32_EPSILON = float(np.finfo(np.float32).eps)
-"""A window whose standard deviation is below this share of its mean is constant: float32 cannot tell it from one."""
+"""A window whose standard deviation is below this share of its mean counts as constant: it is float32 rounding."""
 
 
 @kernel
 def row(values: Array, day: int) -> Array:
-    """Return a day's row; an array of a single row serves every day (numbers are handed over like that)."""
-    found: Array = values[day if values.shape[0] > 1 else 0]
-    return found
+    """Return a day's row; an array of a single row serves every day (numbers are passed that way)."""
+    day_row: Array = values[day if values.shape[0] > 1 else 0]
+    return day_row
 
 
 @kernel
@@ -45,7 +45,7 @@ def finite(value: float | np.float32) -> np.float32:
 
 @kernel
 def group_count(codes: Codes) -> int:
-    """Return how many groups there may be, at least one."""
+    """Return the number of group codes up to the largest, at least one."""
     return max(int(codes.max()), 0) + 1 if codes.size else 1
 
 
@@ -57,21 +57,21 @@ def is_constant(squares: float, mean: float, count: float) -> bool:
 
 @kernel
 def no_flags(cells: int) -> Flags:
-    """Return flags for some cells, none set; their number is made a multiple of eight."""
+    """Return unset flags for some cells; their number is rounded up to a multiple of eight."""
     return np.zeros((cells + 7) // 8 * 8, np.bool_)
 
 
 @kernel
 def flagged(flags: Flags, places: Places) -> int:
-    """Write the places of the flags that are set, and count them; eight are looked at at a time."""
-    words, found = flags.view(np.uint64), 0
+    """Write the places of the set flags and return their number; eight flags are tested at a time."""
+    words, count = flags.view(np.uint64), 0
     for k in range(words.size):
         if words[k] != 0:
             for j in range(8 * k, 8 * k + 8):
                 if flags[j]:
-                    places[found] = j
-                    found += 1
-    return found
+                    places[count] = j
+                    count += 1
+    return count
 
 
 @kernel
@@ -89,7 +89,7 @@ def gather(block: Array, flat: Flat, first: int, days: int, width: int) -> None:
 
 @kernel
 def scatter(flat: Flat, block: Array, first: int, days: int, width: int) -> None:
-    """Put a block of whole rows back into the tiles."""
+    """Copy a block of whole rows back into the tiles."""
     names = block.shape[1]
     for lo in range(0, names, width):
         wide = min(width, names - lo)
@@ -102,7 +102,7 @@ def scatter(flat: Flat, block: Array, first: int, days: int, width: int) -> None
 
 @kernel
 def emit(out: Array, values: Array, member: Members, first_day: int, first_name: int) -> None:
-    """Copy a tile, a block of rows, or one row for all days to its place in a result; missing outside the universe."""
+    """Copy a tile, a block of rows, or one row for all days to its place in a result; NaN outside the universe."""
     days = values.shape[0] if values.shape[0] > 1 else out.shape[0] - first_day
     for day in range(days):
         line = values[day if values.shape[0] > 1 else 0]

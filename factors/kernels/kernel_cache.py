@@ -1,4 +1,4 @@
-"""One decorator for every kernel: compiled at its first call, kept on disk where that is possible."""
+"""The decorator of every kernel: compiled at its first call, with machine code cached on disk if possible."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ CACHE_READ_ERRORS = (
     IndexError,
     KeyError,
 )
-"""What reading a file raises that was cut off or overwritten."""
+"""Errors from reading a truncated or overwritten cache file."""
 
 
 @functools.cache
 def find_cache_folder() -> str:
-    """Return where machine code is kept: a folder named after the state of every source that kernels come from.
+    """Return the folder of machine code, named by a digest of all sources of kernels.
 
-    Numba looks only at the file of the kernel itself: with a helper or a constant changed in another file it would
-    serve the old machine code. So every kernel, helper and constant of the engine lives in `FOLDERS`.
+    Numba checks only the file of the kernel itself: after a change of a helper or a constant in another file it would
+    load the old machine code. So every kernel, helper and constant of the engine is in `FOLDERS`.
     """
     import numba
     from platformdirs import user_cache_path
@@ -47,7 +47,7 @@ def find_cache_folder() -> str:
 
 
 def describe_processor() -> str:
-    """Return what machine code depends on beside its sources: the processor and its features, numba and Python."""
+    """Return what machine code depends on besides its sources: the processor and its features, numba and Python."""
     import sys
 
     import numba
@@ -61,7 +61,7 @@ def describe_processor() -> str:
 class Kernel:
     """A function of arrays that becomes machine code when it is first called.
 
-    Declaring costs nothing: numba is imported, and kernels that this one calls are compiled, at the first call.
+    Declaring is free: numba is imported, and kernels that this one calls are compiled, at the first call.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -70,23 +70,24 @@ class Kernel:
         self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
-        """Run the machine code, without the interpreter lock."""
+        """Run the machine code without the interpreter lock."""
         return (self._compiled or self.compiled())(*args)
 
     def compiled(self) -> Callable[..., Any]:
-        """Return the machine code, made or loaded at the first call."""
+        """Return the machine code, compiled or loaded at the first call."""
         with _COMPILING:
             if self._compiled is None:
-                self._compiled = _compile(self._bound())
+                self._compiled = _compile(self._bind_kernels())
         return self._compiled
 
-    def _bound(self) -> Callable[..., Any]:
-        """Return the function with the kernels that it calls in place of their declarations, as numba needs them."""
-        known = self._function.__globals__
-        read = {each.argval for each in dis.get_instructions(self._function) if each.opname == "LOAD_GLOBAL"}
-        for name in sorted(read):
-            if isinstance(known.get(name), Kernel):
-                known[name] = known[name].compiled()
+    def _bind_kernels(self) -> Callable[..., Any]:
+        """Return the function with compiled kernels in the place of the declarations that it calls, as numba needs."""
+        names = self._function.__globals__
+        instructions = dis.get_instructions(self._function)
+        loaded = {instruction.argval for instruction in instructions if instruction.opname == "LOAD_GLOBAL"}
+        for name in sorted(loaded):
+            if isinstance(names.get(name), Kernel):
+                names[name] = names[name].compiled()
         return self._function
 
 
@@ -96,26 +97,26 @@ def kernel(function: Function) -> Function:
 
 
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function that compiles itself for the types of its arguments, and keeps the result on disk."""
+    """Return a function that compiles itself for the types of its arguments, and caches the result on disk."""
     import numba
 
     compiled: Any = numba.njit(nogil=True, error_model="numpy")(function)
     config: Any = numba.config
-    theirs, config.CACHE_DIR = config.CACHE_DIR, find_cache_folder()
+    previous_folder, config.CACHE_DIR = config.CACHE_DIR, find_cache_folder()
     try:
         compiled.enable_caching()
         _tolerate_disk_errors(compiled)
-    except RuntimeError:  # nowhere to write: compile anew in each process
+    except RuntimeError:  # no writable folder: compile in each process
         pass
     finally:
-        config.CACHE_DIR = theirs
+        config.CACHE_DIR = previous_folder
     return cast(Callable[..., Any], compiled)
 
 
 def _tolerate_disk_errors(compiled: Any) -> None:
-    """Let a kernel run although its machine code could not be kept, or what was kept can no longer be read.
+    """Let a kernel run although its machine code cannot be written, or the cached code cannot be read.
 
-    A full disk loses what is written last, and a machine that goes down may leave files that are cut off.
+    A full disk fails the last writes, and a crashed machine may leave truncated files.
     """
     cache = compiled._cache
     load, save = cache.load_overload, cache.save_overload

@@ -35,14 +35,14 @@ INSERTIONS_PER_WORD = 6
 
 
 @kernel
-def _ordered(bits: np.uint32) -> np.uint32:
+def _order_bits(bits: np.uint32) -> np.uint32:
     """Turn the bits of a float32 into a number of the same order."""
     return ~bits if bits & SIGN_BIT else bits | SIGN_BIT
 
 
 @kernel
 def digit_bits(names: int) -> int:
-    """Return how many bits a digit takes for rows of some length."""
+    """Return the number of bits of a digit for rows of some length."""
     bits = 6
     while bits < MAX_DIGIT_BITS and (1 << bits) < names:
         bits += 1
@@ -50,10 +50,11 @@ def digit_bits(names: int) -> int:
 
 
 @kernel
-def _distances(keys: Keys, present: Ties, row: NDArray[np.floating], member: Members) -> tuple[int, np.uint32]:
-    """Write how far each number lies above the lowest of the row; what is missing lies one above the highest.
+def _measure_distances(keys: Keys, present: Ties, row: NDArray[np.floating], member: Members) -> tuple[int, np.uint32]:
+    """Write the distance of each number from the lowest of the row; missing ones are one above the highest.
 
-    Returns how many are there, and the largest distance. Float64 values that meet in one float32 are told apart later.
+    Return the number of present values, and the distance of missing ones. Float64 values that round to one float32 are
+    separated later.
     """
     line = keys.view(np.float32)
     low, high, count = np.uint32(0xFFFFFFFF), np.uint32(0), 0
@@ -61,7 +62,7 @@ def _distances(keys: Keys, present: Ties, row: NDArray[np.floating], member: Mem
         line[j] = np.float32(row[j]) + FLOAT32_ZERO  # minus zero becomes zero
         present[j] = member[j] & (row[j] == row[j])
     for j in range(row.size):
-        number = _ordered(keys[j])
+        number = _order_bits(keys[j])
         keys[j] = number
         low = min(low, number if present[j] else np.uint32(0xFFFFFFFF))
         high = max(high, number if present[j] else np.uint32(0))
@@ -75,8 +76,8 @@ def _distances(keys: Keys, present: Ties, row: NDArray[np.floating], member: Mem
 
 
 @kernel
-def _starts(one: Counts, two: Counts) -> None:
-    """Turn how often each digit occurs into where its first word goes."""
+def _count_to_starts(one: Counts, two: Counts) -> None:
+    """Turn the counts of two digits into the places of their first words."""
     first, second = np.uint32(0), np.uint32(0)
     for digit in range(one.size):
         here, there = one[digit], two[digit]
@@ -86,8 +87,8 @@ def _starts(one: Counts, two: Counts) -> None:
 
 
 @kernel
-def _by_digits(words: Words, spare: Words, keys: Keys, shift: int, bits: int, one: Counts, two: Counts) -> None:
-    """Write words in the order of two digits of their distance; equal ones stand in the order of the columns."""
+def _sort_by_digits(words: Words, spare: Words, keys: Keys, shift: int, bits: int, one: Counts, two: Counts) -> None:
+    """Write words in the order of two digits of their distance; equal ones are in the order of the columns."""
     mask, first, second = np.uint32(one.size - 1), np.uint32(shift), np.uint32(shift + bits)
     wide = HALF_WORD + np.uint64(second)
     one[:] = 0
@@ -95,10 +96,10 @@ def _by_digits(words: Words, spare: Words, keys: Keys, shift: int, bits: int, on
     for j in range(keys.size):
         one[(keys[j] >> first) & mask] += UINT32_ONE
         two[(keys[j] >> second) & mask] += UINT32_ONE
-    _starts(one, two)
+    _count_to_starts(one, two)
     for j in range(keys.size):
         digit = (keys[j] >> first) & mask
-        to = one[digit]  # unsigned: a sign would be tested for, which costs a fifth of the pass
+        to = one[digit]  # unsigned: testing a sign would cost a fifth of the pass
         spare[to] = (np.uint64(keys[j]) << HALF_WORD) | np.uint64(j)
         one[digit] = to + UINT32_ONE
     for at in range(keys.size):
@@ -109,10 +110,10 @@ def _by_digits(words: Words, spare: Words, keys: Keys, shift: int, bits: int, on
 
 
 @kernel
-def _again(words: Words, spare: Words, shift: int, bits: int, one: Counts, two: Counts) -> None:
+def _sort_again(words: Words, spare: Words, shift: int, bits: int, one: Counts, two: Counts) -> None:
     """Order words by two further digits of their distance; equal ones keep their order.
 
-    A distance has 32 bits: of digits above them nothing is left, and a shift by 64 or more would be undefined.
+    A distance has 32 bits: digits above them are 0, and a shift by 64 or more would be undefined.
     """
     mask = np.uint64(one.size - 1)
     upper = mask if shift + bits < DISTANCE_BITS else np.uint64(0)
@@ -122,7 +123,7 @@ def _again(words: Words, spare: Words, shift: int, bits: int, one: Counts, two: 
     for word in words:
         one[(word >> first) & mask] += UINT32_ONE
         two[(word >> second) & upper] += UINT32_ONE
-    _starts(one, two)
+    _count_to_starts(one, two)
     for word in words:
         digit = (word >> first) & mask
         spare[one[digit]] = word
@@ -135,7 +136,7 @@ def _again(words: Words, spare: Words, shift: int, bits: int, one: Counts, two: 
 
 @kernel
 def _insert(words: Words) -> bool:
-    """Put nearly ordered words in order; give up after a while, with all words still there."""
+    """Sort nearly ordered words by insertion; return False if it takes too long, with no word lost."""
     patience = INSERTIONS_PER_WORD * words.size
     for at in range(1, words.size):
         word, to = words[at], at
@@ -153,9 +154,9 @@ def _insert(words: Words) -> bool:
 
 @kernel
 def sort_row(room: SortBuffers, row: NDArray[np.floating], member: Members) -> int:
-    """Sort the members of a row that are present; return how many words of ``room[0]`` are theirs."""
+    """Sort the present members of a row into the first words of ``room[0]``; return their number."""
     words, spare, keys, present, tables = room
-    count, above = _distances(keys, present, row, member)
+    count, above = _measure_distances(keys, present, row, member)
     if count == 0:
         return 0
     span, bits = 0, 0
@@ -164,17 +165,17 @@ def sort_row(room: SortBuffers, row: NDArray[np.floating], member: Members) -> i
     while tables.shape[1] >> (bits + 1):
         bits += 1
     top = max(span - 2 * bits, 0)
-    _by_digits(words, spare, keys, top, bits, tables[0], tables[1])
+    _sort_by_digits(words, spare, keys, top, bits, tables[0], tables[1])
     if top == 0 or _insert(words):
         return count
     for shift in range(0, span, 2 * bits):
-        _again(words, spare, shift, bits, tables[0], tables[1])
+        _sort_again(words, spare, shift, bits, tables[0], tables[1])
     return count
 
 
 @kernel
 def make_room(names: int) -> SortBuffers:
-    """Return what sorting the rows of a panel takes: words, spare ones, numbers, what is present, and tables."""
+    """Allocate the buffers of `sort_row`: (words, spare words, keys, present flags, digit counts)."""
     words, spare = np.empty(names, np.uint64), np.empty(names, np.uint64)
     tables = np.empty((2, 1 << digit_bits(names)), np.uint32)
     return words, spare, np.empty(names, np.uint32), np.empty(names, np.bool_), tables
@@ -186,19 +187,19 @@ SCALED_PERCENT, SCALED_FROM_ZERO, SCALED_UNIT, SCALED_COUNT = 0, 1, 2, 3
 
 @kernel
 def lowest(scaled: int) -> float:
-    """Return twice what is taken off a place: shares are r / n, (r - 1) / n, (r - 1) / (n - 1), or r alone."""
+    """Return twice the offset of a rank: shares are r / n, (r - 1) / n, (r - 1) / (n - 1), or r alone."""
     return 2.0 if (scaled == SCALED_FROM_ZERO) | (scaled == SCALED_UNIT) else 0.0
 
 
 @kernel
 def among(count: float, scaled: int) -> float:
-    """Return what a place is divided by."""
+    """Return the divisor of a rank."""
     return 1.0 if scaled == SCALED_COUNT else count - 1.0 if scaled == SCALED_UNIT else count
 
 
 @kernel
-def _run_starts(starts: Keys, words: Words, count: int) -> bool:
-    """Write where the run of equal numbers begins that each word is in; tell whether there is any of two or more."""
+def _find_run_starts(starts: Keys, words: Words, count: int) -> bool:
+    """Write the start of each word's run of equal numbers; return whether any run has two or more."""
     start, tied = np.uint32(0), False
     starts[0] = start
     for at in range(1, count):
@@ -211,11 +212,11 @@ def _run_starts(starts: Keys, words: Words, count: int) -> bool:
 
 @kernel
 def place(o: Array, words: Words, starts: Keys, count: int, ties: int, scaled: int) -> None:
-    """Write ranks from sorted words; `starts` is room to work in."""
+    """Write ranks from sorted words; `starts` is a work buffer."""
     if count == 0:
         return
     off, factor = lowest(scaled), 0.5 / among(float(count), scaled)
-    if (ties == TIES_FIRST) | (not _run_starts(starts, words, count)):
+    if (ties == TIES_FIRST) | (not _find_run_starts(starts, words, count)):
         for at in range(count):
             o[words[at] & LOW_HALF] = finite((2.0 * (at + 1) - off) * factor)
         return
@@ -261,7 +262,7 @@ def split(words: Words, spare: Words, count: int, codes: Codes, starts: NDArray[
 
 @kernel
 def _sort_run(run: Columns, row: NDArray[np.floating]) -> None:
-    """Sort columns by the values that they point at."""
+    """Sort column numbers by their values in `row`; stable."""
     if run.size > MIN_MERGE_RUN:
         run[:] = run[np.argsort(row[run], kind="mergesort")]
         return
@@ -315,19 +316,19 @@ def percentiles(out: NDArray[np.float64], columns: Columns, tied: Ties, counts: 
 
 
 @kernel
-def _joint_ranks(ranks: NDArray[np.int64], order: Columns, tie: Ties, joint: NDArray[np.int64], total: int) -> None:
+def _rank_jointly(ranks: NDArray[np.int64], order: Columns, tie: Ties, joint: NDArray[np.int64], total: int) -> None:
     """Write twice the distance of each joint name's rank from the mean rank; 0 for the others."""
     position, start = 0, 0
     while start < order.size:
         end = start + 1
-        kept = joint[order[start]]
+        shared = joint[order[start]]
         while end < order.size and tie[end]:
-            kept += joint[order[end]]
+            shared += joint[order[end]]
             end += 1
-        twice = 2 * position + kept - total
+        twice = 2 * position + shared - total
         for at in range(start, end):
             ranks[order[at]] = twice * joint[order[at]]
-        position += kept
+        position += shared
         start = end
 
 
@@ -352,8 +353,8 @@ def correlate_orders(
         for j in range(names):
             joint[j] >>= 1
             total += joint[j]
-        _joint_ranks(a, one, left[1][day], joint, total)
-        _joint_ranks(b, other, right[1][day], joint, total)
+        _rank_jointly(a, one, left[1][day], joint, total)
+        _rank_jointly(b, other, right[1][day], joint, total)
         ab, aa, bb = 0, 0, 0
         for j in range(names):
             ab += a[j] * b[j]

@@ -27,8 +27,8 @@ class Expression:
     unsigned : Node
         The canonical tree without the overall sign.
     core : Node
-        `unsigned` without factor, added constant, and outermost rank, z-score, scale or demean: what monotone
-        wrappers of one thing share.
+        `unsigned` without factor, added constant, and outermost rank, z-score, scale or demean: the common part of
+        monotone wrappers of one formula.
     lookback : Interval
         The days that it reads, today being 0; `hi` is never above 0.
     warmup : int
@@ -38,16 +38,16 @@ class Expression:
     size, depth : int
         Nodes and levels of `root`.
     constants : int
-        Numbers in it that somebody chose: literals, windows and keywords.
+        Number of its free constants: literals, windows and keywords.
     fields : frozenset of str
         The columns and groupings that it reads.
     warnings : tuple of str
-        What was changed or is doubtful, for a person.
+        Changes and doubts, for a person.
     code : str
-        Source of a Python factor, which only the sandbox computes; its trees say what it amounts to, for comparing. Empty
-        for a formula.
+        Source of a Python factor, which only the sandbox computes; its trees are its equivalent in the language, for
+        comparison. Empty for a formula.
     reads_members : bool
-        Whether the code reads who belongs to the universe.
+        Whether the code reads the membership of the universe.
     """
 
     text: str

@@ -16,7 +16,7 @@ from .node import Node
 class Interval:
     """The rows that a node reads, relative to today: `lo` is the oldest, `hi` the newest; 0 is today.
 
-    `hi` > 0 would be a look into the future; `-lo` is the warm-up.
+    `hi` > 0 would read the future; `-lo` is the warm-up.
     """
 
     lo: int = 0
@@ -32,14 +32,14 @@ class Interval:
 
 
 FIELD_INTERVALS: Mapping[str, Interval] = MappingProxyType({"returns": Interval(-1, 0)})
-"""Fields that read more than today: the return needs yesterday's close."""
+"""Fields that read more than today: a return needs yesterday's close."""
 
 INTERVAL_RULES: Mapping[str, Callable[[Interval, int], Interval]] = MappingProxyType(
     {
-        "now": lambda read, _: read,
-        "window": lambda read, window: read.shift(1 - window, 0),
-        "shift": lambda read, window: read.shift(-window, -window),
-        "lag": lambda read, window: read.join(read.shift(-window, -window)),
+        "now": lambda days, _: days,
+        "window": lambda days, window: days.shift(1 - window, 0),
+        "shift": lambda days, window: days.shift(-window, -window),
+        "lag": lambda days, window: days.join(days.shift(-window, -window)),
     }
 )
 """How an operator moves the days that its arguments read, by the name in `Operator.interval`."""
@@ -51,9 +51,9 @@ def find_days_read(node: Node) -> Interval:
     node = expand_operator(node)
     if node.op == "field":
         return FIELD_INTERVALS.get(node.name, Interval())
-    read = [find_days_read(arg) for arg in node.args if arg.op not in ("number", "group")]
+    intervals = [find_days_read(arg) for arg in node.args if arg.op not in ("number", "group")]
     joined = Interval(
-        min((interval.lo for interval in read), default=0), max((interval.hi for interval in read), default=0)
+        min((interval.lo for interval in intervals), default=0), max((interval.hi for interval in intervals), default=0)
     )
     operator = OPERATORS.get(node.op)
     return INTERVAL_RULES[operator.interval](joined, node.window) if operator else joined

@@ -1,4 +1,4 @@
-"""Hold an expression as a tree of frozen nodes, with paths to walk and edit it; name the standard fields of a panel."""
+"""The tree of an expression as frozen nodes, with paths to walk and edit it; the standard fields of a panel."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Node:
         The panel and group arguments in the order of the operator's signature. In a canonical tree ``add``, ``mul``,
         ``and``, ``or``, ``max`` and ``min`` may have more than two.
     params : tuple of (str, float)
-        Numbers that steer the operator (``window``, ``min_periods``, ``ddof``, ...), in the order of its signature;
-        a keyword equal to its default is left out.
+        Numbers of the operator (``window``, ``min_periods``, ``ddof``, ...), in the order of its signature; a keyword
+        equal to its default is left out.
     value : float or None
         The number, for ``number``.
     name : str
@@ -43,11 +43,11 @@ class Node:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Hash once: engines and indices look nodes up often, and children carry theirs."""
+        """Hash once: engines and indices look nodes up often, and children have stored hashes."""
         object.__setattr__(self, "_hash", hash((self.op, self.args, self.params, self.value, self.name)))
 
     def __hash__(self) -> int:
-        """Return the hash taken when the node was made."""
+        """Return the stored hash."""
         return self._hash
 
     def __reduce__(self) -> tuple[type[Node], tuple[object, ...]]:
@@ -75,11 +75,11 @@ class Node:
         return int(self.param("window", 0.0))
 
     def param(self, name: str, default: float) -> float:
-        """Return the number given under a name, or the default."""
+        """Return the number with a name, or the default."""
         return dict(self.params).get(name, default)
 
     def with_params(self, **changes: float) -> Node:
-        """Return the node with some of its numbers changed; those that it does not carry are added at the end."""
+        """Return the node with some numbers changed; new ones are added at the end."""
         params = dict(self.params) | {name: float(value) for name, value in changes.items()}
         return Node(self.op, self.args, tuple(params.items()), self.value, self.name)
 
@@ -103,10 +103,10 @@ def group_node(name: str) -> Node:
     return Node("group", name=name)
 
 
-def call_node(op: str, *args: Node, params: Mapping[str, float] | None = None, **named: float) -> Node:
+def call_node(op: str, *args: Node, params: Mapping[str, float] | None = None, **numbers: float) -> Node:
     """Make an operator node from its arguments and its numbers: ``call_node("ts_mean", x, window=20)``."""
-    numbers = {**(params or {}), **named}
-    return Node(op, args, tuple((name, float(value)) for name, value in numbers.items()))
+    merged = {**(params or {}), **numbers}
+    return Node(op, args, tuple((name, float(value)) for name, value in merged.items()))
 
 
 def walk(node: Node, path: Path = ()) -> Iterator[tuple[Path, Node]]:

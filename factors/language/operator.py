@@ -1,7 +1,7 @@
-"""Describe one operator of the language (what it takes, means, reads and returns), and declare each family in a few lines.
+"""The declaration of an operator: arguments, meaning, unit, days read, kernel; with a helper for each family.
 
-A file of `operators` holds some operators of one noun: the kernel, the declaration with units, days and words, and the
-reference that the tests compare the kernel with. `operators` finds every `Operator` in the files of its folder.
+A file of `operators` has some operators of one noun: the kernel, the declaration with units, days and words, and the
+reference that tests compare the kernel with. `operators` finds every `Operator` in the files of its folder.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Argument:
         ``panel`` (an expression), ``condition`` (an expression that is true or false), ``group`` (a grouping's name),
         ``window`` (a whole number of rows), ``number`` (a literal) or ``choice`` (one of some words).
     default : float or None
-        Value where it is left out; for a keyword None means the window.
+        Value if it is left out; for a keyword, None means the window.
     keyword : bool
-        True where it can only be given by name.
+        Whether it can only be passed by name.
     low, high : float
         Bounds of a number.
     whole : bool
-        True where the number must be whole.
+        Whether the number must be whole.
     choices : tuple of str
         The words of a choice, its default first; a tree holds the position of the word.
     """
@@ -55,7 +55,7 @@ class Argument:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether a kernel takes it as a whole number."""
+        """Return whether the kernel takes it as an integer."""
         return self.whole or self.kind == "choice"
 
     @property
@@ -84,17 +84,17 @@ class Compute:
         `by_rows`; members are the universe, if the names of a day are compared; numbers are the operator's own, in
         the order of its signature.
     cost : float
-        About how many nanoseconds it takes a cell at a window of 20; the cache keeps what is dear.
+        Approximate nanoseconds per cell at a window of 20; the cache keeps expensive results.
     fixed : tuple of numbers
-        What tells apart the operators that share a kernel.
+        Constants that distinguish operators with the same kernel.
     by_rows : bool
-        True where rows do not depend on each other, False where columns do not.
+        True if rows do not depend on each other, False if columns do not.
     across : bool
-        True where the universe is needed.
+        Whether the universe is needed.
     swapped : bool
-        True where the kernel takes the two panels the other way round.
+        Whether the kernel takes the two panels in the reverse order.
     stacked : bool
-        True where the kernel takes the panels after the first as one tuple.
+        Whether the kernel takes the panels after the first as one tuple.
     """
 
     sweep: Callable[..., None]
@@ -121,11 +121,11 @@ class Operator:
     summary : str
         What it computes, in one sentence.
     words : str
-        Template of its plain words, with the names of the arguments.
+        Template of its description in words, with the names of the arguments.
     example : str
         A formula that parses.
     unit : str
-        Name of its rule in `types.RULES`.
+        Name of its rule in `types.UNIT_RULES`.
     interval : str
         How it moves the days that are read: ``now``, ``window``, ``shift`` or ``lag`` (see `interval`).
     scaling : tuple of str
@@ -133,23 +133,23 @@ class Operator:
         (c), ``absolute`` (|c|), ``square`` (c * c), ``inverse`` (1 / c), ``odd`` (its sign), ``even`` (nothing),
         ``order`` (nothing if positive), ``mirror`` (c, and the mirror operator if negative).
     mirror : str
-        The operator that a change of sign turns this one into.
+        The operator that this one becomes under a change of sign.
     symmetric : bool
-        True where the panel arguments may be exchanged.
+        Whether the panel arguments may be exchanged.
     infix : str
         Its symbol, empty for a function.
     nan : str
-        What is special about NaN, after the sentence of its family.
+        Rules for NaN in addition to those of its family.
     many : int
-        How often the last panel argument may be given; 0 for once.
+        How often the last panel argument may be repeated; 0 for once.
     definition : str
-        A formula of other operators with the arguments' names in it; such an operator has no kernel, and its canonical
+        A formula of other operators in the names of the arguments; such an operator has no kernel, and its canonical
         form, units and days are those of the formula.
     compute : Compute or None
-        How the engine computes it; None where it has a definition.
+        How the engine computes it; None if it has a definition.
     reference : callable or None
-        The slow and obvious meaning, in float64, to which tests hold the kernel. Elementwise and logic: arrays to an
-        array. Time series: the rows of one name's window that exist, oldest first and NaN included, to a number (for
+        The slow, obvious implementation in float64 that tests compare the kernel with. Elementwise and logic: arrays to
+        an array. Time series: the rows of one name's window that exist, oldest first and NaN included, to a number (for
         an operator that looks `window` rows back, those `window` + 1 rows). Cross-section: the values of one day's
         names that are present, to as many. Numbers come by name.
     """
@@ -174,20 +174,20 @@ class Operator:
 
     @property
     def signature(self) -> str:
-        """Return the operator as it is written: ``ts_mean(x, window, min_periods=window)``."""
-        shown = [argument.text for argument in self.arguments]
+        """Return the signature: ``ts_mean(x, window, min_periods=window)``."""
+        texts = [argument.text for argument in self.arguments]
         if self.many > 1:
-            shown[len(self.nodes) - 1] += ", ..."
-        return f"{self.name}({', '.join(shown)})"
+            texts[len(self.nodes) - 1] += ", ..."
+        return f"{self.name}({', '.join(texts)})"
 
     @property
     def takes_many(self) -> bool:
-        """Return whether more than two arguments may be given: to sums, products, chains of conditions, max and min."""
+        """Return whether it takes more than two arguments: sums, products, chains of conditions, max and min."""
         return self.many > 1
 
     @property
     def positional(self) -> tuple[Argument, ...]:
-        """Return the arguments that are given by position."""
+        """Return the positional arguments."""
         return tuple(argument for argument in self.arguments if not argument.keyword)
 
     @property
@@ -210,7 +210,7 @@ class Operator:
 
 
 class Prose(NamedTuple):
-    """What is said about an operator; see `Operator`."""
+    """The texts of an operator; see `Operator`."""
 
     summary: str
     words: str
@@ -219,21 +219,21 @@ class Prose(NamedTuple):
 
 WINDOW = Argument("window", "window", low=1, high=10_000, whole=True)
 LOOKBACK_ARGUMENT = Argument("window", "window", low=0, high=10_000, whole=True)
-"""The window of what looks a fixed number of rows back; 0 is today."""
+"""The window of operators that read a row a fixed distance back; 0 is today."""
 MIN_PERIODS = Argument("min_periods", "number", keyword=True, low=1, high=10_000, whole=True)
 DDOF = Argument("ddof", "number", default=1.0, keyword=True, low=0, high=1, whole=True)
 
 LINEAR, ABSOLUTE, ODD, EVEN, ORDER, MIRROR, SQUARE = (
     (rule,) for rule in ("linear", "absolute", "odd", "even", "order", "mirror", "square")
 )
-"""What a constant factor of the only argument does; see `Operator.scaling`."""
+"""Scaling rules of operators with one panel argument; see `Operator.scaling`."""
 
 MAX_TERMS = 200
-"""How many terms a sum, product or chain may have: as many as a formula may have nodes."""
+"""Limit on the terms of a sum, product or chain: as many as the nodes of a formula."""
 
 
 class Traits(TypedDict, total=False):
-    """What an operator may have beside the fields that each one has; see `Operator`."""
+    """Optional fields of an operator; see `Operator`."""
 
     scaling: tuple[str, ...]
     mirror: str
@@ -252,14 +252,14 @@ def panels(names: str) -> tuple[Argument, ...]:
 
 
 def choice(name: str, words: str) -> Argument:
-    """Make a keyword that takes one of some words, the first by default."""
+    """Make a keyword argument that takes one of some words, the first by default."""
     return Argument(name, "choice", 0.0, True, choices=tuple(words.split()))
 
 
 TIES = choice("ties", "average min max first")
-"""How equal values rank: their mean place, the lowest, the highest, or by column, the older row first."""
+"""How ties rank: at their mean place, the lowest, the highest, or by column (over time: the older row first)."""
 SCALED = choice("scaled", "percent zero unit count")
-"""What becomes of place r among n: r / n, (r - 1) / n, (r - 1) / (n - 1), or r."""
+"""How place r among n is scaled: r / n, (r - 1) / n, (r - 1) / (n - 1), or r."""
 
 
 def cell(
@@ -267,7 +267,7 @@ def cell(
     cost: float = 0.2, fixed: tuple[float, ...] = (), swapped: bool = False, family: str = "elementwise",
     **more: Unpack[Traits],
 ) -> Operator:  # fmt: skip
-    """Declare an operator that looks at one cell at a time."""
+    """Declare an operator on single cells."""
     compute = Compute(sweep, cost, fixed, by_rows=True, swapped=swapped) if sweep else None
     return Operator(name, family, (*panels(takes), *numbers), *prose, unit, compute=compute, **more)
 
@@ -284,7 +284,7 @@ def lag(
     name: str, unit: str, prose: Prose, sweep: Callable[..., None], *, cost: float = 0.2, interval: str = "lag",
     window: Argument = WINDOW, **more: Unpack[Traits],
 ) -> Operator:  # fmt: skip
-    """Declare an operator that looks at two rows, or one, a fixed distance away."""
+    """Declare an operator on one earlier row, or on today's and one earlier row."""
     arguments = (*panels("x"), window)
     return Operator(name, "time series", arguments, *prose, unit, interval, compute=Compute(sweep, cost), **more)
 

@@ -1,4 +1,4 @@
-"""Read a formula: names, arguments, units and days are checked, and every refusal says how to mend it."""
+"""Parse a formula: names, arguments, units and days are checked, and every error has a hint how to correct it."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def parse(
     groups : collection of str, optional
         The groupings that may be named; by default ``sector`` and ``industry``.
     dialect : str
-        The language that the formula is written in (see `dialects`). What a foreign formula means is kept; where its
-        units do not agree, and where it differs from what the same words mean here, `Expression.warnings` says so.
+        The language of the formula (see `dialects`). A foreign formula keeps its meaning; `Expression.warnings` lists
+        units that do not agree, and differences from the same words in our language.
     refuse_units : bool
-        Whether units that do not agree are refused in Alphaloom's own language. A library may hold a formula that came
-        in another dialect, so there they are warnings.
+        Whether units that do not agree are refused in Alphaloom's own language. A library may hold a formula from
+        another dialect, so there they are warnings.
 
     Returns
     -------
@@ -70,13 +70,13 @@ def parse(
 def express(node: Node, *, fields: Collection[str] | None = None, groups: Collection[str] | None = None) -> Expression:
     """Return the `Expression` of a tree that was built, with every check that reading its text makes.
 
-    It is what `parse` says of ``render(node)``, but that a difference inside a sum keeps its own node; it takes about half
-    as long, since no text is read.
+    The result is that of ``parse(render(node))``, except that a difference inside a sum keeps its own node. It takes
+    about half as long, because no text is parsed.
 
     Raises
     ------
     ParseError
-        As `parse`; its place is not known.
+        As `parse`, without a place.
     """
     columns = frozenset(STANDARD_FIELDS if fields is None else fields)
     builder = Builder(render(node), columns, frozenset(STANDARD_GROUPS if groups is None else groups))
@@ -94,7 +94,7 @@ def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: s
 
 
 def _prove_expression(builder: Builder, root: Node, *, forgiving: bool) -> Expression:
-    """Return the expression of a tree: its size, units and days are checked, and its canonical form is found."""
+    """Return the expression of a tree, after checks of its size, units and days."""
     text = builder.text
     _refuse_large(root, text)
     _refuse_explosion(root, text)
@@ -133,18 +133,18 @@ def _prove_expression(builder: Builder, root: Node, *, forgiving: bool) -> Expre
 
 
 def _build_tree(builder: Builder, syntax: Syntax, dialect: str) -> Node:
-    """Return the tree; where it has mistakes, its units are judged all the same, so that all are told at once."""
+    """Return the tree; if it has mistakes, its units are judged too, so that all mistakes are reported at once."""
     try:
         return builder.whole(syntax)
     except ParseError as error:
         if dialect == "alphaloom":
-            units = (_unit_error(builder, mismatch) for mismatch in judge_units(builder.root).mismatches)
+            units = (_build_unit_error(builder, mismatch) for mismatch in judge_units(builder.root).mismatches)
             error.others = tuple(sorted((*error.others, *units), key=lambda mistake: mistake.at))
         raise
 
 
 def _import_foreign(builder: Builder, dialect: str) -> Syntax:
-    """Read a formula of another language into our syntax; what differs is a warning."""
+    """Read a formula of another language into our syntax; differences become warnings."""
     from ..dialects import read_foreign  # most formulas are our own
 
     imported = read_foreign(builder.text, dialect, fields=builder.fields, groups=builder.groups)
@@ -153,19 +153,19 @@ def _import_foreign(builder: Builder, dialect: str) -> Syntax:
 
 
 def _read_names(builder: Builder, root: Node) -> frozenset[str]:
-    """Return the columns and groupings that are read, those of definitions too."""
+    """Return the columns and groupings that are read, including those of definitions."""
     leaves = [node for _, node in walk(expand_tree(root))]
     columns = {node.name for node in leaves if node.op == "field"}
     if not columns:
         hint = f"Fields: {', '.join(sorted(builder.fields))}"
         raise ParseError("the formula reads no field", text=builder.text, stage="types", hint=hint)
     if lacking := sorted(columns - builder.fields):
-        raise _field_of_definition(builder, root, lacking[0])
+        raise _build_definition_error(builder, root, lacking[0])
     return frozenset(columns | {node.name for node in leaves if node.op == "group"})
 
 
-def _field_of_definition(builder: Builder, root: Node, field: str) -> ParseError:
-    """Return the error that points at the operator whose definition reads a column that is not there."""
+def _build_definition_error(builder: Builder, root: Node, field: str) -> ParseError:
+    """Return the error that points at the operator whose definition reads a missing column."""
     readers = [
         (path, node) for path, node in walk(root) if any(leaf.name == field for _, leaf in walk(expand_tree(node)))
     ]
@@ -187,29 +187,32 @@ def _refuse_large(root: Node, text: str) -> None:
 
 
 def _refuse_explosion(root: Node, text: str) -> None:
-    """Refuse a formula that becomes too large when its definitions are written out, before that is done."""
+    """Refuse a formula that is too large with its definitions expanded, before they are expanded."""
     size = count_expanded_nodes(root)
     if size > MAX_NODES:
         raise ParseError(
             f"the formula has {size} nodes when its operators are written out; {MAX_NODES} are allowed", text=text,
-            hint="Operators that stand for a formula grow fast inside each other: `alphaloom factor operators NAME` shows it.",
+            hint="Operators that stand for a formula grow fast inside each other: "
+            "`alphaloom factor operators NAME` shows it.",
         )  # fmt: skip
 
 
 def _check_units(builder: Builder, root: Node, *, forgiving: bool) -> str:
-    """Return the unit of a tree; units that disagree are refused, or are warnings of a formula from elsewhere."""
+    """Return the unit of a tree; units that disagree are errors, or warnings if `forgiving`."""
     judgement = judge_units(root)
-    refused = [each for each in judgement.mismatches if each.firm or not forgiving]
+    refused = [mismatch for mismatch in judgement.mismatches if mismatch.firm or not forgiving]
     if refused:
-        error, *others = sorted((_unit_error(builder, each) for each in refused), key=lambda error: error.at)
+        error, *others = sorted(
+            (_build_unit_error(builder, mismatch) for mismatch in refused), key=lambda error: error.at
+        )
         error.others = tuple(others)
         raise error
     builder.warnings += [f"units do not agree: {mismatch.message}" for mismatch in judgement.mismatches]
     return judgement.unit.name
 
 
-def _unit_error(builder: Builder, mismatch: Mismatch) -> ParseError:
-    """Return a mismatch as an error that points at its place."""
+def _build_unit_error(builder: Builder, mismatch: Mismatch) -> ParseError:
+    """Return the error for a mismatch, with its place."""
     place = builder.places.get(mismatch.path, 0)
     return ParseError(mismatch.message, at=place, text=builder.text, stage="types", hint=mismatch.hint)
 
@@ -218,7 +221,7 @@ def _find_canonical(builder: Builder, root: Node) -> Node:
     try:
         plain = canonicalise(root)
     except BadConstant as refusal:
-        place = builder.places.get(_bad_constant(root), 0)
+        place = builder.places.get(_find_bad_constant(root), 0)
         raise ParseError(str(refusal), at=place, text=builder.text, stage="types", hint=CONSTANTS_HINT) from None
     for _, node in walk(plain):
         if node.op == "number" and not is_in_range(node.value or 0.0):
@@ -231,8 +234,8 @@ def _find_canonical(builder: Builder, root: Node) -> Node:
     return plain
 
 
-def _bad_constant(root: Node) -> Path:
-    """Return the path of the innermost step whose constants cannot be worked out."""
+def _find_bad_constant(root: Node) -> Path:
+    """Return the path of the innermost step whose constants cannot be folded."""
     deepest: Path = ()
     for path, node in walk(root):
         try:

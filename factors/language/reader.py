@@ -1,4 +1,4 @@
-"""Parse formulas with lark by the grammar file, and explain syntax errors in our words."""
+"""Parse formulas with lark by the grammar file, and rewrite syntax errors for people."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ ALLOWED_HINT = (
 
 
 def read_tree(text: str) -> Syntax:
-    """Read a formula that is neither empty nor too long."""
+    """Parse a formula that is neither empty nor too long."""
     try:
-        tree: Branch = _grammar().parse(text)
+        tree: Branch = _load_grammar().parse(text)
     except UnexpectedInput as unexpected:
         raise explain_syntax_error(unexpected, text) from None
     return TreeReader(text).read(tree.children[0], 1)
@@ -74,12 +74,12 @@ def read_grammar_text() -> str:
 
 
 @functools.cache
-def _grammar() -> Lark:
+def _load_grammar() -> Lark:
     return Lark(read_grammar_text(), parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 
 class TreeReader:
-    """Turn the parser's tree into syntax with places, counting levels; a chain of one precedence is one level."""
+    """Turns the parser's tree into syntax with places, counting levels; a chain of one precedence is one level."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -97,18 +97,18 @@ class TreeReader:
             args = tuple(self.read(child, level + 1) for child in below)
             return Syntax(str(branch.data), str(name), at, end, args)
         if branch.data in ("signed", "negated", "power"):
-            return self._prefix_or_power(branch, at, end, level)
+            return self._read_prefix_or_power(branch, at, end, level)
         if branch.data in JOINERS:
-            return self._chain(
+            return self._read_chain(
                 branch.children[0], [(JOINERS[branch.data], child) for child in branch.children[1:]], level
             )
         rest = branch.children[1:]
         pairs = [(SYMBOLS[str(rest[place])], rest[place + 1]) for place in range(0, len(rest), 2)]
         if branch.data == "comparison" and len(pairs) > 1:
             self._refuse_chained(rest[2])
-        return self._chain(branch.children[0], pairs, level)
+        return self._read_chain(branch.children[0], pairs, level)
 
-    def _prefix_or_power(self, branch: Branch, at: int, end: int, level: int) -> Syntax:
+    def _read_prefix_or_power(self, branch: Branch, at: int, end: int, level: int) -> Syntax:
         args = tuple(self.read(child, level + 1) for child in branch.children if isinstance(child, Tree))
         if branch.data == "power":
             return Syntax("call", "power", at, end, args, infix=True)
@@ -121,13 +121,12 @@ class TreeReader:
             return Syntax("number", f"-{args[0].text}", at, end)
         return Syntax("call", "neg", at, end, args, infix=True)
 
-    def _chain(self, first: Branch | Token, pairs: list[tuple[str, Branch | Token]], level: int) -> Syntax:
+    def _read_chain(self, first: Branch | Token, pairs: list[tuple[str, Branch | Token]], level: int) -> Syntax:
         """Join a chain of one precedence from the left; three or more terms of a sum or product are one level."""
-        left = self.read(first, level + 1)
+        chain = self.read(first, level + 1)
         for op, branch in pairs:
-            right = self.read(branch, level + 1)
-            left = _join_infix(left, op, right, chained=len(pairs) > 1)
-        return left
+            chain = _join_infix(chain, op, self.read(branch, level + 1), chained=len(pairs) > 1)
+        return chain
 
     def _refuse_chained(self, second: Branch | Token) -> None:
         assert isinstance(second, Token)
@@ -138,16 +137,16 @@ class TreeReader:
         )  # fmt: skip
 
 
-def _join_infix(left: Syntax, op: str, right: Syntax, chained: bool) -> Syntax:
+def _join_infix(first: Syntax, op: str, second: Syntax, chained: bool) -> Syntax:
     if op == "sub" and chained:
-        op, right = "add", Syntax("call", "neg", right.at, right.end, (right,), infix=True)
-    together = chained and left.infix and left.text == op and op in ("add", "mul", "and", "or") and left.open_chain
-    args = (*left.args, right) if together else (left, right)
-    return Syntax("call", op, left.at, right.end, args, infix=True, open_chain=chained)
+        op, second = "add", Syntax("call", "neg", second.at, second.end, (second,), infix=True)
+    together = chained and first.infix and first.text == op and op in ("add", "mul", "and", "or") and first.open_chain
+    args = (*first.args, second) if together else (first, second)
+    return Syntax("call", op, first.at, second.end, args, infix=True, open_chain=chained)
 
 
 def explain_syntax_error(unexpected: UnexpectedInput, text: str) -> ParseError:
-    """Explain a syntax error of the parser in our words."""
+    """Return the error that explains a syntax error of the parser."""
     at = unexpected.pos_in_stream or 0
     if isinstance(unexpected, UnexpectedCharacters):
         hint = FOREIGN_SIGN_HINTS.get(text[at], ALLOWED_HINT)
@@ -156,41 +155,45 @@ def explain_syntax_error(unexpected: UnexpectedInput, text: str) -> ParseError:
     token = unexpected.token
     wants_value = "NAME" in unexpected.accepts | unexpected.expected
     if token.type == "$END":
-        return _early_end_error(text, wants_value)
+        return _build_early_end_error(text, wants_value)
     before = text[:at].rstrip()
     if text[at] == "=":
-        return _equals_error(text, at)
+        return _build_equals_error(text, at)
     if token.type == "RPAR" and before.count("(") <= before.count(")"):
         return ParseError("this ')' closes nothing", at=at, text=text, hint="Take it away, or open one before it.")
     if wants_value:
-        return _missing_value_error(text, at, before, str(token))
+        return _build_missing_value_error(text, at, before, str(token))
     if token.type == "COMMA":
         hint = "Write one formula; the arguments of a call stand in its parentheses: max(close, open)."
         return ParseError("a comma stands outside of any call", at=at, text=text, hint=hint)
-    return _missing_operator_error(text, at, before, str(token))
+    return _build_missing_operator_error(text, at, before, str(token))
 
 
-def _equals_error(text: str, at: int) -> ParseError:
-    """Explain a lone =; ``> =`` was meant as one sign."""
+def _build_equals_error(text: str, at: int) -> ParseError:
+    """Return the error for a lone =; ``> =`` was meant as one sign."""
     apart = re.search(r"[<>!=]\s+$", text[:at])
     hint = f"The sign {apart[0][0]}= has no space in it." if apart else "Two values are compared by ==: close == high."
     return ParseError("'=' only names a keyword of a call", at=at, text=text, hint=hint)
 
 
-def _missing_value_error(text: str, at: int, before: str, token: str) -> ParseError:
-    """Build the error of a missing value."""
-    last = _last_word(before)
+def _build_missing_value_error(text: str, at: int, before: str, token: str) -> ParseError:
+    """Return the error for a missing value."""
+    last = _find_last_word(before)
     if token == last and token in ("&", "|"):
         hint = f"Write one {token}, and parentheses around comparisons: (close > open) {token} (returns > 0)."
         return ParseError(f"'{token}{token}' is not part of the language", at=at - 1, text=text, hint=hint)
-    hint = "Take the comma away, or write another argument." if last == "," else f"Example: {_example(before or token)}"
+    hint = (
+        "Take the comma away, or write another argument."
+        if last == ","
+        else f"Example: {_find_example(before or token)}"
+    )
     after = f" after '{last}'" if before else " at the start"
     return ParseError(f"a value is missing{after}, before '{token}'", at=at, text=text, hint=hint)
 
 
-def _missing_operator_error(text: str, at: int, before: str, token: str) -> ParseError:
-    """Build the error of two adjacent values, with the operator or comma that may be missing."""
-    last = _last_word(before)
+def _build_missing_operator_error(text: str, at: int, before: str, token: str) -> ParseError:
+    """Return the error for two adjacent values, with the operator or comma that may be missing."""
+    last = _find_last_word(before)
     message = f"an operator is missing between '{last}' and '{token}'"
     if last in OPERATORS and not OPERATORS[last].infix:
         hint = f"Arguments stand in parentheses: {OPERATORS[last].example}."
@@ -204,20 +207,20 @@ def _missing_operator_error(text: str, at: int, before: str, token: str) -> Pars
     return ParseError(message, at=at, text=text, hint=hint)
 
 
-def _early_end_error(text: str, wants_value: bool) -> ParseError:
-    end, last = len(text.rstrip()), _last_word(text)
+def _build_early_end_error(text: str, wants_value: bool) -> ParseError:
+    end, last = len(text.rstrip()), _find_last_word(text)
     if wants_value:
         message = f"the formula ends after '{last}', where a value is missing"
-        return ParseError(message, at=end, text=text, hint=f"Example: {_example(text)}")
-    opened = _open_brackets(text)
+        return ParseError(message, at=end, text=text, hint=f"Example: {_find_example(text)}")
+    opened = _find_open_brackets(text)
     if not opened:
         return ParseError(f"the formula ends too early, after '{last}'", at=end, text=text)
     marks = "a closing ')' is" if len(opened) == 1 else f"{len(opened)} closing ')' are"
-    hint = f"'{_name_before(text, opened[-1])}(' at column {opened[-1] + 1} is still open."
+    hint = f"'{_find_name_before(text, opened[-1])}(' at column {opened[-1] + 1} is still open."
     return ParseError(f"{marks} missing at the end", at=end, text=text, hint=hint)
 
 
-def _open_brackets(text: str) -> list[int]:
+def _find_open_brackets(text: str) -> list[int]:
     """Return the places of the brackets that are still open."""
     opened: list[int] = []
     for at, mark in enumerate(text):
@@ -228,21 +231,21 @@ def _open_brackets(text: str) -> list[int]:
     return opened
 
 
-def _name_before(text: str, bracket: int) -> str:
-    """Return the name before a bracket; empty where it only groups."""
+def _find_name_before(text: str, bracket: int) -> str:
+    """Return the name before a bracket; empty if the bracket only groups."""
     match = re.search(r"[A-Za-z_][A-Za-z0-9_]*$", text[:bracket])
     return match[0] if match else ""
 
 
-def _example(before: str) -> str:
+def _find_example(before: str) -> str:
     """Return an example that uses the last sign, or the call that is still open."""
-    word, opened = _last_word(before), _open_brackets(before)
+    word, opened = _find_last_word(before), _find_open_brackets(before)
     if word in ("(", ",") and opened:
-        word = _name_before(before, opened[-1])
+        word = _find_name_before(before, opened[-1])
     examples = (operator.example for name, operator in OPERATORS.items() if word and word in (name, operator.infix))
     return next(examples, "rank(ts_mean(returns, 20))")
 
 
-def _last_word(text: str) -> str:
+def _find_last_word(text: str) -> str:
     tokens = re.findall(r"[A-Za-z0-9_.]+|\*\*|[<>=!]=|[^\sA-Za-z0-9_.]", text)
     return tokens[-1] if tokens else ""

@@ -1,4 +1,4 @@
-"""Hold a formula as it was written, with columns, before its names are looked up."""
+"""The syntax tree of a formula, with columns, before its names are resolved."""
 
 from __future__ import annotations
 
@@ -12,11 +12,22 @@ MAX_FORMULA_DEPTH = 60
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """One piece of a formula as it was written.
+    """One piece of a formula, as written.
 
-    `kind` is ``number``, ``name``, ``call`` or ``keyword``; `text` is the number, the name or the operator; `at` and
-    `end` are the columns where it starts and ends; `infix` marks operators that were written with a symbol, `open_chain`
-    sums and products that may take a further term.
+    Attributes
+    ----------
+    kind : str
+        ``number``, ``name``, ``call`` or ``keyword``.
+    text : str
+        The number, the name or the operator.
+    at, end : int
+        The columns where it starts and ends.
+    args : tuple of Syntax
+        The arguments of a call, or the value of a keyword.
+    infix : bool
+        Whether the operator is written with a symbol.
+    open_chain : bool
+        Whether a sum or product may take a further term.
     """
 
     kind: str
@@ -29,8 +40,8 @@ class Syntax:
 
 
 def read_syntax(text: str) -> Syntax:
-    """Read a formula into its syntax tree; ParseError where its form is wrong."""
-    from .reader import read_tree  # lark is slow to load, and needed by those who parse only
+    """Parse a formula into its syntax tree; `ParseError` if its form is wrong."""
+    from .reader import read_tree  # lark is slow to load, and only parsing needs it
 
     if not text.strip():
         raise ParseError("the formula is empty", hint="Example: rank(ts_mean(returns, 20))")
@@ -43,7 +54,7 @@ def read_syntax(text: str) -> Syntax:
 
 
 def refuse_deep_brackets(text: str) -> None:
-    """Refuse brackets that are nested too deeply, before the parser follows them."""
+    """Refuse brackets that are nested too deeply, before the parser recurses into them."""
     depth = 0
     for at, mark in enumerate(text):
         depth += (mark == "(") - (mark == ")")
@@ -52,5 +63,5 @@ def refuse_deep_brackets(text: str) -> None:
 
 
 def build_depth_error(text: str, at: int) -> ParseError:
-    """Build the error of a formula that is nested too deeply."""
+    """Return the error for a formula that is nested too deeply."""
     return ParseError(f"the formula is nested more than {MAX_FORMULA_DEPTH} levels deep", text=text, at=at)

@@ -1,7 +1,7 @@
 """Type a formula by units, so that a price is never added to a volume.
 
-A unit is price to some power times volume to some power, or a dimensionless kind. Fields carry units, each operator
-names a rule of `UNIT_RULES`, and a rule refuses what cannot be, saying how to mend it.
+A unit is price to some power times volume to some power, or a dimensionless kind. Fields have units, each operator
+names a rule of `UNIT_RULES`, and a rule refuses arguments that do not agree, with a hint how to correct them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Unit:
 class UnitMismatch(Exception):
     """A rule refused its arguments; `position` is the argument to point at.
 
-    `firm` tells what has no meaning at all, an operator over days or names of a constant, from units that disagree.
+    `firm` marks formulas without any meaning, such as an operator over days or names of a constant, as opposed to units
+    that disagree.
     """
 
     def __init__(self, message: str, hint: str, position: int = 0, *, firm: bool = False) -> None:
@@ -110,15 +111,15 @@ def _is_zero(node: Node) -> bool:
     return node.op == "number" and node.value == 0
 
 
-def _common_unit(node: Node, units: Units, first: int = 0) -> Unit:
-    """Return the unit that the arguments from `first` on share; a literal 0 has any unit."""
+def _find_common_unit(node: Node, units: Units, first: int = 0) -> Unit:
+    """Return the common unit of the arguments from `first` on; a literal 0 has any unit."""
     places = [place for place in range(first, len(units)) if not _is_zero(node.args[place])]
     if not places:
         return NUMBER_UNIT
     unit = units[places[0]]
     for place in places[1:]:
         if (unit.price, unit.volume) != (units[place].price, units[place].volume):
-            raise _disagreement(node, units, places[0], place)
+            raise _build_disagreement(node, units, places[0], place)
     kinds = {units[place].kind for place in places} - {"number"}
     if not unit.is_pure or not kinds:
         return unit
@@ -138,40 +139,40 @@ def _describe_part(node: Node, unit: Unit) -> str:
     return f"{_shorten_formula(node)} is in units of {unit.name}"
 
 
-def _disagreement(node: Node, units: Units, left: int, right: int) -> UnitMismatch:
-    a, b = node.args[left], node.args[right]
+def _build_disagreement(node: Node, units: Units, first: int, second: int) -> UnitMismatch:
+    a, b = node.args[first], node.args[second]
     verb = VERBS.get(node.op, "compared")
-    message = f"{_describe_part(a, units[left])} and {_describe_part(b, units[right])}: they cannot be {verb}"
-    mended = a if not units[left].is_pure else b
-    return UnitMismatch(message, MEND_HINT.format(x=_shorten_formula(mended)), right)
+    message = f"{_describe_part(a, units[first])} and {_describe_part(b, units[second])}: they cannot be {verb}"
+    culprit = a if not units[first].is_pure else b
+    return UnitMismatch(message, MEND_HINT.format(x=_shorten_formula(culprit)), second)
 
 
-def _common_rule(node: Node, units: Units) -> Unit:
-    unit = _common_unit(node, units)
+def _apply_common(node: Node, units: Units) -> Unit:
+    unit = _find_common_unit(node, units)
     return RATIO_UNIT if unit.kind == "bool" or (unit.kind == "rank" and node.op in ("add", "sub")) else unit
 
 
-def _same_rule(node: Node, units: Units) -> Unit:
+def _apply_same(node: Node, units: Units) -> Unit:
     """Keep the unit; a result computed from truth values is a ratio, except the truth of an earlier day."""
     return RATIO_UNIT if units[0].kind == "bool" and node.op != "delay" else units[0]
 
 
-def _product_rule(_: Node, units: Units) -> Unit:
+def _apply_product(_: Node, units: Units) -> Unit:
     total = units[0]
     for unit in units[1:]:
         both = total.times(unit)
-        kept = unit if total.kind in ("number", "bool") else total if unit.kind in ("number", "bool") else both
-        total = kept if both.is_pure else both
+        pure = unit if total.kind in ("number", "bool") else total if unit.kind in ("number", "bool") else both
+        total = pure if both.is_pure else both
     return RATIO_UNIT if total.kind == "bool" and len(units) > 1 else total
 
 
-def _quotient_rule(_: Node, units: Units) -> Unit:
+def _apply_quotient(_: Node, units: Units) -> Unit:
     x, y = units
     return x if y.kind == "number" and x.kind != "bool" else x.times(y, -1)
 
 
-def _power_rule(node: Node, units: Units) -> Unit:
-    """Type a power: a number may raise anything; nothing else may be an exponent of a dimension."""
+def _apply_power(node: Node, units: Units) -> Unit:
+    """Type a power: only a literal number may be the exponent of a dimension."""
     base, exponent = units
     if not exponent.is_pure:
         raise UnitMismatch(
@@ -188,7 +189,7 @@ def _power_rule(node: Node, units: Units) -> Unit:
     return base.to(Fraction(repr(raised.value)))
 
 
-def _pure_rule(node: Node, units: Units) -> Unit:
+def _apply_pure(node: Node, units: Units) -> Unit:
     if not units[0].is_pure:
         raise UnitMismatch(
             f"{node.op} needs a dimensionless argument; {_describe_part(node.args[0], units[0])}",
@@ -197,45 +198,45 @@ def _pure_rule(node: Node, units: Units) -> Unit:
     return RATIO_UNIT
 
 
-def _comparison_rule(node: Node, units: Units) -> Unit:
-    _common_unit(node, units)
+def _apply_comparison(node: Node, units: Units) -> Unit:
+    _find_common_unit(node, units)
     return BOOL_UNIT
 
 
-def _choice_rule(node: Node, units: Units) -> Unit:
-    return _common_unit(node, units, first=1)
+def _apply_choice(node: Node, units: Units) -> Unit:
+    return _find_common_unit(node, units, first=1)
 
 
-def _constant_rule(unit: Unit) -> UnitRule:
+def _make_constant_rule(unit: Unit) -> UnitRule:
     return lambda _node, _units: unit
 
 
 UNIT_RULES: Mapping[str, UnitRule] = MappingProxyType(
     {
-        "same": _same_rule,
-        "common": _common_rule,
-        "product": _product_rule,
-        "quotient": _quotient_rule,
-        "quotient_self": _constant_rule(RATIO_UNIT),
-        "power": _power_rule,
+        "same": _apply_same,
+        "common": _apply_common,
+        "product": _apply_product,
+        "quotient": _apply_quotient,
+        "quotient_self": _make_constant_rule(RATIO_UNIT),
+        "power": _apply_power,
         "root": lambda _, units: units[0].to(Fraction(1, 2)),
         "square": lambda _, units: units[0].to(Fraction(2)),
-        "pure": _pure_rule,
-        "comparison": _comparison_rule,
-        "logic": _constant_rule(BOOL_UNIT),
-        "choice": _choice_rule,
-        "number": _constant_rule(NUMBER_UNIT),
-        "ratio": _constant_rule(RATIO_UNIT),
-        "return": _constant_rule(RETURN_UNIT),
-        "rank": _constant_rule(RANK_UNIT),
+        "pure": _apply_pure,
+        "comparison": _apply_comparison,
+        "logic": _make_constant_rule(BOOL_UNIT),
+        "choice": _apply_choice,
+        "number": _make_constant_rule(NUMBER_UNIT),
+        "ratio": _make_constant_rule(RATIO_UNIT),
+        "return": _make_constant_rule(RETURN_UNIT),
+        "rank": _make_constant_rule(RANK_UNIT),
     }
 )
-"""What each operator does to units, by the name in `Operator.unit`."""
+"""The unit rules, by the name in `Operator.unit`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A place of a formula where units do not agree, or where an operator cannot be used; see `UnitMismatch`."""
+    """A place of a formula where units do not agree or an operator cannot be used; see `UnitMismatch`."""
 
     message: str
     hint: str
@@ -243,7 +244,7 @@ class Mismatch:
     firm: bool = False
 
     def below(self, place: int) -> Mismatch:
-        """Return the mismatch as seen from the operator whose argument it lies in."""
+        """Return the mismatch with its path from the operator in whose argument it is."""
         return replace(self, path=(place, *self.path))
 
 
@@ -269,15 +270,16 @@ def find_unit(node: Node) -> Unit:
     Raises
     ------
     UnitMismatch
-        Where units do not agree, a truth value is missing, or an operator is given a constant; `path` says where.
+        If units do not agree, a condition is not true or false, or an operator over days or names gets a constant;
+        `path` is the place.
     """
     judgement = judge_units(node)
     if judgement.mismatches:
-        raise _refusal(judgement.mismatches[0])
+        raise _build_refusal(judgement.mismatches[0])
     return judgement.unit
 
 
-def _refusal(mismatch: Mismatch) -> UnitMismatch:
+def _build_refusal(mismatch: Mismatch) -> UnitMismatch:
     refusal = UnitMismatch(mismatch.message, mismatch.hint, firm=mismatch.firm)
     refusal.path = mismatch.path
     return refusal
@@ -287,10 +289,10 @@ def _refusal(mismatch: Mismatch) -> UnitMismatch:
 def judge_units(node: Node) -> UnitJudgement:
     """Return the unit of a formula with every mismatch in it, arguments first.
 
-    Each subtree is judged once: a nest of definitions names its arguments more often than there are atoms.
+    Each subtree is judged once: nested definitions repeat their arguments exponentially often.
     """
     if node.is_leaf:
-        return UnitJudgement(_unit_of_leaf(node), sure=node != UNREADABLE_NODE)
+        return UnitJudgement(_find_leaf_unit(node), sure=node != UNREADABLE_NODE)
     parts = [judge_units(arg) for arg in node.args]
     units = tuple(part.unit for part in parts)
     mismatches = tuple(mismatch.below(place) for place, part in enumerate(parts) for mismatch in part.mismatches)
@@ -300,14 +302,14 @@ def judge_units(node: Node) -> UnitJudgement:
     if operator.definition:
         return _judge_definition(node, mismatches)
     if not all(part.sure for part in parts):
-        return _guess_judgement(operator, (*mismatches, *_sure_mismatches(node, parts)))
+        return _guess_judgement(operator, (*mismatches, *_iter_sure_mismatches(node, parts)))
     try:
         return UnitJudgement(UNIT_RULES[operator.unit](node, units), mismatches)
     except UnitMismatch as refusal:
         return _guess_judgement(operator, (*mismatches, _to_mismatch(refusal)))
 
 
-def _unit_of_leaf(node: Node) -> Unit:
+def _find_leaf_unit(node: Node) -> Unit:
     if node.op == "field":
         return FIELD_UNITS.get(node.name, RATIO_UNIT)
     return NUMBER_UNIT if node.op == "number" else GROUP_UNIT
@@ -318,7 +320,7 @@ def _to_mismatch(refusal: UnitMismatch) -> Mismatch:
     return Mismatch(refusal.message, refusal.hint, (refusal.position,), refusal.firm)
 
 
-def _sure_mismatches(node: Node, parts: Sequence[UnitJudgement]) -> Iterator[Mismatch]:
+def _iter_sure_mismatches(node: Node, parts: Sequence[UnitJudgement]) -> Iterator[Mismatch]:
     """Yield mismatches among the arguments of a sum or similar operator whose units are certain."""
     places = [place for place, part in enumerate(parts) if part.sure]
     if not OPERATORS[node.op].many or len(places) < 2:
@@ -332,7 +334,7 @@ def _sure_mismatches(node: Node, parts: Sequence[UnitJudgement]) -> Iterator[Mis
 
 
 def _guess_judgement(operator: Operator, mismatches: tuple[Mismatch, ...]) -> UnitJudgement:
-    """Guess the unit of a step that was refused, so that the rest can be judged."""
+    """Guess the unit of a refused step, so that the steps around it can be judged."""
     return UnitJudgement(
         BOOL_UNIT if operator.unit == "comparison" else RATIO_UNIT, mismatches, operator.unit in SETTLED_UNIT_RULES
     )
@@ -348,17 +350,17 @@ def _judge_definition(node: Node, mismatches: tuple[Mismatch, ...]) -> UnitJudge
 
 
 def _iter_misfits(node: Node, units: Units) -> Iterator[UnitMismatch]:
-    """Yield conditions that are not true or false, and constants that are given to operators over days or names."""
+    """Yield conditions that are not true or false, and constants as arguments of operators over days or names."""
     operator = OPERATORS[node.op]
     kinds = [argument.kind for argument in operator.nodes]
     for place, (arg, unit) in enumerate(zip(node.args, units, strict=True)):
         kind = kinds[min(place, len(kinds) - 1)]
         if kind == "condition" and unit.kind != "bool":
-            yield UnitMismatch(*_condition_error(node, arg, unit), place, firm=True)
+            yield UnitMismatch(*_build_condition_error(node, arg, unit), place, firm=True)
         elif kind != "group" and _needs_field(operator.family, kind) and not _reads_field(arg):
             yield UnitMismatch(
-                f"{node.op} needs something that changes; {_shorten_formula(arg)} is a constant", f"Example: {operator.example}",
-                place, firm=True,
+                f"{node.op} needs something that changes; {_shorten_formula(arg)} is a constant",
+                f"Example: {operator.example}", place, firm=True,
             )  # fmt: skip
     if operator.unit == "comparison" and not _reads_field(node):
         yield UnitMismatch(f"{_shorten_formula(node)} compares constants", f"Example: {operator.example}", firm=True)
@@ -368,7 +370,7 @@ def _needs_field(family: str, kind: str) -> bool:
     return kind == "condition" or family in ("time series", "cross-section")
 
 
-def _condition_error(node: Node, arg: Node, unit: Unit) -> tuple[str, str]:
+def _build_condition_error(node: Node, arg: Node, unit: Unit) -> tuple[str, str]:
     symbol = {"and": "&", "or": "|", "not": "~"}.get(node.op, "")
     hint = f"Write a comparison, such as {_shorten_formula(arg)} > 0."
     if symbol in ("&", "|"):

@@ -1,8 +1,9 @@
-"""List the operators of the factor language: every `Operator` that a file below this folder declares.
+"""The table of operators of the factor language: every `Operator` that a file below this folder declares.
 
-A new operator is a new file in one of the folders, or some lines in the file of its noun: its kernel, its declaration and
-its reference, about 30 lines. The parser, the unit rules, the day intervals, the canonical form, the plain words, the
-sampler, the decoding grammar, the dialects, the documentation and the tests read this table; no other registration is needed.
+A new operator is a new file in one of the folders, or some lines in the file of its noun: its kernel, its declaration
+and its reference, about 30 lines. The parser, the unit rules, the day intervals, the canonical form, the descriptions
+in words, the sampler, the decoding grammar, the dialects, the documentation and the tests read this table; no other
+registration is needed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ..language.operator import NAN_NOTES, Argument, Operator
 
 
 def _iter_operators() -> Iterator[Operator]:
-    """Yield the operators of every file."""
+    """Yield the operators of all files."""
     for module in walk_packages(__path__, f"{__name__}."):
         yield from (value for value in vars(import_module(module.name)).values() if _is_operator(value))
 
@@ -27,7 +28,7 @@ def _is_operator(value: object) -> bool:
     return isinstance(value, Operator)
 
 
-def _table() -> Mapping[str, Operator]:
+def _build_table() -> Mapping[str, Operator]:
     """Return the operators by family, then by name."""
     families = list(NAN_NOTES)
     operators = sorted(_iter_operators(), key=lambda operator: (families.index(operator.family), operator.name))
@@ -41,7 +42,7 @@ class OperatorTable(dict[str, Operator]):
     """The operators by name; a step of Python code (`py.NAME`) is made on look-up, without rules, and is not listed."""
 
     def __missing__(self, name: str) -> Operator:
-        """Return an operator of which only the order of the arguments is known."""
+        """Return an operator that defines only the order of its arguments."""
         if not name.startswith("py."):
             raise KeyError(name)
         arguments = tuple(Argument(f"x{place}") for place in range(MAX_ARGUMENTS))
@@ -49,7 +50,7 @@ class OperatorTable(dict[str, Operator]):
 
 
 MAX_ARGUMENTS = 64
-OPERATORS: Mapping[str, Operator] = _table()
+OPERATORS: Mapping[str, Operator] = _build_table()
 
 
 def fill_parameters(node: Node) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Share between the slow references of operators, in float64: windows without gaps, spreads, lines and percentiles."""
+"""Helpers of the slow reference implementations in float64: windows without gaps, spreads, lines and percentiles."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ EPSILON = float(np.finfo(np.float32).eps)
 
 
 def known_values(window: Values) -> Values:
-    """Return the values that are there."""
+    """Return the values that are present."""
     return window[~np.isnan(window)]
 
 
 def both_known(x: Values, y: Values) -> tuple[Values, Values]:
-    """Return the rows where both are there."""
+    """Return the rows where both are present."""
     there = ~np.isnan(x) & ~np.isnan(y)
     return x[there], y[there]
 
 
 def is_flat(values: Values) -> bool:
-    """Return whether values differ by no more than float32 can show."""
+    """Return whether values differ by no more than float32 rounding."""
     mean = values.mean()
     return bool(((values - mean) ** 2).sum() <= len(values) * (mean * EPSILON) ** 2)
 
 
 def variance(values: Values, ddof: float) -> float:
-    """Return the mean squared deviation; NaN where `ddof` leaves nothing to divide by."""
+    """Return the variance; NaN if there are no more than `ddof` values."""
     return float(((values - values.mean()) ** 2).sum() / (len(values) - ddof)) if len(values) > ddof else math.nan
 
 
 def score(now: float, values: Values, ddof: float) -> float:
-    """Return how many standard deviations a value is from the mean."""
+    """Return the distance of a value from the mean in standard deviations; NaN for flat values."""
     if len(values) <= ddof or is_flat(values):
         return math.nan
     return float((now - values.mean()) / math.sqrt(variance(values, ddof)))
 
 
 def places(values: Values, ties: float, scaled: float) -> Values:
-    """Rank values: `ties` is average, min, max or first, `scaled` is percent, zero, unit or count, by position."""
+    """Rank values; `ties` (average, min, max, first) and `scaled` (percent, zero, unit, count) are positions."""
     order = values[:, None]
     below, same = (values < order).sum(axis=1), (values == order).sum(axis=1)
-    earlier = np.array([(values[:at] == each).sum() for at, each in enumerate(values)])
+    earlier = np.array([(values[:at] == value).sum() for at, value in enumerate(values)])
     rank = (below + (same + 1) / 2, below + 1.0, below + same + 0.0, below + earlier + 1.0)[int(ties)]
     with np.errstate(all="ignore"):
         count = len(values)
@@ -54,7 +54,7 @@ def places(values: Values, ties: float, scaled: float) -> Values:
 
 
 def line(y: Values, x: Values) -> tuple[float, float]:
-    """Return slope and level of the least-squares line of y on x, over the rows where both are there."""
+    """Return slope and intercept of the least-squares line of y on x, over the rows where both are present."""
     y, x = both_known(y, x)
     if is_flat(x):
         return math.nan, math.nan
@@ -68,7 +68,7 @@ def row_numbers(window: Values) -> Values:
 
 
 def correlation(x: Values, y: Values) -> float:
-    """Return Pearson's correlation over the rows where both are there; NaN where one is constant."""
+    """Return Pearson's correlation over the rows where both are present; NaN if one is constant."""
     x, y = both_known(x, y)
     if is_flat(x) or is_flat(y):
         return math.nan
@@ -77,13 +77,13 @@ def correlation(x: Values, y: Values) -> float:
 
 
 def covariance(x: Values, y: Values, ddof: float) -> float:
-    """Return the covariance over the rows where both are there."""
+    """Return the covariance over the rows where both are present."""
     x, y = both_known(x, y)
     return float(((x - x.mean()) * (y - y.mean())).sum() / (len(x) - ddof)) if len(x) > ddof else math.nan
 
 
 def weighted_mean(window: Values, weight: Callable[[int], float]) -> float:
-    """Return the mean with weights by age, 0 for the newest row, over the values that are there."""
+    """Return the mean with weights by age, 0 for the newest row, over the present values."""
     weights = np.array([weight(age) for age in range(len(window))])[::-1]
     there = ~np.isnan(window)
     return float((weights[there] * window[there]).sum() / weights[there].sum())

@@ -1,7 +1,7 @@
 """Declare the indicators of technical analysis, each written out in the language itself.
 
-They read `window` rows and no further: where a chart program smooths without end, `wilder` in the place of the plain
-mean gives its figures.
+They read `window` rows only. Where a chart program smooths without end, `wilder` instead of the plain mean gives its
+figures.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FLAT_WINDOW_NOTE = "A window without any movement gives NaN."
 TYPICAL = "(high + low + close) / 3"
 
 TRIPLE_TYPICAL_PRICE = "(high + low + close)"
-"""Three times the typical price: the three cancels."""
+"""Three times the typical price; the factor cancels."""
 
 EMA_REACH_NOTE = "An average needs as many values as its span; it reaches back 8 spans, further than float32 can tell."
 
@@ -68,8 +68,8 @@ WILLIAMS_R = rolling(
 
 CCI = rolling(
     "cci", "ratio",
-    Prose("Commodity channel index (Lambert 1980): the typical price (high + low + close) / 3 less its mean, over 0.015 "
-          "of its mean absolute deviation.",
+    Prose("Commodity channel index (Lambert 1980): the typical price (high + low + close) / 3 less its mean, over "
+          "0.015 of its mean absolute deviation.",
           "the {window}-day commodity channel index", "cci(20)"),
     takes="", nan="Today's prices must be present. " + FLAT_WINDOW_NOTE,
     definition=f"({TYPICAL} - ts_mean({TYPICAL}, window, min_periods=min_periods))"
@@ -78,12 +78,14 @@ CCI = rolling(
 
 MFI = rolling(
     "mfi", "ratio",
-    Prose("Money flow index, 0 to 100: typical price (high + low + close) / 3 times volume on days when the typical price "
-          "rose, over that of all days on which it moved.",
+    Prose("Money flow index, 0 to 100: typical price (high + low + close) / 3 times volume on days when the typical "
+          "price rose, over that of all days on which it moved.",
           "the {window}-day money flow index", "mfi(14)"),
     takes="", nan="It counts changes, so it needs one more row than the window. " + FLAT_WINDOW_NOTE,
-    definition=f"100 * ts_sum_if({TRIPLE_TYPICAL_PRICE} * volume, delta({TRIPLE_TYPICAL_PRICE}, 1) > 0, window, min_periods=min_periods)"
-               f" / ts_sum_if({TRIPLE_TYPICAL_PRICE} * volume, delta({TRIPLE_TYPICAL_PRICE}, 1) != 0, window, min_periods=min_periods)",
+    definition=f"100 * ts_sum_if({TRIPLE_TYPICAL_PRICE} * volume, delta({TRIPLE_TYPICAL_PRICE}, 1) > 0, window, "
+               "min_periods=min_periods)"
+               f" / ts_sum_if({TRIPLE_TYPICAL_PRICE} * volume, delta({TRIPLE_TYPICAL_PRICE}, 1) != 0, window, "
+               "min_periods=min_periods)",
 )  # fmt: skip
 
 AROON = Operator(
@@ -97,7 +99,8 @@ AROON = Operator(
 
 BOLLINGER = rolling(
     "bollinger", "ratio",
-    Prose("Bollinger's %b: 0 at the lower and 1 at the upper of two bands, k standard deviations (ddof 0) from the mean.",
+    Prose("Bollinger's %b: 0 at the lower and 1 at the upper of two bands, k standard deviations (ddof 0) from the "
+          "mean.",
           "where {x} is between its {window}-day Bollinger bands of {k} deviations", "bollinger(close, 20)"),
     None, WIDTH_ARGUMENT, POPULATION_DDOF, nan="Today's value must be present; a constant window gives NaN.",
     definition="0.5 + ts_zscore(x, window, min_periods=min_periods, ddof=ddof) / (2 * k)",
@@ -105,7 +108,8 @@ BOLLINGER = rolling(
 BOLLINGER_WIDTH = rolling(
     "bollinger_width", "ratio",
     Prose("Distance of the two Bollinger bands over the mean between them.",
-          "the width of the {window}-day Bollinger bands of {x}, {k} deviations each way", "bollinger_width(close, 20)"),
+          "the width of the {window}-day Bollinger bands of {x}, {k} deviations each way",
+          "bollinger_width(close, 20)"),
     None, WIDTH_ARGUMENT, POPULATION_DDOF, scaling=ODD, nan="A mean of 0 gives NaN.",
     definition="2 * k * ts_std(x, window, min_periods=min_periods, ddof=ddof)"
                " / ts_mean(x, window, min_periods=min_periods)",

@@ -1,8 +1,8 @@
 """Python factors: `def factor(panel): ...` read as an expression that only the sandbox may compute.
 
-Reading runs nothing. It gives the code an id that does not depend on names, comments or spelling, lists the columns that it
-reads, and draws its meaning as a tree of the language's own operators, so that a formula that was rewritten in pandas is
-recognised. The tree serves comparison and the price of complexity; values never come from it.
+Reading runs no code. It gives the code an id that does not depend on names, comments or spelling, lists the columns
+that it reads, and translates it into a tree of the language's operators, so that a formula rewritten in pandas is
+recognised. The tree is used for comparison and the complexity limit; values are never computed from it.
 """
 
 from __future__ import annotations

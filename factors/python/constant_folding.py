@@ -34,7 +34,7 @@ PYTHON_ARITHMETIC: Mapping[type[ast.operator], Callable[[Number, Number], Number
 
 
 def fold_operation(op: ast.operator, left: object, right: object) -> Literal | None:
-    """Evaluate arithmetic on two known values; None where it cannot be evaluated."""
+    """Evaluate arithmetic on two known values; None if it cannot be evaluated."""
     if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Add):
         return Literal((left + right)[:MAX_KNOWN_TEXT_CHARS])
     step = PYTHON_ARITHMETIC.get(type(op))
@@ -50,12 +50,12 @@ def fold_operation(op: ast.operator, left: object, right: object) -> Literal | N
 
 
 def combine_vectors(op: ast.operator, left: Value, right: Value) -> Value | None:
-    """Evaluate arithmetic on known arrays: with a number or each other, or as the weights of a window."""
+    """Evaluate arithmetic on known arrays, with a number or another array, or as the weights of a window."""
     if isinstance(left, Spans) and isinstance(right, Vector) and isinstance(op, ast.Mult):
         return WeightedWindows(left, right)
     if isinstance(left, Vector) and isinstance(right, Spans) and isinstance(op, ast.Mult):
         return WeightedWindows(right, left)
-    numbers = [_numbers_of(side) for side in (left, right)]
+    numbers = [_list_numbers(side) for side in (left, right)]
     if Vector not in (type(left), type(right)) or None in numbers:
         return None
     one, other = (side or () for side in numbers)
@@ -67,16 +67,16 @@ def combine_vectors(op: ast.operator, left: Value, right: Value) -> Value | None
     return Vector(tuple(float(str(side.value)) for side in products if side)) if all(products) else None
 
 
-def _numbers_of(value: Value) -> tuple[float, ...] | None:
+def _list_numbers(value: Value) -> tuple[float, ...] | None:
     """Return the numbers of a known array, or a known number."""
     if isinstance(value, Vector):
         return value.numbers
-    known = value.value if isinstance(value, Literal) else None
-    return (float(known),) if isinstance(known, int | float) else None
+    number = value.value if isinstance(value, Literal) else None
+    return (float(number),) if isinstance(number, int | float) else None
 
 
 def sum_weighted_window(weighted: WeightedWindows, make: Callable[..., Node]) -> Node | None:
-    """Return the sum of a weighted window: weights that rise evenly from the oldest fade linearly, equal ones are a mean."""
+    """Return the sum of a weighted window with linear or equal weights as an operator; None for other weights."""
     weights, spans = weighted.weights.numbers, weighted.spans
     first, total = weights[0] if weights else 0.0, sum(weights)
     if spans.kind != "rolling" or len(weights) != spans.window or not total or not first:
@@ -96,21 +96,21 @@ def reduce_vector(name: str, vector: Vector) -> Value | None:
     return vector if name in ("copy", "astype", "reshape", "flatten", "ravel") else None
 
 
-def _vector(name: str, args: Sequence[Value]) -> Value | None:
+def _build_vector(name: str, args: Sequence[Value]) -> Value | None:
     """Evaluate a numpy function that builds an array from known numbers."""
     items = unroll_list(args[0]) if args else None
     if name in ("array", "asarray") and items:
-        values = [each.value for each in items if isinstance(each, Literal) and isinstance(each.value, int | float)]
+        values = [item.value for item in items if isinstance(item, Literal) and isinstance(item.value, int | float)]
         return Vector(tuple(map(float, values))) if len(values) == len(items) else None
-    numbers = [each.value for each in args if isinstance(each, Literal) and isinstance(each.value, int | float)]
+    numbers = [arg.value for arg in args if isinstance(arg, Literal) and isinstance(arg.value, int | float)]
     if len(numbers) != len(args) or not numbers or max(map(abs, numbers)) > MAX_VECTOR_ITEMS:
         return None
     if name == "ones":
         return Vector((1.0,) * int(numbers[0]))
-    if name != "arange" or not all(each == int(each) for each in numbers) or 0 in numbers[2:]:
+    if name != "arange" or not all(number == int(number) for number in numbers) or 0 in numbers[2:]:
         return None
-    found = range(*map(int, numbers))
-    return Vector(tuple(map(float, found))) if len(found) else None
+    steps = range(*map(int, numbers))
+    return Vector(tuple(map(float, steps))) if len(steps) else None
 
 
 def unroll_list(value: Value) -> Sequence[Value] | None:
@@ -121,37 +121,37 @@ def unroll_list(value: Value) -> Sequence[Value] | None:
 
 
 def fold_call(name: str, args: Sequence[Value], make: Callable[..., Node]) -> Value | None:
-    """Evaluate a builtin function on known arguments; None where they are not known."""
+    """Evaluate a builtin function on known arguments; None if they are not known."""
     if name == "range":
-        return _range(args)
-    if name in ("array", "asarray", "arange", "ones") and (vector := _vector(name, args)) is not None:
+        return _fold_range(args)
+    if name in ("array", "asarray", "arange", "ones") and (vector := _build_vector(name, args)) is not None:
         return vector
     if name in ("max", "min", "maximum", "minimum") and len(args) > 1:
-        return _extreme(name[:3], args, make)
+        return _fold_extreme(name[:3], args, make)
     items = unroll_list(args[0]) if args else None
     if items is None:
         return _fold_number(name, args)
     if name == "sum" and items and len(args) == 1:
         return items[0] if len(items) == 1 else make("add", *items)
     if name == "enumerate":
-        return KnownList(tuple(KnownList((Literal(at), each)) for at, each in enumerate(items)))
-    if name == "zip" and all(unroll_list(each) is not None for each in args):
-        rows = zip(*(unroll_list(each) or () for each in args), strict=False)
+        return KnownList(tuple(KnownList((Literal(at), item)) for at, item in enumerate(items)))
+    if name == "zip" and all(unroll_list(arg) is not None for arg in args):
+        rows = zip(*(unroll_list(arg) or () for arg in args), strict=False)
         return KnownList(tuple(KnownList(tuple(row)) for row in rows))
     if name == "len":
         return Literal(len(items))
     return KnownList(tuple(items)) if name in ("list", "tuple", "set", "iter") else None
 
 
-def _range(args: Sequence[Value]) -> Value | None:
-    numbers = [each.value for each in args if isinstance(each, Literal) and type(each.value) is int]
+def _fold_range(args: Sequence[Value]) -> Value | None:
+    numbers = [arg.value for arg in args if isinstance(arg, Literal) and type(arg.value) is int]
     if len(numbers) != len(args) or not 1 <= len(numbers) <= 3 or (len(numbers) == 3 and numbers[2] == 0):
         return None
     turns = range(*numbers)
     return KnownList(tuple(map(Literal, turns))) if len(turns) <= MAX_UNROLLED_ITEMS else None
 
 
-def _extreme(op: str, args: Sequence[Value], make: Callable[..., Node]) -> Value:
+def _fold_extreme(op: str, args: Sequence[Value], make: Callable[..., Node]) -> Value:
     numbers = [item.value for item in args if isinstance(item, Literal) and isinstance(item.value, int | float)]
     if len(numbers) == len(args):
         return Literal(max(numbers) if op == "max" else min(numbers))

@@ -1,8 +1,8 @@
-"""What numpy and pandas call the operators of the language.
+"""Map methods and functions of numpy and pandas to operators of the language.
 
-The mapping is for likeness alone, so it is generous: options that hardly change the order of names (`min_periods`,
-`adjust`, `read_method`) are passed over, and steps that only change the container (`.values`, `pd.DataFrame(...)`) vanish.
-What has no operator stays a step of its own kind, `py.NAME`.
+The mapping serves similarity alone, so it is generous: options that hardly change the order of names (`min_periods`,
+`adjust`, `method`) are ignored, and steps that only change the container (`.values`, `pd.DataFrame(...)`) are dropped.
+A step without an operator stays a step of its own kind, `py.NAME`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_WINDOW_DAYS = 5000
 
 
 class Make(Protocol):
-    """Makes nodes that stay within bounds."""
+    """Builds nodes of bounded size."""
 
     def node(self, value: Value) -> Node:
         """Return a value as a tree."""
@@ -38,7 +38,7 @@ CONTAINER_STEPS = frozenset(
      "replace", "reset_index", "Series", "set_axis", "set_flags", "sort_index", "squeeze", "to_frame", "to_numpy",
      "tz_localize", "values"}
 )  # fmt: skip
-"""Steps that change the container of a value and hardly the value."""
+"""Steps that change the container of a value, but hardly the value."""
 
 CELL_FUNCTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -69,7 +69,7 @@ DAY_REDUCTIONS: Mapping[str, str] = MappingProxyType(
         "count": "count_across",
     }
 )  # fmt: skip
-"""What reduces a day's names to one number."""
+"""Reductions of a day's names to one number."""
 
 SPANS: Mapping[str, str] = MappingProxyType(
     {
@@ -81,11 +81,11 @@ SPANS: Mapping[str, str] = MappingProxyType(
         "nanargmin": "ts_argmin", "product": "ts_product",
     }
 )  # fmt: skip
-"""What reduces a window to one number."""
+"""Reductions of a window to one number."""
 
 
 def read_method(call: Call, make: Make) -> Value | None:
-    """Return the step that a method, or a numpy function of its first argument, stands for; None where the language has none."""
+    """Return the step of a method, or of a numpy function of its first argument; None if the language has none."""
     owner = call.owner
     if isinstance(owner, Spans):
         return _reduce_windows(call, owner, make)
@@ -99,12 +99,14 @@ def read_method(call: Call, make: Make) -> Value | None:
     if call.name in CELL_FUNCTIONS:
         return make.make(CELL_FUNCTIONS[call.name], owner)
     return (
-        _pair(call, make) if call.name in PAIR_FUNCTIONS or call.name in SWAPPED_FUNCTIONS else _reduce_day(call, make)
+        _read_pair(call, make)
+        if call.name in PAIR_FUNCTIONS or call.name in SWAPPED_FUNCTIONS
+        else _reduce_day(call, make)
     )
 
 
 def read_attribute(owner: Value, name: str, make: Make) -> Value | None:
-    """Return the value that an attribute stands for; None where it is a method, or unknown."""
+    """Return the value of an attribute; None if it is a method or unknown."""
     if name in ("values", "array", "real"):
         return owner
     if name == "T":
@@ -112,7 +114,7 @@ def read_attribute(owner: Value, name: str, make: Make) -> Value | None:
     return None
 
 
-def _pair(call: Call, make: Make) -> Value | None:
+def _read_pair(call: Call, make: Make) -> Value | None:
     second = call.argument("other", 0)
     if second is None:
         return None
@@ -122,7 +124,7 @@ def _pair(call: Call, make: Make) -> Value | None:
 
 
 def _reduce_day(call: Call, make: Make) -> Value | None:
-    """Reduce over the names of a day; over all days it is a step that the language does not have."""
+    """Reduce over the names of a day; a reduction over all days is a step that the language lacks."""
     if call.is_across and call.name in DAY_REDUCTIONS:
         return make.make(DAY_REDUCTIONS[call.name], call.owner)
     if call.name in (*DAY_REDUCTIONS, "min", "max", "var", "prod", "quantile"):
@@ -131,7 +133,7 @@ def _reduce_day(call: Call, make: Make) -> Value | None:
 
 
 def _read_windowed(op: str, call: Call, make: Make, name: str, default: float | None = None) -> Value | None:
-    """Return an operator that looks back by a known number of days."""
+    """Return an operator with a known number of days as its window."""
     days = call.number(name, 0, default)
     if days is None or call.is_across or days != int(days) or abs(days) > MAX_WINDOW_DAYS:
         return None
@@ -140,7 +142,7 @@ def _read_windowed(op: str, call: Call, make: Make, name: str, default: float | 
     return make.make(op, call.owner, window=days) if days else call.owner
 
 
-def _rank(call: Call, make: Make) -> Value:
+def _read_rank(call: Call, make: Make) -> Value:
     ascending = call.named.get("ascending")
     down = isinstance(ascending, Literal) and ascending.value is False
     across = call.is_across or call.name == "rankdata"
@@ -148,7 +150,7 @@ def _rank(call: Call, make: Make) -> Value:
     return make.make("neg", ranked) if down else ranked
 
 
-def _rolling(call: Call, make: Make) -> Value | None:
+def _read_rolling(call: Call, make: Make) -> Value | None:
     days = call.number("window", 0)
     is_whole = days is not None and days == int(days) and 0 < days <= MAX_WINDOW_DAYS
     centred = call.named.get("center")
@@ -157,8 +159,8 @@ def _rolling(call: Call, make: Make) -> Value | None:
     return Spans("rolling", make.node(call.owner), int(days or 0))
 
 
-def _ewm(call: Call, make: Make) -> Value | None:
-    """Read the span of fading weights, however they were given."""
+def _read_ewm(call: Call, make: Make) -> Value | None:
+    """Read the span of exponential weights from span, alpha, com or halflife."""
     span, alpha = call.number("span", -1), call.number("alpha", -1)
     com, half = call.number("com", 0), call.number("halflife", -1)
     if com is not None:
@@ -172,7 +174,7 @@ def _ewm(call: Call, make: Make) -> Value | None:
     return Spans("ewm", make.node(call.owner), round(span))
 
 
-def _clip(call: Call, make: Make) -> Value:
+def _read_clip(call: Call, make: Make) -> Value:
     low, high = (call.argument(name, place) for place, name in enumerate(("lower", "upper")))
     clipped: Value = call.owner
     for op, bound in (("max", low), ("min", high)):
@@ -181,7 +183,7 @@ def _clip(call: Call, make: Make) -> Value:
     return clipped
 
 
-def _where(call: Call, make: Make) -> Value:
+def _read_where(call: Call, make: Make) -> Value:
     """Read ``x.where(condition, other)``; one that only removes infinities or gaps is ignored."""
     condition = call.argument("cond", 0) or Literal(True)
     other = call.argument("other", 1)
@@ -202,12 +204,12 @@ def _is_about_gaps(condition: Node) -> bool:
     )
 
 
-def _fill(call: Call, make: Make) -> Value | None:
+def _read_fill(call: Call, make: Make) -> Value | None:
     value = call.argument("value", 0)
     return None if value is None else make.make("where", make.make("is_missing", call.owner), value, call.owner)
 
 
-def _log1p(call: Call, make: Make) -> Value:
+def _read_log1p(call: Call, make: Make) -> Value:
     return make.make("log", make.make("add", call.owner, Literal(1)))
 
 
@@ -219,7 +221,7 @@ def _read_notna(call: Call, make: Make) -> Value:
     return make.make("not", make.make("is_missing", call.owner))
 
 
-def _between(call: Call, make: Make) -> Value | None:
+def _read_between(call: Call, make: Make) -> Value | None:
     if len(call.args) < 2:
         return None
     low, high = (make.make(op, call.owner, bound) for op, bound in zip(("ge", "le"), call.args, strict=False))
@@ -228,23 +230,23 @@ def _between(call: Call, make: Make) -> Value | None:
 
 IDIOM_RULES: Mapping[str, IdiomRule] = MappingProxyType(
     {
-        "shift": lambda given, make: _read_windowed("delay", given, make, "periods", 1),
-        "diff": lambda given, make: _read_windowed("delta", given, make, "periods", 1),
-        "pct_change": lambda given, make: _read_windowed("ts_returns", given, make, "periods", 1),
-        "rank": _rank,
-        "rankdata": _rank,
-        "rolling": _rolling,
-        "ewm": _ewm,
-        "expanding": lambda given, make: Spans("expanding", make.node(given.owner), 0),
-        "clip": _clip,
-        "where": _where,
-        "mask": _where,
-        "fillna": _fill,
+        "shift": lambda call, make: _read_windowed("delay", call, make, "periods", 1),
+        "diff": lambda call, make: _read_windowed("delta", call, make, "periods", 1),
+        "pct_change": lambda call, make: _read_windowed("ts_returns", call, make, "periods", 1),
+        "rank": _read_rank,
+        "rankdata": _read_rank,
+        "rolling": _read_rolling,
+        "ewm": _read_ewm,
+        "expanding": lambda call, make: Spans("expanding", make.node(call.owner), 0),
+        "clip": _read_clip,
+        "where": _read_where,
+        "mask": _read_where,
+        "fillna": _read_fill,
         "nan_to_num": _read_nan_to_num,
-        "log1p": _log1p,
+        "log1p": _read_log1p,
         "notna": _read_notna,
         "notnull": _read_notna,
-        "between": _between,
+        "between": _read_between,
     }
 )
 
@@ -273,12 +275,12 @@ def _reduce_windows(call: Call, spans: Spans, make: Make) -> Value | None:
 
 
 def _read_flipped(call: Call, owner: FlippedFrame, make: Make) -> Value | None:
-    """Take a step on a frame that lies on its side: over its rows is over the names of a day."""
+    """Read a step on a transposed frame, where the rows axis holds the names of a day."""
     axis = call.named.get("axis")
     sideways = isinstance(axis, Literal) and axis.value in (1, "columns")
-    named = {name: value for name, value in call.named.items() if name != "axis"}
+    keywords = {name: value for name, value in call.named.items() if name != "axis"}
     turned: Value = owner.x if sideways else DayRow(owner.x)
-    unflipped = read_method(Call(call.name, turned, call.args, named), make)
+    unflipped = read_method(Call(call.name, turned, call.args, keywords), make)
     if unflipped is None:
         return None
     return FlippedFrame(make.node(unflipped))

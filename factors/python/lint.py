@@ -1,9 +1,9 @@
 """Advise the author of a factor's code: what will not work here, in which line, and what to write instead.
 
-THIS IS NOT THE BOUNDARY. Names can be built at run time and objects lead to one another, so no reading of Python stops
-code that means harm, and nothing here tries to. Such code is contained by the kernel (`native/`); the causality test shows
-that it does not read the future (`causality`). Code goes through both whether it was linted or not. Linting takes a
-millisecond and answers in words, where the sandbox answers with an error number.
+THIS IS NOT A SECURITY BOUNDARY. Names can be built at run time and objects lead to one another, so no static check
+stops malicious code, and none here tries to. Such code is contained by the kernel (`sandbox.native`); the causality
+test shows that it does not read the future (`sandbox.causality`). Code goes through both whether it was linted or not.
+Linting takes a millisecond and answers in words, where the sandbox answers with an error number.
 """
 
 from __future__ import annotations
@@ -115,16 +115,16 @@ SHORT_MODULE_NAMES = {"np": "numpy", "pd": "pandas"}
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One problem of the code, and what to write instead.
+    """One problem of the code, with a correction.
 
     Attributes
     ----------
     line : int
-        From 1; 0 if it is about the code as a whole.
+        From 1; 0 for the code as a whole.
     rule : str
         syntax, entry, import, name, attribute, file, clock, chance, future or column.
     message, hint : str
-        What is wrong, and what to do.
+        The problem, and what to write instead.
     """
 
     line: int
@@ -142,10 +142,10 @@ def lint_code(code: str, fields: Collection[str] | None = None) -> tuple[Remark,
 
     Parameters
     ----------
-    code
+    code : str
         Source that should define `factor(panel)`.
-    fields
-        The panel's columns, so that a misspelt one is named; None leaves that out.
+    fields : collection of str, optional
+        The panel's columns, for reports of misspelt ones; None for no such reports.
     """
     try:
         tree = ast.parse(code)
@@ -165,18 +165,18 @@ def lint_code(code: str, fields: Collection[str] | None = None) -> tuple[Remark,
 def _check_entry(tree: ast.Module) -> Iterator[Remark]:
     """Check that there is a `factor(panel)` that returns a value."""
     hint = "Write: def factor(panel): ... return a DataFrame of dates x symbols."
-    named = [
+    functions = [
         node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == ENTRY
     ]
     assigned = any(
         isinstance(target, ast.Name) and target.id == ENTRY
         for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
     )  # fmt: skip
-    if not named:
+    if not functions:
         if not assigned:
             yield Remark(0, "entry", "there is no function factor(panel)", hint)
         return
-    function = named[-1]
+    function = functions[-1]
     parameters = function.args
     if len(parameters.posonlyargs) + len(parameters.args) - len(parameters.defaults) > 1 or not (
         parameters.posonlyargs + parameters.args
@@ -189,7 +189,7 @@ def _check_entry(tree: ast.Module) -> Iterator[Remark]:
 
 
 def _check_nodes(tree: ast.Module, spelling: Spelling) -> Iterator[Remark]:
-    """Read every name, attribute and call."""
+    """Check every import, name, attribute and call."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from _check_import(node)
@@ -293,40 +293,40 @@ def _check_text_code(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
 
 
 def _check_future(node: ast.Call, path: str, last: str) -> Iterator[Remark]:
-    """Find calls that certainly read later rows; comparisons of names (axis=1) do not."""
+    """Find calls that certainly read later rows; calls across names (axis=1) do not."""
     if read_constant(find_keyword(node, "axis")) in {1, "columns"}:
         return
     backwards = {read_constant(find_keyword(node, word)) for word in ("method", "direction", "limit_direction")}
     steps = node.args[0] if node.args else find_keyword(node, "periods")
-    said = ""
+    culprit = ""
     if last in {"shift", "pct_change", "diff"} and not path.startswith("numpy.") and is_negative(steps):
-        said = f"{last}({ast.unparse(steps)})" if steps is not None else last
+        culprit = f"{last}({ast.unparse(steps)})" if steps is not None else last
     elif last in {"bfill", "backfill"}:
-        said = last
+        culprit = last
     elif last in {"fillna", "reindex", "merge_asof", "interpolate", "get_indexer", "asof"} and backwards & FUTURE_FILLS:
-        said = f"{last}({', '.join(sorted(str(word) for word in backwards & FUTURE_FILLS))})"
+        culprit = f"{last}({', '.join(sorted(str(word) for word in backwards & FUTURE_FILLS))})"
     elif last == "interpolate" and not backwards & {"pad", "ffill"} and not path.startswith("numpy."):
-        said = last
+        culprit = last
     elif last == "rolling" and read_constant(find_keyword(node, "center")) is True:
-        said = "rolling(center=True)"
-    if said:
+        culprit = "rolling(center=True)"
+    if culprit:
         hint = (
             "Use rows up to the day only: shift(1), rolling(n), ffill(); shift what is older instead of what is newer."
         )
-        yield Remark(node.lineno, "future", f"{said} reads later days", hint)
+        yield Remark(node.lineno, "future", f"{culprit} reads later days", hint)
 
 
 def _check_columns(tree: ast.Module, fields: Collection[str]) -> Iterator[Remark]:
-    """Name columns that the panel has not, unless the code asks first whether it has them."""
+    """Find columns that the panel lacks, unless the code tests for them."""
     functions = [
         node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == ENTRY and node.args.args
     ]
     for function in functions[-1:]:
         panel = function.args.args[0].arg
-        read = [
+        reads = [
             node for node in ast.walk(function) if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)
         ]
-        mine = [node for node in read if isinstance(node.value, ast.Name) and node.value.id == panel]
+        mine = [node for node in reads if isinstance(node.value, ast.Name) and node.value.id == panel]
         assigned = {read_constant(node.slice) for node in mine if isinstance(node.ctx, ast.Store)}
         compared = {read_constant(node.left) for node in ast.walk(function) if isinstance(node, ast.Compare)}
         for node in mine:
@@ -345,12 +345,12 @@ class Spelling:
     stored : frozenset of str
         Names that are assigned, defined or taken as an argument.
     seeds : bool
-        Numpy's global generator is given a seed somewhere.
+        Whether numpy's global generator is seeded somewhere.
     """
 
     def __init__(self, tree: ast.AST) -> None:
         self._names = dict(SHORT_MODULE_NAMES)
-        self.stored = frozenset(_stored_names(tree))
+        self.stored = frozenset(_iter_stored(tree))
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 self._names |= {alias.asname: alias.name for alias in node.names if alias.asname}
@@ -358,11 +358,11 @@ class Spelling:
                 self._names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
-                self._rename(node)
+                self._follow_alias(node)
         calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
         self.seeds = any(self.of(call.func) == "numpy.random.seed" and call.args for call in calls)
 
-    def _rename(self, node: ast.Assign) -> None:
+    def _follow_alias(self, node: ast.Assign) -> None:
         """Follow `load = np.load`."""
         path = self.of(node.value)
         if path.partition(".")[0] in {"numpy", "pandas"}:
@@ -377,7 +377,7 @@ class Spelling:
         return "?"
 
 
-def _stored_names(tree: ast.AST) -> Iterator[str]:
+def _iter_stored(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id

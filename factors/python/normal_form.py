@@ -1,9 +1,9 @@
 """Bring Python factors that differ in spelling alone to one syntax tree; its hash is the id of the factor.
 
-Every step keeps the values to the last bit: names of arguments, variables and own functions are numbered in the order in which they
-appear, docstrings and annotations go, numbers are worked out, the arguments of a sum or product of frames are sorted,
-`a > b` is written `b < a`, and what cannot run or is never read is dropped. Where a step might change a value it is not
-taken: two spellings of one factor may then have two ids, two factors never have one.
+Every step keeps the values to the last bit: names of arguments, variables and own functions are numbered in the order
+in which they appear, docstrings and annotations are dropped, numbers are folded, the arguments of a sum or product of
+frames are sorted, `a > b` is written `b < a`, and unreachable code and unread assignments are dropped. A step that
+might change a value is not taken: two spellings of one factor may then have two ids, but two factors never have one.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from types import MappingProxyType
 from .source import FACTOR_FUNCTION
 
 NAME_LOOKUPS = frozenset({"eval", "exec", "globals", "locals", "vars", "dir", "getattr", "setattr", "__import__"})
-"""What finds a variable by its name: code that has one keeps its names."""
+"""Functions that look up a variable by its name: code with one of them keeps its names."""
 MAX_FOLDED_NUMBER = 10**12
 MAX_PASSES = 8
 
 
 def normalise_code(tree: ast.Module) -> ast.Module:
-    """Return the tree in normal form; it may be unparsed and read again, and has the same normal form then."""
+    """Return the tree in normal form; unparsing and parsing it again gives the same normal form."""
     plain, before = copy.deepcopy(tree), ""
-    for _ in range(MAX_PASSES):  # what one pass drops or moves may leave something to the next
+    for _ in range(MAX_PASSES):  # the changes of one pass may enable further ones
         plain = _normalise_once(plain)
         now = serialise_tree(plain)
         if now == before:
@@ -37,13 +37,16 @@ def normalise_code(tree: ast.Module) -> ast.Module:
 
 def _normalise_once(tree: ast.Module) -> ast.Module:
     plain = _UnreadDropper.drop_unread(_CodeStripper().visit(tree))
-    if not any(isinstance(node, ast.ClassDef) for node in ast.walk(plain)) and not _names_read(plain) & NAME_LOOKUPS:
+    if (
+        not any(isinstance(node, ast.ClassDef) for node in ast.walk(plain))
+        and not _find_names_read(plain) & NAME_LOOKUPS
+    ):
         _rename(plain)
     ordered: ast.Module = ast.fix_missing_locations(_CodeSorter().visit(plain))
     return ordered
 
 
-def _names_read(tree: ast.AST) -> frozenset[str]:
+def _find_names_read(tree: ast.AST) -> frozenset[str]:
     names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
     return frozenset(node.id for node in names if isinstance(node.ctx, ast.Load))
 
@@ -57,7 +60,7 @@ SILENT_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_ignores", "type_
 
 
 def serialise_tree(node: object) -> str:
-    """Write a tree with every name and constant in it, whatever the version of Python prints."""
+    """Write a tree with all its names and constants, in a form that does not depend on the version of Python."""
     if isinstance(node, ast.AST):
         inner = [
             f"{name}={serialise_tree(value)}" for name, value in ast.iter_fields(node) if name not in SILENT_FIELDS
@@ -68,7 +71,7 @@ def serialise_tree(node: object) -> str:
     return f"{type(node).__name__}:{node!r}"
 
 
-# What says nothing.
+# Parts without effect.
 
 EXACT_STEPS: Mapping[type[ast.operator], Callable[[float, float], float]] = MappingProxyType(
     {
@@ -80,7 +83,7 @@ EXACT_STEPS: Mapping[type[ast.operator], Callable[[float, float], float]] = Mapp
         ast.Mod: operator.mod,
     }
 )
-"""Steps on numbers that give what the code itself would have worked out, to the last bit and in its kind."""
+"""Steps on numbers whose result equals that of the code itself, to the last bit and in its type."""
 
 
 class _CodeStripper(ast.NodeTransformer):
@@ -92,7 +95,9 @@ class _CodeStripper(ast.NodeTransformer):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(visited, name, None)
             if isinstance(block, list):
-                setattr(visited, name, _block(block, may_be_empty=name != "body" or isinstance(visited, ast.Module)))
+                setattr(
+                    visited, name, _clean_block(block, may_be_empty=name != "body" or isinstance(visited, ast.Module))
+                )
         return visited
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
@@ -112,18 +117,18 @@ class _CodeStripper(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)
-        value = _number(node.operand)
+        value = _read_number(node.operand)
         if isinstance(node.op, ast.USub | ast.UAdd) and value is not None:
-            return _literal(-value if isinstance(node.op, ast.USub) else value)
+            return _build_literal(-value if isinstance(node.op, ast.USub) else value)
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        left, right, step = _number(node.left), _number(node.right), EXACT_STEPS.get(type(node.op))
+        left, right, step = _read_number(node.left), _read_number(node.right), EXACT_STEPS.get(type(node.op))
         if left is None or right is None or step is None or max(abs(left), abs(right)) > MAX_FOLDED_NUMBER:
             return node
         try:
-            return _literal(step(left, right))
+            return _build_literal(step(left, right))
         except (ZeroDivisionError, OverflowError):
             return node
 
@@ -131,7 +136,7 @@ class _CodeStripper(ast.NodeTransformer):
         self.generic_visit(node)
         if not isinstance(node.test, ast.Constant):
             return node
-        return _block(node.body if node.test.value else node.orelse, may_be_empty=True)
+        return _clean_block(node.body if node.test.value else node.orelse, may_be_empty=True)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
@@ -140,20 +145,20 @@ class _CodeStripper(ast.NodeTransformer):
         return node.body if node.test.value else node.orelse
 
 
-def _number(node: ast.AST) -> float | None:
-    """Return the value of a number that is written out; a truth value is none."""
+def _read_number(node: ast.AST) -> float | None:
+    """Return the value of a number literal; None for anything else, also for a truth value."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         return node.value  # type: ignore[return-value]  # it is one of the two
-    below = _number(node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else None
+    below = _read_number(node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else None
     return None if below is None else -below
 
 
-def _literal(value: float) -> ast.expr:
-    """Return a number as Python parses it: a negative one is a unary minus."""
+def _build_literal(value: float) -> ast.expr:
+    """Return a number as Python parses it: a negative one with a unary minus."""
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)
 
 
-def _block(statements: list[ast.stmt], *, may_be_empty: bool) -> list[ast.stmt]:
+def _clean_block(statements: list[ast.stmt], *, may_be_empty: bool) -> list[ast.stmt]:
     """Return a block without docstrings, `pass`, imports of modules in scope, and statements after a return."""
     block: list[ast.stmt] = []
     for statement in statements:
@@ -178,15 +183,15 @@ GIVEN_IMPORTS = frozenset({("numpy", "np"), ("pandas", "pd")})
 class _UnreadDropper(ast.NodeTransformer):
     """Drops assignments of harmless values to names that nothing reads, and functions that nothing calls."""
 
-    def __init__(self, read: frozenset[str]) -> None:
-        self._read = read
+    def __init__(self, names: frozenset[str]) -> None:
+        self._read = names
 
     @classmethod
     def drop_unread(cls, tree: ast.AST) -> ast.AST:
-        read = _names_read(tree)
-        if read & NAME_LOOKUPS:
+        names = _find_names_read(tree)
+        if names & NAME_LOOKUPS:
             return tree
-        stripped: ast.Module = cls(frozenset(read | {FACTOR_FUNCTION})).visit(tree)
+        stripped: ast.Module = cls(frozenset(names | {FACTOR_FUNCTION})).visit(tree)
         return stripped
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
@@ -197,19 +202,19 @@ class _UnreadDropper(ast.NodeTransformer):
         if node.name not in self._read and not node.decorator_list:
             return ast.Pass()
         self.generic_visit(node)
-        node.body = _block(node.body, may_be_empty=False)
+        node.body = _clean_block(node.body, may_be_empty=False)
         return node
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         self.generic_visit(node)
-        node.body = _block(node.body, may_be_empty=True)
+        node.body = _clean_block(node.body, may_be_empty=True)
         return node
 
 
 def _is_harmless(node: ast.expr) -> bool:
     """Return whether evaluating an expression has no side effect and cannot fail, except for a missing column."""
     kinds = (ast.Constant, ast.Name, ast.Load, ast.List, ast.Tuple, ast.Subscript)
-    return all(isinstance(each, kinds) for each in ast.walk(node))
+    return all(isinstance(piece, kinds) for piece in ast.walk(node))
 
 
 # Names.
@@ -228,19 +233,19 @@ def _rename(tree: ast.AST) -> None:
 
 
 def _number_names(tree: ast.AST) -> dict[str, str]:
-    """Return a number for each name that may have another; nothing where the code knows a name that would be one of ours."""
+    """Return a new name for each name that may change; empty if one of the new names occurs in the code."""
     pieces = _walk_in_order(tree)
     keywords = {piece.arg for piece in pieces if isinstance(piece, ast.keyword)}
     arguments = {piece.arg for piece in pieces if isinstance(piece, ast.arg)}
-    fixed = {FACTOR_FUNCTION, *(keywords & arguments), *(name for piece in pieces for name in _fixed_names(piece))}
-    bound = dict.fromkeys(name for piece in pieces for name in _bound_names(piece) if name not in fixed)
+    fixed = {FACTOR_FUNCTION, *(keywords & arguments), *(name for piece in pieces for name in _list_fixed_names(piece))}
+    bound = dict.fromkeys(name for piece in pieces for name in _list_bound_names(piece) if name not in fixed)
     names = {name: f"v{number}" for number, name in enumerate(bound)}
     others = {piece.id for piece in pieces if isinstance(piece, ast.Name)} | fixed | {str(piece) for piece in keywords}
     return {} if (others - {*names}) & {*names.values()} else names
 
 
-def _fixed_names(node: ast.AST) -> list[str]:
-    """Return the names that a piece binds or reads as text, which must stay."""
+def _list_fixed_names(node: ast.AST) -> list[str]:
+    """Return the names that a piece of code binds or reads as text, which must stay."""
     if isinstance(node, ast.Global | ast.Nonlocal):
         return node.names
     if isinstance(node, ast.alias):
@@ -251,7 +256,7 @@ def _fixed_names(node: ast.AST) -> list[str]:
 
 
 def _walk_in_order(node: ast.AST) -> list[ast.AST]:
-    """Return every piece in the order of the text."""
+    """Return every node in the order of the text."""
     ordered, waiting = [], [node]
     while waiting:
         piece = waiting.pop()
@@ -260,8 +265,8 @@ def _walk_in_order(node: ast.AST) -> list[ast.AST]:
     return ordered
 
 
-def _bound_names(node: ast.AST) -> list[str]:
-    """Return the names that a piece binds."""
+def _list_bound_names(node: ast.AST) -> list[str]:
+    """Return the names that a node binds."""
     if isinstance(node, ast.arg):
         return [node.arg]
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -308,12 +313,12 @@ def _is_numeric(node: ast.expr) -> bool:
         return isinstance(node.op, ast.Sub | ast.Div | ast.Pow) or (isinstance(node.op, ast.Add) and parts)
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.USub)
-    called = node.func if isinstance(node, ast.Call) else None
-    return isinstance(called, ast.Attribute) and called.attr in FRAME_METHODS
+    method = node.func if isinstance(node, ast.Call) else None
+    return isinstance(method, ast.Attribute) and method.attr in FRAME_METHODS
 
 
 FRAME_METHODS = frozenset(
     {"abs", "rank", "shift", "diff", "pct_change", "rolling", "mean", "std", "var", "sum", "median", "log", "exp",
      "fillna", "ffill", "clip", "where", "mask", "div", "sub", "add", "mul", "corr", "cov", "sqrt", "tanh", "sign"}
 )  # fmt: skip
-"""Methods that give a number or a frame, whatever they are called on."""
+"""Methods that return a number or a frame for every owner."""

@@ -11,6 +11,7 @@ from ..language.expression import Expression
 from ..language.interval import Interval, find_days_read
 from ..language.linear import BadConstant
 from ..language.node import Node
+from .lint import lint_code
 from .meaning import Meaning
 from .normal_form import fingerprint_code, normalise_code
 from .source import CONTRACT, STAGE, parse_code
@@ -18,10 +19,10 @@ from .source import CONTRACT, STAGE, parse_code
 __all__ = ["UNIVERSE_COLUMN", "read_python"]
 
 UNIVERSE_COLUMN = "universe"
-"""What a factor may read beside the columns: 1 where a name belongs to the universe of the day, 0 where it does not."""
+"""A pseudo-column that a factor may read: 1 where a name is in the universe of the day, 0 elsewhere."""
 MAX_LOOKBACK_DAYS = 2000
 FREE_NUMBERS = frozenset({0, 1, -1})
-"""Numbers that nobody chose: places, signs, shares of one."""
+"""Numbers that do not count as free constants: places, signs, shares of one."""
 UNCHOSEN_KEYWORDS = frozenset({"axis", "min_periods", "ddof", "raw", "pct"})
 
 
@@ -33,28 +34,28 @@ def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> 
     text : str
         Source that defines `factor(panel)`.
     fields, groups : collection of str
-        The columns and groupings of the panel; a grouping is read as one more column, of codes.
+        The columns and groupings of the panel; a grouping is read as a further column, of codes.
 
     Returns
     -------
     Expression
-        With `code`, and an id that does not depend on how the code is spelled. `fields` are all that it can read: the
-        sandbox is given these columns and no other. `warmup` is a guess from the numbers in it; what its values really
-        need, only running it tells.
+        With `code`, and an id that does not depend on the spelling of the code. `fields` are all columns that it can
+        read: the sandbox gets only these. `warmup` is estimated from the numbers in the code; the true warm-up is only
+        known from running it.
 
     Raises
     ------
     ParseError
-        With the stage ``python``: it is no such code, or names a column that is not there.
+        With the stage ``python``: if it is no such code, or names a missing column.
     """
     tree = parse_code(text)
     meaning = Meaning(tree)
     meaning.root()
-    reads = _columns_read(meaning, text, fields, groups)
+    reads = _find_columns_read(meaning, text, fields, groups)
     plain = normalise_code(tree)
     root = Meaning(plain).root()
-    canonical = _canonical_or_same(root)
-    distinct, days = _distinct_steps(root), _days(root, plain)
+    canonical = _canonicalise_if_possible(root)
+    distinct, days = _find_distinct_steps(root), _estimate_days(root, plain)
     return Expression(
         text=text,
         root=root,
@@ -70,20 +71,18 @@ def read_python(text: str, fields: Collection[str], groups: Collection[str]) -> 
         depth=root.depth,
         constants=_count_chosen(plain),
         fields=frozenset(reads),
-        warnings=_remarks(text, {*fields, *groups, UNIVERSE_COLUMN}),
+        warnings=_lint(text, {*fields, *groups, UNIVERSE_COLUMN}),
         code=text,
         reads_members=meaning.reads_all or UNIVERSE_COLUMN in meaning.fields,
     )
 
 
-def _remarks(text: str, columns: Collection[str]) -> tuple[str, ...]:
-    """Return the remarks of the linter, by line; they refuse nothing, because the sandbox is the boundary."""
-    from .lint import lint_code  # it brings numpy, which most who parse do not need
-
+def _lint(text: str, columns: Collection[str]) -> tuple[str, ...]:
+    """Return the remarks of the linter, by line; they are warnings, because the sandbox is the boundary."""
     return tuple(f"line {remark.line}: {remark.message}. {remark.hint}" for remark in lint_code(text, columns))
 
 
-def _columns_read(meaning: Meaning, text: str, fields: Collection[str], groups: Collection[str]) -> set[str]:
+def _find_columns_read(meaning: Meaning, text: str, fields: Collection[str], groups: Collection[str]) -> set[str]:
     """Return the columns that the code can read."""
     available = {*fields, *groups}
     lacking = sorted(meaning.fields - available - {UNIVERSE_COLUMN})
@@ -102,16 +101,16 @@ def _columns_read(meaning: Meaning, text: str, fields: Collection[str], groups: 
     return columns
 
 
-def _canonical_or_same(root: Node) -> Node:
-    """Return the canonical form; where constants cannot be worked out, the tree as it is."""
+def _canonicalise_if_possible(root: Node) -> Node:
+    """Return the canonical form; the tree itself if its constants cannot be folded."""
     try:
         return canonicalise(root)
     except BadConstant:
         return root
 
 
-def _distinct_steps(root: Node) -> set[Node]:
-    """Return the distinct steps of a tree: code names a value that it uses twice."""
+def _find_distinct_steps(root: Node) -> set[Node]:
+    """Return the distinct steps of a tree: in code, a value that is used twice has a name."""
     steps: set[Node] = set()
     waiting = [root]
     while waiting:
@@ -122,8 +121,8 @@ def _distinct_steps(root: Node) -> set[Node]:
     return steps
 
 
-def _numbers(tree: ast.AST) -> Iterator[float]:
-    """Yield the numbers of the code that the author chose."""
+def _iter_chosen(tree: ast.AST) -> Iterator[float]:
+    """Yield the free constants of the code."""
     for name, value in ast.iter_fields(tree):
         children = value if isinstance(value, list) else [value]
         for child in children:
@@ -136,14 +135,16 @@ def _numbers(tree: ast.AST) -> Iterator[float]:
             ):
                 yield float(child.value)  # type: ignore[arg-type]  # it is one of the two
             elif isinstance(child, ast.AST) and name != "annotation":
-                yield from _numbers(child)
+                yield from _iter_chosen(child)
 
 
 def _count_chosen(tree: ast.AST) -> int:
-    return sum(1 for _ in _numbers(tree))
+    return sum(1 for _ in _iter_chosen(tree))
 
 
-def _days(root: Node, tree: ast.AST) -> int:
-    """Estimate how many days the code looks back: by its operators, and by the whole numbers in it."""
-    whole_numbers = [int(value) for value in _numbers(tree) if value == int(value) and 0 < value <= MAX_LOOKBACK_DAYS]
+def _estimate_days(root: Node, tree: ast.AST) -> int:
+    """Estimate the days that the code looks back, from its operators and the whole numbers in it."""
+    whole_numbers = [
+        int(value) for value in _iter_chosen(tree) if value == int(value) and 0 < value <= MAX_LOOKBACK_DAYS
+    ]
     return max(-find_days_read(root).lo, max(whole_numbers, default=0))

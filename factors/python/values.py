@@ -1,6 +1,6 @@
-"""Hold what a name of a Python factor can stand for while its code is read, and draw such values as nodes.
+"""The values that names of a Python factor can have while its code is read, and their conversion to nodes.
 
-Code is never run. Trees are bounded: what is too large becomes a leaf with a hash.
+Code is never run. Trees are bounded: a part that is too large becomes a leaf with a hash.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ class Spans:
 
     Attributes
     ----------
-    kind
-        ``rolling``, ``expanding`` or ``ewm``; ``ranked`` is a rolling one whose last value is asked for as a rank.
-    window
-        Days, or the span of the weights; what is not known when the code is read is 0.
+    kind : str
+        ``rolling``, ``expanding`` or ``ewm``; ``ranked`` is a rolling window whose values are replaced by their ranks.
+    window : int
+        Days, or the span of the weights; 0 if it is not known when the code is read.
     """
 
     kind: str
@@ -120,7 +120,8 @@ class Routine:
 
 
 Value: TypeAlias = (
-    Node | Literal | KnownList | Vector | NamedObject | WholePanel | DayRow | FlippedFrame | Spans | WeightedWindows | Method | CellSelection | Routine
+    Node | Literal | KnownList | Vector | NamedObject | WholePanel | DayRow | FlippedFrame | Spans | WeightedWindows
+    | Method | CellSelection | Routine
 )  # fmt: skip
 
 
@@ -134,18 +135,18 @@ class Call:
     named: Mapping[str, Value] = field(default_factory=dict)
 
     def argument(self, name: str, place: int = -1) -> Value | None:
-        """Return an argument by name or place; None where it is left out."""
+        """Return an argument by name or place; None if it is left out."""
         if name in self.named:
             return self.named[name]
         return self.args[place] if 0 <= place < len(self.args) else None
 
     def number(self, name: str, place: int = -1, default: float | None = None) -> float | None:
-        """Return an argument that is a known number: the default where it is left out, None where it is unknown."""
+        """Return an argument that is a known number; the default if it is left out, None if it is unknown."""
         value = self.argument(name, place)
         if value is None:
             return default
-        known = value.value if isinstance(value, Literal) else None
-        return float(known) if isinstance(known, int | float) and not isinstance(known, bool) else None
+        number = value.value if isinstance(value, Literal) else None
+        return float(number) if isinstance(number, int | float) and not isinstance(number, bool) else None
 
     @property
     def is_across(self) -> bool:
@@ -156,7 +157,7 @@ class Call:
 
 
 class CodeTooLong(Exception):
-    """The code takes more steps to follow than are allowed."""
+    """The code takes more steps to follow than allowed."""
 
 
 class Nodes:
@@ -167,7 +168,7 @@ class Nodes:
     fields : set of str
         The columns that the code names.
     reads_all : bool
-        True where it may read any column.
+        Whether it may read any column.
     """
 
     def __init__(self) -> None:
@@ -181,7 +182,7 @@ class Nodes:
         if isinstance(value, Node):
             return value
         if isinstance(value, Literal):
-            return _leaf(value.value)
+            return _build_leaf(value.value)
         if isinstance(value, KnownList):
             return self.make("py.list", *value.items) if value.items else group_node("empty")
         if isinstance(value, DayRow | FlippedFrame):
@@ -191,7 +192,7 @@ class Nodes:
         return self._other(value)
 
     def _other(self, value: Value) -> Node:
-        """Draw a value without cells: a method that is not called, a function, the panel itself."""
+        """Return the node of a value without cells: a method that is not called, a function, the panel itself."""
         if isinstance(value, Vector):
             return group_node(build_word(repr(value.numbers)))
         if isinstance(value, WeightedWindows):
@@ -208,27 +209,27 @@ class Nodes:
         return field_node("panel")
 
     def make(self, op: str, *args: Value, **params: float) -> Node:
-        """Return an operator on some values; arguments that are too large are drawn as a hash."""
+        """Return an operator on some values; arguments that are too large become a hash."""
         nodes = [self.node(arg) for arg in args] or [UNKNOWN_NODE]
-        while (at := self._too_large(nodes)) is not None:
-            nodes[at] = field_node(f"code-{self._size(nodes[at])[2].hex()}")
-        made = Node(op, tuple(nodes), tuple((name, float(value)) for name, value in params.items()))
-        return fold_idiom(made)
+        while (at := self._find_too_large(nodes)) is not None:
+            nodes[at] = field_node(f"code-{self._measure(nodes[at])[2].hex()}")
+        node = Node(op, tuple(nodes), tuple((name, float(value)) for name, value in params.items()))
+        return fold_idiom(node)
 
-    def _too_large(self, nodes: list[Node]) -> int | None:
-        """Return the place of an argument that is too deep, or of the largest where all are too large together."""
-        sizes = [self._size(node) for node in nodes]
+    def _find_too_large(self, nodes: list[Node]) -> int | None:
+        """Return the place of an argument that is too deep, or of the largest if their sum is too large; else None."""
+        sizes = [self._measure(node) for node in nodes]
         deep = next((place for place, size in enumerate(sizes) if size[1] >= MAX_TREE_DEPTH), None)
         if deep is not None or sum(size[0] for size in sizes) < MAX_TREE_NODES:
             return deep
         largest = max(range(len(nodes)), key=lambda place: sizes[place][0])
         return largest if sizes[largest][0] > 1 else None
 
-    def _size(self, node: Node) -> tuple[int, int, bytes]:
-        """Return nodes, levels and a hash of a tree, each subtree measured once."""
+    def _measure(self, node: Node) -> tuple[int, int, bytes]:
+        """Return nodes, levels and a hash of a tree; cached by subtree."""
         measured = self._measured.get(node)
         if measured is None:
-            below = [self._size(arg) for arg in node.args]
+            below = [self._measure(arg) for arg in node.args]
             content = repr((node.op, node.params, node.value, node.name, [size[2] for size in below]))
             digest = hashlib.sha256(content.encode()).digest()[:6]
             measured = 1 + sum(size[0] for size in below), 1 + max((size[1] for size in below), default=0), digest
@@ -242,7 +243,7 @@ class Nodes:
 
 
 def fold_idiom(node: Node) -> Node:
-    """Return the single operator that pandas needs several steps for: a scale, a signed power."""
+    """Return the single operator for several steps of pandas: a scale, a signed power."""
     first = node.args[0]
     if node.op == "div" and node.args[1] == call_node("sum_across", call_node("abs", first)):
         return call_node("scale", first)
@@ -258,23 +259,23 @@ def fold_idiom(node: Node) -> Node:
 
 
 def build_loop_leaf(name: str) -> Node:
-    """Return the leaf of a value that changes from turn to turn of a loop."""
+    """Return the leaf for a value that changes with each turn of a loop."""
     return group_node(f"each-{name}")
 
 
 def build_word(text: str) -> str:
-    """Return a text as a name that an outline can hold; other texts become a hash."""
+    """Return a text if it is a valid name in an outline, else a name with its hash."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]{0,60}", text):
         return text
     return f"text-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def hash_code(*pieces: ast.AST) -> str:
-    """Return a hash of code as it is written."""
+    """Return a hash of code as written."""
     return hashlib.sha256(" ".join(map(ast.dump, pieces)).encode(errors="replace")).hexdigest()[:12]
 
 
-def _leaf(value: object) -> Node:
+def _build_leaf(value: object) -> Node:
     """Return a known value as a leaf: a number, or a name."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return group_node(build_word(value if isinstance(value, str) else repr(value)))

@@ -18,7 +18,7 @@ class KnownFormula(NamedTuple):
     Attributes
     ----------
     name : str
-        Its id in the library, or what its source calls it; names order what is equally alike.
+        Its id in the library, or its name in its source; names order formulas of equal likeness.
     where : str
         Its source: ``the library``, or the publication.
     text : str
@@ -49,7 +49,7 @@ class KnownFormula(NamedTuple):
             place = self.outline.find(part.text, place + 1)
 
     def holds(self, part: Outline) -> bool:
-        """Return whether it contains a subtree with near numbers, by comparing texts, not hashes."""
+        """Return whether it contains a subtree with near numbers; texts are compared, not hashes."""
         return any(is_near(part.codes, tuple(map(encode_number, numbers))) for numbers in self.find_spans(part))
 
 
@@ -61,7 +61,8 @@ class Likeness(NamedTuple):
     known : KnownFormula
         The other formula.
     ratio : float
-        Twice the size of the largest shared subtree over the sum of both sizes; 1 for the same, 0 where nothing is shared.
+        Twice the size of the largest shared subtree over the sum of both sizes: 1 for equal formulas, 0 if no subtree
+        is shared.
     part : Outline or None
         The shared subtree, as the first formula has it.
     """
@@ -77,7 +78,7 @@ class Likeness(NamedTuple):
 
     @property
     def theirs(self) -> Numbers:
-        """Return the known formula's numbers at the place of `shared`: an equal occurrence first."""
+        """Return the known formula's numbers at an occurrence of `shared`, preferably an equal one."""
         if self.part is None:
             return ()
         spans = [
@@ -96,8 +97,9 @@ class Likeness(NamedTuple):
 def compare_formulas(expression: Expression, known: KnownFormula) -> Likeness:
     """Return the likeness of two formulas: ``2 s / (a + b)`` for sizes a and b and the largest common subtree s.
 
-    Sign, factor and the last steps that keep the order of names (rank, zscore, log, ...) are set aside, and numbers need
-    only be near each other: see `draw_outline`. This is the slow definition, without any hash; `nearest` is held to it.
+    Sign, factor and the last steps that keep the order of names (rank, zscore, log, ...) are ignored, and numbers need
+    only be near each other: see `draw_outline`. This is the slow definition, without any hash, to which tests hold
+    `nearest`.
     """
     outline = draw_outline(expression.core)
     for part in list_subtrees(outline):

@@ -1,4 +1,4 @@
-"""Formulas drawn from the language, and planted in synthetic markets."""
+"""Random formulas of the language, and formulas planted in synthetic markets."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from ..language.node import STANDARD_FIELDS, STANDARD_GROUPS
 from .planted import PlantSettings, build_planted_market
 
 FieldSensitivity = Annotated[str, Field(pattern=r"^(confidential|jurisdiction:[A-Z]{2})$")]
-"""Says who may see a field: callers with the scope data:LABEL."""
+"""Sensitivity of a field: only callers with the scope data:LABEL may see it."""
 
 
 class MarketSettings(BaseModel):
@@ -52,13 +52,13 @@ class MarketSettings(BaseModel):
     def _require_volumes(self) -> MarketSettings:
         if self.actions is not None and not self.volumes:
             raise ValueError(
-                "volumes: with actions say what the panel's volumes are, quoted (as traded that day) or adjusted (in shares "
-                "of its last day)"
+                "volumes: with actions say what the panel's volumes are, quoted (as traded that day) or adjusted "
+                "(in shares of its last day)"
             )
         return self
 
     def beside(self, folder: Path) -> MarketSettings:
-        """Return the settings with paths that start from a folder made absolute."""
+        """Return the settings with relative paths resolved from a folder."""
         paths = {
             name: (folder / path).absolute()
             for name in ("panel", "sectors", "actions")
@@ -67,7 +67,7 @@ class MarketSettings(BaseModel):
         return self.model_copy(update=paths)
 
     def given(self, panel: str | Path | None, sectors: str | Path | None, as_of: date | None) -> MarketSettings:
-        """Return the settings with what a person names on the command line, whose paths start from where they stand."""
+        """Return the settings with changes from the command line, whose paths start from the working directory."""
         files = {"panel": panel, "sectors": sectors}
         changes: dict[str, Path | date] = {
             name: Path(path).absolute() for name, path in files.items() if path is not None
@@ -76,11 +76,11 @@ class MarketSettings(BaseModel):
 
     @property
     def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-        """Return the fields and groupings of the synthetic market; those of a file are known when it has been read."""
+        """Return the fields and groupings of the synthetic market; None for a file, which must be read first."""
         return (STANDARD_FIELDS, STANDARD_GROUPS) if self.panel is None else None
 
     def read_actions(self) -> Actions | None:
-        """Read the file of splits and dividends, where one is named."""
+        """Read the file of splits and dividends; None if none is named."""
         return read_actions(self.actions) if self.actions else None
 
     def open(self, seed: int) -> tuple[Panel, str]:
@@ -89,7 +89,7 @@ class MarketSettings(BaseModel):
         Raises
         ------
         PanelError
-            Everything that is wrong with the file.
+            With all mistakes of the file.
         """
         if self.panel is not None:
             source = PanelSource(self.panel, self.sectors, self.as_of, self.derive, self.name)

@@ -1,7 +1,8 @@
 """Draw alphas from the operators of the language, and plant them in a synthetic market.
 
-What is planted is a fair puzzle: a formula that no textbook lists, that spreads the names of a day, lasts about a week,
-survives its own effect on prices, and is not a near-copy of another one or of volatility, size, momentum or reversal.
+A planted formula is a fair puzzle: no textbook lists it, it spreads the names of a day, it persists for about a week,
+it survives its own effect on prices, and it is no near-copy of another plant or of volatility, size, momentum or
+reversal.
 """
 
 from __future__ import annotations
@@ -24,35 +25,34 @@ from ..operators import OPERATORS
 from .sampling import Grammar, sample
 
 TRIAL_DAYS, TRIAL_NAMES = 400, 120
-"""Size of the small market on which a candidate is tried."""
+"""Size of the small market on which candidates are tested."""
 PLANT_STREAM = 0x9147
-"""Keeps the draw apart from others with the same seed."""
+"""Second part of the seed, which makes the draw independent of others with the same seed."""
 MAX_PLANT_CORRELATION = 0.5
 MIN_COVERAGE, MIN_DISTINCT_SHARE, MIN_PERSISTENCE, MIN_CONSISTENCY = 0.7, 0.5, 0.4, 0.8
 MAX_PLANT_CANDIDATES = 5_000
 
 TEXTBOOK = (
     "ts_std(returns, 20)", "ts_std(returns, 60)", "log(cap)", "log(close)", "log(amount)", "ts_mean(amount, 20) / cap",
-    "ts_mean(volume, 5) / ts_mean(volume, 60)", "ts_returns(close, 5)", "ts_returns(close, 20)", "ts_returns(close, 60)",
-    "delay(ts_returns(close, 100), 20)", "close / ts_max(high, 60)", "returns", "close / open",
+    "ts_mean(volume, 5) / ts_mean(volume, 60)", "ts_returns(close, 5)", "ts_returns(close, 20)",
+    "ts_returns(close, 60)", "delay(ts_returns(close, 100), 20)", "close / ts_max(high, 60)", "returns", "close / open",
 )  # fmt: skip
-"""Volatility, size, liquidity, reversal and momentum: what is planted may not resemble them."""
+"""Volatility, size, liquidity, reversal and momentum: plants may not resemble them."""
 
 GRAMMAR = Grammar(
     fields=("amount", "close", "high", "low", "open", "returns", "volume", "vwap"),
     groups=(),
     windows=tuple(range(3, 61)),
     operators=(
-        "abs", "add", "decay_linear", "delay", "delta", "div", "ema", "log", "max", "min", "mul", "rank", "sub", "ts_argmax",
-        "ts_argmin", "ts_corr", "ts_cov", "ts_kurt", "ts_mad", "ts_max", "ts_mean", "ts_median", "ts_min", "ts_rank",
+        "abs", "add", "decay_linear", "delay", "delta", "div", "ema", "log", "max", "min", "mul", "rank", "sub",
+        "ts_argmax", "ts_argmin", "ts_corr", "ts_cov", "ts_kurt", "ts_mad", "ts_max", "ts_mean", "ts_median",
+        "ts_min", "ts_rank",
         "ts_returns", "ts_rsquare", "ts_skew", "ts_slope", "ts_std", "ts_sum", "ts_zscore", "zscore",
     ),
 )  # fmt: skip
-"""What plants are made of."""
-
-
+"""The part of the language that plants are drawn from."""
 SHAPE_OPERATORS = frozenset({"ts_argmax", "ts_argmin", "ts_kurt", "ts_rsquare", "ts_skew"})
-"""Statistics of which a plant holds one at most: one inside the other means nothing."""
+"""Statistics of which a plant has at most one: nested ones are meaningless."""
 
 
 class PlantSettings(BaseModel):
@@ -89,16 +89,16 @@ def build_planted_market(
     Parameters
     ----------
     config : SyntheticConfig
-        The market; a null market holds nothing, whatever `settings` say.
+        The market; a null market has no plants, whatever `settings` say.
     settings : PlantSettings, optional
-        How many and how strong.
+        Number and strength of the plants.
     extra : sequence of Plant
-        More plants, put in front of the drawn ones.
+        Further plants, before the drawn ones.
 
     Returns
     -------
     SyntheticMarket
-        The panel, its noise-free expected return, and what was planted.
+        The panel, its noise-free expected return, and the plants.
     """
     return simulate(config, (*extra, *list_plants(config, settings or PlantSettings())))
 
@@ -116,9 +116,9 @@ def draw_plants(
     Parameters
     ----------
     seed : int
-        Every draw follows from it.
+        Determines every draw.
     settings : PlantSettings, optional
-        How many, how strong, and how many of them fade or die.
+        Number, strength, and shares that fade or die.
     exclude : collection of Expression or str
         Formulas that no plant may resemble: absolute mean rank correlation above 0.5 on a small trial market.
 
@@ -130,17 +130,17 @@ def draw_plants(
     Raises
     ------
     FactorError
-        If too few candidates pass; `exclude` is then too long.
+        If too few candidates pass, because `exclude` is too long.
     """
-    wanted = settings or PlantSettings()
+    chosen = settings or PlantSettings()
     rng = np.random.default_rng([seed, PLANT_STREAM])
-    fates = _fates(rng, wanted)
+    fates = _draw_fates(rng, chosen)
     if not fates:
         return ()
     trial = _TrialMarket(seed, exclude)
     plants: list[Plant] = []
-    for expression in draw_plausible(rng, wanted.nodes):
-        plant = _plant(expression, rng, wanted, fates[len(plants)])
+    for expression in draw_plausible(rng, chosen.nodes):
+        plant = _build_plant(expression, rng, chosen, fates[len(plants)])
         if trial.passes(expression, plant):
             plants.append(plant)
         if len(plants) == len(fates):
@@ -159,16 +159,16 @@ class PlantedSignal:
         return Engine(panel, cache_bytes=0, threads=1).evaluate([self.text])[0]
 
 
-def _fates(rng: np.random.Generator, settings: PlantSettings) -> list[str]:
-    """Return in random order which plants last, fade or die."""
+def _draw_fates(rng: np.random.Generator, settings: PlantSettings) -> list[str]:
+    """Return the fates of all plants (lasts, fades, dies) in random order."""
     fading, dying = (round(share * settings.count) for share in (settings.fading, settings.dying))
     fates = ["fades"] * fading + ["dies"] * dying
     fates = ["lasts"] * (settings.count - len(fates)) + fates
     return [fates[place] for place in rng.permutation(len(fates))]
 
 
-def _plant(expression: Expression, rng: np.random.Generator, settings: PlantSettings, fate: str) -> Plant:
-    """Draw strength and life; the same draws are made whatever the fate, so that one fate moves no later draw."""
+def _build_plant(expression: Expression, rng: np.random.Generator, settings: PlantSettings, fate: str) -> Plant:
+    """Draw strength and lifetime; all fates take the same draws, so that later draws do not depend on them."""
     rank_ic = round(float(rng.uniform(*settings.rank_ic)), 4)
     half_life, end = float(rng.integers(200, 601)), round(float(rng.uniform(0.5, 0.9)), 2)
     text = expression.canonical_text
@@ -182,7 +182,7 @@ def _plant(expression: Expression, rng: np.random.Generator, settings: PlantSett
 
 
 def draw_plausible(rng: np.random.Generator, nodes: tuple[int, int] = (4, 10)) -> Iterator[Expression]:
-    """Draw formulas as plants are drawn, before any is tried: they compare names by something that looks back in time."""
+    """Draw candidates for plants, not yet tested: they compare names by a statistic over time."""
     small, large = nodes
     for _ in range(MAX_PLANT_CANDIDATES):
         inner = sample(rng, max_size=large - 1, grammar=GRAMMAR)
@@ -197,7 +197,7 @@ def draw_plausible(rng: np.random.Generator, nodes: tuple[int, int] = (4, 10)) -
 
 
 def _is_plain(node: Node) -> bool:
-    """Return whether a formula looks like one of a person: it has one or two nested time series operators."""
+    """Return whether a person could have written a formula: it nests one or two time series operators."""
     operators = [OPERATORS[step.op] for _, step in walk(node) if not step.is_leaf]
     shapes = sum(operator.name in SHAPE_OPERATORS for operator in operators)
     return len(operators) >= 2 and shapes <= 1 and 1 <= _lookback_depth(node) <= 2
@@ -210,7 +210,7 @@ def _lookback_depth(node: Node) -> int:
 
 
 class _TrialMarket:
-    """A small market without alphas, on which candidates are looked at and compared."""
+    """A small market without alphas, on which candidates are tested and compared."""
 
     def __init__(self, seed: int, exclude: Collection[Expression | str]) -> None:
         self.config = SyntheticConfig(seed=seed, days=TRIAL_DAYS, names=TRIAL_NAMES)
@@ -219,11 +219,11 @@ class _TrialMarket:
         self.known = [order_rows(values) for values in self.engine.evaluate([*TEXTBOOK, *exclude])]
 
     def passes(self, expression: Expression, plant: Plant) -> bool:
-        """Return whether a candidate is a fair puzzle; later candidates are then compared with it."""
+        """Return whether a candidate is a fair puzzle; if so, later candidates are compared with it."""
         values = self.engine.evaluate([expression])[0]
         order = order_rows(values)
         fair = self._has_spread(values, expression.warmup) and self._is_new(order)
-        if fair and _persistence(values) >= MIN_PERSISTENCE and self._survives(plant):
+        if fair and _measure_persistence(values) >= MIN_PERSISTENCE and self._survives(plant):
             self.known.append(order)
             return True
         return False
@@ -239,10 +239,10 @@ class _TrialMarket:
 
     def _is_new(self, order: RowOrder) -> bool:
         """Return whether no known order of the names is close to this one, or to its opposite."""
-        return all(abs(_mean(row_rank_correlation(order, known))) <= MAX_PLANT_CORRELATION for known in self.known)
+        return all(abs(_average(row_rank_correlation(order, known))) <= MAX_PLANT_CORRELATION for known in self.known)
 
     def _survives(self, plant: Plant) -> bool:
-        """Return whether the alpha keeps its rank order on the market that it moves."""
+        """Return whether the alpha keeps its rank order on a market that it moves."""
         try:
             stated = simulate(self.config, (Plant(plant.text, plant.signal, plant.rank_ic),)).plants[0]
         except MarketError:
@@ -250,11 +250,11 @@ class _TrialMarket:
         return stated.consistency >= MIN_CONSISTENCY
 
 
-def _persistence(values: NDArray[np.float32]) -> float:
+def _measure_persistence(values: NDArray[np.float32]) -> float:
     """Return the mean rank correlation of a signal with itself a week later."""
-    return _mean(row_rank_correlation(np.ascontiguousarray(values[:-5]), np.ascontiguousarray(values[5:])))
+    return _average(row_rank_correlation(np.ascontiguousarray(values[:-5]), np.ascontiguousarray(values[5:])))
 
 
-def _mean(correlations: NDArray[np.float64]) -> float:
+def _average(correlations: NDArray[np.float64]) -> float:
     finite = correlations[np.isfinite(correlations)]
     return float(finite.mean()) if finite.size else 0.0

@@ -1,4 +1,4 @@
-"""Draw random formulas that parse, type and never see the future, from the operator table."""
+"""Draw random formulas from the operator table; they parse, their units agree, and they read no later day."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..operators import OPERATORS
 
 SAMPLED_WINDOWS = (2, 3, 5, 10, 15, 20, 30, 40, 60)
 LINE_FIT_OPERATORS = frozenset({"ts_alpha", "ts_beta", "ts_resid", "ts_residual", "ts_slope"})
-"""Operators that fit a line: through two rows it leaves nothing but rounding."""
+"""Operators that fit a line: the residual of two rows is rounding noise."""
 SAMPLED_NUMBERS = (0.5, 1.0, 2.0)
 WIDE_OPERATOR_SHARE = 0.4
-"""Share of draws that prefer an operator with several arguments: otherwise trees would be chains, since most take one."""
+"""Share of draws that prefer an operator with several arguments: most take one, so trees would be chains."""
 TRIES_PER_NODE = 60
 MAX_SAMPLE_TRIES = 400
 
@@ -63,7 +63,7 @@ def sample(
     Parameters
     ----------
     rng : numpy Generator
-        The only source of chance.
+        The only source of randomness.
     fields : collection of str
         Columns that may be read; they are sorted first, so sets give the same draw.
     max_size : int
@@ -89,7 +89,7 @@ def sample(
 
 
 def sample_tree(rng: np.random.Generator, *, max_size: int, grammar: Grammar) -> Node | None:
-    """Draw a tree whose units agree, as `sample` does, without reading it as a formula; None where none was found."""
+    """Draw a tree whose units agree, as `sample` does, without parsing it; None if none was found."""
     size = int(rng.integers(1, max_size + 1)) if max_size > 1 else 1
     return _Sampler(rng, grammar).panel(size)
 
@@ -115,30 +115,37 @@ class _Sampler:
         fitting = [operator for operator in operators if self._fits(operator, size, condition)]
         wide = [operator for operator in fitting if len(operator.nodes) > 1]
         for _ in range(TRIES_PER_NODE if fitting else 0):
-            tree = self._call(self.pick(wide if wide and self.rng.random() < WIDE_OPERATOR_SHARE else fitting), size)
+            tree = self._draw_call(
+                self.pick(wide if wide and self.rng.random() < WIDE_OPERATOR_SHARE else fitting), size
+            )
             if tree is not None and _is_typed(tree):
                 return tree
         return None
 
     def _fits(self, operator: Operator, size: int, condition: bool) -> bool:
         truth = operator.unit in ("comparison", "logic")
-        if truth != condition or (not self.grammar.groups and any(each.kind == "group" for each in operator.nodes)):
+        if truth != condition or (
+            not self.grammar.groups and any(argument.kind == "group" for argument in operator.nodes)
+        ):
             return False
         needs = sum(3 if argument.kind == "condition" else 1 for argument in operator.nodes)
         compares = condition and not any(argument.kind == "condition" for argument in operator.nodes)
         return compares or needs < size
 
-    def _call(self, operator: Operator, size: int) -> Node | None:
+    def _draw_call(self, operator: Operator, size: int) -> Node | None:
         parts = self._split_size(size - 1, len(operator.nodes))
-        args = [self._argument(argument, part, operator) for argument, part in zip(operator.nodes, parts, strict=True)]
+        args = [
+            self._draw_argument(argument, part, operator) for argument, part in zip(operator.nodes, parts, strict=True)
+        ]
         if any(arg is None for arg in args) or len(args) > len(set(args)):
             return None
-        params = tuple((each.name, self._number(each, operator)) for each in operator.numbers if not each.keyword)
+        numbers = [argument for argument in operator.numbers if not argument.keyword]
+        params = tuple((argument.name, self._draw_number(argument, operator)) for argument in numbers)
         if operator.name == "clip":
             params = (("low", -params[1][1]), params[1])
         return Node(operator.name, tuple(arg for arg in args if arg is not None), params)
 
-    def _argument(self, argument: Argument, size: int, operator: Operator) -> Node | None:
+    def _draw_argument(self, argument: Argument, size: int, operator: Operator) -> Node | None:
         if argument.kind == "group":
             return group_node(self.pick(self.grammar.groups))
         if argument.kind == "condition":
@@ -148,7 +155,7 @@ class _Sampler:
         constant = operator.infix and argument.name == "y" and size <= 1 and self.rng.random() < 0.3
         return number_node(self.pick(SAMPLED_NUMBERS)) if constant else self._grow(size, condition=False)
 
-    def _number(self, argument: Argument, operator: Operator) -> float:
+    def _draw_number(self, argument: Argument, operator: Operator) -> float:
         if argument.kind == "window":
             needy = operator.unit == "ratio" or operator.name in LINE_FIT_OPERATORS
             enough = [window for window in self.grammar.windows if window >= 5] if needy else []

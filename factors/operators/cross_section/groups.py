@@ -1,4 +1,4 @@
-"""Aggregate the names of a day, or of a group of it, and compare each name with its group."""
+"""Aggregate the names of a day or of a group, and compare each name with its group."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ GROUP_ZSCORE = across(
     Prose("x less the mean of its group, over the group's standard deviation.", "the z-score of {x} within its {by}",
           "group_zscore(returns, sector)"),
     group_zscore, DDOF, scaling=ODD, nan=UNKNOWN_GROUP_NOTE + " A group of one, or of equal values, gives NaN.",
-    reference=lambda x, ddof: np.array([score(each, x, ddof) for each in x]),
+    reference=lambda x, ddof: np.array([score(value, x, ddof) for value in x]),
 )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ AGGREGATE_MEAN, AGGREGATE_DEVIATION, AGGREGATE_SUM, AGGREGATE_COUNT = 0, 1, 2, 3
 
 @kernel
 def _aggregate(count: float, mean: float, squares: float, ddof: int, what: int) -> float:
-    """Turn count, mean and squared deviations into what was asked for."""
+    """Turn count, mean and squared deviations into one of the aggregates."""
     if what == AGGREGATE_MEAN:
         return mean
     if what == AGGREGATE_SUM:
@@ -90,7 +90,7 @@ def _aggregate(count: float, mean: float, squares: float, ddof: int, what: int) 
 def group_aggregate(
     out: Array, values: Array, codes: Codes, member: Members, ddof: int, what: int, lo: int, hi: int
 ) -> None:
-    """Aggregate the members of each group that have a value, and give it to each of them."""
+    """Aggregate the members of each group that have a value, and write the result to each of them."""
     sums = np.empty((3, group_count(codes)))
     for day in range(lo, hi):
         row, o = values[day], out[day]
@@ -103,7 +103,7 @@ def group_aggregate(
 
 
 def aggregate(out: Array, values: Array, member: Members, ddof: int, what: int, lo: int, hi: int) -> None:
-    """Aggregate the members of each day: all are one group."""
+    """Aggregate the members of each day, as one group."""
     group_aggregate(out, values, np.zeros(out.shape[1], np.int16), member, ddof, what, lo, hi)
 
 
@@ -111,7 +111,7 @@ def _fill_reference(x: Values, value: float) -> Values:
     return np.full(len(x), value)
 
 
-def _spread(x: Values, ddof: float) -> Values:
+def _spread_reference(x: Values, ddof: float) -> Values:
     return _fill_reference(x, math.sqrt(variance(x, ddof)))
 
 
@@ -126,7 +126,7 @@ STD_ACROSS = across(
     "std_across", "x", "same",
     Prose("Standard deviation of x over the names, on each of them.", "the cross-sectional standard deviation of {x}",
           "std_across(returns)"),
-    aggregate, DDOF, fixed=(AGGREGATE_DEVIATION,), scaling=ABSOLUTE, nan=FEW_NAMES_NOTE, reference=_spread,
+    aggregate, DDOF, fixed=(AGGREGATE_DEVIATION,), scaling=ABSOLUTE, nan=FEW_NAMES_NOTE, reference=_spread_reference,
 )  # fmt: skip
 SUM_ACROSS = across(
     "sum_across", "x", "same",
@@ -143,32 +143,36 @@ GROUP_MEAN = across(
     "group_mean", "x by@", "same",
     Prose("Mean of x over its group, on each name of it.", "the mean of {x} over its {by}",
           "group_mean(returns, sector)"),
-    group_aggregate, fixed=(1, AGGREGATE_MEAN), scaling=LINEAR, nan=UNKNOWN_GROUP_NOTE, reference=lambda x: _fill_reference(x, x.mean()),
+    group_aggregate, fixed=(1, AGGREGATE_MEAN), scaling=LINEAR, nan=UNKNOWN_GROUP_NOTE,
+    reference=lambda x: _fill_reference(x, x.mean()),
 )  # fmt: skip
 GROUP_STD = across(
     "group_std", "x by@", "same",
     Prose("Standard deviation of x over its group, on each name of it.", "the standard deviation of {x} over its {by}",
           "group_std(returns, sector)"),
-    group_aggregate, DDOF, fixed=(AGGREGATE_DEVIATION,), scaling=ABSOLUTE, nan=f"{UNKNOWN_GROUP_NOTE} {FEW_NAMES_NOTE}", reference=_spread,
+    group_aggregate, DDOF, fixed=(AGGREGATE_DEVIATION,), scaling=ABSOLUTE,
+    nan=f"{UNKNOWN_GROUP_NOTE} {FEW_NAMES_NOTE}", reference=_spread_reference,
 )  # fmt: skip
 GROUP_SUM = across(
     "group_sum", "x by@", "same",
     Prose("Sum of x over its group, on each name of it.", "the sum of {x} over its {by}",
           "volume / group_sum(volume, sector)"),
-    group_aggregate, fixed=(1, AGGREGATE_SUM), scaling=LINEAR, nan=UNKNOWN_GROUP_NOTE, reference=lambda x: _fill_reference(x, x.sum()),
+    group_aggregate, fixed=(1, AGGREGATE_SUM), scaling=LINEAR, nan=UNKNOWN_GROUP_NOTE,
+    reference=lambda x: _fill_reference(x, x.sum()),
 )  # fmt: skip
 GROUP_COUNT = across(
     "group_count", "x by@", "number",
-    Prose("Number of names of the group that have a value, on each of them.", "the number of names of the {by} with {x}",
-          "group_count(returns, sector)"),
-    group_aggregate, fixed=(1, AGGREGATE_COUNT), scaling=EVEN, nan=UNKNOWN_GROUP_NOTE, reference=lambda x: _fill_reference(x, len(x)),
+    Prose("Number of names of the group that have a value, on each of them.",
+          "the number of names of the {by} with {x}", "group_count(returns, sector)"),
+    group_aggregate, fixed=(1, AGGREGATE_COUNT), scaling=EVEN, nan=UNKNOWN_GROUP_NOTE,
+    reference=lambda x: _fill_reference(x, len(x)),
 )  # fmt: skip
 
 
 GROUP_SCALE = across(
     "group_scale", "x by@", "ratio",
-    Prose("x scaled so that the absolute values of the group sum to `to`.", "{x} scaled to a gross sum of {to} per {by}",
-          "group_scale(returns, sector)"),
+    Prose("x scaled so that the absolute values of the group sum to `to`.",
+          "{x} scaled to a gross sum of {to} per {by}", "group_scale(returns, sector)"),
     None, Argument("to", "number", 1.0, True, low=1e-9, high=1e9), scaling=ODD,
     nan="Names whose group is unknown are NaN, and so is a group whose values are all zero.",
     definition="to * x / group_sum(abs(x), by)",

@@ -51,10 +51,10 @@ def group_rank(
             place(out[day], spare[starts[g] : starts[g + 1]], room[2], starts[g + 1] - starts[g], ties, scaled)
 
 
-def _bucket(x: Values, n: float) -> Values:
-    """Return the ceiling of n times the percentile, in whole numbers."""
-    twice = [Fraction(int(2 * rank), 2 * len(x)) for rank in places(x, 0, 3)]
-    return np.array([math.ceil(int(n) * each) for each in twice], float)
+def _bucket_reference(x: Values, n: float) -> Values:
+    """Return the ceiling of n times the percentile rank, computed in fractions."""
+    shares = [Fraction(int(2 * rank), 2 * len(x)) for rank in places(x, 0, 3)]
+    return np.array([math.ceil(int(n) * share) for share in shares], float)
 
 
 RANK = across(
@@ -75,7 +75,7 @@ QUANTILE_BUCKET = across(
     Prose("Bucket of x among the names, 1 (lowest) to n: the ceiling of n * rank(x).",
           "the bucket of {x} among {n} equal cross-sectional buckets", "quantile_bucket(returns, 5)"),
     quantile_bucket, Argument("n", "number", low=2, high=1000, whole=True), cost=7.0, scaling=ORDER,
-    reference=_bucket,
+    reference=_bucket_reference,
 )  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def rank_gauss(out: Array, values: Array, member: Members, lo: int, hi: int) -> 
         rows[:] = ndtri((rows.astype(np.float64) - 0.5) / count)
 
 
-def _quantile(x: Values) -> Values:
+def _rank_gauss_reference(x: Values) -> Values:
     from statistics import NormalDist
 
     return np.array([NormalDist().inv_cdf((place - 0.5) / len(x)) for place in places(x, TIES_AVERAGE, SCALED_COUNT)])
@@ -98,7 +98,8 @@ def _quantile(x: Values) -> Values:
 
 RANK_GAUSS = across(
     "rank_gauss", "x", "ratio",
-    Prose("Normal quantile of (r - 0.5) / n, r the rank of x among the n names, ties averaged: a z-score without outliers.",
+    Prose("Normal quantile of (r - 0.5) / n, r the rank of x among the n names, ties averaged: a z-score without "
+          "outliers.",
           "the normal score of the cross-sectional rank of {x}", "rank_gauss(returns)"),
-    rank_gauss, cost=40.0, scaling=ODD, reference=_quantile,
+    rank_gauss, cost=40.0, scaling=ODD, reference=_rank_gauss_reference,
 )  # fmt: skip

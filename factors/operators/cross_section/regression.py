@@ -1,7 +1,7 @@
-"""Take out of the names of a day what some exposures explain: the residual of the least-squares regression.
+"""Regress the names of a day on some exposures: the residual of the least-squares regression.
 
 The exposures are made orthogonal to each other one by one (Gram and Schmidt, twice, which is as exact as reflections),
-and each is taken out of x in turn. No matrix of products is ever formed, so nothing is squared and lost.
+and each is taken out of x in turn. No matrix of products is formed, which would lose digits by squaring.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ...language.operator import MAX_TERMS, Prose, across
 from ..reference import Values, is_flat
 
 MIN_OWN_VARIANCE = 1e-10
-"""The share of an exposure's variance that the exposures before it must leave, or it is dropped."""
+"""An exposure is dropped if the exposures before it leave less than this share of its variance unexplained."""
 
 
 @kernel
 def _dot(a: Sums, b: Sums, count: int) -> float:
-    """Multiply and add, in four parts that the processor adds at the same time."""
+    """Return the scalar product, summed in four parts that the processor adds in parallel."""
     p, q, r, s = 0.0, 0.0, 0.0, 0.0
     fours = count - count % 4
     for i in range(0, fours, 4):
@@ -35,8 +35,8 @@ def _dot(a: Sums, b: Sums, count: int) -> float:
 
 
 @kernel
-def _centred(a: Sums, count: int) -> tuple[float, float]:
-    """Subtract the mean; return it with the sum of squares that is left."""
+def _centre(a: Sums, count: int) -> tuple[float, float]:
+    """Subtract the mean in place; return it with the sum of squares of the rest."""
     mean = 0.0
     for i in range(count):
         mean += a[i]
@@ -55,60 +55,59 @@ def _take_out(a: Sums, unit: Sums, count: int) -> None:
 
 
 @kernel
-def _kept(units: Sums, count: int) -> int:
-    """Make exposures centred, orthogonal and of length 1, in place; return how many of them say something new."""
-    kept = 0
+def _orthonormalise(units: Sums, count: int) -> int:
+    """Make exposures centred and orthonormal in place; return the number of independent ones, which come first."""
+    independent = 0
     for k in range(units.shape[0]):
         exposure = units[k]
-        mean, whole = _centred(exposure, count)
+        mean, whole = _centre(exposure, count)
         if is_constant(whole, mean, count):
             continue
-        for before in range(2 * kept):  # twice: the first time leaves rounding noise
-            _take_out(exposure, units[before % kept], count)
+        for before in range(2 * independent):  # twice: once leaves rounding noise
+            _take_out(exposure, units[before % independent], count)
         own = _dot(exposure, exposure, count)
         if own > MIN_OWN_VARIANCE * whole:
-            unit, length = units[kept], math.sqrt(own)
+            unit, length = units[independent], math.sqrt(own)
             for i in range(count):
                 unit[i] = exposure[i] / length
-            kept += 1
-    return kept
+            independent += 1
+    return independent
 
 
 @kernel
-def _residual(x: Sums, units: Sums, count: int) -> int:
-    """Leave of x what mean and exposures do not explain; return how many names more there are than parameters."""
-    mean, squares = _centred(x, count)
+def _take_residual(x: Sums, units: Sums, count: int) -> int:
+    """Replace x by its residual; return the number of names minus the number of parameters."""
+    mean, squares = _centre(x, count)
     level = squares / count + mean * mean
-    kept = _kept(units, count)
-    for before in range(2 * kept):
-        _take_out(x, units[before % kept], count)
-    if (
-        _dot(x, x, count) <= count * level * FLOAT32_EPSILON * FLOAT32_EPSILON
-    ):  # an exact fit, as far as float32 can tell
+    independent = _orthonormalise(units, count)
+    for before in range(2 * independent):
+        _take_out(x, units[before % independent], count)
+    # An exact fit, as far as float32 can tell.
+    if _dot(x, x, count) <= count * level * FLOAT32_EPSILON * FLOAT32_EPSILON:
         for i in range(count):
             x[i] = 0.0
-    return count - 1 - kept
+    return count - 1 - independent
 
 
 @kernel
 def residuals(out: Array, values: Array, exposures: Array, member: Members) -> None:
-    """Regress some rows, each by itself; `exposures` has a row for each exposure of a day."""
+    """Regress some rows, each by itself; `exposures` is ``[days, exposures, names]``."""
     names = out.shape[1]
     x, units, place = np.empty(names), np.empty((exposures.shape[1], names)), np.empty(names, np.int64)
     for day in range(out.shape[0]):
-        row, given, o = values[day], exposures[day], out[day]
+        row, day_exposures, o = values[day], exposures[day], out[day]
         count = 0
         for j in range(names):
             o[j] = NAN
             there = member[day, j] and row[j] == row[j]
-            for k in range(given.shape[0]):
-                there = there and given[k, j] == given[k, j]
+            for k in range(day_exposures.shape[0]):
+                there = there and day_exposures[k, j] == day_exposures[k, j]
             if there:
                 x[count], place[count] = np.float64(row[j]), j
-                for k in range(given.shape[0]):
-                    units[k, count] = np.float64(given[k, j])
+                for k in range(day_exposures.shape[0]):
+                    units[k, count] = np.float64(day_exposures[k, j])
                 count += 1
-        if count and _residual(x, units, count) > 0:
+        if count and _take_residual(x, units, count) > 0:
             for i in range(count):
                 o[place[i]] = finite(x[i])
 
@@ -120,7 +119,7 @@ def regress_out(out: Array, values: Array, exposures: tuple[Array, ...], member:
 
 
 def _residual_reference(x: Values, *exposures: Values) -> Values:
-    """Solve by numpy; exposures that are constant or explained by earlier ones are left out."""
+    """Solve by numpy; constant exposures, and those explained by earlier ones, are left out."""
     design = [np.ones(len(x))]
     for exposure in exposures:
         off = exposure - exposure.mean()
@@ -129,9 +128,9 @@ def _residual_reference(x: Values, *exposures: Values) -> Values:
             design.append(off / math.sqrt((off**2).sum()))
     if len(x) <= len(design):
         return np.full(len(x), math.nan)
-    left = x - _fit_least_squares(x, design)
-    exact: bool = (left**2).sum() <= (x**2).sum() * FLOAT32_EPSILON**2
-    return np.zeros(len(x)) if exact else left
+    residual = x - _fit_least_squares(x, design)
+    exact: bool = (residual**2).sum() <= (x**2).sum() * FLOAT32_EPSILON**2
+    return np.zeros(len(x)) if exact else residual
 
 
 def _fit_least_squares(x: Values, design: list[Values]) -> Values:
@@ -143,11 +142,11 @@ def _fit_least_squares(x: Values, design: list[Values]) -> Values:
 REGRESS_OUT = across(
     "regress_out", "x z", "same",
     Prose("Residual of the day's least-squares regression of x on a constant and some exposures z. An exposure that is "
-          "constant, or of which those before it explain all but 1e-10 of the variance, is left out. Within groups: demean "
-          "x and the exposures by group_demean first.",
+          "constant, or of which those before it explain all but 1e-10 of the variance, is left out. Within groups: "
+          "demean x and the exposures by group_demean first.",
           "{x} less its regression on {z}", "regress_out(returns, log(cap), ts_std(returns, 60))"),
     regress_out, cost=15.0, stacked=True, many=MAX_TERMS, scaling=("linear", *["even"] * MAX_TERMS),
-    nan="A name that lacks an exposure is NaN, and so is a day with no more names than parameters. What the exposures fit "
-        "exactly, as far as float32 can tell, is 0.",
+    nan="A name that lacks an exposure is NaN, and so is a day with no more names than parameters. What the exposures "
+        "fit exactly, as far as float32 can tell, is 0.",
     reference=_residual_reference,
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Put the values of one day on a common scale: centred, standardised, bounded or with a given gross sum.
+"""Put the values of one day on a common scale: centred, standardised, bounded, or with a fixed gross sum.
 
-Only members of the universe take part. The median, which no outlier moves, has its own bounds (`winsorize_mad`).
+Only members of the universe count. `winsorize_mad` sets its bounds by the median, which no outlier moves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _centre(row: Array, member: Members) -> tuple[float, float, float]:
 
 
 @kernel
-def _set(out: Array, row: Array, member: Members, centre: float, factor: float) -> None:
+def _write_scaled(out: Array, row: Array, member: Members, centre: float, factor: float) -> None:
     """Write the members' distances from a centre times a factor; NaN for the others."""
     for j in range(out.size):
         out[j] = finite((np.float64(row[j]) - centre) * factor) if member[j] else NAN
@@ -43,7 +43,7 @@ def demean(out: Array, values: Array, member: Members, lo: int, hi: int) -> None
     """Subtract the mean of the day."""
     for day in range(lo, hi):
         _, mean, _ = _centre(values[day], member[day])
-        _set(out[day], values[day], member[day], mean, 1.0)
+        _write_scaled(out[day], values[day], member[day], mean, 1.0)
 
 
 @kernel
@@ -53,30 +53,30 @@ def zscore(out: Array, values: Array, member: Members, ddof: int, lo: int, hi: i
         count, mean, squares = _centre(values[day], member[day])
         flat = count <= ddof or is_constant(squares, mean, count)
         factor = np.nan if flat else 1.0 / math.sqrt(squares / (count - ddof))
-        _set(out[day], values[day], member[day], mean, factor)
+        _write_scaled(out[day], values[day], member[day], mean, factor)
 
 
 @kernel
 def winsorize(out: Array, values: Array, member: Members, limit: float, lo: int, hi: int) -> None:
-    """Hold within some standard deviations of the mean of the day; a single name is left as it is."""
+    """Clip to some standard deviations around the mean of the day; a single name is unchanged."""
     for day in range(lo, hi):
         row, o = values[day], out[day]
         count, mean, squares = _centre(row, member[day])
         reach = limit * math.sqrt(squares / (count - 1.0)) if count > 1.0 else np.inf
         for j in range(o.size):
-            held = min(max(np.float64(row[j]), mean - reach), mean + reach)
-            o[j] = np.float32(held) if member[day, j] and row[j] == row[j] else NAN
+            clipped = min(max(np.float64(row[j]), mean - reach), mean + reach)
+            o[j] = np.float32(clipped) if member[day, j] and row[j] == row[j] else NAN
 
 
 @kernel
 def scale(out: Array, values: Array, member: Members, gross: float, lo: int, hi: int) -> None:
-    """Scale so that the absolute values of the day have a given sum."""
+    """Scale so that the absolute values of the day sum to `gross`."""
     for day in range(lo, hi):
         row, total = values[day], 0.0
         for j in range(row.size):
             if member[day, j] and row[j] == row[j]:
                 total += abs(np.float64(row[j]))
-        _set(out[day], row, member[day], 0.0, gross / total)
+        _write_scaled(out[day], row, member[day], 0.0, gross / total)
 
 
 def _winsorize_reference(x: Values, limit: float) -> Values:
@@ -89,7 +89,7 @@ ZSCORE = across(
     Prose("x less the mean of the names, over their standard deviation.", "the cross-sectional z-score of {x}",
           "zscore(returns)"),
     zscore, DDOF, scaling=ODD, nan="A day on which all are equal gives NaN.",
-    reference=lambda x, ddof: np.array([score(each, x, ddof) for each in x]),
+    reference=lambda x, ddof: np.array([score(value, x, ddof) for value in x]),
 )  # fmt: skip
 SCALE = across(
     "scale", "x", "ratio",
@@ -112,10 +112,10 @@ DEMEAN = across(
 
 
 NORMAL_MAD_FACTOR = 1.482602218505602
-"""What the median absolute deviation of a normal variable is multiplied by to give its standard deviation."""
+"""Ratio of the standard deviation of a normal variable to its median absolute deviation."""
 
 
-def _row_medians(rows: NDArray[np.floating]) -> Sums:
+def _take_row_medians(rows: NDArray[np.floating]) -> Sums:
     """Return the median of each row as a column; numpy's sort puts missing values last."""
     ordered = np.sort(rows, axis=1)
     count = np.isfinite(ordered).sum(axis=1, keepdims=True)
@@ -125,21 +125,21 @@ def _row_medians(rows: NDArray[np.floating]) -> Sums:
     return middle
 
 
-def _member_values(values: Array, member: Members, lo: int, hi: int) -> Array:
+def _mask_members(values: Array, member: Members, lo: int, hi: int) -> Array:
     return np.where(member[lo:hi], values[lo:hi], np.float32(np.nan))
 
 
 def median_across(out: Array, values: Array, member: Members, lo: int, hi: int) -> None:
-    """Give the median of each day to each name with a value."""
-    rows = _member_values(values, member, lo, hi)
-    out[lo:hi] = np.where(np.isnan(rows), np.nan, _row_medians(rows))
+    """Write the median of each day to each name with a value."""
+    rows = _mask_members(values, member, lo, hi)
+    out[lo:hi] = np.where(np.isnan(rows), np.nan, _take_row_medians(rows))
 
 
 def winsorize_mad(out: Array, values: Array, member: Members, limit: float, lo: int, hi: int) -> None:
-    """Hold within some median absolute deviations, scaled to the normal, of the median of the day."""
-    rows = _member_values(values, member, lo, hi).astype(np.float64)
-    centre = _row_medians(rows)
-    reach = limit * NORMAL_MAD_FACTOR * _row_medians(np.abs(rows - centre))
+    """Clip to some median absolute deviations, scaled as for a normal variable, around the median of the day."""
+    rows = _mask_members(values, member, lo, hi).astype(np.float64)
+    centre = _take_row_medians(rows)
+    reach = limit * NORMAL_MAD_FACTOR * _take_row_medians(np.abs(rows - centre))
     out[lo:hi] = np.clip(rows, centre - reach, centre + reach)
 
 
@@ -150,13 +150,14 @@ def _winsorize_mad_reference(x: Values, limit: float) -> Values:
 
 MEDIAN_ACROSS = across(
     "median_across", "x", "same",
-    Prose("Median of x over the names, on each of them.", "the cross-sectional median of {x}", "median_across(returns)"),
+    Prose("Median of x over the names, on each of them.", "the cross-sectional median of {x}",
+          "median_across(returns)"),
     median_across, cost=8.0, scaling=LINEAR, reference=lambda x: np.full(len(x), np.median(x)),
 )  # fmt: skip
 WINSORIZE_MAD = across(
     "winsorize_mad", "x", "same",
-    Prose("x held within `limit` robust standard deviations of the median of the names: 1.4826 times the median absolute "
-          "deviation from it.",
+    Prose("x held within `limit` robust standard deviations of the median of the names: 1.4826 times the median "
+          "absolute deviation from it.",
           "{x} held within {limit} median absolute deviations of its median", "winsorize_mad(returns, 3)"),
     winsorize_mad, Argument("limit", "number", 3.0, low=1e-9), cost=25.0, scaling=LINEAR,
     nan="Where more than half are equal, all become that value.", reference=_winsorize_mad_reference,
@@ -164,7 +165,7 @@ WINSORIZE_MAD = across(
 
 
 def minmax(out: Array, values: Array, member: Members, lo: int, hi: int) -> None:
-    """Give the lowest of each day 0 and the highest 1."""
+    """Scale each day so that its lowest value is 0 and its highest 1."""
     rows = np.where(member[lo:hi], values[lo:hi], np.nan).astype(np.float64)
     low, high = np.fmin.reduce(rows, axis=1, keepdims=True), np.fmax.reduce(rows, axis=1, keepdims=True)
     with np.errstate(all="ignore"):
@@ -173,7 +174,8 @@ def minmax(out: Array, values: Array, member: Members, lo: int, hi: int) -> None
 
 MINMAX = across(
     "minmax", "x", "ratio",
-    Prose("x moved and scaled so that the names of the day span 0 to 1.", "{x} scaled to span 0 to 1", "minmax(volume)"),
+    Prose("x moved and scaled so that the names of the day span 0 to 1.", "{x} scaled to span 0 to 1",
+          "minmax(volume)"),
     minmax, nan="Where all are equal it is NaN.", reference=lambda x: (x - x.min()) / (x.max() - x.min()),
 )  # fmt: skip
 TRUNCATE = across(

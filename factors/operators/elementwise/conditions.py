@@ -101,13 +101,16 @@ def where(out: Array, condition: Array, yes: Array, no: Array, lo: int, hi: int)
     for day in range(lo, hi):
         c, a, b, o = row(condition, day), row(yes, day), row(no, day), out[day]
         for j in range(o.size):
-            one, other = a[j], b[j]  # read both first: a choice between numbers is vectorised, between reads it is not
+            one, other = (
+                a[j],
+                b[j],
+            )  # read both first: a choice between values is vectorised, a choice between reads is not
             chosen = one if c[j] != FLOAT32_ZERO else other
             o[j] = chosen if c[j] == c[j] else NAN
 
 
 def _propagate_missing(answer: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a reference whose answer is missing where a value is."""
+    """Return a reference whose answer is missing where a value is missing."""
     return lambda *known: np.where(np.isnan(sum(known)), np.nan, answer(*known))
 
 
@@ -136,7 +139,8 @@ NOT = logic("not", "x?", "logic", Prose("It does not hold.", "not {x}", "~(close
             infix="~", reference=_propagate_missing(np.logical_not))  # fmt: skip
 HOLDS = logic(
     "holds", "condition?", "logic",
-    Prose("The condition holds; a missing answer counts as no.", "{condition} for certain", "holds(close > open)"), holds,
+    Prose("The condition holds; a missing answer counts as no.", "{condition} for certain", "holds(close > open)"),
+    holds,
     nan="A NaN condition gives 0: so do engines whose comparisons with NaN are false.",
     reference=lambda c: np.nan_to_num(c) != 0,
 )  # fmt: skip

@@ -15,7 +15,7 @@ LOG_2 = math.log(2.0)
 HALF_ROOT_BITS = np.int32(0x3F3504F3)
 """The bits of sqrt(1/2): above them a number's exponent counts as the next one."""
 MIN_NORMAL_FLOAT32, SUBNORMAL_LIFT, LOG_OF_LIFT = np.float32(2.0**-126), np.float32(2.0**24), 24.0 * LOG_2
-"""Numbers too small for a normal exponent are lifted first."""
+"""Subnormal numbers are scaled up first."""
 
 
 @kernel
@@ -38,7 +38,7 @@ def sign(out: Array, values: Array, lo: int, hi: int) -> None:
 
 
 @kernel
-def _logarithm(size: float) -> float:
+def _take_logarithm(size: float) -> float:
     """Take the logarithm of a number in [sqrt(1/2), sqrt(2)) by its series in (x - 1) / (x + 1), to 12 digits."""
     share = (size - 1.0) / (size + 1.0)
     q = share * share
@@ -50,7 +50,7 @@ def _logarithm(size: float) -> float:
 def log(out: Array, values: Array, lo: int, hi: int) -> None:
     """Take the natural logarithm; of zero and below it is missing.
 
-    The exponent is read from the bits, which unlike a call of the library lets the loop run on vectors.
+    The exponent is read from the bits: unlike a library call, that lets the compiler vectorise the loop.
     """
     line = np.empty(out.shape[1], np.float32)
     bits = line.view(np.int32)
@@ -62,7 +62,7 @@ def log(out: Array, values: Array, lo: int, hi: int) -> None:
             whole = (bits[j] - HALF_ROOT_BITS) >> 23
             low = LOG_OF_LIFT if a[j] < MIN_NORMAL_FLOAT32 else 0.0
             bits[j] -= whole << 23
-            answer = np.float64(whole) * LOG_2 + _logarithm(np.float64(line[j])) - low
+            answer = np.float64(whole) * LOG_2 + _take_logarithm(np.float64(line[j])) - low
             o[j] = np.float32(answer) if a[j] > FLOAT32_ZERO else NAN
 
 
@@ -116,8 +116,8 @@ ABS = cell("abs", "x", "same", Prose("Absolute value.", "the absolute value of {
            scaling=ABSOLUTE, reference=np.abs)  # fmt: skip
 SIGN = cell("sign", "x", "number", Prose("Sign: -1, 0 or 1.", "the sign of {x}", "sign(returns)"), sign,
             scaling=ODD, reference=np.sign)  # fmt: skip
-NATURAL_LOG = cell("log", "x", "ratio", Prose("Natural logarithm.", "the logarithm of {x}", "log(volume)"), log, cost=2.0,
-           nan="Zero and negative values give NaN.", reference=np.log)  # fmt: skip
+NATURAL_LOG = cell("log", "x", "ratio", Prose("Natural logarithm.", "the logarithm of {x}", "log(volume)"), log,
+           cost=2.0, nan="Zero and negative values give NaN.", reference=np.log)  # fmt: skip
 SQRT = cell("sqrt", "x", "root", Prose("Square root.", "the square root of {x}", "sqrt(volume)"), sqrt,
             nan="Negative values give NaN.", reference=np.sqrt)  # fmt: skip
 EXP = cell("exp", "x", "pure", Prose("Exponential.", "the exponential of {x}", "exp(returns)"), exp, cost=5.0,
@@ -138,8 +138,8 @@ CURVE_SIGNED_LOG, CURVE_ARCTAN, CURVE_FLOOR, CURVE_CEIL = 0, 1, 2, 3
 
 
 @kernel
-def _bent(value: float, what: int) -> float:
-    """Return what was asked for of one value."""
+def _apply_curve(value: float, what: int) -> float:
+    """Apply one of the curves to a value."""
     if what == CURVE_SIGNED_LOG:
         return math.copysign(math.log1p(abs(value)), value)
     if what == CURVE_ARCTAN:
@@ -154,7 +154,7 @@ def bend(out: Array, values: Array, what: int, lo: int, hi: int) -> None:
     for day in range(lo, hi):
         a, o = row(values, day), out[day]
         for j in range(o.size):
-            o[j] = finite(_bent(np.float64(a[j]), what)) if a[j] == a[j] else NAN
+            o[j] = finite(_apply_curve(np.float64(a[j]), what)) if a[j] == a[j] else NAN
 
 
 SLOG1P = cell(
@@ -181,8 +181,8 @@ CEIL_OF = cell(
 
 
 @kernel
-def _raised(base: float, exponent: float) -> float:
-    """Raise to a power; the common ones without the general function, which is ten times slower."""
+def _raise_to(base: float, exponent: float) -> float:
+    """Raise to a power; common exponents avoid the general function, which is ten times slower."""
     if exponent == 2.0:
         return base * base
     if exponent == 0.5:
@@ -193,12 +193,12 @@ def _raised(base: float, exponent: float) -> float:
 
 @kernel
 def power(out: Array, base: Array, exponent: Array, lo: int, hi: int) -> None:
-    """Raise to a power; a negative base with a broken exponent is missing, and so is anything to a missing power."""
+    """Raise to a power; missing for a missing exponent, and for a negative base with a fractional one."""
     for day in range(lo, hi):
         a, b, o = row(base, day), row(exponent, day), out[day]
         for j in range(o.size):
             known = (a[j] == a[j]) & (b[j] == b[j])
-            o[j] = finite(_raised(np.float64(a[j]), np.float64(b[j]))) if known else NAN
+            o[j] = finite(_raise_to(np.float64(a[j]), np.float64(b[j]))) if known else NAN
 
 
 @kernel
@@ -208,22 +208,23 @@ def signed_power(out: Array, base: Array, exponent: Array, lo: int, hi: int) -> 
         a, b, o = row(base, day), row(exponent, day), out[day]
         for j in range(o.size):
             known = (a[j] == a[j]) & (b[j] == b[j])
-            size = _raised(abs(np.float64(a[j])), np.float64(b[j]))
+            size = _raise_to(abs(np.float64(a[j])), np.float64(b[j]))
             signed = 0.0 if a[j] == FLOAT32_ZERO and b[j] == FLOAT32_ZERO else math.copysign(size, a[j])
             o[j] = finite(signed) if known else NAN
 
 
-def _power(x: Values, y: Values) -> Values:
+def _power_reference(x: Values, y: Values) -> Values:
     return np.where(np.isnan(x) | np.isnan(y), np.nan, np.power(x, y))
 
 
 POWER = cell(
     "power", "x y", "power", Prose("x to the power y.", "{x} to the power {y}", "power(returns, 2)"), power, cost=15.0,
-    infix="**", nan="A negative x with a fractional y is NaN, and so is 0 to a negative power.", reference=_power,
+    infix="**", nan="A negative x with a fractional y is NaN, and so is 0 to a negative power.",
+    reference=_power_reference,
 )  # fmt: skip
 SIGNED_POWER = cell(
     "signed_power", "x y", "power",
     Prose("sign(x) * abs(x) ** y: a power that keeps the sign.", "{x} to the power {y} with its sign kept",
           "signed_power(returns, 0.5)"),
-    signed_power, cost=15.0, reference=lambda x, y: np.sign(x) * _power(np.abs(x), y),
+    signed_power, cost=15.0, reference=lambda x, y: np.sign(x) * _power_reference(np.abs(x), y),
 )  # fmt: skip

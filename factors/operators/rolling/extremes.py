@@ -17,7 +17,7 @@ NONE_YET = np.float32(-np.inf)
 
 @kernel
 def _raise(row: Array, side: int, before: Array, after: Array) -> None:
-    """Take a row into highest value and count of what is present; the arrays may not be the same one."""
+    """Update the highest values and the counts of present values with a row; the arrays must differ."""
     sign = np.float32(side)
     for j in range(row.size):
         present = row[j] == row[j]
@@ -28,7 +28,7 @@ def _raise(row: Array, side: int, before: Array, after: Array) -> None:
 
 @kernel
 def _restart(state: Array) -> None:
-    """Begin anew."""
+    """Reset the state."""
     state[:] = FLOAT32_ZERO
     state[0] = NONE_YET
 
@@ -57,7 +57,7 @@ def rolling_extreme(out: Array, values: Array, window: int, need: int, side: int
 
 @kernel
 def _raise_dated(row: Array, day: int, side: int, ties: bool, before: Array, after: Array) -> None:
-    """Take a row into highest value, its day, and count; with `ties` an equal value takes its place."""
+    """Update highest values, their days and counts with a row; with `ties`, an equal value replaces the highest."""
     sign, today = np.float32(side), np.float32(day)
     for j in range(row.size):
         present = row[j] == row[j]

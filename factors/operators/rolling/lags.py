@@ -25,10 +25,10 @@ from ..reference import Values
 
 
 @kernel
-def _shifted(out: Array, values: Array, window: int) -> tuple[Array, Array, Array]:
-    """Return results, values of today and values of then, as long rows side by side; results without a then are missing.
+def _shift(out: Array, values: Array, window: int) -> tuple[Array, Array, Array]:
+    """Return results, today's values and the earlier values as flat arrays; results without an earlier value are NaN.
 
-    The engine hands over whole tiles, so a look back of some rows is a shift of the tile read as one row.
+    The engine passes whole tiles, so looking back some rows is a shift of the flattened tile.
     """
     shift = min(window, out.shape[0]) * out.shape[1]
     o, v = out.reshape(out.size), values.reshape(out.size)
@@ -39,7 +39,7 @@ def _shifted(out: Array, values: Array, window: int) -> tuple[Array, Array, Arra
 @kernel
 def delay(out: Array, values: Array, window: int, lo: int, hi: int) -> None:
     """Take the value of `window` rows ago."""
-    o, _, then = _shifted(out, values, window)
+    o, _, then = _shift(out, values, window)
     for at in range(o.size):
         o[at] = then[at]
 
@@ -47,7 +47,7 @@ def delay(out: Array, values: Array, window: int, lo: int, hi: int) -> None:
 @kernel
 def delta(out: Array, values: Array, window: int, lo: int, hi: int) -> None:
     """Subtract the value of `window` rows ago."""
-    o, now, then = _shifted(out, values, window)
+    o, now, then = _shift(out, values, window)
     for at in range(o.size):
         o[at] = finite(now[at] - then[at])
 
@@ -55,19 +55,19 @@ def delta(out: Array, values: Array, window: int, lo: int, hi: int) -> None:
 @kernel
 def ts_returns(out: Array, values: Array, window: int, lo: int, hi: int) -> None:
     """Divide by the value of `window` rows ago, less one; from zero it is missing."""
-    o, now, then = _shifted(out, values, window)
+    o, now, then = _shift(out, values, window)
     for at in range(o.size):
         o[at] = finite(np.float64(now[at]) / np.float64(then[at]) - 1.0)
 
 
 DELAY = lag(
     "delay", "same", Prose("x as it was `window` rows ago.", "{x} of {window} days ago", "delay(close, 5)"), delay,
-    cost=0.1, interval="shift", window=LOOKBACK_ARGUMENT, scaling=LINEAR, nan="A value that was missing then is NaN now.",
-    reference=lambda x, **_: x[0],
+    cost=0.1, interval="shift", window=LOOKBACK_ARGUMENT, scaling=LINEAR,
+    nan="A value that was missing then is NaN now.", reference=lambda x, **_: x[0],
 )  # fmt: skip
 DELTA = lag(
-    "delta", "same", Prose("x minus x of `window` rows ago.", "the {window}-day change of {x}", "delta(close, 5)"), delta,
-    cost=0.15, scaling=LINEAR, nan="Both ends must be present.", reference=lambda x, **_: x[-1] - x[0],
+    "delta", "same", Prose("x minus x of `window` rows ago.", "the {window}-day change of {x}", "delta(close, 5)"),
+    delta, cost=0.15, scaling=LINEAR, nan="Both ends must be present.", reference=lambda x, **_: x[-1] - x[0],
 )  # fmt: skip
 TS_RETURNS = lag(
     "ts_returns", "return",
@@ -98,13 +98,13 @@ def rolling_latest(out: Array, values: Array, window: int, need: int, what: int,
                 FLOAT32_ONE if leaves & (gone[j] == gone[j]) else FLOAT32_ZERO
             )
             age = today - when[j]
-            found = (age < window) & (known[j] >= need)
-            o[j] = (last[j] if what == LATEST_VALUE else age) if found else NAN
+            valid = (age < window) & (known[j] >= need)
+            o[j] = (last[j] if what == LATEST_VALUE else age) if valid else NAN
 
 
 def _since_reference(window: Values) -> float:
-    held = np.flatnonzero(np.nan_to_num(window) != 0)
-    return float(len(window) - 1 - held[-1]) if len(held) else math.nan
+    hits = np.flatnonzero(np.nan_to_num(window) != 0)
+    return float(len(window) - 1 - hits[-1]) if len(hits) else math.nan
 
 
 DAYS_SINCE = rolling(

@@ -1,6 +1,6 @@
-"""Two series over a rolling window, from sums about anchors that slide with it (see `spread`).
+"""Statistics of two series over a rolling window, from sums about anchors that slide with it (see `spread`).
 
-Only rows where both are present take part. `ts_autocorr` pairs a series with its own past.
+Only rows where both are present count. `ts_autocorr` pairs a series with its own past.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from .spread import MIN_SQUARES_SHARE, RENEW_AFTER_WINDOWS
 
 PAIR_CORRELATION, PAIR_COVARIANCE, PAIR_SLOPE, PAIR_RESIDUAL, PAIR_INTERCEPT = 0, 1, 2, 3, 4
 
-
 PairState = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums]
-"""Anchors of x and y, count, sums, squares, products, and the largest squares so far; apart, as in `spread`."""
+"""Anchors of x and y, count, sums, squares, products, and the largest squares so far; separate arrays, see `spread`."""
 
 
 @kernel
-def _fresh(m: int) -> PairState:
-    """Return the sums of nothing."""
+def _make_state(m: int) -> PairState:
+    """Return the state of an empty window."""
     a, b, n, sx, sy = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
     return a, b, n, sx, sy, np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
 
@@ -66,7 +65,7 @@ def _roll(x: Array, y: Array, gone_x: Array, gone_y: Array, state: PairState) ->
 
 @kernel
 def _renew(x: Array, y: Array, first: int, day: int, lo: int, state: PairState) -> None:
-    """Sum the rows before today anew, about today's values."""
+    """Recompute the sums of the rows before today, with today's values as anchors."""
     anchor_x, anchor_y, n, sx, sy, xx, yy, xy, most_x, most_y = state
     hi = lo + n.size
     now_x, now_y = x[day, lo:hi], y[day, lo:hi]
@@ -83,7 +82,9 @@ def _renew(x: Array, y: Array, first: int, day: int, lo: int, state: PairState) 
 
 
 @kernel
-def _exact(x: Array, y: Array, first: int, stop: int, column: int) -> tuple[float, float, float, float, float, float]:
+def _compute_exactly(
+    x: Array, y: Array, first: int, stop: int, column: int
+) -> tuple[float, float, float, float, float, float]:
     """Return count, sums, and count times squares and products about the means of one window, in two passes."""
     n, sx, sy, vx, vy, c = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for past in range(first, stop):
@@ -101,18 +102,18 @@ def _exact(x: Array, y: Array, first: int, stop: int, column: int) -> tuple[floa
 
 
 @kernel
-def _correlation(sx: float, sy: float, vx: float, vy: float, c: float) -> float:
-    """Turn sums, and count times squares and products, into a correlation; a constant side has none."""
+def _compute_correlation(sx: float, sy: float, vx: float, vy: float, c: float) -> float:
+    """Turn sums, and count times squares and products, into a correlation; NaN if a side is constant."""
     r = min(max(c / math.sqrt(vx * vy), -1.0), 1.0)
     flat = (vx <= (sx * FLOAT32_EPSILON) ** 2) | (vy <= (sy * FLOAT32_EPSILON) ** 2)
     return np.nan if flat else r
 
 
 @kernel
-def _relation(
+def _compute_relation(
     n: float, sx: float, sy: float, vx: float, c: float, now_x: float, now_y: float, ddof: int, what: int
 ) -> float:  # fmt: skip
-    """Turn them into a covariance, or the line of y on x: its slope, today's residual, or its level at 0."""
+    """Turn them into a covariance, or into slope, today's residual or intercept of the line of y on x."""
     if what == PAIR_COVARIANCE:
         return c / (n * (n - ddof)) if n > ddof else np.nan
     slope = c / vx if vx > (sx * FLOAT32_EPSILON) ** 2 else np.nan
@@ -132,7 +133,7 @@ def _write_correlation(o: Array, state: PairState, doubt: Flags, need: int) -> i
         vx, vy, c = n * xx[j] - sx[j] * sx[j], n * yy[j] - sy[j] * sy[j], n * xy[j] - sx[j] * sy[j]
         doubt[j] = (n >= need) & ((vx < MIN_SQUARES_SHARE * n * most_x[j]) | (vy < MIN_SQUARES_SHARE * n * most_y[j]))
         lost += 1 if doubt[j] else 0
-        answer = _correlation(n * anchor_x[j] + sx[j], n * anchor_y[j] + sy[j], vx, vy, c)
+        answer = _compute_correlation(n * anchor_x[j] + sx[j], n * anchor_y[j] + sy[j], vx, vy, c)
         o[j] = np.float32(answer) if n >= need else NAN
     return lost
 
@@ -151,31 +152,33 @@ def _write_relation(
         doubt[j] = (n >= need) & ((vx < MIN_SQUARES_SHARE * n * most_x[j]) | (vy < MIN_SQUARES_SHARE * n * most_y[j]))
         lost += 1 if doubt[j] else 0
         total_x, total_y = n * anchor_x[j] + sx[j], n * anchor_y[j] + sy[j]
-        answer = _relation(n, total_x, total_y, vx, c, np.float64(x[j]), np.float64(y[j]), ddof, what)
+        answer = _compute_relation(n, total_x, total_y, vx, c, np.float64(x[j]), np.float64(y[j]), ddof, what)
         o[j] = finite(answer) if n >= need else NAN
     return lost
 
 
 @kernel
-def _mend(
+def _recompute_flagged(
     out: Array, x: Array, y: Array, window: int, ddof: int, what: int, lo: int, day: int, doubt: Flags, places: Places
 ) -> None:
     """Compute the flagged cells of a day exactly."""
     for at in range(flagged(doubt, places)):
         j = lo + places[at]
-        n, sx, sy, vx, vy, c = _exact(x, y, max(0, day - window + 1), day + 1, j)
+        n, sx, sy, vx, vy, c = _compute_exactly(x, y, max(0, day - window + 1), day + 1, j)
         if what == PAIR_CORRELATION:
-            out[day, j] = finite(_correlation(sx, sy, vx, vy, c))
+            out[day, j] = finite(_compute_correlation(sx, sy, vx, vy, c))
         else:
-            out[day, j] = finite(_relation(n, sx, sy, vx, c, np.float64(x[day, j]), np.float64(y[day, j]), ddof, what))
+            out[day, j] = finite(
+                _compute_relation(n, sx, sy, vx, c, np.float64(x[day, j]), np.float64(y[day, j]), ddof, what)
+            )
 
 
 @kernel
 def rolling_pair(
     out: Array, x: Array, y: Array, window: int, need: int, ddof: int, what: int, lo: int, hi: int
 ) -> None:
-    """Correlation or covariance of x and y, or the line of y on x: its slope, today's residual, its level at 0."""
-    state, doubt, places = _fresh(hi - lo), no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
+    """Correlation or covariance of x and y, or slope, today's residual or intercept of the line of y on x."""
+    state, doubt, places = _make_state(hi - lo), no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
     for day in range(out.shape[0]):
         first, now_x, now_y, o = max(0, day - window), x[day, lo:hi], y[day, lo:hi], out[day, lo:hi]
         if day % (RENEW_AFTER_WINDOWS * window) == 0:
@@ -189,7 +192,7 @@ def rolling_pair(
         else:
             lost = _write_relation(o, now_x, now_y, state, doubt, need, ddof, what)
         if lost:
-            _mend(out, x, y, window, ddof, what, lo, day, doubt, places)
+            _recompute_flagged(out, x, y, window, ddof, what, lo, day, doubt, places)
 
 
 BOTH_PRESENT_NOTE = "Rows where both are present count."
@@ -199,7 +202,8 @@ TS_CORR = rolling(
     Prose("Pearson correlation of x and y over the window.", "the {window}-day correlation of {x} with {y}",
           "ts_corr(returns, volume, 20)"),
     rolling_pair, takes="x y", cost=2.7, fixed=(1, PAIR_CORRELATION), scaling=("odd", "odd"), symmetric=True,
-    nan=BOTH_PRESENT_NOTE + " A constant one, by a relative test, gives NaN.", reference=lambda x, y, **_: correlation(x, y),
+    nan=BOTH_PRESENT_NOTE + " A constant one, by a relative test, gives NaN.",
+    reference=lambda x, y, **_: correlation(x, y),
 )  # fmt: skip
 TS_COV = rolling(
     "ts_cov", "product",

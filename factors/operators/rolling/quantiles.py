@@ -1,4 +1,4 @@
-"""Order statistics of a rolling window, and the mean absolute deviation, which needs a second pass over it."""
+"""Order statistics of a rolling window, and the mean absolute deviation, which needs a second pass over the window."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ Steps = NDArray[np.int32]
 
 
 @kernel
-def _step(now: np.float32, then: np.float32, below: np.int32, equal: np.int32) -> np.int32:
+def _count_step(now: np.float32, then: np.float32, below: np.int32, equal: np.int32) -> np.int32:
     """Return `below` + `equal` for an earlier value below today's, `equal` for the same value, else 0."""
     return (below if then < now else NO_STEP) + (equal if then <= now else NO_STEP)
 
 
 @kernel
-def _climb(
+def _add_steps(
     steps: Steps, now: Array, values: Array, first: int, stop: int, lo: int, below: np.int32, equal: np.int32
 ) -> None:
-    """Add the steps of some earlier rows, four at a time: each time the sums are read and written once."""
+    """Add the steps of some earlier rows, four rows at a time, so that the sums are read and written less often."""
     hi, past = lo + now.size, first
     while past + 4 <= stop:
         a, b, c, d = values[past, lo:hi], values[past + 1, lo:hi], values[past + 2, lo:hi], values[past + 3, lo:hi]
         for j in range(now.size):
-            two = _step(now[j], a[j], below, equal) + _step(now[j], b[j], below, equal)
-            steps[j] += two + _step(now[j], c[j], below, equal) + _step(now[j], d[j], below, equal)
+            two = _count_step(now[j], a[j], below, equal) + _count_step(now[j], b[j], below, equal)
+            steps[j] += two + _count_step(now[j], c[j], below, equal) + _count_step(now[j], d[j], below, equal)
         past += 4
     while past < stop:
         a = values[past, lo:hi]
         for j in range(now.size):
-            steps[j] += _step(now[j], a[j], below, equal)
+            steps[j] += _count_step(now[j], a[j], below, equal)
         past += 1
 
 
@@ -58,7 +58,7 @@ def ts_rank(out: Array, values: Array, window: int, need: int, ties: int, scaled
     for day in range(days):
         now, o = values[day, lo:hi], out[day, lo:hi]
         steps[:] = start
-        _climb(steps, now, values, max(0, day - window + 1), day + 1, lo, np.int32(2 - equal), equal)
+        _add_steps(steps, now, values, max(0, day - window + 1), day + 1, lo, np.int32(2 - equal), equal)
         if day >= window:
             gone = values[day - window, lo:hi]
             for j in range(names):
@@ -71,10 +71,10 @@ def ts_rank(out: Array, values: Array, window: int, need: int, ties: int, scaled
 
 @kernel
 def _exchange(ordered: Array, carry: Array, gone: Array, spare: Array) -> None:
-    """Put a row among the ordered ones of each name and take another row out, in one pass from the lowest up.
+    """Insert a row into the ordered values of each name and remove another row, in one pass from the lowest up.
 
-    The row to put in is `carry`, which is used up. Missing values are infinite and stand at the end; below them
-    `ordered` has one more row of those. The next row is copied to `spare`, without which the loop is not vectorised.
+    The row to insert is `carry`, which is overwritten. Missing values are infinite and come last; `ordered` ends with
+    one further row of them. The next row is copied to `spare`: without the copy the loop is not vectorised.
     """
     for k in range(ordered.shape[0] - 1):
         here = ordered[k]
@@ -87,15 +87,15 @@ def _exchange(ordered: Array, carry: Array, gone: Array, spare: Array) -> None:
 
 
 @kernel
-def _or_last(row: Array, into: Array) -> None:
+def _copy_missing_last(row: Array, into: Array) -> None:
     """Copy a row, with missing values after all others."""
     for j in range(row.size):
         into[j] = row[j] if row[j] == row[j] else SORTS_LAST
 
 
 @kernel
-def _quantile(ordered: Array, j: int, count: int, share: float) -> float:
-    """Interpolate between the two values beside a share of the way through the ordered ones."""
+def _interpolate(ordered: Array, j: int, count: int, share: float) -> float:
+    """Interpolate between the two ordered values around a share of the way."""
     where = share * (count - 1)
     below = int(where)
     above = min(below + 1, count - 1)
@@ -105,22 +105,22 @@ def _quantile(ordered: Array, j: int, count: int, share: float) -> float:
 
 @kernel
 def rolling_quantile(out: Array, values: Array, window: int, share: float, need: int, lo: int, hi: int) -> None:
-    """Interpolate a quantile of the window from its ordered values, which are kept in order as rows come and go."""
+    """Interpolate a quantile of the window from its ordered values, which are updated with each row."""
     days, names = out.shape[0], hi - lo
     ordered = np.full((min(window, days) + 1, names), SORTS_LAST)
     known, gone = np.zeros(names, np.int64), np.full(names, SORTS_LAST)
     carry, spare = np.empty(names, np.float32), np.empty(names, np.float32)
     for day in range(days):
         if day >= window:
-            _or_last(values[day - window, lo:hi], gone)
+            _copy_missing_last(values[day - window, lo:hi], gone)
         for j in range(names):
             known[j] -= 1 if gone[j] < SORTS_LAST else 0
-        _or_last(values[day, lo:hi], carry)
+        _copy_missing_last(values[day, lo:hi], carry)
         for j in range(names):
             known[j] += 1 if carry[j] < SORTS_LAST else 0
         _exchange(ordered, carry, gone, spare)
         for j in range(names):
-            out[day, lo + j] = finite(_quantile(ordered, j, known[j], share)) if known[j] >= need else NAN
+            out[day, lo + j] = finite(_interpolate(ordered, j, known[j], share)) if known[j] >= need else NAN
 
 
 @kernel
@@ -130,23 +130,28 @@ def rolling_median(out: Array, values: Array, window: int, need: int, lo: int, h
 
 
 @kernel
-def _stray(value: np.float32, mean: float) -> float:
-    """Return the distance from the mean; none for a missing value."""
+def _measure_distance(value: np.float32, mean: float) -> float:
+    """Return the distance from the mean; 0 for a missing value."""
     return 0.0 if np.isnan(value) else abs(np.float64(value) - mean)
 
 
 @kernel
-def _wander(away: Sums, mean: Sums, values: Array, first: int, stop: int, lo: int) -> None:
+def _add_distances(away: Sums, mean: Sums, values: Array, first: int, stop: int, lo: int) -> None:
     """Add the distances from the mean of some rows, four at a time."""
     hi, fours = lo + away.size, stop - (stop - first) % 4
     for past in range(first, fours, 4):
         a, b, c, d = values[past, lo:hi], values[past + 1, lo:hi], values[past + 2, lo:hi], values[past + 3, lo:hi]
         for j in range(away.size):
-            away[j] += _stray(a[j], mean[j]) + _stray(b[j], mean[j]) + _stray(c[j], mean[j]) + _stray(d[j], mean[j])
+            away[j] += (
+                _measure_distance(a[j], mean[j])
+                + _measure_distance(b[j], mean[j])
+                + _measure_distance(c[j], mean[j])
+                + _measure_distance(d[j], mean[j])
+            )
     for past in range(fours, stop):
         a = values[past, lo:hi]
         for j in range(away.size):
-            away[j] += _stray(a[j], mean[j])
+            away[j] += _measure_distance(a[j], mean[j])
 
 
 @kernel
@@ -166,7 +171,7 @@ def ts_mad(out: Array, values: Array, window: int, need: int, lo: int, hi: int) 
                 known[j] += 1.0 if row[j] == row[j] else 0.0
         for j in range(names):
             total[j] /= known[j]
-        _wander(away, total, values, first, day + 1, lo)
+        _add_distances(away, total, values, first, day + 1, lo)
         for j in range(names):
             o[j] = finite(away[j] / known[j]) if known[j] >= need else NAN
 

@@ -15,15 +15,15 @@ from .spread import RENEW_AFTER_WINDOWS
 
 SKEW, KURTOSIS = 0, 1
 MIN_FOURTHS_SHARE = 1e-7
-"""Share of the largest fourth powers below which a window is computed anew: a fourth power loses digits sooner."""
+"""Share of the largest fourth powers below which a window is recomputed: fourth powers lose digits sooner."""
 
 ShapeState = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums]
 """Anchor, count, sums of the powers 1 to 4 about the anchor, and the largest sum of fourth powers so far."""
 
 
 @kernel
-def _fresh(m: int) -> ShapeState:
-    """Return the sums of nothing."""
+def _make_state(m: int) -> ShapeState:
+    """Return the state of an empty window."""
     return np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
 
 
@@ -60,7 +60,7 @@ def _roll(row: Array, gone: Array, state: ShapeState) -> None:
 
 @kernel
 def _renew(values: Array, start: int, day: int, lo: int, state: ShapeState) -> None:
-    """Sum the rows before today anew, about today's values."""
+    """Recompute the sums of the rows before today, with today's values as anchors."""
     anchor, count, first, second, third, fourth, largest = state
     now = values[day, lo : lo + anchor.size]
     for j in range(now.size):
@@ -73,8 +73,8 @@ def _renew(values: Array, start: int, day: int, lo: int, state: ShapeState) -> N
 
 
 @kernel
-def _shape(n: float, mean: float, second: float, third: float, fourth: float, what: int) -> float:
-    """Turn the sums of powers about the mean into the unbiased skewness or excess kurtosis; both need a spread."""
+def _compute_shape(n: float, mean: float, second: float, third: float, fourth: float, what: int) -> float:
+    """Turn the sums of powers about the mean into unbiased skewness or excess kurtosis; NaN if constant."""
     missing = (n < 3.0 + what) | (second <= n * (mean * FLOAT32_EPSILON) ** 2)
     if what == SKEW:
         answer = n * math.sqrt(n - 1.0) / (n - 2.0) * third / (second * math.sqrt(second))
@@ -99,12 +99,12 @@ def _write(o: Array, state: ShapeState, doubt: Flags, need: int, what: int) -> i
         s4 = fourth[j] - m * (4.0 * third[j] - m * (6.0 * second[j] - 3.0 * n * square))
         doubt[j] = (n >= need) & (s2 * s2 < MIN_FOURTHS_SHARE * n * largest[j])
         lost += 1 if doubt[j] else 0
-        o[j] = finite(_shape(n, anchor[j] + m, s2, s3, s4, what)) if n >= need else NAN
+        o[j] = finite(_compute_shape(n, anchor[j] + m, s2, s3, s4, what)) if n >= need else NAN
     return lost
 
 
 @kernel
-def _exact(values: Array, start: int, stop: int, column: int, what: int) -> float:
+def _compute_exactly(values: Array, start: int, stop: int, column: int, what: int) -> float:
     """Compute one window in two passes."""
     n, mean, second, third, fourth = 0.0, 0.0, 0.0, 0.0, 0.0
     for past in range(start, stop):
@@ -118,21 +118,23 @@ def _exact(values: Array, start: int, stop: int, column: int, what: int) -> floa
             second += off * off
             third += off * off * off
             fourth += off * off * off * off
-    return _shape(n, mean, second, third, fourth, what)
+    return _compute_shape(n, mean, second, third, fourth, what)
 
 
 @kernel
-def _mend(out: Array, values: Array, window: int, what: int, lo: int, day: int, doubt: Flags, places: Places) -> None:
+def _recompute_flagged(
+    out: Array, values: Array, window: int, what: int, lo: int, day: int, doubt: Flags, places: Places
+) -> None:
     """Compute the flagged cells of a day exactly."""
     for at in range(flagged(doubt, places)):
         j = lo + places[at]
-        out[day, j] = finite(_exact(values, max(0, day - window + 1), day + 1, j, what))
+        out[day, j] = finite(_compute_exactly(values, max(0, day - window + 1), day + 1, j, what))
 
 
 @kernel
 def rolling_shape(out: Array, values: Array, window: int, need: int, what: int, lo: int, hi: int) -> None:
     """Skewness or excess kurtosis, corrected for bias."""
-    state, doubt, places = _fresh(hi - lo), no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
+    state, doubt, places = _make_state(hi - lo), no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
     for day in range(out.shape[0]):
         start, now = max(0, day - window), values[day, lo:hi]
         if day % (RENEW_AFTER_WINDOWS * window) == 0:
@@ -142,18 +144,18 @@ def rolling_shape(out: Array, values: Array, window: int, need: int, what: int, 
         else:
             _add(now, state)
         if _write(out[day, lo:hi], state, doubt, need, what):
-            _mend(out, values, window, what, lo, day, doubt, places)
+            _recompute_flagged(out, values, window, what, lo, day, doubt, places)
 
 
 def _standardise_values(values: Values) -> Values:
-    """Bring to a scale that pandas does not take for zero."""
+    """Scale values so that pandas does not round their spread to zero."""
     centred: Values = values - values.mean()
     centred /= np.abs(centred).max()
     return centred
 
 
-def _moment(name: str, least: int) -> Callable[..., float]:
-    """Make a reference from a method of pandas, which corrects for bias."""
+def _make_reference(name: str, least: int) -> Callable[..., float]:
+    """Return a reference from a method of pandas that corrects for bias."""
 
     def shape(x: Values, **_: float) -> float:
         import pandas as pd
@@ -169,12 +171,12 @@ TS_SKEW = rolling(
     Prose("Skewness over the window, corrected for bias as pandas does.", "the {window}-day skewness of {x}",
           "ts_skew(returns, 60)"),
     rolling_shape, cost=3.0, fixed=(SKEW,), scaling=ODD, nan="A constant window, or fewer than 3 values, gives NaN.",
-    reference=_moment("skew", 3),
+    reference=_make_reference("skew", 3),
 )  # fmt: skip
 TS_KURT = rolling(
     "ts_kurt", "ratio",
     Prose("Excess kurtosis over the window, corrected for bias as pandas does.", "the {window}-day kurtosis of {x}",
           "ts_kurt(returns, 60)"),
     rolling_shape, cost=3.0, fixed=(KURTOSIS,), scaling=EVEN,
-    nan="A constant window, or fewer than 4 values, gives NaN.", reference=_moment("kurt", 4),
+    nan="A constant window, or fewer than 4 values, gives NaN.", reference=_make_reference("kurt", 4),
 )  # fmt: skip

@@ -1,8 +1,8 @@
 """Spread of a rolling window, from sums about an anchor that slide with it.
 
-The anchor is a value of the window, so that little cancels; the sums are taken anew every four windows, so that no rounding
-grows old; and a cell where more than nine digits have cancelled, as for hours after an outlier of a million has left,
-is computed exactly, in two passes. So a constant window has a spread of exactly zero.
+The anchor is a value of the window, so that little cancels; the sums are recomputed every four windows, so that
+rounding does not accumulate; and a cell where more than nine digits have cancelled, as after an outlier of a million
+has left, is computed exactly, in two passes. So a constant window has a spread of exactly zero.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from ..reference import known_values, score, variance
 
 VARIANCE, DEVIATION, SCORE = 0, 1, 2
 RENEW_AFTER_WINDOWS = 4
-"""Windows after which sums are taken anew."""
+"""Windows after which sums are recomputed."""
 MIN_SQUARES_SHARE = 1e-9
 """Share of the largest sum of squares below which a difference of sums has too few digits left."""
 
 SpreadState = tuple[Sums, Sums, Sums, Sums, Sums]
 """Anchor, count, sum and squares about the anchor, and the largest squares so far.
 
-Arrays of their own: with one array for all the compiler could not tell that they do not overlap, nor use vectors.
+They are separate arrays: with slices of one array, the compiler could not rule out overlap and would not vectorise.
 """
 
 
 @kernel
 def fresh(names: int) -> SpreadState:
-    """Return the sums of nothing."""
+    """Return the state of an empty window."""
     return np.zeros(names), np.zeros(names), np.zeros(names), np.zeros(names), np.zeros(names)
 
 
@@ -62,7 +62,7 @@ def _roll(row: Array, gone: Array, state: SpreadState) -> None:
 
 @kernel
 def _renew(values: Array, first: int, day: int, lo: int, state: SpreadState) -> None:
-    """Sum the rows before today anew, about today's values, so that no rounding lives longer than four windows."""
+    """Recompute the sums of the rows before today, with today's values as anchors, to drop accumulated rounding."""
     anchor, count, total, squares, largest = state
     now = values[day, lo : lo + anchor.size]
     for j in range(now.size):
@@ -74,7 +74,7 @@ def _renew(values: Array, first: int, day: int, lo: int, state: SpreadState) -> 
 
 
 @kernel
-def _exact(values: Array, first: int, stop: int, column: int) -> tuple[float, float, float]:
+def _compute_exactly(values: Array, first: int, stop: int, column: int) -> tuple[float, float, float]:
     """Return count, sum, and count times squares about the mean of one window, in two passes."""
     count, total, squares = 0.0, 0.0, 0.0
     for past in range(first, stop):
@@ -88,14 +88,14 @@ def _exact(values: Array, first: int, stop: int, column: int) -> tuple[float, fl
 
 
 @kernel
-def _spread(n: float, scatter: float, ddof: int, what: int) -> float:
+def _compute_spread(n: float, scatter: float, ddof: int, what: int) -> float:
     """Turn count times squares into variance or standard deviation."""
     variance = scatter / (n * (n - ddof)) if n > ddof else np.nan
     return variance if what == VARIANCE else math.sqrt(variance)
 
 
 @kernel
-def _score(value: np.float32, n: float, total: float, scatter: float, ddof: int) -> float:
+def _compute_score(value: np.float32, n: float, total: float, scatter: float, ddof: int) -> float:
     """Turn sum and count times squares into a distance from the mean in standard deviations."""
     flat = (scatter <= (total * FLOAT32_EPSILON) ** 2) | (n <= ddof)
     return np.nan if flat else (n * np.float64(value) - total) / math.sqrt(scatter * n / (n - ddof))
@@ -112,7 +112,7 @@ def _write_spread(o: Array, state: SpreadState, doubt: Flags, need: int, ddof: i
         scatter = n * squares[j] - total[j] * total[j]
         doubt[j] = (n >= need) & (scatter < MIN_SQUARES_SHARE * n * largest[j])
         lost += 1 if doubt[j] else 0
-        answer = _spread(n, max(scatter, 0.0), ddof, what)
+        answer = _compute_spread(n, max(scatter, 0.0), ddof, what)
         o[j] = finite(answer) if n >= need else NAN
     return lost
 
@@ -128,21 +128,25 @@ def _write_score(o: Array, now: Array, state: SpreadState, doubt: Flags, need: i
         scatter = n * squares[j] - total[j] * total[j]
         doubt[j] = (n >= need) & (scatter < MIN_SQUARES_SHARE * n * largest[j])
         lost += 1 if doubt[j] else 0
-        answer = _score(now[j], n, n * anchor[j] + total[j], scatter, ddof)
+        answer = _compute_score(now[j], n, n * anchor[j] + total[j], scatter, ddof)
         o[j] = finite(answer) if n >= need else NAN
     return lost
 
 
 @kernel
-def _mend(
+def _recompute_flagged(
     out: Array, values: Array, window: int, ddof: int, what: int, lo: int, day: int, doubt: Flags, places: Places
 ) -> None:
     """Compute the flagged cells of a day exactly."""
     for at in range(flagged(doubt, places)):
         j = lo + places[at]
-        n, total, scatter = _exact(values, max(0, day - window + 1), day + 1, j)
+        n, total, scatter = _compute_exactly(values, max(0, day - window + 1), day + 1, j)
         score = what == SCORE
-        answer = _score(values[day, j], n, total, scatter, ddof) if score else _spread(n, scatter, ddof, what)
+        answer = (
+            _compute_score(values[day, j], n, total, scatter, ddof)
+            if score
+            else _compute_spread(n, scatter, ddof, what)
+        )
         out[day, j] = finite(answer)
 
 
@@ -163,7 +167,7 @@ def rolling_spread(out: Array, values: Array, window: int, need: int, ddof: int,
             if what == SCORE
             else _write_spread(o, state, doubt, need, ddof, what)
         ):
-            _mend(out, values, window, ddof, what, lo, day, doubt, places)
+            _recompute_flagged(out, values, window, ddof, what, lo, day, doubt, places)
 
 
 TS_STD = rolling(

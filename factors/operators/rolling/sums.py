@@ -2,8 +2,8 @@
 
 The rows are cut into blocks as long as the window. A window is then the tail of one block and the head of the next
 (van Herk's scheme for maxima, used here for sums): the head grows row by row, the tails of a finished block are summed
-once, backwards. Only values inside the window are ever in its sum, so an outlier leaves no trace when it has gone,
-and two additions a cell are paid whatever the window.
+once, backwards. A sum only ever contains values of its window, so a past outlier leaves no rounding error, and the cost
+is two additions per cell for any window.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WINDOW_SUM, WINDOW_MEAN = 0, 1
 
 @kernel
 def _add(row: Array, sums: Sums, known: Array, more_sums: Sums, more_known: Array) -> None:
-    """Add a row to sums and count of what is present; no array may be given twice."""
+    """Add a row to the sums and counts of present values; all arrays must differ."""
     for j in range(row.size):
         present = row[j] == row[j]
         more_sums[j] = sums[j] + (np.float64(row[j]) if present else 0.0)
@@ -73,7 +73,7 @@ def rolling_sum(out: Array, values: Array, window: int, need: int, mean: int, lo
 
 @kernel
 def rolling_count(out: Array, values: Array, window: int, need: int, lo: int, hi: int) -> None:
-    """Count what is true, in whole numbers, which a float32 holds exactly."""
+    """Count true values; the counts are whole numbers, which float32 represents exactly."""
     true, known, least = np.zeros(hi - lo, np.float32), np.zeros(hi - lo, np.float32), np.float32(need)
     for day in range(out.shape[0]):
         row, o, gone = values[day, lo:hi], out[day, lo:hi], values[max(0, day - window), lo:hi]
@@ -88,7 +88,7 @@ def rolling_count(out: Array, values: Array, window: int, need: int, lo: int, hi
 
 @kernel
 def _multiply(row: Array, before: Sums, after: Sums) -> None:
-    """Multiply a row into product and count of what is present; the arrays may not be the same one."""
+    """Multiply a row into the products and counts of present values; the arrays must differ."""
     for j in range(row.size):
         present = row[j] == row[j]
         after[0, j] = before[0, j] * (np.float64(row[j]) if present else 1.0)
@@ -154,7 +154,8 @@ TS_SUM_IF = rolling(
 TS_MEAN_IF = rolling(
     "ts_mean_if", "same",
     Prose("Mean of x over the days of the window on which the condition held.",
-          "the {window}-day mean of {x} on days when {condition}", "ts_mean_if(returns, volume > delay(volume, 1), 20)"),
+          "the {window}-day mean of {x} on days when {condition}",
+          "ts_mean_if(returns, volume > delay(volume, 1), 20)"),
     takes="x condition?", scaling=LINEAR, nan=KNOWN_CONDITION_NOTE + " A condition that never held gives NaN.",
     definition="ts_sum_if(x, condition, window, min_periods=min_periods)"
                " / ts_count(condition & ~is_missing(x), window, min_periods=min_periods)",

@@ -1,6 +1,6 @@
 """The line of a series on time over a rolling window, from sums that slide with it (see `spread`).
 
-Days are counted from the row at which the sums were last taken anew, so that their sums are whole numbers and exact.
+Days are counted from the row at which the sums were last recomputed, so that sums of days are exact whole numbers.
 """
 
 from __future__ import annotations
@@ -15,21 +15,20 @@ from .spread import MIN_SQUARES_SHARE, RENEW_AFTER_WINDOWS
 
 TREND_SLOPE, TREND_RESIDUAL, TREND_R_SQUARED = 0, 1, 2
 
-
 TrendState = tuple[Sums, Sums, Sums, Sums, Sums, Sums, Sums, Sums]
-"""Anchor, count, sums of time, time squared, values, values squared, products, and the largest squares; see `spread`."""
+"""Anchor, count, sums of time, time squared, values, values squared, products, largest squares; see `spread`."""
 
 
 @kernel
-def _fresh(m: int) -> TrendState:
-    """Return the sums of nothing."""
+def _make_state(m: int) -> TrendState:
+    """Return the state of an empty window."""
     a, n, st, tt = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
     return a, n, st, tt, np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
 
 
 @kernel
 def _slide(row: Array, when: float, sign: float, state: TrendState) -> None:
-    """Add a row to the sums, or take it out again with `sign` -1."""
+    """Add a row to the sums, or remove it with `sign` -1."""
     anchor, n, st, tt, sv, vv, tv, _ = state
     for j in range(row.size):
         present = row[j] == row[j]
@@ -44,7 +43,7 @@ def _slide(row: Array, when: float, sign: float, state: TrendState) -> None:
 
 @kernel
 def _renew(values: Array, first: int, day: int, lo: int, state: TrendState) -> None:
-    """Sum the rows before today anew, about today's values and today."""
+    """Recompute the sums of the rows before today, with today's values and today as anchors."""
     anchor, n, st, tt, sv, vv, tv, largest = state
     now = values[day, lo : lo + anchor.size]
     for j in range(now.size):
@@ -57,8 +56,10 @@ def _renew(values: Array, first: int, day: int, lo: int, state: TrendState) -> N
 
 
 @kernel
-def _line(off: float, when: float, n: float, mv: float, mt: float, tt: float, vv: float, tv: float, what: int) -> float:
-    """Turn moments into slope, today's residual or R squared; `off` and `mv` are told from the same level."""
+def _compute_line(
+    off: float, when: float, n: float, mv: float, mt: float, tt: float, vv: float, tv: float, what: int
+) -> float:
+    """Turn moments into slope, today's residual or R squared; `off` and `mv` are relative to the same level."""
     slope = tv / tt
     if what == TREND_SLOPE:
         return slope
@@ -79,14 +80,14 @@ def _write(o: Array, now: Array, when: float, state: TrendState, doubt: Flags, n
         doubt[j] = (n >= need) & (vv < MIN_SQUARES_SHARE * n * largest[j])
         lost += 1 if doubt[j] else 0
         off, mean = np.float64(now[j]) - anchor[j], anchor[j] + sv / n
-        answer = _line(off, when, n, sv / n, st / n, tt, vv, tv, what)
+        answer = _compute_line(off, when, n, sv / n, st / n, tt, vv, tv, what)
         flat = (what == TREND_R_SQUARED) & is_constant(vv / n, mean, n)
         o[j] = NAN if flat | (n < need) else finite(answer)
     return lost
 
 
 @kernel
-def _exact(values: Array, first: int, day: int, column: int, what: int) -> float:
+def _compute_exactly(values: Array, first: int, day: int, column: int, what: int) -> float:
     """Compute one window in two passes."""
     n, mt, mv, tt, vv, tv = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for past in range(first, day + 1):
@@ -104,21 +105,23 @@ def _exact(values: Array, first: int, day: int, column: int, what: int) -> float
             tv += off * when
     if what == TREND_R_SQUARED and is_constant(vv, mv, n):
         return np.nan
-    return _line(np.float64(values[day, column]), 0.0, n, mv, mt, tt, vv, tv, what)
+    return _compute_line(np.float64(values[day, column]), 0.0, n, mv, mt, tt, vv, tv, what)
 
 
 @kernel
-def _mend(out: Array, values: Array, window: int, what: int, lo: int, day: int, doubt: Flags, places: Places) -> None:
+def _recompute_flagged(
+    out: Array, values: Array, window: int, what: int, lo: int, day: int, doubt: Flags, places: Places
+) -> None:
     """Compute the flagged cells of a day exactly."""
     for at in range(flagged(doubt, places)):
         j = lo + places[at]
-        out[day, j] = finite(_exact(values, max(0, day - window + 1), day, j, what))
+        out[day, j] = finite(_compute_exactly(values, max(0, day - window + 1), day, j, what))
 
 
 @kernel
 def rolling_trend(out: Array, values: Array, window: int, need: int, what: int, lo: int, hi: int) -> None:
     """Slope, today's residual, or R squared of the line of the values on the number of the row."""
-    state, since = _fresh(hi - lo), 0
+    state, since = _make_state(hi - lo), 0
     doubt, places = no_flags(hi - lo), np.empty(hi - lo + 8, np.int64)
     for day in range(out.shape[0]):
         first, now = max(0, day - window), values[day, lo:hi]
@@ -129,7 +132,7 @@ def rolling_trend(out: Array, values: Array, window: int, need: int, what: int, 
             _slide(values[first, lo:hi], float(first - since), -1.0, state)
         _slide(now, float(day - since), 1.0, state)
         if _write(out[day, lo:hi], now, float(day - since), state, doubt, need, what):
-            _mend(out, values, window, what, lo, day, doubt, places)
+            _recompute_flagged(out, values, window, what, lo, day, doubt, places)
 
 
 TS_SLOPE = rolling(

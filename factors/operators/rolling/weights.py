@@ -1,4 +1,4 @@
-"""Average over a rolling window with weights, and the market's names for such averages (see `sums` for heads and tails).
+"""Weighted averages over a rolling window, and their market names (see `sums` for heads and tails).
 
 Weights of `decay_linear` and `ema` grow towards today.
 """
@@ -14,8 +14,8 @@ from ..reference import weighted_mean
 
 
 @kernel
-def _linear_tails(values: Array, first: int, lo: int, sums: Sums, tails: Sums) -> None:
-    """Sum each tail of a block with weights 1, 2, 3 ... from its first row; and the weights of what is present.
+def _sum_linear_tails(values: Array, first: int, lo: int, sums: Sums, tails: Sums) -> None:
+    """Sum each tail of a block with weights 1, 2, 3 ... from its first row, and the weights of present values.
 
     `sums` holds four rows: the plain sum and count, and the weighted sum and count, of the tail so far.
     """
@@ -35,7 +35,7 @@ def _linear_tails(values: Array, first: int, lo: int, sums: Sums, tails: Sums) -
 
 @kernel
 def decay_linear(out: Array, values: Array, window: int, need: int, lo: int, hi: int) -> None:
-    """Average with weights 1 to `window`, the newest heaviest, scaled to sum 1 over what is present."""
+    """Average with weights 1 to `window`, the newest heaviest, scaled to sum 1 over present values."""
     days, names = out.shape[0], hi - lo
     tails = np.zeros((3, min(window, days) + 1, names))
     head, spare = np.zeros((4, names)), np.zeros((4, names))
@@ -43,7 +43,7 @@ def decay_linear(out: Array, values: Array, window: int, need: int, lo: int, hi:
         place = day % window
         if place == 0:
             if day > 0:
-                _linear_tails(values, day - window, lo, spare, tails)
+                _sum_linear_tails(values, day - window, lo, spare, tails)
             head[:] = 0.0
         row, o = values[day, lo:hi], out[day, lo:hi]
         tail, tail_weight, tail_count = tails[0, place + 1], tails[1, place + 1], tails[2, place + 1]
@@ -59,7 +59,7 @@ def decay_linear(out: Array, values: Array, window: int, need: int, lo: int, hi:
 
 
 @kernel
-def _fading_tails(values: Array, first: int, lo: int, fade: Sums, tails: Sums) -> None:
+def _sum_fading_tails(values: Array, first: int, lo: int, fade: Sums, tails: Sums) -> None:
     """Sum each tail of a block with weights that fade with the distance to the block's end."""
     last = tails.shape[1] - 2
     for place in range(last, -1, -1):
@@ -83,7 +83,7 @@ def ema(out: Array, values: Array, window: int, need: int, span: float, lo: int,
         place = day % window
         if place == 0:
             if day > 0:
-                _fading_tails(values, day - window, lo, fade, tails)
+                _sum_fading_tails(values, day - window, lo, fade, tails)
             head[:] = 0.0
         row, o, older = values[day, lo:hi], out[day, lo:hi], fade[place + 1]
         tail, tail_weight, tail_count = tails[0, place + 1], tails[1, place + 1], tails[2, place + 1]
