@@ -19,7 +19,7 @@ EMA_REACH_NOTE = "An average needs as many values as its span; it reaches back 8
 
 WIDTH_ARGUMENT = Argument("k", "number", 2.0, low=1e-9, high=1e6)
 POPULATION_DDOF = Argument("ddof", "number", default=0.0, keyword=True, low=0, high=1, whole=True)
-"""Bollinger's bands divide by n; `ts_std` divides by n - 1 unless told."""
+"""Bollinger's bands divide by n; `ts_std` divides by n - 1 by default."""
 
 FAST_SPAN, SLOW_SPAN, SIGNAL_SPAN = (
     Argument(name, "window", default, low=1, high=1_000, whole=True)

@@ -17,7 +17,7 @@ from ...language.operator import MAX_TERMS, Argument, Prose, cell, logic
 
 @kernel
 def lt(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
-    """Tell where left < right."""
+    """Write 1 where left < right, else 0; NaN where a value is missing."""
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
@@ -27,7 +27,7 @@ def lt(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
 
 @kernel
 def le(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
-    """Tell where left <= right."""
+    """Write 1 where left <= right, else 0; NaN where a value is missing."""
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
@@ -37,7 +37,7 @@ def le(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
 
 @kernel
 def eq(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
-    """Tell where left = right."""
+    """Write 1 where left equals right, else 0; NaN where a value is missing."""
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
@@ -47,7 +47,7 @@ def eq(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
 
 @kernel
 def ne(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
-    """Tell where left and right differ."""
+    """Write 1 where left and right differ, else 0; NaN where a value is missing."""
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
@@ -57,7 +57,7 @@ def ne(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
 
 @kernel
 def both(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
-    """Tell where both are true."""
+    """Write 1 where both are true, else 0; NaN where a value is missing."""
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
@@ -67,7 +67,7 @@ def both(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
 
 @kernel
 def either(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
-    """Tell where at least one is true."""
+    """Write 1 where at least one is true, else 0; NaN where a value is missing."""
     for day in range(lo, hi):
         a, b, o = row(left, day), row(right, day), out[day]
         for j in range(o.size):
@@ -87,7 +87,7 @@ def negate(out: Array, values: Array, lo: int, hi: int) -> None:
 
 @kernel
 def holds(out: Array, values: Array, lo: int, hi: int) -> None:
-    """Tell where something is true, and not missing."""
+    """Write 1 where a value is true and not missing, else 0."""
     for day in range(lo, hi):
         a, o = row(values, day), out[day]
         for j in range(o.size):
@@ -155,7 +155,7 @@ WHERE = logic(
 
 @kernel
 def is_missing(out: Array, values: Array, lo: int, hi: int) -> None:
-    """Tell where there is no value."""
+    """Write 1 where the value is missing, else 0."""
     for day in range(lo, hi):
         a, o = row(values, day), out[day]
         for j in range(o.size):

@@ -77,7 +77,7 @@ def sqrt(out: Array, values: Array, lo: int, hi: int) -> None:
 
 @kernel
 def exp(out: Array, values: Array, lo: int, hi: int) -> None:
-    """Raise e to the value; what is too large is missing."""
+    """Raise e to the value; NaN where the result is too large."""
     for day in range(lo, hi):
         a, o = row(values, day), out[day]
         for j in range(o.size):
