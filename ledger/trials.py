@@ -48,7 +48,6 @@ class TrialRecord:
         return self._database.read(work)
 
     def _count_watched(self, session: Transaction, window: WindowKey) -> int:
-        """Count the factors that the library watched on shared data."""
         return len(self._names.subjects(session, "watches", window))
 
     def _read_prior(self, session: Transaction, trials: list[int]) -> int:

@@ -99,7 +99,6 @@ class Register(Generic[R]):
         return inserted
 
     def _insert(self, session: Transaction, key: list[str], body: str) -> bool:
-        """Insert a row if its key is free."""
         columns = ", ".join(self._key)
         marks = ", ".join("?" * (len(key) + 2))
         statement = f"INSERT INTO {self._table} ({columns}, at, body) VALUES ({marks}) ON CONFLICT DO NOTHING"

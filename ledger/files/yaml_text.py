@@ -158,7 +158,6 @@ def _survey(node: yaml.Node, place: Place, text: Text, above: set[int]) -> None:
 
 
 def _survey_mapping(node: yaml.MappingNode, place: Place, text: Text, above: set[int]) -> None:
-    """Survey the keys of one mapping."""
     first_lines: dict[str, int] = {}
     for key, value in node.value:
         inner = (*place, str(key.value))
@@ -174,7 +173,6 @@ def _survey_mapping(node: yaml.MappingNode, place: Place, text: Text, above: set
 
 
 def _build_mistake(place: Place, message: str, node: yaml.Node) -> Mistake:
-    """Return a mistake at a node."""
     return Mistake(format_path(place), message, node.start_mark.line + 1)
 
 
