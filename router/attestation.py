@@ -1,4 +1,7 @@
-"""Proofs of models elsewhere: each proves what it runs before it sees a confidential text, and again before the proof expires."""
+"""Proofs of models elsewhere: each proves what it runs before it gets confidential text.
+
+A proof is renewed before it expires.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ REST_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class AttestedModel:
-    """A model that has to prove what it runs: its configured name, its address, and the signers and launches that are trusted."""
+    """A model that has to prove what it runs: its configured name and address, and what the house trusts."""
 
     name: str
     address: str
@@ -30,8 +33,8 @@ class AttestedModel:
 class Attested:
     """A verified proof.
 
-    `channel` is the sha256 of the public key that the machine is to be asked under; `certificate` (PEM) is the only one that
-    connections to it may show, empty where it is reached without TLS. Times are aware.
+    `channel` is the sha256 of the public key of the connection. `certificate` (PEM) is the only certificate that
+    connections to the machine may show; it is empty without TLS. Times are aware.
     """
 
     measurement: str
@@ -44,14 +47,17 @@ class Attested:
 
 @dataclass(frozen=True)
 class NoProof:
-    """The reason why there is no proof; `passing` where the machine did not answer, so that an earlier proof stays valid."""
+    """The reason why there is no proof.
+
+    `passing`: the machine did not answer, so an earlier proof stays valid.
+    """
 
     reason: str
     passing: bool = False
 
 
 class AttestationVerifier(Protocol):
-    """Requests and verifies proofs. It may block: it is called in a thread of its own."""
+    """Requests and verifies proofs. It may block, because it is called in a thread of its own."""
 
     def verify(self, endpoint: AttestedModel, nonce: str) -> Attested | NoProof:
         """Return the proof for this nonce, or the reason why there is none."""
@@ -60,7 +66,7 @@ class AttestationVerifier(Protocol):
 
 @dataclass
 class _State:
-    """The state of one model; until `key_until` its first proof forbids another channel key."""
+    """The state of one model. Until `key_until`, a proof of another channel key is refused."""
 
     attested: Attested | None = None
     reason: str = "it was not asked for its proof yet"
@@ -75,15 +81,15 @@ class Attestations:
     Parameters
     ----------
     models : mapping of str to ModelSettings
-        The configured models; those with `attestation` can prove something.
+        The configured models; those with `attestation` can be asked for a proof.
     verifier : AttestationVerifier
-        What checks a proof.
+        Checks a proof.
     clock : callable
-        The time, aware.
+        Returns the time, aware.
     draw : callable
-        A fresh nonce that nobody can guess.
+        Returns a fresh nonce that cannot be guessed.
     margin : float
-        Seconds before a proof ends at which the next one is asked for; half of its life at most.
+        Seconds before the end of a proof at which the next one is requested; at most half of its life.
     """
 
     def __init__(
@@ -94,19 +100,23 @@ class Attestations:
         draw: Callable[[], str],
         margin: float,
     ) -> None:
-        asked = {name: (each.api_base, each.attestation) for name, each in models.items()}
-        self._endpoints = {name: AttestedModel(name, base, it) for name, (base, it) in asked.items() if base and it}
-        self._unset = {name for name, each in models.items() if each.place == "attested"} - self._endpoints.keys()
+        targets = {name: (settings.api_base, settings.attestation) for name, settings in models.items()}
+        self._endpoints = {
+            name: AttestedModel(name, base, trusted) for name, (base, trusted) in targets.items() if base and trusted
+        }
+        self._unset = {
+            name for name, settings in models.items() if settings.place == "attested"
+        } - self._endpoints.keys()
         self._verifier, self._clock, self._draw = verifier, clock, draw
         self._margin = timedelta(seconds=margin)
         self._states = {name: _State() for name in self._endpoints}
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     async def refresh(self) -> frozenset[str]:
-        """Return the models whose proof holds, after those were asked whose proof is missing or ends soon."""
-        if any(self._due(name) for name in self._endpoints):
+        """Request the proofs that are missing or end soon, and return the models whose proof holds."""
+        if any(self._is_due(name) for name in self._endpoints):
             async with self._queues.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-                due = [name for name in self._endpoints if self._due(name)]
+                due = [name for name in self._endpoints if self._is_due(name)]
                 await asyncio.gather(*(self._ask(name) for name in due))
         return frozenset(name for name in self._endpoints if self.find_proof(name) is not None)
 
@@ -116,39 +126,38 @@ class Attestations:
         return attested if attested is not None and self._clock() < attested.expires else None
 
     def explain_missing(self, name: str) -> str:
-        """Return why a model proves nothing now; empty where it does, or need not."""
+        """Return why a model has no proof now; empty where it has one or needs none."""
         if name in self._unset:
             return "nothing says what it has to prove: set attestation.signer and attestation.measurements"
         if name not in self._states or self.find_proof(name):
             return ""
         return self._states[name].reason
 
-    def _due(self, name: str) -> bool:
-        """Return whether a model is to be asked now."""
+    def _is_due(self, name: str) -> bool:
         state, now = self._states[name], self._clock()
         if state.tried is not None and timedelta() <= now - state.tried < timedelta(seconds=REST_SECONDS):
             return False
-        held = state.attested
-        return held is None or now >= held.expires - min(self._margin, (held.expires - held.issued) / 2)
+        proof = state.attested
+        return proof is None or now >= proof.expires - min(self._margin, (proof.expires - proof.issued) / 2)
 
     async def _ask(self, name: str) -> None:
-        """Ask one model, and keep what came of it: a refusal ends the proof before, silence does not."""
+        """Request the proof of one model. A refusal ends the earlier proof; a machine that does not answer keeps it."""
         state = self._states[name]
-        asking = asyncio.to_thread(self._verifier.verify, self._endpoints[name], self._draw())
+        verification = asyncio.to_thread(self._verifier.verify, self._endpoints[name], self._draw())
         try:
-            found = await asyncio.wait_for(asking, MAX_PROOF_SECONDS)
+            result = await asyncio.wait_for(verification, MAX_PROOF_SECONDS)
         except TimeoutError:
-            found = NoProof(f"it gave no proof within {MAX_PROOF_SECONDS:g} seconds", passing=True)
+            result = NoProof(f"it gave no proof within {MAX_PROOF_SECONDS:g} seconds", passing=True)
         now = self._clock()
-        if isinstance(found, Attested) and found.expires <= now:
-            found = NoProof(f"its proof ended at {found.expires:%Y-%m-%d %H:%M:%S}Z")
-        if isinstance(found, Attested) and state.key_until and now < state.key_until and found.channel != state.key:
-            found = NoProof(
+        if isinstance(result, Attested) and result.expires <= now:
+            result = NoProof(f"its proof ended at {result.expires:%Y-%m-%d %H:%M:%S}Z")
+        if isinstance(result, Attested) and state.key_until and now < state.key_until and result.channel != state.key:
+            result = NoProof(
                 f"its channel has another key than the one that it proved until {state.key_until:%Y-%m-%d %H:%M:%S}Z"
             )
-        if isinstance(found, Attested):
-            self._states[name] = _State(found, "its proof has ended", None, found.channel, found.expires)
+        if isinstance(result, Attested):
+            self._states[name] = _State(result, "its proof has ended", None, result.channel, result.expires)
             return
-        state.tried, state.reason = now, found.reason
-        if not found.passing:
+        state.tried, state.reason = now, result.reason
+        if not result.passing:
             state.attested = None

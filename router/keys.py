@@ -1,4 +1,4 @@
-"""Keys: where the key of a model is found, and the shapes of keys, which may be in no log and in no document."""
+"""Keys: where the key of a model is stored, and the shapes of keys, which no log or document may contain."""
 
 from __future__ import annotations
 
@@ -22,18 +22,22 @@ KEY_SHAPES = {
     "Slack": r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
     "a signed token": r"\beyJ(?:(?!-eyJ)[A-Za-z0-9_-]){10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
 }
-"""By whose it is."""
+"""Regular expressions of keys, by the service that issues them."""
 KEY_PATTERN = re.compile("|".join(KEY_SHAPES.values()))
 ADDRESS_WITH_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://)[^\s/:@]{0,100}:[^\s/@]{1,100}@(?=[A-Za-z0-9\[])")
-"""A password in an address; what comes before it is the first group."""
+"""A password in an address; the text before it is the first group."""
 VALUE_GROUP = "value"
 NAMED_KEY = re.compile(
-    r"(?i)(\b(?:bearer|basic)\s+|(?:\b|_)(?:api[-_ ]?key|x-api-key|password|passwd|secret|token)[\"'\\]{0,4}\s?[:=]\s?[\"'\\]{0,4})"
+    r"(?i)(\b(?:bearer|basic)\s+|(?:\b|_)(?:api[-_ ]?key|x-api-key|password|passwd|secret|token)"
+    r"[\"'\\]{0,4}\s?[:=]\s?[\"'\\]{0,4})"
     rf"(?P<{VALUE_GROUP}>[A-Za-z0-9._~+/=-]{{6,}})"
 )
-"""What is called a key or a password, as the group `VALUE_GROUP`; what comes before it is the first group."""
+"""A value after the name of a key or a password, as the group `VALUE_GROUP`; the text before it is the first group."""
 MIN_SURE_KEY_CHARS = 20
-"""Characters from which on what is called a key is one, if it has letters and digits: prose may speak of "basic materials"."""
+"""Minimum length, in characters, of a named value that counts as a key; it must also have letters and digits.
+
+A lower limit would match prose such as "basic materials".
+"""
 
 
 def find_key(settings: ModelSettings, environment: Mapping[str, str]) -> str | None:
@@ -48,7 +52,7 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str]) -> str | N
         return _read_keyring(settings.model, settings.api_key_keyring)
     if settings.api_key_env is None:
         return None
-    value = environment.get(settings.api_key_env, "").strip()  # files of secrets often end with a line's end
+    value = environment.get(settings.api_key_env, "").strip()  # files of secrets often end with a newline
     if not value:
         raise NoModel(
             f"{settings.model} needs a key, and the environment variable {settings.api_key_env} is not set",
@@ -58,8 +62,8 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str]) -> str | N
         )
     if not (value.isascii() and value.isprintable()) or " " in value:
         raise NoModel(
-            f"what the environment variable {settings.api_key_env} holds cannot be a key: there are blanks or signs in it "
-            "that no header may have",
+            f"what the environment variable {settings.api_key_env} holds cannot be a key: there are blanks or signs "
+            "in it that no header may have",
             field="api_key_env",
             got=f"{len(value)} characters",
             hint="Set it again, without quotes or line ends; the key itself is never written down.",
@@ -68,12 +72,12 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str]) -> str | N
 
 
 def needs_key(settings: ModelSettings) -> bool:
-    """Return whether a key is to be found for a model."""
+    """Return whether a model is configured with a key."""
     return settings.api_key_env is not None or settings.api_key_keyring is not None
 
 
 def _read_keyring(model: str, entry: str) -> str:
-    """Return the key that the system's keyring holds under service/name."""
+    """Return the key of an entry (service/name) of the system's keyring."""
     service, _, name = entry.partition("/")
     try:
         keyring: Any = importlib.import_module("keyring")
@@ -84,20 +88,21 @@ def _read_keyring(model: str, entry: str) -> str:
         ) from None  # fmt: skip
     try:
         value = keyring.get_password(service, name)
-        said = "" if value else f"holds no {name} of {service}"
+        problem = "" if value else f"holds no {name} of {service}"
     except keyring.errors.KeyringError as error:  # locked, or no keyring on this machine
-        value, said = None, f"cannot be read: {type(error).__name__}"
+        value, problem = None, f"cannot be read: {type(error).__name__}"
     if not value:
         raise NoModel(
-            f"{model} needs a key, and the system's keyring {said}", field="api_key_keyring", got=entry,
+            f"{model} needs a key, and the system's keyring {problem}", field="api_key_keyring", got=entry,
             hint=f"`keyring set {service} {name}` asks for it and keeps it; the key itself is never written down.",
         )  # fmt: skip
     return str(value)
 
 
 def holds_key(text: str) -> bool:
-    """Tell whether a text holds a key: by its shape, in an address, or called one and too long and mixed to be a word."""
-    named = (found[VALUE_GROUP] for found in NAMED_KEY.finditer(text))
+    """Return whether a text contains a key: by its shape, in an address, or as a named value too long for a word."""
+    values = (match[VALUE_GROUP] for match in NAMED_KEY.finditer(text))
     return bool(KEY_PATTERN.search(text) or ADDRESS_WITH_PASSWORD.search(text)) or any(
-        len(each) >= MIN_SURE_KEY_CHARS and re.search("[0-9]", each) and re.search("[A-Za-z]", each) for each in named
+        len(value) >= MIN_SURE_KEY_CHARS and re.search("[0-9]", value) and re.search("[A-Za-z]", value)
+        for value in values
     )

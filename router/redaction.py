@@ -1,7 +1,7 @@
 """Redaction of logs and error texts: keys, and positions (symbols with amounts).
 
-Nothing here touches what is sent to a model: a text that a model may not see is not sent to it at all (`bar_reason`), and
-one that it may see reaches it as it is.
+Prompts are not redacted: a text that a model may not see is not sent at all (`bar_reason`), and any other is sent
+unchanged.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ GUARDED_LOGGERS = (
     "httpcore",
     "aiohttp",
 )
-"""Loggers through which this room, and what it sends by, could repeat a text; those below them are guarded too."""
+"""Loggers of this room and of its HTTP libraries, which could repeat a text; their child loggers are guarded too."""
 MIN_BARE_KEY_CHARS = 4
-"""Characters below which a key is taken away only where it stands alone: as a part of words it would take them apart."""
+"""A shorter key, in characters, is masked only as a whole word: elsewhere it would cut words apart."""
 
 _SECURITY_NAME = r"(?:[A-Z]{1,6}|\d{4,6}(?=\.[A-Z]))(?:[./-][A-Z]{1,3})?(?: [A-Z]{2} Equity)?"
 _AMOUNT = r"[-+\u2212]?[$€£]?\d(?:[\d,._'\u00a0]{0,30}\d)?"
 _SCALE = r"(?:\s?(?:[kKmM]|mm|bn)\b)?"
 _UNIT = r"(?:\s?%|\s?(?i:shs?|shares?|units?|contracts?|lots?|bps?|pct|usd|eur|gbp|chf|jpy|notional|nominal)\b)"
 _SIDE = (
-    r"(?i:(?:target|current|net|gross|new|old)\s)?(?i:long|short|buys?|bought|buying|sells?|sold|selling|holds?|held|holding|own|owns|cover(?:ed|s)?|"
-    r"position(?: (?:in|of))?|target|weight|notional|quantity|qty|exposure(?: to)?|order(?: (?:for|of))?|trim(?:med)?|add(?:ed)?)"
+    r"(?i:(?:target|current|net|gross|new|old)\s)?"
+    r"(?i:long|short|buys?|bought|buying|sells?|sold|selling|holds?|held|holding|own|owns|cover(?:ed|s)?|"
+    r"position(?: (?:in|of))?|target|weight|notional|quantity|qty|exposure(?: to)?|"
+    r"order(?: (?:for|of))?|trim(?:med)?|add(?:ed)?)"
 )
 _WORD_START, _WORD_END = r"(?<![\w.$/-])", r"(?![\w])"
 _SPOKEN_POSITIONS = tuple(
@@ -71,12 +73,12 @@ _OPENING_BRACKETS, _CLOSING_BRACKETS = "[{", "]}"
 
 
 class Redactor:
-    """Takes keys and positions out of a text; a text without any comes back as it is, and a second time changes nothing.
+    """Masks keys and positions in a text. A text without any is returned unchanged, and masking twice changes nothing.
 
     Parameters
     ----------
     keys : iterable of str
-        Keys that are known; what has the shape of a key of a known service goes as well.
+        Known keys. Text in the shape of a key of a known service is masked as well.
     """
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
@@ -85,15 +87,17 @@ class Redactor:
         self.learn(keys)
 
     def learn(self, keys: Iterable[str]) -> None:
-        """Know more keys."""
+        """Add known keys."""
         self._keys |= {key for key in keys if key and key not in KEY_MASK}
-        spelt = {
-            each for key in self._keys for each in (key, quote(key, safe=""), json.dumps(key)[1:-1], repr(key)[1:-1])
+        spellings = {
+            spelling
+            for key in self._keys
+            for spelling in (key, quote(key, safe=""), json.dumps(key)[1:-1], repr(key)[1:-1])
         }
-        longest_first = sorted(spelt, key=lambda each: (-len(each), each))
+        longest_first = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
         parts = [
-            re.escape(each) if len(each) >= MIN_BARE_KEY_CHARS else rf"(?<!\w){re.escape(each)}(?!\w)"
-            for each in longest_first
+            re.escape(spelling) if len(spelling) >= MIN_BARE_KEY_CHARS else rf"(?<!\w){re.escape(spelling)}(?!\w)"
+            for spelling in longest_first
         ]
         self._known = re.compile("|".join(parts)) if parts else None
 
@@ -106,14 +110,14 @@ class Redactor:
         if self._known is not None:
             text = self._known.sub(KEY_MASK, text)
         text = KEY_PATTERN.sub(KEY_MASK, text)
-        text = NAMED_KEY.sub(lambda found: found[1] + KEY_MASK, text)
-        return ADDRESS_WITH_PASSWORD.sub(lambda found: f"{found[1]}{KEY_MASK}@", text)
+        text = NAMED_KEY.sub(lambda match: match[1] + KEY_MASK, text)
+        return ADDRESS_WITH_PASSWORD.sub(lambda match: f"{match[1]}{KEY_MASK}@", text)
 
 
 def mask_positions(text: str) -> str:
-    """Return the text without what is held or to be traded, in words and in records."""
+    """Return the text without positions and orders, in prose and in records."""
     text = _mask_books(text)
-    if _HAS_NAME.search(text):  # a weight without any name says nothing of a position
+    if _HAS_NAME.search(text):  # a weight without a symbol reveals no position
         for members in (_NAMES, _AMOUNTS):
             text = members.sub(_mask_member, text)
     for pattern in _SPOKEN_POSITIONS:
@@ -121,24 +125,24 @@ def mask_positions(text: str) -> str:
     return text
 
 
-def _mask_member(found: re.Match[str]) -> str:
-    """Return a member with its value taken away; what was taken away before stays."""
-    return f'{found[1]}"{POSITION_MASK}"'
+def _mask_member(match: re.Match[str]) -> str:
+    """Return a member with its value masked."""
+    return f'{match[1]}"{POSITION_MASK}"'
 
 
 def _mask_books(text: str) -> str:
     """Return the text without lists and objects that hold positions, such as `"weights": {"AAPL": 0.03}`."""
-    kept, start = [], 0
-    for found in _BOOKS.finditer(text):
-        if found.end() < start:  # inside one that is gone
+    parts, start = [], 0
+    for match in _BOOKS.finditer(text):
+        if match.end() < start:  # inside a masked one
             continue
-        kept += [text[start : found.end()], f'"{POSITION_MASK}"']
-        start = _find_bracket_end(text, found.end())
-    return "".join([*kept, text[start:]])
+        parts += [text[start : match.end()], f'"{POSITION_MASK}"']
+        start = _find_bracket_end(text, match.end())
+    return "".join([*parts, text[start:]])
 
 
 def _find_bracket_end(text: str, start: int) -> int:
-    """Return where a bracket closes; the text's end if it is cut off before."""
+    """Return the index after the closing bracket; the length of the text if it has none."""
     depth = 0
     for at in range(start, len(text)):
         depth += (text[at] in _OPENING_BRACKETS) - (text[at] in _CLOSING_BRACKETS)
@@ -148,24 +152,24 @@ def _find_bracket_end(text: str, start: int) -> int:
 
 
 _SHARED_REDACTOR = Redactor()
-"""What the loggers know; they are the process's, and so are the keys that must not reach them."""
+"""The redactor of all loggers: they belong to the process, and so do the keys that they must not write."""
 
 
 def redact_text(text: str) -> str:
-    """Return a text without any key that a router of this process was given, and without positions."""
+    """Return a text without positions and without the keys of any router of this process."""
     return _SHARED_REDACTOR(text)
 
 
 class _Filter(logging.Filter):
-    """Rewrites each record as text without keys and positions, its error included; drops none."""
+    """Masks keys and positions in every record, its error included; drops no record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite the record."""
         try:
-            said = record.getMessage()
+            message = record.getMessage()
         except (TypeError, ValueError, KeyError):
-            said = f"{record.msg} (its arguments do not fit)"
-        record.msg, record.args = _SHARED_REDACTOR(said), None
+            message = f"{record.msg} (its arguments do not fit)"
+        record.msg, record.args = _SHARED_REDACTOR(message), None
         if record.exc_info and record.exc_info[0] is not None:
             record.exc_text = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
         record.exc_info = None
@@ -176,21 +180,21 @@ class _Filter(logging.Filter):
 
 
 _RECORD_ATTRIBUTES = {
-    "args", "created", "exc_info", "filename", "funcName", "levelname", "levelno", "lineno", "module", "msecs", "msg", "name",
-    "pathname", "process", "processName", "relativeCreated", "taskName", "thread", "threadName",
+    "args", "created", "exc_info", "filename", "funcName", "levelname", "levelno", "lineno", "module", "msecs", "msg",
+    "name", "pathname", "process", "processName", "relativeCreated", "taskName", "thread", "threadName",
 }  # fmt: skip
-"""What every record has, and what holds nothing of a message; the error's text and the stack are rewritten."""
+"""Attributes of every record that contain no part of a message; the error's text and the stack are masked."""
 _FILTER = _Filter()
 
 
 def guard_loggers(keys: Iterable[str] = (), find: Callable[[str], logging.Logger] = logging.getLogger) -> None:
-    """Let no logger of this room or of what it sends by write a key or a position; more keys may follow.
+    """Mask keys and positions in the loggers of this room and of its HTTP libraries.
 
-    A filter sees only what is said to its own logger, so each that is there gets it. It is called again with each backend,
-    after the libraries were loaded.
+    A filter sees only the records of its own logger, so every existing logger gets one. Each backend calls this again,
+    after its libraries are loaded and with its own keys.
     """
     _SHARED_REDACTOR.learn(keys)
-    below = tuple(f"{name}." for name in GUARDED_LOGGERS)
-    there = [name for name in logging.root.manager.loggerDict if name.startswith(below)]
-    for name in (*GUARDED_LOGGERS, *there):
-        find(name).addFilter(_FILTER)  # a second time changes nothing
+    prefixes = tuple(f"{name}." for name in GUARDED_LOGGERS)
+    children = [name for name in logging.root.manager.loggerDict if name.startswith(prefixes)]
+    for name in (*GUARDED_LOGGERS, *children):
+        find(name).addFilter(_FILTER)  # adding it twice changes nothing

@@ -22,14 +22,14 @@ class Bill:
 
 @dataclass(frozen=True)
 class Spend(Bill):
-    """A run's bill; a reply that another run of the workspace had paid for is priced, and counted as `reused`."""
+    """A run's bill. A reply that another run of the workspace paid for is priced here too, and counted in `reused`."""
 
     by_role: dict[str, Bill] = field(default_factory=dict)
     by_model: dict[str, Bill] = field(default_factory=dict)
     reused: int = 0
 
     def record(self) -> dict[str, Any]:
-        """Return the bill as JSON; equal for equal runs, hence without what was reused."""
+        """Return the bill as JSON, without `reused`, so that equal runs have equal bills."""
         body = asdict(self)
         del body["reused"]
         return body
@@ -55,8 +55,8 @@ def sum_run(calls: Iterable[ModelCall]) -> Spend:
     return Spend(**asdict(sum_calls(listed)), by_role=by_role, by_model=by_model, reused=reused)
 
 
-def _bill_by(calls: list[ModelCall], word: Callable[[ModelCall], str]) -> dict[str, Bill]:
-    """Return one bill for each word."""
+def _bill_by(calls: list[ModelCall], label: Callable[[ModelCall], str]) -> dict[str, Bill]:
     return {
-        each: sum_calls(call for call in calls if word(call) == each) for each in sorted({word(call) for call in calls})
+        name: sum_calls(call for call in calls if label(call) == name)
+        for name in sorted({label(call) for call in calls})
     }

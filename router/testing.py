@@ -1,4 +1,4 @@
-"""A scripted model for tests: asked through LiteLLM as any other, without a network.
+"""A scripted model for tests: called through LiteLLM like any other, without a network.
 
 scripted = ScriptedModel([ScriptedReply('{"a": 1}'), TimeoutError("slow"), ScriptedReply("not JSON")])
 router = Router(config, ledger, providers={"scripted": scripted.provider})   # config names the model scripted/anything
@@ -15,7 +15,7 @@ from .calls.backend import load_litellm
 
 @dataclass(frozen=True)
 class ScriptedReply:
-    """One scripted reply: its text, why the model stopped, and the tokens it says it took."""
+    """One scripted reply: its text, the finish reason, and the token counts that it reports."""
 
     text: str
     finish: str = "stop"
@@ -25,7 +25,7 @@ class ScriptedReply:
 
 @dataclass
 class ScriptedModel:
-    """A model whose calls take one entry of the script each: a reply, or an error that is raised. The last entry repeats.
+    """A model that answers each call with the next entry of a script: a reply or an error. The last one repeats.
 
     `seen` lists the calls: model, messages and every parameter.
     """
@@ -56,8 +56,8 @@ class ScriptedModel:
             )
             return model_response
 
-        async def later(_: Any, **request: Any) -> Any:
+        async def fill_async(_: Any, **request: Any) -> Any:
             return fill(**request)
 
-        body = {"acompletion": later, "completion": lambda _, **request: fill(**request)}
+        body = {"acompletion": fill_async, "completion": lambda _, **request: fill(**request)}
         return type("Scripted", (litellm.CustomLLM,), body)()

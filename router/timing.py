@@ -18,5 +18,5 @@ class Timing:
     chance: Callable[[], float] = random.random
 
     def spread(self, seconds: float, share: float = 0.25) -> float:
-        """Return seconds made longer by up to a share, so that those who wait do not all come at once."""
+        """Return the seconds, longer by up to `share` of them, so that waiting callers do not all retry at once."""
         return seconds * (1.0 + share * self.chance())
