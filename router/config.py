@@ -13,7 +13,7 @@ from .policy.intents import OwnIntent, collect_examples
 
 Tier: TypeAlias = Literal["local", "frontier"]
 TierChoice: TypeAlias = Literal["local", "frontier", "auto"]
-"""A tier that is fixed, or one that the prompt decides."""
+"""A fixed tier; `auto`: the prompt decides."""
 ModelPlace: TypeAlias = Literal["local", "attested", "region", "remote"]
 
 
@@ -24,11 +24,11 @@ class _ConfigModel(BaseModel):
 
 
 Digest: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-"""Of 32 bytes, in hexadecimal."""
+"""32 bytes in hexadecimal."""
 PINNABLE_PROVIDER = "hosted_vllm"
-"""The provider whose connections can be held to one certificate."""
+"""The provider whose connections can be pinned to one certificate."""
 SERVER_PROVIDERS = ("openai", PINNABLE_PROVIDER)
-"""Providers whose connections are made here: the protocol that any server of one's own speaks."""
+"""Providers whose connections are made here: the OpenAI protocol, which self-hosted servers implement."""
 
 
 class AttestationSettings(_ConfigModel):
@@ -45,9 +45,9 @@ class AttestationSettings(_ConfigModel):
 
     @field_validator("signer", "measurements", mode="before")
     @classmethod
-    def _as_tuple(cls, given: Any) -> Any:
-        """Take one where a list is meant."""
-        return (given,) if isinstance(given, str) else given
+    def _wrap_single(cls, value: Any) -> Any:
+        """Accept a single text instead of a list."""
+        return (value,) if isinstance(value, str) else value
 
 
 class ModelSettings(_ConfigModel):
@@ -63,8 +63,8 @@ class ModelSettings(_ConfigModel):
     tier: Tier = "local"
     place: ModelPlace = Field(
         default="remote",
-        description="local: on machines of yours; attested: elsewhere, on a machine that proves what it runs; confidential "
-        "tasks go to these two only; region: elsewhere, within `region`",
+        description="local: on machines of yours; attested: elsewhere, on a machine that proves what it runs; "
+        "confidential tasks go to these two only; region: elsewhere, within `region`",
     )
     region: str = Field(default="", max_length=40, description="jurisdiction in which it runs, such as EU or CH")
     input_cost_per_mtok: float | None = Field(default=None, ge=0, allow_inf_nan=False)
@@ -94,8 +94,8 @@ class ModelSettings(_ConfigModel):
 
     @field_validator("api_base")
     @classmethod
-    def _plain_address(cls, address: str | None) -> str | None:
-        """Refuse an address that is none, or that carries a password into the record of the run."""
+    def _check_address(cls, address: str | None) -> str | None:
+        """Refuse an invalid address, and a password in it: the run's record repeats the address."""
         if address is None:
             return None
         parts = urlsplit(address)
@@ -107,7 +107,6 @@ class ModelSettings(_ConfigModel):
 
     @model_validator(mode="after")
     def _check_prices(self) -> Self:
-        """Refuse half a price."""
         if (self.input_cost_per_mtok is None) != (self.output_cost_per_mtok is None):
             raise ValueError("set both input_cost_per_mtok and output_cost_per_mtok, or neither")
         if self.cached_input_cost_per_mtok is None:
@@ -118,25 +117,25 @@ class ModelSettings(_ConfigModel):
 
     @model_validator(mode="after")
     def _check_one_key(self) -> Self:
-        """Refuse two places for one key."""
         if self.api_key_env and self.api_key_keyring:
             raise ValueError("set api_key_env or api_key_keyring, not both")
         return self
 
     @model_validator(mode="after")
     def _check_direct_connection(self) -> Self:
-        """Refuse a server of one's own whose connection would be the library's, through proxies and redirections."""
+        """Refuse a self-hosted server that LiteLLM would connect to, through proxies and redirections."""
         provider = self.model.partition("/")[0]
         if self.api_base and self.place in ("local", "attested") and provider not in SERVER_PROVIDERS:
             raise ValueError(
-                f"a model of place {self.place} with an api_base is asked as {' or '.join(f'{each}/NAME' for each in SERVER_PROVIDERS)}, "
+                f"a model of place {self.place} with an api_base is asked as "
+                f"{' or '.join(f'{name}/NAME' for name in SERVER_PROVIDERS)}, "
                 f"the protocol that such servers speak (hosted_vllm for vLLM, openai for any other), not as {provider}/"
             )
         return self
 
     @model_validator(mode="after")
     def _check_attestation(self) -> Self:
-        """Refuse an attestation that says nothing of the connection on which the model is asked."""
+        """Refuse an attestation that does not cover the connection to the model."""
         if self.attestation is None:
             return self
         if self.place != "attested" or self.api_base is None:
@@ -199,7 +198,8 @@ class RoutingSettings(_ConfigModel):
     own_intents: dict[str, OwnIntent] = Field(default={}, description="intents of yours, told by example prompts")
     policy: Literal["cascade", "direct", "learned"] = Field(
         default="cascade",
-        description="cascade: what a small model cannot do goes up; direct: it stays; learned: the cheapest by outcomes",
+        description="cascade: what a small model cannot do goes up; direct: it stays; learned: the cheapest by "
+        "outcomes",
     )
     local_tries: int = Field(default=2, ge=1, le=3, description="tries of a small model before a reply is asked above")
     samples: int = Field(
@@ -226,12 +226,13 @@ class RoutingSettings(_ConfigModel):
     reply_tokens: int = Field(default=400, ge=1, description="of a reply, where nobody says how long it may be")
     embedding: Path | None = Field(
         default=None,
-        description="folder of a sentence embedding of yours (onnx/model.onnx, tokenizer.json) that helps to read prompts",
+        description="folder of a sentence embedding of yours (onnx/model.onnx, tokenizer.json) that helps to read "
+        "prompts",
     )
 
     def beside(self, folder: Path) -> Self:
-        """Return the settings with a path that starts from a folder made absolute, and with examples read from files."""
-        own = {name: each.beside(name, folder) for name, each in self.own_intents.items()}
+        """Return the settings with paths resolved against `folder` and examples read from their files."""
+        own = {name: intent.beside(name, folder) for name, intent in self.own_intents.items()}
         collect_examples(own)
         embedding = None if self.embedding is None else (folder / self.embedding).absolute()
         return self.model_copy(update={"own_intents": own, "embedding": embedding})
@@ -289,5 +290,5 @@ class RouterConfig(_ConfigModel):
     )
 
     def beside(self, folder: Path) -> Self:
-        """Return the settings with paths that start from a folder made absolute."""
+        """Return the settings with paths resolved against `folder`."""
         return self.model_copy(update={"routing": self.routing.beside(folder)})

@@ -2,22 +2,22 @@
 
 RouterError                    the base of this room
 ├── NoModel                    no configured model can take this task: none for the role, or its key is missing
-│   └── Confidential           the task may not leave this machine, or holds a secret
-├── ModelFailed                the models were asked and gave no reply, after retries and fallback
-│   ├── ConfidentialWaits      those that may see a confidential text are down, or do not prove what they run
-│   ├── RequestRefused         they will not take this request, however often it is sent
-│   └── AccessRefused          they will not take any: the key or the model's name is wrong, or nothing is left to pay with
+│   └── Confidential           the task may not leave this machine, or contains a secret
+├── ModelFailed                the models gave no reply, after retries and fallback
+│   ├── ConfidentialWaits      the models that may see a confidential text are down, or their proof does not hold
+│   ├── RequestRefused         the server refuses this request, however often it is sent
+│   └── AccessRefused          the server refuses all requests: wrong key, wrong model name, or no credit left
 ├── ReplyRefused               the replies do not fit the task's schema, after two repairs
-├── BudgetEnded                the next call could pass the cap on calls, tokens or money
+├── BudgetEnded                the next call could exceed the cap on calls, tokens or money
 └── ContextError               the context cache cannot do what it was asked
-    ├── StoreUnusable          its store does not answer, is damaged, or what it takes is not installed
-    ├── SecretFound            a text holds what looks like a key or a password, so it is not kept
-    └── SummaryRefused         what came back cannot stand for the text: nothing, or no shorter
+    ├── StoreUnusable          its store does not answer, is damaged, or needs a package that is not installed
+    ├── SecretFound            a text contains a possible key or password, so it is not stored
+    └── SummaryRefused         a summary is empty, or no shorter than the text
 """
 
 from __future__ import annotations
 
-from ..ledger import AlphaloomError as AlphaloomError  # noqa: PLC0414 - agents may not import the ledger: the base comes from here
+from ..ledger import AlphaloomError as AlphaloomError  # noqa: PLC0414 - agents may not import the ledger
 
 
 class RouterError(AlphaloomError):

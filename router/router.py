@@ -1,4 +1,4 @@
-"""The router: one task is routed, kept within the budget, recorded, validated and repaired."""
+"""The router: it routes one task, keeps it within the budget, records it, and validates and repairs the reply."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from .timing import Timing
 
 MAX_REPAIRS = 2
 SEED_STEP = 1_000_003
-"""Between the seeds of replies that are compared: far from those that other work draws."""
+"""Distance between the seeds of compared replies: large, so that they do not meet the seeds of other tasks."""
 
 
 @dataclass
 class _TaskCalls:
-    """The calls of one task so far, the one that holds the reply last, and how many of them were sent now."""
+    """The calls of one task so far, the one with the reply last, and how many of them were sent now."""
 
     calls: list[ModelCall] = field(default_factory=list)
     sent: int = 0
 
     def add(self, call: ModelCall, *, cached: bool) -> None:
-        """Note a call."""
+        """Append a call; one from the ledger (`cached`) does not count as sent."""
         self.calls.append(call)
         self.sent += not cached
 
     def go_back_to(self, call: ModelCall) -> None:
-        """Take an earlier call for the one that holds the reply."""
+        """Make an earlier call the one with the reply."""
         self.calls.remove(call)
         self.calls.append(call)
 
@@ -58,24 +58,24 @@ class _TaskCalls:
 
 
 class Router:
-    """Answers typed tasks; a call that the ledger holds is never sent again.
+    """Answers typed tasks. A call that the ledger holds is never sent again.
 
     Parameters
     ----------
     config : RouterConfig
         Models, roles, caps.
     ledger : Ledger
-        Keeps every call; it is the response cache and the authority on what was spent.
+        Keeps every call: the response cache, and the authority on spending.
     providers : mapping of str to callable
-        Makers of providers that run in this process, by the word before the slash in a model's name.
+        Factories of providers that run in this process, by the word before the slash in a model's name.
     environment : mapping of str to str, optional
-        Where keys are looked up; the process's environment by default.
+        Environment variables with the keys; the process's own by default.
     verifier : AttestationVerifier, optional
-        What checks the proofs of models with `attestation`; signed statements by default.
+        Checks the proofs of models with `attestation`; signed statements by default.
     clock : callable, optional
-        The time, aware, by which proofs end; this machine's by default.
+        Returns the time, aware, by which proofs end; this machine's by default.
     timing : Timing, optional
-        Clock, sleep and chance for rests, retries and looks at servers; the machine's by default.
+        Clock, sleep and jitter for rests, retries and probes of servers; the machine's by default.
     """
 
     def __init__(
@@ -115,46 +115,51 @@ class Router:
         NoModel
             If no configured model can take the task, or its key is missing.
         Confidential
-            If the task may not leave this machine and no model here is configured, or it holds a key.
+            If the task may not leave this machine and no model here is configured, or it contains a key.
         ConfidentialWaits
-            If those that may see it are down, or prove nothing.
+            If the models that may see it are down, or have no proof.
         BudgetEnded
-            If the next call could pass a cap; nothing was sent.
+            If the next call could exceed a cap; nothing was sent.
         ModelFailed
-            If no model replied, after retries and fallback; `RequestRefused` or `AccessRefused` where asking again is of no use.
+            If no model replied, after retries and fallback. `RequestRefused` and `AccessRefused`: asking again is of no
+            use.
         ReplyRefused
-            If no reply fits, after two repairs at each model that may be asked.
+            If no reply fits, after two repairs by each model that may be asked.
         """
         decided, goes_up = self._escalation.begin(task, await self._route_task(task))
-        taken = _TaskCalls()
-        said = await self._tries(task, decided, goes_up, taken)
-        while isinstance(said, Misfit) and (further := self._decider.move_past(*decided, taken.models)):
-            decided = further
+        calls = _TaskCalls()
+        outcome = await self._try_route(task, decided, goes_up, calls)
+        while isinstance(outcome, Misfit) and (next_decision := self._decider.move_past(*decided, calls.models)):
+            decided = next_decision
             try:
-                said = await self._tries(task, decided, False, taken)
-            except (ModelFailed, BudgetEnded) as error:  # what was said before stands: a later task may fit
-                said = Misfit(f"{said}\n{error.message}")
+                outcome = await self._try_route(task, decided, False, calls)
+            except (ModelFailed, BudgetEnded) as error:  # report the misfit, which a later task may not have
+                outcome = Misfit(f"{outcome}\n{error.message}")
                 break
-        if not isinstance(said, Misfit):
-            return self._reply(said, taken)
+        if not isinstance(outcome, Misfit):
+            return self._build_reply(outcome, calls)
         raise ReplyRefused(
-            f"{' and '.join(taken.models)} gave no reply that fits {task.schema.__name__}, after {MAX_REPAIRS} repairs:\n{redact_text(str(said))}",
+            f"{' and '.join(calls.models)} gave no reply that fits {task.schema.__name__}, after {MAX_REPAIRS} "
+            f"repairs:\n{redact_text(str(outcome))}",
             field=f"{task.role}/{task.intent}",
-            hint=f"The replies lie in the workspace (or in the table objects of its database): {_reply_files(taken.calls)}",
+            hint="The replies lie in the workspace (or in the table objects of its database): "
+            f"{_list_reply_files(calls.calls)}",
         )
 
-    async def _tries(self, task: Task, decided: RoutedDecision, goes_up: bool, taken: _TaskCalls) -> BaseModel | Misfit:
-        """Ask the first model of a route, or the next where it does not answer, and let it repair its reply."""
+    async def _try_route(
+        self, task: Task, decided: RoutedDecision, goes_up: bool, calls: _TaskCalls
+    ) -> BaseModel | Misfit:
+        """Ask the models of a route until one answers, and let it repair its reply."""
         messages = task.messages
         misfit = Misfit("")
-        below: RoutedDecision | None = None  # the tier that was left
-        doubted: tuple[BaseModel, ModelCall] | None = None  # its reply, which fits and is not relied on
+        below: RoutedDecision | None = None  # the lower tier, before the move up
+        doubted: tuple[BaseModel, ModelCall] | None = None  # a reply of that tier that fits but is in doubt
         for tries in range(1 + MAX_REPAIRS):
             turn = self._calls.build_turn(task, decided, messages)
             try:
                 call, answer, cached = await self._calls.make(turn)
             except (ModelFailed, BudgetEnded) as error:
-                if isinstance(error, AccessRefused):  # a wrong key is told at once
+                if isinstance(error, AccessRefused):  # a person has to mend the key: report it now
                     raise
                 if doubted is not None:
                     break
@@ -163,13 +168,13 @@ class Router:
                 decided, below = below, None
                 turn = self._calls.build_turn(task, decided, messages)
                 call, answer, cached = await self._calls.make(turn)
-            taken.add(call, cached=cached)
+            calls.add(call, cached=cached)
             try:
                 value = read_reply(answer, task.schema)
             except Misfit as error:
                 misfit = error
             else:
-                why = await self._find_doubt(turn, value, taken) if goes_up and tries < MAX_REPAIRS else ""
+                why = await self._find_doubt(turn, value, calls) if goes_up and tries < MAX_REPAIRS else ""
                 raised = self._decider.move_up(*decided, why) if why else None
                 self._escalation.note(task, turn.decision, call, valid=raised is None)
                 if raised is None:
@@ -181,93 +186,92 @@ class Router:
                 why = f"{tries + 1} replies of the local tier did not fit; the last: {misfit}"
                 if (raised := self._decider.move_up(*decided, why)) is not None:
                     decided, below = raised, decided
-            said = Message("assistant", quote_reply(answer.text, task.max_tokens) or "(nothing)")
-            messages = (*messages, said, Message("user", build_repair_request(misfit)))
+            reply = Message("assistant", quote_reply(answer.text, task.max_tokens) or "(nothing)")
+            messages = (*messages, reply, Message("user", build_repair_request(misfit)))
         if doubted is None:
             return misfit
-        value, call = doubted  # the tier above is away, too dear, or says nothing that fits
-        taken.go_back_to(call)
+        value, call = doubted  # the tier above is down, too expensive, or gave no reply that fits
+        calls.go_back_to(call)
         return value
 
     def spend(self, run: str) -> Spend:
-        """Return what a run's recorded calls took."""
+        """Return the bill of a run's recorded calls."""
         return sum_run(self._ledger.calls(run))
 
     def usd(self, run: str) -> float:
-        """Return the US dollars that a run's recorded calls took, without reading them again."""
+        """Return the US dollars of a run's recorded calls, without reading them again."""
         return self._calls.spent_usd(run)
 
     async def probe(self) -> list[Health]:
-        """Return which configured models answer, without a paid call and without asking any other address."""
-        looks = [
-            probe_model(name, each, self._providers.keys(), self._environment)
-            for name, each in self._config.models.items()
+        """Return which configured models answer. Makes no paid call, and contacts configured addresses only."""
+        probes = [
+            probe_model(name, settings, self._providers.keys(), self._environment)
+            for name, settings in self._config.models.items()
         ]
-        return list(await asyncio.gather(*looks))
+        return list(await asyncio.gather(*probes))
 
     async def close(self) -> None:
         """Close the connections to the models."""
         await self._calls.close()
 
-    async def _find_doubt(self, turn: Turn, value: BaseModel, taken: _TaskCalls) -> str:
-        """Ask a small model the same again with other seeds, and return why its reply is not to be relied on; empty if it is.
+    async def _find_doubt(self, turn: Turn, value: BaseModel, calls: _TaskCalls) -> str:
+        """Ask a small model again with other seeds, and return why its reply is in doubt; empty if it is not.
 
-        Only what the task says is compared; replies that do not fit, or do not come, agree with none. Their calls are counted
-        with the rest.
+        Only the members that the task names are compared. A reply that does not fit, or does not come, agrees with no
+        other. These calls are counted with the rest.
         """
         task, routing = turn.task, self._config.routing
         if turn.decision.tier != "local" or not task.compared:
             return ""
-        found: list[object] = [_spell_compared(value, task.compared)]
+        spellings: list[object] = [_spell_compared(value, task.compared)]
         for number in range(1, routing.samples):
             other = replace(task, seed=task.seed + number * SEED_STEP)
             again = self._calls.build_turn(other, (turn.decision, turn.route), turn.messages)
             try:
                 call, answer, _ = await self._calls.make(again)
-                taken.calls.insert(-1, call)
-                found.append(_spell_compared(read_reply(answer, task.schema), task.compared))
+                calls.calls.insert(-1, call)
+                spellings.append(_spell_compared(read_reply(answer, task.schema), task.compared))
             except (Misfit, ModelFailed):
-                found.append(object())
-            except BudgetEnded:  # a reply that fits is kept: there is no money to doubt it
+                spellings.append(object())
+            except BudgetEnded:  # no money left to compare: the reply stands
                 return ""
-        agree = max(found.count(each) for each in found) / len(found)
+        agree = max(spellings.count(spelling) for spelling in spellings) / len(spellings)
         if agree >= routing.least_agreement:
             return ""
-        return f"{len(found)} replies of the local tier agree on {', '.join(task.compared)} in {agree:.0%} only"
+        return f"{len(spellings)} replies of the local tier agree on {', '.join(task.compared)} in {agree:.0%} only"
 
     async def _route_task(self, task: Task) -> tuple[RoutingDecision, Route]:
-        """Return the decision on a task, once those that may see it have proved what they run."""
+        """Return the decision on a task, after requesting the proofs that it depends on."""
         attested = await self._access.find_attested(task)
         try:
             return self._decider.route(task, attested=attested)
         except Confidential:
-            if any(each.attestation for each in self._config.models.values()):
+            if any(settings.attestation for settings in self._config.models.values()):
                 raise await self._access.explain_waiting(task) from None
             raise
 
-    def _reply(self, value: BaseModel, taken: _TaskCalls) -> Reply[Any]:
-        """Return the reply with what all its calls took."""
-        calls = taken.calls
-        last = calls[-1]
+    def _build_reply(self, value: BaseModel, calls: _TaskCalls) -> Reply[Any]:
+        """Return the reply with the tokens and price of all its calls."""
+        recorded = calls.calls
+        last = recorded[-1]
         return Reply(
             value=value,
             key=last.key,
             model=last.model,
             tier=last.tier,
-            cost_usd=sum(call.cost_usd for call in calls),
-            tokens_in=sum(call.tokens_in for call in calls),
-            tokens_out=sum(call.tokens_out for call in calls),
-            cached=not taken.sent,
-            repairs=len(calls) - 1,
+            cost_usd=sum(call.cost_usd for call in recorded),
+            tokens_in=sum(call.tokens_in for call in recorded),
+            tokens_out=sum(call.tokens_out for call in recorded),
+            cached=not calls.sent,
+            repairs=len(recorded) - 1,
         )
 
 
 def _spell_compared(value: BaseModel, members: tuple[str, ...]) -> str:
-    """Return the members of a reply that are compared, spelled one way."""
-    told = value.model_dump(mode="json")
-    return canonical_json({name: told.get(name) for name in members})
+    """Return the compared members of a reply as canonical JSON."""
+    record = value.model_dump(mode="json")
+    return canonical_json({name: record.get(name) for name in members})
 
 
-def _reply_files(calls: Sequence[ModelCall]) -> str:
-    """Say which files of a workspace hold the replies."""
+def _list_reply_files(calls: Sequence[ModelCall]) -> str:
     return ", ".join(dict.fromkeys(f"objects/{call.reply[:2]}/{call.reply[2:]}" for call in calls))

@@ -1,10 +1,11 @@
-"""The verifier that ships: an endpoint signs what it was launched with, and the house pins who may sign and what.
+"""The built-in verifier: an endpoint signs its launch, and the configuration pins the signers and the launches.
 
-A statement is served at `/attestation?nonce=...` as `{"statement": text, "signature": hex, "signer": hex}`. The text is JSON of
-the fields of `Statement`. `SIGNED_PREFIX` and that text are signed (Ed25519), byte for byte, so that no second spelling passes.
+A statement is served at `/attestation?nonce=...` as `{"statement": text, "signature": hex, "signer": hex}`. The text is
+JSON of the fields of `Statement`. The signature (Ed25519) covers `SIGNED_PREFIX` and the bytes of that text, so no
+other spelling of the same JSON is accepted.
 
-It trusts the signer to measure the launch truly. Hardware that does so (a quote of a trusted execution environment) is
-another `AttestationVerifier`: the nonce and the channel's key then go into the quote's report data.
+The signer is trusted to measure the launch correctly. A measurement by hardware (a quote of a trusted execution
+environment) needs another `AttestationVerifier`, with the nonce and the channel's key in the quote's report data.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 SKEW_SECONDS = 60
-"""By which the clocks of two machines may differ."""
+"""Allowed difference between the clocks of two machines."""
 MAX_STATEMENT_BYTES = 16_384
 _KEPT_NONCES = 10_000
 SIGNED_PREFIX = b"alphaloom attestation 1\n"
 NO_CHANNEL = "0" * 64
-"""The channel of an endpoint that is reached without TLS."""
+"""The channel of an endpoint without TLS."""
 _SHA256_HEX = r"^[0-9a-f]{64}$"
 
 
 @dataclass(frozen=True)
 class _ReceivedStatement:
-    """What an endpoint sent, and the certificate that its connection showed."""
+    """The body that an endpoint sent, and the certificate of its connection."""
 
     body: bytes
     channel: str = NO_CHANNEL
@@ -49,12 +50,12 @@ class _ReceivedStatement:
 
 
 class SignedStatements:
-    """Checks statements that are signed with Ed25519 (`statement.py` has their form).
+    """Checks statements that are signed with Ed25519 (`Envelope`).
 
     Parameters
     ----------
     clock : callable
-        The time, aware.
+        Returns the time, aware.
     timeout : float
         Seconds for one statement.
     """
@@ -65,11 +66,11 @@ class SignedStatements:
         self._lock = threading.Lock()
 
     def verify(self, endpoint: AttestedModel, nonce: str) -> Attested | NoProof:
-        """Ask the endpoint, and return its proof or why it is not believed."""
+        """Fetch the endpoint's statement, and return its proof or the reason why it is refused."""
         if not self._is_first_use(nonce):
             return NoProof("this nonce was used before: what is sent for it may be an older statement")
         try:
-            heard = self._heard(endpoint, nonce)
+            received = self._fetch_statement(endpoint, nonce)
         except OSError as error:
             return NoProof(
                 f"it does not answer at {endpoint.trusted.path}: {error or type(error).__name__}", passing=True
@@ -77,15 +78,20 @@ class SignedStatements:
         except (Unproven, ValueError, http.client.HTTPException) as error:
             return NoProof(f"it gives no statement at {endpoint.trusted.path}: {error or type(error).__name__}")
         try:
-            envelope = Envelope.read(heard.body)
+            envelope = Envelope.read(received.body)
             statement = envelope.opened(endpoint.trusted.signer)
-            self._check_statement(statement, endpoint.trusted, nonce, heard.channel)
+            self._check_statement(statement, endpoint.trusted, nonce, received.channel)
         except Unproven as error:
             return NoProof(str(error))
-        issued, expires = (datetime.fromtimestamp(each, UTC) for each in (statement.issued, statement.expires))
+        issued, expires = (datetime.fromtimestamp(seconds, UTC) for seconds in (statement.issued, statement.expires))
         latest = self._clock() + timedelta(seconds=endpoint.trusted.most_seconds)
         return Attested(
-            statement.measurement, envelope.signer, statement.channel, issued, min(expires, latest), heard.certificate
+            statement.measurement,
+            envelope.signer,
+            statement.channel,
+            issued,
+            min(expires, latest),
+            received.certificate,
         )
 
     def _is_first_use(self, nonce: str) -> bool:
@@ -97,59 +103,62 @@ class SignedStatements:
                 del self._used[next(iter(self._used))]
             return True
 
-    def _check_statement(self, said: Statement, trusted: AttestationSettings, nonce: str, channel: str) -> None:
-        """Raise `Unproven` unless a statement of a trusted signer says, now and of this channel, what is trusted."""
+    def _check_statement(self, statement: Statement, trusted: AttestationSettings, nonce: str, channel: str) -> None:
+        """Raise `Unproven` unless a statement is current, for this nonce and channel, and names a trusted launch."""
         now = int(self._clock().timestamp())
+        unnamed = f"it runs {statement.measurement[:12]}, which attestation.measurements does not name"
         reasons = (
-            (said.nonce != nonce, "it answers another question than ours: a statement that was played again"),
-            (said.measurement not in trusted.measurements, f"it runs {said.measurement[:12]}, which attestation.measurements does not name"),
-            (said.channel != channel, "its channel has another key than the statement: something stands between"),
-            (said.issued > now + SKEW_SECONDS, "its statement is of the future"),
-            (said.issued < now - SKEW_SECONDS, "its statement was not made for this question: it is older"),
-            (said.expires <= now, "its statement has expired"),
-            (not 0 < said.expires - said.issued < 10 * 366 * 86_400, "its statement has no sensible end"),
+            (statement.nonce != nonce, "it answers another question than ours: a statement that was played again"),
+            (statement.measurement not in trusted.measurements, unnamed),
+            (statement.channel != channel, "its channel has another key than the statement: something stands between"),
+            (statement.issued > now + SKEW_SECONDS, "its statement is of the future"),
+            (statement.issued < now - SKEW_SECONDS, "its statement was not made for this question: it is older"),
+            (statement.expires <= now, "its statement has expired"),
+            (not 0 < statement.expires - statement.issued < 10 * 366 * 86_400, "its statement has no sensible end"),
         )  # fmt: skip
         for holds, reason in reasons:
             if holds:
                 raise Unproven(reason)
 
-    def _heard(self, endpoint: AttestedModel, nonce: str) -> _ReceivedStatement:
-        """Ask for a statement: directly, without a redirection, and of the certificate believe only what is stated."""
+    def _fetch_statement(self, endpoint: AttestedModel, nonce: str) -> _ReceivedStatement:
+        """Fetch a statement, without proxies and redirections.
+
+        TLS checks no certificate here: the statement vouches for its key, or the connection is refused.
+        """
         parts = urlsplit(endpoint.address)
         host = parts.hostname or ""
         if parts.scheme == "http":
-            link = http.client.HTTPConnection(host, parts.port, timeout=self._timeout)
+            connection = http.client.HTTPConnection(host, parts.port, timeout=self._timeout)
         else:
             context = ssl.create_default_context()
-            context.check_hostname, context.verify_mode = (
-                False,
-                ssl.CERT_NONE,
-            )  # the statement vouches for it, or nothing
-            link = http.client.HTTPSConnection(host, parts.port, timeout=self._timeout, context=context)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            connection = http.client.HTTPSConnection(host, parts.port, timeout=self._timeout, context=context)
         try:
-            link.connect()
-            shown = link.sock.getpeercert(binary_form=True) if isinstance(link.sock, ssl.SSLSocket) else None
-            link.request("GET", f"{endpoint.trusted.path}?nonce={nonce}", headers={"Accept": "application/json"})
-            answer = link.getresponse()
+            connection.connect()
+            certificate = (
+                connection.sock.getpeercert(binary_form=True) if isinstance(connection.sock, ssl.SSLSocket) else None
+            )
+            connection.request("GET", f"{endpoint.trusted.path}?nonce={nonce}", headers={"Accept": "application/json"})
+            answer = connection.getresponse()
             body = answer.read(MAX_STATEMENT_BYTES + 1)
             if answer.status != 200 or len(body) > MAX_STATEMENT_BYTES:
                 raise Unproven(f"status {answer.status}, {len(body):,} bytes")
         finally:
-            link.close()
-        return _ReceivedStatement(body) if shown is None else _read_certificate(body, shown)
+            connection.close()
+        return _ReceivedStatement(body) if certificate is None else _read_certificate(body, certificate)
 
 
 def _read_certificate(body: bytes, certificate: bytes) -> _ReceivedStatement:
     from cryptography import x509
 
-    read = x509.load_der_x509_certificate(certificate)
-    if read.issuer != read.subject:
+    parsed = x509.load_der_x509_certificate(certificate)
+    if parsed.issuer != parsed.subject:
         raise Unproven("its certificate is not signed by itself, so connections cannot be held to its key alone")
-    return _ReceivedStatement(body, hash_channel_key(read), ssl.DER_cert_to_PEM_cert(certificate))
+    return _ReceivedStatement(body, hash_channel_key(parsed), ssl.DER_cert_to_PEM_cert(certificate))
 
 
 def hash_channel_key(certificate: Certificate) -> str:
-    """Return what a TLS certificate's key is known by in a statement."""
+    """Return the sha256 (hex) of a TLS certificate's public key, as statements name it."""
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     key = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
@@ -161,12 +170,12 @@ class Unproven(Exception):
 
 
 class Statement(BaseModel):
-    """What a machine says of itself.
+    """A machine's statement about itself.
 
     Attributes
     ----------
     nonce : str
-        What it was asked with, so that no older statement can be played again.
+        The nonce of the request, so that an older statement cannot be replayed.
     measurement : str
         sha256 of the launch (`hash_launch`).
     channel : str
@@ -185,7 +194,7 @@ class Statement(BaseModel):
 
 
 class Envelope(BaseModel):
-    """A statement as it is sent: its text, the signature over it, and the public key to check that with."""
+    """A statement as it is sent: its text, the signature over it, and the signer's public key."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -195,18 +204,18 @@ class Envelope(BaseModel):
 
     @classmethod
     def signed(cls, statement: Statement, key: Ed25519PrivateKey) -> Self:
-        """Sign a statement: what a machine does."""
+        """Sign a statement, as a machine does."""
         text = canonical_json(statement.model_dump())
         signer = key.public_key().public_bytes_raw().hex()
         return cls(statement=text, signature=key.sign(SIGNED_PREFIX + text.encode()).hex(), signer=signer)
 
     @classmethod
     def read(cls, body: bytes) -> Self:
-        """Read what a machine sent; raise `Unproven` if it is none."""
+        """Parse the body that a machine sent; raise `Unproven` if it is no envelope."""
         try:
             return cls.model_validate_json(body)
         except ValidationError as error:
-            raise Unproven(f"what it sent is no signed statement: {_first_mistake(error)}") from None
+            raise Unproven(f"what it sent is no signed statement: {_describe_first_mistake(error)}") from None
 
     def opened(self, signers: tuple[str, ...]) -> Statement:
         """Return the statement if one of the signers signed it; raise `Unproven` otherwise."""
@@ -223,14 +232,14 @@ class Envelope(BaseModel):
         try:
             return Statement.model_validate_json(self.statement)
         except ValidationError as error:
-            raise Unproven(f"what it signed is no statement: {_first_mistake(error)}") from None
+            raise Unproven(f"what it signed is no statement: {_describe_first_mistake(error)}") from None
 
 
 def hash_launch(launch: Mapping[str, Any]) -> str:
-    """Return what a launch is known by: the sha256 of its canonical JSON (model, flags, image)."""
+    """Return the sha256 (hex) of a launch's canonical JSON (model, flags, image)."""
     return compute_digest(canonical_json(dict(launch)))
 
 
-def _first_mistake(error: ValidationError) -> str:
+def _describe_first_mistake(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
