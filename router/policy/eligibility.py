@@ -1,4 +1,4 @@
-"""Which models may see a task, by place, region and proof; and why the others may not."""
+"""Which models may see a task, by place, region and proof, and the reasons against the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..redaction import redact_text
 
 @dataclass(frozen=True)
 class Route:
-    """The model that is asked, and those that are asked if it fails."""
+    """The model that is asked, and the models that are asked in turn if it fails."""
 
     name: str
     fallbacks: tuple[str, ...]
@@ -25,24 +25,34 @@ class Route:
 def list_permitted_models(
     task: Task, models: Mapping[str, ModelSettings], attested: Collection[str] = ()
 ) -> dict[str, ModelSettings]:
-    """Return the models that may see the task, `attested` being those whose proof holds; why none may, where that is so."""
+    """Return the models that may see the task; `attested` names those whose proof holds.
+
+    Raises
+    ------
+    Confidential
+        If no configured model may see it.
+    """
     reasons = {
-        name: bar_reason(each, task.sensitivity, task.jurisdiction, name in attested) for name, each in models.items()
+        name: bar_reason(settings, task.sensitivity, task.jurisdiction, name in attested)
+        for name, settings in models.items()
     }
-    here = {name: each for name, each in models.items() if not reasons[name]}
+    here = {name: settings for name, settings in models.items() if not reasons[name]}
     if not here and task.sensitivity != "confidential":
         raise Confidential(
             f"a task ({task.role}, {task.intent}) may not leave {task.jurisdiction}, and no model there is set up",
             field="models",
-            got=[f"{name} ({each.place} {each.region})".replace(" )", ")") for name, each in models.items()],
+            got=[
+                f"{name} ({settings.place} {settings.region})".replace(" )", ")") for name, settings in models.items()
+            ],
             allowed=f"a model with place: local, or region: {task.jurisdiction}",
-            hint="Serve a model on a machine of yours and give it place: local, or name the region of one that is there.",
+            hint="Serve a model on a machine of yours and give it place: local, or name the region of one that is "
+            "there.",
         )
     if not here:
         raise Confidential(
             f"a confidential task ({task.role}, {task.intent}) may not leave this machine, and no model here is set up",
             field="models",
-            got=[f"{name} ({each.place})" for name, each in models.items()],
+            got=[f"{name} ({settings.place})" for name, settings in models.items()],
             allowed="a model with place: local, or place: attested with an attestation that holds",
             hint="Serve a model on a machine of yours and give it place: local, or lower the task's sensitivity.",
         )
@@ -52,8 +62,7 @@ def list_permitted_models(
 def bar_reason(settings: ModelSettings, sensitivity: Sensitivity, jurisdiction: str, proven: bool = False) -> str:
     """Return why a text may not be sent to a model; empty where it may.
 
-    A model that is attested stands beside one of the house while its proof holds (`proven`), and is as any other that is
-    elsewhere while it does not.
+    An attested model counts as local while its proof holds (`proven`), and as any remote model while it does not.
     """
     if settings.place == "local" or (settings.place == "attested" and proven):
         return ""
@@ -78,7 +87,7 @@ class Access:
     providers : collection of str
         Names of providers of this process.
     environment : mapping of str to str
-        Where keys are looked up.
+        Environment variables with the keys.
     """
 
     def __init__(
@@ -92,16 +101,18 @@ class Access:
         self._providers, self._environment = providers, environment
 
     async def find_attested(self, task: Task) -> frozenset[str]:
-        """Return the models that prove what they run, where that makes a difference to a task."""
+        """Return the models whose proof holds; none, without asking, for a task that every model may see."""
         return await self._attestations.refresh() if is_bound(task) else frozenset()
 
     async def list_open(self, task: Task, names: Sequence[str]) -> tuple[list[str], dict[str, Attested]]:
-        """Return the models that may still see a task, and the proofs that hold: one may have ended since it was routed.
+        """Return the models that may still see a task, and the proofs that hold.
+
+        A proof may have ended since the task was routed.
 
         Raises
         ------
         ConfidentialWaits
-            If the first of them may no longer.
+            If the first of the models may no longer see it.
         """
         proving = is_bound(task) or any(self._models[name].attestation for name in names)
         proven = await self._attestations.refresh() if proving else frozenset()
@@ -115,20 +126,22 @@ class Access:
         return open_names, {name: proof for name in proven if (proof := self._attestations.find_proof(name))}
 
     def may_see(self, task: Task, name: str) -> bool:
-        """Return whether a model may see a task at this moment, without asking any machine."""
+        """Return whether a model may see a task now, without a request to any machine."""
         proven = self._attestations.find_proof(name) is not None
         return not bar_reason(self._models[name], task.sensitivity, task.jurisdiction, proven)
 
     async def explain_waiting(self, task: Task, failure: str = "") -> ConfidentialWaits:
         """Return the error that names each model and why it is not available.
 
-        No model is asked anything that costs. `failure` is why the call failed, where one was made.
+        It makes no paid call. `failure` is why the call failed, where one was made.
         """
         proven = await self._attestations.refresh()
-        reasons = await asyncio.gather(*(self._why_unavailable(task, name, failure, proven) for name in self._models))
+        reasons = await asyncio.gather(
+            *(self._explain_unavailable(task, name, failure, proven) for name in self._models)
+        )
         lines = [
-            f"  {name} ({each.place}): {redact_text(reason)}"
-            for (name, each), reason in zip(self._models.items(), reasons, strict=True)
+            f"  {name} ({settings.place}): {redact_text(reason)}"
+            for (name, settings), reason in zip(self._models.items(), reasons, strict=True)
         ]
         confidential = task.sensitivity == "confidential"
         text = "confidential text" if confidential else f"text that may not leave {task.jurisdiction}"
@@ -140,7 +153,7 @@ class Access:
             hint="It went nowhere else. Start one of them, or mend what it proves, and resume the run.",
         )
 
-    async def _why_unavailable(self, task: Task, name: str, failure: str, proven: Collection[str]) -> str:
+    async def _explain_unavailable(self, task: Task, name: str, failure: str, proven: Collection[str]) -> str:
         settings = self._models[name]
         barred = bar_reason(settings, task.sensitivity, task.jurisdiction, name in proven)
         if reason := self._attestations.explain_missing(name) or barred:

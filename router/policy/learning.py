@@ -1,14 +1,15 @@
 """The cheapest way to a valid reply, learned from the outcomes of earlier calls within the policy's bounds.
 
-Three ways lead to a reply: a frontier model, a local model, or a local one first and the frontier where its reply is not
-valid (cascade). What is believed of each intent, difficulty and tier is a Beta law of success and a mean price. Each
-decision draws one chance of success from every law (Thompson sampling) and takes the way whose valid reply is then expected
-to cost least. Old outcomes count less and less, so a model that was changed is noticed (Raj and Kalyani, arXiv 1707.09727).
+Three ways lead to a reply: a frontier model, a local model, or a local model first and the frontier if its reply is not
+valid (cascade). For each intent, difficulty and tier, the belief is a Beta distribution of success and a mean price.
+Each decision draws one probability of success from every distribution (Thompson sampling) and takes the way with the
+lowest expected cost of a valid reply. Old outcomes are discounted, so that a changed model is noticed (Raj and Kalyani,
+arXiv 1707.09727).
 
-A decision depends on the seed, the key of the call and the outcomes so far, in their order, and on nothing else: the
-ledger's record is the authority, and what was learned is rebuilt from it. The floor is looked at before each call, so its
-quantile is a rule for one look and no level of error over a course. Nothing here is asked where a task may go to one
-tier only, as a confidential one may.
+A decision depends only on the seed, the key of the call and the earlier outcomes in their order. The ledger's record is
+the authority, and the beliefs are rebuilt from it. The floor is checked before each call, so its quantile is a rule for
+a single check and not an error rate over a whole run. A task that may go to one tier only, such as a confidential one,
+is not decided here.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class _LearningModel(BaseModel):
 
 
 class Belief(_LearningModel):
-    """What is thought of a tier before any outcome: as if so many calls had succeeded and failed, at this price each."""
+    """The belief about a tier before any outcome: pseudo-counts of successes and failures, and the price of a call."""
 
     successes: float = Field(gt=0, allow_inf_nan=False)
     failures: float = Field(gt=0, allow_inf_nan=False)
@@ -43,7 +44,7 @@ class Belief(_LearningModel):
 
 
 class Prior(_LearningModel):
-    """The beliefs at the start, and how fast outcomes are forgotten."""
+    """The beliefs at the start, and the half-life of outcomes."""
 
     local: Belief = Belief(successes=1, failures=1, usd=0.0)
     frontier: Belief = Belief(successes=4, failures=1, usd=0.01)
@@ -53,7 +54,7 @@ class Prior(_LearningModel):
 
 
 class Bounds(_LearningModel):
-    """What no outcome may change, and what a failure costs."""
+    """The limits that no outcome may change, and the cost of a failure."""
 
     pinned: dict[str, Tier] = Field(default={}, description="intents that stay with one tier")
     hard: frozenset[str] = Field(default=frozenset({"hard"}), description="difficulties for which the floor holds")
@@ -77,7 +78,7 @@ class Bounds(_LearningModel):
 
 @dataclass(frozen=True)
 class TierOutcome:
-    """What became of one call to one tier: whether its reply was valid, and its price in US dollars."""
+    """The outcome of one call to one tier: whether its reply was valid, and its price in US dollars."""
 
     intent: str
     tier: Tier
@@ -88,7 +89,7 @@ class TierOutcome:
 
 @dataclass
 class Arm:
-    """What is known of one tier for one intent and difficulty: discounted successes, failures and dollars."""
+    """One tier for one intent and difficulty: discounted successes, failures and US dollars."""
 
     belief: Belief
     successes: float = 0.0
@@ -97,12 +98,12 @@ class Arm:
 
     @property
     def law(self) -> tuple[float, float]:
-        """The parameters of the Beta law of success."""
+        """The parameters (alpha, beta) of the Beta distribution of success."""
         return self.belief.successes + self.successes, self.belief.failures + self.failures
 
     @property
     def mean(self) -> float:
-        """The expected success."""
+        """The expected probability of success."""
         good, bad = self.law
         return good / (good + bad)
 
@@ -112,7 +113,7 @@ class Arm:
         return (self.belief.usd + self.usd) / (1.0 + self.successes + self.failures)
 
     def fade(self, share: float) -> None:
-        """Let what was seen count less."""
+        """Multiply the counts by a share, so that earlier outcomes count less."""
         self.successes *= share
         self.failures *= share
         self.usd *= share
@@ -124,7 +125,7 @@ class Arm:
         self.usd += outcome.cost_usd
 
     def quantile(self, share: float) -> float:
-        """Return the success below which this share of the law lies."""
+        """Return the quantile of the distribution of success at this share."""
         from scipy.special import betaincinv  # a third of a second, hence late
 
         return float(betaincinv(*self.law, share))
@@ -132,7 +133,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class LearnedDecision:
-    """The way that is taken, why, and what a valid reply was expected to cost by each way that was open (US dollars)."""
+    """The chosen way, the reason, and the expected US dollars of a valid reply by each way that was open."""
 
     way: Way
     why: str
@@ -142,13 +143,16 @@ class LearnedDecision:
 def cost_per_valid(way: Way, success: Mapping[Tier, float], usd: Mapping[Tier, float], failure_usd: float) -> float:
     """Return the expected US dollars for a valid reply by one way.
 
-    An attempt costs its price, and `failure_usd` if it fails; a cascade that fails locally pays for a frontier attempt too.
-    What an ask costs is divided by the chance that it ends in a valid reply.
+    An attempt costs its price, and `failure_usd` if it fails; a cascade that fails locally pays for a frontier attempt
+    too. The expected cost is divided by the probability of a valid reply; it is infinite where that is 0.
     """
     attempt = {tier: usd[tier] + (1.0 - success[tier]) * failure_usd for tier in TIERS}
     if way == "cascade":
-        missed = 1.0 - success["local"]
-        cost, chance = attempt["local"] + missed * attempt["frontier"], 1.0 - missed * (1.0 - success["frontier"])
+        failure_rate = 1.0 - success["local"]
+        cost, chance = (
+            attempt["local"] + failure_rate * attempt["frontier"],
+            1.0 - failure_rate * (1.0 - success["frontier"]),
+        )
     else:
         cost, chance = attempt[way], success[way]
     return cost / chance if chance > 0 else float("inf")
@@ -160,13 +164,13 @@ class Learner:
     Parameters
     ----------
     prior : Prior
-        What is believed before the first outcome, and how fast outcomes are forgotten.
+        The beliefs before the first outcome, and the half-life of outcomes.
     bounds : Bounds
-        What no outcome may change.
+        The limits that no outcome may change.
     seed : int
-        With the key of a call it gives the draws of its decision.
+        Determines, with the key of a call, the draws of its decision.
     outcomes : iterable of TierOutcome
-        What was recorded before, in order.
+        The recorded outcomes, in order.
     """
 
     def __init__(self, prior: Prior, bounds: Bounds, seed: int, outcomes: Iterable[TierOutcome] = ()) -> None:
@@ -179,12 +183,12 @@ class Learner:
             self.record(outcome)
 
     def record(self, outcome: TierOutcome) -> None:
-        """Learn from one outcome; what is known of the other tier fades with it, so it is tried again one day.
+        """Learn from one outcome. The counts of the other tier fade too, so that it is tried again later.
 
         Raises
         ------
         RouterError
-            If its price is no price.
+            If its price is negative, infinite or NaN.
         """
         if not 0.0 <= outcome.cost_usd < float("inf"):
             raise RouterError(
@@ -194,29 +198,32 @@ class Learner:
                 allowed="0 or more US dollars",
                 hint="Take the price that the ledger holds for the call.",
             )
-        arms = self._arms.setdefault((outcome.intent, outcome.difficulty), self._fresh())
+        arms = self._arms.setdefault((outcome.intent, outcome.difficulty), self._build_fresh_arms())
         for arm in arms.values():
             arm.fade(self._fade)
         arms[outcome.tier].add(outcome)
 
     def find_arm(self, intent: str, difficulty: str, tier: Tier) -> Arm:
-        """Return what is known of a tier for an intent and difficulty; not to be changed."""
-        return self._arms.get((intent, difficulty), self._fresh())[tier]
+        """Return the arm of a tier for an intent and difficulty; callers must not change it."""
+        return self._arms.get((intent, difficulty), self._build_fresh_arms())[tier]
 
     def list_ways(self, intent: str, difficulty: str) -> tuple[tuple[Way, ...], str]:
-        """Return the ways that the bounds leave open, and why the others are closed."""
+        """Return the ways that the bounds allow, and the reason against the others."""
         bounds = self._bounds
         if tier := bounds.pinned.get(intent):
             return (tier,), f"{intent} is pinned to {tier}"
         if difficulty in bounds.hard:
-            shown = self.find_arm(intent, difficulty, "local").quantile(bounds.quantile)
-            if shown < bounds.floor:
+            proven_success = self.find_arm(intent, difficulty, "local").quantile(bounds.quantile)
+            if proven_success < bounds.floor:
                 ways: tuple[Way, ...] = ("frontier", "cascade") if bounds.try_hard_locally else ("frontier",)
-                return ways, f"local has shown a success of {shown:.2f} at least, the floor is {bounds.floor:.2f}"
+                return (
+                    ways,
+                    f"local has shown a success of {proven_success:.2f} at least, the floor is {bounds.floor:.2f}",
+                )
         return WAYS, ""
 
     def decide(self, key: str, intent: str, difficulty: str = "easy") -> LearnedDecision:
-        """Return the way that a call takes; the same seed, key and outcomes give the same way."""
+        """Return the way of a call; the same seed, key and outcomes give the same way."""
         ways, why = self.list_ways(intent, difficulty)
         if len(ways) == 1:
             return LearnedDecision(ways[0], why)
@@ -224,13 +231,13 @@ class Learner:
         usd = {tier: self.find_arm(intent, difficulty, tier).price for tier in TIERS}
         expected = {way: cost_per_valid(way, success, usd, self._bounds.failure_usd) for way in ways}
         best = min(ways, key=lambda way: expected[way])
-        said = f"a draw of success (local {success['local']:.2f}, frontier {success['frontier']:.2f}) makes {best} cheapest"
-        return LearnedDecision(best, f"{why}; {said}" if why else said, expected)
+        draws = f"local {success['local']:.2f}, frontier {success['frontier']:.2f}"
+        reason = f"a draw of success ({draws}) makes {best} cheapest"
+        return LearnedDecision(best, f"{why}; {reason}" if why else reason, expected)
 
-    def _fresh(self) -> dict[Tier, Arm]:
-        """Return what is known before any outcome."""
+    def _build_fresh_arms(self) -> dict[Tier, Arm]:
         return {"local": Arm(self._prior.local), "frontier": Arm(self._prior.frontier)}
 
     def _draw(self, key: str, tier: Tier) -> float:
-        """Return a number between 0 and 1 that seed, key and tier determine."""
+        """Return a number between 0 and 1 (both excluded) from seed, key and tier."""
         return (int(compute_digest([self._seed, key, tier])[:13], 16) + 0.5) / 16**13
