@@ -1,4 +1,4 @@
-"""Each call once: found in the ledger, or reserved within the caps, sent, and recorded before its answer is returned."""
+"""Each call once: read from the ledger, or reserved within the caps, sent, and recorded before it is returned."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .reply_grammar import build_schema_grammar
 from .task import Message, Task
 
 ROUTE_EVENT = "route"
-"""The kind of event under which a run keeps the decision on each of its calls, by the call's key."""
+"""Kind of the event with the decision on a call, by the call's key."""
 LOST_CALL = "lost"
-"""The finish reason of a call that ended without an answer."""
+"""Finish reason of a call that ended without an answer."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Turn:
 
     @property
     def key(self) -> str:
-        """The hash of model, messages, schema, sampling and seed."""
+        """The hash of the request: model, messages, schema, sampling and seed."""
         return compute_digest(self.request)
 
     def records(self) -> list[dict[str, str]]:
@@ -51,18 +51,18 @@ class Turn:
 
 
 class Calls:
-    """Makes the calls of many runs; a call that the ledger holds is never sent again.
+    """Makes the calls of many runs. A call that the ledger holds is never sent again.
 
     Parameters
     ----------
     config : RouterConfig
         Models and caps.
     ledger : Ledger
-        Keeps every call; it is the response cache and the authority on what was spent.
+        Keeps every call: the response cache, and the authority on spending.
     providers, environment, timing
-        As those of `Router`.
+        As in `Router`.
     access : Access
-        Who may see what.
+        Which models may see a task.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class Calls:
         return ModelBackend(*self._backend_of)
 
     def spent_usd(self, run: str) -> float:
-        """Return the US dollars that a run's recorded calls took, without reading them again."""
-        return self._account(run).spent.usd
+        """Return the US dollars of a run's recorded calls, without reading them again."""
+        return self._open_account(run).spent.usd
 
     async def close(self) -> None:
         """Close the connections to the models."""
@@ -94,7 +94,7 @@ class Calls:
             await self._backend.close()
 
     def build_turn(self, task: Task, decided: tuple[RoutingDecision, Route], messages: tuple[Message, ...]) -> Turn:
-        """Return one call with its request in the one spelling that is hashed."""
+        """Return one call with its request as canonical JSON, which is hashed."""
         decision, route = decided
         request: dict[str, Any] = {
             "model": self._config.models[route.name].model,
@@ -102,34 +102,34 @@ class Calls:
             "schema": task.schema.model_json_schema(),
             "sampling": task.sampling(),
         }
-        if address := self._config.models[route.name].api_base:  # a name of a model says nothing of whose server it is
+        if address := self._config.models[route.name].api_base:  # two servers may use the same model name
             request["address"] = address
-        grammar = _grammar(task) if request["model"].startswith(GRAMMAR_PROVIDER) else ""
+        grammar = _choose_grammar(task) if request["model"].startswith(GRAMMAR_PROVIDER) else ""
         request |= {"grammar": compute_digest(grammar)} if grammar else {}
         return Turn(task, decision, route, messages, canonical_json(request), grammar)
 
     async def make(self, turn: Turn) -> tuple[ModelCall, ModelAnswer, bool]:
-        """Return the recorded call, its answer, and whether the ledger held it; it is sent only where it did not.
+        """Return the recorded call, its answer, and whether it came from the ledger; send it only if it did not.
 
         Raises
         ------
         UnknownRun, NoModel, Confidential, ConfidentialWaits, BudgetEnded, ModelFailed
             As `Router.ask` does.
         """
-        async with self._alone(turn.key):
+        async with self._lock_key(turn.key):
             while True:
                 call = await self._recall(turn)
                 if call is not None:
-                    return call, self._stored(call), True
+                    return call, self._load_answer(call), True
                 sent = await self._send(turn)
                 if sent is not None:
                     return *sent, False
 
     async def _recall(self, turn: Turn) -> ModelCall | None:
-        """Return the call if the ledger holds it; one of another run is entered for this run too.
+        """Return the call if the ledger holds it; a call of another run is recorded for this run too.
 
-        It is entered at its price, with no attempt: a run that reuses replies then ends where the run that paid for
-        them ended.
+        It is recorded at its price with 0 attempts, so that a run with reused replies reaches its caps at the same call
+        as the run that paid for them.
         """
         task = turn.task
         own = self._ledger.call(turn.key, task.run)
@@ -141,34 +141,34 @@ class Calls:
         call = replace(
             other, run=task.run, role=task.role, intent=task.intent, prompt=task.prompt, attempts=0, tenant=task.tenant
         )
-        await self._account(task.run).enter(call, _note(turn, turn.key))
+        await self._open_account(task.run).enter(call, _build_note(turn, turn.key))
         return call
 
     async def _send(self, turn: Turn) -> tuple[ModelCall, ModelAnswer] | None:
-        """Send a call within the caps, and record it before anyone sees its answer; None if it was answered elsewhere."""
+        """Send a call within the caps and record it before returning; None if another process answered it meanwhile."""
         task = turn.task
         if self._backend.holds_key([message.content for message in turn.messages]):
             raise Confidential(
                 "a message holds the key of a model; it was not sent", field=f"{task.role}/{task.intent}"
             )
-        account = self._account(task.run)
-        first = _amount([self._backend.charges.bound_cost(turn.route.name, task, turn.records())])
+        account = self._open_account(task.run)
+        first = _sum_attempts([self._backend.charges.bound_cost(turn.route.name, task, turn.records())])
         longest = self._backend.max_call_seconds(turn.route)
-        async with account.reserve(turn.key, first, longest, task.tenant) as held:
-            if held is None:
+        async with account.reserve(turn.key, first, longest, task.tenant) as reservation:
+            if reservation is None:
                 return None
-            tab = CallCosts(lambda attempts: account.covers(held, _amount(attempts)))
+            tab = CallCosts(lambda attempts: account.covers(reservation, _sum_attempts(attempts)))
             try:
-                answer = await self._sent(turn, tab)
+                answer = await self._send_permitted(turn, tab)
                 call = self._record(turn, turn.key, answer)
-                account.settle(held, call, _note(turn, call.key))
+                account.settle(reservation, call, _build_note(turn, call.key))
             except BaseException:
-                self._charge_lost(turn, account, held, tab.beside)
+                self._charge_lost(turn, account, reservation, tab.beside)
                 raise
         return call, answer
 
-    async def _sent(self, turn: Turn, tab: CallCosts) -> ModelAnswer:
-        """Send a call to the models of its route that may still see it."""
+    async def _send_permitted(self, turn: Turn, tab: CallCosts) -> ModelAnswer:
+        """Send a call to the models of its route that may still see the task."""
         task = turn.task
         names, proofs = await self._access.list_open(task, [turn.route.name, *turn.route.fallbacks])
         for name, proof in proofs.items():
@@ -182,23 +182,25 @@ class Calls:
                 raise await self._access.explain_waiting(task, error.message) from None
             raise
 
-    def _charge_lost(self, turn: Turn, account: RunAccount, held: Reservation, unseen: Sequence[HedgedAttempt]) -> None:
-        """Record what may be on the bill of a call that nobody answered, under keys that no task asks for."""
-        if not unseen:
+    def _charge_lost(
+        self, turn: Turn, account: RunAccount, reservation: Reservation, attempts: Sequence[HedgedAttempt]
+    ) -> None:
+        """Record the possible charges of a call without an answer, under keys that no task has."""
+        if not attempts:
             return
         number = 1
         while self._ledger.call(key := compute_digest(f"{turn.key} {LOST_CALL} {number}"), turn.task.run):
             number += 1
-        nothing = ModelAnswer("", LOST_CALL, 0, 0, unseen[0].model, attempts=len(unseen), beside=tuple(unseen))
-        account.settle(held, self._record(turn, key, nothing), _note(turn, key))
+        nothing = ModelAnswer("", LOST_CALL, 0, 0, attempts[0].model, attempts=len(attempts), beside=tuple(attempts))
+        account.settle(reservation, self._record(turn, key, nothing), _build_note(turn, key))
 
     def _record(self, turn: Turn, key: str, answer: ModelAnswer) -> ModelCall:
-        """Store the bodies, then return the row that names them: a row never names what is not there."""
+        """Store the bodies, then return the row that refers to them, so that no row refers to a missing body."""
         task = turn.task
         body: dict[str, Any] = {"text": answer.text, "finish": answer.finish}
         if answer.beside:
-            body["beside"] = [asdict(each) for each in answer.beside]
-        body |= {name: each for name in ("cached", "written") if (each := getattr(answer, name))}
+            body["beside"] = [asdict(attempt) for attempt in answer.beside]
+        body |= {name: count for name in ("cached", "written") if (count := getattr(answer, name))}
         if turn.grammar:
             self._ledger.put(turn.grammar.encode())
         tokens_in, tokens_out, cost = self._backend.charges.total(answer)
@@ -219,42 +221,41 @@ class Calls:
             tenant=task.tenant,
         )
 
-    def _stored(self, call: ModelCall) -> ModelAnswer:
-        """Return the answer that the ledger keeps."""
+    def _load_answer(self, call: ModelCall) -> ModelAnswer:
         body = json.loads(self._ledger.get(call.reply))
         return ModelAnswer(
             body["text"], body["finish"], call.tokens_in, call.tokens_out, call.model, attempts=call.attempts
         )
 
-    def _account(self, run: str) -> RunAccount:
-        """Return a run's account; what is spent is in the ledger.
+    def _open_account(self, run: str) -> RunAccount:
+        """Return a run's account; its spending is in the ledger.
 
-        A run that was never started is refused here, before a call is paid for that nothing could record.
+        A run that was never started is refused here, because a paid call could not be recorded for it.
         """
         if run not in self._accounts:
             self._ledger.require(run)
             self._accounts[run] = RunAccount(self._ledger, self._config.budget, run)
         return self._accounts[run]
 
-    def _alone(self, key: str) -> asyncio.Lock:
-        """Return the lock that lets one task at a time ask for a key; the others find the answer in the ledger."""
+    def _lock_key(self, key: str) -> asyncio.Lock:
+        """Return the lock of a key: one task sends the call, the others then read it from the ledger."""
         lock = self._under_way.get(key)
         if lock is None:
             lock = self._under_way[key] = asyncio.Lock()
         return lock
 
 
-def _amount(attempts: Sequence[HedgedAttempt]) -> Amount:
-    """Return what the attempts of one call can take as what is held for it."""
-    tokens = sum(each.tokens_in + each.tokens_out for each in attempts)
-    return Amount(1, tokens, sum(each.cost_usd for each in attempts))
+def _sum_attempts(attempts: Sequence[HedgedAttempt]) -> Amount:
+    """Return the sum of the attempts of one call, to reserve it."""
+    tokens = sum(attempt.tokens_in + attempt.tokens_out for attempt in attempts)
+    return Amount(1, tokens, sum(attempt.cost_usd for attempt in attempts))
 
 
-def _note(turn: Turn, key: str) -> Event:
-    """Return what says why a call went where it did."""
+def _build_note(turn: Turn, key: str) -> Event:
+    """Return the event with the decision on a call."""
     return Event(turn.task.run, ROUTE_EVENT, key, turn.decision.record())
 
 
-def _grammar(task: Task) -> str:
-    """Return what the reply is held to by a server that can: a grammar of the task's own, or that of its schema."""
+def _choose_grammar(task: Task) -> str:
+    """Return the decoding grammar of a task's reply: its own, else the one of its schema."""
     return task.grammar() if task.grammar else build_schema_grammar(task.schema, task.max_tokens)

@@ -1,7 +1,7 @@
 """Hard caps: money spent, worst cases of the calls under way, and whether one more call fits.
 
-The ledger is the authority, for every process that works with it. The caps of a run are its own; those of a day and of a
-tenant hold over all runs of the ledger, and each process goes by the caps of its own settings.
+The ledger is the authority for all processes. The caps of a run are its own; those of a day and of a tenant hold over
+all runs of the ledger. Each process applies the caps of its own settings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..config import ModelBudget
 from ..errors import BudgetEnded
 
 CAP_POLL_SECONDS = 0.1
-"""Poll interval for calls of other processes; calls of this process wake those who wait."""
+"""Poll interval for calls of other processes; calls of this process wake the waiting ones."""
 
 T = TypeVar("T")
 
@@ -35,30 +35,30 @@ class Amount:
 
 @dataclass
 class Reservation:
-    """What one call holds while it is under way."""
+    """The amount reserved for one call while it is under way."""
 
     hold: Hold
 
 
 @dataclass
 class _Loop:
-    """What belongs to one event loop: a router may outlive it, a lock may not."""
+    """The lock and event of one event loop: a router may outlive the loop, they may not."""
 
     queue: asyncio.Lock = field(default_factory=asyncio.Lock)
     settled: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class RunAccount:
-    """What one run may still spend.
+    """The budget of one run.
 
     Parameters
     ----------
     ledger : Ledger
-        Knows what all recorded calls took, and what those under way hold.
+        Has the spending of all recorded calls, and the reservations of those under way.
     budget : ModelBudget
         The caps.
     run : str
-        Who pays.
+        The run that pays.
     """
 
     def __init__(self, ledger: Ledger, budget: ModelBudget, run: str) -> None:
@@ -67,138 +67,142 @@ class RunAccount:
 
     @property
     def spent(self) -> Amount:
-        """What the recorded calls of the run took."""
-        taken = self._ledger.holds.spent(self._run)
-        return Amount(taken.calls, taken.tokens, taken.picos / PICO)
+        """The sum of the run's recorded calls."""
+        sums = self._ledger.holds.spent(self._run)
+        return Amount(sums.calls, sums.tokens, sums.picos / PICO)
 
     @asynccontextmanager
     async def reserve(
         self, key: str, worst: Amount, seconds: float, tenant: str = ""
     ) -> AsyncIterator[Reservation | None]:
-        """Hold the worst case of a call while it is under way; None where somebody else has got its reply meanwhile.
+        """Reserve the worst case of a call while it is under way; None where another process got its reply meanwhile.
 
-        A call that fits only once the calls under way have settled below their worst waits for them, and those asked
-        after it wait behind it: the budget then ends at the call at which it would end one by one. `seconds` is the
-        longest that the call can take.
+        A call that fits only after calls under way settle below their worst case waits for them, and later calls queue
+        behind it. So the budget ends at the same call as with one call at a time. `seconds` is the maximum duration of
+        the call.
 
         Raises
         ------
         BudgetEnded
-            If the call could pass a cap.
+            If the call could exceed a cap.
         """
         wish = Wish(self._run, key, tenant, worst.tokens, worst.usd)
-        caps = [*self._run_caps(), *self._shared_caps(tenant)]
+        caps = [*self._list_run_caps(), *self._list_shared_caps(tenant)]
         hold = await self._await_grant(lambda: self._ledger.holds.hold(wish, caps, seconds), tenant)
         if not isinstance(hold, Hold):
             yield None
             return
-        held = Reservation(hold)
+        reservation = Reservation(hold)
         try:
-            yield held
+            yield reservation
         finally:
-            self._ledger.holds.release(held.hold)
-            self._tell()
+            self._ledger.holds.release(reservation.hold)
+            self._wake_waiting()
 
-    def covers(self, held: Reservation, worst: Amount) -> bool:
-        """Let a call hold another amount from now on; False where that does not fit now, and it holds what it held.
+    def covers(self, reservation: Reservation, worst: Amount) -> bool:
+        """Change the reserved amount of a call; False, without a change, where the new amount does not fit now.
 
-        A call is held at the worst of the model that is asked, and of those that were asked before and may be on the bill:
-        of a killed process this is what stays counted.
+        The amount is the worst case of the model that is asked, plus the earlier attempts that may be charged. If the
+        process is killed, this amount stays counted.
         """
-        hold = held.hold
+        hold = reservation.hold
         if (hold.tokens, hold.picos) == (worst.tokens, picos(worst.usd)):
             return True
-        found = self._ledger.holds.change(
-            hold, worst.tokens, worst.usd, [*self._run_caps(), *self._shared_caps(hold.tenant)]
+        change = self._ledger.holds.change(
+            hold, worst.tokens, worst.usd, [*self._list_run_caps(), *self._list_shared_caps(hold.tenant)]
         )
-        if isinstance(found, Hold):
-            held.hold = found
-            self._tell()
-        return isinstance(found, Hold)
+        if isinstance(change, Hold):
+            reservation.hold = change
+            self._wake_waiting()
+        return isinstance(change, Hold)
 
-    def settle(self, held: Reservation, call: ModelCall, note: Event) -> None:
-        """Record what came of a call, with a note, and let go of what it held."""
-        self._ledger.holds.settle(held.hold, call, note)
+    def settle(self, reservation: Reservation, call: ModelCall, note: Event) -> None:
+        """Record the outcome of a call, with a note, and release its reservation."""
+        self._ledger.holds.settle(reservation.hold, call, note)
 
     async def enter(self, call: ModelCall, note: Event) -> None:
-        """Record a reply that another run had paid for, at its price.
+        """Record a reply that another run paid for, at its price.
 
         Raises
         ------
         BudgetEnded
-            If it passes a cap of the run; nothing was paid, so no other cap counts.
+            If it exceeds a cap of the run. Nothing is paid here, so no other cap applies.
         """
-        await self._await_grant(lambda: self._ledger.holds.enter(call, note, self._run_caps()), call.tenant)
+        await self._await_grant(lambda: self._ledger.holds.enter(call, note, self._list_run_caps()), call.tenant)
 
     async def _await_grant(self, ask: Callable[[], T | CapReached | Literal["busy"]], tenant: str) -> T:
-        """Ask until there is room, in the order of those who wait for it."""
-        loop, elsewhere = self._loop(), Wait()
+        """Retry until there is room; waiting calls are served in order."""
+        loop, elsewhere = self._get_loop(), Wait()
         while True:
             async with loop.queue:
-                while isinstance(found := ask(), CapReached):
-                    if not _may_fit(found):
-                        raise self._ended(found, tenant)
+                while isinstance(grant := ask(), CapReached):
+                    if not _may_fit(grant):
+                        raise self._explain_cap(grant, tenant)
                     await self._wait(loop)
-            if found != "busy":
-                return found
+            if grant != "busy":
+                return grant
             elsewhere.note("since another run is asking a model the same")
             await self._wait(loop)
 
     async def _wait(self, loop: _Loop) -> None:
-        """Wait until a call under way has ended, or may have; its process may have been killed."""
+        """Wait until a call of this process ends, at most one poll interval; skip it if a dead call's hold lapsed."""
         if not self._ledger.holds.lapse(self._run):
             with suppress(TimeoutError):
                 await asyncio.wait_for(loop.settled.wait(), CAP_POLL_SECONDS)
 
-    def _tell(self) -> None:
-        """Wake those who wait for a call to end."""
-        loop = self._loop()
+    def _wake_waiting(self) -> None:
+        loop = self._get_loop()
         loop.settled.set()
         loop.settled = asyncio.Event()
 
-    def _loop(self) -> _Loop:
+    def _get_loop(self) -> _Loop:
         return self._loops.setdefault(asyncio.get_running_loop(), _Loop())
 
-    def _run_caps(self) -> list[Cap]:
+    def _list_run_caps(self) -> list[Cap]:
         budget = self._budget
         return [Cap("run", "calls", budget.calls), Cap("run", "tokens", budget.tokens), Cap("run", "usd", budget.usd)]
 
-    def _shared_caps(self, tenant: str) -> list[Cap]:
+    def _list_shared_caps(self, tenant: str) -> list[Cap]:
         """Return the caps over all runs that count a call of a tenant."""
         own = self._budget.tenants.get(tenant)
         caps: list[tuple[CapScope, float | None]] = [("day", self._budget.day_usd)]
         caps += [("tenant", own.usd), ("tenant_day", own.day_usd)] if own else []
         return [Cap(of, "usd", limit) for of, limit in caps if limit is not None]
 
-    def _ended(self, found: CapReached, tenant: str) -> BudgetEnded:
-        """Return the error that says which cap is reached, and whose."""
-        cap, kind = found.cap, found.cap.what
+    def _explain_cap(self, reached: CapReached, tenant: str) -> BudgetEnded:
+        """Return the error that names the cap and its owner."""
+        cap, kind = reached.cap, reached.cap.what
         whose, name, larger = {
             "run": ("the model budget", f"budget.{kind}", "model budget (calls, tokens, usd)"),
-            "day": (f"the model budget of all runs on {found.day} (UTC)", "budget.day_usd", "budget.day_usd, or tomorrow,"),
-            "tenant": (f"the model budget of the tenant {tenant}", f"budget.tenants.{tenant}.usd", "budget of the tenant"),
+            "day": (
+                f"the model budget of all runs on {reached.day} (UTC)", "budget.day_usd",
+                "budget.day_usd, or tomorrow,",
+            ),
+            "tenant": (
+                f"the model budget of the tenant {tenant}", f"budget.tenants.{tenant}.usd", "budget of the tenant",
+            ),
             "tenant_day": (
-                f"the model budget of the tenant {tenant} on {found.day} (UTC)", f"budget.tenants.{tenant}.day_usd",
+                f"the model budget of the tenant {tenant} on {reached.day} (UTC)", f"budget.tenants.{tenant}.day_usd",
                 "budget of the tenant, or tomorrow,",
             ),
         }[cap.of]  # fmt: skip
-        held = f" and {found.held:,.6g} held by calls under way ({found.holds})" if found.held else ""
+        reserved = f" and {reached.held:,.6g} held by calls under way ({reached.holds})" if reached.held else ""
         return BudgetEnded(
-            f"{whose} is spent: {found.spent:,.6g} of {cap.limit:,.6g} {kind}{held}, "
-            f"and the next call may need {found.need:,.6g}",
+            f"{whose} is spent: {reached.spent:,.6g} of {cap.limit:,.6g} {kind}{reserved}, "
+            f"and the next call may need {reached.need:,.6g}",
             field=name,
-            got=found.spent + found.held + found.need,
+            got=reached.spent + reached.held + reached.need,
             allowed=cap.limit,
             hint=f"What was found is kept. A new run with a larger {larger} goes further.",
         )
 
 
-def _may_fit(found: CapReached) -> bool:
-    """Tell whether a call may fit once the calls under way have ended.
+def _may_fit(reached: CapReached) -> bool:
+    """Return whether a call may fit after the calls under way have ended.
 
-    A run waits for all of its own, so that what it says at its end is the same each time; for those of others it waits
-    only where that may help.
+    A run always waits for its own calls, so that its final message is the same each time. It waits for calls of other
+    runs only where their end could make room.
     """
-    if found.cap.of == "run":
-        return found.holds > 0
-    return found.held > 0 and found.spent + found.need <= found.cap.limit
+    if reached.cap.of == "run":
+        return reached.holds > 0
+    return reached.held > 0 and reached.spent + reached.need <= reached.cap.limit

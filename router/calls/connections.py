@@ -1,8 +1,8 @@
-"""Connections to endpoints that a configuration names, and their answers: bounded, and put into the one shape that LiteLLM reads.
+"""Connections to configured endpoints, and their answers: bounded in size and normalised for LiteLLM.
 
-A connection goes to that address, through no proxy and no redirection. LiteLLM breaks on an answer in which one member has
-another type than it expects, such as a text as `usage`, and raises an error that holds a stack trace. An answer that was paid
-for is then lost, so answers are read here first.
+A connection goes to the configured address only, without proxies and redirections. LiteLLM fails on an answer with a
+member of an unexpected type, such as a text as `usage`, and raises an error with a stack trace. A paid answer would
+then be lost, so answers are parsed here first.
 """
 
 from __future__ import annotations
@@ -18,26 +18,28 @@ from typing import Any
 from ..config import SERVER_PROVIDERS, ModelSettings
 
 SDK = ("openai",)
-"""Providers that LiteLLM reaches by OpenAI's library; it takes a client of another kind."""
+"""Providers that LiteLLM reaches through OpenAI's library, which needs a client of another class."""
 MAX_COMPLETION_BYTES = 1 << 22
-"""Of an answer, unpacked: a reply of 100,000 tokens has a tenth of it."""
+"""Maximum size of an answer, unpacked; a reply of 100,000 tokens takes a tenth of it."""
 MAX_ERROR_BYTES = 1 << 14
-"""Bytes of what a server says of a failure: 300 characters of it are told, and all of it is searched for keys before."""
+"""Maximum size of a server's error text. All of it is searched for keys before 300 characters of it are shown."""
 PACKED_ENCODINGS = ("gzip", "x-gzip", "deflate")
 TOKEN_COUNT_KEYS = ("prompt_tokens", "completion_tokens")
 CACHE_COUNT_KEYS = ("cache_read_input_tokens", "cache_creation_input_tokens", "prompt_cache_hit_tokens")
-"""Of the tokens of a prompt, as Anthropic and DeepSeek tell them."""
+"""Names of Anthropic and DeepSeek for cached tokens of a prompt."""
 MAX_INTEGER_DIGITS = 40
-"""Of a whole number that is read: Python takes seconds for a million of them."""
+"""Maximum digits of a parsed integer: Python takes seconds for a million digits."""
 
 
 class Clients:
-    """One client for each endpoint and loop. LiteLLM's own would go through the environment's proxies and follow redirections.
+    """One client for each endpoint and event loop.
+
+    LiteLLM's own clients would use the environment's proxies and follow redirections.
 
     Parameters
     ----------
     seconds : float
-        For silence.
+        Timeout between bytes.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -46,15 +48,15 @@ class Clients:
         self._made: dict[tuple[str, str], Any] = {}
 
     def connect(self, name: str, settings: ModelSettings, key: str | None, pinned: str | None) -> Any:
-        """Return the client for a model; None where LiteLLM finds the way by the provider's name.
+        """Return the client for a model; None where LiteLLM connects by the provider's name.
 
-        `pinned` is the file of the only certificate that the connection may show.
+        `pinned` is the path of the only certificate that the connection accepts.
         """
         provider = settings.model.partition("/")[0]
         if settings.api_base is None or provider not in SERVER_PROVIDERS:
             return None
         loop = asyncio.get_running_loop()
-        if self._loop is not loop:  # what was connected in a loop that was closed ended with it
+        if self._loop is not loop:  # connections of a closed loop ended with it
             self._loop, self._made = loop, {}
         place = name, pinned or ""
         if place not in self._made:
@@ -62,10 +64,10 @@ class Clients:
         return self._made[place]
 
     async def close(self) -> None:
-        """Close what was opened in this loop."""
-        made, self._made = self._made, {}
+        """Close the clients of this event loop."""
+        clients, self._made = self._made, {}
         if self._loop is asyncio.get_running_loop():
-            for client in made.values():
+            for client in clients.values():
                 await client.close()
 
     def _make(self, provider: str, address: str, key: str | None, pinned: str | None) -> Any:
@@ -83,23 +85,23 @@ class Clients:
 
 
 class Unreadable(Exception):
-    """An answer came, and is no chat completion; the message says why."""
+    """An answer that is no chat completion; the message says why."""
 
 
 def wrap_transport(transport: Any) -> Any:
-    """Return an httpx transport that reads each answer through another one."""
+    """Wrap an httpx transport so that every answer is bounded and normalised."""
     httpx: Any = importlib.import_module("httpx")
 
     async def handle(_: Any, request: Any) -> Any:
         request.headers["accept-encoding"] = "gzip"
         response = await transport.handle_async_request(request)
         try:
-            body = await _body(response)
+            body = await _read_body(response)
         finally:
             await response.aclose()
         headers = [(name, value) for name, value in response.headers.raw if name.lower() not in _REPLACED_HEADERS]
         status = response.status_code
-        body = json.dumps(_chat(body)).encode() if 200 <= status < 300 else body[:MAX_ERROR_BYTES]
+        body = json.dumps(_parse_chat(body)).encode() if 200 <= status < 300 else body[:MAX_ERROR_BYTES]
         # At 422 LiteLLM would send the request again without its schema, unseen and perhaps paid.
         return httpx.Response(400 if status == 422 else status, headers=headers, content=body, request=request)
 
@@ -111,11 +113,11 @@ def wrap_transport(transport: Any) -> Any:
 
 
 _REPLACED_HEADERS = {b"content-encoding", b"content-length", b"transfer-encoding"}
-"""Headers that do not hold of a body that was read."""
+"""Headers that no longer describe the body once it is unpacked."""
 
 
-async def _body(response: Any) -> bytes:
-    """Return an answer's body, unpacked; httpx would unpack without a bound, and what is packed twice all the more."""
+async def _read_body(response: Any) -> bytes:
+    """Return an answer's body, unpacked; httpx would unpack without a size limit, and nested encodings too."""
     body = bytearray()
     async for piece in response.aiter_raw():
         body += piece
@@ -125,7 +127,7 @@ async def _body(response: Any) -> bytes:
         return bytes(body)
     if packed not in PACKED_ENCODINGS:
         raise Unreadable(f"its answer is packed as {packed[:40]!r}, which nobody asked for")
-    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)  # by the head of either
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)  # detects gzip and zlib by the header
     try:
         unpacked = unpacking.decompress(body, MAX_COMPLETION_BYTES + 1)
     except zlib.error:
@@ -139,65 +141,65 @@ def _check_size(body: bytes | bytearray) -> None:
         raise Unreadable(f"its answer is larger than {MAX_COMPLETION_BYTES >> 20} MiB")
 
 
-def _chat(body: bytes) -> dict[str, Any]:
+def _parse_chat(body: bytes) -> dict[str, Any]:
     """Return a chat completion in the shape that LiteLLM reads."""
     try:
-        told = json.loads(body.decode("utf-8-sig"), parse_int=_parse_whole)
+        answer = json.loads(body.decode("utf-8-sig"), parse_int=_parse_whole)
     except UnicodeDecodeError:
         raise Unreadable("its answer is not UTF-8") from None
     except (ValueError, RecursionError):
         raise Unreadable("its answer is not JSON") from None
-    choices = told.get("choices") if isinstance(told, dict) else None
+    choices = answer.get("choices") if isinstance(answer, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(told, dict) or not isinstance(choice, dict) or not isinstance(message, dict):
-        error = told.get("error") if isinstance(told, dict) else None
+    if not isinstance(answer, dict) or not isinstance(choice, dict) or not isinstance(message, dict):
+        error = answer.get("error") if isinstance(answer, dict) else None
         words = error.get("message") if isinstance(error, dict) else error
         raise Unreadable(
-            f"its answer is an error: {_text(words)[:MAX_ERROR_BYTES]}" if error else "its answer holds no message"
+            f"its answer is an error: {_to_text(words)[:MAX_ERROR_BYTES]}" if error else "its answer holds no message"
         )
-    spoken, thoughts = read_message_texts(message)
+    content, thoughts = read_message_texts(message)
     finish = choice.get("finish_reason")
     return {
-        "id": "", "object": "chat.completion", "created": 0, "model": str(told.get("model") or ""),
+        "id": "", "object": "chat.completion", "created": 0, "model": str(answer.get("model") or ""),
         "choices": [{
             "index": 0, "finish_reason": finish if isinstance(finish, str) else "stop",
-            "message": {"role": "assistant", "content": spoken, "reasoning_content": thoughts or None},
+            "message": {"role": "assistant", "content": content, "reasoning_content": thoughts or None},
         }],
-        "usage": _usage(told.get("usage")),
+        "usage": _read_usage(answer.get("usage")),
     }  # fmt: skip
 
 
 def read_message_texts(message: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what a message says, wherever it stands, and its thoughts.
+    """Return the content of a message and its thoughts, from any of the members that servers use.
 
-    A call of a tool says its arguments: a model that was asked for JSON may give it as a call.
+    Arguments of a tool call count as content: a model that was asked for JSON may answer with a call.
     """
     function = message.get("function_call")
     calls = message.get("tool_calls")
-    asked = [each.get("function") for each in calls if isinstance(each, dict)] if isinstance(calls, list) else []
-    arguments = [each.get("arguments") for each in (*asked, function) if isinstance(each, dict)]
-    spoken = _join_texts((message.get("content"), *arguments)) or _join_texts([message.get("refusal")])
-    return spoken, _join_texts([message.get("reasoning_content") or message.get("reasoning")])
+    functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    arguments = [item.get("arguments") for item in (*functions, function) if isinstance(item, dict)]
+    content = _join_texts((message.get("content"), *arguments)) or _join_texts([message.get("refusal")])
+    return content, _join_texts([message.get("reasoning_content") or message.get("reasoning")])
 
 
 def _join_texts(values: Iterable[Any]) -> str:
-    return "\n".join(filter(None, map(_text, values)))
+    return "\n".join(filter(None, map(_to_text, values)))
 
 
-def _text(value: Any) -> str:
-    """Return a member of a message as text: itself, the text of its parts, or a value that should have been text as JSON."""
+def _to_text(value: Any) -> str:
+    """Return a member of a message as text: a text itself, a list as the text of its parts, other values as JSON."""
     if isinstance(value, str) or value is None:
         return value or ""
     if isinstance(value, list):
-        parts = [each.get("text") if isinstance(each, dict) else each for each in value]
-        return "".join(each for each in parts if isinstance(each, str))
+        parts = [part.get("text") if isinstance(part, dict) else part for part in value]
+        return "".join(part for part in parts if isinstance(part, str))
     return json.dumps(value)
 
 
-def _usage(told: Any) -> dict[str, Any]:
-    """Return those counts of a usage that are counts, nothing where it does not count both prompt and reply."""
-    usage = told if isinstance(told, dict) else {}
+def _read_usage(reported: Any) -> dict[str, Any]:
+    """Return the valid counts of a usage; empty without valid counts of both prompt and reply."""
+    usage = reported if isinstance(reported, dict) else {}
     counts: dict[str, Any] = {
         name: count
         for name in (*TOKEN_COUNT_KEYS, *CACHE_COUNT_KEYS)
@@ -211,7 +213,7 @@ def _usage(told: Any) -> dict[str, Any]:
 
 
 def parse_count(value: Any) -> int | None:
-    """Return a count of tokens, None of what is none."""
+    """Return a value as a count of tokens; None where it is not a whole number of 0 or more."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

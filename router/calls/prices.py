@@ -1,6 +1,7 @@
-"""Costs of attempts: the worst case before an attempt is made, and the charge once it is answered.
+"""Costs of attempts: the worst case before an attempt, and the charge after its answer.
 
-A token costs what is configured, nothing on machines of yours, or what LiteLLM's installed list says. No server is asked.
+The price of a token is the configured one, 0 for a local model, or the one in LiteLLM's installed list. No server is
+asked.
 """
 
 from __future__ import annotations
@@ -22,28 +23,28 @@ from .replies import HedgedAttempt, ModelAnswer, build_response_format
 from .task import Task
 
 MAX_TOKEN_BYTES = 16
-"""Bytes of a token at the most, on average over a text without its white space."""
+"""Maximum bytes per token, on average over a text without its white space."""
 PRICE_LIST_FILE = "model_prices_and_context_window_backup.json"
 
 
 def count_charged_tokens(text: str) -> int:
-    """Return how many tokens a text is charged as where nobody says: a token is seldom less than two bytes."""
+    """Return the tokens charged for a text without a reported usage: a token seldom has less than two bytes."""
     return len(text.encode(errors="replace")) // 2 + 1
 
 
 def bound_tokens_above(text: str) -> int:
-    """Return how many tokens a text can have: a token has a byte at least, and digits may have one each."""
+    """Return the maximum tokens of a text: a token has at least one byte, and digits may have one token each."""
     return len(text.encode(errors="replace"))
 
 
 def bound_tokens_below(text: str) -> int:
-    """Return how many tokens a text has at the least."""
+    """Return the minimum tokens of a text."""
     return len("".join(text.split()).encode(errors="replace")) // MAX_TOKEN_BYTES
 
 
 @dataclass(frozen=True)
 class TokenUsage:
-    """Tokens of one answered attempt; of those in, `cached` were read from the provider's cache and `written` into it."""
+    """Tokens of one answered attempt; of those in, `cached` were read from the provider's cache, `written` into it."""
 
     tokens_in: int
     tokens_out: int
@@ -52,14 +53,14 @@ class TokenUsage:
 
 
 def read_usage(usage: Any, sent: str, text: str, worst: HedgedAttempt) -> TokenUsage:
-    """Return the tokens that a usage tells, as far as they can be true.
+    """Return the tokens of a reported usage, checked against the texts.
 
-    What is no count, or less than the texts must have, is not believed, and the texts are counted instead. What is more than
-    the attempt can have taken (`worst`) counts as that. Cached tokens are believed only beside a prompt that holds them.
+    Where a count is invalid, or below the minimum of its text, the tokens are estimated from the texts. A count above
+    the maximum of the attempt (`worst`) is cut to it. Cached tokens are ignored where they exceed the prompt's.
     """
     tokens_in, tokens_out = (parse_count(getattr(usage, name, None)) for name in ("prompt_tokens", "completion_tokens"))
     least_in, least_out = bound_tokens_below(sent), bound_tokens_below(text) or bool(text.strip())
-    if not tokens_in and not tokens_out:  # LiteLLM says so where a server says nothing
+    if not tokens_in and not tokens_out:  # LiteLLM reports zeros where a server reports no usage
         tokens_in = None
     if tokens_in is None or tokens_out is None or tokens_in < least_in or tokens_out < least_out:
         return TokenUsage(
@@ -81,7 +82,7 @@ class Charges:
         self._models = models
 
     def require_price(self, name: str, tokens_in: int = 0) -> tuple[float, float]:
-        """Return US dollars per token in and per token out of a prompt of a length.
+        """Return US dollars per token in and per token out, for a prompt of `tokens_in` tokens.
 
         Raises
         ------
@@ -99,88 +100,88 @@ class Charges:
         return price
 
     def bound_cost(self, name: str, task: Task, messages: Sequence[dict[str, str]]) -> HedgedAttempt:
-        """Return the most that an attempt can take, the schema counted that may be sent beside the messages."""
+        """Return the maximum tokens and price of an attempt; the schema counts, since it may be sent too."""
         most = bound_tokens_above(canonical_json(list(messages)) + canonical_json(build_response_format(task.schema)))
-        return self._charge_for(name, TokenUsage(most, task.max_tokens, written=most))
+        return self._compute_charge(name, TokenUsage(most, task.max_tokens, written=most))
 
     def charge(self, answer: ModelAnswer) -> HedgedAttempt:
-        """Return what an answer took."""
-        return self._charge_for(
+        """Return the tokens and price of an answer."""
+        return self._compute_charge(
             answer.model, TokenUsage(answer.tokens_in, answer.tokens_out, answer.cached, answer.written)
         )
 
     def total(self, answer: ModelAnswer) -> tuple[int, int, float]:
-        """Return tokens in and out, and US dollars, of an answer and of all attempts beside it."""
-        all_of_it = (self.charge(answer), *answer.beside)
-        tokens_in = sum(each.tokens_in for each in all_of_it)
-        tokens_out = sum(each.tokens_out for each in all_of_it)
-        return tokens_in, tokens_out, sum(each.cost_usd for each in all_of_it)
+        """Return tokens in, tokens out and US dollars of an answer and of all attempts beside it."""
+        attempts = (self.charge(answer), *answer.beside)
+        tokens_in = sum(attempt.tokens_in for attempt in attempts)
+        tokens_out = sum(attempt.tokens_out for attempt in attempts)
+        return tokens_in, tokens_out, sum(attempt.cost_usd for attempt in attempts)
 
-    def _charge_for(self, name: str, used: TokenUsage) -> HedgedAttempt:
+    def _compute_charge(self, name: str, used: TokenUsage) -> HedgedAttempt:
         price_in, price_out = self.require_price(name, used.tokens_in)
-        read, written = find_cache_prices(self._models[name], price_in, used.tokens_in)
+        read_price, write_price = find_cache_prices(self._models[name], price_in, used.tokens_in)
         plain = used.tokens_in - used.cached - used.written
-        usd = plain * price_in + used.cached * read + used.written * written + used.tokens_out * price_out
+        usd = plain * price_in + used.cached * read_price + used.written * write_price + used.tokens_out * price_out
         return HedgedAttempt(name, "", used.tokens_in, used.tokens_out, usd)
 
 
 def find_price(settings: ModelSettings, tokens_in: int = 0) -> tuple[float, float] | None:
-    """Return US dollars per token in and per token out of a prompt of a length; None where neither settings nor list tell.
+    """Return US dollars per token in and per token out, for a prompt of `tokens_in` tokens; None where unknown.
 
-    Thoughts count among the tokens out, and cost more than these at some models.
+    Tokens out include reasoning tokens, which cost more at some models: the higher price is returned.
     """
     if settings.input_cost_per_mtok is not None and settings.output_cost_per_mtok is not None:
         return settings.input_cost_per_mtok / 1e6, settings.output_cost_per_mtok / 1e6
     if settings.place == "local":
         return 0.0, 0.0
-    found = find_listing(settings.model)
-    if "input_cost_per_token" not in found or "output_cost_per_token" not in found:
+    listing = find_listing(settings.model)
+    if "input_cost_per_token" not in listing or "output_cost_per_token" not in listing:
         return None
     price_in, price_out = (
-        _price_at_length(found, name, tokens_in) for name in ("input_cost_per_token", "output_cost_per_token")
+        _find_price_at_length(listing, name, tokens_in) for name in ("input_cost_per_token", "output_cost_per_token")
     )
-    if not price_in and not price_out:  # the list says so also of what it has no price for
+    if not price_in and not price_out:  # the list also has zeros for models without a known price
         return None
-    return price_in, max(price_out, float(found.get("output_cost_per_reasoning_token") or 0.0))
+    return price_in, max(price_out, float(listing.get("output_cost_per_reasoning_token") or 0.0))
 
 
 def find_cache_prices(settings: ModelSettings, price_in: float, tokens_in: int = 0) -> tuple[float, float]:
-    """Return US dollars per token in that was read from the provider's cache, and per one that was written into it.
+    """Return US dollars per token read from the provider's cache, and per token written into it.
 
-    Where no price is known for them they cost what any token in does (`price_in`); reading costs no more, writing no less.
+    An unknown price is that of any token in (`price_in`). A read costs at most `price_in`, a write at least.
     """
     if settings.cached_input_cost_per_mtok is not None:
         return settings.cached_input_cost_per_mtok / 1e6, price_in
     if settings.input_cost_per_mtok is not None or settings.place == "local":
         return price_in, price_in
-    found = {"cache_read_input_token_cost": price_in, "cache_creation_input_token_cost": price_in}
-    found |= {name: value for name, value in find_listing(settings.model).items() if value is not None}
-    read, written = (
-        _price_at_length(found, name, tokens_in)
+    prices = {"cache_read_input_token_cost": price_in, "cache_creation_input_token_cost": price_in}
+    prices |= {name: value for name, value in find_listing(settings.model).items() if value is not None}
+    read_price, write_price = (
+        _find_price_at_length(prices, name, tokens_in)
         for name in ("cache_read_input_token_cost", "cache_creation_input_token_cost")
     )
-    return min(read, price_in), max(written, price_in)
+    return min(read_price, price_in), max(write_price, price_in)
 
 
-def _price_at_length(found: dict[str, Any], what: str, tokens_in: int) -> float:
-    """Return a price for a prompt of a length: some models cost more from one on."""
-    price = float(found[what])
-    for name, value in found.items():
-        above = re.fullmatch(rf"{what}_above_(\d+)k_tokens", name)
+def _find_price_at_length(listing: dict[str, Any], key: str, tokens_in: int) -> float:
+    """Return a price for a prompt of `tokens_in` tokens: some models cost more above a threshold."""
+    price = float(listing[key])
+    for name, value in listing.items():
+        above = re.fullmatch(rf"{key}_above_(\d+)k_tokens", name)
         if above and tokens_in > int(above[1]) * 1000:
             price = max(price, float(value))
     return price
 
 
 def find_listing(model: str) -> dict[str, Any]:
-    """Return what LiteLLM's list says of a model by its whole name, or by the part after the provider; nothing of others."""
-    known = _list()
-    return known.get(model) or known.get(model.partition("/")[2]) or {}
+    """Return the entry of LiteLLM's list for a model, by its full name or the part after the provider; else empty."""
+    listings = _load_price_list()
+    return listings.get(model) or listings.get(model.partition("/")[2]) or {}
 
 
 @cache
-def _list() -> dict[str, dict[str, Any]]:
-    """Read the list from the installed package: importing that would take seconds."""
+def _load_price_list() -> dict[str, dict[str, Any]]:
+    """Read the price list from the installed package's files: importing the package takes seconds."""
     spec = importlib.util.find_spec("litellm")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder) / PRICE_LIST_FILE

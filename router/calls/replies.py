@@ -1,6 +1,6 @@
 """A model's text validated against the schema, and the repair request for a text that does not fit.
 
-JSON objects are found wherever they stand: alone, in a fence, among words, before or after the model's thoughts.
+JSON objects are found anywhere in the text: alone, in a fence, among words, before or after the model's thoughts.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 MAX_REPLY_OBJECTS = 1_000
-"""Of a reply that are held against the schema."""
+"""Maximum objects of a reply that are validated."""
 MAX_REASONS, MAX_REASON_CHARS = 12, 400
-"""What a misfit says: reasons, and characters of each. A reply chooses how many there are, and its repair is paid for by the token."""
+"""Maximum reasons in a misfit, and characters of each: a reply can have many mistakes, and a repair costs tokens."""
 MAX_CHARS_PER_TOKEN = 8
-"""Characters of a token of a reply, cautiously; white space can have more."""
+"""Characters per token of a reply, a cautious bound; white space can have more."""
 BOM = "\ufeff"
 _THOUGHTS = re.compile(r"<(think|thinking|thought|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _THOUGHTS_END = re.compile(r"</(?:think|thinking|thought|reasoning)>")
 _PARTS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
-"""A text that never closes goes on to the end: it would else be looked for again from each of its quotes."""
+"""An unclosed text extends to the end; otherwise the search would restart from each of its quotes."""
 
 
 @dataclass(frozen=True)
 class HedgedAttempt:
-    """An attempt beside the one that answered, and what is charged for it: at its worst where nobody said what it took."""
+    """An attempt beside the one that answered, and its charge: the worst case where its usage is unknown."""
 
     model: str
     why: str
@@ -40,10 +40,10 @@ class HedgedAttempt:
 
 @dataclass(frozen=True)
 class ModelAnswer:
-    """What a model sent back: the text, why it stopped, the tokens, and which configured model it was.
+    """A model's answer: the text, the finish reason, the tokens, and the configured name of the model.
 
-    Of the tokens in, `cached` were read from the provider's cache and `written` into it. `attempts` counts all that were
-    made; `beside` holds those that are charged for and gave another answer, or none.
+    Of the tokens in, `cached` were read from the provider's cache and `written` into it. `attempts` counts all
+    attempts; `beside` lists those that are charged but gave another answer, or none.
     """
 
     text: str
@@ -58,22 +58,22 @@ class ModelAnswer:
 
 
 class Misfit(Exception):
-    """A reply that does not fit; the message says exactly why, in words for the model."""
+    """A reply that does not fit; the message states every reason for the model."""
 
 
 def read_reply(answer: ModelAnswer, schema: type[BaseModel]) -> BaseModel:
     """Return the reply as the schema's record; raise `Misfit` otherwise.
 
-    The object may stand among words or in a fence. Where what the model says holds none that fits, its thoughts are read
-    (`<think>`). Objects that fit and differ are refused: nobody can say which is meant.
+    The object may stand among words or in a fence. If the content has no object that fits, the thoughts (`<think>`) are
+    read. Several different objects that fit are refused, because the intended one is unknown.
     """
     if answer.finish == "length":
         raise Misfit(f"the reply was cut off after {answer.tokens_out} tokens; say less, so that the JSON is complete")
-    said, thoughts = split_thoughts(answer.text)
-    if not said.strip() and not thoughts.strip():
+    content, thoughts = split_thoughts(answer.text)
+    if not content.strip() and not thoughts.strip():
         raise Misfit("the reply was empty")
     reasons = []
-    for text in filter(str.strip, (said, thoughts)):
+    for text in filter(str.strip, (content, thoughts)):
         try:
             return _read_single_object(text, schema)
         except Misfit as misfit:
@@ -83,30 +83,30 @@ def read_reply(answer: ModelAnswer, schema: type[BaseModel]) -> BaseModel:
 
 def _read_single_object(text: str, schema: type[BaseModel]) -> BaseModel:
     """Return the only object of a text that fits the schema."""
-    found: dict[str, BaseModel] = {}
+    records: dict[str, BaseModel] = {}
     reasons: dict[str, str] = {}
-    among = find_objects(text) or [text]
-    if len(among) > MAX_REPLY_OBJECTS:
-        raise Misfit(f"the reply holds {len(among)} objects; send the one that is asked for")
-    for each in among:
+    candidates = find_objects(text) or [text]
+    if len(candidates) > MAX_REPLY_OBJECTS:
+        raise Misfit(f"the reply holds {len(candidates)} objects; send the one that is asked for")
+    for candidate in candidates:
         try:
-            check_json(each)
-            value = schema.model_validate_json(each)
+            check_json(candidate)
+            value = schema.model_validate_json(candidate)
         except NotJson as error:
-            reasons[each] = f"- the reply: Invalid JSON: {error}"
+            reasons[candidate] = f"- the reply: Invalid JSON: {error}"
         except ValidationError as error:
-            reasons[each] = _reasons(error)
+            reasons[candidate] = _list_reasons(error)
         else:
-            found[value.model_dump_json()] = value
-    if len(found) == 1:
-        return found.popitem()[1]
-    if found:
-        raise Misfit(f"the reply holds {len(found)} objects that fit and differ; send the one that is meant")
+            records[value.model_dump_json()] = value
+    if len(records) == 1:
+        return records.popitem()[1]
+    if records:
+        raise Misfit(f"the reply holds {len(records)} objects that fit and differ; send the one that is meant")
     raise Misfit(reasons[max(reasons, key=len)])
 
 
 def fits_schema(answer: ModelAnswer, schema: type[BaseModel]) -> bool:
-    """Return whether a reply fits."""
+    """Return whether `read_reply` accepts an answer."""
     try:
         read_reply(answer, schema)
     except Misfit:
@@ -114,12 +114,12 @@ def fits_schema(answer: ModelAnswer, schema: type[BaseModel]) -> bool:
     return True
 
 
-def _reasons(error: ValidationError) -> str:
-    """Return every reason with its place, without the model's own words, which it can see for itself."""
+def _list_reasons(error: ValidationError) -> str:
+    """Return the reasons with their places, without the model's own words: its reply is quoted beside them."""
     errors = error.errors(include_url=False, include_input=False, include_context=False)
     lines = [
-        f"- {_shorten_reason('.'.join(map(str, each['loc']))) or 'the reply'}: {_shorten_reason(each['msg'])}"
-        for each in errors[:MAX_REASONS]
+        f"- {_shorten_reason('.'.join(map(str, mistake['loc']))) or 'the reply'}: {_shorten_reason(mistake['msg'])}"
+        for mistake in errors[:MAX_REASONS]
     ]
     if further := len(errors) - len(lines):
         lines.append(f"- and {further:,} more of the kind")
@@ -136,26 +136,26 @@ def build_repair_request(misfit: Misfit) -> str:
 
 
 def quote_reply(text: str, max_tokens: int) -> str:
-    """Return a model's own text as it is sent back to it, cut where it is longer than a reply of so many tokens can be."""
+    """Return a model's text for its repair request, cut to the maximum length of a reply of `max_tokens`."""
     most = max_tokens * MAX_CHARS_PER_TOKEN
     return text if len(text) <= most else f"{text[:most]}..."
 
 
 def build_response_format(schema: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema as models take it; strict only where it leaves nothing open, as strict decoders demand."""
+    """Return the schema as a response format; strict only for a closed schema, as strict decoders require."""
     body = schema.model_json_schema()
     described = {"name": schema.__name__, "schema": body, "strict": is_closed(body)}
     return {"type": "json_schema", "json_schema": described}
 
 
 GRAMMAR_PROVIDER = "hosted_vllm/"
-"""How the names of models begin whose server takes a grammar for decoding."""
+"""Prefix of the models whose server supports a decoding grammar."""
 
 
 def build_constraint(model: str, schema: type[BaseModel], grammar: str = "") -> dict[str, Any]:
-    """Return what holds a model to a schema: the grammar, where its server takes one and there is one.
+    """Return the request's parameters that constrain the reply: the grammar if the server supports it, else the schema.
 
-    The older names of this field (guided_grammar and others) are ignored by vLLM without an error, so they are never sent.
+    vLLM ignores the older names of this field (guided_grammar and others) without an error, so they are never sent.
     """
     if grammar and model.startswith(GRAMMAR_PROVIDER):
         return {"extra_body": {"structured_outputs": {"grammar": grammar}}}
@@ -163,20 +163,20 @@ def build_constraint(model: str, schema: type[BaseModel], grammar: str = "") -> 
 
 
 def measure_depth(schema: object) -> int:
-    """Return how deep the objects and lists of a JSON schema nest, those that it refers to included; text is 0."""
+    """Return the nesting depth of objects and lists in a JSON schema, references included; 0 for text."""
     defined = schema.get("$defs", {}) if isinstance(schema, Mapping) else {}
 
-    def below(part: object, seen: tuple[str, ...]) -> int:
+    def below(part: object, open_refs: tuple[str, ...]) -> int:
         if isinstance(part, list):
-            return max((below(each, seen) for each in part), default=0)
+            return max((below(item, open_refs) for item in part), default=0)
         if not isinstance(part, Mapping):
             return 0
         name = str(part.get("$ref", "")).rpartition("/")[2]
-        if name in defined and name not in seen:
-            return below(defined[name], (*seen, name))
+        if name in defined and name not in open_refs:
+            return below(defined[name], (*open_refs, name))
         inner = [*part.get("properties", {}).values(), *(part.get(key) for key in ("items", "anyOf", "allOf", "oneOf"))]
         own = int(part.get("type") in ("object", "array"))
-        return own + max((below(each, seen) for each in inner), default=0)
+        return own + max((below(item, open_refs) for item in inner), default=0)
 
     return below(schema, ())
 
@@ -188,31 +188,32 @@ def is_closed(schema: object) -> bool:
             keys = set(schema.get("properties", {}))
             if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != keys:
                 return False
-        return all(is_closed(each) for each in schema.values())
-    return all(is_closed(each) for each in schema) if isinstance(schema, list) else True
+        return all(is_closed(part) for part in schema.values())
+    return all(is_closed(part) for part in schema) if isinstance(schema, list) else True
 
 
 class NotJson(ValueError):
-    """A text is no JSON, or means more than one thing; the message says why, in words for the model."""
+    """A text that is no JSON, or is ambiguous; the message says why, for the model."""
 
 
 def find_objects(text: str) -> list[str]:
-    """Return the outermost objects of a text as they are written; if one never closes, it alone, up to the end.
+    """Return the outermost objects of a text, verbatim; if one is not closed, only that one, up to the end.
 
-    What stands in or before a broken object is not taken for the reply: of a list that was cut off it would be the first item.
+    Objects inside or before an unclosed one do not count as the reply: in a list that was cut off, that would be its
+    first item.
     """
-    found: list[str] = []
+    objects: list[str] = []
     end = 0
     while (start := text.find("{", end)) >= 0:
         end = _find_close(text, start)
         if not end:
             return [text[start:]]
-        found.append(text[start:end])
-    return list(dict.fromkeys(found))
+        objects.append(text[start:end])
+    return list(dict.fromkeys(objects))
 
 
 def _find_close(text: str, start: int) -> int:
-    """Return where the object that begins at a brace ends; 0 if it does not."""
+    """Return the end of the object that begins at a brace; 0 if it is not closed."""
     depth = 0
     for part in _PARTS.finditer(text, start):
         depth += {"{": 1, "}": -1}.get(part[0], 0)
@@ -222,30 +223,30 @@ def _find_close(text: str, start: int) -> int:
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """Return what a model says, and its thoughts; an object that is all of the text is what it says, whatever it holds."""
+    """Return the content of a model's text, and its thoughts; a text that is a single object is all content."""
     text = text.strip().removeprefix(BOM).strip()
     if find_objects(text) == [text]:
         return text, ""
-    thoughts = [found[2] for found in _THOUGHTS.finditer(text)]
-    said = _THOUGHTS.sub("", text)
-    *before, said = _THOUGHTS_END.split(said)  # a template may open the thoughts in the prompt
-    return said, "\n".join([*before, *thoughts])
+    thoughts = [match[2] for match in _THOUGHTS.finditer(text)]
+    content = _THOUGHTS.sub("", text)
+    *before, content = _THOUGHTS_END.split(content)  # a template may open the thoughts in the prompt
+    return content, "\n".join([*before, *thoughts])
 
 
 def check_json(text: str) -> None:
-    """Refuse JSON that readers take differently: a key twice with two values, NaN and infinity.
+    """Refuse JSON that parsers read differently: a repeated key with two values, NaN and infinity.
 
     Raises
     ------
     NotJson
-        With the reason. What is no JSON at all passes, for the schema's own reader tells where it breaks.
+        With the reason. Text that is no JSON at all passes, because the schema's parser reports the position.
     """
     try:
         json.loads(
             text,
-            object_pairs_hook=_unique_members,
-            parse_constant=_finite_number,
-            parse_float=_finite_number,
+            object_pairs_hook=_check_unique,
+            parse_constant=_parse_finite,
+            parse_float=_parse_finite,
             parse_int=str,
         )
     except NotJson:
@@ -254,17 +255,16 @@ def check_json(text: str) -> None:
         return
 
 
-def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object in which no key has two values."""
-    found: dict[str, Any] = {}
+def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; refuse a key with two values."""
+    members: dict[str, Any] = {}
     for key, value in pairs:
-        if found.setdefault(key, value) != value:
+        if members.setdefault(key, value) != value:
             raise NotJson(f"the key {key[:40]!r} stands twice, with two values")
-    return found
+    return members
 
 
-def _finite_number(number: str) -> float:
-    """Return a number that is one."""
+def _parse_finite(number: str) -> float:
     value = float(number)
     if not math.isfinite(value):
         raise NotJson(f"{number[:20]} is no finite number")

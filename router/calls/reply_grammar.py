@@ -1,4 +1,4 @@
-"""The schema of a reply as a grammar for decoding, closed so that every reply ends; numbers within bounds by their digits, exactly."""
+"""The schema of a reply as a decoding grammar in which every reply ends, with exact bounds of numbers."""
 
 from __future__ import annotations
 
@@ -16,50 +16,52 @@ from ..errors import RouterError
 
 Json = dict[str, Any]
 REPLY_BYTES_PER_TOKEN = 3
-"""Of JSON in English, cautiously: tokenizers of large vocabularies write four."""
+"""Bytes per token of JSON in English, a cautious value: tokenizers with large vocabularies reach four."""
 MIN_TEXT_CHARS, MIN_LIST_ITEMS = 40, 1
-"""What is left of a text and of a list, at the least."""
+"""Lowest bounds to which texts and lists are cut."""
 ENOUGH_TEXT_CHARS, ENOUGH_LIST_ITEMS = 160, 6
-"""Lists shrink to so many items first, then texts to so many characters, then lists again."""
+"""Lists are cut to this many items first, then texts to this many characters, then lists again."""
 MAX_TEXT_CHARS, MAX_REPLY_LIST_ITEMS = 8_000, 1_000
-"""Of what has no bound of its own."""
+"""Bounds of texts and lists without a bound of their own."""
 GRAMMAR_TEXT_BYTES = 300
-"""Bytes that are reckoned for a text that a grammar of its own holds."""
+"""Bytes counted for a text with a grammar of its own."""
 MAX_CHARACTER_BYTES = 4
-"""Bytes of a character, at most."""
+"""Maximum bytes of a character in UTF-8."""
 STRETCH_CHARS = 16
-"""Characters of one byte among which, where there is little room, one may stand that has more."""
+"""Characters of a stretch: where room is short, at most one of them has more than one byte."""
 CHARACTER_RULES = {
     "narrow": r"[\u0020-\u0021\u0023-\u005b\u005d-\u007e]",
     "wide": r'[\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff] | "\\" ["\\/bfnrt]',
     "character": "narrow | wide",
     "stretch": f"narrow{{{STRETCH_CHARS},{STRETCH_CHARS}}} | narrow{{0,{STRETCH_CHARS - 1}}} wide",
 }
-"""A character of a text, of one byte or of more; and so many, or fewer and a wide one. What may stand is listed: a class of what
-may not lets xgrammar 0.2 write halves of surrogates, each three characters when they are read, so that a length is overrun.
-For the same reason there are no codes."""
+"""Rules of a character with one byte (narrow) or more (wide), and of a stretch.
+
+Allowed characters are listed: with a negated class, xgrammar 0.2 writes lone surrogates, which count as three
+characters when they are read, so that a length bound is exceeded. For the same reason there are no numeric escapes.
+"""
 NARROW_KEY = "x-narrow"
-"""Says of a text in a schema that it is mainly of narrow characters."""
+"""Key of a text's schema: the text is mainly of narrow characters."""
 COMMA = ' ", " '
 WHOLE_DIGITS, DEFAULT_PLACES = 15, 9
-"""Digits before and after the point, where the bounds ask for no more."""
+"""Digits before and after the decimal point, unless the bounds need more."""
 MAX_NUMBER_DIGITS, MAX_NUMBER_PLACES = 40, 30
-"""What is written where they do, and no further."""
+"""Maximum digits before and after the decimal point."""
 
 
 @dataclass(frozen=True)
 class ReplyShape:
-    """What a reply looks like: its schema, and what may stand in some of its texts.
+    """The shape of a reply: its schema, and grammars for some of its texts.
 
     Attributes
     ----------
     schema : type of BaseModel
         The record that the reply must fit.
     items : int
-        The most items of its outermost lists, 0 for the schema's own: a count that is asked for in words can be forgotten.
+        Maximum items of its outermost lists, 0 for the schema's own: a model can ignore a count that the prompt states.
     texts : mapping of str to str
-        By the place of a text or of a list of texts, such as ``Candidate.text``: the grammar (EBNF, from ``root`` on) that
-        holds it. What it writes stands between the quotes as it is, so that it must need no escape in JSON.
+        Grammar (EBNF, from ``root`` on) of a text or of a list of texts, by its place, such as ``Candidate.text``. Its
+        output stands between the quotes as it is, so it must need no escape in JSON.
     """
 
     schema: type[BaseModel]
@@ -68,54 +70,54 @@ class ReplyShape:
 
 
 def build_reply_grammar(shape: ReplyShape, max_tokens: int) -> str:
-    """Return the grammar (EBNF, as xgrammar and so vLLM takes it) of the replies that end within as many tokens.
+    """Return the grammar (EBNF for xgrammar, hence vLLM) of replies that end within `max_tokens`.
 
-    Every sentence is JSON with all members in their order, without a choice of white space: a model that rambles in it
-    would never end. It fits the schema's types, lengths and bounds. Of a pattern, a format, a number's step (`multipleOf`) or a
-    rule in code it knows nothing: these are left to validation.
+    Every sentence is JSON with all members in order and fixed white space, since free white space could go on without
+    an end. It fits the schema's types, lengths and bounds. Patterns, formats, steps of numbers (`multipleOf`) and rules
+    in code are left to validation.
 
-    A sentence has three bytes a token at most, so that it ends if the model's tokens have as many on average. Two things are
-    not held to it: texts with a grammar of their own, which are reckoned with 300 bytes each, and what the schema itself wants
-    at the least.
+    A sentence has at most three bytes per token, so it ends in time if the model's tokens have three bytes on average.
+    Two things may exceed this: texts with a grammar of their own, which count as 300 bytes each, and the schema's own
+    minimums.
 
     Raises
     ------
     RouterError
-        If the schema refers to itself, holds what has no finite list of members, or a number that none can be; if a rule of
-        a text is written twice.
+        If the schema is recursive, has an object with free keys, or bounds that no number satisfies; if a rule of a
+        text's grammar is defined twice.
     """
     schema = shape.schema.model_json_schema()
-    for each in schema.get("properties", {}).values() if shape.items else ():
-        if each.get("type") == "array":
-            each["maxItems"] = max(each.get("minItems", 0), min(each.get("maxItems", shape.items), shape.items))
+    for member in schema.get("properties", {}).values() if shape.items else ():
+        if member.get("type") == "array":
+            member["maxItems"] = max(member.get("minItems", 0), min(member.get("maxItems", shape.items), shape.items))
     return _Writer(
         bound_schema(schema, max_tokens * REPLY_BYTES_PER_TOKEN, frozenset(shape.texts)), shape.texts
     ).grammar()
 
 
 def build_choice_grammar(words: Iterable[str]) -> str:
-    """Return the grammar of a text that is one of these."""
-    return f"root ::= {' | '.join(_literal(_literal(word)[1:-1]) for word in words)}\n"
+    """Return the grammar of a JSON text that is one of these words."""
+    return f"root ::= {' | '.join(_quote(_quote(word)[1:-1]) for word in words)}\n"
 
 
 def build_schema_grammar(schema: type[BaseModel], max_tokens: int) -> str:
-    """Return the grammar of a schema's replies; empty where none can be written, so that the schema itself must do."""
+    """Return the grammar of a schema's replies; empty where none can be written, and the schema itself is sent."""
     try:
         return build_reply_grammar(ReplyShape(schema), max_tokens)
     except RouterError:
         return ""
 
 
-def bound_schema(schema: Json, room: int, held: frozenset[str] = frozenset()) -> Json:
-    """Return a JSON schema whose longest reply has at most as many bytes.
+def bound_schema(schema: Json, room: int, own_grammars: frozenset[str] = frozenset()) -> Json:
+    """Return a JSON schema whose longest reply has at most `room` bytes.
 
-    A bound that leaves room stays. Texts in `held` (``Class.member``) have a grammar of their own and stay, too. Where not all
-    can be of the widest characters, all are mainly of narrow ones: they say the same in a quarter of the room. Where even the
-    least is too long, the least is returned.
+    Tighter bounds of the schema stay, and so do the texts in `own_grammars` (``Class.member``). If texts of wide
+    characters do not fit, all texts are bounded for mainly narrow ones, which take a quarter of the bytes. If even the
+    lowest bounds do not fit, they are returned.
     """
     texts, items, narrow = MAX_TEXT_CHARS, MAX_REPLY_LIST_ITEMS, False
     tight: Json
-    while measure_longest_reply(tight := _cut(schema, texts, items, narrow), held) > room:
+    while measure_longest_reply(tight := _cut_schema(schema, texts, items, narrow), own_grammars) > room:
         if not narrow:
             narrow = True
         elif items > ENOUGH_LIST_ITEMS:
@@ -129,13 +131,13 @@ def bound_schema(schema: Json, room: int, held: frozenset[str] = frozenset()) ->
     return tight
 
 
-def _cut(schema: Any, texts: int, items: int, narrow: bool) -> Any:
-    """Return a JSON schema with all its texts and lists cut to a length, but not below the least that it wants."""
+def _cut_schema(schema: Any, texts: int, items: int, narrow: bool) -> Any:
+    """Return a JSON schema with all texts and lists cut to a length, but not below their own minimums."""
     if isinstance(schema, list):
-        return [_cut(each, texts, items, narrow) for each in schema]
+        return [_cut_schema(part, texts, items, narrow) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
-    cut = {name: _cut(each, texts, items, narrow) for name, each in schema.items()}
+    cut = {name: _cut_schema(part, texts, items, narrow) for name, part in schema.items()}
     if schema.get("type") == "string" and "enum" not in schema and "const" not in schema:
         cut["maxLength"] = max(schema.get("minLength", 0), min(schema.get("maxLength", texts), texts))
         cut[NARROW_KEY] = narrow
@@ -144,40 +146,42 @@ def _cut(schema: Any, texts: int, items: int, narrow: bool) -> Any:
     return cut
 
 
-def measure_longest_reply(schema: Json, held: frozenset[str] = frozenset()) -> int:
-    """Return the bytes of a schema's longest reply, as `build_reply_grammar` writes it."""
-    return _longest_part_bytes(schema, schema.get("$defs", {}), "", held)
+def measure_longest_reply(schema: Json, own_grammars: frozenset[str] = frozenset()) -> int:
+    """Return the bytes of a schema's longest reply under the grammar of `build_reply_grammar`."""
+    return _measure_part(schema, schema.get("$defs", {}), "", own_grammars)
 
 
-def _longest_part_bytes(part: Json, defined: Json, place: str, held: frozenset[str], seen: tuple[str, ...] = ()) -> int:
-    def below(each: Json, name: str = "") -> int:
-        return _longest_part_bytes(each, defined, name, held, seen)
+def _measure_part(
+    part: Json, defined: Json, place: str, own_grammars: frozenset[str], open_refs: tuple[str, ...] = ()
+) -> int:
+    def below(inner: Json, name: str = "") -> int:
+        return _measure_part(inner, defined, name, own_grammars, open_refs)
 
     if "$ref" in part:
-        name = _name(part)
-        if name in seen:
+        name = _read_ref(part)
+        if name in open_refs:
             raise RouterError(f"{name} holds itself, so its replies need not end", field="schema", got=name)
-        return _longest_part_bytes(defined[name], defined, "", held, (*seen, name))
-    if fixed := _fixed_values(part):
-        return max(len(each) for each in fixed)
+        return _measure_part(defined[name], defined, "", own_grammars, (*open_refs, name))
+    if fixed := _list_fixed_values(part):
+        return max(len(value) for value in fixed)
     if "anyOf" in part:
-        return max(below(each) for each in part["anyOf"])
+        return max(below(option) for option in part["anyOf"])
     if part.get("type") == "object":
         sizes = [
-            len(json.dumps(name)) + 4 + below(each, f"{part.get('title')}.{name}")
-            for name, each in _members(part).items()
+            len(json.dumps(name)) + 4 + below(member, f"{part.get('title')}.{name}")
+            for name, member in _list_members(part).items()
         ]
         return 2 + sum(sizes)
     if part.get("type") == "array":
         return 2 + int(part.get("maxItems", MAX_REPLY_LIST_ITEMS)) * (2 + below(part.get("items", {}), place))
     if part.get("type") == "string":
-        return 2 + (GRAMMAR_TEXT_BYTES if place in held else _TextBounds.of(part).longest)
+        return 2 + (GRAMMAR_TEXT_BYTES if place in own_grammars else _TextBounds.of(part).longest)
     return Numerals.of(part).longest
 
 
 @dataclass(frozen=True)
 class _TextBounds:
-    """How long a text may be, in characters: `least` to `most` if all are narrow, `wide` if none is."""
+    """Bounds of a text in characters: `least` to `most` if all are narrow, at most `wide` if none is."""
 
     least: int
     most: int
@@ -190,33 +194,33 @@ class _TextBounds:
 
     @property
     def stretches(self) -> int:
-        """How many stretches fit in beside the least, with room for the begin of another."""
+        """The number of stretches that fit after the minimum, with room for the beginning of another."""
         return max(self.most - self.least - STRETCH_CHARS + 1, 0) // STRETCH_CHARS
 
     @property
     def longest(self) -> int:
-        """The bytes of the longest."""
+        """The bytes of the longest text."""
         if self.wide == self.most:
             return self.most * MAX_CHARACTER_BYTES
         mixed = self.most + self.least * (MAX_CHARACTER_BYTES - 1) + self.stretches * (MAX_CHARACTER_BYTES - 1)
         return max(mixed, self.wide * MAX_CHARACTER_BYTES)
 
     def grammar(self) -> str:
-        """Return what stands for the text: any characters, or more of them where wide ones are few."""
-        any_of_them = f"character{{{self.least},{self.wide}}}"
+        """Return the grammar of the text: any characters, or a longer text with few wide ones."""
+        mixed = f"character{{{self.least},{self.wide}}}"
         if self.wide == self.most:
-            return any_of_them
+            return mixed
         rest = self.most - self.least - self.stretches * STRETCH_CHARS
-        begun = f"character{{{self.least},{self.least}}} " if self.least else ""
-        return f"({any_of_them} | {begun}stretch{{0,{self.stretches}}} narrow{{0,{rest}}})"
+        beginning = f"character{{{self.least},{self.least}}} " if self.least else ""
+        return f"({mixed} | {beginning}stretch{{0,{self.stretches}}} narrow{{0,{rest}}})"
 
 
-def _name(part: Json) -> str:
+def _read_ref(part: Json) -> str:
     return str(part["$ref"]).rpartition("/")[2]
 
 
-def _members(part: Json) -> Json:
-    """Return the members of an object; refuse one whose keys are not known."""
+def _list_members(part: Json) -> Json:
+    """Return the members of an object; refuse an object with free keys."""
     if "properties" not in part or part.get("additionalProperties"):
         raise RouterError(
             f"{part.get('title', 'an object')} may hold any key, so no grammar can be written for it",
@@ -226,15 +230,15 @@ def _members(part: Json) -> Json:
     return members
 
 
-def _fixed_values(part: Json) -> list[str]:
-    """Return the values that are all that may stand, as JSON."""
+def _list_fixed_values(part: Json) -> list[str]:
+    """Return all allowed values of a part as JSON; empty where they cannot be listed."""
     values: Sequence[Any] = [part["const"]] if "const" in part else part.get("enum", [])
     words: dict[str, list[bool | None]] = {"boolean": [True, False], "null": [None]}
-    return [json.dumps(each) for each in values or words.get(str(part.get("type")), [])]
+    return [json.dumps(value) for value in values or words.get(str(part.get("type")), [])]
 
 
 class _Writer:
-    """Writes a schema as rules: one for each record, and those of the texts that are held."""
+    """Writes a schema as grammar rules: one for each record, and those of texts with a grammar of their own."""
 
     def __init__(self, schema: Json, texts: Mapping[str, str]) -> None:
         self._schema, self._texts = schema, texts
@@ -243,51 +247,51 @@ class _Writer:
 
     def grammar(self) -> str:
         """Return all rules, `root` first."""
-        rules = {"root": self._value(self._schema, ""), **self._rules, **CHARACTER_RULES}
+        rules = {"root": self._write_value(self._schema, ""), **self._rules, **CHARACTER_RULES}
         return "".join(f"{name} ::= {body}\n" for name, body in rules.items())
 
-    def _record(self, name: str) -> str:
-        """Return the symbol of a record, and see to its rule; the number tells names apart that look alike in letters."""
-        rule = f"record_{[*self._defined].index(name)}_{_plain_symbol(name)}"
+    def _write_record(self, name: str) -> str:
+        """Return the symbol of a record and add its rule; the number separates names with equal plain letters."""
+        rule = f"record_{[*self._defined].index(name)}_{_make_symbol(name)}"
         if rule not in self._rules:
-            self._rules[rule] = self._value(self._defined[name], "")
+            self._rules[rule] = self._write_value(self._defined[name], "")
         return rule
 
-    def _value(self, part: Json, place: str) -> str:
-        """Return what stands for a part of the schema; `place` is its record and member."""
+    def _write_value(self, part: Json, place: str) -> str:
+        """Return the expression of a part of the schema; `place` is its record and member."""
         if "$ref" in part:
-            return self._record(_name(part))
-        if fixed := _fixed_values(part):
-            return f"({' | '.join(map(_literal, fixed))})"
+            return self._write_record(_read_ref(part))
+        if fixed := _list_fixed_values(part):
+            return f"({' | '.join(map(_quote, fixed))})"
         if "anyOf" in part:
-            return f"({' | '.join(self._value(each, place) for each in part['anyOf'])})"
-        written: dict[str, Callable[[], str]] = {
-            "object": lambda: self._object(part),
-            "array": lambda: self._array(part, place),
-            "string": lambda: self._string(part, place),
+            return f"({' | '.join(self._write_value(option, place) for option in part['anyOf'])})"
+        writers: dict[str, Callable[[], str]] = {
+            "object": lambda: self._write_object(part),
+            "array": lambda: self._write_array(part, place),
+            "string": lambda: self._write_string(part, place),
             "integer": lambda: Numerals.of(part).grammar(),
             "number": lambda: Numerals.of(part).grammar(),
         }
         kind = str(part.get("type"))
-        if kind not in written:
+        if kind not in writers:
             raise RouterError(f"no grammar can be written for {place or 'the reply'}: {kind}", field="schema", got=kind)
-        return written[kind]()
+        return writers[kind]()
 
-    def _object(self, part: Json) -> str:
+    def _write_object(self, part: Json) -> str:
         title = part.get("title")
         parts = [
-            f"{_literal(f'{json.dumps(name)}: ')} {self._value(each, f'{title}.{name}')}"
-            for name, each in _members(part).items()
+            f"{_quote(f'{json.dumps(name)}: ')} {self._write_value(member, f'{title}.{name}')}"
+            for name, member in _list_members(part).items()
         ]
         return f'"{{" {COMMA.join(parts)} "}}"'
 
-    def _array(self, part: Json, place: str) -> str:
+    def _write_array(self, part: Json, place: str) -> str:
         least, most = int(part.get("minItems", 0)), int(part.get("maxItems", MAX_REPLY_LIST_ITEMS))
-        item = self._value(part.get("items", {}), place)
+        item = self._write_value(part.get("items", {}), place)
         filled = f'"[" {item} (", " {item}){{{max(least - 1, 0)},{most - 1}}} "]"' if most else '"[]"'
         return filled if least else f'("[]" | {filled})'
 
-    def _string(self, part: Json, place: str) -> str:
+    def _write_string(self, part: Json, place: str) -> str:
         if place not in self._texts:
             return rf'"\"" {_TextBounds.of(part).grammar()} "\""'
         prefix = f"t{[*self._texts].index(place)}_"
@@ -296,17 +300,17 @@ class _Writer:
         return rf'"\"" {prefix}root "\""'
 
 
-def _plain_symbol(name: str) -> str:
+def _make_symbol(name: str) -> str:
     return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
-def _literal(text: str) -> str:
-    """Return a text as the grammar's own quoted one; the escapes are JSON's."""
+def _quote(text: str) -> str:
+    """Return a text as a quoted literal of the grammar, with JSON's escapes."""
     return json.dumps(text)
 
 
 def _rename_rules(grammar: str, prefix: str) -> dict[str, str]:
-    """Return the rules of a grammar under names of their own."""
+    """Return the rules of a grammar with a prefix before every symbol."""
     rules: dict[str, str] = {}
     for line in filter(None, grammar.splitlines()):
         name, _, body = line.partition("::=")
@@ -314,7 +318,7 @@ def _rename_rules(grammar: str, prefix: str) -> dict[str, str]:
             raise RouterError(f"{name.removeprefix(prefix)} is written twice", field="texts", got=line)
         rules[name] = re.sub(
             r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\b[A-Za-z_]\w*',
-            lambda found: found[0] if found[0][0] in '"[' else prefix + found[0],
+            lambda match: match[0] if match[0][0] in '"[' else prefix + match[0],
             body.strip(),
         )
     return rules
@@ -322,14 +326,14 @@ def _rename_rules(grammar: str, prefix: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Numerals:
-    """What a part of a JSON schema lets a number be, in steps of ten to the power of minus `places`.
+    """The numbers that a part of a JSON schema allows, in steps of ten to the power of minus `places`.
 
     Attributes
     ----------
     low, high : int
-        The first and the last number, in steps.
+        The lowest and the highest number, in steps.
     places : int
-        Digits after the point, at most.
+        Maximum digits after the decimal point.
     """
 
     low: int
@@ -338,109 +342,117 @@ class Numerals:
 
     @classmethod
     def of(cls, part: Mapping[str, Any]) -> Self:
-        """Return the numbers that are written of those that a schema allows.
+        """Return the numbers of a schema that the grammar writes.
 
-        All have few digits; of a wide range those with more are left out. No step (``multipleOf``) is heeded.
+        In a wide range, numbers with more digits than the defaults are left out. A step (``multipleOf``) is ignored.
 
         Raises
         ------
         RouterError
-            If none lies within the bounds, or only such as have too many digits.
+            If no number lies within the bounds, or only numbers with too many digits.
         """
         for places in (0,) if part.get("type") == "integer" else range(DEFAULT_PLACES, MAX_NUMBER_PLACES + 1):
-            low, high = (_bound(part, side, places) for side in ("minimum", "maximum"))
+            low, high = (_find_bound(part, side, places) for side in ("minimum", "maximum"))
             nearest = max(low or 0, -(high or 0), 0)
             reach = 10 ** max(WHOLE_DIGITS + places, len(str(nearest))) - 1
-            one = cls(max(-reach, -reach if low is None else low), min(reach, reach if high is None else high), places)
-            if one.low <= one.high and len(str(reach)) <= MAX_NUMBER_DIGITS + places:
-                return one
-        said = {name: part[name] for name in sorted(part) if "imum" in name.lower()}
+            numerals = cls(
+                max(-reach, -reach if low is None else low), min(reach, reach if high is None else high), places
+            )
+            if numerals.low <= numerals.high and len(str(reach)) <= MAX_NUMBER_DIGITS + places:
+                return numerals
+        bounds = {name: part[name] for name in sorted(part) if "imum" in name.lower()}
         raise RouterError(
-            f"no number of at most {MAX_NUMBER_DIGITS} digits, {MAX_NUMBER_PLACES} after the point, lies within {said}",
-            field="schema", got=said, hint="Bound the number otherwise.",
+            f"no number of at most {MAX_NUMBER_DIGITS} digits, {MAX_NUMBER_PLACES} after the point, lies within "
+            f"{bounds}",
+            field="schema", got=bounds, hint="Bound the number otherwise.",
         )  # fmt: skip
 
     @property
     def longest(self) -> int:
-        """The characters of the longest."""
+        """The characters of the longest number."""
         digits = len(str(max(abs(self.low), abs(self.high)) // 10**self.places))
         return (self.low < 0) + digits + (1 + self.places if self.places else 0)
 
     def grammar(self) -> str:
-        """Return what stands for one of the numbers; zero has no sign."""
+        """Return the grammar of one of the numbers; zero has no sign."""
         signed = []
         if self.high >= 0:
-            signed += _unsigned(max(self.low, 0), self.high, self.places)
+            signed += _write_unsigned(max(self.low, 0), self.high, self.places)
         if self.low < 0:
-            signed += [f'"-" ({" | ".join(_unsigned(max(-self.high, 1), -self.low, self.places))})']
+            signed += [f'"-" ({" | ".join(_write_unsigned(max(-self.high, 1), -self.low, self.places))})']
         return f"({' | '.join(signed)})"
 
 
-def _bound(part: Mapping[str, Any], side: str, places: int) -> int | None:
+def _find_bound(part: Mapping[str, Any], side: str, places: int) -> int | None:
     """Return the outermost number on a side, in steps; None where there is no bound.
 
-    What a bound excludes ends with the next number that a machine can tell from it: a nearer one would be read as the bound.
+    An exclusive bound becomes the next float inside: a nearer number would be parsed as the bound itself.
     """
     inwards, nearest, strictest = _SIDES[side]
-    found = []
+    bounds = []
     for name, excluded in ((side, False), (f"exclusive{side.capitalize()}", True)):
         bound = part.get(name)
         if bound is None or math.isinf(bound):
             continue
         if excluded and not places:
             beyond = nearest(Fraction(str(bound)))
-            found.append(beyond + inwards if beyond == bound else beyond)
+            bounds.append(beyond + inwards if beyond == bound else beyond)
         else:
-            told = math.nextafter(bound, inwards * math.inf) if excluded else bound
-            found.append(nearest(Fraction(str(told)) * 10**places))
-    return strictest(found) if found else None
+            limit = math.nextafter(bound, inwards * math.inf) if excluded else bound
+            bounds.append(nearest(Fraction(str(limit)) * 10**places))
+    return strictest(bounds) if bounds else None
 
 
 _SIDES: dict[str, tuple[int, Callable[[Fraction], int], Callable[[list[int]], int]]] = {
     "minimum": (1, math.ceil, max), "maximum": (-1, math.floor, min),
 }  # fmt: skip
-"""Where inwards is, which whole number is the nearest inwards, and which of two bounds holds."""
+"""By side: the direction inwards, the rounding inwards, and the choice of the stricter of two bounds."""
 
 
-def _unsigned(low: int, high: int, places: int) -> list[str]:
-    """Return what stands for the numbers from `low` to `high`, in steps, none below zero."""
+def _write_unsigned(low: int, high: int, places: int) -> list[str]:
+    """Return the alternatives of the numbers from `low` to `high`, in steps, none below zero."""
     step = 10**places
     (first, rest), (last, most) = divmod(low, step), divmod(high, step)
     if first == last:
-        return [each + _fraction_part(rest, most, places) for each in _whole_numbers(first, last)]
-    found = []
+        return [whole + _write_fraction(rest, most, places) for whole in _write_whole_numbers(first, last)]
+    alternatives = []
     if rest:
-        found += [each + _fraction_part(rest, step - 1, places) for each in _whole_numbers(first, first)]
+        alternatives += [
+            whole + _write_fraction(rest, step - 1, places) for whole in _write_whole_numbers(first, first)
+        ]
         first += 1
     if most < step - 1:
-        found += [each + _fraction_part(0, most, places) for each in _whole_numbers(last, last)]
+        alternatives += [whole + _write_fraction(0, most, places) for whole in _write_whole_numbers(last, last)]
         last -= 1
-    return found + [each + _fraction_part(0, step - 1, places) for each in _whole_numbers(first, last)]
+    return alternatives + [whole + _write_fraction(0, step - 1, places) for whole in _write_whole_numbers(first, last)]
 
 
-def _fraction_part(low: int, high: int, places: int) -> str:
-    """Return what stands for the point and what follows; for neither where zeros do."""
+def _write_fraction(low: int, high: int, places: int) -> str:
+    """Return the grammar of the decimal point and the digits after it; optional where zeros are allowed."""
     if not places or not high:
         return f' ("." "0"{{1,{places}}})?' if places else ""
-    part = f'"." {_digits(str(low).zfill(places), str(high).zfill(places), 1)}'
+    part = f'"." {_write_digits(str(low).zfill(places), str(high).zfill(places), 1)}'
     return f" {part}" if low else f" ({part})?"
 
 
-def _whole_numbers(first: int, last: int) -> Iterator[str]:
-    """Yield what stands for whole numbers, none below zero, by how many digits they have; nothing where there are none."""
+def _write_whole_numbers(first: int, last: int) -> Iterator[str]:
+    """Yield the alternatives of whole numbers, none below zero, by number of digits; none if `first` > `last`."""
     full: list[int] = []
     for count in range(len(str(first)), len(str(last)) + 1) if first <= last else ():
         least, most = 10 ** (count - 1) if count > 1 else 0, 10**count - 1
         if count > 1 and first <= least and most <= last:
             full.append(count - 1)
         else:
-            yield _digits(str(max(first, least)), str(min(last, most)), count)
+            yield _write_digits(str(max(first, least)), str(min(last, most)), count)
     if full:
         yield f"[1-9] [0-9]{{{full[0]},{full[-1]}}}"
 
 
-def _digits(low: str, high: str, least: int) -> str:
-    """Return what stands for the digits from `low` to `high`, equally many; all but `least` may be left out if they are zeros."""
+def _write_digits(low: str, high: str, least: int) -> str:
+    """Return the grammar of the digits from `low` to `high`, of equal length.
+
+    Trailing zeros after the first `least` digits may be left out.
+    """
     count = len(low)
     if not count:
         return ""
@@ -451,20 +463,19 @@ def _digits(low: str, high: str, least: int) -> str:
     first, last = int(low[0]), int(high[0])
     parts = []
     if first == last:
-        parts.append(_lead_digit(first, last, _digits(low[1:], high[1:], fewer)))
+        parts.append(_write_lead_digit(first, last, _write_digits(low[1:], high[1:], fewer)))
     else:
         if low[1:] != zeros:
-            parts.append(_lead_digit(first, first, _digits(low[1:], nines, fewer)))
+            parts.append(_write_lead_digit(first, first, _write_digits(low[1:], nines, fewer)))
             first += 1
         if high[1:] != nines:
-            parts.append(_lead_digit(last, last, _digits(zeros, high[1:], fewer)))
+            parts.append(_write_lead_digit(last, last, _write_digits(zeros, high[1:], fewer)))
             last -= 1
         if first <= last:
-            parts.append(_lead_digit(first, last, _digits(zeros, nines, fewer)))
+            parts.append(_write_lead_digit(first, last, _write_digits(zeros, nines, fewer)))
     return f"({' | '.join(parts)})" + ("?" if not least and low == "0" + zeros else "")
 
 
-def _lead_digit(first: int, last: int, rest: str) -> str:
-    """Return what stands for a digit and the rest."""
+def _write_lead_digit(first: int, last: int, rest: str) -> str:
     led = f"[{first}-{last}]" if first < last else f'"{first}"'
     return f"{led} {rest}".rstrip()

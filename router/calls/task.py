@@ -14,7 +14,7 @@ SENSITIVITY_ORDER: tuple[Sensitivity, ...] = ("public", "internal", "confidentia
 
 
 def find_strictest(labels: Iterable[Sensitivity]) -> Sensitivity:
-    """Return the strictest of some labels; of none, the strictest there is."""
+    """Return the strictest of some sensitivities; without any, "confidential"."""
     return max(labels, key=SENSITIVITY_ORDER.index, default=SENSITIVITY_ORDER[-1])
 
 
@@ -26,7 +26,7 @@ class Message:
     content: str
 
     def record(self) -> dict[str, str]:
-        """Return the message as every model interface takes it."""
+        """Return the message as JSON, in the form that all model interfaces accept."""
         return {"role": self.role, "content": self.content}
 
 
@@ -34,16 +34,14 @@ class Message:
 class Task:
     """One typed question to a model.
 
-    `role` (idea, factor, eval) chooses the tier; `intent` says what is asked, for the record; `schema` is what the
-    reply must fit; `prompt` is the digest of the prompt file; `run` is the campaign that pays. A `confidential` task
-    reaches only models on machines of yours or attested ones, one with a `jurisdiction` only these and models there.
-    `refused` counts how often what came of the same piece of work was refused before; members of the schema that are
-    `compared` must come out alike in several replies of a small model. `temperature` None leaves the model's own.
-    `tenant` is on whose behalf it is asked: the caps of its name hold over all runs. A reply that is wanted within
-    `latency_s` seconds is asked of a model that is fast enough, if there is one in its tier.
-    An `idempotent` task may be sent to two models at once, if it is short and the house lets it (health.hedge).
-    `grammar` writes what the reply is held to while it is decoded, where the server can (see `reply_grammar.reply_grammar`); it
-    is asked for there only.
+    `role` (idea, factor, eval) chooses the tier; `intent` is for the record; the reply must fit `schema`; `prompt` is
+    the digest of the prompt file; `run` is the run that pays. A `confidential` task goes only to local or attested
+    models, and a task with a `jurisdiction` only to these and to models in it. `refused` counts earlier refusals of the
+    same piece of work. The members of the schema in `compared` must agree in several replies of a small model.
+    `temperature` None leaves the model's default. The caps of a `tenant` hold over all runs. With `latency_s`
+    (seconds), a model of the tier that is fast enough is asked first. An `idempotent` task may be sent to two models at
+    once, if it is short and `health.hedge` allows it. `grammar` returns the decoding grammar of the reply (see
+    `reply_grammar.build_reply_grammar`); it is called only for a server that supports grammars.
     """
 
     role: str
@@ -65,17 +63,17 @@ class Task:
     grammar: Callable[[], str] | None = None
 
     def sampling(self) -> dict[str, Any]:
-        """Return what steers the model's choice of words."""
+        """Return the sampling parameters of the request."""
         steering: dict[str, Any] = {"max_tokens": self.max_tokens, "seed": self.seed}
         return steering if self.temperature is None else steering | {"temperature": self.temperature}
 
 
 @dataclass(frozen=True)
 class Reply(Generic[V]):
-    """A validated reply and what it took.
+    """A validated reply with its cost.
 
-    `key` is the ledger's key of the call that gave it. Tokens and price (US dollars) count the repairs too. `cached`
-    says that nothing was sent.
+    `key` is the ledger's key of the call with the reply. Tokens and price (US dollars) include the repairs. `cached`:
+    no call was sent.
     """
 
     value: V
