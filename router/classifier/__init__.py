@@ -1,6 +1,6 @@
-"""What a prompt wants and how hard it is, from its text alone, in under a millisecond and without a network.
+"""The intent and difficulty of a prompt, from its text alone, in under a millisecond and without a network.
 
-`model.Classifier` reads; it is not imported here, since it brings numpy and the room is imported by all that ask a model.
+`model.Classifier` is not imported here: it needs numpy, and every process that asks a model imports this room.
 """
 
 from __future__ import annotations

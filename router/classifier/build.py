@@ -1,7 +1,7 @@
 """Build the classifier from the training prompts, and measure its accuracy on writers left out of the training.
 
-Run ``python -m alphaloom.router.classifier.build``: some minutes on one core, no network, the same bytes each time.
-Nothing is measured on prompts of a template, nor of a writer, that was trained on.
+Run ``python -m alphaloom.router.classifier.build``: it takes some minutes on one core, needs no network, and writes the
+same bytes each time. Accuracy is measured only on writers, hence templates, that are not in the training.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from .training_prompts import Example, add_noise, read_examples
 
 NGRAM_PENALTY = 0.1
 MIN_PROMPTS_PER_BUCKET = 2
-"""Prompts in which a bucket must occur to count."""
+"""Minimum prompts in which a bucket must occur."""
 NOISE_ROUNDS = (("typos", 1), ("case", 1), ("chatter", 1), ("chatter", 2), ("wrapper", 1), ("wrapper", 2))
-"""Noise with which each prompt is read again, with its seed: more of what adds words than of what changes some."""
+"""Kinds of noise with their seeds, each applied to every prompt; noise that adds words has two rounds."""
 
 
 def train_table(examples: Sequence[Example]) -> WeightTable:
-    """Return the weights that examples give; each is read again with noise."""
-    prompts = [each.prompt for each in examples]
-    again = [add_noise(prompt, kind, seed, learned=True) for kind, seed in NOISE_ROUNDS for prompt in prompts]
-    rarity, rarest = _rarity(prompts)
+    """Return the weights fitted to the examples and to their noisy copies."""
+    prompts = [example.prompt for example in examples]
+    noisy = [add_noise(prompt, kind, seed, learned=True) for kind, seed in NOISE_ROUNDS for prompt in prompts]
+    rarity, rarest = _compute_rarity(prompts)
     scale = rarity.astype(np.float32) * np.float32(rarest / 255)
-    rows = _rows([*prompts, *again], scale)
-    intents = np.array([INTENTS.index(each.intent) for each in examples] * (1 + len(NOISE_ROUNDS)))
-    hard = np.array([int(each.hard) for each in examples] * (1 + len(NOISE_ROUNDS)))
-    by_intent, bias_intent = fit_softmax(rows, intents, _class_weights(intents), NGRAM_PENALTY)
-    by_hard, bias_hard = fit_softmax(rows, hard, _class_weights(hard), NGRAM_PENALTY)
+    rows = _build_rows([*prompts, *noisy], scale)
+    intents = np.array([INTENTS.index(example.intent) for example in examples] * (1 + len(NOISE_ROUNDS)))
+    hard = np.array([int(example.hard) for example in examples] * (1 + len(NOISE_ROUNDS)))
+    by_intent, bias_intent = fit_softmax(rows, intents, _weigh_classes(intents), NGRAM_PENALTY)
+    by_hard, bias_hard = fit_softmax(rows, hard, _weigh_classes(hard), NGRAM_PENALTY)
     weights = np.column_stack([by_intent, by_hard[:, 1] - by_hard[:, 0]])
     bias = np.array([*bias_intent, bias_hard[1] - bias_hard[0]])
-    return WeightTable.of(weights, bias, rarity, rarest, _neighbours(examples))
+    return WeightTable.of(weights, bias, rarity, rarest, _index_neighbours(examples))
 
 
 def encode_table(table: WeightTable) -> bytes:
-    """Return the file of a table: compressed, and without the time at which it was made."""
-    held = {name: getattr(table, name) for name in ("steps", "sizes", "bias", "rarity")} | table.near.arrays()
-    held["rarest"] = np.float64(table.rarest)
+    """Return the bytes of a table's file: a compressed archive without timestamps."""
+    arrays = {name: getattr(table, name) for name in ("steps", "sizes", "bias", "rarity")} | table.near.arrays()
+    arrays["rarest"] = np.float64(table.rarest)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, values in held.items():
+        for name, values in arrays.items():
             body = io.BytesIO()
             np.lib.format.write_array(body, np.asanyarray(values), allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), body.getvalue(), zipfile.ZIP_DEFLATED, 9)
@@ -62,7 +62,7 @@ def encode_table(table: WeightTable) -> bytes:
 
 @dataclass(frozen=True)
 class VoiceFold:
-    """How a voice is read by what was not trained on it: shares of right intents, and of right difficulties (balanced)."""
+    """Accuracy on a voice left out of the training: share of right intents, balanced share of right difficulties."""
 
     voice: str
     prompts: int
@@ -71,65 +71,72 @@ class VoiceFold:
 
 
 def judge_left_out_voices(examples: Sequence[Example], voices: Sequence[str] | None = None) -> Iterator[VoiceFold]:
-    """Yield how each voice is read when it is left out; all of them where none is named. A minute each."""
-    for voice in voices or sorted({each.voice for each in examples}):
-        kept = [each for each in examples if each.voice != voice]
-        asked = [each for each in examples if each.voice == voice]
-        intent, difficulty = _accuracy(Classifier(train_table(kept), "fold"), asked)
-        yield VoiceFold(voice, len(asked), intent, difficulty)
+    """Yield the accuracy on each voice when it is left out, a minute each; on all voices by default."""
+    for voice in voices or sorted({example.voice for example in examples}):
+        training = [example for example in examples if example.voice != voice]
+        left_out = [example for example in examples if example.voice == voice]
+        intent, difficulty = _measure_accuracy(Classifier(train_table(training), "fold"), left_out)
+        yield VoiceFold(voice, len(left_out), intent, difficulty)
 
 
 def build_classifier(path: Path = SHIPPED) -> None:
-    """Write the classifier, and print what it reaches on voices that it was not trained on."""
+    """Write the classifier, and print its accuracy on voices left out of the training."""
     examples = read_examples()
     for fold in judge_left_out_voices(examples):
         print(f"{fold.voice}: intent {fold.intent:.3f}, difficulty {fold.difficulty:.3f} (balanced), "
               f"{fold.prompts} prompts", flush=True)  # fmt: skip
     path.write_bytes(encode_table(train_table(examples)))
     print(f"{path.name}: {path.stat().st_size:,} bytes from {len(examples):,} prompts of "
-          f"{len({each.template for each in examples}):,} templates")  # fmt: skip
+          f"{len({example.template for example in examples}):,} templates")  # fmt: skip
 
 
-def _accuracy(classifier: Classifier, examples: Sequence[Example]) -> tuple[float, float]:
-    """Return the share of right intents, and the mean of the shares of hard and of easy prompts that are told as such."""
-    told = [classifier.read(each.prompt) for each in examples]
-    intent = np.mean([reading.intent == each.intent for reading, each in zip(told, examples, strict=True)])
+def _measure_accuracy(classifier: Classifier, examples: Sequence[Example]) -> tuple[float, float]:
+    """Return the share of right intents, and the balanced accuracy of difficulty (mean over easy and hard prompts)."""
+    readings = [classifier.read(example.prompt) for example in examples]
+    intent = np.mean([reading.intent == example.intent for reading, example in zip(readings, examples, strict=True)])
     shares = [
         np.mean(
-            [(reading.hard > 0.5) == hard for reading, each in zip(told, examples, strict=True) if each.hard == hard]
+            [
+                (reading.hard > 0.5) == hard
+                for reading, example in zip(readings, examples, strict=True)
+                if example.hard == hard
+            ]
         )
         for hard in (False, True)
     ]
     return float(intent), float(np.mean(shares))
 
 
-def _neighbours(examples: Sequence[Example]) -> Neighbours:
-    """Return the index of the first prompt of each template: its others say the same again."""
-    first = list({each.template: each for each in reversed(examples)}.values())[::-1]
-    texts, intents = [normalise_prompt(each.prompt) for each in first], [INTENTS.index(each.intent) for each in first]
-    return Neighbours.of(texts, intents, [each.hard for each in first])
+def _index_neighbours(examples: Sequence[Example]) -> Neighbours:
+    """Return the index of the first prompt of each template; its other prompts are near-duplicates."""
+    firsts = list({example.template: example for example in reversed(examples)}.values())[::-1]
+    texts, intents = (
+        [normalise_prompt(example.prompt) for example in firsts],
+        [INTENTS.index(example.intent) for example in firsts],
+    )
+    return Neighbours.of(texts, intents, [example.hard for example in firsts])
 
 
-def _rarity(prompts: Sequence[str]) -> tuple[NDArray[np.uint8], float]:
-    """Return the rarity of each bucket in steps, and the number that the largest stands for."""
+def _compute_rarity(prompts: Sequence[str]) -> tuple[NDArray[np.uint8], float]:
+    """Return the rarity of each bucket in steps of 0 to 255, and the value of step 255."""
     counts = np.bincount(np.concatenate([hash_buckets(prompt) for prompt in prompts]), minlength=FEATURE_BUCKETS)
     rarity = np.where(counts < MIN_PROMPTS_PER_BUCKET, 0.0, 1.0 + np.log((1 + len(prompts)) / (1 + counts)))
     return np.rint(rarity / rarity.max() * 255).astype(np.uint8), float(rarity.max())
 
 
-def _rows(prompts: Sequence[str], rarity: NDArray[np.float32]) -> sp.csr_array:
-    found = [build_features(prompt, rarity) for prompt in prompts]
-    ends = np.cumsum([0, *(len(each.rows) for each in found)])
-    values = np.concatenate([each.weights for each in found]).astype(np.float64)
+def _build_rows(prompts: Sequence[str], rarity: NDArray[np.float32]) -> sp.csr_array:
+    rows = [build_features(prompt, rarity) for prompt in prompts]
+    ends = np.cumsum([0, *(len(features.rows) for features in rows)])
+    values = np.concatenate([features.weights for features in rows]).astype(np.float64)
     return sp.csr_array(
-        (values, np.concatenate([each.rows for each in found]), ends), shape=(len(found), FEATURE_BUCKETS)
+        (values, np.concatenate([features.rows for features in rows]), ends), shape=(len(rows), FEATURE_BUCKETS)
     )
 
 
-def _class_weights(wanted: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return what each example counts, such that all classes count alike."""
-    counts = np.bincount(wanted)
-    return np.asarray(1.0 / counts[wanted], dtype=np.float64)
+def _weigh_classes(classes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the weight of each example, such that all classes have the same total."""
+    counts = np.bincount(classes)
+    return np.asarray(1.0 / counts[classes], dtype=np.float64)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Weights from examples by penalised logistic regression, and fitted numbers kept in a file: whole, with their digest, or not at all."""
+"""Penalised logistic regression, and a file of fitted arrays with their digest, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -32,71 +32,71 @@ def fit_softmax(
 
     Parameters
     ----------
-    rows : sparse array, [examples, features]
-    wanted : array of int, [examples]
-        The class of each.
-    shares : array of float, [examples]
-        What each example counts, such that classes count alike; scaled to sum to the number of examples.
+    rows : sparse array, float64, [examples, features]
+    wanted : array, int64, [examples]
+        The class of each example, from 0 on.
+    shares : array, float64, [examples]
+        Relative weight of each example; scaled here to sum to the number of examples.
     penalty : float
-        Of half the squared length of the weights; the bias is free.
+        Factor of half the squared norm of the weights; the bias is not penalised.
 
     Notes
     -----
-    L-BFGS from nothing: the problem is convex, so the same examples give the same weights.
+    L-BFGS from zero. The problem is convex, so the same examples give the same weights.
     """
     from scipy.optimize import minimize  # a third of a second, hence late
 
     examples, columns = rows.shape
     classes = int(wanted.max()) + 1
-    weights_of = shares * (examples / shares.sum())
-    told = np.zeros((examples, classes))
-    told[np.arange(examples), wanted] = 1.0
+    example_weights = shares * (examples / shares.sum())
+    one_hot = np.zeros((examples, classes))
+    one_hot[np.arange(examples), wanted] = 1.0
 
     def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         table = flat.reshape(columns + 1, classes)
         scores = rows @ table[:-1] + table[-1]
         scores -= scores.max(axis=1, keepdims=True)
-        likely = np.exp(scores)
-        total = likely.sum(axis=1, keepdims=True)
-        likely /= total
-        surprise = (np.log(total[:, 0]) - scores[np.arange(examples), wanted]) @ weights_of
-        error = (likely - told) * weights_of[:, None]
+        probabilities = np.exp(scores)
+        total = probabilities.sum(axis=1, keepdims=True)
+        probabilities /= total
+        surprise = (np.log(total[:, 0]) - scores[np.arange(examples), wanted]) @ example_weights
+        error = (probabilities - one_hot) * example_weights[:, None]
         slope = np.vstack([rows.T @ error + penalty * table[:-1], error.sum(axis=0)[None, :]])
         return float(surprise + 0.5 * penalty * np.square(table[:-1]).sum()), slope.ravel()
 
     start = np.zeros((columns + 1) * classes)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_FIT_ITERATIONS, "maxcor": 10})
-    table = found.x.reshape(columns + 1, classes)
+    solution = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_FIT_ITERATIONS, "maxcor": 10})
+    table = solution.x.reshape(columns + 1, classes)
     return table[:-1], table[-1]
 
 
 def digest_arrays(arrays: Arrays) -> str:
-    """Return the hash of all numbers, with their names, types and shapes."""
-    told = hashlib.sha256()
+    """Return the SHA-256 (hex) of arrays with their names, types and shapes."""
+    digest = hashlib.sha256()
     for name, array in sorted(arrays.items()):
-        told.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        told.update(np.ascontiguousarray(array).tobytes())
-    return told.hexdigest()
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def load_arrays(path: Path) -> Arrays | None:
-    """Return what was kept; None where there is nothing, or its numbers are not those that were kept."""
+    """Return the saved arrays; None where the file is missing, damaged, or does not match its digest."""
     unusable = suppress(OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile)
-    with unusable, np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as held:
-        arrays = {name: held[name] for name in held.files if name != _DIGEST_KEY}
-        return arrays if str(held[_DIGEST_KEY]) == digest_arrays(arrays) else None
+    with unusable, np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files if name != _DIGEST_KEY}
+        return arrays if str(archive[_DIGEST_KEY]) == digest_arrays(arrays) else None
     return None
 
 
 def save_arrays(path: Path, arrays: Arrays) -> None:
-    """Keep arrays whole or not at all; where nothing can be written they are made again the next time."""
+    """Save arrays, whole or not at all. A write error is ignored: the arrays are then computed again next time."""
     with suppress(OSError):
         make_folder(path.parent)
-        told: dict[str, Any] = {**arrays, _DIGEST_KEY: np.array(digest_arrays(arrays))}
+        entries: dict[str, Any] = {**arrays, _DIGEST_KEY: np.array(digest_arrays(arrays))}
         handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:
-                np.savez(file, **told)
+                np.savez(file, **entries)
             os.replace(part, path)
         finally:
-            Path(part).unlink(missing_ok=True)  # what is left where the disk was full
+            Path(part).unlink(missing_ok=True)  # still there after a failed write, such as on a full disk

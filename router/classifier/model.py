@@ -1,4 +1,4 @@
-"""The classifier that ships: a product with a table of weights, plus the votes of the nearest training prompts."""
+"""The built-in classifier: a linear model over hashed features, plus the votes of the nearest training prompts."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from .prompt_reading import INTENTS, PromptReading
 
 SHIPPED = Path(__file__).with_name("weights.npz")
 QUANTISATION_STEPS = 127
-"""A weight is a whole number of steps, from -127 to 127, of its column's size."""
+"""A weight is an integer from -127 to 127 times the step size of its column."""
 
 
 class Vectors(Protocol):
-    """What turns a prompt into what the weights are multiplied by, already multiplied: one number for each column."""
+    """Turns prompts into features, and into scores."""
 
     @property
     def width(self) -> int:
-        """How many columns `rows` may name."""
+        """The dimension of the features."""
         ...
 
     def rows(self, prompts: Sequence[str]) -> list[Features]:
-        """Return what of each prompt is multiplied by the weights."""
+        """Return the features of each prompt."""
         ...
 
     def scores(self, prompt: str) -> NDArray[np.float64]:
-        """Return the scores ``[intents + 1]`` of a prompt before they are probabilities; the last is that of hardness."""
+        """Return the logits of a prompt, ``[intents + 1]``; the last is that of hardness."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class WeightTable:
-    """Weights by bucket, as they are stored: whole numbers with a size for each column.
+    """Quantised weights by bucket: integers with a step size for each column.
 
     Attributes
     ----------
@@ -54,9 +54,9 @@ class WeightTable:
         Inverse document frequency in steps of `rarest` / 255.
     rarest : float
     near : Neighbours
-        Whose word is added.
+        Nearest training prompts, whose scores are added.
     digest : str
-        SHA-256 of the file that it was read from; empty where it is of none.
+        SHA-256 of the file that it was read from; empty without a file.
     """
 
     steps: NDArray[np.int8]
@@ -72,15 +72,15 @@ class WeightTable:
         return (self.rarity.astype(np.float32) * np.float32(self.rarest / 255)).astype(np.float32)
 
     def scores(self, prompt: str) -> NDArray[np.float64]:
-        """Return the scores of a prompt, see `Vectors`."""
+        """Return the logits of a prompt, float64, ``[intents + 1]``."""
         text = normalise_prompt(prompt)
-        found = weigh_text(text, self._rarity)
-        summed = found.weights @ self.steps[found.rows].astype(np.float32)
+        features = weigh_text(text, self._rarity)
+        summed = features.weights @ self.steps[features.rows].astype(np.float32)
         return np.asarray(summed * self.sizes + self.bias, dtype=np.float64) + self.near.scores(text)
 
     @property
     def width(self) -> int:
-        """How many buckets there are."""
+        """The number of buckets."""
         return len(self.rarity)
 
     def rows(self, prompts: Sequence[str]) -> list[Features]:
@@ -94,18 +94,18 @@ class WeightTable:
         Raises
         ------
         RouterError
-            The file is not there, or it is none.
+            The file is missing, damaged, or of another version.
         """
         try:
             body = read_given(path)
-            with np.load(io.BytesIO(body), allow_pickle=False) as held:
+            with np.load(io.BytesIO(body), allow_pickle=False) as archive:
                 table = cls(
-                    held["steps"],
-                    held["sizes"],
-                    held["bias"],
-                    held["rarity"],
-                    float(held["rarest"]),
-                    Neighbours.held(held),
+                    archive["steps"],
+                    archive["sizes"],
+                    archive["bias"],
+                    archive["rarity"],
+                    float(archive["rarest"]),
+                    Neighbours.held(archive),
                     hashlib.sha256(body).hexdigest(),
                 )
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
@@ -115,8 +115,10 @@ class WeightTable:
             ) from None  # fmt: skip
         if table.steps.shape != (FEATURE_BUCKETS, len(INTENTS) + 1):
             raise RouterError(
-                "the classifier is of another version", code="bad_classifier", field="classifier", got=table.steps.shape,
-                allowed=(FEATURE_BUCKETS, len(INTENTS) + 1), hint="python -m alphaloom.router.classifier.build writes it again.",
+                "the classifier is of another version", code="bad_classifier", field="classifier",
+                got=table.steps.shape,
+                allowed=(FEATURE_BUCKETS, len(INTENTS) + 1),
+                hint="python -m alphaloom.router.classifier.build writes it again.",
             )  # fmt: skip
         return table
 
@@ -129,7 +131,7 @@ class WeightTable:
         rarest: float,
         near: Neighbours,
     ) -> Self:
-        """Return the table nearest to weights ``[buckets, intents + 1]``."""
+        """Return the quantised table of weights, float64, ``[buckets, intents + 1]``."""
         sizes = np.maximum(np.abs(weights).max(axis=0), 1e-12) / QUANTISATION_STEPS
         steps = np.rint(weights / sizes).astype(np.int8)
         return cls(steps, sizes.astype(np.float32), bias.astype(np.float32), rarity, rarest, near)
@@ -141,9 +143,9 @@ class Classifier:
     Parameters
     ----------
     vectors : Vectors
-        Weights of its own, or a user's embedding with a head on it.
+        The built-in weights, or a user's embedding with a fitted head.
     name : str
-        What the record calls it: changes with every weight.
+        The name for the record; it changes with every weight.
     """
 
     def __init__(self, vectors: Vectors, name: str) -> None:
@@ -162,7 +164,7 @@ class Classifier:
         return cls(table, f"ngrams-{table.digest[:12]}")
 
     def read(self, prompt: str) -> PromptReading:
-        """Return what a prompt says of itself."""
+        """Return the probabilities of the intents and of a hard prompt."""
         scores = self.vectors.scores(prompt)
         intents = np.exp(scores[:-1] - scores[:-1].max())
         shares = intents / intents.sum()

@@ -1,4 +1,4 @@
-"""The nearest training prompts, found in an index of words and runs of letters: their intents and difficulty."""
+"""The intents and difficulty of the nearest training prompts, found in an index of words and runs of letters."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .prompt_reading import INTENTS
 
 NEAREST_COUNT = 7
 SHARPNESS = 4
-"""Power of the likeness by which a neighbour counts."""
+"""Exponent of the likeness in a neighbour's weight."""
 MIN_PROMPTS_PER_MARK, MAX_PROMPTS_PER_MARK = 2, 300
-"""Prompts in which a mark occurs that tells: one that is everywhere says nothing, and takes the most time."""
+"""Bounds of the prompts in which an indexed mark occurs: a mark of all prompts is uninformative, and the slowest."""
 SCORE_WEIGHTS = np.array([0.2] * len(INTENTS) + [0.5])
-"""Of what neighbours say beside the linear scores: least surprise on writers left out of the training prompts in turn."""
+"""Weights of the neighbours' log-odds beside the linear scores: lowest log loss on writers left out in turn."""
 MIN_INTENT_SHARE, MIN_HARD_SHARE = 0.02, 0.05
-"""Shares below which none is believed, of few neighbours."""
+"""Lower bounds of the neighbours' shares, since there are few neighbours."""
 
 Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class _Index:
-    """In which prompts a mark occurs: ``counts[mark]`` of the `owners` after one another, in the order of the marks."""
+    """The prompts of each mark: the next ``counts[mark]`` of the `owners`, in the order of the marks."""
 
     counts: NDArray[np.uint16]
     owners: NDArray[np.uint16]
@@ -40,7 +40,7 @@ class _Index:
 
     @cached_property
     def _squared_idf(self) -> Numbers:
-        """The square of each mark's inverse document frequency; 0 for one that no prompt has."""
+        """The squared inverse document frequency of each mark; 0 for a mark of no prompt."""
         rarity = 1.0 + np.log((1 + self.prompts) / (1.0 + self.counts))
         return np.where(self.counts > 0, np.square(rarity), 0.0)
 
@@ -49,22 +49,22 @@ class _Index:
         summed = np.bincount(self.owners, np.repeat(self._squared_idf, self.counts), self.prompts)
         return np.sqrt(np.maximum(summed, 1e-12))
 
-    def likeness(self, found: NDArray[np.int64]) -> Numbers:
-        """Return the cosine of each prompt to a text of these marks, each once."""
-        tells = self._squared_idf[found]
-        known = found[tells > 0]
-        if not len(known):
+    def likeness(self, marks: NDArray[np.int64]) -> Numbers:
+        """Return the cosine ``[prompts]`` of each prompt and a text with these marks, each given once."""
+        squared = self._squared_idf[marks]
+        indexed = marks[squared > 0]
+        if not len(indexed):
             return np.zeros(self.prompts)
-        counts = self.counts[known].astype(np.int64)
+        counts = self.counts[indexed].astype(np.int64)
         ends = np.cumsum(counts)
-        at = np.repeat(self._starts[known] - ends + counts, counts) + np.arange(ends[-1])
-        summed = np.bincount(self.owners[at], np.repeat(self._squared_idf[known], counts), self.prompts)
-        return np.asarray(summed / self._lengths / np.sqrt(tells.sum()))
+        at = np.repeat(self._starts[indexed] - ends + counts, counts) + np.arange(ends[-1])
+        summed = np.bincount(self.owners[at], np.repeat(self._squared_idf[indexed], counts), self.prompts)
+        return np.asarray(summed / self._lengths / np.sqrt(squared.sum()))
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Prompts with their labels, found by the words and the runs of letters that they share with a text.
+    """Training prompts with their classes, found by the words and runs of letters that they share with a text.
 
     Attributes
     ----------
@@ -80,41 +80,41 @@ class Neighbours:
     runs: _Index
 
     def scores(self, text: str) -> Numbers:
-        """Return what the nearest say of a text in its one spelling, as `model.Vectors` does, weighed; zeros where none is near."""
-        like = sum(
-            (index.likeness(each) for index, each in zip((self.words, self.runs), hash_marks(text), strict=True)), 0.0
+        """Return the weighted log-odds ``[intents + 1]`` of a normalised text by its neighbours; zeros without any."""
+        likeness = sum(
+            (index.likeness(marks) for index, marks in zip((self.words, self.runs), hash_marks(text), strict=True)), 0.0
         )
-        like = np.asarray(like)
-        least = np.partition(like, -NEAREST_COUNT)[-NEAREST_COUNT] if len(like) > NEAREST_COUNT else 0.0
-        near = np.flatnonzero((like >= least) & (like > 0))  # all that are equally near: no order to hang on
+        likeness = np.asarray(likeness)
+        least = np.partition(likeness, -NEAREST_COUNT)[-NEAREST_COUNT] if len(likeness) > NEAREST_COUNT else 0.0
+        near = np.flatnonzero((likeness >= least) & (likeness > 0))  # ties included, so that no order matters
         if not len(near):
             return np.zeros(len(SCORE_WEIGHTS))
-        share = np.power(like[near], SHARPNESS)
+        share = np.power(likeness[near], SHARPNESS)
         share /= share.sum()
-        wanted = np.bincount(self.intents[near], share, len(INTENTS))
+        intent_shares = np.bincount(self.intents[near], share, len(INTENTS))
         hard = float(np.clip(share @ self.hard[near], MIN_HARD_SHARE, 1.0 - MIN_HARD_SHARE))
         return np.asarray(
-            SCORE_WEIGHTS * np.r_[np.log(np.maximum(wanted, MIN_INTENT_SHARE)), np.log(hard / (1.0 - hard))]
+            SCORE_WEIGHTS * np.r_[np.log(np.maximum(intent_shares, MIN_INTENT_SHARE)), np.log(hard / (1.0 - hard))]
         )
 
     @classmethod
     def of(cls, texts: Sequence[str], intents: Sequence[int], hard: Sequence[bool]) -> Self:
-        """Return the index of texts in their one spelling."""
-        found = [hash_marks(text) for text in texts]
-        words, runs = (_build_index([each[kind] for each in found]) for kind in (0, 1))
+        """Return the index of normalised texts."""
+        marks = [hash_marks(text) for text in texts]
+        words, runs = (_build_index([pair[kind] for pair in marks]) for kind in (0, 1))
         return cls(np.array(intents, np.uint8), np.array(hard, bool), words, runs)
 
     @classmethod
     def held(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        """Return what `arrays` gave.
+        """Return the neighbours whose `arrays` were saved.
 
         Raises
         ------
         KeyError, ValueError
-            The arrays are of another kind.
+            The arrays are not those of neighbours.
         """
         intents, hard = np.asarray(arrays["near_intents"], np.uint8), np.asarray(arrays["near_hard"], bool)
-        kinds = [
+        indices = [
             _Index(
                 np.asarray(arrays[f"near_{kind}"], np.uint16),
                 np.asarray(arrays[f"near_{kind}_in"], np.uint16),
@@ -122,24 +122,26 @@ class Neighbours:
             )
             for kind in ("words", "runs")
         ]
-        for each in kinds:
-            if len(each.counts) != MARK_BUCKETS or int(each.counts.sum()) != len(each.owners):
+        for index in indices:
+            if len(index.counts) != MARK_BUCKETS or int(index.counts.sum()) != len(index.owners):
                 raise ValueError("an index whose counts are not those of its prompts")
-        return cls(intents, hard, *kinds)
+        return cls(intents, hard, *indices)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Return all that is kept, by name."""
+        """Return the arrays to save, by name."""
         return {
             "near_intents": self.intents, "near_hard": self.hard, "near_words": self.words.counts,
             "near_words_in": self.words.owners, "near_runs": self.runs.counts, "near_runs_in": self.runs.owners,
         }  # fmt: skip
 
 
-def _build_index(found: Sequence[NDArray[np.int64]]) -> _Index:
-    rows = np.concatenate(found)
-    owners = np.repeat(np.arange(len(found)), [len(each) for each in found])
+def _build_index(marks: Sequence[NDArray[np.int64]]) -> _Index:
+    rows = np.concatenate(marks)
+    owners = np.repeat(np.arange(len(marks)), [len(prompt_marks) for prompt_marks in marks])
     counts = np.bincount(rows, minlength=MARK_BUCKETS)
-    told = (counts >= MIN_PROMPTS_PER_MARK) & (counts <= MAX_PROMPTS_PER_MARK)
-    kept = told[rows]
-    order = np.lexsort((owners[kept], rows[kept]))
-    return _Index(np.where(told, counts, 0).astype(np.uint16), owners[kept][order].astype(np.uint16), len(found))
+    informative = (counts >= MIN_PROMPTS_PER_MARK) & (counts <= MAX_PROMPTS_PER_MARK)
+    selected = informative[rows]
+    order = np.lexsort((owners[selected], rows[selected]))
+    return _Index(
+        np.where(informative, counts, 0).astype(np.uint16), owners[selected][order].astype(np.uint16), len(marks)
+    )

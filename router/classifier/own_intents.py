@@ -1,8 +1,8 @@
 """Intents of the user's own, defined by a few example prompts and recognised beside the built-in ones.
 
-One ridge regression over our intents and the user's, on the rows by which the classifier reads anyway, solved in closed form.
-So every example, ours too, is also read as if it had not been there (leave one out), and the limit from which on a prompt is
-one of the user's own is set on those readings: so high that of our training prompts a stated share at most would be lost.
+One ridge regression over the built-in intents and the user's, on the classifier's own features, solved in closed form.
+This also gives the exact leave-one-out scores of every example. The limit above which a prompt has one of the user's
+intents is set on these scores, so that at most a stated share of the built-in training prompts is lost.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from .prompt_reading import INTENTS, PromptReading
 from .training_prompts import Example, read_examples
 
 OWN_INTENT_PENALTY = 1.5
-"""Of the squared length of the weights, in units of a row's."""
+"""Penalty of the squared norm of the weights, in units of the mean squared norm of a row."""
 MAX_TAKEN_SHARE = 0.01
-"""Share of the training prompts, each left out once, that all intents of the user's own may take away from ours together."""
+"""Maximum share of the training prompts, each left out once, that all of the user's intents together may take."""
 CACHE_FORMAT = 1
-"""Version of how they are made; what was kept of another is left alone."""
+"""Version of the fit; cached files of other versions are ignored."""
 
 FloatTable = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class TaughtIntents:
-    """What tells the user's own intents from ours and from each other.
+    """Fitted weights and limits of the user's intents beside the built-in ones.
 
     Attributes
     ----------
     names : tuple of str
-        The user's own intents, by name.
-    weights : array, float32, [width + 1, intents of ours + own]
-        The last row is added.
-    limits, slopes : array, float64, [own]
-        How far an intent must lie ahead of all others, and how fast its odds grow from there.
-    recalled : array, float64, [own]
-        The share of its examples that are told to be it, each read as if it had not been an example.
+        The user's intents, in alphabetical order.
+    weights : array, float32, [width + 1, built-in + own intents]
+        The last row is the bias.
+    limits, slopes : array, float64, [own intents]
+        The lead over all others that an intent needs, and the growth of its log-odds per unit of lead beyond it.
+    recalled : array, float64, [own intents]
+        The share of an intent's examples that are recognised when left out.
     """
 
     names: tuple[str, ...]
@@ -56,135 +56,137 @@ class TaughtIntents:
 
     @classmethod
     def of(cls, own: Mapping[str, Sequence[str]], vectors: Vectors, ours: Sequence[Example]) -> Self:
-        """Return what examples of the user's own say beside ours; the order of neither intents nor examples matters."""
+        """Fit the user's examples beside the built-in ones; the order of intents and examples does not matter."""
         names = tuple(sorted(own))
-        prompts = [each.prompt for each in ours] + [text for name in names for text in sorted(own[name])]
-        wanted = [INTENTS.index(each.intent) for each in ours]
-        wanted += [len(INTENTS) + at for at, name in enumerate(names) for _ in own[name]]
-        groups = [each.voice for each in ours] + [f" {at}" for at in range(len(prompts) - len(ours))]
-        weights, left_out = _ridge(
-            vectors.rows(prompts), vectors.width, np.array(wanted), len(INTENTS) + len(names), groups
+        prompts = [example.prompt for example in ours] + [text for name in names for text in sorted(own[name])]
+        classes = [INTENTS.index(example.intent) for example in ours]
+        classes += [len(INTENTS) + at for at, name in enumerate(names) for _ in own[name]]
+        groups = [example.voice for example in ours] + [f" {at}" for at in range(len(prompts) - len(ours))]
+        weights, left_out = _fit_ridge(
+            vectors.rows(prompts), vectors.width, np.array(classes), len(INTENTS) + len(names), groups
         )
-        ahead = _lead_of_own(left_out)
-        columns = np.array(wanted) - len(INTENTS)
+        leads = _measure_lead(left_out)
+        columns = np.array(classes) - len(INTENTS)
         limits = np.quantile(
-            _lead_on_ours(left_out, ahead, columns), 1.0 - MAX_TAKEN_SHARE / len(names), axis=0, method="higher"
+            _measure_lead_on_ours(left_out, leads, columns), 1.0 - MAX_TAKEN_SHARE / len(names), axis=0, method="higher"
         )
-        held = [ahead[columns == at, at] for at in range(len(names))]
-        slopes = [_slope(mine, ahead[columns < 0, at]) for at, mine in enumerate(held)]
-        recalled = [float(np.mean(mine > limit)) for mine, limit in zip(held, limits, strict=True)]
+        own_leads = [leads[columns == at, at] for at in range(len(names))]
+        slopes = [_fit_slope(lead, leads[columns < 0, at]) for at, lead in enumerate(own_leads)]
+        recalled = [float(np.mean(lead > limit)) for lead, limit in zip(own_leads, limits, strict=True)]
         return cls(names, weights.astype(np.float32), limits, np.array(slopes), np.array(recalled))
 
     @classmethod
     def read(cls, arrays: Arrays, names: tuple[str, ...], width: int) -> Self | None:
-        """Return what was kept; None where it is of another shape, or holds what is no number."""
+        """Return the saved intents; None where an array has another shape, or NaN or infinity."""
         own = (len(names),)
         shapes = {"weights": (width + 1, len(INTENTS) + len(names)), "limits": own, "slopes": own, "recalled": own}
-        if {name: each.shape for name, each in arrays.items()} != shapes:
+        if {name: array.shape for name, array in arrays.items()} != shapes:
             return None
-        sound = all(np.isfinite(each).all() for each in arrays.values())
+        sound = all(np.isfinite(array).all() for array in arrays.values())
         return cls(names, **arrays) if sound else None
 
     def arrays(self) -> Arrays:
-        """Return all numbers by name."""
+        """Return the arrays to save, by name."""
         return {name: getattr(self, name) for name in ("weights", "limits", "slopes", "recalled")}
 
-    def odds(self, found: Features) -> dict[str, float]:
-        """Return how much likelier each is than the likeliest of ours: above 1 where it lies ahead by more than its limit."""
-        scores = found.weights @ self.weights[found.rows] + self.weights[-1]
-        told = self.slopes * (_lead_of_own(scores[None, :].astype(np.float64))[0] - self.limits)
-        return dict(zip(self.names, (float(each) for each in np.exp(np.clip(told, -30.0, 30.0))), strict=True))
+    def odds(self, features: Features) -> dict[str, float]:
+        """Return the odds of each intent against the likeliest built-in one; above 1 if its lead exceeds its limit."""
+        scores = features.weights @ self.weights[features.rows] + self.weights[-1]
+        log_odds = self.slopes * (_measure_lead(scores[None, :].astype(np.float64))[0] - self.limits)
+        return dict(zip(self.names, (float(ratio) for ratio in np.exp(np.clip(log_odds, -30.0, 30.0))), strict=True))
 
 
 class OwnClassifier(Classifier):
-    """Reads prompts as another classifier does, and knows some intents more.
+    """Reads prompts as another classifier does, with the user's intents in addition.
 
-    The difficulty is the other's, and so are the shares of our intents among each other.
+    The difficulty is that of the other classifier, and so are the ratios between the built-in intents.
 
     Parameters
     ----------
     base : Classifier
-        Knows our intents; theirs are read by its rows.
+        Classifier of the built-in intents, whose features are used.
     own : mapping of str to sequence of str
         Example prompts by intent.
     cache : Path, optional
-        Folder in which what was made is kept; `own_intents` in the user's cache by default.
+        Folder of fitted files; `own_intents` in the user's cache by default.
     ours : sequence of Example, optional
-        What the user's own are told from; one prompt of each training template by default.
+        Examples of the built-in intents; one prompt of each training template by default.
     """
 
     def __init__(
         self, base: Classifier, own: Mapping[str, Sequence[str]], cache: Path | None = None,
         ours: Sequence[Example] | None = None,
     ) -> None:  # fmt: skip
-        known = take_one_per_template(read_examples()) if ours is None else ours
-        said = repr([
-            CACHE_FORMAT, OWN_INTENT_PENALTY, MAX_TAKEN_SHARE, base.name, sorted((name, sorted(texts)) for name, texts in own.items()),
-            [(each.prompt, each.intent) for each in known],
+        examples = take_one_per_template(read_examples()) if ours is None else ours
+        source = repr([
+            CACHE_FORMAT, OWN_INTENT_PENALTY, MAX_TAKEN_SHARE, base.name,
+            sorted((name, sorted(texts)) for name, texts in own.items()),
+            [(example.prompt, example.intent) for example in examples],
         ])  # fmt: skip
-        made_of = hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()
-        path = (cache or _cache()) / f"{made_of}.npz"
-        self.taught = _load_or_teach(path, own, base.vectors, known)
-        told = hashlib.sha256(f"{made_of}/{digest_arrays(self.taught.arrays())}".encode()).hexdigest()
-        super().__init__(base.vectors, f"{base.name}+own-{told[:12]}")
+        source_digest = hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()
+        path = (cache or _cache()) / f"{source_digest}.npz"
+        self.taught = _load_or_teach(path, own, base.vectors, examples)
+        digest = hashlib.sha256(f"{source_digest}/{digest_arrays(self.taught.arrays())}".encode()).hexdigest()
+        super().__init__(base.vectors, f"{base.name}+own-{digest[:12]}")
 
     def read(self, prompt: str) -> PromptReading:
-        """Return what a prompt says of itself, intents of the user's own among the others."""
+        """Return the probabilities of all intents, the user's included, and of a hard prompt."""
         reading = super().read(prompt)
         odds = self.taught.odds(self.vectors.rows([prompt])[0])
         likeliest = max(reading.intents.values())
-        shares = reading.intents | {name: each * likeliest for name, each in odds.items()}
+        shares = reading.intents | {name: ratio * likeliest for name, ratio in odds.items()}
         total = sum(shares.values())
         return PromptReading({name: share / total for name, share in shares.items()}, reading.hard)
 
 
 def take_one_per_template(examples: Sequence[Example]) -> list[Example]:
-    """Return the first prompt of each template: with a second one nothing would be left out when one is."""
-    return list({each.template: each for each in reversed(examples)}.values())[::-1]
+    """Return the first prompt of each template: with its near-duplicate in the fit, leaving one out has no effect."""
+    return list({example.template: example for example in reversed(examples)}.values())[::-1]
 
 
-def _ridge(
-    found: Sequence[Features], width: int, wanted: NDArray[np.int64], classes: int, groups: Sequence[str]
+def _fit_ridge(
+    features: Sequence[Features], width: int, labels: NDArray[np.int64], classes: int, groups: Sequence[str]
 ) -> tuple[FloatTable, FloatTable]:
-    """Return weights ``[width + 1, classes]`` and what each row would score had it been left out ``[rows, classes]``.
+    """Return weights ``[width + 1, classes]`` and the left-out scores ``[rows, classes]``.
 
-    Classes count alike, however many rows they have. In the dual the left-out score is exact: what is wanted, less the row's
-    coefficient over the diagonal of the inverse (Rifkin and Lippert, MIT-CSAIL-TR-2007-025).
+    Rows of one group are left out together. All classes have the same total weight. The left-out score is exact in the
+    dual: the target minus the row's coefficient over the diagonal of the inverse (Rifkin and Lippert,
+    MIT-CSAIL-TR-2007-025).
     """
     import scipy.sparse as sp
 
-    ends = np.cumsum([0, *(len(each.rows) for each in found)])
-    values = np.concatenate([each.weights for each in found]).astype(np.float64)
-    rows = sp.csr_array((values, np.concatenate([each.rows for each in found]), ends), shape=(len(found), width))
+    ends = np.cumsum([0, *(len(row.rows) for row in features)])
+    values = np.concatenate([row.weights for row in features]).astype(np.float64)
+    rows = sp.csr_array((values, np.concatenate([row.rows for row in features]), ends), shape=(len(features), width))
     likeness = np.asarray((rows @ rows.T).todense()) + 1.0
     penalty = OWN_INTENT_PENALTY * max(float(np.mean(np.diag(likeness) - 1.0)), 1e-9)
-    counts = np.bincount(wanted, minlength=classes)
-    told = (wanted[:, None] == np.arange(classes)).astype(np.float64)
-    inverse = np.linalg.inv(likeness + np.diag(penalty * classes * counts[wanted] / len(found)))
-    dual = inverse @ told
-    left_out = told.copy()
+    counts = np.bincount(labels, minlength=classes)
+    targets = (labels[:, None] == np.arange(classes)).astype(np.float64)
+    inverse = np.linalg.inv(likeness + np.diag(penalty * classes * counts[labels] / len(features)))
+    dual = inverse @ targets
+    left_out = targets.copy()
     for group in sorted(set(groups)):
         at = np.flatnonzero(np.array(groups) == group)
         left_out[at] -= np.linalg.solve(inverse[np.ix_(at, at)], dual[at])
     return np.vstack([rows.T @ dual, dual.sum(axis=0)]), left_out
 
 
-def _lead_on_ours(left_out: FloatTable, ahead: FloatTable, columns: NDArray[np.int64]) -> FloatTable:
-    """Return how far each own intent lies ahead on each prompt of ours; without end behind where ours is misread anyway."""
+def _measure_lead_on_ours(left_out: FloatTable, ahead: FloatTable, columns: NDArray[np.int64]) -> FloatTable:
+    """Return the lead of each own intent on each built-in prompt; -1e9 where the built-in intent is misread anyway."""
     ours = columns < 0
     right = left_out[ours, : len(INTENTS)].argmax(axis=1) == columns[ours] + len(INTENTS)
     return np.where(right[:, None], ahead[ours], -1e9)
 
 
-def _lead_of_own(scores: FloatTable) -> FloatTable:
-    """Return how far each own intent lies ahead of the best of all others ``[rows, own]``."""
+def _measure_lead(scores: FloatTable) -> FloatTable:
+    """Return the lead of each own intent over the best of all others ``[rows, own intents]``."""
     places = range(len(INTENTS), scores.shape[1])
     best = [np.delete(scores, place, axis=1).max(axis=1) for place in places]
     return np.asarray(scores[:, len(INTENTS) :] - np.column_stack(best))
 
 
-def _slope(mine: FloatTable, others: FloatTable) -> float:
-    """Return by how much the logarithm of the odds grows: that of two normal laws with one variance."""
+def _fit_slope(mine: FloatTable, others: FloatTable) -> float:
+    """Return the slope of the log-odds: that of two normal distributions with a common variance."""
     spread = float(np.var(mine) + np.var(others)) / 2.0
     return max(float(np.mean(mine) - np.mean(others)), 1e-3) / max(spread, 1e-6)
 
@@ -198,7 +200,7 @@ def _cache() -> Path:
 def _load_or_teach(
     path: Path, own: Mapping[str, Sequence[str]], vectors: Vectors, ours: Sequence[Example]
 ) -> TaughtIntents:
-    """Return what was kept in a file, or what is made and kept there."""
+    """Return the intents from a file, or fit them and save them there."""
     arrays = load_arrays(path)
     taught = None if arrays is None else TaughtIntents.read(arrays, tuple(sorted(own)), vectors.width)
     if taught is None:

@@ -8,7 +8,7 @@ INTENTS = (
     "factor_idea", "code", "backtest_read", "debug", "data_lookup", "sentiment", "summary", "portfolio_risk",
     "macro_regime", "critique",
 )  # fmt: skip
-"""What a prompt may want, in the order of the weights' columns; `training/README.md` says what each means."""
+"""The built-in intents in the order of the weights' columns; `training/README.md` defines them."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class PromptReading:
     Attributes
     ----------
     intents : mapping of str to float
-        The probability of each intent; together 1.
+        The probability of each intent; they sum to 1.
     hard : float
         The probability that a small model would fail.
     """
@@ -28,5 +28,5 @@ class PromptReading:
 
     @property
     def intent(self) -> str:
-        """The likeliest intent; of equals the first by name."""
+        """The likeliest intent; of equally likely ones the first by name."""
         return min(self.intents, key=lambda name: (-self.intents[name], name))

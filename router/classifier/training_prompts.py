@@ -1,4 +1,4 @@
-"""The training prompts: templates with fillings, written by hand in several voices, and noise: slips, case, chatter, frames."""
+"""The training prompts: handwritten templates with fillings, in several voices, and noise for them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from .prompt_reading import INTENTS
 
 TRAINING_FOLDER = Path(__file__).with_name("training")
 FILLINGS = 3
-"""Prompts at most that one template gives."""
+"""Maximum prompts of one template."""
 _OPENERS = (
     "Hi team, ", "hey, quick one: ", "Good morning! Hope you are well. ", "ok so ", "Sorry to bother you again - ",
     "Please help me with this: ", "Thanks for the last answer. Now: ", "(from my phone) ", "Bonjour, ", "fyi / ask: ",
-    "hello hello ", "Dear all,\n\n", "One more thing: ", "Right, next one. ", "Hey there! Hope the week is going fine. ",
+    "hello hello ", "Dear all,\n\n", "One more thing: ", "Right, next one. ",
+    "Hey there! Hope the week is going fine. ",
     "I have a question. ", "When you have a minute: ", "yo ", "Morning. Coffee is in, so here goes: ", "If I may: ",
     "Before the meeting, please: ", "Could you please do this for me? ", "Asking for a colleague: ", "Hallo zusammen, ",
 )  # fmt: skip
 _CLOSERS = (
     " Thanks!", " thx", " Much appreciated.", " No rush.", " Cheers, Anna", " (asap pls)", " Let me know.", " :)",
-    " Best regards", " ...", " ty", " Thanks a lot in advance, and have a good weekend.", "\n\nKind regards\nM.", " pls",
+    " Best regards", " ...", " ty", " Thanks a lot in advance, and have a good weekend.", "\n\nKind regards\nM.",
+    " pls",
     " Appreciate the help as always.", " Merci", " I owe you one.", " Take your time.", " Need it before noon.", " Ta.",
 )  # fmt: skip
 _FRAMES = (
@@ -37,13 +39,13 @@ _FRAMES = (
     "|user| {} |end|", "Do not make things up. {}", "Here is a message from a user; handle it.\n>>> {}",
 )  # fmt: skip
 SLIP_SHARE = 0.06
-"""Share of a text's longer words in which a letter is wrong, missing, doubled or exchanged."""
+"""Share of a text's longer words that get a wrong, missing, doubled or swapped letter."""
 MIN_LETTERS_TO_SLIP = 4
 
 
 @dataclass(frozen=True)
 class Example:
-    """One prompt with its labels; `template` is shared by those that differ in fillings only, `voice` by one writer's."""
+    """One prompt with its intent and difficulty; `template` names its template, `voice` its writer."""
 
     prompt: str
     intent: str
@@ -58,32 +60,33 @@ def read_examples(folder: Path = TRAINING_FOLDER) -> list[Example]:
     Raises
     ------
     RouterError
-        A line is no template, names an unknown intent, or its slots are not those of its text.
+        A line is no template, names an unknown intent, or has slots that its text lacks.
     """
-    found = [each for path in sorted(folder.glob("*.jsonl")) for each in _read(path)]
-    if not found:
+    examples = [example for path in sorted(folder.glob("*.jsonl")) for example in _read(path)]
+    if not examples:
         raise RouterError("there are no training prompts", code="bad_classifier", field="training", got=str(folder))
-    return found
+    return examples
 
 
 def _read(path: Path) -> Iterator[Example]:
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         try:
-            told = json.loads(line)
-            slots: Mapping[str, Sequence[str]] = told.get("slots") or {}
-            hard, intent = {"low": False, "high": True}[told["difficulty"]], INTENTS[INTENTS.index(told["intent"])]
-            for prompt in _fill_template(told["template"], slots):
+            row = json.loads(line)
+            slots: Mapping[str, Sequence[str]] = row.get("slots") or {}
+            hard, intent = {"low": False, "high": True}[row["difficulty"]], INTENTS[INTENTS.index(row["intent"])]
+            for prompt in _fill_template(row["template"], slots):
                 yield Example(prompt, intent, hard, f"{path.stem}/{number}", path.stem)
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise RouterError(
-                f"line {number} of {path.name} is no template: {error}", code="bad_classifier", field="training", got=line[:100],
+                f"line {number} of {path.name} is no template: {error}", code="bad_classifier", field="training",
+                got=line[:100],
                 allowed='{"intent": ..., "difficulty": "low" or "high", "template": ..., "slots": {...}}',
             ) from None  # fmt: skip
 
 
 def _fill_template(template: str, slots: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a template with its fillings, each slot moved on by one every time."""
-    for turn in range(min(max([len(each) for each in slots.values()], default=1), FILLINGS)):
+    """Yield a template with its fillings; every further prompt takes the next value of each slot."""
+    for turn in range(min(max([len(values) for values in slots.values()], default=1), FILLINGS)):
         prompt = template
         for place, (name, fillings) in enumerate(slots.items()):
             if f"{{{name}}}" not in template:
@@ -92,7 +95,7 @@ def _fill_template(template: str, slots: Mapping[str, Sequence[str]]) -> Iterato
         yield prompt
 
 
-def _typos(text: str, draw: random.Random, _: slice) -> str:
+def _add_typos(text: str, draw: random.Random, _: slice) -> str:
     return " ".join(
         _slip_letter(word, draw) if len(word) >= MIN_LETTERS_TO_SLIP and draw.random() < SLIP_SHARE else word
         for word in text.split(" ")
@@ -110,30 +113,30 @@ def _slip_letter(word: str, draw: random.Random) -> str:
     return draw.choice(changed)
 
 
-def _case(text: str, draw: random.Random, _: slice) -> str:
+def _change_case(text: str, draw: random.Random, _: slice) -> str:
     return draw.choice([str.lower, str.upper, str.title])(text)
 
 
-def _chatter(text: str, draw: random.Random, of: slice) -> str:
-    return f"{draw.choice(_OPENERS[of])}{text}{draw.choice(_CLOSERS[of])}"
+def _add_chatter(text: str, draw: random.Random, part: slice) -> str:
+    return f"{draw.choice(_OPENERS[part])}{text}{draw.choice(_CLOSERS[part])}"
 
 
-def _wrapper(text: str, draw: random.Random, of: slice) -> str:
-    return draw.choice(_FRAMES[of]).format(text)
+def _add_wrapper(text: str, draw: random.Random, part: slice) -> str:
+    return draw.choice(_FRAMES[part]).format(text)
 
 
 NOISES: Mapping[str, Callable[[str, random.Random, slice], str]] = {
-    "typos": _typos,
-    "case": _case,
-    "chatter": _chatter,
-    "wrapper": _wrapper,
+    "typos": _add_typos,
+    "case": _change_case,
+    "chatter": _add_chatter,
+    "wrapper": _add_wrapper,
 }
 
 
 def add_noise(text: str, kind: str, seed: int, *, learned: bool) -> str:
-    """Return a text with one kind of noise, the same for one seed.
+    """Return a text with one kind of noise; the same seed gives the same noise.
 
-    Half of the chatter and of the frames is for training (`learned`); robustness is measured with the other half.
+    Half of the chatter and frames is for training (`learned`); robustness is measured with the other half.
     """
-    of = slice(0, None, 2) if learned else slice(1, None, 2)
-    return NOISES[kind](text, random.Random(f"{seed}/{kind}/{text}"), of)
+    part = slice(0, None, 2) if learned else slice(1, None, 2)
+    return NOISES[kind](text, random.Random(f"{seed}/{kind}/{text}"), part)

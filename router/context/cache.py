@@ -1,4 +1,4 @@
-"""Long documents read once: cut, embedded and summarised, and then found again by any process."""
+"""Long documents processed once: cut, embedded and summarised, then retrieved by any process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SecretTest: TypeAlias = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class CacheLimits:
-    """How much is kept, how long a dead worker is waited for, and what is suspected to be a secret."""
+    """Maximum size of the cache, duration of a dead worker's lease, and the test for secrets."""
 
     most_bytes: int | None = 2 * 1024**3
     lease_seconds: float = LEASE_SECONDS
@@ -32,7 +32,7 @@ class CacheLimits:
 
 @dataclass(frozen=True)
 class Document:
-    """A document that the cache knows; `id` is the SHA-256 of its text, so that equal texts are one document."""
+    """A document in the cache; `id` is the SHA-256 of its text, so that equal texts are one document."""
 
     id: str
     sensitivity: Sensitivity
@@ -42,26 +42,23 @@ class Document:
 
 
 class ContextCache:
-    """Keeps what was worked out of long documents, and finds the passages that have to do with a question.
+    """Keeps the indices and summaries of long documents, and retrieves the passages that match a query.
 
     Parameters
     ----------
-    store : Store
-        Where it is kept; processes that share it share the work.
+    store : ByteStore
+        The storage; processes that share it share the work.
     embedder : Embedder, optional
-        What makes vectors; hashed n-grams by default.
+        Computes vectors; hashed n-grams by default.
     summariser : Summariser, optional
-        Who summarises, if anybody does.
-    cutting : Cutting
+        Summarises documents; without it `summary` is refused.
+    cutting : Cutting, optional
         How documents are cut.
-    limits : Limits
-        How much is kept, and what is not.
+    limits : CacheLimits, optional
+        Maximum size, and the test for secrets.
 
-    Notes
-    -----
-    A text is kept as it is, in the store that is given; a confidential one only in a store whose place is local. Labels
-    only rise: a text that anybody added as confidential is confidential for all, and a label that is lost counts as the
-    strictest.
+    Notes ----- Texts are stored unchanged; a confidential text only in a store whose place is local. Sensitivity only
+    rises: a text that anyone added as confidential is confidential for all, and a lost label counts as the strictest.
     """
 
     def __init__(
@@ -82,36 +79,38 @@ class ContextCache:
 
     @property
     def statistics(self) -> Statistics:
-        """Return what this process found, made and was spared."""
+        """Return this process's counts of values found and computed, and the time saved."""
         return self._tally.now
 
     def size(self) -> Size:
-        """Return what the store holds."""
+        """Return the size of the store."""
         return self._shelf.store.size()
 
     def trim(self, most_bytes: int) -> int:
-        """Forget what was used longest ago until no more than so many bytes are held."""
+        """Delete the least recently used items until at most `most_bytes` remain; return how many were deleted."""
         return self._shelf.store.trim(most_bytes)
 
     def add(self, text: str, *, sensitivity: Sensitivity) -> Document:
-        """Take a document in; one that is known is not read again.
+        """Add a document; a known one is not processed again.
 
         Raises
         ------
         ContextError
-            If there is nothing to read in it.
+            If its label is unknown, or the text is blank or not valid Unicode.
         SecretFound
-            If it holds what looks like a key or a password.
+            If it contains a possible key or password.
         Confidential
-            If it is confidential, and the store is not on machines of one's own.
+            If it is confidential, and the store is not local.
         """
         name = self._check_document(text, sensitivity)
-        self._shelf.put(f"{sensitivity}:{name}", b"label", pinned=True)  # first: no text is ever there without a label
-        label = self._label(name)
+        self._shelf.put(
+            f"{sensitivity}:{name}", b"label", pinned=True
+        )  # first, so that no text is ever without a label
+        label = self._find_label(name)
         self._permit(name, label)
         if self._shelf.get(f"text:{name}", counted=False) is None:
             self._shelf.put(f"text:{name}", text.encode())
-        return self._make_document(name, self._index(name, text), text, label)
+        return self._make_document(name, self._load_index(name, text), text, label)
 
     def document(self, name: str) -> Document:
         """Return a document by its id.
@@ -119,26 +118,24 @@ class ContextCache:
         Raises
         ------
         ContextError
-            If the store does not hold it, or no longer.
+            If the store does not contain it.
         """
-        text = self._text(name)
-        return self._make_document(name, self._index(name, text), text, self._label(name))
+        text = self._load_text(name)
+        return self._make_document(name, self._load_index(name, text), text, self._find_label(name))
 
     def forget(self, document: Document) -> None:
-        """Forget a document, its index and its summary by this cache's summariser; its label stays."""
+        """Delete a document, its index and this summariser's summary; its label stays."""
         self._drop(document.id)
 
     def retrieve(self, query: str | Sequence[str], documents: Sequence[Document], *, most_tokens: int) -> list[Passage]:
-        """Return the passages that have to do with a query, best first, no more than so many tokens together.
+        """Return the passages that match a query, best first, with at most `most_tokens` together.
 
-        Of several queries each has its turn: their best passages come first, then their second best.
+        Several queries take turns: the best passage of each, then the second best of each.
 
         Raises
         ------
         ContextError
-            If not even one chunk is sure to fit.
-        ContextError
-            If the store no longer holds one of the documents.
+            If one chunk may exceed `most_tokens`, or the store no longer contains one of the documents.
         """
         if most_tokens < self._cutting.most_tokens:
             raise ContextError(
@@ -147,39 +144,40 @@ class ContextCache:
                 got=most_tokens,
                 allowed=f"{self._cutting.most_tokens} or more",
             )
-        known = {
-            each.id: each for each in sorted(documents, key=lambda each: SENSITIVITY_ORDER.index(each.sensitivity))
+        by_id = {
+            document.id: document
+            for document in sorted(documents, key=lambda document: SENSITIVITY_ORDER.index(document.sensitivity))
         }
-        sources = [self._source(known[name]) for name in sorted(known)]
+        sources = [self._load_source(by_id[name]) for name in sorted(by_id)]
         queries = [query] if isinstance(query, str) else query
         vectors = self._embedder.embed(queries)
-        orders = [rank_chunks(each, vector, sources) for each, vector in zip(queries, vectors, strict=True)]
+        orders = [rank_chunks(text, vector, sources) for text, vector in zip(queries, vectors, strict=True)]
         return gather_passages(interleave_orders(orders), sources, most_tokens, self._cutting.tokenizer)
 
     async def summary(self, document: Document) -> Summary:
-        """Return what a document says in short; a model is asked once for each document, prompt and model.
+        """Return the summary of a document; a model is asked once for each document, prompt and model.
 
         Raises
         ------
         ContextError
-            If no summariser was given.
+            If the cache has no summariser.
         SummaryRefused
-            If what the model says cannot stand for the document; nothing is kept then, as after any error of the model.
+            If the summary is empty or too long. Nothing is stored then, nor after any other error of the model.
         SecretFound
-            If what it says looks like a secret.
+            If the summary contains a possible secret.
         """
         if self._summariser is None:
             raise ContextError("this cache has nobody who summarises", field="summariser", hint="Give it a Summariser.")
-        by, label = self._summariser, find_strictest([document.sensitivity, self._label(document.id)])
+        by, label = self._summariser, find_strictest([document.sensitivity, self._find_label(document.id)])
         key = by.key(document.id, self._cutting.tokenizer)
-        said = await self._shelf.once_later(key, partial(self._summarise, document.id, label, by))
-        return Summary(document.id, said.decode(), label, by.model, by.prompt)
+        body = await self._shelf.once_later(key, partial(self._summarise, document.id, label, by))
+        return Summary(document.id, body.decode(), label, by.model, by.prompt)
 
     async def _summarise(self, name: str, label: Sensitivity, by: Summariser) -> bytes:
-        said = await summarise_text(self._text(name), label, by, self._cutting.tokenizer)
-        if self._limits.secret(said):
+        summary = await summarise_text(self._load_text(name), label, by, self._cutting.tokenizer)
+        if self._limits.secret(summary):
             raise SecretFound("a summary holds what looks like a key or a password; it was not kept", field="summarise")
-        return said.encode()
+        return summary.encode()
 
     def _check_document(self, text: str, sensitivity: Sensitivity) -> str:
         """Return the id of a text that may be kept."""
@@ -192,7 +190,9 @@ class ContextCache:
         try:
             body = text.encode()
         except UnicodeEncodeError as error:
-            raise ContextError("this document is not Unicode text", field="text", got=f"half a sign at {error.start}") from None  # fmt: skip
+            raise ContextError(
+                "this document is not Unicode text", field="text", got=f"half a sign at {error.start}"
+            ) from None
         if self._limits.secret(text):
             raise SecretFound(
                 "this document holds what looks like a key or a password; it was not kept",
@@ -202,7 +202,7 @@ class ContextCache:
         return compute_digest(body)
 
     def _permit(self, name: str, label: Sensitivity) -> None:
-        """Refuse a document that may not be in this store, and forget it, if it came when it was less confidential."""
+        """Refuse a document that may not be in this store, and delete it: it may have been added with a lower label."""
         if label == SENSITIVITY_ORDER[-1] and self._shelf.store.place != "local":
             self._drop(name)
             raise Confidential(
@@ -218,13 +218,13 @@ class ContextCache:
         if self._summariser is not None:
             self._shelf.store.drop(self._summariser.key(name, self._cutting.tokenizer))
 
-    def _label(self, name: str) -> Sensitivity:
-        """Return the strictest label that anybody gave a document."""
+    def _find_label(self, name: str) -> Sensitivity:
+        """Return the strictest label with which a document was added."""
         return find_strictest(
-            each for each in SENSITIVITY_ORDER if self._shelf.get(f"{each}:{name}", counted=False) is not None
+            label for label in SENSITIVITY_ORDER if self._shelf.get(f"{label}:{name}", counted=False) is not None
         )
 
-    def _text(self, name: str) -> str:
+    def _load_text(self, name: str) -> str:
         body = self._shelf.get(f"text:{name}", counted=False)
         if body is None or compute_digest(body) != name:
             raise ContextError(
@@ -235,15 +235,15 @@ class ContextCache:
             )
         return body.decode()
 
-    def _index(self, name: str, text: str) -> Index:
-        """Return what is worked out of a text, which is done once."""
+    def _load_index(self, name: str, text: str) -> Index:
+        """Return the index of a text, computed once."""
         key = self._cutting.key(name, self._embedder)
         return Index.unpacked(self._shelf.once(key, lambda: Index.of(text, self._cutting, self._embedder).packed()))
 
-    def _source(self, document: Document) -> PassageSource:
-        text = self._text(document.id)
-        label = find_strictest([document.sensitivity, self._label(document.id)])
-        return PassageSource(document.id, text, label, self._index(document.id, text))
+    def _load_source(self, document: Document) -> PassageSource:
+        text = self._load_text(document.id)
+        label = find_strictest([document.sensitivity, self._find_label(document.id)])
+        return PassageSource(document.id, text, label, self._load_index(document.id, text))
 
     @staticmethod
     def _make_document(name: str, index: Index, text: str, label: Sensitivity) -> Document:

@@ -1,4 +1,4 @@
-"""Values in a store, each with its digest and the seconds that it took to make; a lease lets one worker make each, once."""
+"""Values in a store, each with its digest and the seconds of its computation; a lease lets one worker compute each."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .store import ByteStore
 _VALUE_HEADER = struct.Struct("<32sd")
 FIRST_MAKER_PAUSE_S, MAX_MAKER_PAUSE_S = 0.01, 0.25
 LEASE_SECONDS = 20.0
-"""A worker that dies is replaced after so long."""
+"""Seconds after which a dead worker is replaced."""
 
 
 @dataclass
 class ValueStore:
-    """A store, read and written with a count of what that was worth; `clock` measures how long things take."""
+    """A store with a tally of hits, misses and saved time; `clock` measures durations."""
 
     store: ByteStore
     tally: CacheTally
@@ -32,7 +32,7 @@ class ValueStore:
     clock: Callable[[], float] = field(default=time.perf_counter)
 
     def get(self, key: str, *, counted: bool = True) -> bytes | None:
-        """Return the value under a key; one that is not what its digest says is forgotten."""
+        """Return the value of a key, or None; a value that does not match its digest is deleted."""
         began = self.clock()
         framed = self.store.get(key)
         if framed is None:
@@ -48,7 +48,7 @@ class ValueStore:
         return value
 
     def put(self, key: str, value: bytes, seconds: float = 0.0, *, pinned: bool = False) -> bool:
-        """Keep a value, unless one is there, and make room for it; tell whether it was new."""
+        """Store a value unless the key has one, and trim the store; return whether it was new."""
         body = struct.pack("<d", seconds) + value
         framed = hashlib.sha256(body).digest() + body
         new = self.store.put(key, framed, pinned=pinned)
@@ -59,40 +59,40 @@ class ValueStore:
         return new
 
     def once(self, key: str, make: Callable[[], bytes]) -> bytes:
-        """Return the value under a key; if there is none, it is made by one worker while the others wait for it."""
-        found = self.get(key)
-        for pause in _pauses():
-            if found is not None:
-                return found
-            with self._turn(key) as mine:
-                found = self._read_made_elsewhere(key)
-                if mine and found is None:
+        """Return the value of a key; without one, one worker computes it while the others wait."""
+        value = self.get(key)
+        for pause in _yield_pauses():
+            if value is not None:
+                return value
+            with self._take_turn(key) as mine:
+                value = self._read_made_elsewhere(key)
+                if mine and value is None:
                     began = self.clock()
-                    value = make()
-                    return self._kept(key, value, self.clock() - began)
-            if found is None:
+                    made = make()
+                    return self._keep(key, made, self.clock() - began)
+            if value is None:
                 time.sleep(pause)
         raise AssertionError("pauses do not end")
 
     async def once_later(self, key: str, make: Callable[[], Awaitable[bytes]]) -> bytes:
-        """Do as `once` does, with a maker that is awaited; the store itself answers too soon to be."""
-        found = self.get(key)
-        for pause in _pauses():
-            if found is not None:
-                return found
-            with self._turn(key) as mine:
-                found = self._read_made_elsewhere(key)
-                if mine and found is None:
+        """Work as `once`, with an awaitable maker; access to the store itself is short enough to block."""
+        value = self.get(key)
+        for pause in _yield_pauses():
+            if value is not None:
+                return value
+            with self._take_turn(key) as mine:
+                value = self._read_made_elsewhere(key)
+                if mine and value is None:
                     began = self.clock()
-                    value = await make()
-                    return self._kept(key, value, self.clock() - began)
-            if found is None:
+                    made = await make()
+                    return self._keep(key, made, self.clock() - began)
+            if value is None:
                 await asyncio.sleep(pause)
         raise AssertionError("pauses do not end")
 
     @contextmanager
-    def _turn(self, key: str) -> Iterator[bool]:
-        """Tell whether it is our turn to make a value."""
+    def _take_turn(self, key: str) -> Iterator[bool]:
+        """Yield whether this worker holds the lease to compute a value, and give it back at the end."""
         lease = Lease(self.store, key, self.lease_seconds)
         mine = lease.take()
         try:
@@ -102,21 +102,21 @@ class ValueStore:
                 lease.give()
 
     def _read_made_elsewhere(self, key: str) -> bytes | None:
-        """Return the value if another worker has made it since."""
-        found = self.get(key, counted=False)
-        if found is not None:
+        """Return the value if another worker has stored it meanwhile."""
+        value = self.get(key, counted=False)
+        if value is not None:
             self.tally.wait()
-        return found
+        return value
 
-    def _kept(self, key: str, value: bytes, seconds: float) -> bytes:
-        """Keep a value and return what is kept: that of another worker, if it was faster after all."""
+    def _keep(self, key: str, value: bytes, seconds: float) -> bytes:
+        """Store a value and return the stored one: that of another worker, if it was faster."""
         if self.put(key, value, seconds):
             return value
         return self.get(key, counted=False) or value
 
 
-def _pauses() -> Iterator[float]:
-    """Yield how long to wait for another worker: short at first."""
+def _yield_pauses() -> Iterator[float]:
+    """Yield the pauses between checks for another worker's value, short at first."""
     pause = FIRST_MAKER_PAUSE_S
     while True:
         yield pause
@@ -124,9 +124,9 @@ def _pauses() -> Iterator[float]:
 
 
 class Lease:
-    """The right to make what belongs under a key, prolonged by a thread of its own until it is given back.
+    """The right to compute the value of a key, prolonged by a thread of its own until it is given back.
 
-    A lease spares work and guards nothing: whoever writes first is kept, so a worker that lost its lease does no harm.
+    A lease saves work and protects nothing: the first write wins, so a worker that lost its lease does no harm.
     """
 
     def __init__(self, store: ByteStore, key: str, seconds: float = LEASE_SECONDS) -> None:
@@ -136,7 +136,7 @@ class Lease:
         self._pulse: threading.Thread | None = None
 
     def take(self) -> bool:
-        """Tell whether the lease is ours now; then it must be given back."""
+        """Try to take the lease, and return whether it is ours; it must then be given back."""
         if not self._store.lease(self._key, self._owner, self._seconds):
             return False
         self._pulse = threading.Thread(target=self._beat, name="context lease", daemon=True)
@@ -156,7 +156,7 @@ class Lease:
             try:
                 if not self._store.lease(self._key, self._owner, self._seconds):
                     return
-            except StoreUnusable:  # the worker meets it too when it writes
+            except StoreUnusable:  # the worker gets the same error when it writes
                 return
 
 
@@ -164,8 +164,8 @@ class Lease:
 class Statistics:
     """Counts since the cache was opened.
 
-    `seconds_saved` is what the values that were found had once taken to make, less the time that it took to find them.
-    `waited` counts values that another worker made meanwhile, `damaged` those that were not what their digest says.
+    `seconds_saved` is the computation time of the values found, minus the time to read them. `waited` counts values
+    that another worker computed meanwhile, `damaged` those that did not match their digest.
     """
 
     hits: int = 0
@@ -179,33 +179,34 @@ class Statistics:
 
 @dataclass
 class CacheTally:
-    """The counts, which many threads add to."""
+    """Thread-safe counts."""
 
     _now: Statistics = Statistics()
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def now(self) -> Statistics:
-        """Return the counts as they are."""
+        """Return the current counts."""
         return self._now
 
     def hit(self, size: int, saved: float) -> None:
-        """Count a value that was found."""
+        """Count a value that was in the store."""
         with self._lock:
             now = self._now
-            self._now = replace(now, hits=now.hits + 1, bytes_read=now.bytes_read + size, seconds_saved=now.seconds_saved + saved)  # fmt: skip
+            bytes_read, seconds_saved = now.bytes_read + size, now.seconds_saved + saved
+            self._now = replace(now, hits=now.hits + 1, bytes_read=bytes_read, seconds_saved=seconds_saved)
 
     def miss(self, size: int) -> None:
-        """Count a value that had to be made."""
+        """Count a value that had to be computed."""
         with self._lock:
             self._now = replace(self._now, misses=self._now.misses + 1, bytes_written=self._now.bytes_written + size)
 
     def wait(self) -> None:
-        """Count a value that another worker made."""
+        """Count a value that another worker computed."""
         with self._lock:
             self._now = replace(self._now, waited=self._now.waited + 1)
 
     def damage(self) -> None:
-        """Count a value that is not what its digest says."""
+        """Count a value that does not match its digest."""
         with self._lock:
             self._now = replace(self._now, damaged=self._now.damaged + 1)

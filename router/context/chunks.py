@@ -1,4 +1,4 @@
-"""A text cut into chunks at headings, paragraphs, sentences or words: none is over the limit, and together they are the text."""
+"""A text cut into chunks at headings, paragraphs, sentences or words; together the chunks are the text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORD_JOINT, SENTENCE_JOINT, PARAGRAPH_JOINT, HEADING_JOINT = range(1, 5)
 
 
 class Tokenizer(Protocol):
-    """What counts tokens; its name is part of every key that hangs on the count."""
+    """Counts tokens; its name is part of every key that depends on the count."""
 
     @property
     def name(self) -> str:
@@ -29,7 +29,7 @@ class Tokenizer(Protocol):
 
 
 class ByteTokenizer:
-    """The stated rule where no tokenizer is given: one token for every four bytes of UTF-8 begun."""
+    """The default rule: one token for every four bytes of UTF-8, rounded up."""
 
     name = "bytes/4"
 
@@ -39,7 +39,7 @@ class ByteTokenizer:
 
 
 class Chunk(NamedTuple):
-    """A piece of a text, `text[first:stop]`, and its tokens."""
+    """A piece of a text, `text[first:stop]`, and its number of tokens."""
 
     first: int
     stop: int
@@ -60,7 +60,7 @@ _WORD_GAP = re.compile(r"\s+")
 
 @dataclass(frozen=True)
 class _JointedText:
-    """A text with its joints: where it may be cut, in order, and how well it is cut there."""
+    """A text with its joints: the places where it may be cut, in order, and the strength of each."""
 
     text: str
     joints: Sequence[int]
@@ -68,7 +68,7 @@ class _JointedText:
     tokenizer: Tokenizer
 
     def reach(self, first: int, most: int) -> int:
-        """Return how far a chunk that begins here may go; a character at least."""
+        """Return the largest stop of a chunk that begins at `first`; at least one character."""
         end, step = len(self.text), CHUNK_BYTES_PER_TOKEN * most + 1
         low, high = min(first + 1, end), min(first + step, end)
         while self.tokenizer.count(self.text[first:high]) <= most:
@@ -83,7 +83,10 @@ class _JointedText:
         return low
 
     def cut(self, first: int, floor: int, limit: int) -> int:
-        """Return where to cut in (floor, limit]: the strongest joint of the latter half, the last of these; else any."""
+        """Return where to cut in (floor, limit].
+
+        It is the last of the strongest joints in the second half of the chunk, else in all of it, else `limit`.
+        """
         for bottom in (max(floor, (first + limit) // 2), floor):
             span = range(bisect_right(self.joints, bottom), bisect_right(self.joints, limit))
             if span:
@@ -91,41 +94,41 @@ class _JointedText:
         return limit
 
     def back(self, first: int, stop: int, overlap: int) -> int:
-        """Return where the next chunk begins: the earliest sentence, else word, that repeats no more than `overlap`."""
+        """Return the start of the next chunk: the earliest sentence, else word, within `overlap` repeated tokens."""
         if not overlap:
             return stop
         span = range(bisect_right(self.joints, first), bisect_left(self.joints, stop))
         for weakest in (SENTENCE_JOINT, WORD_JOINT):
             starts = [self.joints[at] for at in span if self.strengths[at] >= weakest]
-            place = bisect_left(starts, True, key=lambda start: self._repeats(start, stop) <= overlap)
+            place = bisect_left(starts, True, key=lambda start: self._count_repeated(start, stop) <= overlap)
             if place < len(starts):
                 return starts[place]
         return stop
 
-    def _repeats(self, start: int, stop: int) -> int:
+    def _count_repeated(self, start: int, stop: int) -> int:
         return self.tokenizer.count(self.text[start:stop])
 
 
 def split_chunks(
     text: str, *, most_tokens: int = 400, overlap: int = 40, tokenizer: Tokenizer | None = None
 ) -> tuple[Chunk, ...]:
-    """Cut a text into chunks of at most so many tokens; the same text is always cut in the same way.
+    """Cut a text into chunks of at most `most_tokens`; the same text is always cut in the same way.
 
     Parameters
     ----------
-    text
+    text : str
         Any text; an empty one has no chunks.
-    most_tokens
-        The most tokens of a chunk. Only a single character that is more than that by itself exceeds it.
-    overlap
-        The most tokens that a chunk repeats of the one before it, whole sentences or at least whole words.
-    tokenizer
-        What counts; four bytes a token by default.
+    most_tokens : int
+        Maximum tokens of a chunk. Only a single character with more tokens exceeds it.
+    overlap : int
+        Maximum tokens that a chunk repeats of the one before it, in whole sentences or at least whole words.
+    tokenizer : Tokenizer, optional
+        Counts the tokens; one for four bytes by default.
 
     Returns
     -------
     tuple of Chunk
-        In order: each begins at or before the end of the one before and ends after it; together they are the text.
+        In order: each begins at or before the end of the one before and ends after it; together they cover the text.
 
     Raises
     ------
@@ -137,22 +140,24 @@ def split_chunks(
             "a chunk holds one token at least", field="most_tokens", got=most_tokens, allowed="1 or more"
         )
     if not 0 <= overlap < most_tokens:
-        raise ContextError("chunks overlap by less than their size", field="overlap", got=overlap, allowed=f"0 to {most_tokens - 1}")  # fmt: skip
+        raise ContextError(
+            "chunks overlap by less than their size", field="overlap", got=overlap, allowed=f"0 to {most_tokens - 1}"
+        )
     counter = tokenizer or ByteTokenizer()
-    return tuple(_chunks(_JointedText(text, *_joints(text), counter), most_tokens, overlap))
+    return tuple(_yield_chunks(_JointedText(text, *_find_joints(text), counter), most_tokens, overlap))
 
 
 def find_headings(text: str) -> list[tuple[int, str]]:
-    """Return where the headings of a text begin, and what they say."""
+    """Return the start and the words of each heading of a text."""
     starts = [match.start() for match in _HEADING.finditer(text)]
     return [(start, text[start : start + MAX_HEADING_CHARS].partition("\n")[0].strip()) for start in starts]
 
 
-def _chunks(whole: _JointedText, most: int, overlap: int) -> Iterator[Chunk]:
+def _yield_chunks(whole: _JointedText, most: int, overlap: int) -> Iterator[Chunk]:
     first = stop = 0
     while stop < len(whole.text):
         limit = whole.reach(first, most)
-        if limit <= stop:  # nothing new beside what would be repeated: repeat nothing
+        if limit <= stop:  # no room for new text beside the repeated one: repeat nothing
             first = stop
             continue
         end = limit if limit == len(whole.text) else whole.cut(first, stop, limit)
@@ -160,11 +165,11 @@ def _chunks(whole: _JointedText, most: int, overlap: int) -> Iterator[Chunk]:
         first, stop = whole.back(first, end, overlap), end
 
 
-def _joints(text: str) -> tuple[list[int], list[int]]:
-    """Return where a text may be cut and how well; each place once, at its strongest."""
-    found = {match.end(): WORD_JOINT for match in _WORD_GAP.finditer(text)}
-    found |= {match.end(): SENTENCE_JOINT for match in _SENTENCE_END.finditer(text)}
-    found |= {match.end(): PARAGRAPH_JOINT for match in _PARAGRAPH.finditer(text)}
-    found |= {match.start(): HEADING_JOINT for match in _HEADING.finditer(text)}
-    places = sorted(found)
-    return places, [found[place] for place in places]
+def _find_joints(text: str) -> tuple[list[int], list[int]]:
+    """Return the places where a text may be cut, each once, with the greatest strength of each."""
+    strengths = {match.end(): WORD_JOINT for match in _WORD_GAP.finditer(text)}
+    strengths |= {match.end(): SENTENCE_JOINT for match in _SENTENCE_END.finditer(text)}
+    strengths |= {match.end(): PARAGRAPH_JOINT for match in _PARAGRAPH.finditer(text)}
+    strengths |= {match.start(): HEADING_JOINT for match in _HEADING.finditer(text)}
+    places = sorted(strengths)
+    return places, [strengths[place] for place in places]

@@ -17,38 +17,41 @@ from .vectors import Embedder, TextVectors
 
 WINDOW_TOKENS = 48
 INDEX_FORMAT = 1
-"""Goes up whenever the same document would give other bytes, so that what is cached of old is not read."""
+"""Increased whenever the same document would give other bytes, so that old cached indices are not read."""
 
 
 @dataclass(frozen=True)
 class Cutting:
-    """How documents are cut: the most tokens of a chunk, how many it repeats of the one before, and what counts them."""
+    """How documents are cut: the maximum tokens of a chunk, its overlap with the one before, and the tokenizer."""
 
     most_tokens: int = 400
     overlap: int = 40
     tokenizer: Tokenizer = field(default_factory=ByteTokenizer)
 
     def key(self, document: str, embedder: Embedder) -> str:
-        """Return the key of a document's index; whatever the index hangs on is in it."""
-        parts: JSON = [INDEX_FORMAT, document, self.most_tokens, self.overlap, self.tokenizer.name, embedder.name, embedder.dimension]  # fmt: skip
+        """Return the key of a document's index: the hash of everything that the index depends on."""
+        parts: JSON = [
+            INDEX_FORMAT, document, self.most_tokens, self.overlap, self.tokenizer.name, embedder.name,
+            embedder.dimension,
+        ]  # fmt: skip
         return f"index:{compute_digest(parts)}"
 
 
 @dataclass(frozen=True)
 class Index:
-    """The chunks of one document, a row each, and the words of their windows: a sentence or two at a time.
+    """The chunks of one document, and the words of their windows (a sentence or two each).
 
-    A chunk speaks of many things, and words that stand far apart in it have little to do with each other; so words are
-    counted by window. Chunks and windows are read under the heading above them, which names what they call "the company".
+    A chunk has several subjects, and distant words in it are hardly related, so words are counted by window. Chunks and
+    windows are embedded and counted together with the heading above them, which names what they call "the company".
     """
 
     places: NDArray[np.int64]
-    """First, stop and tokens."""
+    """First, stop and tokens of each chunk, ``[chunks, 3]``."""
     tokens: int
     vectors: TextVectors
     terms: StemCounts
     owners: NDArray[np.int64]
-    """The chunk of each window."""
+    """The chunk of each window, ``[windows]``."""
 
     @classmethod
     def of(cls, text: str, cutting: Cutting, embedder: Embedder) -> Index:
@@ -57,8 +60,8 @@ class Index:
             text, most_tokens=cutting.most_tokens, overlap=cutting.overlap, tokenizer=cutting.tokenizer
         )
         bodies = [text[chunk.first : chunk.stop] for chunk in chunks]
-        above = _headings_above(text, [chunk.first for chunk in chunks])
-        windows, owners = _windows(bodies, above)
+        above = _find_headings_above(text, [chunk.first for chunk in chunks])
+        windows, owners = _cut_windows(bodies, above)
         return cls(
             np.array(chunks, dtype=np.int64).reshape(len(chunks), 3),
             cutting.tokenizer.count(text),
@@ -85,27 +88,27 @@ class Index:
     @classmethod
     def unpacked(cls, body: bytes) -> Index:
         """Return the index that was packed."""
-        with np.load(io.BytesIO(body), allow_pickle=False) as kept:
-            terms = StemCounts(kept["codes"], kept["counts"], kept["bounds"])
-            return cls(kept["places"], int(kept["tokens"]), kept["vectors"], terms, kept["owners"])
+        with np.load(io.BytesIO(body), allow_pickle=False) as archive:
+            terms = StemCounts(archive["codes"], archive["counts"], archive["bounds"])
+            return cls(archive["places"], int(archive["tokens"]), archive["vectors"], terms, archive["owners"])
 
 
-def _headings_above(text: str, firsts: Sequence[int]) -> list[str]:
+def _find_headings_above(text: str, firsts: Sequence[int]) -> list[str]:
     """Return the heading above each chunk; empty where there is none, or the chunk begins with it."""
-    known = find_headings(text)
-    starts = [start for start, _ in known]
+    headings = find_headings(text)
+    starts = [start for start, _ in headings]
     places = [bisect_left(starts, first) - 1 for first in firsts]
     within = [at + 1 < len(starts) and starts[at + 1] == first for at, first in zip(places, firsts, strict=True)]
-    return [known[at][1] if at >= 0 and not own else "" for at, own in zip(places, within, strict=True)]
+    return [headings[at][1] if at >= 0 and not own else "" for at, own in zip(places, within, strict=True)]
 
 
-def _windows(bodies: Sequence[str], above: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Return the windows of all chunks with their headings, and the chunk of each."""
+def _cut_windows(bodies: Sequence[str], above: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Return the windows of all chunks under their headings, and the chunk of each."""
     windows, owners = [], []
     for owner, (body, head) in enumerate(zip(bodies, above, strict=True)):
-        known = find_headings(body)
+        headings = find_headings(body)
         for first, stop, _ in split_chunks(body, most_tokens=WINDOW_TOKENS, overlap=0):
-            before = [said for start, said in known if start < first]
+            before = [words for start, words in headings if start < first]
             windows.append(f"{before[-1] if before else head}\n{body[first:stop]}")
             owners.append(owner)
     return windows, owners

@@ -1,4 +1,4 @@
-"""The section `context` of a campaign file: which documents, how much of them agents see, and the store that keeps them."""
+"""The section `context` of a campaign file: the documents, how much of them agents see, and their store."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ class DocumentSettings(BaseModel):
     )
 
 
-def _form(given: Any) -> str:
-    return "record" if isinstance(given, dict | DocumentSettings) else "path"
+def _find_form(entry: Any) -> str:
+    return "record" if isinstance(entry, dict | DocumentSettings) else "path"
 
 
 NamedDocument: TypeAlias = Annotated[
-    Annotated[Path, Tag("path")] | Annotated[DocumentSettings, Tag("record")], Discriminator(_form)
+    Annotated[Path, Tag("path")] | Annotated[DocumentSettings, Tag("record")], Discriminator(_find_form)
 ]
 """A path, or a record of it."""
 
 
 class ContextSettings(BaseModel):
-    """A person's documents, read once and told to the Idea agent by passage. Paths start from the campaign file's folder."""
+    """A person's documents, read once and told to the Idea agent by passage."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -74,22 +74,24 @@ class ContextSettings(BaseModel):
 
     @property
     def named(self) -> list[DocumentSettings]:
-        """Return the documents, each with what is said of it."""
-        return [each if isinstance(each, DocumentSettings) else DocumentSettings(path=each) for each in self.documents]
+        """Return the documents, each with its settings."""
+        return [
+            entry if isinstance(entry, DocumentSettings) else DocumentSettings(path=entry) for entry in self.documents
+        ]
 
     def beside(self, folder: Path) -> ContextSettings:
-        """Return the settings with paths that start from a folder made absolute."""
-        documents = tuple(each.model_copy(update={"path": (folder / each.path).absolute()}) for each in self.named)
+        """Return the settings with paths resolved against `folder`."""
+        documents = tuple(entry.model_copy(update={"path": (folder / entry.path).absolute()}) for entry in self.named)
         return self.model_copy(update={"documents": documents})
 
 
 def check_address(address: str) -> str:
-    """Return an address that holds no secret and can be kept with a run.
+    """Return an address that contains no secret and can be recorded with a run.
 
     Raises
     ------
     ContextError
-        If it is none, or has a password in it; it is not repeated, since what cannot be read may be a secret.
+        If it is invalid or has a password. The error does not repeat it, since it may contain a secret.
     """
     if address and (redact_address(address) != address or "@" in address):
         raise ContextError(
@@ -102,29 +104,32 @@ def check_address(address: str) -> str:
 
 @contextmanager
 def open_store(settings: ContextSettings, file: Path, environment: Mapping[str, str]) -> Iterator[ByteStore]:
-    """Open the store that the settings name, by default in the file.
+    """Open the configured store; by default the SQLite store in `file`.
 
     Raises
     ------
     ContextError
-        If the variable that is to hold the password is not set.
+        If the environment variable of the password is not set.
     StoreUnusable
-        If the store does not answer, or what it takes is not installed.
+        If the store does not answer, or needs a package that is not installed.
     """
     if not settings.store:
-        with closing(SqliteStore(file)) as kept:
-            yield kept
+        with closing(SqliteStore(file)) as own_store:
+            yield own_store
         return
-    with closing(RedisStore(_address(settings, environment), place=settings.store_place)) as shared:
-        yield shared
+    with closing(RedisStore(_build_address(settings, environment), place=settings.store_place)) as shared_store:
+        yield shared_store
 
 
-def _address(settings: ContextSettings, environment: Mapping[str, str]) -> str:
-    """Return the address with the password, which nobody keeps."""
+def _build_address(settings: ContextSettings, environment: Mapping[str, str]) -> str:
+    """Return the address with the password, which is not recorded."""
     name = settings.store_password_env
     if name is None:
         return settings.store
     if not environment.get(name):
-        raise ContextError("the store's password is not there", field="context.store_password_env", got=name, hint=f"Set the environment variable {name}.")  # fmt: skip
+        raise ContextError(
+            "the store's password is not there", field="context.store_password_env", got=name,
+            hint=f"Set the environment variable {name}.",
+        )  # fmt: skip
     parts = urlsplit(settings.store)
     return parts._replace(netloc=f":{quote(environment[name], safe='')}@{parts.netloc}").geturl()

@@ -1,4 +1,4 @@
-"""Summaries: by a model (a long text in parts, then the parts), or by sentences of the text chosen by rule (`extract`)."""
+"""Summaries: by a model (a long text in parts first), or sentences of the text chosen by rule (`extract`)."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .vectors import HashedEmbedder
 
 Summarise: TypeAlias = Callable[[str, Sensitivity], Awaitable[str]]
 MAX_SUMMARY_RATIO = 0.8
-"""Parts that together are longer than so much of the text would be summarised forever, or nearly."""
+"""Maximum length of the parts' summaries, as a share of the text: above it, the rounds would hardly end."""
 EXTRACT_NAME = "alphaloom-extract-1"
-"""Goes up whenever the same text would be said in other words."""
+"""Its number increases whenever the same text would give another extract."""
 MAX_EXTRACT_TOKENS = 120
 SENTENCE_TOKENS = 40
-"""A longer sentence is cut into pieces."""
+"""Longer sentences are cut into pieces."""
 
 
 @dataclass(frozen=True)
 class Summariser:
-    """Who summarises: a function of a text and its label, the digest of its prompt, and the name of its model.
+    """A function that summarises a text with its label, the digest of its prompt, and the name of its model.
 
-    What is longer than `window_tokens` is summarised in parts, `at_once` of them at a time.
+    A text of over `window_tokens` is summarised in parts, `at_once` of them at a time.
     """
 
     ask: Summarise
@@ -43,7 +43,7 @@ class Summariser:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a document says, in short; its label is the document's."""
+    """The summary of a document, with the document's label."""
 
     document: str
     text: str
@@ -77,50 +77,50 @@ async def summarise_text(text: str, label: Sensitivity, by: Summariser, counter:
 
 
 async def _summarise_each(texts: Sequence[str], label: Sensitivity, by: Summariser) -> list[str]:
-    """Return the summary of each text. After a failure nothing more is asked, and what was asked is heard out."""
+    """Return the summary of each text. After a failure no new request starts, and running requests are awaited."""
     slots, failed = asyncio.Semaphore(by.at_once), asyncio.Event()
 
-    async def one(text: str) -> str:
+    async def summarise(text: str) -> str:
         async with slots:
             if failed.is_set():
                 return ""
             try:
-                said = (await by.ask(text, label)).strip()
-                if not said:
+                summary = (await by.ask(text, label)).strip()
+                if not summary:
                     raise SummaryRefused(f"{by.model} gave an empty summary", field="summarise")
             except BaseException:
                 failed.set()
                 raise
-            return said
+            return summary
 
-    heard = await asyncio.gather(*(one(text) for text in texts), return_exceptions=True)
-    for each in heard:
-        if isinstance(each, BaseException):
-            raise each
-    return [each for each in heard if isinstance(each, str)]
+    results = await asyncio.gather(*(summarise(text) for text in texts), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if isinstance(result, str)]
 
 
 def extract_sentences(text: str, most_tokens: int = MAX_EXTRACT_TOKENS) -> str:
-    """Return the sentences nearest to what a text says on the whole, in their order, no more than so many tokens.
+    """Return the sentences nearest to the centroid of a text, in their order, with at most `most_tokens`.
 
-    Notes
-    -----
-    Radev et al. (2004), "Centroid-based summarization of multiple documents": the cosine of a sentence's vector with the
-    sum of all; of sentences that say the same the first stays.
+    Notes ----- Radev et al. (2004), "Centroid-based summarization of multiple documents": the cosine of a sentence's
+    vector with the sum of all vectors; of equal sentences the first is used.
     """
     pieces = split_chunks(text, most_tokens=min(SENTENCE_TOKENS, most_tokens), overlap=0)
-    said = list(dict.fromkeys(" ".join(text[piece.first : piece.stop].split()) for piece in pieces))
-    vectors = HashedEmbedder().embed(said).astype(float)
+    sentences = list(dict.fromkeys(" ".join(text[piece.first : piece.stop].split()) for piece in pieces))
+    vectors = HashedEmbedder().embed(sentences).astype(float)
     middle = vectors.sum(axis=0)
-    nearness = [round(float(each @ middle), 6) for each in vectors]  # the last digits of a product hang on the machine
+    nearness = [
+        round(float(vector @ middle), 6) for vector in vectors
+    ]  # the last digits of a product depend on the machine
     counter, left = ByteTokenizer(), most_tokens
-    taken: list[int] = []
-    for place in sorted(range(len(said)), key=lambda place: (-nearness[place], place)):
-        tokens = counter.count(said[place] + " ")
-        if said[place] and tokens <= left:
-            taken.append(place)
+    chosen: list[int] = []
+    for place in sorted(range(len(sentences)), key=lambda place: (-nearness[place], place)):
+        tokens = counter.count(sentences[place] + " ")
+        if sentences[place] and tokens <= left:
+            chosen.append(place)
             left -= tokens
-    return " ".join(said[place] for place in sorted(taken))
+    return " ".join(sentences[place] for place in sorted(chosen))
 
 
 async def _ask(text: str, _label: Sensitivity) -> str:
@@ -128,4 +128,4 @@ async def _ask(text: str, _label: Sensitivity) -> str:
 
 
 EXTRACT_SUMMARISER = Summariser(_ask, prompt=EXTRACT_NAME, model="built-in")
-"""Who summarises where no model is asked."""
+"""The summariser without a model."""

@@ -1,14 +1,15 @@
 """Whether a model may be asked: closed (yes), open (it rests), half-open (one call tries whether it is back).
 
-permit = breaker.enter()                 # None: it rests, ask another
-breaker.succeed(permit)                  # or fail(permit), or leave(permit) where nothing was learned
+permit = breaker.enter()                 # None: it rests, ask another model
+breaker.succeed(permit)                  # or fail(permit), or leave(permit) without an outcome
 
-closed --fail, as often as allowed, or at once--> open
-open --rest is over (a model without an address), a look at it (one with an address), or a late answer--> half-open
+closed --the allowed number of failures, or one that opens at once--> open
+open --end of the rest (without an address), a successful probe (with an address), or a late answer--> half-open
 half-open --the trial answers--> closed          half-open --the trial fails--> open, for twice as long
 
-What is said of a call that was let through before the last change counts for nothing: fifty calls that one death ends are
-one failure, and those that end late never close a model that came back. An answer is the one exception: it is a sign of life.
+Outcomes of calls that were admitted before the last change of state are ignored. So fifty calls that end with one crash
+are one failure, and calls that end late do not open the breaker of a model that is back. The exception is an answer,
+which shows that the server is alive.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MAX_REST_S = 300.0
 
 @dataclass(frozen=True)
 class Permit:
-    """Leave to ask once; `epoch` says between which changes of state it was given."""
+    """Permission for one call; `epoch` numbers the changes of state before it."""
 
     epoch: int
     trial: bool
@@ -36,13 +37,13 @@ class Breaker:
     Parameters
     ----------
     failures : int
-        Failures in a row that open it.
+        Consecutive failures that open it.
     rest_s : float
         Seconds of the first rest.
     timing : Timing
-        Clock and chance.
+        Clock and jitter.
     by_time : bool
-        Whether the end of the rest lets a trial through; otherwise a look has to (`note_alive`).
+        Whether the end of the rest admits a trial; otherwise a probe must find the server (`note_alive`).
     """
 
     def __init__(self, failures: int, rest_s: float, timing: Timing, *, by_time: bool) -> None:
@@ -59,18 +60,18 @@ class Breaker:
 
     @property
     def state(self) -> BreakerState:
-        """The state, now."""
+        """The current state."""
         if self._state == "open" and self._by_time and self.rested:
             self._state = "half-open"
         return self._state
 
     @property
     def rested(self) -> bool:
-        """Whether no rest is left."""
+        """Whether the rest is over."""
         return self._timing.clock() >= self._until
 
     def enter(self, *, force: bool = False) -> Permit | None:
-        """Return leave to ask, if there is one; `force` is for a model that has no other beside it."""
+        """Return a permit, or None while it rests; `force` admits a call to the only model of a route."""
         if self.state == "closed" or force:
             return Permit(self._epoch, trial=False)
         if self._state == "open" or self._trying:
@@ -89,7 +90,7 @@ class Breaker:
         self._failed = 0
 
     def fail(self, permit: Permit, *, at_once: bool = False, rest_s: float = 0.0) -> None:
-        """Count a failure; `at_once` opens, for `rest_s` at least."""
+        """Count a failure; `at_once` opens the breaker, for at least `rest_s` seconds."""
         if permit.epoch != self._epoch:
             return
         self._failed += 1
@@ -98,27 +99,26 @@ class Breaker:
             self._open(max(rest_s, min(self._rest_s * 2.0 ** min(self._openings - 1, 30), MAX_REST_S)))
 
     def leave(self, permit: Permit) -> None:
-        """End a call that says nothing of the model."""
+        """End a call without an outcome."""
         if permit.epoch == self._epoch and permit.trial:
             self._trying = False
 
     def note_alive(self) -> None:
-        """Take a sign of life: who rests may be tried."""
+        """Note that the server is alive: a resting model may be tried."""
         if self._state == "open":
             self._state = "half-open"
 
     def note_gone(self) -> None:
-        """Take a look that found nobody: no call is sent before another look finds it."""
+        """Note that a probe found no server: no call is sent until another probe finds it."""
         self._openings = max(self._openings, 1)
         self._open(self._rest_s)
 
     def _open(self, seconds: float) -> None:
-        """Begin a rest."""
         self._until = self._timing.clock() + self._timing.spread(seconds)
         self._change("open")
 
     def _change(self, state: BreakerState) -> None:
-        """Enter a state; permits of before are stale."""
+        """Change the state, which makes earlier permits stale."""
         self._state = state
         self._epoch += 1
         self._failed = 0

@@ -1,4 +1,4 @@
-"""The state of one configured model: breaker, latency, load, and whether its server is reachable."""
+"""The state of one configured model: breaker, latency, load, and reachability of its server."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .probe import Load, ServerState
 
 LATENCIES_KEPT = 100
 MIN_LATENCIES = 8
-"""Answers before a model is compared with anything."""
+"""Minimum answers before a model's latency is compared."""
 MOVING_MEAN_WEIGHT = 0.3
-"""Weight of the newest answer in the mean of now."""
+"""Weight of the newest answer in the moving mean."""
 MIN_SLOWNESS_S = 0.25
-"""Smaller differences do not make a model slow."""
+"""Minimum difference, in seconds, that makes a model slow."""
 
 
 class Latency:
-    """The seconds that one model's answers took."""
+    """The latencies of one model's answers, in seconds."""
 
     def __init__(self) -> None:
         self._kept: deque[float] = deque(maxlen=LATENCIES_KEPT)
@@ -33,33 +33,33 @@ class Latency:
 
     @property
     def known(self) -> bool:
-        """Whether there are enough answers, and enough since it was last excused, to say anything."""
+        """Whether there are enough answers, in all and since the last `excuse`, for a comparison."""
         return len(self._kept) >= MIN_LATENCIES and self._fresh >= MIN_LATENCIES // 2
 
     def add(self, seconds: float) -> None:
-        """Take in an answer; that of a call cut off is taken as if it had come then."""
+        """Add the latency of an answer; a cancelled call counts with the time until then."""
         self.now = seconds if not self._fresh else self.now + MOVING_MEAN_WEIGHT * (seconds - self.now)
         self._kept.append(seconds)
         self._fresh += 1
 
     def excuse(self) -> None:
-        """Begin the mean of now afresh: what was slow a while ago must show it again."""
+        """Restart the moving mean: a model that was slow must be slow again to count as slow."""
         self._fresh = 0
 
     @property
     def ever(self) -> float:
-        """The usual seconds of its latest answers, the slow among them included."""
+        """The median of the stored latencies, slow answers included."""
         return median(self._kept)
 
     def percentile(self, share: float = 0.95) -> float | None:
-        """Return the seconds within which that share of its answers came; None before there are enough."""
+        """Return the latency that this share of answers did not exceed; None before there are enough answers."""
         if len(self._kept) < MIN_LATENCIES:
             return None
         return sorted(self._kept)[math.ceil(share * len(self._kept)) - 1]
 
 
 def is_slow(own: Latency, peers: Iterable[Latency], factor: float) -> bool:
-    """Return whether a model takes several times as long as its peers do, or as it did itself."""
+    """Return whether a model takes over `factor` times as long as its peers, or as its own median."""
     if not factor or not own.known:
         return False
     usual = [own.ever]
@@ -69,19 +69,20 @@ def is_slow(own: Latency, peers: Iterable[Latency], factor: float) -> bool:
 
 
 def find_probe_address(settings: ModelSettings) -> str:
-    """Return where a model's server can be looked at; empty where there is none, or only its proof says whom to believe."""
+    """Return the address at which a model's server can be probed; empty without one.
+
+    It is empty also for an attested server over https, whose certificate is accepted only with its proof.
+    """
     address = settings.api_base or ""
     return "" if settings.attestation is not None and address.startswith("https:") else address
 
 
 @dataclass
 class Endpoint:
-    """What is known of a model.
+    """The state of a model.
 
-    `address` is its server's, empty where there is none to look at: a provider of this process, or one that LiteLLM knows
-    by name, which only a paid call could try. `alive` says that something was once heard of it, `away_since` when it was
-    found gone, and `doubtful` that only one look says so, which found nobody in time; `coming` counts the calls that were
-    told to begin with it and have not yet begun.
+    `alive`: the server has answered before. `away_since`: when it was found gone. `doubtful`: only one probe found it
+    gone, by a timeout. `coming` counts calls that are routed here first and not sent yet.
     """
 
     name: str
@@ -106,22 +107,22 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """The server's address; empty where a look at it is not to be had for nothing."""
+        """The server's address; empty for a provider of this process, or where only a paid call could test it."""
         return "" if self.inside else find_probe_address(self.settings)
 
     @property
     def own(self) -> bool:
-        """Whether the server is on a machine of one's own, or one that proves what it runs."""
+        """Whether the model is local or attested."""
         return self.settings.place in ("local", "attested")
 
     @property
     def unknown(self) -> bool:
-        """Whether nothing was ever heard of a server, for better or worse."""
+        """Whether a server was never found alive or gone."""
         return bool(self.address) and not self.alive and self.away_since is None
 
     @property
     def wants_look(self) -> bool:
-        """Whether a heartbeat is for it: who rested long enough, and who is asked while nothing is wrong."""
+        """Whether the heartbeat probes it: its rest is over, or its breaker is closed and it is local or attested."""
         if not self.address or not self.asked:
             return False
         state = self.breaker.state
@@ -129,18 +130,18 @@ class Endpoint:
 
     @property
     def queue(self) -> float:
-        """What a call more meets: the load as it was told, and the calls sent since; without a load, our own."""
+        """The queue of one more call: the reported load plus the calls sent since; without a load, our own calls."""
         own = self.under_way + self.coming
         return own if self.load is None else self.load.cost + max(own - self.load_calls, 0)
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """What equal models share: only then may another order of them be taken."""
+        """The properties that equal models share; only equal models are reordered by load."""
         own = self.settings
         return own.model, own.tier, own.place, own.region, own.input_cost_per_mtok, own.output_cost_per_mtok
 
     def note_look(self, look: ServerState) -> None:
-        """Take in a look; a single miss of a server that answers calls says that it is busy."""
+        """Note the result of a probe; a single miss of a server that answers calls means that it is busy."""
         if look.up:
             self._note_alive()
             if self.breaker.rested:
@@ -154,35 +155,34 @@ class Endpoint:
             self.breaker.note_gone()
 
     def note_silence(self) -> None:
-        """Take in that a call got no answer: with one more miss the server is gone."""
+        """Note a call without an answer: after one more miss the server counts as gone."""
         self.missed += 1
         self.doubtful = False
 
     def note_answer(self, permit: Permit, seconds: float) -> None:
-        """Take in an answer."""
+        """Note an answer and its latency."""
         self._note_alive()
         self.breaker.succeed(permit)
         self.latency.add(seconds)
 
     def note_refusal(self, permit: Permit) -> None:
-        """Take in that it will not take a request: it is there, and well."""
+        """Note a refused request: the server is alive and works."""
         self._note_alive()
         self.breaker.succeed(permit)
 
     def note_failure(self, permit: Permit, failure: Failure) -> None:
-        """Take in a failure; who was silent rests as long as that took, who asks to be left alone, that long."""
+        """Note a failure: the model rests for the duration of a timeout, or for the server's Retry-After."""
         self.said = failure.said
         late = failure.kind == "late"
         rest_s = failure.seconds if late else min(failure.wait_s, MAX_REST_S)
         self.breaker.fail(permit, at_once=late or rest_s > 0, rest_s=rest_s)
 
     def note_abandoned(self, permit: Permit, seconds: float) -> None:
-        """Take in that nobody waited for its answer: the time that it took at least, where that is much."""
+        """Note a cancelled call; its duration counts as a latency where it is longer than usual."""
         self.breaker.leave(permit)
         usual = self.latency.percentile()
         if usual is not None and seconds > usual:
             self.latency.add(seconds)
 
     def _note_alive(self) -> None:
-        """Note a sign of life."""
         self.alive, self.away_since, self.missed = True, None, 0

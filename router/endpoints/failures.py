@@ -1,4 +1,4 @@
-"""Errors of attempts, classified: is the server gone, does asking again help, may the attempt be charged for."""
+"""Errors of attempts, classified: is the server gone, does a retry help, may the attempt be charged."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 from ..errors import AccessRefused, ModelFailed, RequestRefused
 
 FailureKind: TypeAlias = Literal["late", "lost", "broken", "refused"]
-"""No answer in time; no connection, or it broke; the server's own failure, or it has too much to do; it will not take this."""
+"""late: no answer in time; lost: connection failed or broke; broken: server error or overload; refused: bad request."""
 
 _LATE_ERRORS = {"TimeoutError", "TimeoutException", "Timeout"}
 _UNCONNECTED_ERRORS = {"ConnectTimeout", "PoolTimeout"}
-"""Too late before anything was sent."""
+"""Timeouts before anything was sent."""
 _UNSENT_ERRORS = {"ConnectionRefusedError", "ClientConnectorError", "gaierror"}
 _LOST_ERRORS = {"ConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError"}
 
@@ -22,8 +22,8 @@ _LOST_ERRORS = {"ConnectionError", "TransportError", "ClientConnectionError", "C
 class Failure:
     """One attempt without an answer.
 
-    `charged` says that it may be on the bill: the request went out, and nothing says what became of it. `wait_s` is what
-    the server asks to be left alone for.
+    `charged`: it may be charged, because the request was sent and its outcome is unknown. `wait_s` is the Retry-After
+    of the server, in seconds.
     """
 
     model: str
@@ -38,94 +38,96 @@ class Failure:
 class AttemptFailed(Exception):
     """An attempt ended without an answer; the message says why, without any key, and the cause is the library's error.
 
-    `charged` says that an answer came which is of no use, and is on the bill; `asked` that it was sent at all.
+    `charged`: an unusable answer came, and is charged. `asked`: the request was sent.
     """
 
-    def __init__(self, said: str, *, charged: bool = False, asked: bool = True) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, *, charged: bool = False, asked: bool = True) -> None:
+        super().__init__(message)
         self.charged, self.asked = charged, asked
 
 
-def classify_failure(model: str, missed: AttemptFailed, seconds: float) -> Failure:
-    """Return what an error means; LiteLLM gives a lost connection the status 500, so its causes are looked at first."""
-    error, said = missed.__cause__, str(missed)
-    names = {kind.__name__ for each in list_causes(error) for kind in type(each).__mro__}
+def classify_failure(model: str, attempt: AttemptFailed, seconds: float) -> Failure:
+    """Classify an error, by its causes first: LiteLLM gives a lost connection the status 500."""
+    error, message = attempt.__cause__, str(attempt)
+    names = {kind.__name__ for cause in list_causes(error) for kind in type(cause).__mro__}
     status = getattr(error, "status_code", None)
-    if missed.charged:
-        return Failure(model, "broken", said, charged=True, seconds=seconds)
+    if attempt.charged:
+        return Failure(model, "broken", message, charged=True, seconds=seconds)
     if names & _UNSENT_ERRORS:
-        return Failure(model, "lost", said, seconds=seconds)
-    if names & _LATE_ERRORS and not (
-        status == 408 and _has_server_answer(error)
-    ):  # LiteLLM gives its own time-outs that status, too
+        return Failure(model, "lost", message, seconds=seconds)
+    answered = status == 408 and _has_server_answer(error)  # LiteLLM gives its own timeouts the status 408 too
+    if names & _LATE_ERRORS and not answered:
         charged = not names & _UNCONNECTED_ERRORS
-        return Failure(model, "late", said or f"no answer within {seconds:.3g} s", charged=charged, seconds=seconds)
+        return Failure(model, "late", message or f"no answer within {seconds:.3g} s", charged=charged, seconds=seconds)
     if names & _LOST_ERRORS:
-        return Failure(model, "lost", said, charged=True, seconds=seconds)
+        return Failure(model, "lost", message, charged=True, seconds=seconds)
     if isinstance(status, int) and 300 <= status < 400:
-        said = f"it points to another address (status {status}), and no text goes where the configuration does not say"
-        return Failure(model, "refused", said, error=AccessRefused, seconds=seconds)
-    kind = _refusal(status)
+        message = (
+            f"it points to another address (status {status}), and no text goes where the configuration does not say"
+        )
+        return Failure(model, "refused", message, error=AccessRefused, seconds=seconds)
+    kind = _classify_status(status)
     if kind is not ModelFailed:
-        return Failure(model, "refused", said, error=kind, seconds=seconds)
-    charged = missed.asked and not _has_server_answer(error)
-    return Failure(model, "broken", said, charged=charged, wait_s=_retry_after(error), seconds=seconds)
+        return Failure(model, "refused", message, error=kind, seconds=seconds)
+    charged = attempt.asked and not _has_server_answer(error)
+    return Failure(model, "broken", message, charged=charged, wait_s=_read_retry_after(error), seconds=seconds)
 
 
 def combine_failures(failures: Sequence[Failure], resting: Mapping[str, str]) -> ModelFailed:
-    """Return the error of a call that nobody answered: who was asked and what each said last, and who was not asked."""
-    last = {each.model: each for each in failures}
-    told = [f"{name}: {each.said}" for name, each in last.items()]
-    told += [f"{name}: not asked, {why}" for name, why in resting.items() if name not in last]
-    kinds = {each.error for each in last.values()} if not resting.keys() - last.keys() else {ModelFailed}
+    """Return the error of a call without an answer: the last failure of each model, and why others were not asked."""
+    last = {failure.model: failure for failure in failures}
+    lines = [f"{name}: {failure.said}" for name, failure in last.items()]
+    lines += [f"{name}: not asked, {why}" for name, why in resting.items() if name not in last]
+    kinds = {failure.error for failure in last.values()} if not resting.keys() - last.keys() else {ModelFailed}
     kind = kinds.pop() if len(kinds) == 1 else ModelFailed
     first = next(iter([*last, *resting]))
-    return kind(f"no reply from {'; nor from '.join(told)}", field=f"models.{first}", hint=_HINTS[kind])
+    return kind(f"no reply from {'; nor from '.join(lines)}", field=f"models.{first}", hint=_HINTS[kind])
 
 
 _HINTS: Mapping[type[ModelFailed], str] = {
     ModelFailed: "`alphaloom doctor CAMPAIGN.yaml` shows which of its models answer. Resume the run to ask again.",
-    AccessRefused: "The server does not know this key or this model: mend the campaign file or the key, then resume the run.",
+    AccessRefused: "The server does not know this key or this model: mend the campaign file or the key, then resume "
+    "the run.",
     RequestRefused: "The server refuses this one request, such as one that is too long for the model.",
 }
 
 
-def _refusal(status: object) -> type[ModelFailed]:
-    """Return what an HTTP status means: a later try may heal it, only a person can, or this request never passes."""
+def _classify_status(status: object) -> type[ModelFailed]:
+    """Return the error of an HTTP status: a person must act, the request never passes, or a retry may help."""
     if status in (401, 402, 403, 404):
         return AccessRefused
     return RequestRefused if status in (400, 413, 422) else ModelFailed
 
 
 def is_silence(error: BaseException) -> bool:
-    """Return whether nobody said anything: then the words of an error are the library's own."""
-    names = {kind.__name__ for each in list_causes(error) for kind in type(each).__mro__}
+    """Return whether no server answered, so that the error's text is the library's own."""
+    names = {kind.__name__ for cause in list_causes(error) for kind in type(cause).__mro__}
     return bool(names & (_UNSENT_ERRORS | _LATE_ERRORS | _LOST_ERRORS))
 
 
 def _has_server_answer(error: BaseException | None) -> bool:
-    """Return whether the server answered with an error of its own: LiteLLM gives what it cannot read the status 500, too."""
-    for each in list_causes(error):
-        status = getattr(getattr(each, "response", None), "status_code", 0)
-        library = type(each).__module__.partition(".")[0]
+    """Return whether the server itself answered with an error: LiteLLM gives unreadable answers the status 500 too."""
+    for cause in list_causes(error):
+        status = getattr(getattr(cause, "response", None), "status_code", 0)
+        library = type(cause).__module__.partition(".")[0]
         if library in ("httpx", "openai") and isinstance(status, int) and status >= 400:
             return True
-        if type(each).__name__ == "MaskedHTTPStatusError":
+        if type(cause).__name__ == "MaskedHTTPStatusError":
             return True
     return False
 
 
 def list_causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what led to it."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    """Yield an error and the chain of its causes."""
+    visited: set[int] = set()
+    while error is not None and id(error) not in visited:
+        visited.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
 
 
-def _retry_after(error: BaseException | None) -> float:
-    """Return the seconds of a Retry-After, 0 where there is none."""
+def _read_retry_after(error: BaseException | None) -> float:
+    """Return the seconds of a Retry-After header; 0 without one."""
     headers = getattr(error, "litellm_response_headers", None) or getattr(
         getattr(error, "response", None), "headers", {}
     )

@@ -1,4 +1,4 @@
-"""Which configured models answer, checked without spending a token."""
+"""Which configured models answer, checked without a paid call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIMEOUT_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Health:
-    """Whether a model answers (None: not known without paying for a call), and why."""
+    """Whether a model answers, and why; None: unknown without a paid call."""
 
     name: str
     model: str
@@ -28,13 +28,13 @@ class Health:
 async def probe_model(
     name: str, settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]
 ) -> Health:
-    """Look whether a model can be asked: a provider of this process, a key, an address that answers."""
+    """Check whether a model can be asked: a provider of this process, a key, an address that answers."""
     answers, detail = await _look(settings, providers, environment)
     return Health(name, settings.model, settings.tier, answers, detail)
 
 
 def refuse_keyless(models: Mapping[str, ModelSettings], environment: Mapping[str, str]) -> None:
-    """Raise the first `NoModel` where every one of the models needs a key that is not there."""
+    """Raise the first `NoModel` if every model needs a key that is missing."""
     missing: list[NoModel] = []
     for settings in models.values():
         try:
@@ -48,15 +48,17 @@ def refuse_keyless(models: Mapping[str, ModelSettings], environment: Mapping[str
 async def find_silent_models(
     models: Mapping[str, ModelSettings], providers: Collection[str], environment: Mapping[str, str]
 ) -> list[str]:
-    """Return what keeps models from being asked, found without a paid call: a key that is missing, a server that is not there.
+    """Return why models cannot be asked (a missing key, an unreachable server), without a paid call.
 
-    A server is looked at as while it is asked: one that answers, whatever it says, is there.
+    A server is probed as during calls: any answer shows that it is reachable.
     """
-    said = await asyncio.gather(*(_hindrance(each, providers, environment) for each in models.values()))
-    return [f"{name}: {why}" for name, why in zip(models, said, strict=True) if why]
+    hindrances = await asyncio.gather(
+        *(_find_hindrance(settings, providers, environment) for settings in models.values())
+    )
+    return [f"{name}: {why}" for name, why in zip(models, hindrances, strict=True) if why]
 
 
-async def _hindrance(settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]) -> str:
+async def _find_hindrance(settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]) -> str:
     if settings.model.partition("/")[0] in providers:
         return ""
     try:
@@ -72,7 +74,6 @@ async def _hindrance(settings: ModelSettings, providers: Collection[str], enviro
 async def _look(
     settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]
 ) -> tuple[bool | None, str]:
-    """Return whether it answers, and why."""
     if settings.model.partition("/")[0] in providers:
         return True, "runs in this process, without a network"
     try:
@@ -80,26 +81,26 @@ async def _look(
     except NoModel as error:
         return False, error.message
     if settings.api_base is None:
-        kept = settings.api_key_env or f"{settings.api_key_keyring} of the keyring"
-        held = f"{kept} is set" if key else "no api_key_env: the provider looks for a key of its own"
-        return None, f"not asked: that would be a paid call; {held}"
+        source = settings.api_key_env or f"{settings.api_key_keyring} of the keyring"
+        key_note = f"{source} is set" if key else "no api_key_env: the provider looks for a key of its own"
+        return None, f"not asked: that would be a paid call; {key_note}"
     if settings.attestation is not None and settings.api_base.startswith("https:"):
         return None, "not asked: its certificate is believed only with its proof, which a run asks for"
     return await _ask_for_models(settings.api_base.rstrip("/") + "/models", key, own=settings.place == "local")
 
 
 async def _ask_for_models(address: str, key: str | None, *, own: bool) -> tuple[bool, str]:
-    """Ask one address for its list of models, and a server of one's own for what its cache spared."""
-    seen = await fetch_text(address, key, TIMEOUT_SECONDS)
-    if seen.status is None:
-        return False, f"{address} does not answer: {seen.text}"
-    if seen.status < 300:
-        return True, f"{address} answers ({seen.status}){await _describe_cache_hits(address) if own else ''}"
-    return False, f"{address} {'refuses the key' if seen.status in (401, 403) else 'fails'} ({seen.status})"
+    """Fetch the list of models of one address, and of a local server the hit share of its prefix cache."""
+    response = await fetch_text(address, key, TIMEOUT_SECONDS)
+    if response.status is None:
+        return False, f"{address} does not answer: {response.text}"
+    if response.status < 300:
+        return True, f"{address} answers ({response.status}){await _describe_cache_hits(address) if own else ''}"
+    return False, f"{address} {'refuses the key' if response.status in (401, 403) else 'fails'} ({response.status})"
 
 
 async def _describe_cache_hits(models: str) -> str:
-    """Say how much of what it was sent a vLLM server had in its prefix cache; nothing where it does not tell."""
-    seen = await fetch_text(f"{strip_api_version(models.removesuffix('/models'))}/metrics", None, TIMEOUT_SECONDS)
-    share = read_prefix_hit_share(seen.text) if seen.status == 200 else None
+    """Return the prefix-cache hit share of a vLLM server as text; empty where it reports none."""
+    response = await fetch_text(f"{strip_api_version(models.removesuffix('/models'))}/metrics", None, TIMEOUT_SECONDS)
+    share = read_prefix_hit_share(response.text) if response.status == 200 else None
     return "" if share is None else f"; {share:.0%} of its prompt tokens came from its prefix cache"

@@ -1,6 +1,6 @@
-"""All configured models: which is asked next, what is learned from each attempt, and checks of their servers.
+"""The state of all configured models: the order of a route, the outcomes of attempts, and probes of the servers.
 
-Servers are checked only while calls are under way.
+Servers are probed only while calls are under way.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .failures import Failure
 from .probe import fetch_text, probe_server, read_load, strip_api_version
 
 LOOK_AGAIN_S = 1.0
-"""Between looks at a server that a call waits for."""
+"""Seconds between probes of a server that a call waits for."""
 LOAD_TIMEOUT_S = 0.3
 LOADS_EVERY_S = 1.0
 NO_LOADS_S = 30.0
-"""Until a server that told no load is asked for it again."""
+"""Seconds until a server without a load report is asked again."""
 
 
 class Endpoints:
@@ -32,13 +32,13 @@ class Endpoints:
     Parameters
     ----------
     config : RouterConfig
-        Models, and what makes one rest.
+        Models, and the settings of breakers and probes.
     keys : mapping of str to str or None
-        Each model's key, for looks at its server.
+        Each model's key, for probes of its server.
     inside : collection of str
-        Models that run in this process: they are neither looked at nor compared.
+        Models that run in this process: they are neither probed nor compared.
     timing : Timing
-        Clock, sleep and chance.
+        Clock, sleep and jitter.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class Endpoints:
         self._settings = config.health
         self._timing = timing
         self._of: dict[str, Endpoint] = {}
-        for name, each in config.models.items():
-            by_time = name in inside or not find_probe_address(each)
+        for name, settings in config.models.items():
+            by_time = name in inside or not find_probe_address(settings)
             breaker = Breaker(config.health.failures, config.cooldown_seconds, timing, by_time=by_time)
-            self._of[name] = Endpoint(name, each, keys[name], name in inside, breaker, timing)
+            self._of[name] = Endpoint(name, settings, keys[name], name in inside, breaker, timing)
         self._monitor = ServerMonitor(self._of, config.health, timing)
 
     def __getitem__(self, name: str) -> Endpoint:
@@ -59,24 +59,24 @@ class Endpoints:
 
     @asynccontextmanager
     async def watch(self) -> AsyncIterator[None]:
-        """Check the servers while a call is under way."""
+        """Probe the servers while a call is under way."""
         async with self._monitor.run():
             yield
 
     async def close(self) -> None:
-        """End what runs in the background."""
+        """End the background tasks."""
         await self._monitor.close()
 
     async def order(self, names: Sequence[str]) -> list[str]:
-        """Return the models in the order of the route; among equal ones by load, those that are slow last of their tier."""
+        """Return the models in the order of the route: equal models by load, slow models last of their tier."""
         equal: dict[tuple[object, ...], list[str]] = {}
         for name in names:
             equal.setdefault(self._of[name].kind, []).append(name)
         if self._settings.load:
             several = [self._of[name] for group in equal.values() if len(group) > 1 for name in group]
-            await asyncio.gather(*(self._monitor.look(each) for each in several if each.unknown))
-            there = [each for each in several if each.address and each.away_since is None]
-            await asyncio.gather(*(self._monitor.weigh(each) for each in there))
+            await asyncio.gather(*(self._monitor.look(endpoint) for endpoint in several if endpoint.unknown))
+            reachable = [endpoint for endpoint in several if endpoint.address and endpoint.away_since is None]
+            await asyncio.gather(*(self._monitor.weigh(endpoint) for endpoint in reachable))
             for group in equal.values():
                 group.sort(key=lambda name: self._of[name].queue)
         turns = {kind: iter(group) for kind, group in equal.items()}
@@ -85,11 +85,11 @@ class Endpoints:
         return sorted(listed, key=lambda name: (tiers.index(self._of[name].settings.tier), self._is_slow(name)))
 
     async def admit(self, name: str, *, force: bool = False) -> Permit | None:
-        """Return leave to ask a model; None while it rests.
+        """Return a permit to ask a model; None while it rests.
 
-        A server of which nothing was heard yet is looked at first: one that is dead then costs that look, however many
-        calls begin at once. `force` is for a model that has no other beside it: it is asked though it rests, unless its
-        server is gone: that is looked at once a rest, and a single look in vain is not believed.
+        A server that was never reached is probed first, so that a dead one costs a single probe, however many calls
+        start at once. `force` is for the only model of a route: it is asked although it rests, unless its server is
+        gone. A gone server is probed once per rest, and a single failed probe does not count as proof that it is gone.
         """
         endpoint = self._of[name]
         endpoint.asked = True
@@ -104,16 +104,18 @@ class Endpoints:
         return permit
 
     def note_answer(self, name: str, permit: Permit, seconds: float) -> None:
-        """Learn from an answer."""
+        """Note an answer, and whether the model is slow beside its peers."""
         endpoint = self._of[name]
         endpoint.note_answer(permit, seconds)
-        peers = [each.latency for each in self._of.values() if each is not endpoint and self._alike(each, endpoint)]
+        peers = [
+            other.latency for other in self._of.values() if other is not endpoint and self._are_alike(other, endpoint)
+        ]
         if not endpoint.inside and is_slow(endpoint.latency, peers, self._settings.slow_factor):
             endpoint.slow_until = self._timing.clock() + self._timing.spread(self._settings.slow_seconds)
             endpoint.latency.excuse()
 
     async def note_failure(self, name: str, permit: Permit, failure: Failure) -> None:
-        """Learn from a failure; whether its server is there is looked at, unless that is known by now."""
+        """Note a failure; after a timeout or a lost connection, probe the server unless its state is known."""
         endpoint = self._of[name]
         if failure.kind == "refused":
             endpoint.note_refusal(permit)
@@ -125,63 +127,64 @@ class Endpoints:
         endpoint.note_failure(permit, failure)
 
     def usual_seconds(self, name: str) -> float | None:
-        """Return the seconds within which 95 % of a model's answers came; None before there are enough of them."""
+        """Return the 95th percentile of a model's latency in seconds; None before there are enough answers."""
         return self._of[name].latency.percentile()
 
     def find_twin(self, name: str, names: Sequence[str]) -> str | None:
-        """Return the next model that may be asked beside this one: of its tier, in a place of the same kind, and well."""
+        """Return the next model that may be asked beside this one: same tier and kind of place, breaker closed."""
         for other in names:
-            each = self._of[other]
-            if other != name and self._alike(each, self._of[name]) and each.breaker.state == "closed":
+            candidate = self._of[other]
+            if other != name and self._are_alike(candidate, self._of[name]) and candidate.breaker.state == "closed":
                 return other
         return None
 
     async def wait_for_return(self, names: Collection[str]) -> str | None:
-        """Wait for servers that went away, and return the model of the first that is back; None when patience ends."""
-        known = [self._of[name] for name in names if self._of[name].alive]
-        while hoped := [each for each in known if self._is_waited_for(each)]:
-            for endpoint in hoped:
+        """Wait for gone servers, and return the model of the first one that is back; None when patience ends."""
+        seen_alive = [self._of[name] for name in names if self._of[name].alive]
+        while awaited := [endpoint for endpoint in seen_alive if self._is_waited_for(endpoint)]:
+            for endpoint in awaited:
                 if endpoint.away_since is None or await self._monitor.look(endpoint):
                     return endpoint.name
             await self._timing.sleep(LOOK_AGAIN_S)
         return None
 
     def list_resting(self, names: Sequence[str]) -> dict[str, str]:
-        """Return why those that rest do."""
+        """Return the reasons of the resting models, by name."""
         now = self._timing.clock()
         return {
-            name: f"{each.said or 'it rests'}" + (f" (for {now - each.away_since:.0f} s)" if each.away_since else "")
+            name: f"{endpoint.said or 'it rests'}"
+            + (f" (for {now - endpoint.away_since:.0f} s)" if endpoint.away_since else "")
             for name in names
-            if (each := self._of[name]).breaker.state != "closed"
+            if (endpoint := self._of[name]).breaker.state != "closed"
         }
 
     async def _may_be_there(self, endpoint: Endpoint) -> bool:
-        """Return whether a call may be tried at a server that was found gone, where there is no other."""
+        """Return whether a server that was found gone may be asked, as the only one of a route."""
         return endpoint.doubtful or (endpoint.breaker.rested and await self._monitor.look(endpoint))
 
     def _glance(self, endpoint: Endpoint) -> None:
-        """Look in the background whether a server is back, once it rested."""
+        """Probe a server in the background after its rest."""
         if endpoint.address and endpoint.breaker.state == "open" and endpoint.breaker.rested:
             self._monitor.glance(endpoint)
 
     def _is_waited_for(self, endpoint: Endpoint) -> bool:
-        """Return whether a server has not been away for too long."""
+        """Return whether a server is back, or not gone for longer than the configured patience."""
         gone = endpoint.away_since
         return gone is None or self._timing.clock() - gone < self._settings.patience_seconds
 
     def _is_slow(self, name: str) -> bool:
         return self._timing.clock() < self._of[name].slow_until
 
-    def _alike(self, one: Endpoint, other: Endpoint) -> bool:
-        """Return whether two models are of one tier and in places of one kind."""
+    def _are_alike(self, one: Endpoint, other: Endpoint) -> bool:
+        """Return whether two models have the same tier, kind of place and region."""
         mine, theirs = one.settings, other.settings
         return (mine.tier, mine.place, mine.region) == (theirs.tier, theirs.place, theirs.region)
 
 
 class ServerMonitor:
-    """Looks at the servers of some models; what runs in the background ends with the last call.
+    """Probes the servers of models; its background tasks end with the last call.
 
-    Equal looks at once are one look. Used from one event loop at a time.
+    Concurrent probes of one server are a single probe. Used from one event loop at a time.
     """
 
     def __init__(self, endpoints: Mapping[str, Endpoint], settings: HealthSettings, timing: Timing) -> None:
@@ -196,9 +199,9 @@ class ServerMonitor:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Watch while a call is under way."""
+        """Run the heartbeat while a call is under way."""
         loop = asyncio.get_running_loop()
-        if self._loop is not loop:  # what ran in a loop that was closed ended with it
+        if self._loop is not loop:  # tasks of a closed loop ended with it
             self._loop, self._calls, self._heart = loop, 0, None
             self._jobs.clear()
         self._calls += 1
@@ -212,7 +215,7 @@ class ServerMonitor:
                 await self.close()
 
     async def close(self) -> None:
-        """End what runs in the background."""
+        """End the background tasks."""
         tasks = [*self._jobs.values(), *([self._heart] if self._heart else [])]
         self._heart = None
         self._jobs.clear()
@@ -222,16 +225,16 @@ class ServerMonitor:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def look(self, endpoint: Endpoint) -> bool:
-        """Return whether a model's server is there."""
+        """Probe a model's server, and return whether it is reachable."""
         await self._join("look", endpoint, lambda: self._look(endpoint))
         return endpoint.away_since is None
 
     def glance(self, endpoint: Endpoint) -> None:
-        """Look in the background."""
+        """Probe in the background."""
         self._start("look", endpoint, lambda: self._look(endpoint))
 
     async def weigh(self, endpoint: Endpoint) -> None:
-        """See to it that a server's load is known as of a second ago; only the first reading is waited for."""
+        """Refresh a server's load if it is over a second old; only the first reading is awaited."""
         if self._timing.clock() < endpoint.weigh_at:
             return
         if endpoint.weigh_at > 0:
@@ -248,30 +251,30 @@ class ServerMonitor:
         return self._jobs[key]
 
     async def _join(self, what: str, endpoint: Endpoint, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Wait for a job; who gives up waiting does not end it for the others."""
+        """Wait for a job; a cancelled waiter does not end it for the others."""
         await asyncio.shield(self._start(what, endpoint, job))
 
     async def _look(self, endpoint: Endpoint) -> None:
-        """Look, and tell every model of the same server."""
-        seen = await probe_server(endpoint.address, endpoint.key, self._settings.probe_seconds, own=endpoint.own)
-        for each in self._endpoints.values():
-            if each.address == endpoint.address:
-                each.note_look(seen)
+        """Probe, and note the result for every model of the same server."""
+        state = await probe_server(endpoint.address, endpoint.key, self._settings.probe_seconds, own=endpoint.own)
+        for other in self._endpoints.values():
+            if other.address == endpoint.address:
+                other.note_look(state)
 
     async def _weigh(self, endpoint: Endpoint) -> None:
-        """Read the load of a server."""
+        """Read the load of a server, for every model of it."""
         began = endpoint.under_way
-        seen = await fetch_text(f"{strip_api_version(endpoint.address)}/metrics", None, LOAD_TIMEOUT_S)
-        load = read_load(seen.text) if seen.status == 200 else None
+        response = await fetch_text(f"{strip_api_version(endpoint.address)}/metrics", None, LOAD_TIMEOUT_S)
+        load = read_load(response.text) if response.status == 200 else None
         rest = NO_LOADS_S if load is None else LOADS_EVERY_S
-        for each in self._endpoints.values():
-            if each.address == endpoint.address:
-                each.load, each.load_calls, each.weigh_at = load, began, self._timing.clock() + rest
+        for other in self._endpoints.values():
+            if other.address == endpoint.address:
+                other.load, other.load_calls, other.weigh_at = load, began, self._timing.clock() + rest
 
     async def _beat(self) -> None:
-        """Look at every server that a call was for, again and again."""
+        """Probe every server that calls were sent to, at each heartbeat."""
         for _ in itertools.count():
             await self._timing.sleep(max(0.0, self._beat_at - self._timing.clock()))
             self._beat_at = self._timing.clock() + self._timing.spread(self._settings.heartbeat_seconds)
-            due = {each.address: each for each in self._endpoints.values() if each.wants_look}
-            await asyncio.gather(*(self.look(each) for each in due.values()))
+            due = {endpoint.address: endpoint for endpoint in self._endpoints.values() if endpoint.wants_look}
+            await asyncio.gather(*(self.look(endpoint) for endpoint in due.values()))
