@@ -1,6 +1,6 @@
-"""The rooms as tools for agents and for any MCP client: thin, and unable to trade.
+"""The rooms as tools for agents and for any MCP client; no tool can trade.
 
-The public names are imported when first used: `access`, which says who may call, is needed without the rooms too.
+The public names are imported when first used, because `access` (who may call) is also needed without the rooms.
 """
 
 from __future__ import annotations

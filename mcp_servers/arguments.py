@@ -1,4 +1,4 @@
-"""What tools of several servers take, and what they say of themselves to a client."""
+"""Argument types and tool annotations that several servers share, and refusals of unknown arguments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_ARGUMENTS_NAMED = 5
 READ_HINTS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
 WRITE_HINTS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=False, open_world_hint=False)
 SPEND_HINTS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=True, open_world_hint=False)
-"""What it takes is gone for good: a client should ask its person first."""
+"""Hints of a tool that spends something for good: a client should ask its user first."""
 
 FormulaText = Annotated[
     str,
@@ -56,7 +56,7 @@ CallKey = Annotated[
     str, Field(min_length=1, max_length=200, description="names this call; the same key is the same call")
 ]
 VisibleWords = Annotated[str, AfterValidator(replace_invisible)]
-"""Words that people and models read later: what nobody can see in them is a blank."""
+"""Text that people and models read later; invisible characters are replaced by blanks."""
 Day = Annotated[date | None, Field(description="YYYY-MM-DD; the search window's by default")]
 Cursor = Annotated[str, Field(max_length=200, description="next_cursor of the page before; empty for the first page")]
 
@@ -82,20 +82,20 @@ ARGUMENT_ALIASES: Mapping[str, Sequence[str]] = {
     "target": ("to", "target_dialect"),
     "hypothesis": ("claim", "idea"),
 }
-"""What clients call our arguments, by the names that other tools have for them."""
+"""Names that other tools use for our arguments, by our name."""
 
 
 def unknown_argument_error(
-    tool: str, strange: Collection[str], given: Collection[str], schema: Mapping[str, Any]
+    tool: str, strange: Collection[str], present: Collection[str], schema: Mapping[str, Any]
 ) -> BadArguments:
-    """Refuse arguments that a tool does not take: name the first, the argument that was probably meant, and all it takes."""
-    takes, absent = sorted(schema.get("properties", {})), _missing_names(given, schema)
-    names = [_shorten_name(each) for each in heapq.nsmallest(MAX_ARGUMENTS_NAMED, strange)]
-    meant = _guess_argument(names[0], [each for each in takes if each not in given], absent)
+    """Return the refusal of unknown arguments, with the argument that was probably meant and all allowed ones."""
+    takes, absent = sorted(schema.get("properties", {})), _list_missing_names(present, schema)
+    names = [_shorten_name(name) for name in heapq.nsmallest(MAX_ARGUMENTS_NAMED, strange)]
+    meant = _guess_argument(names[0], [name for name in takes if name not in present], absent)
     hint = [
         f"Did you mean {meant}?" if meant else f"It takes {', '.join(takes)}." if takes else "It takes no argument."
     ]
-    rest = [each for each in absent if each != meant]
+    rest = [name for name in absent if name != meant]
     hint += [f"Also missing: {', '.join(rest)}."] if rest else []
     return BadArguments(
         f"{tool} takes no argument {', '.join(map(repr, names))}.", field=names[0], got=names[0],
@@ -104,27 +104,28 @@ def unknown_argument_error(
 
 
 def _shorten_name(name: str) -> str:
-    """Return the beginning of a name, without halves of characters, which cannot be sent."""
+    """Return the beginning of a name, without lone surrogates, which cannot be sent."""
     return name[:MAX_ARGUMENT_NAME_CHARS].encode(errors="replace").decode()
 
 
-def describe_missing(given: Collection[str], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `got`, `allowed` and `hint` of a refusal for arguments that are missing: which are given, taken and needed."""
+def describe_missing(present: Collection[str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `got`, `allowed` and `hint` of a refusal of missing arguments: those present, allowed and missing."""
     properties = schema.get("properties", {})
-    told = [
-        f"{name}: {properties[name].get('description', 'see the schema')}" for name in _missing_names(given, schema)
+    lines = [
+        f"{name}: {properties[name].get('description', 'see the schema')}"
+        for name in _list_missing_names(present, schema)
     ]
-    names = [_shorten_name(name) for name in sorted(given)[:MAX_ARGUMENTS_NAMED]]
-    return {"got": names, "allowed": sorted(properties), "hint": f"Give {'; '.join(told)}."}
+    names = [_shorten_name(name) for name in sorted(present)[:MAX_ARGUMENTS_NAMED]]
+    return {"got": names, "allowed": sorted(properties), "hint": f"Give {'; '.join(lines)}."}
 
 
-def _missing_names(given: Collection[str], schema: Mapping[str, Any]) -> list[str]:
-    return [name for name in schema.get("required", ()) if name not in given]
+def _list_missing_names(present: Collection[str], schema: Mapping[str, Any]) -> list[str]:
+    return [name for name in schema.get("required", ()) if name not in present]
 
 
 def _guess_argument(name: str, free: Sequence[str], absent: Sequence[str]) -> str:
-    """Return the argument that a strange name stands for: an alias, a similar spelling, or the only one that is missing."""
+    """Return the argument that an unknown name stands for: by alias, by similar spelling, or the only missing one."""
     lower = name.lower()
-    known = [each for each in (*absent, *free) if lower in ARGUMENT_ALIASES.get(each, ())]
+    aliases = [argument for argument in (*absent, *free) if lower in ARGUMENT_ALIASES.get(argument, ())]
     near = difflib.get_close_matches(lower, free, n=1)
-    return next(iter([*known, *near, *(absent if len(absent) == 1 else ())]), "")
+    return next(iter([*aliases, *near, *(absent if len(absent) == 1 else ())]), "")

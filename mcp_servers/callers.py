@@ -1,4 +1,4 @@
-"""The rooms behind the servers: for each caller the data as they were known on its last day, and a run of its own."""
+"""The rooms behind the servers: for each caller the data as known on its last day, and a run of its own."""
 
 from __future__ import annotations
 
@@ -33,44 +33,44 @@ from .tools.known_factors import CALLER_KEY
 __all__ = ["CallerContexts", "ServerSetup"]
 
 CLOSING_GRACE_S = 1
-"""How long calls under way, and then jobs, may take when the servers end: clients and supervisors kill who takes longer."""
+"""Seconds for calls under way, and then for jobs, when the servers end: clients and supervisors kill slow processes."""
 OPENING_WAIT_S = 40.0
-"""How long a call waits for the market: many clients give up on a call after 60 s, and hear nothing."""
+"""Seconds that a call waits for the market to open: many clients end a call after 60 s without an answer."""
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
 class ServerSetup:
-    """What every caller's rooms stand on.
+    """The data and settings shared by all callers' rooms.
 
     Attributes
     ----------
     opening : callable
-        Returns all the data that there are, and what they are called; asked when they are first needed, until it succeeds.
-        Nobody is shown them as they are who has a last day.
+        Returns the whole panel and its name; called when they are first needed, until it succeeds. A caller with a last
+        day never sees this panel itself.
     ledger : Ledger
         The workspace's record.
     settings, budget, mandate
-        The rules of the campaign file that the servers were started with.
+        The rules of the campaign file with which the servers were started.
     clock : callable
-        Returns the time, UTC: names runs, and ends handles.
+        Returns the time, UTC, for the names of runs and the end of handles.
     record : callable
-        Writes a call down, or raises where none can be written.
+        Records a call, or raises where that fails.
     actions, volumes
-        As `take_panel_as_of` takes them.
+        Arguments of `take_panel_as_of`.
     runner : Runner or None
         Runs Python factors; None: they are refused.
     seed : int
-        Of the campaign file.
+        Seed of the campaign file.
     rules : mapping
-        What the runs say that they were begun with.
+        The rules that each run records.
     news : NewsStore or None
-        Texts; None: there are none.
+        The texts; None: none are served.
     labels : mapping
-        The labels of fields: "confidential", "jurisdiction:CH"; "*" stands for every field. Who does not bear all labels of a
-        field is served a panel without it.
+        Labels by field, such as "confidential" and "jurisdiction:CH"; "*" stands for every field. A caller without all
+        labels of a field gets a panel without it.
     pace : TimeSteps
-        When trials that run code on selection days end, as a caller may see.
+        The visible end times of trials that run code on selection days.
     columns : tuple or None
         Fields and groupings of the panel, where they are known before it is open.
     """
@@ -98,38 +98,39 @@ class ServerSetup:
 
     @property
     def panel(self) -> Panel:
-        """All the data that there are."""
+        """The whole panel, without limits of a caller."""
         return self._opened[0]
 
     @property
     def dataset(self) -> str:
-        """What they are called."""
+        """The name of the data set."""
         return self._opened[1]
 
     def withheld(self, caller: Caller) -> frozenset[str]:
         """Return the fields and groups that a caller may not see."""
         if not self.labels:
             return frozenset()
-        found = find_withheld_fields(self.panel, self.labels, caller.labels)
-        if ALL_FIELDS in found:
+        fields = find_withheld_fields(self.panel, self.labels, caller.labels)
+        if ALL_FIELDS in fields:
             raise McpServerError(
                 "This data may not be shown to you.", field="scope", got=sorted(caller.scopes),
-                allowed=sorted(f"data:{label}" for label in self.labels[ALL_FIELDS]), hint="Ask for a token with these scopes.", code="forbidden", exit_code=1,
+                allowed=sorted(f"data:{label}" for label in self.labels[ALL_FIELDS]),
+                hint="Ask for a token with these scopes.", code="forbidden", exit_code=1,
             )  # fmt: skip
-        return found
+        return fields
 
 
 ViewKey = tuple[str, frozenset[str] | None, frozenset[str], date | None]
-"""Who a caller is, and what it may see: its fields, what is withheld from it, its last day."""
+"""A caller's id and view: its fields, the fields withheld from it, and its last day."""
 
 
 class CallerContexts:
-    """Opens rooms for each caller, once, and closes their runs at the end.
+    """Opens each caller's rooms once, and closes their runs at the end.
 
     Parameters
     ----------
     setup : ServerSetup
-        What they stand on.
+        The shared data and settings.
     ceiling : date or None
         The last day that any caller may know; a caller's own may be earlier.
     """
@@ -145,15 +146,15 @@ class CallerContexts:
         self._closed, self._in_flight = False, InFlightCalls()
 
     def __enter__(self) -> Self:
-        """Return the rooms."""
+        """Return the contexts."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close every caller's run; what is being opened is not waited for, and leaves no run behind.
+        """Wait for calls under way, end the jobs, then close the runs that they used.
 
-        Calls under way are waited for, then jobs are ended, and then the runs on which they worked.
+        A run that is being opened is not waited for, and is not started.
         """
         if not self._in_flight.end(CLOSING_GRACE_S):
             LOG.warning(
@@ -163,9 +164,9 @@ class CallerContexts:
             self._closed = True
             jobs = list(self._jobs.values())
         until = time.monotonic() + CLOSING_GRACE_S
-        for each in jobs:
-            each.close(0.0)
-        ended = [each.close(max(0.0, until - time.monotonic())) for each in jobs]
+        for job in jobs:
+            job.close(0.0)
+        ended = [job.close(max(0.0, until - time.monotonic())) for job in jobs]
         if not all(ended):
             LOG.warning("jobs were still at work %d second later", CLOSING_GRACE_S)
         self._runs.close()
@@ -176,16 +177,16 @@ class CallerContexts:
         return min(days, default=None)
 
     def serve(self, caller: Caller) -> ServedCaller:
-        """Return what a caller's servers stand on; its run is opened when it is first asked for.
+        """Return a caller's rooms; its run is opened on first use.
 
-        All tokens of one caller that let it see the same share a run and its jobs.
+        All tokens of one caller with the same view share a run and its jobs.
 
         Raises
         ------
         McpServerError
-            It may see nothing of this data.
+            The caller may see none of this data.
         ServersEnd
-            They are closed.
+            The servers are closed.
         """
         setup, day = self.setup, self.last_day(caller)
         with self._turn:
@@ -204,16 +205,16 @@ class CallerContexts:
             raise ServersEnd("The servers end.", field="server")
 
     def _open_run(self, view: ViewKey, caller: Caller) -> Evaluator:
-        """Return the run of those who stand alike, opened once.
+        """Return the run of a view, opened once.
 
         Raises
         ------
         MarketError
-            Nothing was known yet on its last day.
+            There is no data until the last day.
         EvidenceError
-            What was known is too little to fix windows on, or it may read fields that are not there.
+            There is too little data to fix windows on, or the caller may read fields that are missing.
         McpServerError
-            Another call opens it, and takes longer than clients wait for an answer.
+            Another call is opening the market, and takes longer than clients wait for an answer.
         """
         if view in self._evaluators:
             return self._evaluators[view]
@@ -230,14 +231,14 @@ class CallerContexts:
         return self._evaluators[view]
 
     def _begin_run(self, view: ViewKey, caller: Caller) -> Evaluator:
-        """Return an evaluator; all that takes long is done before its run is begun."""
+        """Return an evaluator; all slow work is done before its run starts."""
         bench = self._open_panel(view[-1], view[-2])
         with self._registering:
             self._check_open()
             return self._register_run(bench, view, caller)
 
     def _register_run(self, bench: PanelContext, view: ViewKey, caller: Caller) -> Evaluator:
-        """Return an evaluator with a run of its own on the ledger."""
+        """Start a run on the ledger, and return its evaluator."""
         setup, (_, _, withheld, day) = self.setup, view
         panel, now = bench.scorer.panel, setup.clock()
         refuse_other_stream(setup.ledger, bench.windows, bench.scorer.settings)
@@ -250,28 +251,28 @@ class CallerContexts:
         config |= {CALLER_KEY: caller.id}
         rules = dict(setup.rules)
         columns = {*panel.fields} - {*evaluator.mandate.columns(panel)}
-        held = self._list_library(day, withheld | columns)
+        listed = self._list_library(day, withheld | columns)
         with ExitStack() as own:
             setup.ledger.start_run(
                 Run(name, config | {"rules": rules}, setup.seed, bench.windows.boundaries.dataset, now.isoformat())
             )
             own.callback(setup.ledger.finish_run, name, "done")
             own.enter_context(setup.ledger.lock(name))
-            setup.ledger.record_event(name, "library", "start", held)
+            setup.ledger.record_event(name, "library", "start", listed)
             self._runs.enter_context(own.pop_all())
         return evaluator
 
     def _list_library(self, day: date | None, hidden: frozenset[str]) -> list[str]:
-        """Return the factors of the library that no later day judged, and in whose text no hidden field stands."""
+        """Return the library's factors that were judged until `day` and whose text names no hidden field."""
         if day is None:
-            known = [(row.factor_id, row.text) for row in self.setup.ledger.library()]
+            factors = [(row.factor_id, row.text) for row in self.setup.ledger.library()]
         else:
-            known = [
+            factors = [
                 (entry.factor_id, entry.text)
                 for entry in list_entries(self.setup.ledger)
                 if entry.origin != WATCHLIST and entry.terms is not None and entry.terms.judged_to <= str(day)
             ]
-        return [name for name, text in known if not hidden & {*re.findall(r"[A-Za-z_]\w*", text)}]
+        return [name for name, text in factors if not hidden & {*re.findall(r"[A-Za-z_]\w*", text)}]
 
     def _open_panel(self, day: date | None, withheld: frozenset[str]) -> PanelContext:
         key = (day, withheld)
@@ -287,7 +288,7 @@ class CallerContexts:
 
 
 def _spell_view(view: ViewKey) -> list[str]:
-    """Return who a caller is and what it may see, as text: runs of one caller on different data are begun at one moment too."""
+    """Return a view as text; it makes the names of runs differ that one caller starts in the same second."""
     caller, fields, withheld, day = view
     return [caller, str(day), *sorted(withheld), "fields", *(["all"] if fields is None else sorted(fields))]
 
@@ -297,7 +298,7 @@ def _limit_constraints(mandate: SearchConstraints, caller: Caller) -> SearchCons
     if caller.fields is None:
         return mandate
     fields = caller.fields & {*mandate.fields} if mandate.fields else caller.fields
-    if not fields:  # a mandate without fields would allow them all
+    if not fields:  # an empty mandate would allow all fields
         raise McpServerError(
             "No field that this token may read is used here.", field="fields", got=sorted(caller.fields),
             hint="Ask for a token with other fields.", code="forbidden", exit_code=1,

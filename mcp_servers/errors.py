@@ -1,18 +1,18 @@
-"""What a tool call can be refused for before a room sees it, and what a session raises.
+"""Refusals of a tool call before a room handles it, and the error of a session.
 
 AlphaloomError
-└── McpServerError      the base of this room: what is only told has a code (below)
+└── McpServerError      the base of this room; errors that no code catches have a code instead of a class (below)
     ├── BadArguments    a tool was called with arguments that it does not take
-    ├── ScopeMissing    the caller's token does not allow what was asked
-    ├── TokenRefused    a bearer token is not accepted; why is told to nobody who shows one
-    ├── CallersBusy     more callers came at once than can be asked about
-    ├── ServersEnd      long work was ended, or not begun, as the servers end
+    ├── ScopeMissing    the caller's token does not allow the request
+    ├── TokenRefused    a bearer token is not accepted; its bearer is not told why
+    ├── CallersBusy     too many tokens are being checked at once
+    ├── ServersEnd      long work was ended, or not started, because the servers end
     └── ToolError       raised on the client's side: a tool refused a call
 
-Codes of the base: failed (a tool broke; the operator's log says how), forbidden (all data bear labels that the token does not),
-opening (the market takes longer to open than a client waits), secret (the secret of the OAuth client is not set), too_many_jobs,
-too_much (the answer would be larger than a client can take), unknown_factor, unknown_field, unknown_handle, unknown_job,
-unknown_resource, unknown_text, unknown_token, unknown_tool.
+Codes of the base: failed (a tool failed; the operator's log has the details), forbidden (all data have labels that the
+token lacks), opening (the market takes longer to open than a client waits), secret (the secret of the OAuth client is
+not set), too_many_jobs, too_much (the answer would be too large for a client), unknown_factor, unknown_field,
+unknown_handle, unknown_job, unknown_resource, unknown_text, unknown_token, unknown_tool.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ScopeMissing(McpServerError):
 class TokenRefused(McpServerError):
     """A bearer token is not accepted: unknown, expired, revoked, forged, or its server could not be asked.
 
-    The caller gets the same words in every case. `reason` is for the server's own log and holds no secret.
+    The caller gets the same message in every case. `reason` is for the server's own log and contains no secret.
     """
 
     code: str = "unauthorized"
@@ -76,5 +76,5 @@ class ToolError(McpServerError):
     refused_as: str = ""
 
     def record(self) -> dict[str, object]:
-        """Return the tool's refusal as it came."""
+        """Return the tool's refusal with its own code."""
         return super().record() | {"code": self.refused_as or self.code}

@@ -1,8 +1,8 @@
-"""Panels handed over by handle: a file beside the server, which one caller may fetch in parts until it expires.
+"""Panels handed over by handle: a file beside the server that one caller may fetch in parts until it expires.
 
-A handle is the HMAC of the server's key over who asked, the caller's last day and the content. So it cannot be guessed, and
-in another caller's hands, or under another last day, it opens nothing: what is refused is refused in the same words, whether
-it is unknown, foreign or expired.
+A handle is the HMAC, with the server's key, of the caller, its last day and the content. So it cannot be guessed, and
+it opens nothing for another caller or another last day. An unknown, a foreign and an expired handle get the same
+refusal.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ from .errors import McpServerError
 __all__ = ["HandedFile", "Handles"]
 
 HANDLE_LIFETIME = timedelta(hours=1)
-"""How long a handle opens."""
+"""Lifetime of a handle."""
 MAX_PART_BYTES = 480_000
-"""Of a part as a file: a third more in base64, and still below what a client's event may hold."""
+"""Maximum file size of a part: a third more in base64, which is still below the limit of a client's event."""
 COLUMN_OVERHEAD_BYTES = 48
-"""Bytes at most that a part spends on a column beside its values and what the end of the file says of it."""
+"""Maximum bytes of a column in a part, beside its values and its metadata in the footer."""
 MAX_TABLES_CACHED = 4
-"""Tables that are kept in memory after a part of them was asked for: the others are asked for next."""
+"""Tables kept in memory after a fetch, since their other parts are usually fetched next."""
 MAX_CALLER_BYTES = 256 << 20
-"""Of the panels that one caller may hold at a time; the oldest make room."""
+"""Maximum size of one caller's panels; the oldest are dropped."""
 PREVIEW_ROWS = 8
 KEY_BYTES, SWEEP_S = 32, 60.0
 
 
 @dataclass(frozen=True)
 class HandedFile:
-    """What a caller is told of a file that it may fetch.
+    """Description of a file that a caller may fetch.
 
     Attributes
     ----------
     handle : str
         64 hexadecimal digits.
     sha256 : str
-        Of the whole file.
+        Digest of the whole file.
     rows, columns, size_bytes : int
-        Of the whole table.
+        Size of the whole table.
     names : tuple of str
-        The first columns.
+        Names of the first columns.
     parts : tuple of (int, int)
         First row and number of rows of each part.
     expires : datetime
@@ -91,12 +91,12 @@ class HandedFile:
 
 
 class Handles:
-    """Keeps tables under a folder, each by its content, and says who may open them.
+    """Stores tables in a folder, by content, and checks who may open them.
 
     Parameters
     ----------
     folder : Path
-        Where files and the key lie; made if it is not there. Only this user reads it.
+        Folder of the files and the key; created if missing, readable by this user only.
     clock : callable
         Returns the time, UTC.
     """
@@ -106,34 +106,35 @@ class Handles:
         self.clock = clock
         self._swept = float("-inf")
         self._given: dict[str, OrderedDict[str, tuple[int, float]]] = {}
-        """Of each caller, the handles that open: size of the panel in bytes, and the end in seconds since 1970."""
+        """Valid handles by caller: size of the panel in bytes, and end in seconds since 1970."""
 
     @cached_property
     def _key(self) -> bytes:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return _key(self.folder / "key")
+        return _load_key(self.folder / "key")
 
     def hand_over(self, table: pa.Table, caller: str, as_of: str) -> HandedFile:
-        """Keep a table, and return what the caller may fetch; the same table again is the same handle, for longer."""
+        """Store a table, and return its description; the same table again prolongs its handle."""
         whole = _encode_parquet(table)
         content = hashlib.sha256(whole).hexdigest()
-        handle = self._handle(caller, as_of, content)
-        parts = _parts(table, whole)
-        shown = tuple(table.column_names[:PREVIEW_ROWS])
+        handle = self._compute_handle(caller, as_of, content)
+        parts = _split_parts(table, whole)
+        names = tuple(table.column_names[:PREVIEW_ROWS])
         expires = self.clock() + HANDLE_LIFETIME
-        handed = HandedFile(handle, content, table.num_rows, table.num_columns, len(whole), shown, parts, expires)
-        told = {"content": content, "expires": expires.timestamp(), "parts": [list(part) for part in parts]}
+        file = HandedFile(handle, content, table.num_rows, table.num_columns, len(whole), names, parts, expires)
+        record = {"content": content, "expires": expires.timestamp(), "parts": [list(part) for part in parts]}
         with wait_for_lock(self.folder / "lock"):
             dropped = self._make_room(caller, handle, len(whole), expires.timestamp())
             _write(self.folder / f"{content}.parquet", whole)
-            _write(self.folder / f"{handle}.json", json.dumps(told).encode())
+            _write(self.folder / f"{handle}.json", json.dumps(record).encode())
             self._sweep(at_once=dropped)
-        return handed
+        return file
 
     def _make_room(self, caller: str, handle: str, size: int, expires: float) -> bool:
-        """Take back a caller's oldest handles where it holds too much with this one: disks are not filled by asking.
+        """Drop a caller's oldest handles beyond `MAX_CALLER_BYTES`, so that no caller can fill the disk.
 
-        Returns whether any was taken back. The panels go with the next sweep, unless somebody else's handle opens them.
+        Returns whether any was dropped. Their panels are deleted by the next sweep, unless another caller's handle
+        opens them.
         """
         now, own = self.clock().timestamp(), self._given.setdefault(caller, OrderedDict())
         own.pop(handle, None)
@@ -152,40 +153,41 @@ class Handles:
         Raises
         ------
         McpServerError
-            Nothing of this handle is there for this caller and day, or it has no such part.
+            The handle opens nothing for this caller and day, or the panel has no such part.
         """
-        told = self._told(handle, caller, as_of)
-        if told is None:
+        record = self._read_record(handle, caller, as_of)
+        if record is None:
             raise McpServerError(
                 "no panel of yours has this handle", field="handle", got=handle[:80],
-                hint="Handles open for an hour, and for the one who asked. Ask get_history again.", code="unknown_handle",
+                hint="Handles open for an hour, and for the one who asked. Ask get_history again.",
+                code="unknown_handle",
             )  # fmt: skip
-        parts = told["parts"]
+        parts = record["parts"]
         if not 0 <= part < len(parts):
             raise McpServerError(
                 "the panel has no such part", field="part", got=part, allowed=f"0 to {len(parts) - 1}",
                 hint="The answer that gave the handle lists its parts.", code="unknown_handle",
             )  # fmt: skip
         first, rows = parts[part]
-        whole = _table(self.folder / f"{told['content']}.parquet")
+        whole = _read_table(self.folder / f"{record['content']}.parquet")
         return bytes(_encode_parquet(whole.slice(first, rows)).to_pybytes())
 
-    def _handle(self, caller: str, as_of: str, content: str) -> str:
-        said = json.dumps([caller, as_of, content]).encode()
-        return hmac.new(self._key, said, hashlib.sha256).hexdigest()
+    def _compute_handle(self, caller: str, as_of: str, content: str) -> str:
+        message = json.dumps([caller, as_of, content]).encode()
+        return hmac.new(self._key, message, hashlib.sha256).hexdigest()
 
-    def _told(self, handle: str, caller: str, as_of: str) -> dict[str, Any] | None:
-        """Return what was written of a handle, None where it does not open: same work and same answer, whatever the reason."""
+    def _read_record(self, handle: str, caller: str, as_of: str) -> dict[str, Any] | None:
+        """Return the record of a handle; None where it does not open, after the same work whatever the reason."""
         plain = hashlib.sha256(handle.encode()).hexdigest() if not _is_handle(handle) else handle
         place = self.folder / f"{plain}.json"
-        told: dict[str, Any] = json.loads(place.read_bytes()) if place.is_file() else {"content": "", "expires": 0.0}
-        own = hmac.compare_digest(self._handle(caller, as_of, told["content"]), plain)
-        return told if own and told["expires"] > self.clock().timestamp() else None
+        record: dict[str, Any] = json.loads(place.read_bytes()) if place.is_file() else {"content": "", "expires": 0.0}
+        own = hmac.compare_digest(self._compute_handle(caller, as_of, record["content"]), plain)
+        return record if own and record["expires"] > self.clock().timestamp() else None
 
     def _sweep(self, *, at_once: bool) -> None:
-        """Remove what nobody may open any more, panels that no handle opens, and what a server that died left half written.
+        """Delete expired handles, panels without a handle, and unfinished files of a crashed server.
 
-        Once a minute is enough, unless room is wanted at once. Who sweeps holds the folder's lock, so that nobody writes.
+        It runs at most once a minute, unless `at_once`. The caller holds the folder's lock, so no write is under way.
         """
         now, used = self.clock().timestamp(), set[str]()
         if not at_once and now < self._swept + SWEEP_S:
@@ -194,11 +196,11 @@ class Handles:
         for place in [*self.folder.glob("*.json.*"), *self.folder.glob("*.parquet.*")]:
             place.unlink(missing_ok=True)
         for place in self.folder.glob("*.json"):
-            told = json.loads(place.read_bytes())
-            if told["expires"] <= now:
+            record = json.loads(place.read_bytes())
+            if record["expires"] <= now:
                 place.unlink(missing_ok=True)
             else:
-                used.add(told["content"])
+                used.add(record["content"])
         for place in self.folder.glob("*.parquet"):
             if place.stem not in used:
                 place.unlink(missing_ok=True)
@@ -211,8 +213,8 @@ def _is_handle(text: str) -> bool:
 def _encode_parquet(table: pa.Table) -> pa.Buffer:
     """Return a table as a Parquet file.
 
-    The bytes of numbers are told apart by place, so that a compression that takes no time makes them as small as a strong
-    one would; with 500 columns what is left is what Parquet spends on each.
+    The bytes of numbers are split by place, so that a fast compression gets them as small as a strong one would. With
+    500 columns, Parquet's overhead of each column is what remains.
     """
     sink = pa.BufferOutputStream()
     numbers = [column.name for column in table.schema if pa.types.is_floating(column.type)]
@@ -224,25 +226,25 @@ def _encode_parquet(table: pa.Table) -> pa.Buffer:
 
 
 @lru_cache(maxsize=MAX_TABLES_CACHED)
-def _table(place: Path) -> pa.Table:
-    """Return a table that lies under its content: what was read once stays true."""
+def _read_table(place: Path) -> pa.Table:
+    """Return the table of a file; it can be cached, since its name is the hash of its content."""
     with pq.ParquetFile(place) as file:
-        return file.read(use_threads=False)  # threads cost more than they save where columns are many and short
+        return file.read(use_threads=False)  # threads cost more than they save with many short columns
 
 
-def _parts(table: pa.Table, whole: pa.Buffer) -> tuple[tuple[int, int], ...]:
-    """Return the first row and the number of rows of parts that stay small whatever their values are.
+def _split_parts(table: pa.Table, whole: pa.Buffer) -> tuple[tuple[int, int], ...]:
+    """Return the first row and the number of rows of each part; the parts stay small for all values.
 
-    Rows of many gaps shrink more than others, so that nothing follows for one part from the size of the whole.
+    Rows with many gaps compress better than others, so the size of the compressed whole gives no bound for a part.
     """
-    end = int.from_bytes(whole[-8:-4].to_pybytes(), "little")  # what the end of the file says of its columns
+    end = int.from_bytes(whole[-8:-4].to_pybytes(), "little")  # length of the footer, which describes the columns
     spent, row = end + COLUMN_OVERHEAD_BYTES * table.num_columns, max(table.nbytes / max(table.num_rows, 1), 1.0)
     most = max(int((MAX_PART_BYTES - spent) / row), 1)
     return tuple((first, min(most, table.num_rows - first)) for first in range(0, max(table.num_rows, 1), most))
 
 
-def _key(place: Path) -> bytes:
-    """Return the key of a folder, made on first use; two servers that start together agree on the one that came first."""
+def _load_key(place: Path) -> bytes:
+    """Return the key of a folder, created on first use; of two servers that start together, the first creates it."""
     if not place.exists():
         fresh = place.with_name(f"key-{secrets.token_hex(8)}")
         fresh.touch(mode=0o600)

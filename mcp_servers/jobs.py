@@ -1,4 +1,4 @@
-"""Long work of one caller: begun by one call, asked for by others, and never more than a few at once."""
+"""Long work of one caller: started by one call, polled by others, with a limit on concurrent jobs."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ __all__ = ["Jobs"]
 JOBS_AT_ONCE = 2
 """Jobs of one caller that run at once; others wait."""
 MAX_JOBS_UNDER_WAY = 8
-"""Jobs of one caller that may wait or run; a further one is refused."""
+"""Maximum jobs of one caller that wait or run; further ones are refused."""
 MAX_ENDED_JOBS = 64
-"""Ended jobs of which the answer is kept, the newest."""
+"""Number of ended jobs, the newest, whose result is kept."""
 WAITING_STATUS, RUNNING_STATUS = "waiting", "running"
 JOB_POLL_S = 0.05
-"""How often a call that waits looks at its job."""
+"""Poll interval of a call that waits for a job."""
 Advance = Callable[[int], None]
-"""Told how many steps of the work are done."""
+"""Called with the number of completed steps."""
 LOG = logging.getLogger(__name__)
 
 
 @dataclass
 class LongJob:
-    """One piece of work: what it is, how far it is, and what will come of it."""
+    """One job: its id, kind, progress and future result."""
 
     id: str
     what: str
@@ -43,37 +43,37 @@ class LongJob:
     closing: Event = field(default_factory=Event)
 
     def advance(self, steps: int) -> None:
-        """Note how many steps of the work are done; end it there when no more is wanted."""
+        """Note the completed steps; raise `ServersEnd` to stop the work when the servers end."""
         self.steps = steps
         if self.closing.is_set():
             raise ServersEnd("The servers end.", field="job", got=self.id)
 
     @property
     def failed(self) -> bool:
-        """Tell whether it ended with nothing to show."""
+        """Whether it ended without a result."""
         return self.future.done() and (self.future.cancelled() or self.future.exception() is not None)
 
     def record(self) -> dict[str, Any]:
-        """Return how it stands, with what came of it."""
-        told: dict[str, Any] = {"job": self.id, "what": self.what}
+        """Return the status, with the result or the error."""
+        record: dict[str, Any] = {"job": self.id, "what": self.what}
         if not self.future.done():
-            return told | {
+            return record | {
                 "status": RUNNING_STATUS if self.future.running() else WAITING_STATUS,
                 "steps_done": self.steps,
             }
         if self.future.cancelled():
-            return told | {"status": "cancelled"}
+            return record | {"status": "cancelled"}
         if (error := self.future.exception()) is None:
-            return told | {"status": "done", "result": self.future.result()}
+            return record | {"status": "done", "result": self.future.result()}
         if isinstance(error, AlphaloomError):
-            return told | {"status": "failed", "error": describe_refusal(error)}
+            return record | {"status": "failed", "error": describe_refusal(error)}
         LOG.error("%s failed", self.what, exc_info=error)
-        said = {"code": "failed", "message": "It failed, by no fault of yours.", "hint": "Ask who runs the server."}
-        return told | {"status": "failed", "error": said}
+        failure = {"code": "failed", "message": "It failed, by no fault of yours.", "hint": "Ask who runs the server."}
+        return record | {"status": "failed", "error": failure}
 
 
 class Jobs:
-    """Runs the long work of one caller on threads of its own; the same work asked for again is the same job."""
+    """Runs the long work of one caller on its own threads; the same work requested again is the same job."""
 
     def __init__(self) -> None:
         self._jobs: OrderedDict[str, LongJob] = OrderedDict()
@@ -83,12 +83,12 @@ class Jobs:
     def begin(
         self, kind: str, about: Mapping[str, Any], work: Callable[[Advance], Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Begin a piece of work, or find the one that was begun; return how it stands. The work may tell its steps.
+        """Start a job, or find the running one, and return its status. The work may report its steps.
 
         Raises
         ------
         McpServerError
-            So many wait or run already.
+            Too many of this caller's jobs wait or run already.
         """
         name = "j" + compute_digest([kind, dict(about)])[:16]
         with self._turn:
@@ -107,7 +107,7 @@ class Jobs:
             return self._jobs[name].record()
 
     def get(self, name: str) -> dict[str, Any]:
-        """Return how a job stands.
+        """Return the status of a job.
 
         Raises
         ------
@@ -116,27 +116,27 @@ class Jobs:
         """
         with self._turn:
             job = self._jobs.get(name)
-            known = list(self._jobs)
+            names = list(self._jobs)
         if job is None:
             raise McpServerError(
-                "You have no such job.", field="job", got=name[:80], allowed=known[-8:],
+                "You have no such job.", field="job", got=name[:80], allowed=names[-8:],
                 hint="stress_factor and measure_decay begin jobs; they end with the server.", code="unknown_job",
             )  # fmt: skip
         return job.record()
 
     async def wait_for(self, name: str, wait_s: float) -> dict[str, Any]:
-        """Return how a job stands, at once when it is done, after `wait_s` seconds at the latest; no thread waits meanwhile."""
-        told = self.get(name)
+        """Return the status of a job as soon as it is done, at the latest after `wait_s` seconds; no thread waits."""
+        record = self.get(name)
         with anyio.move_on_after(wait_s):
-            while told["status"] in (WAITING_STATUS, RUNNING_STATUS):
+            while record["status"] in (WAITING_STATUS, RUNNING_STATUS):
                 await anyio.sleep(JOB_POLL_S)
-                told = self.get(name)
-        return told
+                record = self.get(name)
+        return record
 
     def close(self, wait_s: float | None = None) -> bool:
-        """Take no more work; what waits is cancelled, and what runs ends at its next step.
+        """Take no more work, cancel waiting jobs, and end running ones at their next step.
 
-        Return whether all of it ended, within so many seconds if they are said.
+        Returns whether all jobs ended, within `wait_s` seconds if given.
         """
         self._closing.set()
         if self._threads is not None:
@@ -144,7 +144,7 @@ class Jobs:
         return not wait([job.future for job in self._jobs.values()], wait_s).not_done
 
     def _forget(self) -> None:
-        """Drop the oldest ended jobs beyond those that are kept."""
+        """Drop the oldest ended jobs beyond `MAX_ENDED_JOBS`."""
         ended = [name for name, job in self._jobs.items() if job.future.done()]
         for name in ended[: max(len(ended) - MAX_ENDED_JOBS, 0)]:
             del self._jobs[name]

@@ -1,7 +1,7 @@
-"""One caller's servers: the rooms that it reaches, what it may do, the record of its calls, and calls in flight.
+"""One caller's servers: its rooms, its scopes, the record of its calls, and the calls in flight.
 
-`CallerEntry.refusal` checks the scope that a tool asks of a caller. `CallerEntry.record_call` writes each call down before it is
-answered. `InFlightCalls` lets the servers end only after the calls that are worked on.
+`CallerEntry.refusal` checks the scope that a tool requires. `CallerEntry.record_call` records each call before it is
+answered. `InFlightCalls` lets the servers end only after the calls in flight.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .handles import Handles
 from .jobs import Jobs
 
 PANELS_FOLDER = "panels"
-"""The folder of a workspace where panels lie that were handed over."""
+"""The folder of a workspace with the panels that were handed over."""
 
 
 RecordCall = Callable[[ToolCall], object]
@@ -35,7 +35,7 @@ RecordCall = Callable[[ToolCall], object]
 
 @dataclass(frozen=True)
 class VisibleColumns:
-    """The fields and groupings that a panel has, and the caller's limits on them."""
+    """The fields and groupings of a panel, and the caller's limits on them."""
 
     fields: tuple[str, ...]
     groups: tuple[str, ...]
@@ -49,7 +49,7 @@ class VisibleColumns:
 
 @dataclass(frozen=True, eq=False)
 class ServedCaller:
-    """One caller, the rooms that it reaches, and what its calls leave behind (panels, jobs).
+    """One caller: its rooms, and the panels and jobs of its calls.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class ServedCaller:
     jobs : Jobs
         Its long work.
     news : NewsStore or None
-        Texts, answered as of the end of its search window (`texts`); None: there are none.
+        Texts, served as of the end of its search window (`VisibleTexts`); None: none are served.
     early : VisibleColumns or None
-        Columns that formulas may read, where they are known before the run is open; None: taken from the panel.
+        Columns that formulas may read, if they are known before the run is open; None: they are taken from the panel.
     """
 
     opening: Callable[[], Evaluator]
@@ -76,7 +76,7 @@ class ServedCaller:
 
     @property
     def columns(self) -> VisibleColumns:
-        """Columns that formulas may read; where they are known early, a formula is checked without waiting for prices."""
+        """Columns that formulas may read; if they are known early, formulas are checked before the market is open."""
         if self.early is not None:
             return self.early
         panel = self.evaluator.panel
@@ -84,20 +84,20 @@ class ServedCaller:
 
     @property
     def evaluator(self) -> Evaluator:
-        """The caller's run: servers are built, and answer what they have, before it is open."""
+        """The caller's run; servers are built, and list their tools, before it is open."""
         return self.opening()
 
     @classmethod
     def for_campaign(
         cls, evaluator: Evaluator, record: RecordCall, clock: Callable[[], datetime], news: NewsStore | None = None
     ) -> ServedCaller:
-        """Return the servers of a campaign's own agents: all scopes, and the same rules as for any caller."""
+        """Return the rooms of a campaign's own agents, with all scopes and the same rules as for any caller."""
         entry = CallerEntry(Caller(f"run:{evaluator.run}", EVERY_SCOPE), record)
         return cls(lambda: evaluator, entry, Handles(evaluator.ledger.workspace / PANELS_FOLDER, clock), Jobs(), news)
 
 
 class InFlightCalls:
-    """Counts the calls of all callers."""
+    """Counts the calls of all callers that are in flight."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -105,12 +105,12 @@ class InFlightCalls:
 
     @contextmanager
     def count(self) -> Iterator[None]:
-        """Count a call while it is worked on and written down.
+        """Count a call while it is processed and recorded.
 
         Raises
         ------
         ServersEnd
-            No more calls are taken.
+            No more calls are accepted.
         """
         with self._changed:
             if self._ending:
@@ -124,7 +124,7 @@ class InFlightCalls:
                 self._changed.notify_all()
 
     def end(self, wait_s: float) -> bool:
-        """Take no more calls, and wait for those under way; return whether all of them ended within so many seconds."""
+        """Accept no more calls, and wait for those in flight; return whether all ended within `wait_s` seconds."""
         with self._changed:
             self._ending = True
             return self._changed.wait_for(lambda: self._calls == 0, wait_s)
@@ -137,15 +137,15 @@ class CallerEntry:
     Attributes
     ----------
     caller : Caller
-        Who is served.
+        The caller.
     record : callable
-        Writes a call down, or raises where none can be written: then it is not answered.
+        Records a call, or raises where that fails; the call is then not answered.
     as_of : date or None
-        The last day that this caller's data hold.
+        The last day of this caller's data.
     in_flight : InFlightCalls
-        Counts the calls of all callers that are worked on.
+        Counts the calls of all callers that are in flight.
     seconds : callable
-        A clock that only ever rises, seconds.
+        A monotonic clock, seconds.
     """
 
     caller: Caller
@@ -155,7 +155,7 @@ class CallerEntry:
     seconds: Callable[[], float] = field(default=time.perf_counter)
 
     def refusal(self, tool: str, scope: str | None) -> ScopeMissing | None:
-        """Return why the caller may not call a tool; None where it may. A tool without a scope may be called by nobody."""
+        """Return why the caller may not call a tool; None where it may. Nobody may call a tool without a scope."""
         if scope is not None and self.caller.allows(scope):
             return None
         return ScopeMissing(
@@ -167,7 +167,7 @@ class CallerEntry:
     def record_call(
         self, server: str, tool: str, arguments: Mapping[str, Any], result: CallToolResult | None, began: float
     ) -> None:
-        """Record one call and its result; None: it failed, and nothing was answered."""
+        """Record one call and its result; None: it failed without an answer."""
         body = dict(result.structured_content or {}) if result else {}
         text = "".join(part.text for part in result.content if isinstance(part, TextContent)) if result else ""
         outcome = CallOutcome.FAILED if result is None else CallOutcome.REFUSED if result.is_error else CallOutcome.OK
@@ -177,23 +177,23 @@ class CallerEntry:
         self._record(server, tool, arguments, (outcome, code), text.encode() if result else None, counted, began)
 
     def record_reading(
-        self, server: str, what: str, asked: Mapping[str, Any], body: bytes | None, began: float, code: str
+        self, server: str, what: str, arguments: Mapping[str, Any], body: bytes | None, began: float, code: str
     ) -> None:
-        """Record the reading of a resource or prompt; `code` says why it was refused, empty if it was not."""
+        """Record the reading of a resource or prompt; `code` is that of its refusal, empty if it was not refused."""
         outcome = CallOutcome.REFUSED if code else CallOutcome.OK
-        self._record(server, what, asked, (outcome, code), body, None, began)
+        self._record(server, what, arguments, (outcome, code), body, None, began)
 
     def _record(
-        self, server: str, tool: str, arguments: Mapping[str, Any], came: tuple[CallOutcome, str], body: bytes | None,
-        rows: int | None, began: float,
+        self, server: str, tool: str, arguments: Mapping[str, Any], outcome: tuple[CallOutcome, str],
+        body: bytes | None, rows: int | None, began: float,
     ) -> None:  # fmt: skip
         self.record(
             ToolCall(
                 who=self.caller.id,
                 server=server,
                 tool=tool,
-                outcome=came[0],
-                code=came[1],
+                outcome=outcome[0],
+                code=outcome[1],
                 arguments=digest_of_arguments(arguments),
                 as_of=self.as_of,
                 rows=rows,

@@ -1,4 +1,4 @@
-"""A server that refuses wrong arguments in the words of the house: what was wrong, what is allowed, what to do."""
+"""A server whose refusals state the mistake, the allowed values and a hint."""
 
 from __future__ import annotations
 
@@ -51,25 +51,26 @@ LOG = logging.getLogger(__name__)
 class ToolServer(MCPServer):
     """An `MCPServer` whose refusals are all `{code, field, got, allowed, hint, message}`.
 
-    The SDK answers a wrong argument with pydantic's own text, ignores one that the tool does not have, and says of an
-    unknown tool only that it is unknown. It serves one caller: it lists what that one may call, refuses the rest, and answers
-    nothing that is not on record.
+    The SDK answers a wrong argument with pydantic's text, ignores an unknown argument, and does not name the known
+    tools. A server has one caller: it lists only what that caller may call, refuses the rest, and records every call
+    before the answer.
     """
 
     def __init__(
         self, name: str, *, instructions: str, entry: CallerEntry, scopes: Mapping[str, str], reading: str
     ) -> None:
-        """Begin without tools; `scopes` says what each tool asks of a caller, `reading` what resources and prompts ask.
+        """Start without tools.
 
-        No notice of changes is promised: what is listed stays as it is, and nobody need wait on an open stream for more.
+        `scopes` has the scope that each tool requires, `reading` the scope of resources and prompts. No change
+        notifications are offered, since the lists never change and no client needs to hold a stream open.
         """
-        # The SDK sets up the log of the whole process: at its own level, a terminal hears of each request to a model, too.
+        # The SDK sets the log level of the whole process; its default logs every request to a model on the terminal.
         super().__init__(
             name, instructions=instructions, version=version("alphaloom"), subscriptions=False, log_level="WARNING"
         )
         self.entry = entry
         self.beside: tuple[ToolServer, ...] = ()
-        """Servers that answer on the same connection: what is refused as unknown names theirs too."""
+        """Servers on the same connection; the refusal of an unknown name lists their names too."""
         self.completes: Complete | None = None
         self._scopes, self._reading = dict(scopes), reading
         self._schemas: dict[str, dict[str, Any]] = {}
@@ -82,60 +83,60 @@ class ToolServer(MCPServer):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool; what its schema or the caller's scopes refuse comes back as a refusal like any other."""
-        began, found = self.entry.seconds(), None
+        """Call a tool; mistakes in its arguments and missing scopes become refusals."""
+        began, result = self.entry.seconds(), None
         try:
             with self.entry.in_flight.count():
                 try:
-                    found = await self._dispatch(name, arguments, context)
+                    result = await self._dispatch(name, arguments, context)
                 finally:
-                    kept = found if isinstance(found, CallToolResult) else None
-                    unkept = self._record_call(name, arguments, kept, began)
+                    recorded = result if isinstance(result, CallToolResult) else None
+                    refusal = self._record_call(name, arguments, recorded, began)
         except ServersEnd as error:
-            return _refusal_result(error)
-        return unkept or found
+            return _build_refusal(error)
+        return refusal or result
 
     def complete_with(self, complete: Complete) -> None:
-        """Complete arguments of prompts and addresses by a function, for those who may read here."""
+        """Complete arguments of prompts and addresses with a function, if the caller may read here."""
 
-        async def allowed(
+        async def complete_allowed(
             ref: PromptReference | ResourceTemplateReference,
             argument: CompletionArgument,
             more: CompletionContext | None,
         ) -> Completion:
-            began, found = self.entry.seconds(), Completion(values=[], total=0, has_more=False)
+            began, completion = self.entry.seconds(), Completion(values=[], total=0, has_more=False)
             code = "" if self.entry.caller.allows(self._reading) else ScopeMissing.code
             refusal: AlphaloomError | None = None
             try:
-                found = found if code else await complete(ref, argument, more)
-            except Exception as error:  # noqa: BLE001 - as of tools: a refusal for the caller, the reason for the log
+                completion = completion if code else await complete(ref, argument, more)
+            except Exception as error:  # noqa: BLE001 - as for tools: a refusal for the caller, the reason for the log
                 refusal = _explain_failure(error, COMPLETION_METHOD)
                 code = refusal.code
-            asked = {"name": argument.name, "value": argument.value}
+            arguments = {"name": argument.name, "value": argument.value}
             try:
                 self.entry.record_reading(
-                    self.name, COMPLETION_METHOD, asked, found.model_dump_json().encode(), began, code
+                    self.name, COMPLETION_METHOD, arguments, completion.model_dump_json().encode(), began, code
                 )
             except LedgerError as error:
                 refusal = error
             if refusal is not None:
                 record = describe_refusal(refusal)
                 raise MCPError(code=INVALID_PARAMS, message=str(record["message"]), data=record)
-            return found
+            return completion
 
-        self.completes = allowed
-        self.completion()(allowed)  # type: ignore[no-untyped-call]
+        self.completes = complete_allowed
+        self.completion()(complete_allowed)  # type: ignore[no-untyped-call]
 
     async def has_tool(self, name: str) -> bool:
-        """Tell whether it has a tool, whoever may call it."""
+        """Return whether it has a tool, allowed or not."""
         return name in await self._read_schemas()
 
     async def has_prompt(self, name: str) -> bool:
-        """Tell whether it has a prompt, whoever may use it."""
+        """Return whether it has a prompt, allowed or not."""
         return name in {prompt.name for prompt in await super().list_prompts()}
 
     async def has_resource(self, uri: str) -> bool:
-        """Tell whether an address is of its kind, whoever may read it."""
+        """Return whether it has the resource of an address, allowed or not."""
         templates = [template.uri_template.partition("{")[0] for template in await super().list_resource_templates()]
         return uri in {str(one.uri) for one in await super().list_resources()} or uri.startswith(tuple(templates))
 
@@ -144,7 +145,7 @@ class ToolServer(MCPServer):
         return await super().list_resources() if self.entry.caller.allows(self._reading) else []
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
-        """Return the kinds of resources that the caller may read."""
+        """Return the resource templates that the caller may read."""
         return await super().list_resource_templates() if self.entry.caller.allows(self._reading) else []
 
     async def list_prompts(self) -> list[Prompt]:
@@ -154,62 +155,64 @@ class ToolServer(MCPServer):
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
-        """Return a resource; what cannot be had is refused like a tool's arguments."""
+        """Return a resource; a failure is refused as in a tool."""
 
         async def read() -> Iterable[ReadResourceContents] | InputRequiredResult:
             return await super(ToolServer, self).read_resource(uri, context)
 
-        return await self._read_recorded("resources/read", {"uri": str(uri)}, read, _contents)
+        return await self._read_recorded("resources/read", {"uri": str(uri)}, read, _join_contents)
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Return a prompt, written out."""
+        """Return a prompt with its arguments filled in."""
 
-        async def written() -> GetPromptResult | InputRequiredResult:
+        async def write() -> GetPromptResult | InputRequiredResult:
             if not await self.has_prompt(name):
                 listed = [prompt.name for server in (self, *self.beside) for prompt in await server.list_prompts()]
-                raise _unknown_tool_error("prompt", name, listed)
+                raise _build_unknown_error("prompt", name, listed)
             return await super(ToolServer, self).get_prompt(name, arguments, context)
 
-        return await self._read_recorded("prompts/get", {"name": name, **(arguments or {})}, written, _messages)
+        return await self._read_recorded("prompts/get", {"name": name, **(arguments or {})}, write, _encode_messages)
 
     async def _read_recorded(
-        self, what: str, asked: Mapping[str, Any], reading: Callable[[], Awaitable[T]], body: Callable[[T], bytes]
+        self, what: str, arguments: Mapping[str, Any], reading: Callable[[], Awaitable[T]], body: Callable[[T], bytes]
     ) -> T:
-        """Return what is read and write that down, or refuse in the words of the house and write that down."""
+        """Return the content and record the reading; record a refusal and raise it."""
         began = self.entry.seconds()
         refusal: AlphaloomError | None = self.entry.refusal(what, self._reading)
-        found: T | None = None
+        content: T | None = None
         try:
-            found = await reading() if refusal is None else None
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal, and the log the reason
+            content = await reading() if refusal is None else None
+        except Exception as error:  # noqa: BLE001 - any error becomes a refusal for the caller, with the reason in the log
             refusal = _explain_failure(error, what)
         try:
             code = refusal.code if refusal else ""
-            self.entry.record_reading(self.name, what, asked, None if found is None else body(found), began, code)
+            self.entry.record_reading(
+                self.name, what, arguments, None if content is None else body(content), began, code
+            )
         except LedgerError as error:
             refusal = error
-        if refusal is not None or found is None:
+        if refusal is not None or content is None:
             record = describe_refusal(
                 refusal or McpServerError(f"{what} failed.", field=what, code="failed", exit_code=1)
             )
-            named = {"uri": asked["uri"]} if what == "resources/read" else {}  # clients tell by it which reading failed
+            named = {"uri": arguments["uri"]} if what == "resources/read" else {}  # shows clients which reading failed
             raise MCPError(code=INVALID_PARAMS, message=str(record["message"]), data=record | named)
-        return found
+        return content
 
     def _record_call(
         self, name: str, arguments: dict[str, Any], result: CallToolResult | None, began: float
     ) -> CallToolResult | None:
-        """Write a call down; return what is answered in its place where it cannot be."""
+        """Record a call; if that fails, return the refusal to answer instead."""
         try:
             self.entry.record_call(self.name, name, arguments, result, began)
         except LedgerError as error:
-            return _refusal_result(error)
+            return _build_refusal(error)
         return None
 
     async def _read_schemas(self) -> dict[str, dict[str, Any]]:
-        """Return each tool's schema by its name; they are written once: no tool comes after the first call."""
+        """Return each tool's schema by name; cached, since no tool is added after the first call."""
         if not self._schemas:
             self._schemas = {tool.name: tool.input_schema for tool in await super().list_tools()}
         return self._schemas
@@ -220,42 +223,42 @@ class ToolServer(MCPServer):
         schemas = await self._read_schemas()
         if name not in schemas:
             listed = [tool.name for server in (self, *self.beside) for tool in await server.list_tools()]
-            return _refusal_result(_unknown_tool_error("tool", name, sorted(listed)))
+            return _build_refusal(_build_unknown_error("tool", name, sorted(listed)))
         missing = self.entry.refusal(name, self._scopes.get(name))
         if missing is not None:
-            return _refusal_result(missing)
+            return _build_refusal(missing)
         strange = {*arguments} - {*schemas[name].get("properties", {})}
-        if strange:  # before anything walks through the values: there may be any number of them
-            return _refusal_result(unknown_argument_error(name, strange, arguments, schemas[name]))
+        if strange:  # before the values are read: there may be any number of them
+            return _build_refusal(unknown_argument_error(name, strange, arguments, schemas[name]))
         if (broken := _find_broken_text(arguments)) is not None:
-            return _refusal_result(broken)
+            return _build_refusal(broken)
         try:
             return await super().call_tool(name, arguments, context)
         except SdkToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                return _refusal_result(
-                    _wrong_argument_error(name, error.__cause__.errors(include_url=False), schemas[name])
+                return _build_refusal(
+                    _build_argument_error(name, error.__cause__.errors(include_url=False), schemas[name])
                 )
             LOG.exception("%s of %s failed", name, self.name)
-            return _refusal_result(_failed_error(name))
+            return _build_refusal(_build_failure(name))
 
 
-def _refusal_result(error: AlphaloomError) -> CallToolResult:
+def _build_refusal(error: AlphaloomError) -> CallToolResult:
     return make_result(describe_refusal(error), refused=True)
 
 
-def _contents(found: Iterable[ReadResourceContents] | InputRequiredResult) -> bytes:
-    """Return what a resource told, as it is weighed and digested."""
-    parts = () if isinstance(found, InputRequiredResult) else found
+def _join_contents(result: Iterable[ReadResourceContents] | InputRequiredResult) -> bytes:
+    """Return the bytes of a resource, for its size and digest in the record."""
+    parts = () if isinstance(result, InputRequiredResult) else result
     return b"".join(part.content.encode() if isinstance(part.content, str) else part.content for part in parts)
 
 
-def _messages(found: GetPromptResult | InputRequiredResult) -> bytes:
-    return found.model_dump_json().encode()
+def _encode_messages(result: GetPromptResult | InputRequiredResult) -> bytes:
+    return result.model_dump_json().encode()
 
 
 def _explain_failure(error: Exception, what: str) -> AlphaloomError:
-    """Return what a caller is told of an error met while a resource or a prompt was made."""
+    """Return the refusal for an error in a resource or a prompt."""
     causes = [error, error.__cause__, error.__cause__.__cause__ if error.__cause__ else None]
     for cause in causes:
         if isinstance(cause, AlphaloomError):
@@ -266,69 +269,69 @@ def _explain_failure(error: Exception, what: str) -> AlphaloomError:
                 hint="resources/list and resources/templates/list tell what there is.", code="unknown_resource",
             )  # fmt: skip
         if isinstance(cause, ValidationError):
-            return _wrong_argument_error(what, cause.errors(include_url=False))
-    if isinstance(error, ValueError):  # the SDK's, of a prompt's arguments
+            return _build_argument_error(what, cause.errors(include_url=False))
+    if isinstance(error, ValueError):  # raised by the SDK for a prompt's arguments
         return BadArguments(f"{what} was called wrongly: {str(error)[:MAX_ECHOED_CHARS]}", field="arguments")
     LOG.error("%s failed", what, exc_info=error)
-    return _failed_error(what)
+    return _build_failure(what)
 
 
-def _failed_error(what: str) -> McpServerError:
-    said, hint = f"{what} failed, by no fault of yours.", "Ask who runs the server."
-    return McpServerError(said, field=what, hint=hint, code="failed", exit_code=1)
+def _build_failure(what: str) -> McpServerError:
+    message, hint = f"{what} failed, by no fault of yours.", "Ask who runs the server."
+    return McpServerError(message, field=what, hint=hint, code="failed", exit_code=1)
 
 
-def _unknown_tool_error(kind: str, name: str, known: Sequence[str]) -> McpServerError:
+def _build_unknown_error(kind: str, name: str, names: Sequence[str]) -> McpServerError:
     return McpServerError(
-        f"This server has no {kind} {name[:MAX_ECHOED_CHARS]!r}.", field="name", got=name[:MAX_ECHOED_CHARS], allowed=list(known),
-        hint=_suggest_nearest(name, known), code="unknown_tool",
+        f"This server has no {kind} {name[:MAX_ECHOED_CHARS]!r}.", field="name", got=name[:MAX_ECHOED_CHARS],
+        allowed=list(names), hint=_suggest_nearest(name, names), code="unknown_tool",
     )  # fmt: skip
 
 
 def _find_broken_text(arguments: Mapping[str, Any]) -> BadArguments | None:
-    """Return why arguments are no text that could be kept or sent; None where they are."""
+    """Return the refusal of arguments with lone surrogates, which can be neither recorded nor sent; None if valid."""
     for name, value in arguments.items():
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             return BadArguments(
-                f"{name[:MAX_ECHOED_CHARS]} holds half a character.".encode(errors="replace").decode(), field="arguments",
-                allowed="text that is valid Unicode", hint="Leave lone surrogates out.",
+                f"{name[:MAX_ECHOED_CHARS]} holds half a character.".encode(errors="replace").decode(),
+                field="arguments", allowed="text that is valid Unicode", hint="Leave lone surrogates out.",
             )  # fmt: skip
         except (TypeError, ValueError, RecursionError):
-            pass  # the schema says what is wrong with it
+            pass  # the schema reports the mistake
     return None
 
 
-def _suggest_nearest(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name[:MAX_ECHOED_CHARS], known, n=1)
+def _suggest_nearest(name: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name[:MAX_ECHOED_CHARS], names, n=1)
     return f"Did you mean {close[0]}?" if close else ""
 
 
-def _wrong_argument_error(
+def _build_argument_error(
     tool: str, errors: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] = MappingProxyType({})
 ) -> BadArguments:
-    """Say every mistake; field, got and allowed are those of the first."""
-    found = [(".".join(str(part) for part in error["loc"]), error) for error in errors]
-    field, first = found[0]
-    said = "; ".join(f"{where or 'arguments'}: {_describe_rule(error)}" for where, error in found)
-    told = f"{tool} was called wrongly: {said}"
+    """Return a refusal with every mistake; field, got and allowed are those of the first."""
+    mistakes = [(".".join(str(part) for part in error["loc"]), error) for error in errors]
+    field, first = mistakes[0]
+    rules = "; ".join(f"{where or 'arguments'}: {_describe_rule(error)}" for where, error in mistakes)
+    message = f"{tool} was called wrongly: {rules}"
     if first["type"] == "missing" and field in schema.get("required", ()):
-        return BadArguments(told, field=field, **describe_missing(first["input"], schema))
+        return BadArguments(message, field=field, **describe_missing(first["input"], schema))
     got = None if first["type"] == "missing" else _shorten_value(first["input"])
     hint = _guess_word(first) or "The tool's input schema lists its arguments and their bounds."
-    return BadArguments(told, field=field, got=got, allowed=_describe_rule(first), hint=hint)
+    return BadArguments(message, field=field, got=got, allowed=_describe_rule(first), hint=hint)
 
 
 def _guess_word(error: Mapping[str, Any]) -> str:
-    """Return which of the allowed words was probably meant."""
+    """Return the allowed word that was probably meant; empty if none."""
     if error["type"] != "literal_error" or not isinstance(error["input"], str):
         return ""
     return _suggest_nearest(error["input"], re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected", ""))))
 
 
 def _describe_rule(error: Mapping[str, Any]) -> str:
-    """Return what pydantic says should be, without naming its own types."""
+    """Return pydantic's rule without the names of its types."""
     if error["type"] == "missing":
         return "must be given"
     plain = (
@@ -341,7 +344,7 @@ def _describe_rule(error: Mapping[str, Any]) -> str:
 
 
 def _shorten_value(value: object) -> object:
-    """Return a value that is not too long to be repeated."""
+    """Return a value, cut if it is too long to repeat."""
     text = value if isinstance(value, str) else repr(value)
     if len(text) > MAX_ECHOED_CHARS:
         return text[:MAX_ECHOED_CHARS] + "..."

@@ -1,4 +1,4 @@
-"""Client sessions on our servers, in memory: what the campaign hands to its agents."""
+"""Client sessions on our servers in memory, for a campaign's own agents."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Session:
         Raises
         ------
         ToolError
-            The tool refused; carries its code (in `record`), field, value and hint.
+            The tool refused the call; the error has its code (in `record`), field, value and hint.
         """
         result = await self.client.call_tool(name, dict(arguments))
         body: dict[str, Any] = dict(result.structured_content or {})
         if result.is_error:
-            raise _refusal(name, result, body)
+            raise _build_error(name, result, body)
         return body
 
     async def tools(self) -> list[str]:
@@ -46,7 +46,7 @@ class Session:
         return sorted(tool.name for tool in (await self.client.list_tools()).tools)
 
 
-def _refusal(name: str, result: CallToolResult, body: dict[str, Any]) -> ToolError:
+def _build_error(name: str, result: CallToolResult, body: dict[str, Any]) -> ToolError:
     text = " ".join(part.text for part in result.content if isinstance(part, TextContent))
     error = ToolError(
         str(body.get("message") or text or f"{name} failed"),
@@ -61,7 +61,7 @@ def _refusal(name: str, result: CallToolResult, body: dict[str, Any]) -> ToolErr
 
 @asynccontextmanager
 async def open_own_sessions(evaluator: Evaluator, clock: Callable[[], datetime]) -> AsyncIterator[dict[str, Session]]:
-    """Open one session on each server for a campaign's own agents: the servers, rules and record that anybody else gets."""
+    """Open one session on each server for a campaign's own agents, with the rules and record of any other caller."""
     workspace = evaluator.ledger.workspace
     with CallLog.open(workspace / CALLS_FOLDER, clock=clock) as calls, _open_news(workspace / NEWS_FOLDER) as news:
         served = ServedCaller.for_campaign(evaluator, calls.append, clock, news)
@@ -74,7 +74,7 @@ async def open_own_sessions(evaluator: Evaluator, clock: Callable[[], datetime])
 
 @contextmanager
 def _open_news(folder: Path) -> Iterator[NewsStore | None]:
-    """Open the texts of a workspace that has some; reading makes none."""
+    """Open the news store of a workspace; None, without creating it, where the workspace has none."""
     with ExitStack() as stack:
         yield stack.enter_context(NewsStore(folder)) if folder.is_dir() else None
 
@@ -83,14 +83,14 @@ def _open_news(folder: Path) -> Iterator[NewsStore | None]:
 async def open_sessions(servers: Mapping[str, MCPServer]) -> AsyncIterator[dict[str, Session]]:
     """Open one session on each server and close them all at the end.
 
-    An error inside is raised as it is: the clients' task groups would wrap it in a group of one.
+    An error inside the context is raised unchanged; the clients' task groups would wrap it in an `ExceptionGroup`.
     """
     failed: Exception | None = None
     async with AsyncExitStack() as stack:
         clients = {name: await stack.enter_async_context(Client(server)) for name, server in servers.items()}
         try:
             yield {name: Session(client) for name, client in clients.items()}
-        except Exception as error:  # noqa: BLE001 - raised again below, outside the groups
+        except Exception as error:  # noqa: BLE001 - raised again below, outside the task groups
             failed = error
     if failed is not None:
         raise failed

@@ -1,7 +1,8 @@
-"""Who may call our servers from outside, and what: bearer tokens of a file, or of somebody else's OAuth server.
+"""Access of outside callers to our servers: bearer tokens from a file, or from an external OAuth server.
 
-Every way ends in a `Caller` with scopes (`scopes`). `Tokens` reads the file that `alphaloom token` writes; `Jwts` checks signed
-tokens against published keys; `Introspection` asks the server that gave them. `AnyOf` takes several.
+Every verifier returns a `Caller` with scopes (`scopes`). `Tokens` reads the file that `alphaloom token` writes; `Jwts`
+checks signed tokens against published keys; `Introspection` asks the server that issued them; `AnyOf` combines
+verifiers.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ else:
             "oauth": "Introspection Protected read_oauth",
             "scopes": "DEFAULT_SCOPES EVERY_SCOPE Caller Scope check_scope",
             "token_file": "TokenEntry",
-            "tokens": "AnyOf Grant Issued TokenVerifier Tokens create_token list_tokens revoke_token describe_token_status",
+            "tokens": (
+                "AnyOf Grant Issued TokenVerifier Tokens create_token list_tokens revoke_token describe_token_status"
+            ),
         },
     )

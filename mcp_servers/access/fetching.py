@@ -9,20 +9,20 @@ from urllib.parse import urlsplit
 from ...ledger import AlphaloomError
 
 FETCH_SECONDS = 5.0
-"""For a whole request."""
+"""Maximum duration of a request."""
 MAX_FETCH_BYTES = 256 * 1024
 LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1"}
 
 
 class FetchFailed(Exception):
-    """The other side gave no answer that can be used; what it said is not repeated.
+    """The other server gave no usable answer; its text is not repeated.
 
     Parameters
     ----------
     reason : str
-        Why not.
+        What was wrong.
     status : int or None
-        The HTTP status that it answered with; None where it did not answer in time, or not at all.
+        The HTTP status; None without an answer in time.
     """
 
     def __init__(self, reason: str = "", status: int | None = None) -> None:
@@ -31,17 +31,17 @@ class FetchFailed(Exception):
 
     @property
     def failing(self) -> bool:
-        """Whether the other side is in trouble, so that another question would fare no better."""
+        """Whether the server itself fails, so that another request would fail too."""
         return self.status is None or self.status in {408, 429} or self.status >= 500
 
 
 def check_url(url: str, field: str) -> str:
-    """Return an address that may be asked.
+    """Return an address that may be requested.
 
     Raises
     ------
     AlphaloomError
-        If it is not https (http: on this machine only), or a password is in it.
+        If it is not https (http is allowed on this machine only), or contains a password.
     """
     parts = urlsplit(url)
     safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS)
@@ -54,12 +54,12 @@ def check_url(url: str, field: str) -> str:
 
 
 def fetch_body(url: str, form: Mapping[str, str] | None = None, auth: tuple[str, str] | None = None) -> bytes:
-    """Return what an address answers to a GET, or to a POST of a form.
+    """Return the body of a GET, or of a POST of a form.
 
     Raises
     ------
-    Unanswered
-        If it does not answer with 200 in 5 seconds and 256 KB.
+    FetchFailed
+        Unless the answer has the status 200 and comes within 5 seconds and 256 KB.
     """
     import httpx2
 

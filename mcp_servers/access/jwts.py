@@ -1,7 +1,8 @@
-"""Signed tokens (JWT) of somebody else's OAuth server, checked here against its published keys.
+"""Signed tokens (JWT) of an external OAuth server, checked here against its published keys.
 
-PyJWT and cryptography do it, which the MCP library brings anyway. RS256 and ES256 only: `none` and secrets shared with
-the issuer (HS256) are refused, and a key is used for the algorithm of its own kind only, whatever a token says.
+The check uses PyJWT and cryptography, which the MCP library needs anyway. RS256 and ES256 only: `none` and secrets
+shared with the issuer (HS256) are refused, and a key is used only for the algorithm of its own kind, whatever a token
+says.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MAX_TOKEN_CHARS = 16_384
 TOKEN_TYPES = {"jwt", "at+jwt", "application/at+jwt"}
 
 KEY_KINDS = {"RS256": ("RSA", None), "ES256": ("EC", "P-256")}
-"""The algorithms that are accepted, with the kind of key and curve of each. A secret shared with the issuer is none."""
+"""The accepted algorithms, with the key type and curve of each; none with a secret shared with the issuer."""
 
 Fetch = Callable[[], bytes]
 
@@ -43,11 +44,11 @@ class Jwts:
         self._trust, self._keys, self._clock = trust, keys, clock
 
     def verify(self, bearer: str) -> Caller:
-        """Return who a signed token names; `TokenRefused` if it is not signed, not ours to believe, or not valid now."""
-        return build_caller(self._claims(bearer), self._trust, self._clock(), REQUIRED_CLAIMS | {"iss"})
+        """Return the caller of a signed token; raise `TokenRefused` if it is unsigned, untrusted or not valid now."""
+        return build_caller(self._read_claims(bearer), self._trust, self._clock(), REQUIRED_CLAIMS | {"iss"})
 
-    def _claims(self, bearer: str) -> dict[str, Any]:
-        """Return what a token says, after its signature was found good."""
+    def _read_claims(self, bearer: str) -> dict[str, Any]:
+        """Check the signature of a token, and return its claims."""
         from jwt import PyJWS
         from jwt.exceptions import PyJWTError
 
@@ -55,7 +56,7 @@ class Jwts:
             raise TokenRefused("it is no signed token")
         signer = PyJWS(algorithms=list(KEY_KINDS), options={"enforce_minimum_key_length": True})
         try:
-            key, algorithm = self._key(signer.get_unverified_header(bearer))
+            key, algorithm = self._find_key(signer.get_unverified_header(bearer))
             claims = json.loads(signer.decode(bearer, key, algorithms=[algorithm]), parse_constant=_refuse)
         except (PyJWTError, ValueError, TypeError, RecursionError) as error:
             raise TokenRefused(f"its signature cannot be checked: {type(error).__name__}") from None
@@ -63,8 +64,8 @@ class Jwts:
             raise TokenRefused("it says nothing")
         return claims
 
-    def _key(self, header: dict[str, Any]) -> tuple[Any, str]:
-        """Return the key that a token names, and the algorithm; addresses and keys in the token itself are not used."""
+    def _find_key(self, header: dict[str, Any]) -> tuple[Any, str]:
+        """Return the key that a token names, and the algorithm; addresses and keys inside the token are ignored."""
         algorithm, name = header.get("alg"), header.get("kid")
         if (
             algorithm not in KEY_KINDS
@@ -84,10 +85,10 @@ def _refuse(constant: str) -> None:
 
 @dataclass(frozen=True)
 class KeyLifetimes:
-    """How long keys are used, in seconds.
+    """Lifetimes of keys, in seconds.
 
-    After `fresh` they are fetched again; if that fails they are used until they are `keep` old. An unknown key id makes
-    them be fetched too, but never sooner than `pause` after the last attempt, whatever was asked.
+    Keys older than `fresh` are fetched again; if that fails, they are used until they are older than `keep`. An unknown
+    key id also causes a fetch, but no attempt comes sooner than `pause` after the last one.
     """
 
     fresh: float = 300.0
@@ -115,7 +116,7 @@ class KeySet:
         return cls(lambda: fetch_body(url), pace)
 
     def key(self, name: str, algorithm: str) -> PyJWK | None:
-        """Return the key of an id for an algorithm; None if there is none, or none can be had."""
+        """Return the key of an id for an algorithm; None if there is none, or the keys cannot be fetched."""
         now = self._ticks()
         if now - self._fetched_at > self._pace.fresh or (name, algorithm) not in self._keys:
             self._refresh(now, wait=(name, algorithm) not in self._keys or now - self._fetched_at > self._pace.keep)
@@ -123,7 +124,7 @@ class KeySet:
         return self._keys.get((name, algorithm)) if usable else None
 
     def _refresh(self, asked_at: float, *, wait: bool) -> None:
-        """Fetch the keys in one thread, and not too often; the others wait only if the old keys do not do for them."""
+        """Fetch the keys in one thread, not too often; other threads wait only if the old keys do not suffice."""
         if not self._lock.acquire(blocking=wait):
             return
         try:
@@ -132,38 +133,38 @@ class KeySet:
                 self._keys = read_keys(self._fetch())
                 self._fetched_at = asked_at
         except (FetchFailed, OSError, ValueError):
-            pass  # the old ones stay
+            pass  # keep the old keys
         finally:
             self._lock.release()
 
 
 def read_keys(body: bytes) -> dict[tuple[str, str], PyJWK]:
-    """Return the keys of a JWKS that may be used here, by id and algorithm; `ValueError` if it is no JWKS."""
-    told = json.loads(body)
-    keys = told.get("keys") if isinstance(told, dict) else None
+    """Return the usable keys of a JWKS, by id and algorithm; raise `ValueError` if it is no JWKS."""
+    document = json.loads(body)
+    keys = document.get("keys") if isinstance(document, dict) else None
     if type(keys) is not list:
         raise ValueError("this is no JWKS")
-    found: dict[tuple[str, str], PyJWK] = {}
-    for each in keys:
+    parsed: dict[tuple[str, str], PyJWK] = {}
+    for entry in keys:
         for algorithm in KEY_KINDS:
-            key = _parse_key(each, algorithm)
+            key = _parse_key(entry, algorithm)
             if key is not None:
-                found[str(each["kid"]), algorithm] = key
-    return found
+                parsed[str(entry["kid"]), algorithm] = key
+    return parsed
 
 
-def _parse_key(told: Any, algorithm: str) -> PyJWK | None:
-    """Return a key that signs with an algorithm; None for every other."""
+def _parse_key(entry: Any, algorithm: str) -> PyJWK | None:
+    """Return a key for signatures with an algorithm; None for any other entry."""
     from jwt import PyJWK
     from jwt.exceptions import PyJWTError
 
     kind, curve = KEY_KINDS[algorithm]
-    if not isinstance(told, dict) or not isinstance(told.get("kid"), str) or told.get("kty") != kind:
+    if not isinstance(entry, dict) or not isinstance(entry.get("kid"), str) or entry.get("kty") != kind:
         return None
-    fits = told.get("crv") == curve and told.get("use", "sig") == "sig" and told.get("alg", algorithm) == algorithm
-    if not fits or "verify" not in told.get("key_ops", ["verify"]) or "d" in told:
+    fits = entry.get("crv") == curve and entry.get("use", "sig") == "sig" and entry.get("alg", algorithm) == algorithm
+    if not fits or "verify" not in entry.get("key_ops", ["verify"]) or "d" in entry:
         return None
     try:
-        return PyJWK(told, algorithm)
+        return PyJWK(entry, algorithm)
     except (PyJWTError, ValueError, TypeError):
         return None

@@ -1,4 +1,4 @@
-"""The file that says whose OAuth tokens are believed: by published keys, or by asking the server that gave them."""
+"""The file of the trusted OAuth server: tokens are checked by its published keys, or by asking it (introspection)."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from .tokens import TOKEN_PREFIX, TokenVerifier
 MAX_TOKEN_CHARS = 16_384
 
 MAX_ACCEPTED_CACHED, MAX_REFUSED_CACHED = 10_000, 1_000
-"""Answers that are kept; a stranger, who can cause refusals only, displaces nobody's good one."""
+"""Maximum cached answers; refusals have a limit of their own, so that strangers cannot displace accepted tokens."""
 
 AskServer = Callable[[str], bytes]
 
 
 @dataclass(frozen=True)
 class Protected:
-    """What clients are told of who lets them in: the resource's own address, and its OAuth server (RFC 9728)."""
+    """The metadata for clients (RFC 9728): the resource's own address, and its OAuth server."""
 
     resource: str
     issuer: str
 
 
-def _url(text: str) -> str:
+def _require_url(text: str) -> str:
     try:
         return check_url(text, "url")
     except AlphaloomError as error:
         raise ValueError(f"must be {error.allowed}") from None
 
 
-Url = Annotated[str, AfterValidator(_url)]
+Url = Annotated[str, AfterValidator(_require_url)]
 
 
 class IntrospectionSettings(BaseModel):
-    """The endpoint that is asked about a token (RFC 7662), and as whom."""
+    """The introspection endpoint (RFC 7662), and the credentials for it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -73,7 +73,7 @@ class IntrospectionSettings(BaseModel):
 
 
 class OAuth(BaseModel):
-    """One OAuth server whose tokens are believed."""
+    """One trusted OAuth server."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -92,26 +92,26 @@ class OAuth(BaseModel):
 
 
 def read_oauth(path: Path, clock: Callable[[], datetime]) -> tuple[TokenVerifier, Protected]:
-    """Return what checks the tokens of the OAuth server that a file names, and what clients are told of it.
+    """Return the verifier for the OAuth server of a settings file, and its metadata for clients.
 
     Raises
     ------
     SettingsError
-        Every mistake in the file at once.
+        With every mistake in the file.
     """
-    told = read_settings(path, OAuth)
-    trust = Trust(told.issuer, told.audience, told.leeway_seconds, told.as_of)
-    protected = Protected(told.audience, told.issuer)
-    if told.introspection is not None:
-        return Introspection(trust, told.introspection.endpoint(), clock=clock), protected
-    place = str(told.jwks)
+    settings = read_settings(path, OAuth)
+    trust = Trust(settings.issuer, settings.audience, settings.leeway_seconds, settings.as_of)
+    protected = Protected(settings.audience, settings.issuer)
+    if settings.introspection is not None:
+        return Introspection(trust, settings.introspection.endpoint(), clock=clock), protected
+    place = str(settings.jwks)
     keys = KeySet.at(place if "://" in place else path.parent / place)
     return Jwts(trust, keys, clock=clock), protected
 
 
 @dataclass(frozen=True)
 class IntrospectionEndpoint:
-    """Where to ask, and as whom; the secret is not shown."""
+    """The endpoint's address and our credentials; the secret is left out of the representation."""
 
     url: str
     client_id: str
@@ -124,10 +124,10 @@ class IntrospectionEndpoint:
 
 
 class Introspection:
-    """The verifier that asks. An answer holds for `seconds`, and so long may a token live on that was revoked there.
+    """Verifies tokens by introspection. An answer is cached for `seconds`, so a revoked token stays valid that long.
 
-    While the other server fails (does not answer in time, or with 429 or 5xx) everybody is refused that it did not vouch
-    for just now, and it is not asked again for `rest` seconds. Any other answer that does not vouch is about its token alone.
+    While the other server fails (no answer in time, 408, 429 or 5xx), tokens without a cached answer are refused, and
+    it is not asked again for `rest` seconds. Any other answer that does not confirm a token concerns that token only.
     """
 
     waits = True
@@ -145,26 +145,26 @@ class Introspection:
         self._rests_until: datetime | None = None
 
     def verify(self, bearer: str) -> Caller:
-        """Return who a token names, by what its server says; tokens of our own are never sent there."""
+        """Return the caller of a token as its server confirms it; our own tokens are never sent there."""
         if len(bearer) > MAX_TOKEN_CHARS or bearer.startswith(TOKEN_PREFIX) or not bearer.isascii():
             raise TokenRefused("it is not of that server")
         now, name = self._clock(), hashlib.sha256(bearer.encode()).digest()
-        known, caller = self._known(name, now)
+        known, caller = self._recall(name, now)
         if not known:
-            caller = self._asked(bearer, now)
+            caller = self._ask_server(bearer, now)
             self._keep_answer(name, caller, now)
         if caller is None or (caller.expires is not None and now >= caller.expires):
             raise TokenRefused("its server does not vouch for it")
         return caller
 
-    def _known(self, name: bytes, now: datetime) -> tuple[bool, Caller | None]:
+    def _recall(self, name: bytes, now: datetime) -> tuple[bool, Caller | None]:
         with self._lock:
-            if (found := self._kept.get(name)) is not None and now < found[0]:
-                return True, found[1]
+            if (answer := self._kept.get(name)) is not None and now < answer[0]:
+                return True, answer[1]
             return now < self._refused.get(name, now), None
 
     def _keep_answer(self, name: bytes, caller: Caller | None, now: datetime) -> None:
-        """Keep the newest answer; the oldest of its kind makes room."""
+        """Cache an answer; the oldest ones beyond the limit of their kind are dropped."""
         until = now + self._keep
         with self._lock:
             self._kept.pop(name, None)
@@ -178,12 +178,12 @@ class Introspection:
                 while len(self._kept) > MAX_ACCEPTED_CACHED:
                     self._kept.popitem(last=False)
 
-    def _asked(self, bearer: str, now: datetime) -> Caller | None:
-        """Ask, and return who it is; None where the server says no or says it of somebody we do not trust."""
+    def _ask_server(self, bearer: str, now: datetime) -> Caller | None:
+        """Ask the server, and return the caller; None where it denies the token, or its claims are refused."""
         if self._rests_until is not None and now < self._rests_until:
             raise TokenRefused("its server did not answer a moment ago")
         try:
-            told: Any = json.loads(self._ask(bearer))
+            answer: Any = json.loads(self._ask(bearer))
         except (ValueError, RecursionError):
             return None
         except (FetchFailed, OSError) as error:
@@ -191,9 +191,9 @@ class Introspection:
                 return None
             self._rests_until = now + self._rest
             raise TokenRefused(f"its server does not answer: {type(error).__name__}") from None
-        if not isinstance(told, dict) or told.get("active") is not True:
+        if not isinstance(answer, dict) or answer.get("active") is not True:
             return None
         try:
-            return build_caller(told, self._trust, now)
+            return build_caller(answer, self._trust, now)
         except TokenRefused:
             return None

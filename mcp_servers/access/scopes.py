@@ -1,4 +1,4 @@
-"""Who calls, and what that caller may do."""
+"""Callers and their scopes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _JURISDICTION = re.compile(r"data:jurisdiction:[A-Z]{2}")
 
 
 class Scope(StrEnum):
-    """What a caller may be allowed. Beside these, `data:jurisdiction:XX` lets it see data that may be used in XX only."""
+    """A right of a caller. In addition, `data:jurisdiction:XX` allows data that may be used in XX only."""
 
     DATA_READ = "data:read"
     NEWS_READ = "news:read"
@@ -27,21 +27,21 @@ class Scope(StrEnum):
 
 
 EVERY_SCOPE = frozenset(scope.value for scope in Scope)
-"""All that a caller may be allowed, data of a jurisdiction left out."""
+"""All scopes except those of jurisdictions."""
 
 DEFAULT_SCOPES = EVERY_SCOPE - {Scope.DATA_CONFIDENTIAL.value}
-"""What a client on stdio may do if nobody says otherwise: what is marked as confidential is asked for by name."""
+"""Default scopes of a client on stdio; confidential data must be requested explicitly."""
 JURISDICTION_FORM = "data:jurisdiction:XX"
 ALL_SCOPES = (*(scope.value for scope in Scope), JURISDICTION_FORM)
 
 
 def is_scope(text: str) -> bool:
-    """Tell whether a text is a scope of ours."""
+    """Return whether a text is a known scope."""
     return text in Scope._value2member_map_ or _JURISDICTION.fullmatch(text) is not None
 
 
 def check_scope(text: str) -> str:
-    """Return a scope; `ValueError` in words if there is no such scope."""
+    """Return a known scope; raise `ValueError` with a suggestion for any other text."""
     if is_scope(text):
         return text
     close = difflib.get_close_matches(text, ALL_SCOPES, n=1)
@@ -53,22 +53,22 @@ def check_scope(text: str) -> str:
 
 @dataclass(frozen=True)
 class Caller:
-    """One caller, whatever vouched for it.
+    """One caller, from any kind of token.
 
     Parameters
     ----------
     id : str
-        The token's id, "oauth:" and the subject, "stdio" or "anonymous": what the record of calls says.
+        The id in the record of calls: the token's id, "oauth:" and the subject, "stdio" or "anonymous".
     scopes : frozenset of str
-        What it may do; each a `Scope` or `data:jurisdiction:XX`.
+        Its rights; each a `Scope` or `data:jurisdiction:XX`.
     fields : frozenset of str or None
         The fields of the panel that it may read; None for all.
     as_of : date or None
-        The last day that it may know; None for no limit but the server's own.
+        The last day that it may know; None for no limit beside the server's own.
     expires : datetime or None
         The first moment at which it is refused; None where it ends with the connection.
     tenant : str
-        Who it is in front of an endpoint that is shared (`alphaloom models gate`).
+        Its name at a shared endpoint (`alphaloom models gate`).
     """
 
     id: str
@@ -80,10 +80,10 @@ class Caller:
 
     @property
     def labels(self) -> frozenset[str]:
-        """The labels of data that it may see: "confidential", "jurisdiction:CH". They are its scopes of that name."""
+        """The labels of data that it may see, such as "confidential" and "jurisdiction:CH", from its `data:` scopes."""
         labelled = (Scope.DATA_CONFIDENTIAL.value, JURISDICTION_FORM[:-2])
         return frozenset(scope.removeprefix("data:") for scope in self.scopes if scope.startswith(labelled))
 
     def allows(self, scope: str) -> bool:
-        """Tell whether the caller has a scope."""
+        """Return whether the caller has a scope."""
         return str(scope) in self.scopes

@@ -1,7 +1,7 @@
-"""The file of bearer tokens: what each may do, and the digest by which it is known. No secret is in it.
+"""The file of bearer tokens: the rights of each, and its digest. It contains no secret.
 
-A secret has 256 random bits, so a plain SHA-256 of it can be kept: nobody can try them all, and salt or scrypt, which
-slow down guessing of passwords, would only make every call dear.
+A secret has 256 random bits, so its plain SHA-256 can be stored: it cannot be guessed. Salt or scrypt, which slow down
+the guessing of passwords, would only make every call slower.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from ...ledger import Mistake, SettingsError
 from ...ledger.files import QuotingDumper, mistakes_error, open_given, parse_settings, write_whole
 from .scopes import check_scope
 
-TOKEN_FILE_HEADER = """\
-# Bearer tokens of the MCP servers and of the models' gate; written by `alphaloom token create` and `revoke`, which leave out other comments.
-# No secret is in here: sha256 is the digest of the whole token. A token is accepted to the end of its last day, UTC.
-"""
+TOKEN_FILE_HEADER = (
+    "# Bearer tokens of the MCP servers and of the models' gate; written by `alphaloom token create` and `revoke`, "
+    "which leave out other comments.\n"
+    "# No secret is in here: sha256 is the digest of the whole token. A token is accepted to the end of its last day, "
+    "UTC.\n"
+)
 TENANT_PATTERN = r"^([A-Za-z0-9][A-Za-z0-9._-]{0,63})?$"
-"""What tenants may be called: the names stand in metrics and in messages."""
+"""Allowed names of tenants, which appear in metrics and in messages."""
 _SECRET = re.compile(r"alt_[0-9A-Za-z]+_[\w-]{8,}")
 
 
@@ -75,7 +77,7 @@ class _Tokens(BaseModel):
     tokens: tuple[TokenEntry, ...] = ()
 
     @model_validator(mode="after")
-    def _apart(self) -> _Tokens:
+    def _check_apart(self) -> _Tokens:
         for name in ("id", "sha256"):
             values = [getattr(entry, name) for entry in self.tokens]
             if len(set(values)) < len(values):
@@ -84,7 +86,7 @@ class _Tokens(BaseModel):
 
 
 class FileSignature(NamedTuple):
-    """By what a file that was changed or exchanged is known from the one that was read."""
+    """Metadata that differs after a file was changed or replaced."""
 
     modified: int
     changed: int
@@ -92,9 +94,9 @@ class FileSignature(NamedTuple):
     inode: int
 
     @classmethod
-    def of(cls, told: os.stat_result) -> FileSignature:
-        """Return the signature of what the system says of a file."""
-        return cls(told.st_mtime_ns, told.st_ctime_ns, told.st_size, told.st_ino)
+    def of(cls, status: os.stat_result) -> FileSignature:
+        """Return the signature of a file's status."""
+        return cls(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
 def read_entries(path: Path) -> tuple[tuple[TokenEntry, ...], FileSignature]:
@@ -103,11 +105,12 @@ def read_entries(path: Path) -> tuple[tuple[TokenEntry, ...], FileSignature]:
     Raises
     ------
     SettingsError
-        With every mistake: who else may read it, unknown keys, wrong values. A secret in a wrong place is not repeated.
+        With every mistake: access by other users, unknown keys, wrong values. A secret in a wrong place is not
+        repeated.
     """
     try:
         with open_given(path) as file:
-            told = os.fstat(file.fileno())
+            status = os.fstat(file.fileno())
             body = file.read().decode()
     except FileNotFoundError:
         raise SettingsError(
@@ -115,21 +118,21 @@ def read_entries(path: Path) -> tuple[tuple[TokenEntry, ...], FileSignature]:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read {path}: {error}", field=str(path)) from None
-    mistakes = _find_exposure(told)
+    mistakes = _find_exposure(status)
     try:
         entries = parse_settings(body, _Tokens, str(path)).tokens
     except SettingsError as error:
         mistakes += error.mistakes or (Mistake("", error.message),)
     if mistakes:
-        raise mistakes_error(str(path), [_redact_mistake(each) for each in mistakes])
-    return entries, FileSignature.of(told)
+        raise mistakes_error(str(path), [_redact_mistake(mistake) for mistake in mistakes])
+    return entries, FileSignature.of(status)
 
 
 def write_entries(path: Path, entries: Sequence[TokenEntry]) -> None:
-    """Write the file, whole or not at all, for its owner alone."""
-    told = [each.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for each in entries]
+    """Write the file, whole or not at all, readable by its owner only."""
+    rows = [entry.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for entry in entries]
     body = TOKEN_FILE_HEADER + str(
-        yaml.dump({"tokens": told}, Dumper=QuotingDumper, sort_keys=False, allow_unicode=True, width=1000)
+        yaml.dump({"tokens": rows}, Dumper=QuotingDumper, sort_keys=False, allow_unicode=True, width=1000)
     )
     write_whole(path, body.encode(), mode=0o600)
 
@@ -141,26 +144,28 @@ def check_entry(members: dict[str, Any]) -> TokenEntry:
         return parse_settings(body, TokenEntry, "the new token")
     except SettingsError as error:
         raise mistakes_error(
-            "the new token", [_redact_mistake(replace(each, line=None)) for each in error.mistakes]
+            "the new token", [_redact_mistake(replace(mistake, line=None)) for mistake in error.mistakes]
         ) from None
 
 
-def _find_exposure(told: os.stat_result) -> tuple[Mistake, ...]:
-    """Return what is wrong with who may read or write the file; Windows says nothing of it."""
+def _find_exposure(status: os.stat_result) -> tuple[Mistake, ...]:
+    """Return the mistakes in the file's owner and mode; none on Windows, which has no such mode."""
     if sys.platform == "win32":
         return ()
-    found = []
-    mode = stat.S_IMODE(told.st_mode)
+    mistakes = []
+    mode = stat.S_IMODE(status.st_mode)
     if mode & 0o077:
-        found.append(Mistake("", f"others may use this file (mode {mode:04o}): chmod 600", None, f"{mode:04o}", "0600"))
-    if told.st_uid not in (0, os.geteuid()):
-        found.append(Mistake("", "this file belongs to another user", None, told.st_uid, os.geteuid()))
-    return tuple(found)
+        mistakes.append(
+            Mistake("", f"others may use this file (mode {mode:04o}): chmod 600", None, f"{mode:04o}", "0600")
+        )
+    if status.st_uid not in (0, os.geteuid()):
+        mistakes.append(Mistake("", "this file belongs to another user", None, status.st_uid, os.geteuid()))
+    return tuple(mistakes)
 
 
 def _redact_mistake(mistake: Mistake) -> Mistake:
-    """Return a mistake without what may be a secret in a wrong place."""
+    """Return a mistake without a possible secret in a wrong place."""
     if mistake.field.endswith("sha256"):
         return replace(mistake, message="must be a SHA-256 in hex, 64 digits from 0-9a-f", got=None)
-    got = None if _SECRET.search(str(mistake.got)) else mistake.got
-    return replace(mistake, message=_SECRET.sub("(a token)", mistake.message), got=got)
+    value = None if _SECRET.search(str(mistake.got)) else mistake.got
+    return replace(mistake, message=_SECRET.sub("(a token)", mistake.message), got=value)

@@ -1,4 +1,4 @@
-"""Bearer tokens of our own: made, revoked and recognised."""
+"""Bearer tokens of our own: creation, revocation and verification."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .token_file import FileSignature, TokenEntry, check_entry, read_entries, wr
 TOKEN_PREFIX = "alt_"
 
 MAX_OWN_TOKEN_CHARS = 4_096
-"""Characters of a bearer token that are looked at."""
+"""Maximum characters of a bearer token that are read."""
 
 SECRET_BYTES = 32
 
@@ -33,7 +33,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Grant:
-    """What a new token shall allow; `expires` is its last day, UTC."""
+    """The rights of a new token; `expires` is its last day, UTC."""
 
     scopes: tuple[str, ...]
     expires: date
@@ -45,23 +45,23 @@ class Grant:
 
 @dataclass(frozen=True)
 class Issued:
-    """A new token: what the file says of it, and the token itself, which can be had only here."""
+    """A new token: its entry in the file, and the token itself, which is stored nowhere."""
 
     entry: TokenEntry
     token: str
 
     def __repr__(self) -> str:
-        """Return it without the token, since what is shown ends in logs."""
+        """Return the id without the token, since representations end up in logs."""
         return f"Issued({self.entry.id})"
 
 
 def create_token(path: Path, grant: Grant, *, now: datetime) -> Issued:
-    """Make a token and write what it may do into the file, which is made if it is not there.
+    """Create a token, and write its entry into the file, which is created if missing.
 
     Raises
     ------
     SettingsError
-        With every mistake of the grant, or of the file.
+        With every mistake in the grant, or in the file.
     """
     if grant.expires < now.astimezone(UTC).date():
         wrong = Mistake("expires", f"this day is over, got {grant.expires}", None, str(grant.expires), "today or later")
@@ -89,7 +89,7 @@ def create_token(path: Path, grant: Grant, *, now: datetime) -> Issued:
 
 
 def revoke_token(path: Path, name: str, *, now: datetime) -> tuple[TokenEntry, bool]:
-    """Revoke a token for good, and return it with whether it was not revoked before.
+    """Revoke a token permanently; return its entry, and whether it was revoked just now.
 
     Raises
     ------
@@ -98,14 +98,15 @@ def revoke_token(path: Path, name: str, *, now: datetime) -> tuple[TokenEntry, b
     SettingsError
         If the file cannot be used.
     """
-    read_entries(path)  # where there is no file, no lock is left behind
+    read_entries(path)  # fails without a file, before a lock is created
     with wait_for_lock(_lock_path(path)):
         entries = list(read_entries(path)[0])
         place = next((index for index, entry in enumerate(entries) if entry.id == name), None)
         if place is None:
             raise McpServerError(
                 "No token has this id.", field="ID", got=name if len(name) <= 8 else None,
-                allowed=[entry.id for entry in entries], hint="An id is the part of a token after alt_, never the token.", code="unknown_token",
+                allowed=[entry.id for entry in entries],
+                hint="An id is the part of a token after alt_, never the token.", code="unknown_token",
             )  # fmt: skip
         if entries[place].revoked is not None:
             return entries[place], False
@@ -115,12 +116,12 @@ def revoke_token(path: Path, name: str, *, now: datetime) -> tuple[TokenEntry, b
 
 
 def list_tokens(path: Path) -> tuple[TokenEntry, ...]:
-    """Return the tokens of a file, also those that are not accepted any more."""
+    """Return the tokens of a file, expired and revoked ones included."""
     return read_entries(path)[0]
 
 
 def find_expiry(entry: TokenEntry) -> datetime:
-    """Return the first moment at which a token is not accepted any more."""
+    """Return the first moment at which a token is refused."""
     return datetime.combine(entry.expires, time(), UTC) + timedelta(days=1)
 
 
@@ -133,7 +134,7 @@ def describe_token_status(entry: TokenEntry, now: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _KnownToken:
-    """What a token is compared with, and who shows it."""
+    """A token's digest and validity, and its caller."""
 
     sha256: str
     ends: datetime
@@ -148,9 +149,9 @@ class _KnownToken:
 
 
 class Tokens:
-    """The tokens of a file, read again whenever it changes, so that what is revoked is refused with the next call.
+    """The tokens of a file, which is read again when it changes, so that a revoked token is refused with the next call.
 
-    A file that cannot be used any more refuses everybody; `problem` says why, and so does the log, once.
+    While the file is invalid, every token is refused; `problem` has the reason, which is logged once.
     """
 
     waits = False
@@ -163,47 +164,47 @@ class Tokens:
 
     @classmethod
     def open(cls, path: Path, *, clock: Callable[[], datetime]) -> Tokens:
-        """Read a file of tokens; `SettingsError` with every mistake of it."""
+        """Read a file of tokens; raise `SettingsError` with every mistake in it."""
         tokens = cls(path, clock)
-        tokens._current()
+        tokens._read_current()
         if tokens.problem is not None:
             raise tokens.problem
         return tokens
 
     def verify(self, bearer: str) -> Caller:
-        """Return who shows a token.
+        """Return the caller of a token.
 
-        Every token is compared with all that the file has, in constant time, and everything is asked of each of them:
-        one that is unknown, malformed, expired or revoked takes the same work and is refused in the same words.
+        The token is compared with all tokens of the file, in constant time, and all checks are made for each. So an
+        unknown, malformed, expired or revoked token takes the same work and gets the same refusal.
         """
-        shown, now = _digest(bearer[:MAX_OWN_TOKEN_CHARS]), self._clock()
-        found: Caller | None = None
-        for known in self._current():
-            same = hmac.compare_digest(shown, known.sha256)
+        digest, now = _digest(bearer[:MAX_OWN_TOKEN_CHARS]), self._clock()
+        caller: Caller | None = None
+        for known in self._read_current():
+            same = hmac.compare_digest(digest, known.sha256)
             live = (now < known.ends) & (not known.revoked)
-            found = (found, known.caller)[same & live]
-        if found is None:
+            caller = (caller, known.caller)[same & live]
+        if caller is None:
             raise TokenRefused(str(self.problem) if self.problem else "unknown, expired or revoked")
-        return found
+        return caller
 
-    def _current(self) -> tuple[_KnownToken, ...]:
-        """Return the tokens as the file has them now."""
+    def _read_current(self) -> tuple[_KnownToken, ...]:
+        """Return the file's current tokens."""
         signature, entries = self._read
-        if signature is not None and signature == self._signature():
+        if signature is not None and signature == self._read_signature():
             return entries
         with self._lock:
             signature, entries = self._read
-            if signature is None or signature != self._signature():
-                self._read = self._again()
+            if signature is None or signature != self._read_signature():
+                self._read = self._read_again()
             return self._read[1]
 
-    def _signature(self) -> FileSignature | None:
+    def _read_signature(self) -> FileSignature | None:
         try:
             return FileSignature.of(self._path.stat())
         except OSError:
             return None
 
-    def _again(self) -> tuple[FileSignature | None, tuple[_KnownToken, ...]]:
+    def _read_again(self) -> tuple[FileSignature | None, tuple[_KnownToken, ...]]:
         try:
             entries, signature = read_entries(self._path)
         except SettingsError as error:
@@ -224,23 +225,23 @@ def _format_second(now: datetime) -> str:
 
 
 def _lock_path(path: Path) -> Path:
-    """Return the lock beside the file; the file itself is exchanged whenever it is written."""
+    """Return the path of the lock, which is beside the file, since each write replaces the file itself."""
     return path.with_name(f"{path.name}.lock")
 
 
 class TokenVerifier(Protocol):
-    """Says who shows a bearer token. It may be used from several threads."""
+    """Returns the caller of a bearer token. It may be used from several threads."""
 
     @property
     def waits(self) -> bool:
-        """Whether it may wait for the network, so that an event loop must ask it in a thread."""
+        """Whether it may wait for the network, so that an event loop must call it in a thread."""
 
     def verify(self, bearer: str) -> Caller:
-        """Return who shows this token; `TokenRefused`, always in the same words, if it is not accepted."""
+        """Return the caller of a token; raise `TokenRefused`, always with the same message, if it is not accepted."""
 
 
 class AnyOf:
-    """Several verifiers, asked in turn: the first that accepts a token says who it is."""
+    """Several verifiers in turn: the first that accepts a token names the caller."""
 
     def __init__(self, verifiers: Sequence[TokenVerifier]) -> None:
         self._verifiers = tuple(verifiers)
@@ -248,11 +249,11 @@ class AnyOf:
     @property
     def waits(self) -> bool:
         """Whether one of them may wait for the network."""
-        return any(each.waits for each in self._verifiers)
+        return any(verifier.waits for verifier in self._verifiers)
 
     def verify(self, bearer: str) -> Caller:
-        """Return who shows this token; `TokenRefused` if none accepts it."""
-        for each in self._verifiers:
+        """Return the caller of a token; raise `TokenRefused` if no verifier accepts it."""
+        for verifier in self._verifiers:
             with suppress(TokenRefused):
-                return each.verify(bearer)
+                return verifier.verify(bearer)
         raise TokenRefused("no verifier accepts it")

@@ -31,7 +31,7 @@ from ..server import ToolServer
 MAX_EXTRA_BYTES = 20_000
 MAX_DRAFTS = 512
 MAX_WAIT_S = 20.0
-"""Seconds that a call waits for a job: clients give up on calls that take a minute."""
+"""Maximum seconds that a call waits for a job: clients end calls that take a minute."""
 MAX_FACTORS_REPORTED = 50
 
 
@@ -65,14 +65,15 @@ EVALUATION_SCOPES = {
     ),
     "submit_to_gate": Scope.GATE_SUBMIT,
 }
-"""What each tool asks of a caller."""
+"""The scope that each tool requires."""
 
 
 def build_evaluation_server(served: ServedCaller) -> ToolServer:
     """Return the evaluation server of one run."""
     server = ToolServer(
         "alphaloom-evaluation", entry=served.entry, scopes=EVALUATION_SCOPES, reading=Scope.EVAL_RUN,
-        instructions="Score factors on the search window as often as the budget allows; submit few of them to the gate. "
+        instructions="Score factors on the search window as often as the budget allows; submit few of them to the "
+        "gate. "
         "A verdict comes with reasons and without numbers. stress_factor and measure_decay begin jobs: ask get_job.",
     )  # fmt: skip
     _add_scores(server, served)
@@ -121,11 +122,11 @@ def _add_scores(server: ToolServer, served: ServedCaller) -> None:
     @json_tool
     def get_budget() -> dict[str, Any]:
         """Return how many evaluations and trials are left in this campaign."""
-        return _budget_left(served.evaluator)
+        return _count_budget_left(served.evaluator)
 
 
 def _require_read_scope(entry: CallerEntry, text: str) -> None:
-    """Refuse code of a caller who may not read the panel: what it reads can leave it in the text of an error.
+    """Refuse code of a caller who may not read the panel, since code can report what it read in an error.
 
     Raises
     ------
@@ -136,7 +137,7 @@ def _require_read_scope(entry: CallerEntry, text: str) -> None:
         raise missing
 
 
-def _budget_left(evaluator: Evaluator) -> dict[str, int]:
+def _count_budget_left(evaluator: Evaluator) -> dict[str, int]:
     return {"evaluations_left": evaluator.evaluations_left(), "trials_left": evaluator.trials_left()}
 
 
@@ -150,7 +151,7 @@ def _check_members(ids: list[str]) -> list[str]:
 
 
 def _add_forecasts(server: ToolServer, served: ServedCaller) -> None:
-    """Add the tools that say what earlier scores let expect; see `evaluation.drafts`."""
+    """Add the tools that forecast from earlier scores; see `evaluation.drafts`."""
 
     @server.tool(annotations=READ_HINTS)
     @json_tool
@@ -193,7 +194,7 @@ def _add_forecasts(server: ToolServer, served: ServedCaller) -> None:
 
 def _add_jobs(server: ToolServer, served: ServedCaller) -> None:
     def scored(name: str) -> Expression:
-        """Return a factor that this run scored: within its fields, at the price of an evaluation, and on record."""
+        """Return the expression of a factor that this run scored; any other id is refused."""
         row = served.evaluator.rows.get(name)
         if row is None:
             raise McpServerError(
@@ -216,7 +217,7 @@ def _add_jobs(server: ToolServer, served: ServedCaller) -> None:
     def measure_decay(id: FactorId) -> dict[str, Any]:
         """Begin a job: a scored factor's RankIC by horizon from 1 to 20 days, by year and by regime, on search days."""
         expression = scored(id)
-        return served.jobs.begin("decay", {"id": id}, lambda _: _decay(served.evaluator, expression.text))
+        return served.jobs.begin("decay", {"id": id}, lambda _: _measure_decay(served.evaluator, expression.text))
 
     @server.tool(annotations=READ_HINTS)
     @async_tool
@@ -230,7 +231,7 @@ def _add_jobs(server: ToolServer, served: ServedCaller) -> None:
         return await served.jobs.wait_for(job, wait_s)
 
 
-def _decay(evaluator: Evaluator, text: str) -> dict[str, Any]:
+def _measure_decay(evaluator: Evaluator, text: str) -> dict[str, Any]:
     sheet = evaluator.score(text)
     return {
         name: sheet[name]
@@ -248,9 +249,9 @@ def _add_resources(server: ToolServer, served: ServedCaller) -> None:
     def report() -> str:
         """Tell what this run scored and submitted so far: best factors on search, verdicts in words, what is left to spend."""
         evaluator = served.evaluator
-        told = recall_facts(evaluator, MAX_FACTORS_REPORTED)
+        facts = recall_facts(evaluator, MAX_FACTORS_REPORTED)
         verdicts = {row.factor_id: evaluator.reviews.word(row) for row in evaluator.ledger.verdicts(evaluator.run)}
-        kept = {name: told[name] for name in ("factors", "leaders", "hypotheses", "mechanisms")}
+        shared = {name: facts[name] for name in ("factors", "leaders", "hypotheses", "mechanisms")}
         return json.dumps(
-            {"run": evaluator.run, **_budget_left(evaluator), "verdicts": verdicts, **kept}, ensure_ascii=False
+            {"run": evaluator.run, **_count_budget_left(evaluator), "verdicts": verdicts, **shared}, ensure_ascii=False
         )

@@ -1,4 +1,4 @@
-"""The factors server: the language, what is already known in it, and drafts."""
+"""The factors server: the language, the known factors, and drafts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FACTORS_SCOPES = {
     ),
     "register_factor": Scope.FACTOR_WRITE,
 }  # fmt: skip
-"""What each tool asks of a caller."""
+"""The scope that each tool requires."""
 
 
 def build_factors_server(served: ServedCaller) -> ToolServer:
@@ -97,15 +97,15 @@ def _add_known(server: ToolServer, served: ServedCaller, holdings: KnownFactors)
     ) -> dict[str, Any]:
         """Return the known formulas (library and published) that share the largest subtree with this one."""
         evaluator = served.evaluator
-        found = find_nearest(evaluator.read(text), evaluator.known(), top)
+        matches = find_nearest(evaluator.read(text), evaluator.known(), top)
         rows = [
             {
-                "name": like.known.name,
-                "where": like.known.where,
-                "ratio": round_significant(like.ratio),
-                "shared": like.shared,
+                "name": match.known.name,
+                "where": match.known.where,
+                "ratio": round_significant(match.ratio),
+                "shared": match.shared,
             }
-            for like in found
+            for match in matches
         ]
         return {"similar": rows, "most_allowed": evaluator.settings.max_similarity}
 
@@ -138,9 +138,9 @@ def _add_own(server: ToolServer, served: ServedCaller, holdings: KnownFactors) -
     ) -> dict[str, Any]:
         """Keep a formula as a draft of yours, to come back to. It costs no evaluation and no trial, and proves nothing."""
         evaluator = served.evaluator
-        found = _apply_mandate(served.columns, check_formula(text, fields=served.columns.readable))
-        if not found["ok"]:
-            return {**found, "registered": False}
+        check = _apply_mandate(served.columns, check_formula(text, fields=served.columns.readable))
+        if not check["ok"]:
+            return {**check, "registered": False}
         expression = evaluator.read(text)
         new = holdings.drafts.register(expression, replace_invisible(name), replace_invisible(note))
         return {"ok": True, "id": expression.id, "registered": new, "canonical": expression.shown}
@@ -156,8 +156,8 @@ def _add_own(server: ToolServer, served: ServedCaller, holdings: KnownFactors) -
         ] = False,
     ) -> dict[str, Any]:
         """Return what was tried and how it went on the search window, and the fields that there are."""
-        told = recall_facts(served.evaluator, limit, query)
-        return told if language else {name: each for name, each in told.items() if name != "operators"}
+        facts = recall_facts(served.evaluator, limit, query)
+        return facts if language else {name: fact for name, fact in facts.items() if name != "operators"}
 
 
 def _add_resources(server: ToolServer, holdings: KnownFactors) -> None:
@@ -195,18 +195,18 @@ def _add_completions(server: ToolServer, holdings: KnownFactors) -> None:
     ) -> Completion:
         """Complete the id of a factor, or the name of an operator, as far as the caller may know them."""
         names = sorted(OPERATORS) if argument.name == "name" else ()
-        known = await to_thread.run_sync(holdings.ids) if argument.name == "id" else names
-        found = [value for value in known if value.startswith(argument.value)]
-        return Completion(values=found[:MAX_COMPLETIONS], total=len(found), has_more=len(found) > MAX_COMPLETIONS)
+        candidates = await to_thread.run_sync(holdings.ids) if argument.name == "id" else names
+        values = [value for value in candidates if value.startswith(argument.value)]
+        return Completion(values=values[:MAX_COMPLETIONS], total=len(values), has_more=len(values) > MAX_COMPLETIONS)
 
     server.complete_with(complete)
 
 
-def _apply_mandate(columns: VisibleColumns, found: dict[str, Any]) -> dict[str, Any]:
-    """Refuse also what reads a field that this campaign does not use."""
-    if not found["ok"]:
-        return found
-    read = parse(found["text"], fields=columns.readable, dialect=found["dialect"]).fields
-    strange = columns.mandate.strange(read, columns.groups)
-    errors = [{"at": None, "message": said, "hint": "", "stage": "mandate"} for said in strange]
-    return found | ({"ok": False, "errors": errors} if errors else {})
+def _apply_mandate(columns: VisibleColumns, check: dict[str, Any]) -> dict[str, Any]:
+    """Add a refusal to a valid check of a formula that reads fields outside the campaign's mandate."""
+    if not check["ok"]:
+        return check
+    fields = parse(check["text"], fields=columns.readable, dialect=check["dialect"]).fields
+    strange = columns.mandate.strange(fields, columns.groups)
+    errors = [{"at": None, "message": message, "hint": "", "stage": "mandate"} for message in strange]
+    return check | ({"ok": False, "errors": errors} if errors else {})

@@ -1,4 +1,4 @@
-"""Factors by id, as a caller may know them: those of its run, its drafts, and the library."""
+"""Factors by id that a caller may know: those of its run, its drafts, and the library."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..errors import McpServerError
 from ..served_caller import ServedCaller
 
 SHEET_KEYS_SHOWN = ("rank_ic", "t", "turnover", "window", "horizon_days")
-"""What is told of a library factor's search sheet."""
+"""The metrics of a library factor's search sheet that a caller sees."""
 
 DRAFT = "draft"
-"""The kind of an event that registers one."""
+"""The kind of the event that registers a draft."""
 
 CALLER_KEY = "caller"
-"""What a run's configuration says of who began it."""
+"""The key of the caller's id in a run's configuration."""
 
 
 @dataclass(frozen=True)
 class KnownFactors:
-    """What is there under an id."""
+    """The factors that a caller may know."""
 
     served: ServedCaller
 
@@ -35,11 +35,11 @@ class KnownFactors:
         return Drafts(evaluator.ledger, evaluator.run, entry.caller.id, entry.as_of)
 
     def library(self) -> list[LibraryRow]:
-        """Return the library as this run sees it, by id; of fields that the caller may not read nothing is in it."""
+        """Return the library as this run sees it, by id, without factors of fields that the caller may not read."""
         return self.served.evaluator.library()
 
     def search(self, query: str) -> list[dict[str, Any]]:
-        """Return library factors and drafts of which id, formula, name or hypothesis holds every word."""
+        """Return the library factors and drafts whose id, formula, name or hypothesis contains every word."""
         words = query.lower().split()
         rows = [_describe_library_row(row) for row in self.library()] + [
             _describe_draft(draft) for draft in self.drafts.all()
@@ -47,39 +47,40 @@ class KnownFactors:
         return [row for row in rows if all(word in " ".join(map(str, row.values())).lower() for word in words)]
 
     def get(self, name: str) -> dict[str, Any]:
-        """Return what is known of a factor by its id.
+        """Return the facts about a factor, by its id.
 
         Raises
         ------
-        UnknownFactor
-            The caller knows of none.
+        McpServerError
+            If the caller knows no such factor.
         """
         evaluator = self.served.evaluator
         if name in evaluator.rows.lines:
             return {"where": "scored in this run", **evaluator.facts(evaluator.rows[name])}
-        if found := next((row for row in self.library() if row.factor_id == name), None):
-            sheet = {key: found.sheet[key] for key in SHEET_KEYS_SHOWN if key in found.sheet}
-            return {**_describe_library_row(found), **self._explained(found.text), "sheet": sheet}
-        if draft := next((each for each in self.drafts.all() if each["id"] == name), None):
-            return {**_describe_draft(draft), **self._explained(draft["text"])}
+        if entry := next((row for row in self.library() if row.factor_id == name), None):
+            sheet = {key: entry.sheet[key] for key in SHEET_KEYS_SHOWN if key in entry.sheet}
+            return {**_describe_library_row(entry), **self._explain_text(entry.text), "sheet": sheet}
+        if draft := next((draft for draft in self.drafts.all() if draft["id"] == name), None):
+            return {**_describe_draft(draft), **self._explain_text(draft["text"])}
         raise McpServerError(
             "You know of no factor with this id.", field="id", got=name, allowed=self.ids()[:20],
-            hint="search_library lists the library and your drafts; score_factor answers with an id.", code="unknown_factor",
+            hint="search_library lists the library and your drafts; score_factor answers with an id.",
+            code="unknown_factor",
         )  # fmt: skip
 
     def ids(self) -> Sequence[str]:
-        """Return the ids of what `get` finds: this run's first."""
+        """Return all ids that `get` accepts, those of this run first."""
         rest = [row.factor_id for row in self.library()] + [draft["id"] for draft in self.drafts.all()]
         return list(dict.fromkeys([*self.served.evaluator.rows.lines, *rest]))
 
-    def _explained(self, text: str) -> Mapping[str, Any]:
+    def _explain_text(self, text: str) -> Mapping[str, Any]:
         return {"explained": explain(self.served.evaluator.read(text))}
 
 
 def _describe_library_row(row: LibraryRow) -> dict[str, Any]:
     return {
-        "id": row.factor_id, "where": "library", "text": row.canonical, "origin": row.origin, "hypothesis": row.hypothesis,
-        "rank_ic": row.sheet.get("rank_ic"),
+        "id": row.factor_id, "where": "library", "text": row.canonical, "origin": row.origin,
+        "hypothesis": row.hypothesis, "rank_ic": row.sheet.get("rank_ic"),
     }  # fmt: skip
 
 
@@ -103,24 +104,24 @@ class Drafts:
     as_of: date | None = None
 
     def register(self, expression: Expression, name: str, note: str) -> bool:
-        """Keep a draft; return whether it is new. The first that was registered stands."""
+        """Store a draft unless the formula has one; return whether it is new."""
         if expression.id in {draft["id"] for draft in self.all()}:
             return False
-        told = {"id": expression.id, "text": expression.text, "canonical": expression.shown, "name": name, "note": note}
-        return self.ledger.record_event(self.run, DRAFT, expression.id, told)
+        body = {"id": expression.id, "text": expression.text, "canonical": expression.shown, "name": name, "note": note}
+        return self.ledger.record_event(self.run, DRAFT, expression.id, body)
 
     def all(self) -> list[dict[str, Any]]:
-        """Return the drafts by id; of one formula the first."""
-        found: dict[str, dict[str, Any]] = {}
-        for run in self._runs():
+        """Return the drafts in order of id; of each formula the first."""
+        bodies: dict[str, dict[str, Any]] = {}
+        for run in self._list_runs():
             for event in self.ledger.events(run, DRAFT):
-                found.setdefault(event.body["id"], dict(event.body))
-        return [found[name] for name in sorted(found)]
+                bodies.setdefault(event.body["id"], dict(event.body))
+        return [bodies[name] for name in sorted(bodies)]
 
-    def _runs(self) -> Iterator[str]:
+    def _list_runs(self) -> Iterator[str]:
         for run in self.ledger.runs():
-            if run.id == self.run or (run.config.get(CALLER_KEY) == self.caller and self._known(run)):
+            if run.id == self.run or (run.config.get(CALLER_KEY) == self.caller and self._is_known(run)):
                 yield run.id
 
-    def _known(self, run: Run) -> bool:
+    def _is_known(self, run: Run) -> bool:
         return self.as_of is None or str(run.config.get("last_day", "9999")) <= str(self.as_of)

@@ -1,4 +1,4 @@
-"""The market server: what data there is, on the search window only."""
+"""The market server: the available data, on the search window only."""
 
 from __future__ import annotations
 
@@ -54,24 +54,28 @@ MEANINGS = {
     "cap": "market capitalisation, in currency",
 }
 
-NO_FIELD_HINT = "No name or meaning holds this word. An empty query lists all; what is no field may be a formula, such as high - low."
+NO_FIELD_HINT = (
+    "No name or meaning holds this word. An empty query lists all; what is no field may be a formula, "
+    "such as high - low."
+)
 
 FieldName = Annotated[str, Field(max_length=200, description="a field that search_fields names, such as close")]
 
 MARKET_SCOPES = dict.fromkeys(
     ("search_fields", "describe_universe", "get_history", "preview_panel", "get_calendar"), Scope.DATA_READ
 )
-"""What each tool asks of a caller."""
+"""The scope that each tool requires."""
 
 MAX_LABELS_SHOWN = 100
 
 
 def build_market_server(served: ServedCaller) -> ToolServer:
-    """Return the market server of one panel. Nothing after the search window leaves it."""
-    shown = VisiblePanel(served)
+    """Return the market server of one panel; it never shows data after the search window."""
+    visible = VisiblePanel(served)
     server = ToolServer(
         "alphaloom-market", entry=served.entry, scopes=MARKET_SCOPES, reading=Scope.DATA_READ,
-        instructions="Fields, names, days and values of the search window; nothing later can be had. Begin with search_fields. "
+        instructions="Fields, names, days and values of the search window; nothing later can be had. Begin with "
+        "search_fields. "
         "get_history hands over a whole field as Parquet; do not ask for what score_factor can compute.",
     )  # fmt: skip
 
@@ -81,14 +85,14 @@ def build_market_server(served: ServedCaller) -> ToolServer:
         query: Annotated[str, Field(max_length=200, description="a word of a name or meaning; empty for all")] = "",
     ) -> dict[str, Any]:
         """Return the fields and groups that factors may use, filtered by a word of their name or meaning."""
-        fields, groups = _fields(shown, query), shown.labels(query.strip().lower())
+        fields, groups = _list_fields(visible, query), visible.labels(query.strip().lower())
         return {"fields": fields, "groups": groups, **({} if fields or groups else {"hint": NO_FIELD_HINT})}
 
     @server.tool(annotations=READ_HINTS)
     @json_tool
     def describe_universe() -> dict[str, Any]:
         """Return the size and span of the search window, how many names are present, and how prices are adjusted."""
-        return _universe(shown)
+        return _describe_universe(visible)
 
     @server.tool(annotations=READ_HINTS)
     @json_tool
@@ -99,9 +103,9 @@ def build_market_server(served: ServedCaller) -> ToolServer:
         cursor: Cursor = "",
     ) -> dict[str, Any]:
         """Return the trading days of the search window, each with the number of names that are members then."""
-        first, stop = _span(shown, first_day, last_day)
-        members = shown.panel.universe[first:stop].sum(axis=1)
-        rows = [{"day": day, "names": int(n)} for day, n in zip(shown.days[first:stop], members, strict=True)]
+        first, stop = _find_span(visible, first_day, last_day)
+        members = visible.panel.universe[first:stop].sum(axis=1)
+        rows = [{"day": day, "names": int(n)} for day, n in zip(visible.days[first:stop], members, strict=True)]
         return paginate("days", rows, limit, cursor, {"first": first, "stop": stop})
 
     @server.tool(annotations=READ_HINTS)
@@ -111,15 +115,15 @@ def build_market_server(served: ServedCaller) -> ToolServer:
         rows: Annotated[int, Field(ge=1, le=MAX_PREVIEW_ROWS, description="last days of the search window")] = 5,
     ) -> dict[str, Any]:
         """Return the last rows of a field on the search window for the first names, to look at; get_history gives it whole."""
-        name, days = shown.field(field), shown.panel.days
-        return _preview(shown, name, max(days - rows, 0), days, shown.names[:MAX_PREVIEW_NAMES])
+        name, days = visible.field(field), visible.panel.days
+        return _build_preview(visible, name, max(days - rows, 0), days, visible.names[:MAX_PREVIEW_NAMES])
 
-    _add_history(server, served, shown)
-    _add_resources(server, served, shown)
+    _add_history(server, served, visible)
+    _add_resources(server, served, visible)
     return server
 
 
-def _add_history(server: ToolServer, served: ServedCaller, shown: VisiblePanel) -> None:
+def _add_history(server: ToolServer, served: ServedCaller, visible: VisiblePanel) -> None:
     @server.tool(annotations=READ_HINTS)
     @result_tool
     def get_history(
@@ -138,51 +142,51 @@ def _add_history(server: ToolServer, served: ServedCaller, shown: VisiblePanel) 
         The answer has a handle, links to the parts (read them with resources/read) and a look at the last rows. The handle
         opens for an hour, for you alone.
         """
-        name, columns = shown.field(field), shown.columns(symbols)
-        first, stop = _span(shown, first_day, last_day)
-        values, _ = shown.values(name, first, stop, columns)
-        days = pa.array(shown.panel.dates[first:stop].astype("datetime64[D]"))
-        symbols_of = [shown.panel.symbols[place] for place in columns]
-        table = pa.table([days, *_columns(values)], names=["date", *symbols_of])
-        handed = served.handles.hand_over(table, *_handle_owner(served))
-        look = _preview(shown, name, max(stop - 3, first), stop, columns[:5])
-        told = {**look, **handed.record(), "first_day": shown.days[first], "last_day": shown.days[stop - 1]}
-        return make_result(told, links=_links(handed, name))
+        name, columns = visible.field(field), visible.columns(symbols)
+        first, stop = _find_span(visible, first_day, last_day)
+        values, _ = visible.values(name, first, stop, columns)
+        days = pa.array(visible.panel.dates[first:stop].astype("datetime64[D]"))
+        names = [visible.panel.symbols[place] for place in columns]
+        table = pa.table([days, *_split_columns(values)], names=["date", *names])
+        handed = served.handles.hand_over(table, *_spell_owner(served))
+        preview = _build_preview(visible, name, max(stop - 3, first), stop, columns[:5])
+        answer = {**preview, **handed.record(), "first_day": visible.days[first], "last_day": visible.days[stop - 1]}
+        return make_result(answer, links=_build_links(handed, name))
 
     @server.resource("alphaloom://panels/{handle}/{part}", mime_type=PARQUET, name="panel part")
     def panel_part(handle: str, part: str) -> bytes:
         """Return one part of a panel that get_history handed over."""
         number = int(part) if part.isdecimal() and len(part) < 7 else -1
-        return served.handles.fetch(handle, number, *_handle_owner(served))
+        return served.handles.fetch(handle, number, *_spell_owner(served))
 
 
-def _add_resources(server: ToolServer, served: ServedCaller, shown: VisiblePanel) -> None:
+def _add_resources(server: ToolServer, served: ServedCaller, visible: VisiblePanel) -> None:
     @server.resource("alphaloom://fields", mime_type="application/json", name="fields")
     def fields() -> str:
         """List the fields and groups that factors may use."""
-        return json.dumps({"fields": _fields(shown, ""), "groups": shown.labels()})
+        return json.dumps({"fields": _list_fields(visible, ""), "groups": visible.labels()})
 
     @server.resource("alphaloom://universe", mime_type="application/json", name="universe")
     def universe() -> str:
         """List the names of the search window, its span, and how prices are adjusted."""
-        return json.dumps({**_universe(shown), "symbols": shown.symbols[:MAX_SYMBOLS_LISTED]})
+        return json.dumps({**_describe_universe(visible), "symbols": visible.symbols[:MAX_SYMBOLS_LISTED]})
 
 
-def _columns(values: NDArray[np.float64]) -> list[pa.Array]:
-    """Return the columns of values, copied at once: one by one takes twice as long."""
+def _split_columns(values: NDArray[np.float64]) -> list[pa.Array]:
+    """Return the columns of values ``[days, names]`` as slices of one copy; a copy of each takes twice as long."""
     days, names = values.shape
     flat = pa.array(np.ascontiguousarray(values.T).ravel())
     return [flat.slice(at * days, days) for at in range(names)]
 
 
-def _handle_owner(served: ServedCaller) -> tuple[str, str]:
-    """Return to whom a panel is handed: a caller and what it may read, and its last day."""
+def _spell_owner(served: ServedCaller) -> tuple[str, str]:
+    """Return the owner of a handle as text: the caller with the data that it may read, and its last day."""
     caller = served.entry.caller
     fields = None if caller.fields is None else sorted(caller.fields)
     return json.dumps([caller.id, fields, sorted(caller.labels)]), str(served.entry.as_of)
 
 
-def _links(handed: HandedFile, name: str) -> list[ResourceLink]:
+def _build_links(handed: HandedFile, name: str) -> list[ResourceLink]:
     return [
         ResourceLink(
             type="resource_link",
@@ -194,9 +198,9 @@ def _links(handed: HandedFile, name: str) -> list[ResourceLink]:
     ]
 
 
-def _span(shown: VisiblePanel, first_day: date | None, last_day: date | None) -> tuple[int, int]:
-    """Return the first row and the one after the last of a span of days, within the search window."""
-    dates = shown.panel.dates
+def _find_span(visible: VisiblePanel, first_day: date | None, last_day: date | None) -> tuple[int, int]:
+    """Return the first row, and the row after the last, of a span of days within the search window."""
+    dates = visible.panel.dates
     first = 0 if first_day is None else int(np.searchsorted(dates, np.datetime64(first_day, "D"), side="left"))
     stop = len(dates) if last_day is None else int(np.searchsorted(dates, np.datetime64(last_day, "D"), side="right"))
     if first >= stop:
@@ -208,38 +212,38 @@ def _span(shown: VisiblePanel, first_day: date | None, last_day: date | None) ->
     return first, stop
 
 
-def _preview(shown: VisiblePanel, name: str, first: int, stop: int, columns: list[int]) -> dict[str, Any]:
-    values, said = shown.values(name, first, stop, columns)
+def _build_preview(visible: VisiblePanel, name: str, first: int, stop: int, columns: list[int]) -> dict[str, Any]:
+    values, scale = visible.values(name, first, stop, columns)
     return {
         "field": name,
-        "dates": shown.days[first:stop],
-        "symbols": [shown.panel.symbols[place] for place in columns],
+        "dates": visible.days[first:stop],
+        "symbols": [visible.panel.symbols[place] for place in columns],
         "values": [[round_significant(value) for value in row] for row in values],
-        "adjustment": shown.adjustment,
-        **said,
+        "adjustment": visible.adjustment,
+        **scale,
     }
 
 
-def _universe(shown: VisiblePanel) -> dict[str, Any]:
-    present = shown.panel.universe.sum(axis=1)
+def _describe_universe(visible: VisiblePanel) -> dict[str, Any]:
+    present = visible.panel.universe.sum(axis=1)
     return {
-        "window": shown.evaluator.windows.search.record(),
-        "names": len(shown.names),
+        "window": visible.evaluator.windows.search.record(),
+        "names": len(visible.names),
         "names_per_day": {"least": int(present.min()), "median": int(np.median(present)), "most": int(present.max())},
-        "horizon_days": shown.evaluator.settings.horizon_days,
-        "adjustment": shown.adjustment,
-        "notes": list(shown.evaluator.panel.stamps),  # other notes may tell of days and names after the window
+        "horizon_days": visible.evaluator.settings.horizon_days,
+        "adjustment": visible.adjustment,
+        "notes": list(visible.evaluator.panel.stamps),  # other notes may reveal days and names after the window
     }
 
 
-def _fields(shown: VisiblePanel, query: str) -> list[dict[str, str]]:
+def _list_fields(visible: VisiblePanel, query: str) -> list[dict[str, str]]:
     rows = [
         {"name": name, "meaning": MEANINGS.get(name, "a column of the user's panel")}
-        for name in shown.evaluator.mandate.columns(shown.evaluator.panel)
+        for name in visible.evaluator.mandate.columns(visible.evaluator.panel)
     ]
     word = query.strip().lower()
-    found = [row for row in rows if word in f"{row['name']} {row['meaning']}".lower()]
-    return sorted(found, key=lambda row: row["name"])
+    matches = [row for row in rows if word in f"{row['name']} {row['meaning']}".lower()]
+    return sorted(matches, key=lambda row: row["name"])
 
 
 @dataclass(frozen=True)
@@ -261,55 +265,57 @@ class VisiblePanel:
 
     @cached_property
     def names(self) -> list[int]:
-        """The columns of the names that are members on a day of it; later ones are not known yet."""
+        """The columns of the symbols that are members on a day of the window; later members are not known yet."""
         return [int(place) for place in np.flatnonzero(self.panel.universe.any(axis=0))]
 
     @property
     def symbols(self) -> list[str]:
-        """Their symbols."""
+        """The symbols of `names`."""
         return [self.panel.symbols[place] for place in self.names]
 
     @property
     def days(self) -> list[str]:
-        """Its trading days."""
+        """The trading days of the window."""
         return [str(day) for day in self.panel.dates]
 
     @property
     def adjustment(self) -> str:
-        """How prices are adjusted for splits and dividends: anew until a day, none, or not point in time."""
+        """How prices are adjusted for splits and dividends: as of a day, not at all, or not point in time."""
         stamps = self.evaluator.panel.stamps
-        told = [note for note in stamps if note == NOT_POINT_IN_TIME or note.startswith("prices: ")]
-        if told:
-            return told[0].removeprefix("adjustment: ")
+        notes = [note for note in stamps if note == NOT_POINT_IN_TIME or note.startswith("prices: ")]
+        if notes:
+            return notes[0].removeprefix("adjustment: ")
         return NOT_POINT_IN_TIME.removeprefix("adjustment: ") if self.panel.back_adjusted else "none"
 
     def field(self, text: str) -> str:
-        """Return the field that a text names; the parser refuses an unknown name, and says which is nearest.
+        """Return the field that a text names; the parser refuses an unknown name with the nearest one.
 
         Raises
         ------
         FactorError
-            No formula either.
+            If the text is no formula.
         McpServerError
-            A formula, or a field that this caller may not read.
+            If it is a formula of more than a field, or a field that this caller may not read.
         """
         root = self.evaluator.read(text).root
         allowed = self.evaluator.mandate.columns(self.evaluator.panel)
         if root.op == "field" and root.name in allowed:
             return root.name
-        said = "This field may not be read here." if root.op == "field" else "Only fields can be shown, not formulas."
+        message = (
+            "This field may not be read here." if root.op == "field" else "Only fields can be shown, not formulas."
+        )
         hint = "" if root.op == "field" else "Score a formula with score_factor of the evaluation server."
         raise McpServerError(
-            said, field="field", got=text[:100], allowed=sorted(allowed), hint=hint, code="unknown_field"
+            message, field="field", got=text[:100], allowed=sorted(allowed), hint=hint, code="unknown_field"
         )
 
     def columns(self, symbols: list[str]) -> list[int]:
-        """Return the columns of symbols, all of them where none is given.
+        """Return the columns of symbols; without any, those of all symbols in the window.
 
         Raises
         ------
         BadArguments
-            A symbol is not there.
+            If a symbol is not in the window.
         """
         if not symbols:
             return self.names
@@ -317,25 +323,41 @@ class VisiblePanel:
         if strange := [symbol for symbol in symbols if symbol not in places]:
             raise BadArguments(
                 "There is no such name in the search window.", field="symbols", got=strange[0][:80],
-                allowed=self.symbols[:20], hint="describe_universe counts the names; preview_panel and get_history list them.",
+                allowed=self.symbols[:20],
+                hint="describe_universe counts the names; preview_panel and get_history list them.",
             )  # fmt: skip
         return [places[symbol] for symbol in dict.fromkeys(symbols)]
 
     def values(
         self, name: str, first: int, stop: int, columns: list[int]
     ) -> tuple[NDArray[np.float64], dict[str, str]]:
-        """Return a field's values ``[stop - first, names]`` as factors read them, and what to say of their level.
+        """Return a field's values as factors read them, and a note on their level.
 
-        Adjusted backwards, the level of a price is the quoted one times every later split and dividend. Here prices are
-        adjusted forwards, and the level of volumes that may be in shares of a later day is hidden.
+        The level of a back-adjusted price contains every later split and dividend. Here prices are adjusted forwards,
+        and the level of volumes that may be in shares of a later day is hidden.
+
+        Parameters
+        ----------
+        name : str
+        first, stop : int
+            Rows of the search window.
+        columns : list of int
+
+        Returns
+        -------
+        array, float64, [stop - first, columns]
+            NaN where there is no value.
+        dict
+            The note under the key "scaled"; empty if the level is that of the file.
         """
         return self.panel.fields[name][first:stop, columns], self._describe_scale(name)
 
     def _describe_scale(self, name: str) -> dict[str, str]:
-        """Return what to say of a field whose level is not the file's; what is judged lies in the search window."""
+        """Return a note on a field whose level is not that of the file, judged by the search window only."""
         if name in SHARE_COUNT_FIELDS and has_unsafe_volume_levels(self.panel):
             return {
-                "scaled": "each name from 1,000,000 on its first day; `market.volumes: quoted` shows volumes as they are"
+                "scaled": "each name from 1,000,000 on its first day; `market.volumes: quoted` shows volumes as they "
+                "are"
             }
         if name.startswith("adj"):
             return {"scaled": "each name from 1 on its first day"}
@@ -345,11 +367,11 @@ class VisiblePanel:
         return {}
 
     def labels(self, word: str = "") -> list[dict[str, Any]]:
-        """Return the groupings with the labels that a name of the search window bears; a word is in one of theirs."""
-        panel, told = self.evaluator.panel, list[dict[str, Any]]()
+        """Return the groupings with the labels of the window's symbols, filtered by a word of their name or labels."""
+        panel, groupings = self.evaluator.panel, list[dict[str, Any]]()
         for name in sorted(panel.groups):
-            borne = sorted({int(code) for code in panel.groups[name][self.names]} - {UNKNOWN_GROUP})
-            labels = [panel.group_labels[name][code] for code in borne]
+            codes = sorted({int(code) for code in panel.groups[name][self.names]} - {UNKNOWN_GROUP})
+            labels = [panel.group_labels[name][code] for code in codes]
             if word in " ".join([name, *labels]).lower():
-                told.append({"name": name, "count": len(labels), "labels": labels[:MAX_LABELS_SHOWN]})
-        return told
+                groupings.append({"name": name, "count": len(labels), "labels": labels[:MAX_LABELS_SHOWN]})
+        return groupings

@@ -1,4 +1,4 @@
-"""Which servers there are."""
+"""The servers by name, and all of them as one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .market import build_market_server
 from .news import build_news_server
 
 ALL_SERVERS = "all"
-"""The name of all of them behind one connection."""
+"""The name of the bundle of all servers."""
 
 SERVERS: Mapping[str, Callable[[ServedCaller], ToolServer]] = {
     "evaluation": build_evaluation_server,
@@ -44,17 +44,21 @@ SERVERS: Mapping[str, Callable[[ServedCaller], ToolServer]] = {
 
 
 def build_server(name: str, served: ServedCaller) -> MCPServer:
-    """Return a caller's server by name, or all of them as one; who asks has checked that the name is known."""
+    """Return a caller's server by name, or the bundle of all; the name must be known."""
     return Bundle([make(served) for make in SERVERS.values()]) if name == ALL_SERVERS else SERVERS[name](served)
 
 
 class Bundle(MCPServer):
-    """Hands every request to the server whose it is; what is no server's, the first refuses with what all of them have."""
+    """Passes every request to the server that has the name; the first server refuses unknown names for all of them."""
 
     def __init__(self, parts: Sequence[ToolServer]) -> None:
-        said = "\n".join(f"{part.name}: {part.instructions}" for part in parts)
+        instructions = "\n".join(f"{part.name}: {part.instructions}" for part in parts)
         super().__init__(
-            "alphaloom", instructions=said, version=version("alphaloom"), subscriptions=False, log_level="WARNING"
+            "alphaloom",
+            instructions=instructions,
+            version=version("alphaloom"),
+            subscriptions=False,
+            log_level="WARNING",
         )
         self._parts = tuple(parts)
         for part in parts:
@@ -70,7 +74,7 @@ class Bundle(MCPServer):
         return [resource for part in self._parts for resource in await part.list_resources()]
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
-        """Return the kinds of resources that the caller may read."""
+        """Return the resource templates that the caller may read."""
         return [template for part in self._parts for template in await part.list_resource_templates()]
 
     async def list_prompts(self) -> list[Prompt]:
@@ -80,21 +84,21 @@ class Bundle(MCPServer):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Let the server call a tool that has it."""
+        """Call a tool on the server that has it."""
         owners = [part for part in self._parts if await part.has_tool(name)]
         return await (owners or self._parts)[0].call_tool(name, arguments, context)
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
-        """Let the server read a resource that has it."""
+        """Read a resource on the server that has it."""
         owners = [part for part in self._parts if await part.has_resource(str(uri))]
         return await (owners or self._parts)[0].read_resource(uri, context)
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Let the server write a prompt that has it."""
+        """Get a prompt from the server that has it."""
         owners = [part for part in self._parts if await part.has_prompt(name)]
         return await (owners or self._parts)[0].get_prompt(name, arguments, context)
 
@@ -105,6 +109,6 @@ class Bundle(MCPServer):
         context: CompletionContext | None,
     ) -> Completion:
         for part in self._parts:
-            if part.completes is not None and (found := await part.completes(ref, argument, context)).values:
-                return found
+            if part.completes is not None and (completion := await part.completes(ref, argument, context)).values:
+                return completion
         return Completion(values=[], total=0, has_more=False)

@@ -14,8 +14,8 @@ from .store import Size, StorePlace, check_key
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
-# KEYS: the item, order of use, sizes, counters. An item that the server itself evicted is taken off the books when it is
-# missed; scripts run one at a time, so nobody ever sees half of one.
+# KEYS: the item, the order of use, the sizes, the counters. An item that the server itself evicted is removed from the
+# last three when a read misses it. Redis runs scripts one at a time, so each is atomic.
 _GONE = """
 local function gone(key)
   local size = redis.call('HGET', KEYS[3], key)
@@ -74,33 +74,35 @@ _SCRIPTS = {"get": _GET, "put": _PUT, "drop": _DROP, "trim": _TRIM, "lease": _LE
 class RedisStore:
     """A store in Redis or Valkey; leases run on the server's clock.
 
-    Every key begins with `{namespace}`, so that all of them lie in one slot of a cluster, and no other user of the server
-    is met. Whoever may write to the namespace is trusted with what is cached in it.
+    Every key begins with `{namespace}`, so that all keys are in one slot of a cluster and apart from other users' keys.
+    Every client that may write to the namespace is trusted with the cached values.
 
     Parameters
     ----------
     url : str
-        redis://USER:PASSWORD@HOST:PORT/DATABASE; rediss:// for TLS, unix:// for a socket. Never shown with a password.
+        redis://USER:PASSWORD@HOST:PORT/DATABASE; rediss:// for TLS, unix:// for a socket. The password is never shown.
     namespace : str
         Letters, digits, dots, dashes and underscores.
     place : "local" or "remote"
-        Local is a server on machines of yours, as with models; confidential documents go there only.
+        "local" for a server on machines of your own, as with models; confidential documents are stored there only.
     timeout_s : float
-        How long the server may take to answer.
+        Timeout of a request, seconds.
 
     Raises
     ------
     StoreUnusable
         If redis-py is not installed, or no server answers.
     ContextError
-        If the address or the namespace is none.
+        If the address or the namespace is invalid.
     """
 
     def __init__(
         self, url: str, *, namespace: str = "alphaloom", place: StorePlace = "remote", timeout_s: float = 10.0
     ) -> None:
         if not _NAMESPACE.fullmatch(namespace):
-            raise ContextError("a namespace is 1 to 64 plain signs", field="namespace", got=namespace, allowed="A-Z a-z 0-9 _ . -")  # fmt: skip
+            raise ContextError(
+                "a namespace is 1 to 64 plain signs", field="namespace", got=namespace, allowed="A-Z a-z 0-9 _ . -"
+            )
         self.address, self.place = redact_address(url), place
         self._base = f"{{{namespace}}}"
         self._redis = driver()
@@ -108,10 +110,10 @@ class RedisStore:
             self._client = self._redis.Redis.from_url(url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s)
             self._scripts = {name: self._client.register_script(text) for name, text in _SCRIPTS.items()}
         except (ValueError, TypeError):
-            raise _unreadable_address() from None
-        self._client.connection_pool.connection_kwargs["decode_responses"] = False  # whatever the address asks for
+            raise _build_address_error() from None
+        self._client.connection_pool.connection_kwargs["decode_responses"] = False  # even if the address sets it
         try:
-            with self._explained():
+            with self._explain_errors():
                 self._client.ping()
         except BaseException:
             self._client.close()
@@ -122,31 +124,31 @@ class RedisStore:
         return f"RedisStore({self.address!r}, namespace={self._base[1:-1]!r})"
 
     def get(self, key: str) -> bytes | None:
-        """Return the bytes under a key and note that they were used."""
+        """Return the bytes of a key, or None, and note the use."""
         body = self._run("get", key)
         return None if body is None else bytes(body)
 
     def put(self, key: str, body: bytes, *, pinned: bool = False) -> bool:
-        """Keep bytes under a key, unless some are there."""
+        """Store bytes under a key unless it has some; return whether they were stored."""
         return bool(self._run("put", key, body, int(pinned)))
 
     def drop(self, key: str) -> None:
-        """Forget what is under a key."""
+        """Delete the bytes of a key."""
         self._run("drop", key)
 
     def size(self) -> Size:
-        """Return what is held, without what is pinned."""
-        with self._explained():
+        """Return the size without pinned items."""
+        with self._explain_errors():
             books = self._client.pipeline().hlen(f"{self._base}sizes").hget(f"{self._base}books", "bytes").execute()
         return Size(int(books[0]), int(books[1] or 0))
 
     def trim(self, most_bytes: int) -> int:
-        """Forget what was used longest ago, a hundred items at a time, so that others are let in between."""
+        """Delete the least recently used items, a hundred per script, so that other clients are served in between."""
         total = 0
         while True:
-            gone = int(self._run("trim", None, most_bytes))
-            total += gone
-            if gone < 100:
+            deleted = int(self._run("trim", None, most_bytes))
+            total += deleted
+            if deleted < 100:
                 return total
 
     def lease(self, key: str, owner: str, seconds: float) -> bool:
@@ -154,27 +156,27 @@ class RedisStore:
         return bool(self._run("lease", key, owner, max(1, round(seconds * 1000)), kind="lease"))
 
     def release(self, key: str, owner: str) -> None:
-        """Give a lease back, if this owner has it."""
+        """Release a lease, if this owner has it."""
         self._run("release", key, owner, kind="lease")
 
     def close(self) -> None:
-        """Close the connections; a second time does nothing."""
+        """Close the connections; a second call does nothing."""
         self._client.close()
 
     def _run(self, script: str, key: str | None, *values: bytes | str | int, kind: str = "item") -> Any:
-        """Run a script on one key and the books."""
+        """Run a script on one key and the three bookkeeping keys."""
         name = f"{self._base}{kind}:{check_key(key)}" if key is not None else f"{self._base}none"
         keys = [name, *(f"{self._base}{book}" for book in ("used", "sizes", "books"))]
-        with self._explained():
+        with self._explain_errors():
             return self._scripts[script](keys=keys, args=values)
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Say what the server's error means; what the library says is kept only where it repeats no address or user."""
+    def _explain_errors(self) -> Iterator[None]:
+        """Translate the library's errors; their text is left out, since it may repeat the address or the user."""
         try:
             yield
         except self._redis.RedisError as error:
-            kind, hint = _meaning(type(error).__name__)
+            kind, hint = _explain_error(type(error).__name__)
             raise StoreUnusable(f"the context cache at {self.address} {kind}", field="context", hint=hint) from None
 
 
@@ -189,7 +191,9 @@ def driver() -> Any:
     try:
         import redis
     except ImportError:
-        raise StoreUnusable("a context cache in Redis needs redis-py", field="context", hint=f"Install it: {install_hint('redis')}") from None  # fmt: skip
+        raise StoreUnusable(
+            "a context cache in Redis needs redis-py", field="context", hint=f"Install it: {install_hint('redis')}"
+        ) from None
     return redis
 
 
@@ -199,24 +203,27 @@ def redact_address(url: str) -> str:
     Raises
     ------
     ContextError
-        If it is none; what cannot be read is not repeated, since it may be a secret.
+        If it is invalid. The error does not repeat it, since it may contain a secret.
     """
     try:
         parts = urlsplit(url)
         where = f"{parts.hostname or ''}:{parts.port}" if parts.port else parts.hostname or ""
     except ValueError:
-        raise _unreadable_address() from None
+        raise _build_address_error() from None
     if parts.scheme not in ("redis", "rediss", "unix") or not (where or parts.path):
-        raise _unreadable_address()
+        raise _build_address_error()
     return f"{parts.scheme}://{where}{parts.path}"
 
 
-def _unreadable_address() -> ContextError:
-    return ContextError("the address of the context cache cannot be read", field="context", allowed="redis://HOST:PORT/DATABASE, rediss:// or unix://PATH; signs of a password percent-encoded")  # fmt: skip
+def _build_address_error() -> ContextError:
+    return ContextError(
+        "the address of the context cache cannot be read", field="context",
+        allowed="redis://HOST:PORT/DATABASE, rediss:// or unix://PATH; signs of a password percent-encoded",
+    )  # fmt: skip
 
 
-def _meaning(name: str) -> tuple[str, str]:
-    """Return what a kind of error means, and what to do."""
+def _explain_error(name: str) -> tuple[str, str]:
+    """Return the meaning of an error class, and the hint."""
     if "Auth" in name or name == "NoPermissionError":
         return "refuses the user or the password", "Mend the address, or the rights of its user."
     if name == "TimeoutError":

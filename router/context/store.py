@@ -17,11 +17,11 @@ from ..errors import ContextError, StoreUnusable
 _KEY = re.compile(r"[a-z]{1,20}:[0-9a-f]{64}")
 STORE_BUSY_SECONDS = 30.0
 TOUCHES = 64
-"""So many reads are noted in memory before they are written down; a process that dies loses the order of these only."""
+"""Reads noted in memory before they are written; a process that crashes loses only the order of these."""
 
 
 class Size(NamedTuple):
-    """What a store holds of what it may drop."""
+    """Items and bytes of a store, without pinned ones."""
 
     items: int
     bytes: int
@@ -31,52 +31,52 @@ StorePlace: TypeAlias = Literal["local", "remote"]
 
 
 class ByteStore(Protocol):
-    """Bytes under keys that say what is in them: a kind, a colon and a SHA-256.
+    """Bytes under keys of the form kind, colon, SHA-256.
 
-    Whoever writes first is kept. A reader sees a whole value or none. Every method may be called from any thread, and by
-    any number of processes at once.
+    The first write of a key wins. A read returns a whole value or none. Every method may be called from any thread and
+    from any number of processes.
     """
 
     @property
     def place(self) -> StorePlace:
-        """Return whether what is kept stays on machines of one's own: confidential documents are kept there only."""
+        """Return "local" for storage on machines of one's own; confidential documents are stored there only."""
         ...
 
     def get(self, key: str) -> bytes | None:
-        """Return the bytes under a key and note that they were used; None if there are none."""
+        """Return the bytes of a key and note the use; None if it has none."""
         ...
 
     def put(self, key: str, body: bytes, *, pinned: bool = False) -> bool:
-        """Keep bytes under a key, unless some are there; tell whether they were new. Pinned ones are never trimmed."""
+        """Store bytes under a key unless it has some; return whether they were new. Pinned items are never trimmed."""
         ...
 
     def drop(self, key: str) -> None:
-        """Forget what is under a key."""
+        """Delete the bytes of a key."""
         ...
 
     def size(self) -> Size:
-        """Return what is held, without what is pinned."""
+        """Return the size without pinned items."""
         ...
 
     def trim(self, most_bytes: int) -> int:
-        """Forget what was used longest ago until no more than so many bytes are held; return how many items went."""
+        """Delete the least recently used items until at most `most_bytes` remain; return how many were deleted."""
         ...
 
     def lease(self, key: str, owner: str, seconds: float) -> bool:
-        """Take the right to make what belongs under a key, or prolong it; False if another owner has it for now."""
+        """Take or prolong the lease on a key's computation; False if another owner has it."""
         ...
 
     def release(self, key: str, owner: str) -> None:
-        """Give the right back, if this owner has it."""
+        """Release the lease, if this owner has it."""
         ...
 
     def close(self) -> None:
-        """Close the connection; a second time does nothing."""
+        """Close the connection; a second call does nothing."""
         ...
 
 
 def check_key(key: str) -> str:
-    """Return a key that is one.
+    """Return a valid key.
 
     Raises
     ------
@@ -106,14 +106,14 @@ class SqliteStore:
     Parameters
     ----------
     path : Path
-        The file; it is made where it is not there. Not on a network drive: SQLite's locks do not hold there.
+        The file; created if missing. It must not be on a network drive, where SQLite's locks are unreliable.
     clock : callable
-        Seconds; the same clock in all processes, since leases are held against it.
+        Returns seconds; all processes must use the same clock, since leases depend on it.
 
     Raises
     ------
     StoreUnusable
-        If the file cannot be written, or is none of these.
+        If the file cannot be written, or is no such store.
     """
 
     place: StorePlace = "local"
@@ -122,7 +122,7 @@ class SqliteStore:
         self._path, self._clock = path, clock
         self._lock = threading.RLock()
         self._touched: dict[str, None] = {}
-        with self._lock, self._explained():
+        with self._lock, self._explain_errors():
             make_folder(path.parent)
             make_file(path)  # documents may be confidential
             self._connection = sqlite3.connect(
@@ -135,7 +135,7 @@ class SqliteStore:
                 raise
 
     def _prepare(self) -> None:
-        """Set what SQLite does not remember, and make the tables; another process may do the same right now."""
+        """Set the pragmas that SQLite does not store, and create the tables; other processes may do so concurrently."""
         self._connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         for left in reversed(range(300)):
             try:
@@ -145,52 +145,53 @@ class SqliteStore:
                 if "locked" not in str(error) or not left:
                     raise
                 time.sleep(0.01)
-        # A cache may lose its last writes when the power fails, as long as it is whole; what is dropped is overwritten.
+        # The cache may lose its last writes in a power failure, but must stay intact. Deleted content is overwritten.
         for pragma in ("synchronous = NORMAL", "secure_delete = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
-        with self._writing():
+        with self._hold_for_writing():
             for statement in _CREATE_TABLES.split(";"):
                 self._connection.execute(statement)
 
     def get(self, key: str) -> bytes | None:
-        """Return the bytes under a key; that they were used is written down with others later."""
-        with self._lock, self._explained():
+        """Return the bytes of a key, or None; the use is written later, together with others."""
+        with self._lock, self._explain_errors():
             row = self._connection.execute("SELECT body FROM items WHERE key = ?", (check_key(key),)).fetchone()
             if row is None:
                 return None
             self._touched.pop(key, None)
             self._touched[key] = None
             if len(self._touched) >= TOUCHES:
-                with self._writing():
+                with self._hold_for_writing():
                     pass
             return bytes(row[0])
 
     def put(self, key: str, body: bytes, *, pinned: bool = False) -> bool:
-        """Keep bytes under a key, unless some are there."""
+        """Store bytes under a key unless it has some; return whether they were stored."""
         values = (check_key(key), len(body), int(pinned), body)
-        with self._lock, self._explained(), self._writing():
-            done = self._connection.execute(
-                f"INSERT INTO items (key, size, used, pinned, body) VALUES (?, ?, {_NEXT}, ?, ?) ON CONFLICT DO NOTHING",
+        with self._lock, self._explain_errors(), self._hold_for_writing():
+            cursor = self._connection.execute(
+                f"INSERT INTO items (key, size, used, pinned, body) VALUES (?, ?, {_NEXT}, ?, ?) ON CONFLICT DO "
+                "NOTHING",
                 values,
             )
-            return done.rowcount == 1
+            return cursor.rowcount == 1
 
     def drop(self, key: str) -> None:
-        """Forget what is under a key, and overwrite it."""
-        with self._lock, self._explained(), self._writing():
+        """Delete the bytes of a key, and overwrite them in the file."""
+        with self._lock, self._explain_errors(), self._hold_for_writing():
             self._connection.execute("DELETE FROM items WHERE key = ?", (check_key(key),))
 
     def size(self) -> Size:
-        """Return what is held, without what is pinned."""
-        with self._lock, self._explained():
+        """Return the size without pinned items."""
+        with self._lock, self._explain_errors():
             rows = self._connection.execute("SELECT COUNT(*), COALESCE(SUM(size), 0) FROM items WHERE pinned = 0")
             return Size(*rows.fetchone())
 
     def trim(self, most_bytes: int) -> int:
-        """Forget what was used longest ago until no more than so many bytes are held."""
-        gone: list[str] = []
-        with self._lock, self._explained():
-            with self._writing():
+        """Delete the least recently used items until at most `most_bytes` remain; return how many were deleted."""
+        deleted: list[str] = []
+        with self._lock, self._explain_errors():
+            with self._hold_for_writing():
                 over = self.size().bytes - most_bytes
                 for key, size in self._connection.execute(
                     "SELECT key, size FROM items WHERE pinned = 0 ORDER BY used, key"
@@ -198,39 +199,39 @@ class SqliteStore:
                     if over <= 0:
                         break
                     over -= size
-                    gone.append(key)
-                self._connection.executemany("DELETE FROM items WHERE key = ?", [(key,) for key in gone])
-            if gone:
+                    deleted.append(key)
+                self._connection.executemany("DELETE FROM items WHERE key = ?", [(key,) for key in deleted])
+            if deleted:
                 self._connection.execute("PRAGMA incremental_vacuum").fetchall()
-        return len(gone)
+        return len(deleted)
 
     def lease(self, key: str, owner: str, seconds: float) -> bool:
-        """Take or prolong a lease; one that ran out, or that a clock which was set back put far ahead, counts for nothing."""
+        """Take or prolong a lease. An expired lease is free, and so is one from the future: the clock was set back."""
         now = self._clock()
-        with self._lock, self._explained(), self._writing():
-            done = self._connection.execute(
+        with self._lock, self._explain_errors(), self._hold_for_writing():
+            cursor = self._connection.execute(
                 "INSERT INTO leases VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
                 "owner = excluded.owner, taken = excluded.taken, until = excluded.until "
                 "WHERE owner = excluded.owner OR until <= excluded.taken OR taken > excluded.taken",
                 (check_key(key), owner, now, now + seconds),
             )
-            return done.rowcount == 1
+            return cursor.rowcount == 1
 
     def release(self, key: str, owner: str) -> None:
-        """Give a lease back, if this owner has it."""
-        with self._lock, self._explained(), self._writing():
+        """Release a lease, if this owner has it."""
+        with self._lock, self._explain_errors(), self._hold_for_writing():
             self._connection.execute("DELETE FROM leases WHERE key = ? AND owner = ?", (check_key(key), owner))
 
     def close(self) -> None:
-        """Write down what was used, and close the file; a second time does nothing."""
+        """Write the noted uses, and close the file; a second call does nothing."""
         with self._lock:
-            with suppress(StoreUnusable), self._explained(), self._writing():
+            with suppress(StoreUnusable), self._explain_errors(), self._hold_for_writing():
                 pass
             self._connection.close()
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Hold the file for writing: all is done or nothing; what was used since goes first, in its order."""
+    def _hold_for_writing(self) -> Iterator[None]:
+        """Hold a write transaction, which first writes the noted uses in their order."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             used = [(key,) for key in self._touched]
@@ -238,20 +239,20 @@ class SqliteStore:
                 self._connection.executemany(f"UPDATE items SET used = {_NEXT} WHERE key = ? AND pinned = 0", used)
             yield
             self._connection.execute("COMMIT")
-        except BaseException:  # also Ctrl-C: it goes on its way after the rollback
+        except BaseException:  # also Ctrl-C, which is raised again after the rollback
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             raise
         self._touched.clear()
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Say what SQLite's or the system's error means for a person."""
+    def _explain_errors(self) -> Iterator[None]:
+        """Translate errors of SQLite and the system into `StoreUnusable`."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            said = str(error).lower()
-            broken = "malformed" in said or "not a database" in said
+            message = str(error).lower()
+            broken = "malformed" in message or "not a database" in message
             raise StoreUnusable(
                 f"cannot use the context cache {self._path}: {error}",
                 field="context",

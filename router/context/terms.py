@@ -1,4 +1,4 @@
-"""Okapi BM25 over word counts that were taken once; words are folded, stemmed and hashed, the same on every machine."""
+"""Okapi BM25 over precomputed word counts; words are folded, stemmed and hashed, the same on every machine."""
 
 from __future__ import annotations
 
@@ -34,12 +34,19 @@ _WORD_ENDINGS = (
     "s",
 )
 MIN_HASHED_STEM_LETTERS = 4
-"""Letters that remain at least when an ending is taken off."""
+"""Minimum letters of a word after its ending is removed."""
 
 
 @dataclass(frozen=True)
 class StemCounts:
-    """The stems of each text with their counts, those of text i from `bounds[i]` to `bounds[i + 1]`."""
+    """The hashed stems of each text with their counts; those of text i are at `bounds[i]` to `bounds[i + 1]`.
+
+    Attributes
+    ----------
+    codes : array, uint64, [stems of all texts]
+    counts : array, int32, [stems of all texts]
+    bounds : array, int64, [texts + 1]
+    """
 
     codes: Codes
     counts: NDArray[np.int32]
@@ -47,7 +54,7 @@ class StemCounts:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> StemCounts:
-        """Count the stems of some texts."""
+        """Count the stems of texts."""
         codes, lengths = hash_words([split_words(text) for text in texts])
         owner = np.repeat(np.arange(len(texts)), lengths)
         order = np.lexsort((codes, owner))
@@ -61,7 +68,7 @@ class StemCounts:
 
     @classmethod
     def joined(cls, parts: Sequence[StemCounts]) -> StemCounts:
-        """Return several collections in a row."""
+        """Concatenate collections of texts."""
         ends = np.cumsum([0, *(part.bounds[-1] for part in parts)])
         bounds = [part.bounds[:-1] + ends[at] for at, part in enumerate(parts)]
         return cls(
@@ -72,41 +79,41 @@ class StemCounts:
 
 
 def bm25_scores(query: str, terms: StemCounts) -> NDArray[np.float64]:
-    """Return how much each text has to do with a query: 0 where no stem is shared.
+    """Return the BM25 score of each text for a query, float64, ``[texts]``; 0 without a common stem.
 
     Notes
     -----
-    Robertson and Zaragoza (2009), "The Probabilistic Relevance Framework: BM25 and Beyond", with the idf that stays
-    positive, `log(1 + (n - df + 0.5) / (df + 0.5))`. Each stem of the query counts once.
+    Robertson and Zaragoza (2009), "The Probabilistic Relevance Framework: BM25 and Beyond", with the positive idf
+    `log(1 + (n - df + 0.5) / (df + 0.5))`. Each stem of the query counts once.
     """
     n = len(terms.bounds) - 1
-    asked = np.unique(hash_words([split_words(query)])[0])
-    held = np.flatnonzero(np.isin(terms.codes, asked))
-    if not len(held):
+    stems = np.unique(hash_words([split_words(query)])[0])
+    hits = np.flatnonzero(np.isin(terms.codes, stems))
+    if not len(hits):
         return np.zeros(n)
-    place = np.searchsorted(asked, terms.codes[held])
-    df = np.bincount(place, minlength=len(asked))
+    place = np.searchsorted(stems, terms.codes[hits])
+    df = np.bincount(place, minlength=len(stems))
     idf = np.log1p((n - df + 0.5) / (df + 0.5))
     lengths = np.diff(np.concatenate([[0], np.cumsum(terms.counts)])[terms.bounds])
-    owner = np.searchsorted(terms.bounds, held, side="right") - 1
-    count = terms.counts[held]
+    owner = np.searchsorted(terms.bounds, hits, side="right") - 1
+    count = terms.counts[hits]
     damp = K1 * (1.0 - B + B * lengths[owner] / lengths.mean())
     weights = idf[place] * count * (K1 + 1.0) / (count + damp)
     return np.bincount(owner, weights, n).astype(np.float64, copy=False)
 
 
 def fold_text(text: str) -> str:
-    """Return a text as it is compared: one spelling of each sign, no case."""
+    """Return a text in NFKC and without case."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words and numbers of a text, plain, in order."""
+    """Return the words and numbers of a text, folded, in order."""
     return _WORD_OR_NUMBER.findall(fold_text(text))
 
 
 def strip_ending(word: str) -> str:
-    """Return a word without its English ending, crudely: what is written alike should be counted alike."""
+    """Return a word without its English ending: a crude stemmer, so that forms of a word are counted together."""
     for ending in _WORD_ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= MIN_HASHED_STEM_LETTERS:
             return word[: -len(ending)]
@@ -114,19 +121,23 @@ def strip_ending(word: str) -> str:
 
 
 def hash_term(term: str) -> int:
-    """Return a term's number, of 64 bits."""
+    """Return the 64-bit hash of a term."""
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def hash_words(texts: Sequence[Sequence[str]]) -> tuple[Codes, NDArray[np.int64]]:
-    """Return the numbers of all words of some texts in a row, and how many each text has."""
-    known: dict[str, int] = {}
-    numbers = [known[word] if word in known else known.setdefault(word, hash_term(strip_ending(word))) for each in texts for word in each]  # fmt: skip
-    return np.array(numbers, dtype=np.uint64), np.array([len(each) for each in texts], dtype=np.int64)
+    """Return the hashed stems of all words of the texts in a row, uint64, and the number of words of each, int64."""
+    codes: dict[str, int] = {}
+    hashes = [
+        codes[word] if word in codes else codes.setdefault(word, hash_term(strip_ending(word)))
+        for text in texts
+        for word in text
+    ]
+    return np.array(hashes, dtype=np.uint64), np.array([len(text) for text in texts], dtype=np.int64)
 
 
 def mix_codes(codes: Codes, salt: int) -> Codes:
-    """Return other numbers for the same terms, spread over all bits (the finisher of MurmurHash3)."""
+    """Return other hashes of the same terms, mixed over all bits by the finaliser of MurmurHash3; uint64."""
     with np.errstate(over="ignore"):
         out = codes ^ np.uint64(salt * 0x9E3779B97F4A7C15 & (1 << 64) - 1)
         for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):

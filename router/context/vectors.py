@@ -1,4 +1,4 @@
-"""Texts as vectors: hashed n-grams whose cosine measures similar spelling; without a model, the same on every machine."""
+"""Texts as vectors of hashed n-grams, whose cosine measures similar spelling; no model, the same on every machine."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ TextVectors: TypeAlias = NDArray[np.float32]
 HASHING_BATCH = 64
 GRAM_LENGTHS = (3, 4, 5)
 SHORT_WORD_LETTERS = 3
-"""Words of so many letters or fewer count a quarter: most of them only hold a sentence together."""
+"""Words of at most so many letters have a quarter of the weight: most are function words."""
 
 
 class Embedder(Protocol):
-    """What turns texts into vectors. The name is part of the key of every stored vector: another model, another name."""
+    """Turns texts into vectors. Its name is part of the key of every stored vector, so each model needs its own."""
 
     @property
     def name(self) -> str:
-        """Return the name, with a version that changes whenever a vector would."""
+        """Return the name, with a version that changes whenever vectors change."""
         ...
 
     @property
@@ -31,14 +31,14 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> TextVectors:
-        """Return a row for each text, of length one; all zero where there is nothing to say of it."""
+        """Return rows of length 1, float32, ``[texts, dimension]``; all zero for a text without content."""
         ...
 
 
 class HashedEmbedder:
-    """Hashed n-grams of words and letters, weighed by 1 + log of their count, under a sparse signed random projection.
+    """Hashed n-grams of words and letters, weighted by 1 + log(count), under a sparse signed random projection.
 
-    It knows how words are written and not what they mean: "dividend" is near "dividends" and far from "payout".
+    It measures spelling, not meaning: "dividend" is near "dividends" and far from "payout".
 
     Parameters
     ----------
@@ -48,46 +48,46 @@ class HashedEmbedder:
     Notes
     -----
     Each n-gram is added to `SLOTS` coordinates with random signs, one in each block of a vector (Kane and Nelson 2014,
-    "Sparser Johnson-Lindenstrauss Transforms", their block construction); no weight hangs on the other texts, so a
-    vector never changes when the collection does.
+    "Sparser Johnson-Lindenstrauss Transforms", block construction). No weight depends on other texts, so vectors do not
+    change with the collection.
     """
 
     SLOTS = 4
     WEIGHTS = (1.0, 0.5, 0.25)
-    """Of a word, of two words in a row, and of a run of letters."""
+    """Weights of a word, of two adjacent words, and of a run of letters."""
 
     def __init__(self, dimension: int = 512) -> None:
         self.dimension = dimension
         self.name = f"alphaloom-hashed-1/{dimension}"
 
     def embed(self, texts: Sequence[str]) -> TextVectors:
-        """Return a row for each text, of length one; all zero where there is no word."""
-        rows = [self._batch(texts[at : at + HASHING_BATCH]) for at in range(0, len(texts), HASHING_BATCH)]
+        """Return rows of length 1, float32, ``[texts, dimension]``; all zero for a text without words."""
+        rows = [self._embed_batch(texts[at : at + HASHING_BATCH]) for at in range(0, len(texts), HASHING_BATCH)]
         return np.concatenate([np.zeros((0, self.dimension), np.float32), *rows])
 
-    def _batch(self, texts: Sequence[str]) -> TextVectors:
-        said = [split_words(text) for text in texts]
-        numbers, counts = hash_words(said)
+    def _embed_batch(self, texts: Sequence[str]) -> TextVectors:
+        words = [split_words(text) for text in texts]
+        codes, counts = hash_words(words)
         owner = np.repeat(np.arange(len(texts)), counts)
         short = np.array(
-            [len(word) <= SHORT_WORD_LETTERS and not word[0].isdigit() for each in said for word in each], dtype=bool
+            [len(word) <= SHORT_WORD_LETTERS and not word[0].isdigit() for line in words for word in line], dtype=bool
         )
         total = np.zeros((len(texts), self.dimension))
         one, two, letters = self.WEIGHTS
-        for light in (False, True):
-            chosen = short == light
-            self._add(total, mix_codes(numbers[chosen], 1), owner[chosen], one / 4 if light else one)
+        for is_short in (False, True):
+            chosen = short == is_short
+            self._add(total, mix_codes(codes[chosen], 1), owner[chosen], one / 4 if is_short else one)
         within = owner[1:] == owner[:-1]
-        pairs = mix_codes(numbers[:-1], 2) ^ mix_codes(numbers[1:], 3)
+        pairs = mix_codes(codes[:-1], 2) ^ mix_codes(codes[1:], 3)
         self._add(total, pairs[within], owner[1:][within], two)
         for size in GRAM_LENGTHS:
-            self._add(total, *_grams(said, size), letters)
+            self._add(total, *_hash_grams(words, size), letters)
         lengths = np.linalg.norm(total, axis=1, keepdims=True)
         unit: TextVectors = np.divide(total, lengths, out=np.zeros_like(total), where=lengths > 0).astype(np.float32)
         return unit
 
     def _add(self, total: NDArray[np.float64], codes: Codes, owner: NDArray[np.int64], weight: float) -> None:
-        """Add one kind of n-grams to the vectors of those that hold them."""
+        """Add n-grams of one kind to the vectors `total` of their texts (`owner`), in place."""
         order = np.lexsort((codes, owner))
         codes, owner = codes[order], owner[order]
         new = np.ones(len(codes), dtype=bool)
@@ -104,9 +104,9 @@ class HashedEmbedder:
             total += np.bincount(cells, signed, total.size).reshape(total.shape)
 
 
-def _grams(said: Sequence[Sequence[str]], size: int) -> tuple[Codes, NDArray[np.int64]]:
-    """Return the numbers of all runs of so many bytes within the words of some texts, and whose they are."""
-    bodies = [(" " + " ".join(each) + " ").encode("utf-8", "surrogatepass") for each in said]
+def _hash_grams(words: Sequence[Sequence[str]], size: int) -> tuple[Codes, NDArray[np.int64]]:
+    """Return the hashes of all runs of `size` bytes within words, and the text of each run."""
+    bodies = [(" " + " ".join(line) + " ").encode("utf-8", "surrogatepass") for line in words]
     data = np.frombuffer(b"".join(bodies), dtype=np.uint8)
     owner = np.repeat(np.arange(len(bodies)), [len(body) for body in bodies])
     last = max(len(data) - size + 1, 0)
@@ -114,6 +114,6 @@ def _grams(said: Sequence[Sequence[str]], size: int) -> tuple[Codes, NDArray[np.
     for at in range(size):
         codes = codes << np.uint64(8) | data[at : at + last].astype(np.uint64)
         if 0 < at < size - 1:
-            inner &= data[at : at + last] != ord(" ")  # a run may begin or end a word, not go over into the next
+            inner &= data[at : at + last] != ord(" ")  # a run may touch a word's edge, but not cross into the next word
     inner &= owner[:last] == owner[size - 1 :]
     return mix_codes(codes[inner], 100 + size), owner[:last][inner]
