@@ -449,7 +449,7 @@ def build_web_app(
 
 @dataclass(eq=False)
 class HeldAnswer:
-    """Holds an answer back until its refusal is recorded; `kept` records it, and may return another response.
+    """Holds an answer back until its refusal is recorded; `record` records it, and may return another response.
 
     The SDK's answers are single JSON objects. An event stream would be passed on unchanged.
     """
@@ -457,7 +457,7 @@ class HeldAnswer:
     scope: Scope
     receive: Receive
     send: Send
-    kept: Callable[[str], Response | None]
+    record: Callable[[str], Response | None]
     _start: Message | None = None
     _body: bytearray = field(default_factory=bytearray)
 
@@ -475,7 +475,7 @@ class HeldAnswer:
         code = _read_refusal_code(self._start["status"], bytes(self._body))
         if (
             code
-            and (instead := self.kept(code) or _explain_no_message(self._start["status"], bytes(self._body)))
+            and (instead := self.record(code) or _explain_no_message(self._start["status"], bytes(self._body)))
             is not None
         ):
             await instead(self.scope, self.receive, self.send)

@@ -318,9 +318,9 @@ def _build_argument_error(
     message = f"{tool} was called wrongly: {rules}"
     if first["type"] == "missing" and field in schema.get("required", ()):
         return BadArguments(message, field=field, **describe_missing(first["input"], schema))
-    got = None if first["type"] == "missing" else _shorten_value(first["input"])
+    value = None if first["type"] == "missing" else _shorten_value(first["input"])
     hint = _guess_word(first) or "The tool's input schema lists its arguments and their bounds."
-    return BadArguments(message, field=field, got=got, allowed=_describe_rule(first), hint=hint)
+    return BadArguments(message, field=field, got=value, allowed=_describe_rule(first), hint=hint)
 
 
 def _guess_word(error: Mapping[str, Any]) -> str:

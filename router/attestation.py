@@ -22,7 +22,7 @@ REST_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class AttestedModel:
-    """A model that has to prove what it runs: its configured name and address, and what the house trusts."""
+    """A model that has to prove what it runs, with its address and the trusted signers and launches."""
 
     name: str
     address: str

@@ -46,7 +46,7 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str]) -> str | N
     Raises
     ------
     NoModel
-        If the variable or the entry of the keyring that should hold it is empty or not there.
+        If the configured variable or keyring entry is missing or empty, or its value cannot be a key.
     """
     if settings.api_key_keyring is not None:
         return _read_keyring(settings.model, settings.api_key_keyring)

@@ -68,8 +68,8 @@ def create_token(path: Path, grant: Grant, *, now: datetime) -> Issued:
         raise mistakes_error("the new token", [wrong])
     with wait_for_lock(_lock_path(path)):
         entries = read_entries(path)[0] if path.exists() else ()
-        taken = {entry.id for entry in entries}
-        name = next(name for name in iter(lambda: secrets.token_hex(4), "") if name not in taken)
+        ids = {entry.id for entry in entries}
+        name = next(name for name in iter(lambda: secrets.token_hex(4), "") if name not in ids)
         token = f"{TOKEN_PREFIX}{name}_{secrets.token_urlsafe(SECRET_BYTES)}"
         entry = check_entry(
             {

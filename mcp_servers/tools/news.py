@@ -131,12 +131,12 @@ class VisibleTexts:
         return {**self._build_head(), "items": items, "total": page.total, "next_cursor": page.cursor}
 
     def get(self, id: str) -> dict[str, Any]:
-        """Return one text, whole as far as an answer holds it.
+        """Return one text, cut to the size of an answer.
 
         Raises
         ------
         McpServerError
-            There is none, it came later, or it is held back: in the same words, so that none is told from the others.
+            There is no such text, it came later, or it is withheld; the refusal is the same in all cases.
         """
         item = self.shelf.get(id, self.as_of) if self.shelf and _ID.fullmatch(id) else None
         if item is None:
@@ -156,7 +156,7 @@ class VisibleTexts:
 
 
 def _describe_item(item: NewsItem, title: int, text: str) -> dict[str, Any]:
-    """Return an item as callers are told it; the address is left out, since some clients fetch what looks like one."""
+    """Return an item for callers; its address is left out, since some clients fetch any text that looks like one."""
     record = item.record()
     same = ("id", "kind", "published", "known", "credibility", "provenance")
     return {

@@ -57,8 +57,10 @@ class ContextCache:
     limits : CacheLimits, optional
         Maximum size, and the test for secrets.
 
-    Notes ----- Texts are stored unchanged; a confidential text only in a store whose place is local. Sensitivity only
-    rises: a text that anyone added as confidential is confidential for all, and a lost label counts as the strictest.
+    Notes
+    -----
+    Texts are stored unchanged; a confidential text only in a store whose place is local. Sensitivity only rises: a text
+    that anyone added as confidential is confidential for all, and a lost label counts as the strictest.
     """
 
     def __init__(

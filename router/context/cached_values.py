@@ -68,8 +68,8 @@ class ValueStore:
                 value = self._read_made_elsewhere(key)
                 if mine and value is None:
                     began = self.clock()
-                    made = make()
-                    return self._keep(key, made, self.clock() - began)
+                    computed = make()
+                    return self._keep(key, computed, self.clock() - began)
             if value is None:
                 time.sleep(pause)
         raise AssertionError("pauses do not end")
@@ -84,8 +84,8 @@ class ValueStore:
                 value = self._read_made_elsewhere(key)
                 if mine and value is None:
                     began = self.clock()
-                    made = await make()
-                    return self._keep(key, made, self.clock() - began)
+                    computed = await make()
+                    return self._keep(key, computed, self.clock() - began)
             if value is None:
                 await asyncio.sleep(pause)
         raise AssertionError("pauses do not end")

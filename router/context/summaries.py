@@ -103,8 +103,10 @@ async def _summarise_each(texts: Sequence[str], label: Sensitivity, by: Summaris
 def extract_sentences(text: str, most_tokens: int = MAX_EXTRACT_TOKENS) -> str:
     """Return the sentences nearest to the centroid of a text, in their order, with at most `most_tokens`.
 
-    Notes ----- Radev et al. (2004), "Centroid-based summarization of multiple documents": the cosine of a sentence's
-    vector with the sum of all vectors; of equal sentences the first is used.
+    Notes
+    -----
+    Radev et al. (2004), "Centroid-based summarization of multiple documents": the cosine of a sentence's vector with
+    the sum of all vectors; of equal sentences the first is used.
     """
     pieces = split_chunks(text, most_tokens=min(SENTENCE_TOKENS, most_tokens), overlap=0)
     sentences = list(dict.fromkeys(" ".join(text[piece.first : piece.stop].split()) for piece in pieces))

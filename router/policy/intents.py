@@ -108,13 +108,13 @@ def check_intent_names(own: Mapping[str, OwnIntent]) -> None:
     RouterError
         With the refused name.
     """
-    taken = {*INTENTS, *CALL_INTENTS}
+    reserved = {*INTENTS, *CALL_INTENTS}
     for name in own:
-        if name in taken or not name.isidentifier() or not name.islower():
-            problem = "is an intent of ours" if name in taken else "is no name of an intent"
+        if name in reserved or not name.isidentifier() or not name.islower():
+            problem = "is an intent of ours" if name in reserved else "is no name of an intent"
             raise RouterError(
                 f"{FIELD}: {name!r} {problem}", code="bad_examples", field=FIELD, got=name,
-                allowed=f"small letters, digits and _, and none of {', '.join(sorted(taken))}",
+                allowed=f"small letters, digits and _, and none of {', '.join(sorted(reserved))}",
                 hint="Call it something else, such as options_surface.",
             )  # fmt: skip
     if len(own) > MAX_OWN_INTENTS:
