@@ -286,9 +286,7 @@ class CallerGate:
             response = _build_refusal(503, busy.code, busy.message, busy.hint, {"retry-after": "1"})
             return self._refuse(visit, busy.code, response)
         visit.who, now = caller.id, self.seconds()
-        scope.setdefault("state", {})["known"] = (
-            True  # protects its connection from being closed for room while it is answered
-        )
+        scope.setdefault("state", {})["known"] = True  # its connection is not closed for room while it is answered
         bucket = self._buckets.setdefault(caller.id, Bucket(float(self.limits.calls_per_minute), now))
         if (wait := bucket.take(self.limits.calls_per_minute, now)) > 0:
             after = {"retry-after": str(max(int(wait + 0.999), 1))}

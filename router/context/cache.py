@@ -105,9 +105,8 @@ class ContextCache:
             If it is confidential, and the store is not local.
         """
         name = self._check_document(text, sensitivity)
-        self._shelf.put(
-            f"{sensitivity}:{name}", b"label", pinned=True
-        )  # first, so that no text is ever without a label
+        # The label is stored first, so that no text is ever without one.
+        self._shelf.put(f"{sensitivity}:{name}", b"label", pinned=True)
         label = self._find_label(name)
         self._permit(name, label)
         if self._shelf.get(f"text:{name}", counted=False) is None:
