@@ -58,7 +58,9 @@ else:
         __name__,
         {
             "actions": "Actions read_actions",
-            "adjusted": "SHARE_COUNT_FIELDS adjust_forwards find_adjusted_fields has_unsafe_volume_levels reset_volume_levels",
+            "adjusted": (
+                "SHARE_COUNT_FIELDS adjust_forwards find_adjusted_fields has_unsafe_volume_levels reset_volume_levels"
+            ),
             "data_warning": "DataWarning format_count",
             "derive": "describe_derivations",
             "errors": "MAX_SHOWN_PER_KIND MarketError PanelError refuse_missing",

@@ -76,7 +76,8 @@ class Actions:
         before = _find_last_close(closes) if paid else float("inf")
         if paid >= before:
             raise MarketError(
-                f"{self.symbols[at]} on {self.days[at]}: a dividend of {paid:g} after a close of {before:g} leaves no price",
+                f"{self.symbols[at]} on {self.days[at]}: "
+                f"a dividend of {paid:g} after a close of {before:g} leaves no price",
                 field="market.actions", got=paid, allowed=f"less than {before:g}",
                 hint="Give dividends for a share as it was the day before, in the currency of the quotes.",
             )  # fmt: skip

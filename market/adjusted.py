@@ -65,9 +65,9 @@ def is_adjusted(price: NDArray[np.float64], panel: Panel) -> bool:
 def has_adjustment(price: NDArray[np.float64], quoted: NDArray[np.float64], factor: NDArray[np.float64]) -> bool | None:
     """Return whether a price per share moves with an adjustment, up to a constant per symbol; None if undecidable.
 
-    The log of price over quoted close, less its mean over the days of each symbol, is regressed on the log of the factor:
-    the slope is 1 for an adjusted price and 0 for a quoted one. Later events multiply all days of a symbol by one number,
-    so they do not change the answer.
+    The log of price over quoted close, less its mean over the days of each symbol, is regressed on the log of the
+    factor: the slope is 1 for an adjusted price and 0 for a quoted one. Later events multiply all days of a symbol by
+    one number, so they do not change the answer.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def measure_log_distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> floa
 def adjust_forwards(panel: Panel, judged: int | None = None) -> Panel:
     """Return the panel with prices adjusted forwards, so that the level of a row contains no later row.
 
-    The first close of each symbol is the quoted one, or 100 where that is unknown. Two panels that differ only after some
-    row give the same bytes up to it, whatever later splits and dividends their vendors adjusted for. Volumes are
+    The first close of each symbol is the quoted one, or 100 where that is unknown. Two panels that differ only after
+    some row give the same bytes up to it, whatever later splits and dividends their vendors adjusted for. Volumes are
     unchanged.
 
     Parameters
@@ -114,8 +114,9 @@ def adjust_forwards(panel: Panel, judged: int | None = None) -> Panel:
     Returns
     -------
     Panel
-        `returns` are those of the new closes. `back_adjusted` is False where every close is the quoted one on the judged
-        rows. Volumes of unstated kind are "adjusted" where the splits of the judged rows show it, else `UNKNOWN_VOLUMES`.
+        `returns` are those of the new closes. `back_adjusted` is False where every close is the quoted one on the
+        judged rows. Volumes of unstated kind are "adjusted" where the splits of the judged rows show it, else
+        `UNKNOWN_VOLUMES`.
     """
     quoted = panel.fields.get("close_raw")
     all_quoted = quoted is not None and not may_be_adjusted(panel)
@@ -147,7 +148,7 @@ def has_unsafe_volume_levels(panel: Panel) -> bool:
 
 
 def reset_volume_levels(panel: Panel) -> Panel:
-    """Return the panel with the volumes and amounts of each symbol starting at 1,000,000 if they may contain later splits."""
+    """Return the panel with volumes and amounts that start at 1,000,000, if they may contain later splits."""
     if not has_unsafe_volume_levels(panel):
         return panel
     counts = {name: panel.fields[name] for name in SHARE_COUNT_FIELDS if name in panel.fields}
@@ -161,7 +162,7 @@ def reset_volume_levels(panel: Panel) -> Panel:
 
 
 def round_digits(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
-    """Return values rounded to significant digits; NaN stays NaN, and each result is the double nearest to its decimal."""
+    """Return values rounded to significant digits, each the double nearest to its decimal; NaN stays NaN."""
     with np.errstate(divide="ignore", invalid="ignore"):
         places = digits - 1 - np.floor(np.log10(np.abs(values)))
         up, down = 10.0 ** np.clip(places, 0, 22), 10.0 ** np.clip(-places, 0, 22)

@@ -14,9 +14,9 @@ class DataWarning:
 
     Attributes
     ----------
-    trap : str
+    kind : str
         The kind of error, in words: "bad ticks".
-    seen : str
+    observation : str
         The observation, with its amount.
     count : int
         Number of symbols, days or cells concerned.
@@ -30,8 +30,8 @@ class DataWarning:
         The measured numbers.
     """
 
-    trap: str
-    seen: str
+    kind: str
+    observation: str
     count: int
     cases: tuple[str, ...]
     why: str
@@ -41,7 +41,7 @@ class DataWarning:
     def __str__(self) -> str:
         """Return the warning as one sentence."""
         where = f": {self.where}" if self.cases else ""
-        return f"{self.trap} suspected: {self.seen}{where}; {self.why}; {self.remedy}"
+        return f"{self.kind} suspected: {self.observation}{where}; {self.why}; {self.remedy}"
 
     @property
     def where(self) -> str:
@@ -52,9 +52,9 @@ class DataWarning:
     def record(self) -> dict[str, object]:
         """Return the JSON form."""
         return {
-            "trap": self.trap.replace(" ", "_").replace("-", "_"),
+            "trap": self.kind.replace(" ", "_").replace("-", "_"),
             "message": str(self),
-            "seen": self.seen,
+            "seen": self.observation,
             "count": self.count,
             "cases": list(self.cases),
             "why": self.why,

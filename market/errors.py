@@ -74,13 +74,19 @@ def unusable_error(path: Path, what: str, hint: str = "") -> PanelError:
 def refuse_missing(path: Path) -> None:
     """Refuse a file that does not exist; the command line calls this before it imports anything heavy."""
     if not path.exists():
-        hint = "Check the path: on the command line it starts from where you are, in a campaign file from that file's folder."
+        hint = (
+            "Check the path: on the command line it starts from where you are, "
+            "in a campaign file from that file's folder."
+        )
         raise unusable_error(path, "there is no such file", hint)
 
 
 @dataclass
 class Audit:
-    """Collect the findings of a file and raise them as one error; `numbers` is the data row of each row that was read."""
+    """Collect the findings of a file and raise them as one error.
+
+    `numbers` is the data row in the file of each row that was read.
+    """
 
     numbers: NDArray[np.int64]
     findings: list[Finding] = field(default_factory=list)

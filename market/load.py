@@ -1,4 +1,4 @@
-"""From files of prices and sectors to a panel; all mistakes are reported at once, before any work."""
+"""Load a panel from files of prices and sectors; all mistakes are reported at once, before any work."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def read_panel(source: PanelSource) -> Panel:
     """Read a panel from files.
 
     A symbol is in the universe on the days on which it has an open and a close. Nothing is repaired: values that look
-    wrong and may be right are the business of `find_data_warnings`.
+    wrong and may be right are left to `find_data_warnings`.
 
     Raises
     ------
@@ -165,7 +165,10 @@ def _note_missing_rows(path: Path, prices: Prices, rows: dict[str, int], audit: 
     """Return a note on the symbols without a row; if no symbol has one, that is a finding."""
     absent = [symbol for symbol in prices.symbols if symbol not in rows]
     if rows and absent and len(absent) == len(prices.symbols):
-        message = f"none of the prices' {len(absent)} symbols has a row here, such as {absent[0]!r}; it begins with {next(iter(rows))!r}"
+        message = (
+            f"none of the prices' {len(absent)} symbols has a row here, such as {absent[0]!r}; "
+            f"it begins with {next(iter(rows))!r}"
+        )
         audit.add(Finding(0, "symbol", message))
     if not absent:
         return []

@@ -1,11 +1,11 @@
 """The panel: dates x symbols, one read-only array a field, and the fingerprint of its returns.
 
-The fingerprint identifies returns whatever symbols, dates or price levels are called. A run of 12 daily returns of one
+The fingerprint identifies returns under any symbols, dates and price levels. A run of 12 daily returns of one
 column, each rounded to a quarter of their mean size, is one hash. The rounding is relative, so it suits calm and wild
 symbols alike. A constant factor on the prices, float32, cents, an adjustment for a split or dividend outside the run,
-and a missing row outside the run change nothing. Of each day the 16 smallest hashes of the runs that end on it are kept:
-the same columns leave the same hashes in any order, and a panel without some of its columns leaves a share of them. The
-size is bounded by the days, whatever the number of symbols.
+and a missing row outside the run change nothing. Of each day the 16 smallest hashes of the runs that end on it are
+kept: the same columns leave the same hashes in any order, and a panel without some of its columns leaves a share of
+them. The size is bounded by the days, whatever the number of symbols.
 
 Not recognised are returns with added noise of a seventh of their size or more, mirrored ones (1 / p), and those of
 another column than the close, under other names.
@@ -65,8 +65,8 @@ class Panel:
     notes : tuple[str, ...]
         Derivations and warnings that must stay with every result. Not part of the digest.
     back_adjusted : bool
-        The level of the prices (open, high, low, close) contains later splits and dividends, or may contain them; returns
-        and ratios of prices do not. Not part of the digest.
+        The level of the prices (open, high, low, close) contains later splits and dividends, or may contain them;
+        returns and ratios of prices do not. Not part of the digest.
     volumes : str
         The stated kind of the volumes: "quoted" (as traded that day), "adjusted" (in shares of the last day), or empty;
         "unknown" where it should have been stated (`adjust_forwards`). Not part of the digest.
@@ -174,13 +174,14 @@ class Panel:
 
     @cached_property
     def fingerprint(self) -> Mapping[str, tuple[int, ...]]:
-        """Return the hashes of the returns by ISO day (`fingerprint_returns`); symbols, dates and levels do not matter."""
+        """Return the hashes of the returns by ISO day, as `fingerprint_returns` computes them."""
         return MappingProxyType(fingerprint_returns(self.fields["returns"], self.dates))
 
     def rows(self, start: int, stop: int) -> Panel:
         """Return the days from `start` up to, not including, `stop`: a view that shares the memory.
 
-        `returns` of its first day still contains the close of the day before. Panels of different days differ in digest.
+        `returns` of its first day still contains the close of the day before. Panels of different days differ in
+        digest.
         """
         if not 0 <= start <= stop <= self.days:
             raise PanelError("these rows are not in the panel", field="rows", got=[start, stop], allowed=[0, self.days])
@@ -325,7 +326,7 @@ def _hash_runs(returns: NDArray[np.float64]) -> NDArray[np.uint64]:
     scale = np.where(usable, scale, 1.0)
     state, sizes = np.zeros(scale.shape, np.uint64), np.zeros(scale.shape, np.uint64)
     for part in parts:
-        # at most 48: the whole size of the run in one day
+        # at most 48 steps: a day that holds the whole size of the run
         steps = np.rint(np.where(usable, part, 0.0) / scale).astype(np.int64)
         state = _mix_bits(state ^ steps.astype(np.uint64))
         sizes |= np.uint64(1) << np.abs(steps).astype(np.uint64)

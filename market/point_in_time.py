@@ -21,7 +21,7 @@ FieldArrays = dict[str, NDArray[np.float64]]
 READJUSTED_DIGITS = 10
 """Significant digits of readjusted values: multiplying and dividing by later events leaves no trace."""
 NOT_POINT_IN_TIME = "adjustment: not point in time"
-"""Note of a panel whose later adjustments could only be removed as far as the file's own factors are right."""
+"""Note of a panel from which later adjustments were removed by the file's own factors, right or wrong."""
 QUOTED_AMOUNT = "close_raw*volume"
 VOLUME_KINDS = ("quoted", "adjusted")
 
@@ -29,11 +29,11 @@ VOLUME_KINDS = ("quoted", "adjusted")
 def take_panel_as_of(panel: Panel, day: date, actions: Actions | None = None, volumes: str = "") -> Panel:
     """Return what was known of a panel at the close of a day.
 
-    Prices that were adjusted backwards are readjusted from `close_raw` and the actions until that day. The rows until that
-    day show whether the file's own vwap and amount carry the adjustment. Where they cannot, the field is dropped with a
-    note, because deciding by later rows would reveal them. Without `close_raw` or actions each symbol is scaled so that
-    its last close is the quoted one, or 100. This hides later events as far as the file's own factors are right, and the
-    panel carries the note `NOT_POINT_IN_TIME`.
+    Prices that were adjusted backwards are readjusted from `close_raw` and the actions until that day. The rows until
+    that day show whether the file's own vwap and amount carry the adjustment. Where they cannot, the field is dropped
+    with a note, because deciding by later rows would reveal them. Without `close_raw` or actions each symbol is scaled
+    so that its last close is the quoted one, or 100. This hides later events as far as the file's own factors are
+    right, and the panel carries the note `NOT_POINT_IN_TIME`.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _check_volumes(actions: Actions | None, volumes: str) -> None:
 
 
 def keep_members(panel: Panel) -> Panel:
-    """Return the panel without symbols that are never in its universe: they are not known yet."""
+    """Return the panel without the symbols that are never in its universe: they are not known yet."""
     return _select_symbols(panel, np.asarray(panel.universe.any(axis=0)))
 
 
@@ -183,7 +183,7 @@ def _adjust_quotes(plain: FieldArrays, prices: Frame, splits: Frame, later: Fram
 
 
 def _count_later_shares(panel: Panel, actions: Actions, end: np.datetime64) -> Frame:
-    """Return how many shares ``[N]`` one share becomes by splits after the panel's last row and up to the file's last day."""
+    """Return how many shares ``[N]`` one share becomes by splits after the panel's last row and until `end`."""
     later = np.ones(panel.names)
     column = {symbol: place for place, symbol in enumerate(panel.symbols)}
     for at in np.flatnonzero((actions.days > panel.dates[-1]) & (actions.days <= end)):

@@ -73,8 +73,8 @@ def read_table(path: Path) -> Table:
     if path.is_dir():
         raise unusable_error(path, "a panel is a Parquet or a CSV file; this is a folder")
     if suffix not in TABLE_SUFFIXES:
-        found = f", not {suffix!r}" if suffix else "; this name has no extension"
-        raise unusable_error(path, f"a panel is a Parquet or a CSV file{found}")
+        difference = f", not {suffix!r}" if suffix else "; this name has no extension"
+        raise unusable_error(path, f"a panel is a Parquet or a CSV file{difference}")
     refuse_missing(path)
     try:
         check_given(path)
@@ -90,16 +90,16 @@ def read_table(path: Path) -> Table:
 
 def find_missing_columns(table: Table, required: tuple[str, ...]) -> list[Finding]:
     """Return a finding for each required column that the file lacks, with the column probably meant."""
-    found = list(table.columns)
+    present = list(table.columns)
     findings = []
     for name in required:
         if name in table.columns:
             continue
-        meant = [other for other in found if other in COLUMN_SYNONYMS.get(name, ()) and other not in required]
-        meant = meant or [other for other in difflib.get_close_matches(name, found, n=1) if other not in required]
+        synonyms = [other for other in present if other in COLUMN_SYNONYMS.get(name, ()) and other not in required]
+        meant = synonyms or [other for other in difflib.get_close_matches(name, present, n=1) if other not in required]
         guess = f"; rename {meant[0]!r} to {name!r} if that is it" if meant else ""
         findings.append(Finding(0, name, f"the column is missing{guess}"))
-    if findings and len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
+    if findings and len(present) == 1 and any(mark in present[0] for mark in ";\t|"):
         findings.append(Finding(0, "", "the whole header is one column: separate the columns with commas"))
     return findings
 
@@ -279,7 +279,7 @@ def _encode_words(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    """Tell whether a column holds text, dictionary-encoded or not."""
+    """Return whether a column holds text, dictionary-encoded or not."""
     if pa.types.is_dictionary(kind):
         return _is_text(kind.value_type)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -1,7 +1,7 @@
 """Texts as they could be known: read from files, cleaned, judged, and stored to be queried as of an instant.
 
-`read_news` reads a file. `NewsStore` keeps the items and holds back prompt injection (`injection`) and coordinated noise
-(`crowd`). `judge_text(sanitise(text))` judges a single text, `screen_text` a document that a person chose.
+`read_news` reads a file. `NewsStore` keeps the items and holds back prompt injection (`injection`) and coordinated
+noise (`crowd`). `judge_text(sanitise(text))` judges a single text, `screen_text` a document that a person chose.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """RSS 2.0 and Atom feeds, parsed by expat; a document type is refused.
 
-Without a document type there are no entities but the five of XML, so none can be fetched and none can expand.
+Without a document type XML has only its five built-in entities, so none can be fetched and none can expand.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _CONTENT = "http://purl.org/rss/1.0/modules/content/"
 _DUBLIN = "http://purl.org/dc/elements/1.1/"
 _ITEMS = ("item", f"{_ATOM} entry")
 _TEXT_TAGS = {
-    "title": "title", "link": "url", "description": "summary", "pubDate": "published", "guid": "guid", "author": "author",
-    f"{_CONTENT} encoded": "body", f"{_DUBLIN} date": "date", f"{_DUBLIN} creator": "author", "category": "category",
-    f"{_ATOM} title": "title", f"{_ATOM} summary": "summary", f"{_ATOM} content": "body", f"{_ATOM} published": "published",
-    f"{_ATOM} updated": "updated", f"{_ATOM} id": "guid",
+    "title": "title", "link": "url", "description": "summary", "pubDate": "published", "guid": "guid",
+    "author": "author", f"{_CONTENT} encoded": "body", f"{_DUBLIN} date": "date", f"{_DUBLIN} creator": "author",
+    "category": "category", f"{_ATOM} title": "title", f"{_ATOM} summary": "summary", f"{_ATOM} content": "body",
+    f"{_ATOM} published": "published", f"{_ATOM} updated": "updated", f"{_ATOM} id": "guid",
 }  # fmt: skip
 _MARKET_DOMAINS = ("ticker", "stock", "symbol", "finance", "security")
 
@@ -55,8 +55,8 @@ class _Feed:
         if len(self.path) > MAX_FEED_DEPTH:
             raise _RefusedFeed(f"elements are more than {MAX_FEED_DEPTH} deep")
         if self.inside:
-            written = "".join(f' {key}="{html.escape(value)}"' for key, value in attributes.items())
-            self.text.append(f"<{name.rpartition(' ')[2]}{written}>")
+            markup = "".join(f' {key}="{html.escape(value)}"' for key, value in attributes.items())
+            self.text.append(f"<{name.rpartition(' ')[2]}{markup}>")
         elif name in _ITEMS and self.current is None:
             self.current, self.symbols, self.start = {}, [], self.parser.CurrentByteIndex
         elif name in _TEXT_TAGS and (self.current is not None or len(self.path) <= 3):
@@ -85,7 +85,7 @@ class _Feed:
         self.path.pop()
 
     def add_text(self, text: str) -> None:
-        """Add a piece of text; plain text of Atom is escaped, because it is no markup whatever it looks like."""
+        """Add a piece of text; plain text of Atom is escaped, because `<b>` in it is not markup."""
         if self.inside:
             self.text.append(html.escape(text, quote=False) if self.markup or len(self.path) > self.inside else text)
 

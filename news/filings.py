@@ -110,7 +110,7 @@ def _iterate_documents(text: str) -> Iterator[str]:
 
 
 def _is_utf8(raw: bytes) -> bool:
-    """Tell whether bytes are UTF-8."""
+    """Return whether bytes are UTF-8."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""From files to items; all mistakes of a file are reported at once, and a file is read whole or not at all."""
+"""Read items from files; all mistakes of a file are reported at once, and a file is read whole or not at all."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def build_item(raw: RawRecord, source: NewsSource, findings: Findings) -> NewsIt
 
 @lru_cache(maxsize=1024)
 def _judge_source_names(source: str, url: str) -> ScreeningVerdict:
-    """Judge the name of the source and the words of the address, which stand beside the text."""
+    """Judge the name of the source and the words of its address, which are served with the text."""
     return judge_text(sanitise(f"{source} {url}"))
 
 
@@ -141,7 +141,7 @@ def _read_instant(raw: RawRecord, name: str, findings: Findings) -> datetime | N
 
 
 def _read_known(raw: RawRecord, published: datetime | None, source: NewsSource, findings: Findings) -> datetime | None:
-    """Return since when a record was known: as stated, but not before its publication or before the file was fetched."""
+    """Return since when a record was known: as stated, but not before it was published or its file was fetched."""
     known = _read_instant(raw, "known", findings) if raw.fields.get("known", "").strip() else published
     if known is None or published is None:
         return None

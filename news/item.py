@@ -1,4 +1,4 @@
-"""One text: the item that is served, the raw record it is built from, and the source that both come from."""
+"""One text: the item that is served, the raw record that it is built from, and the source of both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .screening.injection.detector import THRESHOLD, Sign
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where an item was read: the file's name, the number of the record from 1, and the SHA-256 of the raw record in hex."""
+    """Where an item was read: the file's name, the number of the record from 1, and the raw record's SHA-256 in hex."""
 
     file: str
     record: int
@@ -94,7 +94,7 @@ class NewsItem:
 
     @property
     def score(self) -> float:
-        """Return the sum of the weights of its signs."""
+        """Return the sum of the signs' weights."""
         return round(sum(sign.weight for sign in self.flags), 3)
 
     @property
@@ -143,9 +143,11 @@ class NewsSource:
     Attributes
     ----------
     path : Path
-        RSS 2.0 or Atom (.xml, .rss, .atom), JSON lines (.jsonl, .ndjson), a filing (.txt, .sgml, .nc) or a table (.parquet, .csv).
+        RSS 2.0 or Atom (.xml, .rss, .atom), JSON lines (.jsonl, .ndjson), a filing (.txt, .sgml, .nc) or a table
+        (.parquet, .csv).
     source : str
-        Publisher of the records that state none; by default the title of the feed, or the file's name without extension.
+        Publisher of the records that state none; by default the title of the feed, or the file's name without
+        extension.
     kind : ItemKind
         Kind of the records that state none; a filing is always a filing.
     ingested : datetime, optional
@@ -179,7 +181,7 @@ class NewsSource:
 
 @dataclass(frozen=True)
 class RawRecord:
-    """A record as its file has it: number from 1, text by field, bytes, and `instant`, which parses a time of its format."""
+    """A record as its file has it: number from 1, text by field, bytes, and `instant`, the parser of its times."""
 
     number: int
     fields: Mapping[str, str]

@@ -13,8 +13,9 @@ from .item import RawRecord
 
 FIELD_SYNONYMS = {
     "text": "body", "content": "body", "summary": "body", "headline": "title", "time": "published", "date": "published",
-    "datetime": "published", "timestamp": "published", "time_utc": "published", "published_at": "published", "symbol": "symbols", "ticker": "symbols",
-    "tickers": "symbols", "link": "url", "ingested": "known", "known_at": "known", "publisher": "source", "author": "source",
+    "datetime": "published", "timestamp": "published", "time_utc": "published", "published_at": "published",
+    "symbol": "symbols", "ticker": "symbols", "tickers": "symbols", "link": "url", "ingested": "known",
+    "known_at": "known", "publisher": "source", "author": "source",
 }  # fmt: skip
 """Other common names of fields."""
 RECORD_FIELDS = ("source", "url", "symbols", "title", "body", "published", "known", "kind", "credibility")
@@ -65,14 +66,14 @@ def _read_fields(number: int, content: Mapping[str, object], findings: Findings)
     for key, value in content.items():
         name = FIELD_SYNONYMS.get(key.lower(), key.lower())
         if name not in RECORD_FIELDS:
-            meant = difflib.get_close_matches(key.lower(), [*RECORD_FIELDS, *FIELD_SYNONYMS], n=1, cutoff=0.8)
-            if meant:
+            matches = difflib.get_close_matches(key.lower(), [*RECORD_FIELDS, *FIELD_SYNONYMS], n=1, cutoff=0.8)
+            if matches:
                 findings.add(
                     number,
                     key,
                     "this name is not known",
                     allowed=", ".join(RECORD_FIELDS),
-                    hint=f"Rename it to {meant[0]!r} if that is it.",
+                    hint=f"Rename it to {matches[0]!r} if that is it.",
                 )
             continue
         if name in fields:

@@ -1,4 +1,4 @@
-"""Questions to the store and its answers: words, pages, and cursors."""
+"""Queries of the store and its answers: words, pages, and cursors."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Query:
-    """A question in normal form: words that must all occur, symbols of which one must; moments in microseconds."""
+    """A query in normal form: words that must all occur, symbols of which one must; moments in microseconds."""
 
     as_of: int
     words: tuple[str, ...]
@@ -72,7 +72,7 @@ class Query:
 
     @classmethod
     def build(cls, as_of: datetime, words: str, symbols: Sequence[str], since: datetime | None, limit: int) -> Query:
-        """Return the question.
+        """Return the query in normal form.
 
         Raises
         ------
@@ -93,8 +93,8 @@ class Query:
         )
 
     def make_cursor(self, known: int, item: str) -> str:
-        """Return the cursor behind an item; it contains only that item and the digest of the question."""
-        return base64.urlsafe_b64encode(canonical_json([known, item, self._digest()]).encode()).decode()
+        """Return the cursor behind an item; it contains only that item and the digest of the query."""
+        return base64.urlsafe_b64encode(canonical_json([known, item, self._compute_digest()]).encode()).decode()
 
     def parse_cursor(self, cursor: str) -> tuple[int, str] | None:
         """Return moment and id of the item behind which a cursor continues; None for no cursor.
@@ -102,7 +102,7 @@ class Query:
         Raises
         ------
         NewsStoreError
-            It is no cursor, or that of another question.
+            It is no cursor, or that of another query.
         """
         if not cursor:
             return None
@@ -113,13 +113,13 @@ class Query:
             raise NewsStoreError(
                 "this is no cursor", field="cursor", got=cursor, allowed="the cursor of the page before"
             ) from None
-        if question != self._digest():
+        if question != self._compute_digest():
             hint = "Ask again without a cursor."
             raise NewsStoreError("the cursor belongs to another question", field="cursor", got=cursor, hint=hint)
         return place
 
-    def _digest(self) -> str:
-        """Return the digest of the question without its limit."""
+    def _compute_digest(self) -> str:
+        """Return the digest of the query without its limit."""
         return compute_digest([self.as_of, list(self.words), list(self.symbols), self.since])[:16]
 
 

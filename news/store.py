@@ -1,8 +1,9 @@
 """The store of items: an SQLite file that answers as of an instant.
 
-Nothing that was known later is returned, counted or hinted at, and nothing in quarantine is served. Items are stored by id. A
-repeated item adds nothing, unless it could be known earlier than recorded; then the earlier record replaces the later one.
-Answers depend on the set of items, never on the order in which they arrived. Moments are microseconds since 1970 in UTC.
+Items that were known later are neither returned nor counted, and items in quarantine are not served. Items are stored
+by id. A repeated item adds nothing, unless it could be known earlier than recorded; then the earlier record replaces
+the later one. Answers depend on the set of items, never on the order in which they arrived. Moments are microseconds
+since 1970 in UTC.
 """
 
 from __future__ import annotations
@@ -44,8 +45,14 @@ NEWS_TABLES = (
         sketch   TEXT NOT NULL,
         body     TEXT NOT NULL) STRICT""",
     "CREATE INDEX IF NOT EXISTS items_by_moment ON items (known, id)",
-    "CREATE TABLE IF NOT EXISTS words (word TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (word, id)) STRICT, WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS symbols (symbol TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (symbol, id)) STRICT, WITHOUT ROWID",
+    (
+        "CREATE TABLE IF NOT EXISTS words (word TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (word, id)) STRICT, "
+        "WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE IF NOT EXISTS symbols (symbol TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (symbol, id)) STRICT, "
+        "WITHOUT ROWID"
+    ),
     """CREATE TABLE IF NOT EXISTS noise (
         id     TEXT NOT NULL,
         symbol TEXT NOT NULL,
@@ -68,7 +75,7 @@ HELD_CONDITION = (
     "(injected = 1 OR EXISTS (SELECT 1 FROM noise WHERE noise.id = items.id AND since <= ?)) "
     "AND NOT EXISTS (SELECT 1 FROM releases WHERE releases.id = items.id AND at <= ?)"
 )
-"""Whether an item is held back; both placeholders are the instant of the question."""
+"""Whether an item is held back; both placeholders are the instant of the query."""
 
 
 class NewsStore:
@@ -109,7 +116,7 @@ class NewsStore:
                 "a newer Alphaloom wrote this shelf", got=f"format {version}", allowed=f"format {NEWS_SCHEMA_VERSION}"
             )
         if version < NEWS_SCHEMA_VERSION:
-            with self._writing():
+            with self._begin_writing():
                 for statement in NEWS_TABLES:
                     self._connection.execute(statement)
 
@@ -135,7 +142,7 @@ class NewsStore:
             How many were new.
         """
         touched: dict[str, list[int]] = defaultdict(list)
-        with self._writing():
+        with self._begin_writing():
             added = sum(self._put(item, touched) for item in items)
             for symbol, moments in touched.items():
                 self._judge(symbol, min(moments), max(moments))
@@ -170,37 +177,40 @@ class NewsStore:
         Raises
         ------
         NewsStoreError
-            An instant has no zone, the limit is out of range, or the cursor belongs to another question.
+            An instant has no zone, the limit is out of range, or the cursor belongs to another query.
         """
         query = Query.build(as_of, words, symbols, since, limit)
         last = query.parse_cursor(cursor)
-        where, values = _conditions(query)
+        where, values = _build_conditions(query)
         after = (
             "" if last is None else " AND (known < ? OR (known = ? AND id > ?))",
             () if last is None else (last[0], *last),
         )
-        with self._reading():
-            ((total,),) = self._rows(f"SELECT count(*) FROM items WHERE {where}", values)
+        with self._begin_reading():
+            ((total,),) = self._fetch_rows(f"SELECT count(*) FROM items WHERE {where}", values)
             select = f"SELECT known, id, body FROM items WHERE {where}{after[0]} ORDER BY known DESC, id LIMIT ?"
-            rows = self._rows(select, (*values, *after[1], query.limit + 1))
-        shown = rows[: query.limit]
-        more = query.make_cursor(shown[-1][0], shown[-1][1]) if len(rows) > query.limit else ""
-        return ItemPage(tuple(_serve_item(body) for _, _, body in shown), total, more)
+            rows = self._fetch_rows(select, (*values, *after[1], query.limit + 1))
+        page = rows[: query.limit]
+        more = query.make_cursor(page[-1][0], page[-1][1]) if len(rows) > query.limit else ""
+        return ItemPage(tuple(_serve_item(body) for _, _, body in page), total, more)
 
     def get(self, id: str, as_of: datetime) -> NewsItem | None:
-        """Return an item; None where it does not exist, was not known yet or is held back (indistinguishable on purpose)."""
+        """Return an item; None where it does not exist, was not known yet or is held back.
+
+        The three cases are indistinguishable on purpose.
+        """
         moment = to_microseconds(as_of, "as_of")
         select = f"SELECT body FROM items WHERE id = ? AND known <= ? AND NOT ({HELD_CONDITION})"
-        with self._reading():
-            rows = self._rows(select, (id, moment, moment, moment))
+        with self._begin_reading():
+            rows = self._fetch_rows(select, (id, moment, moment, moment))
         return _serve_item(rows[0][0]) if rows else None
 
     def find_by_prefix(self, start: str) -> tuple[NewsItem, ...]:
         """Return the first 20 items whose ids begin so, held back or not: for a person, never for an agent."""
         if not re.fullmatch(r"[0-9a-f]{1,64}", start):
             return ()
-        with self._reading():
-            rows = self._rows(
+        with self._begin_reading():
+            rows = self._fetch_rows(
                 "SELECT body FROM items WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 20", (start, f"{start}g")
             )
         return tuple(NewsItem.read(json.loads(body)) for (body,) in rows)
@@ -209,10 +219,13 @@ class NewsStore:
         """Return the items held back as of an instant, with their signs: for a person, never for an agent."""
         moment = to_microseconds(as_of, "as_of")
         select = f"SELECT id, known, injected, body FROM items WHERE known <= ? AND {HELD_CONDITION} ORDER BY id"
-        burst = "SELECT id, min(since), first, voices FROM (SELECT * FROM noise WHERE since <= ? ORDER BY since, first, symbol) GROUP BY id"
-        with self._reading():
-            rows = self._rows(select, (moment, moment, moment))
-            bursts = {id: rest for id, *rest in self._rows(burst, (moment,))}
+        burst = (
+            "SELECT id, min(since), first, voices "
+            "FROM (SELECT * FROM noise WHERE since <= ? ORDER BY since, first, symbol) GROUP BY id"
+        )
+        with self._begin_reading():
+            rows = self._fetch_rows(select, (moment, moment, moment))
+            bursts = {id: rest for id, *rest in self._fetch_rows(burst, (moment,))}
         items = [_read_held(known, bool(injected), body, bursts.get(id)) for id, known, injected, body in rows]
         return tuple(sorted(items, key=lambda item: (item.since, item.item.id)))
 
@@ -229,29 +242,32 @@ class NewsStore:
             if not text.strip():
                 raise NewsStoreError("a release names who decided it, and why", field=name, allowed="some words")
         select = f"SELECT count(*) FROM items WHERE id = ? AND known <= ? AND {HELD_CONDITION}"
-        with self._writing():
-            ((count,),) = self._rows(select, (id, moment, moment, moment))
+        with self._begin_writing():
+            ((count,),) = self._fetch_rows(select, (id, moment, moment, moment))
             if not count:
                 hint = "List `quarantine` as of that instant."
                 raise NewsStoreError("no such item is in quarantine as of then", field="id", got=id, hint=hint)
-            if self._rows("SELECT 1 FROM releases WHERE id = ?", (id,)):
+            if self._fetch_rows("SELECT 1 FROM releases WHERE id = ?", (id,)):
                 raise NewsStoreError("it was released already, from a later instant on", field="id", got=id)
             self._connection.execute("INSERT INTO releases VALUES (?, ?, ?, ?)", (id, moment, who, reason))
         return Release(id, who, reason, from_microseconds(moment))
 
     def list_releases(self, as_of: datetime) -> tuple[Release, ...]:
         """Return the releases that were decided by an instant, in order."""
-        with self._reading():
-            rows = self._rows(
+        with self._begin_reading():
+            rows = self._fetch_rows(
                 "SELECT id, who, reason, at FROM releases WHERE at <= ? ORDER BY at, id",
                 (to_microseconds(as_of, "as_of"),),
             )
         return tuple(Release(id, who, reason, from_microseconds(at)) for id, who, reason, at in rows)
 
     def _put(self, item: NewsItem, touched: dict[str, list[int]]) -> bool:
-        """Write one item, unless the same or an earlier record exists; collect the moments by symbol that it may change."""
+        """Write one item, unless the same or an earlier record exists, and return whether it is new.
+
+        The moments whose bursts it may change are added to `touched`, by symbol.
+        """
         id, known, body = item.id, to_microseconds(item.known, "known"), canonical_json(item.record(evidence=True))
-        stored = self._rows("SELECT known, body FROM items WHERE id = ?", (id,))
+        stored = self._fetch_rows("SELECT known, body FROM items WHERE id = ?", (id,))
         if stored and stored[0] <= (known, body):
             return False
         for symbol in item.symbols:
@@ -277,20 +293,21 @@ class NewsStore:
     def _judge(self, symbol: str, first: int, last: int) -> None:
         """Recompute the bursts on a symbol that items between two moments may change.
 
-        A verdict depends on items from two windows before it to one after it. So the verdicts that may change lie from one
-        window before the first moment to two after the last, and the items that they depend on three before and three after.
+        A verdict depends on items from two windows before it to one after it. So the verdicts that may change lie from
+        one window before the first moment to two after the last, and the items that they depend on from three before to
+        three after.
         """
         window = WINDOW_MICROSECONDS
         select = (
             "SELECT items.id, known, voice, credible, sketch FROM symbols JOIN items USING (id) "
             "WHERE symbol = ? AND known BETWEEN ? AND ?"
         )
-        rows = self._rows(select, (symbol, first - 3 * window, last + 3 * window))
+        rows = self._fetch_rows(select, (symbol, first - 3 * window, last + 3 * window))
         utterances = [
             Utterance(id, known, voice, bool(credible), tuple(json.loads(sketch)))
             for id, known, voice, credible, sketch in rows
         ]
-        changed = [each.item for each in utterances if first - window <= each.known <= last + 2 * window]
+        changed = [utterance.item for utterance in utterances if first - window <= utterance.known <= last + 2 * window]
         bursts = find_bursts(utterances)
         self._connection.executemany("DELETE FROM noise WHERE id = ? AND symbol = ?", [(id, symbol) for id in changed])
         new_rows = [
@@ -298,18 +315,18 @@ class NewsStore:
         ]
         self._connection.executemany("INSERT INTO noise VALUES (?, ?, ?, ?, ?)", new_rows)
 
-    def _rows(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _fetch_rows(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
         return self._connection.execute(query, values).fetchall()
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _begin_writing(self) -> Iterator[None]:
         """Write in one transaction: all of it, or nothing."""
         with self._lock, explained(self._path), begin_immediate(self._connection):
             yield
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _begin_reading(self) -> Iterator[None]:
         """Read a single state of the store."""
         with self._lock, explained(self._path):
             self._connection.execute("BEGIN")
@@ -319,8 +336,8 @@ class NewsStore:
                 self._connection.execute("ROLLBACK")
 
 
-def _conditions(query: Query) -> tuple[str, tuple[Any, ...]]:
-    """Return the SQL condition of a question, and the values of its placeholders."""
+def _build_conditions(query: Query) -> tuple[str, tuple[Any, ...]]:
+    """Return the SQL condition of a query, and the values of its placeholders."""
     where = [f"known <= ? AND NOT ({HELD_CONDITION})"]
     values: list[Any] = [query.as_of] * 3
     if query.since is not None:
@@ -336,7 +353,7 @@ def _conditions(query: Query) -> tuple[str, tuple[Any, ...]]:
 
 
 def _serve_item(body: str) -> NewsItem:
-    """Return an item without the evidence of its signs, which may be what it was cleaned of."""
+    """Return an item without the evidence of its signs, which may quote text that cleaning removed."""
     item = NewsItem.read(json.loads(body))
     return replace(item, flags=tuple(Sign(sign.name, sign.weight) for sign in item.flags))
 

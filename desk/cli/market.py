@@ -83,7 +83,7 @@ def _print_findings(shape: Mapping[str, Any], notes: Sequence[str], found: Seque
         console.print(Text(f"note: {note}", style="dim"))
     for each in found:
         console.print()
-        console.print(Text(f"{each.trap}: {each.seen}", style="bold"))
+        console.print(Text(f"{each.kind}: {each.observation}", style="bold"))
         table = Table.grid(padding=(0, 2))
         for word, said in (("where", each.where), ("why it matters", each.why), ("what to do", each.remedy)):
             if said:

@@ -1,18 +1,20 @@
 """Back-adjusted levels: prices adjusted for later splits and dividends, and volumes adjusted for later splits.
 
-Where the file holds the quoted close, the adjustment is seen: close over close_raw. Adjusted forwards it is 1 on a
-name's first day and changes when something happens; adjusted backwards it is 1 on the last day (or never, when the
-adjustment was made later), so that its first value knows all that comes. Prices are said to be adjusted backwards if
-that value is not 1 on the panel's first day for most of the names that were there and are ever adjusted. (Of names that
-came later it cannot be told: they may have had a split before.) Without close_raw the grid tells: quotes are whole cents, and an adjusted price is one by
-chance in 2 of 100 cases (a hundredth of a cent either way; float32 rounding is less below 1,000). Cents on the last
-days and none on the first prove it; cents throughout speak for quotes; no cents at all decide nothing, and that is
-said. With n prices the share of cents by chance is 0.02 with deviation 0.14 / sqrt(n), far from the one half asked for.
+Where the file holds the quoted close, the adjustment factor is close over close_raw. Adjusted forwards it is 1 on a
+symbol's first day and changes at each event. Adjusted backwards it is 1 on the last day (or never, when the adjustment
+was made later), so its first value contains all later events. Prices count as adjusted backwards if the factor is not 1
+on the panel's first day for most of the symbols that were listed then and are ever adjusted. (Symbols that were listed
+later do not decide: they may have had a split before.) Without close_raw the price grid decides: quotes are whole
+cents, and an adjusted price is one by chance in 2 of 100 cases (a hundredth of a cent either way; float32 rounding is
+less below 1,000). Cents on the last days and none on the first prove a back-adjustment; cents throughout suggest
+quotes; no cents at all decide nothing, and the warning says so. With n prices the share of cents by chance is 0.02 with
+deviation 0.14 / sqrt(n), far from the threshold of one half.
 
 Volume: at a split the shares traded a day rise s times unless they were adjusted. Over all split days the slope of the
 log change of the median volume (20 days after over 20 before) on log s is 1 for quoted volumes and 0 for adjusted ones.
-It is taken through the origin; its error comes from the residuals. Adjusted is said when the slope is nearer to 0 and
-more than 5 errors below 1, on 5 splits at least; volumes adjusted forwards, as prices that start at 1, know nothing.
+It is fitted through the origin; its error comes from the residuals. Volumes count as adjusted when the slope is nearer
+to 0 and more than 5 errors below 1, on 5 splits at least. Volumes adjusted forwards, like prices that start at 1,
+contain no later event.
 """
 
 from __future__ import annotations
@@ -38,7 +40,10 @@ MIN_STANDARD_ERRORS = 5.0
 LEVELS_WHY = (
     "a level of prices adjusted backwards (close, close*volume, close/close_raw) knows later splits and dividends"
 )
-LEVELS_REMEDY = "use close_raw for a level, or a ratio of prices (close / delay(close, 5)); ratios of adjusted prices and returns are right"
+LEVELS_REMEDY = (
+    "use close_raw for a level, or a ratio of prices (close / delay(close, 5)); "
+    "ratios of adjusted prices and returns are right"
+)
 
 
 def may_be_adjusted(panel: Panel) -> bool:
@@ -61,20 +66,21 @@ def _compare_with_quotes(panel: Panel) -> DataWarning | None:
     if not early.any():
         return None
     off = np.abs(np.expm1(first[early]))
-    seen = (
+    observation = (
         f"close differs from close_raw: it was not the quoted price on the first day for {int(early.sum())} of "
         f"{int((~np.isnan(first)).sum())} names that were there, by {np.median(off):.0%} for the median one"
     )
     worst = np.flatnonzero(early)[np.argsort(-np.abs(first[early]), kind="stable")]
     cases = first_few(f"{panel.symbols[i]} {np.exp(first[i]):.2f} of the quote" for i in worst)
     figures = {"names": int(early.sum()), "median": float(np.median(off))}
-    return DataWarning("back-adjusted levels", seen, int(early.sum()), cases, LEVELS_WHY, LEVELS_REMEDY, figures)
+    return DataWarning("back-adjusted levels", observation, int(early.sum()), cases, LEVELS_WHY, LEVELS_REMEDY, figures)
 
 
 def measure_early_adjustment(panel: Panel) -> Frame:
     """Return the log of close over close_raw on the panel's first day `[N]`; NaN for symbols that came later.
 
-    All zeros where most of the adjusted symbols have a factor of 1 on that day: the adjustment is anchored at the start.
+    All zeros where most of the adjusted symbols have a factor of 1 on that day: the adjustment is anchored at the
+    start.
     """
     ratio = compute_logs(panel.fields["close"]) - compute_logs(panel.fields["close_raw"])
     known = ~np.isnan(ratio)
@@ -95,12 +101,15 @@ def _judge_by_cents(panel: Panel) -> DataWarning | None:
     )
     figures = {"cents_first": early, "cents_last": late}
     if panel.days > 2 * EDGE_DAYS and late > 1 - LEVEL_MAJORITY > early:
-        seen = f"{late:.0%} of the last closes are whole cents and {early:.0%} of the first: prices were adjusted backwards"
-        return DataWarning("back-adjusted levels", seen, panel.names, (), LEVELS_WHY, LEVELS_REMEDY, figures)
+        observation = (
+            f"{late:.0%} of the last closes are whole cents and {early:.0%} of the first: "
+            "prices were adjusted backwards"
+        )
+        return DataWarning("back-adjusted levels", observation, panel.names, (), LEVELS_WHY, LEVELS_REMEDY, figures)
     if min(early, late) > 1 - LEVEL_MAJORITY:
         return None
-    seen = "there is no close_raw, and the prices may be adjusted backwards"
-    return DataWarning("back-adjusted levels", seen, panel.names, (), LEVELS_WHY, LEVELS_REMEDY, figures)
+    observation = "there is no close_raw, and the prices may be adjusted backwards"
+    return DataWarning("back-adjusted levels", observation, panel.names, (), LEVELS_WHY, LEVELS_REMEDY, figures)
 
 
 def measure_cent_share(prices: NDArray[np.float64]) -> float:
@@ -123,21 +132,27 @@ def find_adjusted_volume(moves: LogMoves) -> DataWarning | None:
     slope, error = fit_slope_through_origin(sizes[known], changes[known])
     if not (slope < LEVEL_MAJORITY and slope < 1.0 - MIN_STANDARD_ERRORS * error):
         return None
-    seen = (
+    observation = (
         f"at {int(known.sum())} splits the volume rises by {slope:.2f} of what it would as quoted "
         f"(error {error:.2f}): it is in shares of a later day"
     )
     cases = first_few(format_cell(panel, day, name) for day, name, _ in steps)
     why = (
-        "a level of such volumes, and close_raw * volume, knows later splits: a name that will split looks much traded; so "
-        "does the size that labels are freed of, where there is no cap, and the capacity of a book"
+        "a level of such volumes, and close_raw * volume, knows later splits: "
+        "a name that will split looks much traded; "
+        "so does the size that labels are freed of, where there is no cap, and the capacity of a book"
     )
-    remedy = "take the quoted volume, which alone sets the size right; or compare volume with its own past in formulas (volume / ts_mean(volume, 20))"
-    return DataWarning("adjusted volume", seen, int(known.sum()), cases, why, remedy, {"slope": slope, "error": error})
+    remedy = (
+        "take the quoted volume, which alone sets the size right; "
+        "or compare volume with its own past in formulas (volume / ts_mean(volume, 20))"
+    )
+    return DataWarning(
+        "adjusted volume", observation, int(known.sum()), cases, why, remedy, {"slope": slope, "error": error}
+    )
 
 
 def find_split_steps(panel: Panel) -> list[tuple[int, int, float]]:
-    """Return (row, column, log of new shares for an old one) of the splits in the adjustment of back-adjusted symbols."""
+    """Return (row, column, log of new shares for an old one) of the splits that the adjustment shows."""
     ratio = compute_logs(panel.fields["close"]) - compute_logs(panel.fields["close_raw"])
     step = np.diff(ratio, axis=0)
     with np.errstate(invalid="ignore"):
@@ -146,7 +161,7 @@ def find_split_steps(panel: Panel) -> list[tuple[int, int, float]]:
 
 
 def measure_volume_change(moves: LogMoves, day: int, name: int) -> float:
-    """Return the log of the median volume of the twenty days from a row on over that of the twenty before; NaN if unknown."""
+    """Return the log of the median volume of 20 days from a row on over that of the 20 before; NaN if unknown."""
     after, before = (
         moves.volume[day : day + VOLUME_SIDE_DAYS, name],
         moves.volume[max(day - VOLUME_SIDE_DAYS, 0) : day, name],

@@ -1,10 +1,10 @@
 """Odd bars, which are impossible or nearly so, and stale prices, which repeat while nothing trades.
 
-**Odd bars**: a price that is not positive, high below low, open or close outside low to high, or a reach of thirty usual
-moves. The first three are impossible, so their chance on clean data is zero; rounding in the sixth digit is allowed. The
-reach is how far high or low go beyond open and close. For a random walk the chance that a day reaches x of its own
-standard deviations beyond both ends falls like exp(-2 x^2). So thirty usual moves (and half the price) on a day that
-closes near its open are a wrong print, or one of the few real flash crashes.
+**Odd bars**: a price that is not positive, high below low, open or close outside low to high, or a reach of thirty
+usual moves. The first three are impossible, so their chance on clean data is zero; rounding in the sixth digit is
+allowed. The reach is how far high or low go beyond open and close. For a random walk the chance that a day reaches x of
+its own standard deviations beyond both ends falls like exp(-2 x^2). So thirty usual moves (and half the price) on a day
+that closes near its open are a wrong print, or one of the few real flash crashes.
 
 **Stale prices**, as halted and delisted symbols are padded: a dead day repeats the close of the row before and has no
 volume, a missing one, or the very same bar and volume again. The required length of a run follows from the panel: p is
@@ -94,22 +94,25 @@ def find_stale_prices(moves: LogMoves) -> DataWarning | None:
     if panel.days < MIN_RUN_DAYS + 1:
         return None
     runs = find_stale_runs(panel)
-    whole = find_repeated_days(panel)
-    if not len(runs) and not whole.size:
+    repeated_days = find_repeated_days(panel)
+    if not len(runs) and not repeated_days.size:
         return None
     cells = int((runs[:, 2] - runs[:, 1]).sum())
     ending = int((runs[:, 2] == panel.days).sum())
-    seen = (
+    observation = (
         f"{format_count(len(runs), 'run')} of days, {cells:,} in all, that repeat a close while nothing traded "
-        f"({ending:,} of them up to the last day), {format_count(whole.size, 'day')} that most names repeat from the day before"
+        f"({ending:,} of them up to the last day), "
+        f"{format_count(repeated_days.size, 'day')} that most names repeat from the day before"
     )
-    cases = [f"all {panel.dates[day]}" for day in whole[:MAX_CASES_SHOWN]]
+    cases = [f"all {panel.dates[day]}" for day in repeated_days[:MAX_CASES_SHOWN]]
     cases += [
         f"{panel.symbols[name]} {panel.dates[first]} to {panel.dates[end - 1]}"
         for name, first, end in runs[:MAX_CASES_SHOWN]
     ]
-    figures = {"runs": len(runs), "cells": cells, "to_the_end": ending, "repeated_days": whole.size}
-    return DataWarning("stale prices", seen, len(runs) + whole.size, first_few(cases), STALE_WHY, STALE_REMEDY, figures)
+    figures = {"runs": len(runs), "cells": cells, "to_the_end": ending, "repeated_days": repeated_days.size}
+    return DataWarning(
+        "stale prices", observation, len(runs) + repeated_days.size, first_few(cases), STALE_WHY, STALE_REMEDY, figures
+    )
 
 
 def find_dead_days(panel: Panel) -> Mask:

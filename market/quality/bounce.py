@@ -1,14 +1,15 @@
 """Bid-ask bounce: closes that jump between bid and ask, which looks like a reversal within a day.
 
-Roll (1984): a price that is the value plus or minus half a spread s, at random, has returns whose first autocovariance is
--s^2/4, so s = 2 sqrt(-cov), and the bounce is 2 |cov| / var of their variance. A true reversal has a negative
-autocovariance too. What tells them apart: the bounce of a close is gone at the next open. So the covariance of a day's
-return with the night after it is set against that with the day after that open; bounce is suspected where the night
-holds more than half of a reversal.
+Roll (1984): a price that is the value plus or minus half a spread s, at random, has returns whose first autocovariance
+is -s^2/4, so s = 2 sqrt(-cov), and the bounce is 2 |cov| / var of their variance. A true reversal has a negative
+autocovariance too, but the bounce of a close is gone at the next open. So the covariance of a day's return with the
+night after it is compared with that with the day after that open; bounce is suspected where the night holds more than
+half of a reversal.
 
-A symbol is suspected if its autocorrelation has t < -5 and the bounce is at least 2 % of its variance; the panel as a whole
-if the daily mean over symbols of the product of one day's return with the next has. Errors are those of White, from the
-products themselves, on own returns in usual units and clipped at four. By chance 3e-7 a symbol, so 0.0003 in 1,000 symbols.
+A symbol is suspected if its autocorrelation has t < -5 and the bounce is at least 2 % of its variance; the panel as a
+whole if the daily mean over symbols of the product of one day's return with the next has. Errors are those of White,
+from the products themselves, on own returns in usual units and clipped at four. By chance 3e-7 a symbol, so 0.0003 in
+1,000 symbols.
 
 Source: Roll (1984), Journal of Finance 39, 1127-1139.
 """
@@ -36,8 +37,9 @@ BOUNCE_REMEDY = (
 class Bounce:
     """The bounce of each symbol, all `[N]`.
 
-    `share`: bounce as a share of the variance; `t`: t-statistic of the autocorrelation; `spread`: Roll's spread as a share
-    of the price (NaN where the autocovariance is not negative); `night`: share of the reversal over by the next open.
+    `share`: bounce as a share of the variance; `t`: t-statistic of the autocorrelation; `spread`: Roll's spread as a
+    share of the price (NaN where the autocovariance is not negative); `night`: share of the reversal over by the next
+    open.
     """
 
     share: Frame
@@ -56,20 +58,24 @@ def find_bid_ask_bounce(moves: LogMoves) -> DataWarning | None:
             (bounce.t < -MIN_STANDARD_ERRORS) & (bounce.share > MIN_BOUNCE_SHARE) & (bounce.night > MIN_NIGHT_SHARE)
         )
     share, t, night = measure_panel_bounce(moves)
-    whole = t < -MIN_STANDARD_ERRORS and share > MIN_BOUNCE_SHARE and night > MIN_NIGHT_SHARE
-    if not len(names) and not whole:
+    in_panel = t < -MIN_STANDARD_ERRORS and share > MIN_BOUNCE_SHARE and night > MIN_NIGHT_SHARE
+    if not len(names) and not in_panel:
         return None
     widest = names[np.argsort(-bounce.spread[names], kind="stable")]
     cases = first_few(
         f"{moves.panel.symbols[i]} {1e4 * bounce.spread[i]:.0f} bp, {bounce.share[i]:.0%}" for i in widest
     )
-    seen = (
-        f"{format_count(len(names), 'name')} whose closes reverse the next day, mostly by the open (with Roll's spread, and its "
-        f"share of the variance); over all names it is {max(share, 0.0):.1%} of the variance, t {t:.1f}"
+    observation = (
+        f"{format_count(len(names), 'name')} whose closes reverse the next day, mostly by the open "
+        "(with Roll's spread, and its share of the variance); "
+        f"over all names it is {max(share, 0.0):.1%} of the variance, t {t:.1f}"
     )
-    why = "a factor of yesterday's return earns from close to close what nobody can trade, since the close was a bid or an ask"
+    why = (
+        "a factor of yesterday's return earns from close to close what nobody can trade, "
+        "since the close was a bid or an ask"
+    )
     figures = {"names": len(names), "share": share, "t": t, "by_the_open": night}
-    return DataWarning("bid-ask bounce", seen, len(names), cases, why, BOUNCE_REMEDY, figures)
+    return DataWarning("bid-ask bounce", observation, len(names), cases, why, BOUNCE_REMEDY, figures)
 
 
 def split_next_moves(moves: LogMoves) -> tuple[Frame, Frame, Frame]:
@@ -97,7 +103,7 @@ def measure_bounce(moves: LogMoves) -> Bounce:
 
 
 def measure_panel_bounce(moves: LogMoves) -> tuple[float, float, float]:
-    """Return the bounce's share of the variance over all symbols, its t from daily means, and the night's part of it."""
+    """Return the bounce of all symbols as a share of the variance, its t from daily means, and the night's part."""
     first, night, day = split_next_moves(moves)
     product = first * moves.unit[2:]
     usable = (~np.isnan(product)).sum(axis=1) >= MIN_BOUNCE_NAMES

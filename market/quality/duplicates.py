@@ -1,10 +1,11 @@
 """Duplicates: one company under two symbols (a renamed ticker, a second share class, a copied row), and copied columns.
 
-Own returns (the market's taken out, in usual units, clipped) of two symbols that share at least 60 of the sampled days are
-correlated; twins are beyond 0.95 on all their common days, and their plain returns are too (two funds of bonds, which hardly
-move, share nothing but the market that was taken out). Two symbols of one industry reach 0.8 to 0.9 when most of their variance is
-common; Fisher's z of 0.9 is 0.36 below that of 0.95, which on 250 days is six deviations (1e-9 a pair, 0.0005 in 1,000
-symbols of which all pairs were that close). Symbols whose returns agree in the sixth digit on nine of ten days are copies.
+Own returns (the market's taken out, in usual units, clipped) of two symbols that share at least 60 of the sampled days
+are correlated; twins are beyond 0.95 on all their common days, and their plain returns are too (two funds of bonds,
+which hardly move, share nothing but the market that was taken out). Two symbols of one industry reach 0.8 to 0.9 when
+most of their variance is common; Fisher's z of 0.9 is 0.36 below that of 0.95, which on 250 days is six deviations
+(1e-9 a pair, 0.0005 in 1,000 symbols of which all pairs were that close). Symbols whose returns agree in the sixth
+digit on nine of ten days are copies.
 """
 
 from __future__ import annotations
@@ -45,9 +46,12 @@ def find_twin_symbols(moves: LogMoves) -> DataWarning | None:
     cases = first_few(
         f"{panel.symbols[a]} = {panel.symbols[b]}" for a, b, _ in sorted(pairs, key=lambda pair: -pair[2])
     )
-    seen = f"{format_count(len(pairs), 'pair')} of names that move as one, {copies} with the same returns on nine days of ten"
+    observation = (
+        f"{format_count(len(pairs), 'pair')} of names that move as one, "
+        f"{copies} with the same returns on nine days of ten"
+    )
     return DataWarning(
-        "twin names", seen, len(pairs), cases, TWINS_WHY, TWINS_REMEDY, {"pairs": len(pairs), "copies": copies}
+        "twin names", observation, len(pairs), cases, TWINS_WHY, TWINS_REMEDY, {"pairs": len(pairs), "copies": copies}
     )
 
 
@@ -100,9 +104,11 @@ def find_twin_columns(moves: LogMoves) -> DataWarning | None:
         cases.append("open = the close of the day before")
     if not cases:
         return None
-    seen = f"{format_count(len(cases), 'pair')} of columns with the same values"
+    observation = f"{format_count(len(cases), 'pair')} of columns with the same values"
     why = "one of them is not what its name says: labels and fills at such an open are made up, and ranges are none"
-    return DataWarning("twin columns", seen, len(cases), first_few(cases), why, "give the true column, or leave it out")
+    return DataWarning(
+        "twin columns", observation, len(cases), first_few(cases), why, "give the true column, or leave it out"
+    )
 
 
 def compute_equal_share(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:

@@ -1,11 +1,12 @@
 """Jumps of a price: bad ticks, which return, and unadjusted splits, which stay.
 
-**Bad ticks** are closes at which nobody traded (a wrong print, a wrong decimal point, another symbol's row). A close that leaves by a jump and comes back by another one, opposite and within a quarter of its size. Each jump is beyond
-15 usual moves if it is back the next day, and beyond 20 and 35 % if it takes up to 20 days. The usual move is measured
-twice: over the name's whole life, and over the twenty days around, so that a wild month is not taken for an error. Were
-daily moves Student-t with 3 degrees of freedom (fatter than those of shares), a day beyond 15 such units had a chance of 4e-4;
-two in a row, opposite and of one size, 2e-8, that is 0.05 cases in 2,520 days of 1,000 names; for the longer stretches
-(2e-4, and 19 days to come back on) it is 0.2.
+**Bad ticks** are closes at which nobody traded (a wrong print, a wrong decimal point, another symbol's row). A close
+that leaves by a jump and comes back by another one, opposite and within a quarter of its size. Each jump is beyond 15
+usual moves if it is back the next day, and beyond 20 and 35 % if it takes up to 20 days. The usual move is measured
+twice: over the symbol's whole life, and over the twenty days around, so that a wild month is not taken for an error.
+Were daily moves Student-t with 3 degrees of freedom (fatter than those of shares), a day beyond 15 such units had a
+chance of 4e-4; two in a row, opposite and of one size, 2e-8, that is 0.05 cases in 2,520 days of 1,000 symbols; for the
+longer stretches (2e-4, and 19 days to come back on) it is 0.2.
 
 **Unadjusted splits**: a night takes the price to another level, where it stays, on a day of ordinary trading. A jump of
 more than 35 % and of eight usual moves (of the symbol's life, and of the twenty days around) comes with news, and news
@@ -40,7 +41,10 @@ TICKS_WHY = (
 )
 TICKS_REMEDY = "nothing was changed: correct or empty these cells at the source, or check them against a second one"
 SPLIT_RATIOS = np.array([1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100])
-"""New shares for an old one; their inverses are consolidations. 5:4 and 4:3 are within reach of an ordinary bad night."""
+"""New shares for an old one; their inverses are consolidations.
+
+5:4 and 4:3 are left out: an ordinary bad night moves a price as far.
+"""
 MIN_LOG_JUMP = np.log(1.35)
 MIN_FACTOR_STEP = 0.1
 MIN_JUMP_IN_MOVES = 8.0
@@ -91,12 +95,12 @@ def find_bad_ticks(moves: LogMoves) -> DataWarning | None:
     )
     cells = sum(stray.end - stray.first for stray in strays)
     decimals = sum("decimal" in stray.kind for stray in strays)
-    seen = (
-        f"{format_count(len(strays), 'close')} left by more than {MIN_TICK_IN_MOVES:g} usual moves, back within {MAX_STRETCH_DAYS} days ({cells:,} cells; "
-        f"{decimals:,} by a factor near 10 or 100)"
+    observation = (
+        f"{format_count(len(strays), 'close')} left by more than {MIN_TICK_IN_MOVES:g} usual moves, "
+        f"back within {MAX_STRETCH_DAYS} days ({cells:,} cells; {decimals:,} by a factor near 10 or 100)"
     )
     figures = {"strays": len(strays), "cells": cells, "decimal_points": decimals}
-    return DataWarning("bad ticks", seen, len(strays), cases, TICKS_WHY, TICKS_REMEDY, figures)
+    return DataWarning("bad ticks", observation, len(strays), cases, TICKS_WHY, TICKS_REMEDY, figures)
 
 
 def find_strays(moves: LogMoves) -> list[Stray]:
@@ -141,12 +145,13 @@ def find_unadjusted_splits(moves: LogMoves) -> DataWarning | None:
         f"{format_cell(moves.panel, day, name)} ({format_jump(share, moves.night[day, name])})"
         for day, name, share in jumps
     )
-    seen = (
-        f"{format_count(len(jumps), 'overnight jump')} to stay, with no news in the volume: {plain:,} at the plain ratio of a split, "
+    observation = (
+        f"{format_count(len(jumps), 'overnight jump')} to stay, with no news in the volume: "
+        f"{plain:,} at the plain ratio of a split, "
         f"{len(jumps) - plain:,} as at a spin-off, a special dividend or another company's row"
     )
     figures = {"jumps": len(jumps), "plain_ratios": plain}
-    return DataWarning("unadjusted splits", seen, len(jumps), cases, SPLITS_WHY, SPLITS_REMEDY, figures)
+    return DataWarning("unadjusted splits", observation, len(jumps), cases, SPLITS_WHY, SPLITS_REMEDY, figures)
 
 
 def find_splits(moves: LogMoves) -> list[tuple[int, int, float]]:

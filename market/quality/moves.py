@@ -73,7 +73,7 @@ class LogMoves:
 
     @cached_property
     def usual(self) -> Frame:
-        """Return a robust standard deviation of each symbol's own daily move `[N]`; a quiet or new symbol gets the median."""
+        """Return the robust deviation of each symbol's own daily move `[N]`; the median for a quiet or new symbol."""
         return compute_usual_size(self.own)
 
     @cached_property
@@ -145,7 +145,7 @@ def format_cell(panel: Panel, day: int, name: int) -> str:
 
 
 def compute_local_size(moves: Frame, first: int, end: int) -> float:
-    """Return 1.4826 times the median absolute move of the ten rows before `first` and the ten from `end` on; 0 if unknown."""
+    """Return 1.4826 times the median absolute move of ten rows before `first` and ten from `end` on; 0 if unknown."""
     around = np.concatenate([moves[max(first - ROWS_AROUND, 0) : first], moves[end : end + ROWS_AROUND]])
     around = np.abs(around[~np.isnan(around)])
     return MAD_TO_DEVIATION * float(np.median(around)) if around.size else 0.0

@@ -1,19 +1,21 @@
-"""Data of another day: symbols dated a day off, and columns that know tomorrow's returns or are a day early or late.
+"""Data of another day: symbols dated a day off, and columns that contain tomorrow's returns or are a day early or late.
 
 **Symbols.** The clipped standardised return of each symbol is correlated with the market's (the mean over all symbols)
-of the day before, the day itself and the day after. Fisher's z of such a correlation has deviation 1 / sqrt(n); clipping and dividing by
-a robust scale keep it near that under fat tails. A symbol is suspected if the size of another day's z exceeds that of
-today's by more than 5 sqrt(2 / n) (sizes, since an inverse fund moves against the market). For a symbol unrelated to the
-market the chance is 3e-7 a side; for a related one far less: below one false alarm in 1,000 panels of 1,000 symbols.
+of the day before, the day itself and the day after. Fisher's z of such a correlation has deviation 1 / sqrt(n);
+clipping and dividing by a robust scale keep it near that under fat tails. A symbol is suspected if the size of another
+day's z exceeds that of today's by more than 5 sqrt(2 / n) (sizes, since an inverse fund moves against the market). For
+a symbol unrelated to the market the chance is 3e-7 a side; for a related one far less: below one false alarm in 1,000
+panels of 1,000 symbols.
 
 **Columns.** On about 100,000 cells of evenly spaced days each column is ranked across symbols (prices and counts as
 their change since the day before, volumes against their mean of five days) and correlated with the returns of the day
-before, the day, and the day after; volumes with absolute returns. Nothing public at a close orders the next day's returns
-with a mean rank correlation of 0.1: with only 25 independent symbols that were a Sharpe ratio of 0.1 sqrt(25 252) = 8 a
-year. So a column is suspected whose correlation with tomorrow is beyond 0.1 with a t beyond 5. A column of prices or
-volumes is a day early or late if it correlates with tomorrow or yesterday more than with today, the daily difference
-having a t beyond 5: by chance 3e-7 for each column and side. The open is left out of the second test, because most of
-its change is yesterday's; a shifted open shows as odd bars. If the close alone is shifted, the other columns are reported.
+before, the day, and the day after; volumes with absolute returns. Nothing public at a close orders the next day's
+returns with a mean rank correlation of 0.1: with only 25 independent symbols that would be a Sharpe ratio of 0.1
+sqrt(25 252) = 8 a year. So a column is suspected whose correlation with tomorrow is beyond 0.1 with a t beyond 5. A
+column of prices or volumes is a day early or late if it correlates with tomorrow or yesterday more than with today, the
+daily difference having a t beyond 5: by chance 3e-7 for each column and side. The open is left out of the second test,
+because most of its change is yesterday's; a shifted open shows as odd bars. If the close alone is shifted, the other
+columns are reported.
 """
 
 from __future__ import annotations
@@ -54,11 +56,14 @@ def find_shifted_symbols(moves: LogMoves) -> DataWarning | None:
     count = len(early) + len(late)
     if not count:
         return None
-    seen = f"{format_count(len(early), 'name')} with the market of the day after (dated a day early), {len(late)} with that before"
+    observation = (
+        f"{format_count(len(early), 'name')} with the market of the day after (dated a day early), "
+        f"{len(late)} with that before"
+    )
     cases = [f"{panel.symbols[i]} early" for i in early] + [f"{panel.symbols[i]} late" for i in late]
     return DataWarning(
         "shifted names",
-        seen,
+        observation,
         count,
         first_few(cases),
         SHIFTS_WHY,
@@ -68,7 +73,7 @@ def find_shifted_symbols(moves: LogMoves) -> DataWarning | None:
 
 
 def correlate_with_market(moves: LogMoves) -> dict[str, Frame]:
-    """Return Fisher's z `[N]` of each symbol with the market of yesterday, today and tomorrow, and the number of days."""
+    """Return Fisher's z `[N]` with the market of yesterday, today and tomorrow, and the number of days."""
     unit = np.clip(moves.returns / moves.usual, -CLIP_IN_MOVES, CLIP_IN_MOVES)
     known = ~np.isnan(unit)
     known[0] = False
@@ -107,8 +112,10 @@ def find_shifted_columns(moves: LogMoves) -> DataWarning | None:
                 break
     if not cases:
         return None
-    seen = f"{format_count(len(cases), 'column')} of another day, by the returns that go with it"
-    return DataWarning("shifted columns", seen, len(cases), first_few(cases), COLUMNS_WHY, COLUMNS_REMEDY, figures)
+    observation = f"{format_count(len(cases), 'column')} of another day, by the returns that go with it"
+    return DataWarning(
+        "shifted columns", observation, len(cases), first_few(cases), COLUMNS_WHY, COLUMNS_REMEDY, figures
+    )
 
 
 def judge_column(

@@ -1,13 +1,13 @@
 """Survivorship bias: a panel of today's survivors.
 
-Symbols of a real market are delisted: by mergers, bankruptcies and delistings, in the United States 2 to 8 of 100 a year. The
-test assumes at least one a year. Over Y symbol-years the number of delistings is then at least Poisson with mean Y / 100,
-and a panel is suspected where so few have a chance below 0.02: from about 390 symbol-years on if none left. On a
-market that loses 2 of 100 a year the chance of a false alarm is then below 0.001. Where none has left, a smaller
-panel is suspected too: from 60 symbol-years on, when a market that loses the usual 5 of 100 a year would have lost
-at least one with a chance of 0.95. (On a market that loses 1 of 100 so small a panel is suspected wrongly about every other
-time; both expectations are reported.) A symbol has left if it does not trade on the last five days; padded prices are no
-trading.
+Symbols of a real market are delisted: by mergers, bankruptcies and delistings, in the United States 2 to 8 of 100 a
+year. The test assumes at least one a year. Over Y symbol-years the number of delistings is then at least Poisson with
+mean Y / 100, and a panel is suspected where so few have a probability below 0.02: from about 390 symbol-years on if
+none left. On a market that loses 2 of 100 a year the chance of a false alarm is then below 0.001. Where none has left,
+a smaller panel is suspected too: from 60 symbol-years on, when a market that loses the usual 5 of 100 a year would have
+lost at least one with a chance of 0.95. (On a market that loses 1 of 100 so small a panel is suspected wrongly about
+every other time; both expectations are reported.) A symbol has left if it does not trade on the last five days; padded
+prices are no trading.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ def find_survivorship(moves: LogMoves) -> DataWarning | None:
     if panel.days < MIN_SURVIVOR_DAYS:
         return None
     alive = find_living_cells(panel)
-    entered, left = count_arrivals(panel, alive)
+    entered, delisted = count_arrivals(panel, alive)
     years = count_name_years(panel, alive)
-    chance = compute_poisson_cdf(len(left), MIN_EXIT_RATE * years)
-    none_left = not left and math.exp(-USUAL_EXIT_RATE * years) < MAX_USUAL_EXIT_CHANCE
-    return _make_warning(panel, left, entered, years, chance) if none_left or chance < MAX_EXIT_CHANCE else None
+    chance = compute_poisson_cdf(len(delisted), MIN_EXIT_RATE * years)
+    none_delisted = not delisted and math.exp(-USUAL_EXIT_RATE * years) < MAX_USUAL_EXIT_CHANCE
+    return _make_warning(panel, delisted, entered, years, chance) if none_delisted or chance < MAX_EXIT_CHANCE else None
 
 
-def _make_warning(panel: Panel, left: list[int], entered: int, years: float, chance: float) -> DataWarning:
+def _make_warning(panel: Panel, delisted: list[int], entered: int, years: float, chance: float) -> DataWarning:
     exits = f"all {panel.names} names still trade on the last day"
-    if left:
-        exits = f"only {len(left)} of {panel.names} names ever left"
-    seen = (
+    if delisted:
+        exits = f"only {len(delisted)} of {panel.names} names ever left"
+    observation = (
         f"{exits}, {entered} came later than the first day; a market that loses 1 (5) of 100 names a year would lose "
-        f"{MIN_EXIT_RATE * years:.1f} ({USUAL_EXIT_RATE * years:.1f}) in these {years:,.0f} years of names, and so few with chance "
-        f"{chance:.2g} ({compute_poisson_cdf(len(left), USUAL_EXIT_RATE * years):.2g})"
+        f"{MIN_EXIT_RATE * years:.1f} ({USUAL_EXIT_RATE * years:.1f}) in these {years:,.0f} years of names, "
+        f"and so few with chance {chance:.2g} ({compute_poisson_cdf(len(delisted), USUAL_EXIT_RATE * years):.2g})"
     )
     why = (
         "names that vanished are missing, so small, weak and volatile names look better than they were: a size effect "
@@ -60,14 +60,14 @@ def _make_warning(panel: Panel, left: list[int], entered: int, years: float, cha
     remedy = (
         "use a panel with the names that were there each day; until then believe no result that is not neutral to size"
     )
-    figures = {"left": len(left), "entered": entered, "name_years": years, "chance": chance}
+    figures = {"left": len(delisted), "entered": entered, "name_years": years, "chance": chance}
     return DataWarning(
-        "survivorship", seen, panel.names, first_few(panel.symbols[i] for i in left), why, remedy, figures
+        "survivorship", observation, panel.names, first_few(panel.symbols[i] for i in delisted), why, remedy, figures
     )
 
 
 def count_arrivals(panel: Panel, alive: Mask) -> tuple[int, list[int]]:
-    """Return the number of symbols that came after the first days, and the columns of those that left before the last."""
+    """Return the number of symbols listed after the first days, and the columns of those delisted before the last."""
     edge = min(EDGE_ROWS, panel.days)
     ever = alive.any(axis=0)
     entered = int((ever & ~alive[:edge].any(axis=0)).sum())

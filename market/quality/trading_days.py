@@ -1,10 +1,11 @@
 """Trading days that are missing, that should not exist, or that have few symbols.
 
-Exchanges close for a dozen weekdays a year and seldom for a week. A gap is suspected from five missing weekdays in a row
-on, unless one as long comes in two years of three (a national holiday); a year is, if it lacks more weekdays than the
-median year by more than five roots of that number (a Poisson count: 3e-7). Weekend days are suspected unless the exchange trades on
-both, as often as on other days. A day has few symbols if it has less than 0.8 of the median of the ten days either
-side: symbols missing independently, 5 of 100 each day, would do that to a hundred symbols once in 10^9 days.
+Exchanges close for a dozen weekdays a year and seldom for a week. A gap is suspected from five missing weekdays in a
+row on, unless one as long comes in two years of three (a national holiday); a year is, if it lacks more weekdays than
+the median year by more than five roots of that number (a Poisson count: 3e-7). Weekend days are suspected unless the
+exchange trades on both, as often as on other days. A day has few symbols if it has less than 0.8 of the median of the
+ten days either side: symbols missing independently, 5 of 100 each day, would do that to a hundred symbols once in 10^9
+days.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def find_calendar_gaps(moves: LogMoves) -> DataWarning | None:
     cases += [f"{day} is a {word}" for day, word in weekend]
     if not cases:
         return None
-    seen = (
+    observation = (
         f"{format_count(len(gaps), 'gap')} of a week and more, {format_count(len(years), 'year')} short of days, "
         f"{format_count(len(weekend), 'day')} on a weekend"
     )
@@ -47,7 +48,7 @@ def find_calendar_gaps(moves: LogMoves) -> DataWarning | None:
     remedy = (
         "compare with the exchange's calendar: fill in the missing days, and if weekends are there check the time zone"
     )
-    return DataWarning("calendar gaps", seen, len(cases), first_few(cases), why, remedy)
+    return DataWarning("calendar gaps", observation, len(cases), first_few(cases), why, remedy)
 
 
 def compute_weekdays(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:
@@ -108,7 +109,10 @@ def find_thin_days(moves: LogMoves) -> DataWarning | None:
     if not thin.size:
         return None
     cases = first_few(f"{panel.dates[day]} {int(count[day])} of about {int(around[day])} names" for day in thin)
-    seen = f"{format_count(thin.size, 'day')} with far fewer names than the days around"
-    why = "names that are missing because the file is cut bias every rank of that day, and windows that cover it are missing"
+    observation = f"{format_count(thin.size, 'day')} with far fewer names than the days around"
+    why = (
+        "names that are missing because the file is cut bias every rank of that day, "
+        "and windows that cover it are missing"
+    )
     remedy = "load these days again, or leave them out"
-    return DataWarning("thin days", seen, int(thin.size), cases, why, remedy)
+    return DataWarning("thin days", observation, int(thin.size), cases, why, remedy)

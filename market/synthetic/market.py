@@ -9,15 +9,16 @@ The core. With i a symbol, t a day, and each move split into a night (close to o
 
 Betas are normal around 1 (deviation 0.3), sector loadings uniform in [0.6, 1.4], levels of e lognormal (0.35).
 
-There is no market drift, no leverage effect (volatility is an even function of past shocks) and no premium for beta, size
-or volatility: every log return is symmetric about the same median 0, given the past. So without plants nothing known at t
-predicts the ranks of later returns, over any horizon. Means differ: a simple return is exp(r) - 1, whose mean rises with
-half the variance, so volatile symbols have the higher *mean* return, without effect on ranks.
+There is no market drift, no leverage effect (volatility is an even function of past shocks) and no premium for beta,
+size or volatility: every log return is symmetric about the same median 0, given the past. So without plants nothing
+known at t predicts the ranks of later returns, over any horizon. Means differ: a simple return is exp(r) - 1, whose
+mean rises with half the variance, so volatile symbols have the higher *mean* return, without effect on ranks.
 
-Around the core. Symbols list late, are delisted and miss days at random, independent of returns. High and low reach beyond open
-and close by a half-normal of half the day's own volatility. Turnover rises with the day's absolute move, and is persistent.
-A split follows a quoted close above 180, a consolidation one below 4; prices are adjusted from the first day on, so no
-level contains a later split (back-adjusted real prices do). Symbols spell the seed. Equal configurations give equal bytes.
+Around the core. Symbols list late, are delisted and miss days at random, independent of returns. High and low reach
+beyond open and close by a half-normal of half the day's own volatility. Turnover rises with the day's absolute move,
+and is persistent. A split follows a quoted close above 180, a consolidation one below 4; prices are adjusted from the
+first day on, so no level contains a later split (back-adjusted real prices do). Symbols spell the seed. Equal
+configurations give equal bytes.
 
 The plants. A plant's signal, known at the close of t, becomes the normal score of its cross-sectional rank, and adds
 
@@ -36,8 +37,9 @@ collects more) and the noise R of the same five days, the expected RankIC at str
 
     [ RankIC(score, k D + R) + RankIC(score, k D - R) ] / 2
 
-because R and -R are equally likely given everything known at t. The luck of the drawn noise cancels, so the strength does
-not depend on the particular future on which it is used, and the realised RankIC scatters around the target as it should.
+because R and -R are equally likely given everything known at t. The luck of the drawn noise cancels, so the strength
+does not depend on the particular future on which it is used, and the realised RankIC scatters around the target as it
+should.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ MIN_MEASURED_NAMES = 10
 
 
 class SyntheticConfig(BaseModel):
-    """Settings of a synthetic market; volatilities are daily, in log units; shares are of all symbols over the whole span."""
+    """Settings of a synthetic market; volatilities are daily, in log units; shares are of all symbols over the span."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -141,8 +143,8 @@ class SyntheticMarket:
     """A simulated panel and the truth about it.
 
     `expected_return` `[T, N]`, decimal, read-only: the simple return from open[t+1] to open[t+2] that the plants imply
-    at the close of t, without noise. The half variance that raises the mean of every simple return is left out, so it is 0
-    where nothing is planted.
+    at the close of t, without noise. The half variance that raises the mean of every simple return is left out, so it
+    is 0 where nothing is planted.
     """
 
     panel: Panel
@@ -319,8 +321,8 @@ def _freeze_array(values: NDArray[np.float64]) -> NDArray[np.float64]:
 class DriftScale:
     """Noise against which scores are measured, on every fifth day so that labels do not overlap.
 
-    `noise` is the five-day log return `[D, N]` from open[t+1] to open[t+6] without drift, NaN unless the symbol trades on
-    t, t+1 and t+6; `days` are the values of t; `scale` `[T]` is the median own volatility of that day.
+    `noise` is the five-day log return `[D, N]` from open[t+1] to open[t+6] without drift, NaN unless the symbol trades
+    on t, t+1 and t+6; `days` are the values of t; `scale` `[T]` is the median own volatility of that day.
     """
 
     noise: NDArray[np.float64]

@@ -1,19 +1,22 @@
-"""A real panel with nothing left to find in it: the same days and names, and returns whose signs are coins.
+"""Null panels: the days and symbols of a real panel, and returns whose signs are fair coins.
 
-Each name's log returns are centred at its median and each day's market return is taken out. The days are permuted in
-blocks, so that volatility and volume cluster as they did, and each day's moves are multiplied by a fair coin of its own.
-Prices are rebuilt from the moves. Given everything up to a close, the sign of each later day is still a fair coin, so
-nothing that is known then can order later returns in ranks, over any horizon: whatever is accepted here is false.
+Each symbol's log returns are centred at its median and each day's market return is taken out. The days are permuted in
+blocks, so that volatility and volume cluster as they did, and each day's moves are multiplied by a fair coin of its
+own. Prices are rebuilt from the moves. Given everything up to a close, the sign of each later day is still a fair coin,
+so nothing known by then orders the ranks of later returns, over any horizon: every factor accepted here is a false
+discovery.
 
 One coin for a whole block (`sign_days` as long as `block_days`) leaves the reversal from day to day inside each block,
-because the product of two moves keeps its sign: such a panel holds nothing that lasts longer than a block, but is not null.
+because the product of two moves keeps its sign: such a panel has no effect that lasts longer than a block, but is not
+null.
 
-A coin makes every distribution symmetric. `kind="drawn"` keeps the skew instead: each name's moves, in units of the day's
-spread and with mean zero, are drawn anew with replacement from its own days, and the spreads of the days are permuted in
-blocks. No name has an expected return on any day, so nothing can earn. Permuting the moves would not do: they would still
-sum to zero, so that what a name has gained it must give back before the end. Ranks are another matter: of names whose mean
-is zero the one with the longer upper tail is more often below the others, so a RankIC, of volatility for one, need not be
-zero. What is accepted here is accepted for that, or by chance. Names move apart from each other, and volume has no trend.
+A coin makes every distribution symmetric. `kind="drawn"` keeps the skew instead: each symbol's moves, in units of the
+day's spread and with mean zero, are drawn with replacement from its own days, and the spreads of the days are permuted
+in blocks. No symbol has an expected return on any day, so no strategy has an expected profit. Permuting the moves would
+not do: they would still sum to zero, so a symbol would lose its gains before the end. A RankIC need not be zero here:
+of symbols with mean zero the one with the longer upper tail is more often below the others, so volatility, for one,
+has a RankIC. A factor accepted here is accepted for that, or by chance. Symbols move independently of each other, and
+volume has no trend.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
 **Listings** (symbols, groups, spans, missing days) are drawn without any return.
 
-**Noise.** Every shock is drawn symmetric about zero and every volatility is an even function of past shocks (no leverage
-effect), so flipping the signs of all shocks after day t changes no volatility and has the same probability. Therefore,
-given everything up to t, the sign of the difference between the later log returns of any two symbols is a fair coin, over
-any horizon and whatever their betas and volatilities: nothing known at t predicts the ranks of later returns.
+**Noise.** Every shock is drawn symmetric about zero and every volatility is an even function of past shocks (no
+leverage effect), so flipping the signs of all shocks after day t changes no volatility and has the same probability.
+Therefore, given everything up to t, the sign of the difference between the later log returns of any two symbols is a
+fair coin, over any horizon and whatever their betas and volatilities: nothing known at t predicts the ranks of later
+returns.
 
 **Quotes** are what an exchange publishes: prices, splits, volume, amount and capitalisation.
 """
@@ -37,14 +38,14 @@ SYMBOL_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MIN_LIFE_DAYS = 60
 MAX_HALT_DAYS = 4
 ARCH, GARCH = 0.06, 0.92
-"""Weights of the last squared shock and of the last variance; with five degrees of freedom the kurtosis stays finite."""
+"""Weights of the last squared shock and of the last variance; with five degrees of freedom kurtosis stays finite."""
 MIN_RELATIVE_VARIANCE, MAX_RELATIVE_VARIANCE = 0.2, 16.0
 """Bounds of a variance relative to its long-run level."""
 DEGREES_OF_FREEDOM = 5.0
 OVERNIGHT_SHARE = 0.25
 """Share of a day's variance that falls between yesterday's close and today's open."""
 COMMON_POWER = 0.25
-"""Power of the market's relative variance in every other volatility: all symbols are more volatile when the market is."""
+"""Power of the market's relative variance in every other volatility: symbols are volatile when the market is."""
 SPLIT_ABOVE, MERGE_BELOW = 180.0, 4.0
 """Quoted closes beyond which a split, or a consolidation of shares, follows at the next open."""
 SPLIT_RATIO, MERGE_RATIO = 4.0, 0.1
@@ -56,8 +57,8 @@ ACTIVITY_PERSISTENCE = 0.9
 class Listings:
     """Symbols, their groups and the days on which each trades.
 
-    `present` and `listed` are `[T, N]`; a symbol that is listed and not present misses that day. `sector` and `industry`
-    are the codes `[N]` of the return factors of each symbol.
+    `present` and `listed` are `[T, N]`; a symbol that is listed and not present misses that day. `sector` and
+    `industry` are the codes `[N]` of the return factors of each symbol.
     """
 
     dates: NDArray[np.datetime64]

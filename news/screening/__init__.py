@@ -1,1 +1,1 @@
-"""Cleaning and judging of texts before anybody reads them."""
+"""Cleaning and judging of texts before a model reads them."""

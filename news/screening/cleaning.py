@@ -1,4 +1,4 @@
-"""Cleaning of texts before anybody reads them; removed characters and pieces are counted.
+"""Cleaning of texts before a model reads them; removed characters and pieces are counted.
 
 The result is plain text in NFKC: no control, zero-width, bidirectional or tag characters, no markup, no data URLs, no
 encoded blobs, no Markdown images or links (their words stay). Letters are left as they are; look-alikes are folded for
@@ -42,7 +42,9 @@ _ZERO_WIDTH = frozenset(
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _OVERRIDES = frozenset("\u202d\u202e")
 _ODD_CHARACTER = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U0010ffff]|[\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U00013430-\U0001343f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff"
+    "\U000e0000-\U0010ffff]|[\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U00013430-\U0001343f]"
 )
 
 
@@ -110,17 +112,17 @@ def sanitise(raw: str, longest: int = BODY_CHARACTERS) -> Clean:
 def _remove_markup(text: str, removed: Counter[str], hidden: RemovedText) -> str:
     if "<" not in text:
         return text
-    seen = strip_markup(text)
-    if seen.tags:
-        removed["tags"] += seen.tags
-    if seen.forged:
-        removed["forged ends"] += seen.forged
-    hidden.code += seen.code
-    concealed = "".join(seen.hidden).strip()
+    visible = strip_markup(text)
+    if visible.tags:
+        removed["tags"] += visible.tags
+    if visible.forged:
+        removed["forged ends"] += visible.forged
+    hidden.code += visible.code
+    concealed = "".join(visible.hidden).strip()
     if concealed:
         hidden.pieces.append(concealed)
         removed["hidden pieces"] += 1
-    return "".join(seen.shown)
+    return "".join(visible.shown)
 
 
 def _decode_entity(match: re.Match[str]) -> str:

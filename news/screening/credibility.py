@@ -1,7 +1,7 @@
 """Credibility of a source before its text is read: a weight from 0 to 1.
 
-The weight stated by the person who adds a file comes first, then that of the record, then the table below by source, then
-the kind. The name in a feed is a claim of the feed, so add unknown feeds with a weight of their own.
+The weight stated by the person who adds a file comes first, then that of the record, then the table below by source,
+then the kind. The name in a feed is a claim of the feed, so add unknown feeds with a weight of their own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WEIGHT_BY_SOURCE: Mapping[str, float] = {
     "stocktwits": 0.15,
     "twitter": 0.2,
 }
-"""Regulators and agencies that correct themselves, the press, wires that print what an issuer pays for, columns, platforms."""
+"""Regulators, agencies that correct errors, the press, wires that issuers pay for, columns, platforms."""
 
 
 def weigh_source(source: str, kind: ItemKind, weights: Mapping[str, float], stated: float | None = None) -> float:

@@ -1,21 +1,23 @@
 """Coordinated noise: nearly the same words about one symbol from many sources of low credibility within a short time.
 
-A burst begins with a text and is one when, within `WINDOW_HOURS` of it, `MIN_BURST_VOICES` different sources below `MIN_CREDIBLE_WEIGHT` have said
-nearly the same (one band of the sketch in common) about the same symbol. It holds from the moment at which the last of those
-voices was known; texts that were known before are held back from then on, those that follow within the window from the
-start. It is none if a credible source had told the story by then, in the window before it or since: copies and retweets of that
-are one story. Texts of credible sources are never held back for it.
+A burst begins with a text and is one when, within `WINDOW_HOURS` of it, `MIN_BURST_VOICES` different sources below
+`MIN_CREDIBLE_WEIGHT` have published nearly the same (one band of the sketch in common) about the same symbol. It holds
+from the moment at which the last of those voices was known. Earlier texts of the burst are held back from then on,
+those that follow within the window from the start. A story that a credible source had published by then, in the window
+before it or since, is no burst, because copies and retweets of it are one story. Texts of credible sources are never
+held back.
 
-So a verdict as of an instant rests on what was known by then, and no later text can change it.
+A verdict as of an instant therefore depends on texts known by then, and no later text can change it.
 
-A voice is a source by its name. Where authors were masked and a person says so (`NewsSource.masked`), each record counts as
-one: on 105,740 tweets of 2014 and 2015 these thresholds then hold back 6.7 % (20 voices within an hour: 4.3 %), 1,764 of them
-one false rumour of a takeover, retweeted by a net of accounts. Where authors are masked and nobody says so, all are one voice.
+A voice is a source by its name. Where authors were masked and a person says so (`NewsSource.masked`), each record
+counts as one: on 105,740 tweets of 2014 and 2015 these thresholds then hold back 6.7 % (20 voices within an hour:
+4.3 %), 1,764 of them one false rumour of a takeover, retweeted by a net of accounts. Masked authors without that
+setting are all one voice.
 
-**The sketch** is the MinHash of a text's word pairs: twelve bands of three minima each. Two texts whose pairs overlap by J
-(Jaccard) share a given band with probability J^3, and any of the twelve with 1 - (1 - J^3)^12: 0.02 at J = 0.12, 0.79 at 0.5,
-0.9997 at 0.8 (Broder 1997; Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, section 3.4). Nothing is drawn: the
-hashes are fixed numbers.
+**The sketch** is the MinHash of a text's word pairs: twelve bands of three minima each. Two texts whose pairs overlap
+by J (Jaccard) share a given band with probability J^3, and any of the twelve with 1 - (1 - J^3)^12: 0.02 at J = 0.12,
+0.79 at 0.5, 0.9997 at 0.8 (Broder 1997; Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, section 3.4). The
+hash coefficients are fixed numbers.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ BAND_COUNT, ROWS_PER_BAND = 12, 3
 MAX_SKETCH_WORDS = 4000
 """Words of a text that are sketched; a copy of a long text begins like it."""
 MIN_SKETCH_WORDS = 4
-"""Words below which a text has no sketch: too many people say the same in three words."""
+"""Words below which a text has no sketch: independent texts of three words are often the same."""
 _PRIME = (1 << 31) - 1
 _LINK_OR_HANDLE = re.compile(r"https?://\S+|\burl\b|@\w+|\bat_user\b|\$\s?[a-z][a-z.]{0,9}\b|^\s*rt\b:?|\bvia\b")
 _SKETCH_WORD = re.compile(r"[^\W_]+")
@@ -49,7 +51,7 @@ _HASH_COEFFICIENTS = np.random.Generator(np.random.PCG64(20150101)).integers(
 
 @dataclass(frozen=True)
 class Utterance:
-    """The facts of an item for bursts: id, when it was known (microseconds since 1970), source, credibility, and bands."""
+    """An item as bursts see it: id, when it was known (microseconds since 1970), source, credibility, and bands."""
 
     item: str
     known: int
@@ -73,9 +75,9 @@ def find_bursts(utterances: Iterable[Utterance]) -> dict[str, CrowdNoise]:
     The order of the items does not matter. Time grows as items times bands, apart from sorting.
     """
     buckets: dict[int, list[Utterance]] = defaultdict(list)
-    for each in sorted(utterances, key=lambda one: (one.known, one.item)):
-        for band in each.bands:
-            buckets[band].append(each)
+    for utterance in sorted(utterances, key=lambda one: (one.known, one.item)):
+        for band in utterance.bands:
+            buckets[band].append(utterance)
     bursts: dict[str, CrowdNoise] = {}
     for bucket in buckets.values():
         if len(bucket) >= MIN_BURST_VOICES:
@@ -85,10 +87,10 @@ def find_bursts(utterances: Iterable[Utterance]) -> dict[str, CrowdNoise]:
 
 def _collect_burst(bucket: Sequence[Utterance], bursts: dict[str, CrowdNoise]) -> None:
     """Add the items of one bucket, in order of time, that belong to a burst."""
-    low = [each for each in bucket if not each.credible]
-    told = [each.known for each in bucket if each.credible]
+    low = [utterance for utterance in bucket if not utterance.credible]
+    credible_moments = [utterance.known for utterance in bucket if utterance.credible]
     voices: Counter[str] = Counter()
-    end, last_told, member = 0, 0, 0
+    end, credible, member = 0, 0, 0
     for first, anchor in enumerate(low):
         while end < len(low) and len(voices) < MIN_BURST_VOICES:
             voices[low[end].voice] += 1
@@ -96,10 +98,11 @@ def _collect_burst(bucket: Sequence[Utterance], bursts: dict[str, CrowdNoise]) -
         if len(voices) < MIN_BURST_VOICES:
             return
         since = low[end - 1].known
-        while last_told < len(told) and told[last_told] < anchor.known - WINDOW_MICROSECONDS:
-            last_told += 1
-        is_told = last_told < len(told) and told[last_told] <= since
-        if since - anchor.known <= WINDOW_MICROSECONDS and not is_told:
+        window_start = anchor.known - WINDOW_MICROSECONDS
+        while credible < len(credible_moments) and credible_moments[credible] < window_start:
+            credible += 1
+        is_reported = credible < len(credible_moments) and credible_moments[credible] <= since
+        if since - anchor.known <= WINDOW_MICROSECONDS and not is_reported:
             member = max(member, first)
             while member < len(low) and low[member].known <= anchor.known + WINDOW_MICROSECONDS:
                 _keep_earliest(

@@ -1,7 +1,7 @@
-"""HTML to text in one pass: the visible text, and apart from it the text that the markup hides.
+"""HTML to text in one pass: the visible text, and separately the text that the markup hides.
 
-The parser of the standard library is not used: on broken markup some of its releases take quadratic time. A tag ends at the
-first `>`, so the rest of an attribute that contains one is read as text.
+The parser of the standard library is not used: on broken markup some of its releases take quadratic time. A tag ends at
+the first `>`, so the rest of an attribute that contains one is read as text.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ _UNSEEN_TAGS = frozenset(
     ["script", "style", "template", "noscript", "head", "iframe", "object", "svg", "math", "datalist", "ix:header"]
 )
 _WRAPPERS = frozenset(
-    ["article", "body", "content", "context", "data", "doc", "document", "feed", "item", "message", "news", "passage", "quote", "source", "story", "text", "wire", "post", "page", "email", "transcript", "filing"]
+    ["article", "body", "content", "context", "data", "doc", "document", "feed", "item", "message", "news", "passage",
+     "quote", "source", "story", "text", "wire", "post", "page", "email", "transcript", "filing"]
 )  # fmt: skip
 """Elements that hold a whole text: closing one that was not opened pretends that the text ends there."""
 _THREE_WORDS = re.compile(r"\w\W+\w+\W+\w")
@@ -91,10 +92,10 @@ _SPOKEN_ATTRIBUTES = frozenset(
     ]
 )
 _CONCEALING_STYLE = re.compile(
-    r"display:none|visibility:(?:hidden|collapse)|font-size:0*(?:\.\d+)?(?:[01](?:\.\d+)?)?(?:px|pt|em|rem|%)?(?:;|$|!)|"
-    r"opacity:0*\.?0*\d?(?:;|$|!)|color:(?:#fff(?:fff)?|white|transparent|rgba?\(255,255,255|rgba\([\d,.]*,0\))|"
-    r"(?:left|top|right|text-indent|margin-left|margin-top):-\d{3,}|(?:max-)?(?:width|height):0(?:px)?(?:;|$|!)|clip:rect\(|"
-    r"clip-path:inset\((?:50|100)%|transform:scale\(0|mso-hide:all|line-height:0(?:;|$|!|px)"
+    r"display:none|visibility:(?:hidden|collapse)|font-size:0*(?:\.\d+)?(?:[01](?:\.\d+)?)?"
+    r"(?:px|pt|em|rem|%)?(?:;|$|!)|opacity:0*\.?0*\d?(?:;|$|!)|color:(?:#fff(?:fff)?|white|transparent|rgba?\(255,255,255|rgba\([\d,.]*,0\))|"
+    r"(?:left|top|right|text-indent|margin-left|margin-top):-\d{3,}|(?:max-)?(?:width|height):0(?:px)?(?:;|$|!)|"
+    r"clip:rect\(|clip-path:inset\((?:50|100)%|transform:scale\(0|mso-hide:all|line-height:0(?:;|$|!|px)"
 )
 _CONCEALING_CLASS = re.compile(
     r"(?:^|[\s_-])(?:hidden|invisible|sr-only|visually-hidden|screen-reader\S*|d-none|offscreen|hide)(?:$|[\s_-])"

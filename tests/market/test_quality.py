@@ -45,7 +45,7 @@ def test_a_list_of_those_who_are_still_here_is_suspected(seed: int) -> None:
     fields = {name: values[:, here] for name, values in panel.fields.items() if name != "returns"}
     said = found(Panel.build(panel.dates, [panel.symbols[i] for i in here], fields))
     assert list(said) == ["survivorship"]
-    assert said["survivorship"].seen.startswith(f"all {len(here)} names still trade on the last day")
+    assert said["survivorship"].observation.startswith(f"all {len(here)} names still trade on the last day")
 
 
 def test_a_small_panel_in_which_nobody_left_is_suspected_from_sixty_years_of_names_on() -> None:
@@ -436,8 +436,8 @@ def test_cents_tell_adjusted_prices_from_quoted_ones() -> None:
         found(replace(changed(panel, plant), back_adjusted=True)) for plant in (quoted, adjusted, unknown)
     )
     assert "back-adjusted levels" not in plain
-    assert "were adjusted backwards" in known["back-adjusted levels"].seen
-    assert "may be adjusted backwards" in open_["back-adjusted levels"].seen
+    assert "were adjusted backwards" in known["back-adjusted levels"].observation
+    assert "may be adjusted backwards" in open_["back-adjusted levels"].observation
 
 
 def test_an_adjustment_on_the_wrong_day_is_found_whatever_was_traded() -> None:
@@ -456,7 +456,7 @@ def test_an_adjustment_on_the_wrong_day_is_found_whatever_was_traded() -> None:
 def test_every_finding_says_what_where_why_and_what_to_do() -> None:
     panel = back_adjusted(clean(1, 1500, 200))
     for each in find_data_warnings(panel):
-        assert str(each).startswith(f"{each.trap} suspected: {each.seen}")
+        assert str(each).startswith(f"{each.kind} suspected: {each.observation}")
         assert each.why in str(each)
         assert each.remedy in str(each)
         assert each.record()["message"] == str(each)

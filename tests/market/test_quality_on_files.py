@@ -41,7 +41,7 @@ def crawl() -> Panel:
 def test_todays_members_are_survivors_whose_levels_and_volumes_know_later_splits() -> None:
     said = found(members())
     assert {"survivorship", "back-adjusted levels", "adjusted volume"} <= set(said)
-    assert said["survivorship"].seen.startswith("all 494 names still trade on the last day")
+    assert said["survivorship"].observation.startswith("all 494 names still trade on the last day")
     assert said["twin names"].cases == ("GOOG = GOOGL",)
 
 

@@ -1,4 +1,4 @@
-"""From text to concepts: each word with a concept, its place, and the concepts that it may mean."""
+"""Find the concepts in a text: each word with a concept, its place, and the concepts that it may mean."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ BIT = {name: 1 << place for place, name in enumerate(CONCEPT_NAMES)}
 _FOREIGN_BITS = sum(BIT[name] for name in CONCEPT_NAMES if name.startswith("foreign"))
 _UNSPACED_RANGES = "\u0600-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _CONCEPT_TOKEN = re.compile(
-    rf"[{_UNSPACED_RANGES}][{_UNSPACED_RANGES} ]*|(?<![\d.])[+-]?\.?\d+(?:[.,/]\d+)*%?(?![^\W\d_])|[^\W_{_UNSPACED_RANGES}]+(?:['_-][^\W_{_UNSPACED_RANGES}]+)*"
+    rf"[{_UNSPACED_RANGES}][{_UNSPACED_RANGES} ]*|(?<![\d.])[+-]?\.?\d+(?:[.,/]\d+)*%?(?![^\W\d_])|"
+    rf"[^\W_{_UNSPACED_RANGES}]+(?:['_-][^\W_{_UNSPACED_RANGES}]+)*"
 )
 _PIECES = re.compile(r"[^\W_]+")
 _MIN_SCRAMBLED_LETTERS = 6
 MAX_WORD_CHARS = 80
-"""Characters of a word that are looked up, more than any known word has, so that a long run of letters costs no more."""
+"""Characters of a word that are looked up: more than any known word has, so that a long run of letters costs little."""
 _MAX_PREFIX_CHARS = 24
 _LETTERS_PER_UNKNOWN = 4
 
@@ -66,18 +67,18 @@ def find_concepts(text: str) -> list[ConceptMark]:
     """Return the words of a text that have concepts, in order."""
     lexicon = _build_lexicon()
     words = list(_iterate_words(text))
-    found = []
+    marks = []
     for place, (word, start, end) in enumerate(words):
         bits = _find_bits(word)
         for rest, more in lexicon.phrases.get(strip_accents(word), ()):
             following = words[place + 1 : place + 1 + len(rest)]
             if len(following) == len(rest) and all(
-                _is_match(each[0], want) for each, want in zip(following, rest, strict=True)
+                _is_match(spelling, want) for (spelling, _, _), want in zip(following, rest, strict=True)
             ):
                 bits |= more
         if bits:
-            found.append(ConceptMark(place, bits, start, end))
-    return found
+            marks.append(ConceptMark(place, bits, start, end))
+    return marks
 
 
 def segment_words(run: str) -> str:
@@ -86,7 +87,7 @@ def segment_words(run: str) -> str:
 
 
 def _iterate_words(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each word in lower case and where it stands; a run of a script without spaces as the terms in it."""
+    """Yield each word in lower case with its start and end; a run of a script without spaces as its known terms."""
     for match in _CONCEPT_TOKEN.finditer(text.lower()):
         word, start = match[0], match.start()
         if word[0] >= "\u0600" and re.match(f"[{_UNSPACED_RANGES}]", word):
@@ -112,12 +113,12 @@ def _iterate_terms(run: str, start: int) -> Iterator[tuple[str, int, int]]:
         else:
             place += 1
             unknown += 1
-            if unknown % _LETTERS_PER_UNKNOWN == 0:
-                yield "", ats[place - 1], ats[place - 1]  # what is not known takes its place among the words
+            if unknown % _LETTERS_PER_UNKNOWN == 0:  # unknown letters are words too, in the span of a rule
+                yield "", ats[place - 1], ats[place - 1]
 
 
 def _find_bits(word: str) -> int:
-    """Return what a word may mean: as it is, without accents, with its look-alike letters read as Latin."""
+    """Return the concepts of a word: as it is, without accents, and with look-alike letters read as Latin."""
     return _find_meaning(word) if len(word) <= MAX_WORD_CHARS else 0
 
 
@@ -127,12 +128,12 @@ def _find_meaning(word: str) -> int:
     for spelling in {word, strip_accents(word), fold_lookalikes(word)}:
         bits |= _look_up(spelling)
     if bits & BIT["english"]:
-        bits &= ~_FOREIGN_BITS  # a word that is English too tells nothing about the language
+        bits &= ~_FOREIGN_BITS  # a word that is English too does not show another language
     return bits or _build_lexicon().scrambled.get(_compute_scramble_key(word), 0)
 
 
 def _look_up(word: str) -> int:
-    """Return what one spelling may mean."""
+    """Return the concepts of one spelling."""
     lexicon = _build_lexicon()
     bits = lexicon.exact.get(word, 0)
     for size in range(2, min(len(word), _MAX_PREFIX_CHARS) + 1):
@@ -148,14 +149,14 @@ def _compute_scramble_key(word: str) -> str:
 
 
 def _is_match(word: str, want: str) -> bool:
-    """Tell whether a word is what a phrase wants there."""
+    """Return whether a word matches one word of a phrase."""
     plain = strip_accents(word)
     return plain.startswith(want[:-1]) if want.endswith("*") else plain == want
 
 
 @cache
 def _build_lexicon() -> _Lexicon:
-    """Compile the words once."""
+    """Return the lookup tables of all concepts, built once."""
     lexicon = _Lexicon({}, {}, {}, {}, {})
     for concept, entries in ENGLISH.items():
         for entry in _split_entries(entries):
@@ -168,7 +169,7 @@ def _build_lexicon() -> _Lexicon:
     for word in _SCRAMBLED_WORDS:
         lexicon.scrambled[_compute_scramble_key(word)] = lexicon.exact.get(word, 0) | _find_prefix_bits(lexicon, word)
     for terms in lexicon.runs.values():
-        terms.sort(key=lambda each: -len(each[0]))
+        terms.sort(key=lambda term: -len(term[0]))
     return lexicon
 
 
@@ -178,7 +179,7 @@ def _split_entries(listed: str) -> list[str]:
 
 
 def _add_entry(lexicon: _Lexicon, entry: str, bits: int) -> None:
-    """Put one entry where it will be looked for."""
+    """Add one entry to the table in which it is looked up."""
     if re.match(f"[{_UNSPACED_RANGES}]", entry):
         run = lexicon.runs.setdefault(entry[0], [])
         run[:] = [term for term in run if term[0] != entry] + [(entry, bits)]
@@ -194,7 +195,7 @@ def _add_entry(lexicon: _Lexicon, entry: str, bits: int) -> None:
 
 
 def _find_prefix_bits(lexicon: _Lexicon, word: str) -> int:
-    """Return what the beginnings of a word mean."""
+    """Return the concepts of all prefixes of a word."""
     bits = 0
     for size in range(2, len(word) + 1):
         bits |= lexicon.prefixes.get(word[:size], 0)
@@ -202,9 +203,10 @@ def _find_prefix_bits(lexicon: _Lexicon, word: str) -> int:
 
 
 _SCRAMBLED_WORDS = (
-    "ignore", "ignoring", "disregard", "previous", "instruction", "instructions", "prompt", "system", "assistant", "override",
-    "reveal", "password", "sentiment", "bullish", "positive", "maximum", "following", "guidelines", "approve", "directive",
-    "directives", "instead", "output", "respond", "rating", "credentials", "hypothesis", "factor", "language", "summary",
+    "ignore", "ignoring", "disregard", "previous", "instruction", "instructions", "prompt", "system", "assistant",
+    "override", "reveal", "password", "sentiment", "bullish", "positive", "maximum", "following", "guidelines",
+    "approve", "directive", "directives", "instead", "output", "respond", "rating", "credentials", "hypothesis",
+    "factor", "language", "summary",
 )  # fmt: skip
 """Words that are recognised with their inner letters in another order too."""
 
@@ -217,7 +219,7 @@ def _build_word_pattern() -> re.Pattern[str]:
     )
     words |= {word for word in _build_lexicon().prefixes if word.isascii() and word.isalpha() and len(word) > 4}
     words |= {"all", "you", "your", "the", "this", "now", "and", "tool", "call"}
-    begun: dict[str, list[str]] = {}  # by their first two letters: else every place is compared with every word
+    endings: dict[str, list[str]] = {}  # by the first two letters: else each place is compared with every word
     for word in sorted(words, key=lambda word: (-len(word), word)):
-        begun.setdefault(word[:2], []).append(word[2:])
-    return re.compile("|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in sorted(begun.items())))
+        endings.setdefault(word[:2], []).append(word[2:])
+    return re.compile("|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in sorted(endings.items())))

@@ -1,9 +1,10 @@
 """The detector of prompt injection: signs with weights; a text whose weights reach the threshold is held back.
 
-The signs are of five kinds: words close together (`rules`, `talk`), sentences that call or order a machine (`address`), marks
-that belong between a program and its model (`rules`), instructions hidden by markup or encoding (`markup`, `disguises`), and
-invisible characters. Words to people reduce the weight (`address`). Weights of signs within `SIGN_WINDOW_CHARS` characters add
-up, so that a long filing is not judged by all its pages at once. Time grows in proportion to the text.
+The signs are of five kinds: words close together (`rules`, `talk`), sentences that call or order a machine (`address`),
+marks that belong between a program and its model (`rules`), instructions hidden by markup or encoding (`markup`,
+`disguises`), and invisible characters. Words to people reduce the weight (`address`). Weights of signs within
+`SIGN_WINDOW_CHARS` characters add up, so that a long filing is not judged by all its pages at once. Time grows in
+proportion to the text.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SIGN_WINDOW_CHARS = 400
 MIN_HIDDEN_SCORE, MIN_ENCODED_SCORE = 0.3, 0.5
 """Scores from which a hidden text, and a decoded one, is a sign by itself."""
 HEAVY_WEIGHT, RULE_DOUBLING = 0.7, 0.08
-"""Rules lighter than the first lose the second with each doubling of length beyond a short text: long texts match by chance."""
+"""Rules lighter than the first lose the second at each doubling beyond a short text: long texts match by chance."""
 SIGN_EXCERPT_CHARS = 80
 TALK_SIGN = "talks of answering"
 MARKUP_SIGNS = ("chat template", "forged tag", "link with a load", "needless escapes")
@@ -39,7 +40,7 @@ LETTER_VIEWS = ("rot13", "reversed", "reversed words", "glued words")
 MAX_READ_FACTOR, MIN_READ_CHARS, VIEWS_PER_LENGTH = 40, 100_000, 100
 """Decoded readings of a text are read up to this multiple of its length; each counts for at least a hundredth of it.
 
-The work so grows with the length of the text alone, and a text with more disguises is held back unread. HTML pages of
+So the work is proportional to the length of the text, and a text with more disguises is held back unread. HTML pages of
 documentation reach 23 times their length at most.
 """
 MAX_HIDDEN_PIECES = 4_000
@@ -54,7 +55,7 @@ _RESERVED_SENTENCE = re.compile(
     r"|(?:for )?internal use only|not for (?:external )?distribution)(?:[.!]+(?=\s|$)|(?=\n|$))",
     re.IGNORECASE,
 )
-"""Whole sentences of confidentiality: they order readers, as an injection does, and mean people."""
+"""Whole sentences of confidentiality: they give orders, as an injection does, but to people."""
 
 
 @dataclass(frozen=True)
@@ -103,18 +104,21 @@ _PATHS = [(rule, rule.bits, tuple(BIT[name] for name in rule.concepts)) for rule
 def judge_text(clean: Clean) -> ScreeningVerdict:
     """Return the verdict on a cleaned text, including the parts removed from it."""
     everywhere = list(_find_invisible_hits(clean))
-    found = _select_heaviest([*_find_rule_hits(clean.text), *_match_templates(clean.text), *everywhere], clean.text)
+    signs = _select_heaviest([*_find_rule_hits(clean.text), *_match_templates(clean.text), *everywhere], clean.text)
     if clean.marked and clean.marked != clean.text:
         tags = [hit for hit in _match_templates(clean.marked) if hit.name in MARKUP_SIGNS]
-        found = _join_signs(found, _select_heaviest(tags, clean.marked))
-    if _sum_weights(found) < THRESHOLD:
-        found = _join_signs(found, [*_find_hidden_signs(clean), *_find_encoded_signs(clean.marked or clean.text)])
-    score = round(_sum_weights(found), 3)
-    return ScreeningVerdict(score, tuple(sorted(found, key=lambda sign: (-sign.weight, sign.name))))
+        signs = _join_signs(signs, _select_heaviest(tags, clean.marked))
+    if _sum_weights(signs) < THRESHOLD:
+        signs = _join_signs(signs, [*_find_hidden_signs(clean), *_find_encoded_signs(clean.marked or clean.text)])
+    score = round(_sum_weights(signs), 3)
+    return ScreeningVerdict(score, tuple(sorted(signs, key=lambda sign: (-sign.weight, sign.name))))
 
 
 def _find_rule_hits(text: str, strange: bool = True, page: bool = False) -> Iterator[_Hit]:
-    """Yield the hits of the rules, less the relief; `strange` includes other languages, which changed letters imitate."""
+    """Yield the hits of the rules, less the relief for words to people.
+
+    `strange` includes other languages; it is off where changed letters imitate their words.
+    """
     people = People(text, page)
     for hit in _match_rules(text, strange):
         weight = round(hit.weight - people.compute_relief(hit.start, hit.end), 3)
@@ -123,7 +127,7 @@ def _find_rule_hits(text: str, strange: bool = True, page: bool = False) -> Iter
 
 
 def _match_rules(text: str, strange: bool) -> Iterator[_Hit]:
-    """Yield the hits of the rules, whoever is addressed."""
+    """Yield the hits of the rules at full weight, without relief."""
     words = find_concepts(text)
     if not strange:
         words = [mark for mark in words if not mark.bits & BIT["foreign"]]
@@ -148,17 +152,17 @@ def _lighten_weight(weight: float, length: float) -> float:
 
 def _match_rule(rule: SignRule, path: tuple[int, ...], words: list[ConceptMark]) -> Iterator[_Hit]:
     """Yield each place where a rule's concepts follow each other closely enough."""
-    begun: list[ConceptMark | None] = [None] * len(path)
+    starts: list[ConceptMark | None] = [None] * len(path)
     last = len(path) - 1
     for mark in words:
         for step in range(last, -1, -1):
             if not mark.bits & path[step]:
                 continue
-            begun[step] = mark if step == 0 else begun[step - 1]
-            first = begun[last]
+            starts[step] = mark if step == 0 else starts[step - 1]
+            first = starts[last]
             if step == last and first is not None and mark.word - first.word <= rule.span:
                 yield _Hit(first.start, mark.end, rule.name, rule.weight)
-                begun[last] = None
+                starts[last] = None
 
 
 def _match_templates(text: str) -> Iterator[_Hit]:
@@ -210,8 +214,8 @@ def _find_hidden_signs(clean: Clean) -> list[Sign]:
     if len(pieces) > MAX_HIDDEN_PIECES:
         return [Sign("hidden pieces beyond count", 1.0, f"{len(pieces):,} pieces")]
     for text in pieces:
-        found = _select_heaviest([*_find_rule_hits(text, page=True), *_match_templates(text)], text)
-        deeper = found if _sum_weights(found) >= MIN_HIDDEN_SCORE else _find_encoded_signs(text)
+        signs = _select_heaviest([*_find_rule_hits(text, page=True), *_match_templates(text)], text)
+        deeper = signs if _sum_weights(signs) >= MIN_HIDDEN_SCORE else _find_encoded_signs(text)
         if _sum_weights(deeper) >= MIN_HIDDEN_SCORE:
             return [Sign("hidden instruction", 1.0, deeper[0].evidence)]
     return []
@@ -220,20 +224,20 @@ def _find_hidden_signs(clean: Clean) -> list[Sign]:
 def _find_encoded_signs(text: str) -> list[Sign]:
     """Return the sign of an instruction that appears only when the text is decoded."""
     best, sign, plain = 0.0, None, text.lower()
-    left = MAX_READ_FACTOR * len(text) + MIN_READ_CHARS
+    budget = MAX_READ_FACTOR * len(text) + MIN_READ_CHARS
     for name, reading in find_views(text):
-        left -= max(len(reading), len(text) // VIEWS_PER_LENGTH, 1)
-        if left < 0:
+        budget -= max(len(reading), len(text) // VIEWS_PER_LENGTH, 1)
+        if budget < 0:
             return [Sign("disguises beyond count", 1.0, _quote_hit(_Hit(0, SIGN_EXCERPT_CHARS, name, 1.0), text))]
         last = name.rpartition(", ")[2]
         letterwise = last in LETTER_VIEWS
         hits = [*_find_rule_hits(reading, strange=not letterwise), *(() if letterwise else _match_templates(reading))]
-        found = [each for each in _select_heaviest(hits, reading) if each.evidence.lower() not in plain]
+        signs = [hidden for hidden in _select_heaviest(hits, reading) if hidden.evidence.lower() not in plain]
         if last in DISGUISES or (last in PAYLOADS and is_prose(reading)):
-            found.append(Sign("prose", PROSE_WEIGHT, _quote_hit(_Hit(0, len(reading), name, PROSE_WEIGHT), reading)))
-        score = _sum_weights(found)
+            signs.append(Sign("prose", PROSE_WEIGHT, _quote_hit(_Hit(0, len(reading), name, PROSE_WEIGHT), reading)))
+        score = _sum_weights(signs)
         if score >= MIN_ENCODED_SCORE and score > best:
-            best, sign = score, Sign(f"encoded instruction ({name})", 1.0, found[0].evidence)
+            best, sign = score, Sign(f"encoded instruction ({name})", 1.0, signs[0].evidence)
     return [sign] if sign else []
 
 
@@ -259,10 +263,8 @@ def _group_by_name(hits: list[_Hit], text: str) -> list[Sign]:
     for hit in hits:
         if hit.name not in best or hit.weight > best[hit.name].weight:
             best[hit.name] = hit
-    if TALK_SIGN in best and len(best) > 1:
-        best[TALK_SIGN] = replace(
-            best[TALK_SIGN], weight=round(best[TALK_SIGN].weight / 2, 3)
-        )  # half of it is what the other signs are made of
+    if TALK_SIGN in best and len(best) > 1:  # the other signs consist of about half of its words
+        best[TALK_SIGN] = replace(best[TALK_SIGN], weight=round(best[TALK_SIGN].weight / 2, 3))
     return [
         Sign(hit.name, hit.weight, _quote_hit(hit, text))
         for hit in sorted(best.values(), key=lambda hit: (-hit.weight, hit.name))
@@ -292,7 +294,7 @@ def _sum_weights(signs: list[Sign]) -> float:
 def screen_text(raw: str) -> tuple[str, str]:
     """Return a document that a person chose, cleaned, and why it is held back (empty where it is not).
 
-    Usual sentences of confidentiality are removed before it is judged, since a person chose it.
+    Usual sentences of confidentiality are removed before it is judged, because a person chose the document.
     """
     clean = sanitise(raw, MAX_RECORD_CHARS)
     verdict = judge_text(

@@ -1,8 +1,8 @@
 # ruff: noqa: RUF001 - look-alike letters are what this is about
-# ruff: noqa: RUF001 - letters that look like others are what this is about
-"""Disguises of a text: encodings and changed letters, each of which is undone so that the result can be judged too.
+"""Disguises of a text: encodings and changed letters, each undone so that the result can be judged too.
 
-News has no reason to hide words. So a stretch that makes sense only when decoded is a sign, whatever it says. Every reading costs time in proportion to the text; a reading of a reading (base64 within base64) is taken twice at most.
+News has no reason to hide words, so a stretch that makes sense only when decoded is a sign, whatever its content. Every
+reading costs time in proportion to the text; readings are nested twice at most (base64 within base64).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_VIEW_DEPTH = 2
 PAYLOADS = frozenset(("base64", "base32", "base85", "hexadecimal", "binary", "octal", "character codes", "Morse"))
 """Readings of stretches that are no words before they are decoded."""
 DISGUISES = frozenset(("upside down", "Braille", "shifted letters", "reversed prose"))
-"""Readings that exist only where words come out."""
+"""Readings that are made only where English words result."""
 _BASE85 = re.compile(r"(?<!\S)(?=[!-~]{0,60}[!-/:-@\[-`])[!-u]{24,2000}(?!\S)")
 _OCTAL = re.compile(r"(?<!\d)(?:\\?[01]?[0-7]{2}[\s,]{1,2}){7,}+(?:\\?[01]?[0-7]{2}(?!\d))?")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
@@ -34,7 +34,8 @@ _CODES = re.compile(r"(?<!\d)(?:&?#?\d{2,3}[\s,;-]{1,4}){8,}+(?:&?#?\d{2,3}(?!\d
 _ESCAPES = re.compile(r"(?:\\u\{?([0-9a-fA-F]{4,6})\}?)")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}|(?<=\w)\+(?=\w)")
 _LEETED = re.compile(
-    r"(?<![^\W_])[A-Za-z@$!|+]{0,20}[A-Za-z][0134578@$!|+]{1,4}[A-Za-z][A-Za-z0-9@$!|+]*+|(?<![^\W_])[0134578@$!|+]{1,2}[A-Za-z]+[0134578@$!|+][A-Za-z]*"
+    r"(?<![^\W_])[A-Za-z@$!|+]{0,20}[A-Za-z][0134578@$!|+]{1,4}[A-Za-z][A-Za-z0-9@$!|+]*+|"
+    r"(?<![^\W_])[0134578@$!|+]{1,2}[A-Za-z]+[0134578@$!|+][A-Za-z]*"
 )
 _GLUED = re.compile(r"[A-Za-z]{18,}")
 _MORSE = re.compile(r"(?:[.\-·−–_]{1,5}[ /|]{1,4}){10,}[.\-·−–_]{1,5}")
@@ -78,7 +79,7 @@ _MORSE_LETTERS = dict(
 )
 MIN_ENGLISH_WORDS, MIN_ENGLISH_SHARE = 2, 0.4
 ENGLISH_WINDOW_WORDS, MAX_RUN_WORDS = 6, 24
-"""Words that are read at a time, and at most of a sentence."""
+"""Words that are read at a time, and the most words read of a sentence."""
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _FREQUENT = (
     "the this that and your you rules all not for give say buy sell stock rate rating score ignore system from "
@@ -88,7 +89,7 @@ _FREQUENT = (
     "nobody then when"
 )
 _COMMON = frozenset(_FREQUENT.split())
-"""Frequent words of three letters and more, by which English is known."""
+"""Frequent words of three letters and more, by which English is recognised."""
 _LATIN_SENTENCE = re.compile(r"[A-Za-z][A-Za-z' ,;:-]{14,}")
 _LATIN_WORD = re.compile(r"[a-z]{2,}")
 _PROSE = re.compile(r"[^\W\d_]{2}[,;:]? [^\W\d_]")
@@ -117,7 +118,7 @@ def find_views(text: str, deep: int = 0) -> Iterator[tuple[str, str]]:
 
 def _undo_spellings(text: str) -> Iterator[tuple[str, str]]:
     """Yield the readings of a text whose letters were changed, turned round or pulled apart."""
-    yield from (("reversed prose" if name == "reversed" else name, said) for name, said in decipher_sentences(text))
+    yield from (("reversed prose" if name == "reversed" else name, plain) for name, plain in decipher_sentences(text))
     if _LETTERS.search(text):
         yield "rot13", codecs.encode(text, "rot13")
         yield "reversed", text[::-1]
@@ -147,7 +148,7 @@ def _join_initials(text: str) -> str:
 
 
 def _decode_payloads(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what encoded stretches of a text say."""
+    """Yield the decoded text of the encoded stretches of a text, by kind of encoding."""
     for name, decoded in (
         ("base64", _decode_matches(_BASE64, text, _decode_base64)),
         ("base64", _decode_matches(_BROKEN_BASE64, text, lambda run: _decode_base64("".join(run.split())))),
@@ -170,13 +171,13 @@ def _decode_payloads(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _decode_matches(pattern: re.Pattern[str], text: str, decode: object) -> str:
-    """Return what all matches decode to, one after the other; those that are no text are left out."""
+    """Return the decoded texts of all matches, joined; matches that decode to no text are left out."""
     assert callable(decode)
-    return " ".join(said for match in pattern.finditer(text) if (said := decode(match[0])))
+    return " ".join(decoded for match in pattern.finditer(text) if (decoded := decode(match[0])))
 
 
 def _decode_base64(run: str) -> str:
-    """Return what a run says in base64, or nothing; a run may begin with other letters."""
+    """Return the text of a base64 run; empty if there is none."""
     body = run.rstrip("=").replace("-", "+").replace("_", "/")
     body = body[: len(body) - 1] if len(body) % 4 == 1 else body
     try:
@@ -186,7 +187,7 @@ def _decode_base64(run: str) -> str:
 
 
 def _decode_base32(run: str) -> str:
-    """Return what a run says in base32, or nothing."""
+    """Return the text of a base32 run; empty if there is none."""
     body = run.rstrip("=")
     try:
         return _decode_text(base64.b32decode(body + "=" * (-len(body) % 8)))
@@ -195,30 +196,30 @@ def _decode_base32(run: str) -> str:
 
 
 def _decode_base85(run: str) -> str:
-    """Return what a run says in either base85, or nothing."""
+    """Return the text of a run in either base85; empty if there is none."""
     for decode in (base64.a85decode, base64.b85decode):
         try:
-            said = _decode_text(decode(run.removeprefix("<~").removesuffix("~>").encode()))
+            decoded = _decode_text(decode(run.removeprefix("<~").removesuffix("~>").encode()))
         except ValueError:
             continue
-        if said:
-            return said
+        if decoded:
+            return decoded
     return ""
 
 
 def _decode_octal(run: str) -> str:
-    """Return what a list of octal codes says, or nothing."""
+    """Return the text of a list of octal codes; empty if there is none."""
     return _decode_text(bytes(int(code, 8) for code in re.findall(r"[0-7]+", run) if int(code, 8) < 256))
 
 
 def _decode_hex(run: str) -> str:
-    """Return what a run says in hexadecimal, or nothing."""
+    """Return the text of a hexadecimal run; empty if there is none."""
     digits = re.sub(r"0x|\\x|[^0-9A-Fa-f]", "", run)
     return _decode_text(bytes.fromhex(digits[: len(digits) // 2 * 2]))
 
 
 def _decode_bits(run: str) -> str:
-    """Return what a run says in binary, or nothing."""
+    """Return the text of a run of bits; empty if there is none."""
     groups = run.replace(",", " ").split()
     if len(groups) == 1:
         groups = [run[place : place + 8] for place in range(0, len(run) - 7, 8)]
@@ -226,13 +227,13 @@ def _decode_bits(run: str) -> str:
 
 
 def _decode_codes(run: str) -> str:
-    """Return what a list of character codes says, or nothing."""
+    """Return the text of a list of character codes; empty if there is none."""
     codes = [int(code) for code in re.findall(r"\d+", run)]
     return _decode_text(bytes(code for code in codes if code < 256))
 
 
 def _decode_morse(run: str) -> str:
-    """Return what a run says in Morse code."""
+    """Return the text of a run of Morse code."""
     plain = re.sub("[−–_]", "-", run).replace("·", ".")
     words = re.split(r"\s*[/|]\s*|\s{2,}", plain)
     return " ".join("".join(_MORSE_LETTERS.get(code, "") for code in word.split()) for word in words)
@@ -295,14 +296,14 @@ def _find_odd_run(plain: str) -> list[str]:
 
 
 def _turn_letters(run: str) -> Iterator[tuple[str, str]]:
-    """Yield what a run of odd words says backwards, or with its letters shifted."""
-    for name, said in (("reversed", run[::-1]), *(("shifted letters", run.translate(shift)) for shift in _SHIFTS)):
-        words = _LATIN_WORD.findall(said)
+    """Yield the readings of a run of odd words, backwards or with shifted letters, that are English."""
+    for name, reading in (("reversed", run[::-1]), *(("shifted letters", run.translate(shift)) for shift in _SHIFTS)):
+        words = _LATIN_WORD.findall(reading)
         if any(
             _is_english(words[first : first + ENGLISH_WINDOW_WORDS])
             for first in range(0, max(len(words) - ENGLISH_WINDOW_WORDS, 0) + 1, 2)
         ):
-            yield name, said
+            yield name, reading
 
 
 def _is_english(words: Sequence[str]) -> bool:

@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001 - look-alike letters are what this is about
 """Text in plain letters for the detector: look-alikes, accents, leetspeak and scattered letters are folded.
 
-The text that people read is never changed by this.
+The text that is served is never changed by this.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ import unicodedata
 
 LATIN = "abcdefghijklmnopqrstuvwxyz"
 _LOOKALIKES = {
-    "а": "a", "в": "b", "с": "c", "ԁ": "d", "е": "e", "ѐ": "e", "ё": "e", "ғ": "f", "ɡ": "g", "һ": "h", "н": "h", "і": "i",
-    "ї": "i", "ј": "j", "к": "k", "ӏ": "l", "м": "m", "п": "n", "о": "o", "р": "p", "ԛ": "q", "г": "r", "ѕ": "s", "т": "t",
-    "υ": "u", "ѵ": "v", "ԝ": "w", "х": "x", "у": "y", "α": "a", "β": "b", "ϲ": "c", "δ": "d", "ε": "e", "η": "n", "ι": "i",
-    "κ": "k", "ν": "v", "ο": "o", "ρ": "p", "σ": "o", "τ": "t", "χ": "x", "γ": "y", "ω": "w", "μ": "u", "ζ": "z", "հ": "h",
-    "օ": "o", "ո": "n", "ս": "u", "ց": "g", "ք": "p", "ı": "i", "ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ŧ": "t", "ß": "ss",
-    "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ƒ": "f", "ɑ": "a", "ɩ": "i", "ɪ": "i", "ʀ": "r", "ʏ": "y", "ʟ": "l", "ɴ": "n",
-    "ɢ": "g", "ʙ": "b", "ʜ": "h", "ᴀ": "a", "ᴄ": "c", "ᴅ": "d", "ᴇ": "e", "ꜰ": "f", "ᴊ": "j", "ᴋ": "k", "ᴍ": "m", "ᴏ": "o",
-    "ᴘ": "p", "ꜱ": "s", "ᴛ": "t", "ᴜ": "u", "ᴠ": "v", "ᴡ": "w", "ᴢ": "z", "ɐ": "a", "ǝ": "e", "ɟ": "f", "ƃ": "g", "ɥ": "h",
-    "ɾ": "j", "ʞ": "k", "ɯ": "m", "ɹ": "r", "ʇ": "t", "ʌ": "v", "ʍ": "w", "ʎ": "y", "℮": "e", "∂": "d", "’": "'", "‘": "'",
-    "ʼ": "'", "´": "'", "`": "'", "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-",
+    "а": "a", "в": "b", "с": "c", "ԁ": "d", "е": "e", "ѐ": "e", "ё": "e", "ғ": "f", "ɡ": "g", "һ": "h", "н": "h",
+    "і": "i", "ї": "i", "ј": "j", "к": "k", "ӏ": "l", "м": "m", "п": "n", "о": "o", "р": "p", "ԛ": "q", "г": "r",
+    "ѕ": "s", "т": "t", "υ": "u", "ѵ": "v", "ԝ": "w", "х": "x", "у": "y", "α": "a", "β": "b", "ϲ": "c", "δ": "d",
+    "ε": "e", "η": "n", "ι": "i", "κ": "k", "ν": "v", "ο": "o", "ρ": "p", "σ": "o", "τ": "t", "χ": "x", "γ": "y",
+    "ω": "w", "μ": "u", "ζ": "z", "հ": "h", "օ": "o", "ո": "n", "ս": "u", "ց": "g", "ք": "p", "ı": "i", "ł": "l",
+    "ø": "o", "đ": "d", "ħ": "h", "ŧ": "t", "ß": "ss", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ƒ": "f", "ɑ": "a",
+    "ɩ": "i", "ɪ": "i", "ʀ": "r", "ʏ": "y", "ʟ": "l", "ɴ": "n", "ɢ": "g", "ʙ": "b", "ʜ": "h", "ᴀ": "a", "ᴄ": "c",
+    "ᴅ": "d", "ᴇ": "e", "ꜰ": "f", "ᴊ": "j", "ᴋ": "k", "ᴍ": "m", "ᴏ": "o", "ᴘ": "p", "ꜱ": "s", "ᴛ": "t", "ᴜ": "u",
+    "ᴠ": "v", "ᴡ": "w", "ᴢ": "z", "ɐ": "a", "ǝ": "e", "ɟ": "f", "ƃ": "g", "ɥ": "h", "ɾ": "j", "ʞ": "k", "ɯ": "m",
+    "ɹ": "r", "ʇ": "t", "ʌ": "v", "ʍ": "w", "ʎ": "y", "℮": "e", "∂": "d", "’": "'", "‘": "'", "ʼ": "'", "´": "'",
+    "`": "'", "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-",
 }  # fmt: skip
-"""What each letter looks like in Latin; the flipped ones too, so that a text turned upside down can be read backwards."""
+"""What each letter looks like in Latin, flipped letters included: an upside-down text can be read backwards."""
 _CAPITALS = {
     "В": "b",
     "Н": "h",
@@ -64,7 +65,7 @@ def fold_lookalikes(text: str) -> str:
 
 
 def read_leetspeak(text: str) -> tuple[str, str]:
-    """Return text with the digits and signs that stand for letters read as such; 1 once as i, once as l."""
+    """Return text with leetspeak digits and signs as letters, twice: with 1 as i, and with 1 as l."""
     lower = text.lower()
     return lower.translate(_LEET), lower.translate(_LEET_L)
 
