@@ -1,6 +1,7 @@
-"""Where generated Python runs: contained by the kernel, and proven causal.
+"""Run generated Python: contained by the kernel, and proven causal.
 
-The boundary is the kernel's (Landlock, seccomp, namespaces, limits); nothing in here trusts a reading of the code.
+The boundary is the kernel's (Landlock, seccomp, namespaces, limits); no decision here relies on an analysis of the
+code.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ else:
             "causality.causality": "draw_seed prove",
             "causality.proof": "CausalProof",
             "cluster": "Cluster",
-            "errors": "BadInput BadResult Busy Crashed NotCausal NotDeterministic OutOfMemory Refused SandboxError SandboxUnavailable TimedOut",
+            "errors": (
+                "BadInput BadResult Busy Crashed NotCausal NotDeterministic OutOfMemory Refused SandboxError "
+                "SandboxUnavailable TimedOut"
+            ),
             "jail.frames": "Frames",
             "job": "Job Limits Outcome Runner",
             "native.capability": "Status probe_sandbox",

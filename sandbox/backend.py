@@ -1,8 +1,8 @@
-"""What can run a job: the small protocol behind which every backend stands.
+"""The protocol of a backend, which isolates jobs, and of its workers.
 
-A backend is chosen by name (`Sandbox(backend="native")`) and never silently: where it cannot contain code on this
-machine, `check` raises `SandboxUnavailable` and nothing runs. A pool asks a backend to `start` as many workers as it
-was told; a worker runs one job at a time, each in a fresh process, and is used by one thread at a time.
+A backend is chosen by name (`Sandbox(backend="native")`) and never replaced: where it cannot contain code on this
+machine, `check` raises `SandboxUnavailable` and nothing runs. A pool calls `start` once for each of its workers; a
+worker runs one job at a time, each in a fresh process, and is used by one thread at a time.
 
     class Mine:                                     a backend
         name, stamp = "mine", ""
@@ -12,13 +12,12 @@ was told; a worker runs one job at a time, each in a fresh process, and is used 
 
     class MineWorker:                               a worker
         def call(self, job, limits) -> Outcome: ... errors of the code are in the outcome, never raised
-        def stop(self) -> None: ...                 from another thread: nobody waits for the call under way any more
+        def stop(self) -> None: ...                 from another thread: give up the call under way
         def close(self) -> None: ...
 
-`call` raises `WorkerBroken` when the worker itself (not the code) has failed: the pool closes it, starts another and runs the
-job once more. Whatever comes back from behind the boundary must be checked with `check_values` before it becomes an outcome.
-`child.read_panel`, `child.compute` and `child.write_answer` are the part that runs inside, for backends that bring
-their own wall.
+`call` raises `WorkerBroken` when the worker itself (not the code) has failed: the pool closes it, starts another and
+runs the job once more. Values from behind the boundary must be checked with `check_values` before they become an
+outcome. `child.read_panel`, `child.compute` and `child.write_answer` run inside, for backends with a wall of their own.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from .job import Job, Limits, Outcome
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TZ": "UTC",
 }  # fmt: skip
-"""All that an interpreter which runs factors finds in its environment; it is emptied before the code runs."""
+"""The whole environment of an interpreter that runs factors; it is emptied before the code runs."""
 
 
 class WorkerBroken(Exception):
@@ -42,14 +41,14 @@ class WorkerBroken(Exception):
 
 
 class Worker(Protocol):
-    """Something that runs one job at a time, each in a fresh process behind a wall."""
+    """A worker that runs one job at a time, each in a fresh process behind a wall."""
 
     def call(self, job: Job, limits: Limits) -> Outcome:
-        """Run a job; what goes wrong with the code is in the outcome."""
+        """Run a job; errors of the code are in the outcome."""
         ...
 
     def stop(self) -> None:
-        """End the call that is under way in another thread, where that can be done; the worker is of no use after it."""
+        """End the call under way in another thread, where that is possible; the worker cannot be used afterwards."""
         ...
 
     def close(self) -> None:
@@ -65,7 +64,7 @@ class Backend(Protocol):
     """Empty behind a wall; without one, the warning that goes with every value."""
 
     def check(self) -> None:
-        """Raise SandboxUnavailable where this machine lacks what the wall is made of."""
+        """Raise SandboxUnavailable where this machine lacks a primitive of the wall."""
         ...
 
     def start(self) -> Worker:
@@ -78,7 +77,7 @@ class Backend(Protocol):
 
 
 def check_values(values: NDArray[np.float64], shape: tuple[int, int]) -> SandboxError | None:
-    """Say what is wrong with values that came from behind a wall; None when they may be used."""
+    """Return the error in values from behind a wall (another shape, an infinity); None if they are usable."""
     if values.shape != shape or values.dtype != np.float64:
         return BadResult("the answer has another shape than the panel", field="factor", got=str(values.shape),
                          allowed=str(shape))  # fmt: skip

@@ -1,11 +1,11 @@
 """The same jobs on Ray: each worker of the cluster holds a sandbox of its own.
 
-Generated code never runs in a Ray worker: the worker only hands it to the native sandbox of its node, which answers in
-raw float64, and passes values and errors on as plain data. A panel is put into the object store once. Order, bounded
-queue and redoing of what a dead worker held are those of the pool; bytes are those of one machine.
+Generated code never runs in a Ray worker: the worker hands it to the native sandbox of its node, which answers in raw
+float64, and passes values and errors on as plain data. A panel is put into the object store once. The pool keeps the
+order, bounds the queue and repeats the jobs of a dead worker; the bytes are those of one machine.
 
-A cluster that is started here listens on the loopback device alone, asks for a token, has no dashboard, reports nothing
-to anybody, sees none of this process's environment but what is listed, and is gone when it is closed.
+A cluster that is started here listens on the loopback device only, requires a token, has no dashboard, sends no usage
+statistics, sees only the listed variables of this process's environment, and ends when it is closed.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from .sandbox import Sandbox
 
 _MAX_PANELS_HELD, _STORE_MB, _STATION_GRACE_S, _NODE_TIMEOUT_S = 4, 256, 60.0, 120.0
 _CLUSTER_PACKAGES = ("alphaloom", "numpy", "pandas")
-"""What must have the same version on every node, since the bytes hang on it."""
+"""Packages that must have the same version on every node, because the bytes depend on them."""
 _KEPT_VARIABLES = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")
-"""What Ray's processes see of the environment; keys do not belong there."""
+"""Variables of the environment that Ray's processes see; API keys are left out."""
 _SILENT = "RAY_DEDUP_LOGS_SKIP_REGEX"
 _SETTINGS = {
     "RAY_AUTH_MODE": "token",
@@ -85,12 +85,12 @@ class Cluster(Sandbox):
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """Return the nodes that run nothing, each with the reason."""
+        """Return the nodes that run no code, each with the reason."""
         return self._nodes.refused
 
 
 class Station:
-    """What stands in a Ray worker: a native sandbox, and the panels that it was last asked about."""
+    """The actor in a Ray worker: a native sandbox, and the panels of its last jobs."""
 
     def __init__(self) -> None:
         self._native = Native()
@@ -101,9 +101,9 @@ class Station:
     def call(
         self, panel: tuple[str, list[Any]], code: str, rows: int | None, limits: Limits, apart: bool = False
     ) -> tuple[Any, ...]:
-        """Run a job; the answer is plain data, whatever happened."""
+        """Run a job; the answer is plain data, for errors too."""
         try:
-            return _pack_outcome(self._worker.call(Job(code, self._frames(*panel), rows, apart=apart), limits))
+            return _pack_outcome(self._worker.call(Job(code, self._load_frames(*panel), rows, apart=apart), limits))
         except WorkerBroken:
             self._worker.close()
             self._worker = self._native.start()
@@ -111,7 +111,7 @@ class Station:
         except SandboxError as error:
             return "raised", error.code, error.record()
 
-    def _frames(self, digest: str, stored: list[Any]) -> Frames:
+    def _load_frames(self, digest: str, stored: list[Any]) -> Frames:
         if digest not in self._panels:
             import ray
 
@@ -124,7 +124,7 @@ class Station:
 
 
 class _Nodes:
-    """The backend: a Ray cluster, those of its nodes that can contain code, and the panels in its store."""
+    """The backend: a Ray cluster, its nodes that can contain code, and the panels in its store."""
 
     name, stamp = "ray", ""
 
@@ -137,7 +137,7 @@ class _Nodes:
         self.refused: dict[str, str] = {}
 
     def check(self) -> None:
-        """Start or find the cluster, and ask every node what it can contain."""
+        """Start or join the cluster, and examine every node."""
         if self._address is None:
             self._ours = _OwnCluster.start(self._workers)
         os.environ.setdefault(_SILENT, _SETTINGS[_SILENT])
@@ -152,9 +152,9 @@ class _Nodes:
             else:
                 self._good.append(node["NodeID"])
         if not self._good:
-            told = "; ".join(f"{name}: {reason}" for name, reason in sorted(self.refused.items()))
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in sorted(self.refused.items()))
             raise SandboxUnavailable(
-                f"no node of the cluster can contain code: {told}", field="nodes", got=sorted(self.refused),
+                f"no node of the cluster can contain code: {reasons}", field="nodes", got=sorted(self.refused),
                 hint="Ask on each node: alphaloom sandbox status",
             )  # fmt: skip
 
@@ -162,13 +162,13 @@ class _Nodes:
         """Start a station on the next node in turn."""
         ray = _import_ray()
         node = self._good[next(self._turn) % len(self._good)]
-        made = (
+        station = (
             ray.remote(Station).options(num_cpus=1, max_restarts=0, scheduling_strategy=_node_strategy(node)).remote()
         )
-        return _Actor(made, self.stored)
+        return _Actor(station, self.store_panel)
 
-    def stored(self, frames: Frames) -> tuple[str, list[Any]]:
-        """Return a panel's digest and its place in the object store, where it is put once."""
+    def store_panel(self, frames: Frames) -> tuple[str, list[Any]]:
+        """Put a panel into the object store, once, and return its digest and its reference."""
         with self._lock:
             if frames.digest not in self._panels:
                 content = (np.array(frames.dates), frames.symbols, dict(frames.fields))
@@ -179,7 +179,7 @@ class _Nodes:
             return frames.digest, [self._panels[frames.digest]]
 
     def close(self) -> None:
-        """Give the panels back, and end the cluster if it was started here."""
+        """Drop the panels, and end the cluster if it was started here."""
         self._panels.clear()
         if self._ours is not None:
             self._ours.close()
@@ -189,24 +189,24 @@ class _Nodes:
 class _Actor:
     """A station, as the pool sees it."""
 
-    def __init__(self, station: Any, stored: Any) -> None:
-        self._station, self._stored = station, stored
+    def __init__(self, station: Any, store_panel: Any) -> None:
+        self._station, self._store_panel = station, store_panel
 
     def call(self, job: Job, limits: Limits) -> Outcome:
-        """Run a job there; a station that died or does not answer is broken, and the pool has the job redone."""
+        """Run a job there; a station that died or does not answer is broken, and the pool runs the job again."""
         ray = _import_ray()
-        reference = self._station.call.remote(self._stored(job.frames), job.code, job.rows, limits, job.apart)
+        reference = self._station.call.remote(self._store_panel(job.frames), job.code, job.rows, limits, job.apart)
         try:
-            told = ray.get(reference, timeout=limits.wall_s + _STATION_GRACE_S)
+            reply = ray.get(reference, timeout=limits.wall_s + _STATION_GRACE_S)
         except ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, WorkerBroken):
                 raise WorkerBroken("the station's sandbox broke") from None
             raise
         except ray.exceptions.RayError as error:
             raise WorkerBroken(f"the station is gone: {type(error).__name__}") from None
-        if told[0] == "raised":
-            raise _build_error(*told[1:])
-        return _unpack_outcome(told)
+        if reply[0] == "raised":
+            raise _build_error(*reply[1:])
+        return _unpack_outcome(reply)
 
     def stop(self) -> None:
         """End the station, and with it the call."""
@@ -227,7 +227,7 @@ class _OwnCluster:
 
     @classmethod
     def start(cls, workers: int) -> _OwnCluster:
-        """Start it, and see that nobody else can reach it."""
+        """Start it, and refuse one that other machines could reach."""
         with _narrow_environment():
             ray = _import_ray_first()
             ours = cls(Path(tempfile.mkdtemp(prefix="ray-")))
@@ -240,9 +240,9 @@ class _OwnCluster:
                 reachable = find_exposed_addresses(list_descendants(os.getpid())[1:])
             except Exception as error:
                 ours.close()
-                told = str(error).partition("\n")[0]
+                first_line = str(error).partition("\n")[0]
                 hint = f"Install a current one: {install_hint('ray')}"
-                raise SandboxUnavailable(f"Ray does not start: {told}", field="ray", hint=hint) from error
+                raise SandboxUnavailable(f"Ray does not start: {first_line}", field="ray", hint=hint) from error
         if reachable:
             ours.close()
             raise SandboxUnavailable(
@@ -251,7 +251,7 @@ class _OwnCluster:
         return ours
 
     def close(self) -> None:
-        """End all its processes and take its folder away."""
+        """End all its processes and delete its folder."""
         _import_ray().shutdown()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -265,7 +265,10 @@ def _import_ray() -> Any:
 
 
 def _import_ray_first() -> Any:
-    """Import Ray where it has not been, since it reads its settings once, on import, or find it as it was left."""
+    """Import Ray before anything else does: it reads its settings once, on import.
+
+    A Ray that an earlier cluster of this process imported has the right settings already.
+    """
     if sys.modules.get("ray") and not _IMPORTED:
         raise SandboxUnavailable(
             "Ray was imported by somebody else, and cannot be bound to this machine any more", field="ray",
@@ -280,12 +283,12 @@ def _import_ray_first() -> Any:
 
 @contextlib.contextmanager
 def _narrow_environment() -> Iterator[None]:
-    """Show only what Ray needs of the environment to the processes that are started meanwhile."""
+    """Reduce the environment to the variables that Ray needs while its processes are started."""
     before = dict(os.environ)
     paths = os.pathsep.join(path for path in sys.path if path)
-    shown = {name: before[name] for name in _KEPT_VARIABLES if name in before}
+    variables = {name: before[name] for name in _KEPT_VARIABLES if name in before}
     os.environ.clear()
-    os.environ.update(shown | _SETTINGS | {"PYTHONPATH": paths, "RAY_AUTH_TOKEN": _make_token()})
+    os.environ.update(variables | _SETTINGS | {"PYTHONPATH": paths, "RAY_AUTH_TOKEN": _make_token()})
     try:
         yield
     finally:
@@ -295,7 +298,7 @@ def _narrow_environment() -> Iterator[None]:
 
 @cache
 def _make_token() -> str:
-    """Return what Ray's processes show each other; Ray keeps the first one that a process has seen."""
+    """Return the token of Ray's processes, one for this process: Ray keeps the first that it has read."""
     return secrets.token_hex(32)
 
 
@@ -310,18 +313,18 @@ def _read_versions() -> dict[str, str]:
 
 
 def _examine() -> tuple[str, dict[str, str]]:
-    """Say, on a node, what it lacks (empty: nothing) and what is installed there; five ways out are tried."""
-    found = probe_sandbox()
-    return ("", _read_versions()) if found.available else (found.problem or "it cannot contain code", {})
+    """Return why this node cannot contain code (empty if it can) and its versions; five escapes are tried."""
+    status = probe_sandbox()
+    return ("", _read_versions()) if status.available else (status.problem or "it cannot contain code", {})
 
 
 def _examine_node(ray: Any, node: str, mine: dict[str, str]) -> str:
     """Return why a node may run nothing; empty when it may."""
     try:
-        asked = (
+        reference = (
             ray.remote(_examine).options(num_cpus=0, scheduling_strategy=_node_strategy(node), max_retries=1).remote()
         )
-        lacking, theirs = ray.get(asked, timeout=_NODE_TIMEOUT_S)
+        lacking, theirs = ray.get(reference, timeout=_NODE_TIMEOUT_S)
     except ray.exceptions.RayError as error:
         return f"it does not answer ({type(error).__name__})"
     if lacking:
@@ -332,19 +335,19 @@ def _examine_node(ray: Any, node: str, mine: dict[str, str]) -> str:
 
 def _pack_outcome(outcome: Outcome) -> tuple[Any, ...]:
     error = outcome.error
-    told = (error.code, error.record()) if error else None
-    return "done", outcome.values, told, outcome.wall_ms, outcome.cpu_ms, outcome.peak_mb, outcome.tried
+    packed = (error.code, error.record()) if error else None
+    return "done", outcome.values, packed, outcome.wall_ms, outcome.cpu_ms, outcome.peak_mb, outcome.tried
 
 
-def _unpack_outcome(told: tuple[Any, ...]) -> Outcome:
-    _, values, error, wall_ms, cpu_ms, peak_mb, tried = told
+def _unpack_outcome(reply: tuple[Any, ...]) -> Outcome:
+    _, values, error, wall_ms, cpu_ms, peak_mb, tried = reply
     values = None if values is None else np.array(values, dtype=np.float64)
     return Outcome(values, _build_error(*error) if error else None, wall_ms, cpu_ms, peak_mb, tuple(tried))
 
 
 _BY_CODE: dict[str, type[SandboxError]] = {
     kind.code: kind for kind in (getattr(errors, name) for name in errors.__all__)
-    if kind not in (errors.NotCausal, errors.NotDeterministic)  # what a proof says, not a call
+    if kind not in (errors.NotCausal, errors.NotDeterministic)  # errors of a proof, not of a call
 }  # fmt: skip
 
 
@@ -358,12 +361,12 @@ def _build_error(code: str, record: Mapping[str, Any]) -> SandboxError:
 def find_exposed_addresses(processes: Iterable[int]) -> list[str]:
     """Return the addresses, `host:port`, sorted, at which these processes can be reached from other machines."""
     owned = {inode for process in processes for inode in _list_sockets(process)}
-    found = {address for inode, address in _iterate_listeners() if inode in owned}
-    return sorted(address for address in found if not _is_loopback(address.rpartition(":")[0]))
+    addresses = {address for inode, address in _iterate_listeners() if inode in owned}
+    return sorted(address for address in addresses if not _is_loopback(address.rpartition(":")[0]))
 
 
 def list_descendants(process: int) -> list[int]:
-    """Return a process and all that it started, and they, as long as each one's parent lives."""
+    """Return a process and all its descendants whose ancestors in between are still alive."""
     children: dict[int, list[int]] = {}
     for place in _PROC.glob("[0-9]*"):
         try:
@@ -371,10 +374,10 @@ def list_descendants(process: int) -> list[int]:
         except OSError:
             continue
         children.setdefault(parent, []).append(int(place.name))
-    found = [process]
-    for one in found:
-        found.extend(children.get(one, []))
-    return found
+    descendants = [process]
+    for one in descendants:
+        descendants.extend(children.get(one, []))
+    return descendants
 
 
 def _list_sockets(process: int) -> Iterator[str]:
@@ -405,7 +408,7 @@ def _iterate_listeners() -> Iterator[tuple[str, str]]:
 
 
 def _format_host(family: socket.AddressFamily, text: str) -> str:
-    """Read an address as /proc writes it: words of 32 bits in the machine's own order."""
+    """Return an address from /proc as text; /proc writes words of 32 bits in the machine's byte order."""
     raw = b"".join(int(text[i : i + 8], 16).to_bytes(4, "little") for i in range(0, len(text), 8))
     return socket.inet_ntop(family, raw)
 

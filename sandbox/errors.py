@@ -1,4 +1,4 @@
-"""What can go wrong when code that nobody has read runs in the jail.
+"""What can go wrong when untrusted code runs in the jail.
 
 SandboxError                   the base of this room; it knows no other room, so it stands alone
 ├── BadInput                   an argument that cannot be used: a limit, an axis, a number of days; nothing was run
@@ -124,11 +124,11 @@ class NotCausal(SandboxError):
     day : datetime.date
         The first day whose value changed.
     symbol : str
-        The first name, in the panel's order, whose value changed on that day.
+        The first symbol, in the panel's order, whose value changed on that day.
     read : datetime.date or None
-        The later day whose price made the difference, where that could be told.
+        The later day whose price made the difference, where it could be found.
     seed : int or None
-        With which a screen finds it again; None where no seed had a part in it.
+        The seed with which a screen finds it again; None where no seed was involved.
     """
 
     code: str = "not_causal"
@@ -143,7 +143,7 @@ class NotCausal(SandboxError):
         self.seed = seed
 
     def record(self) -> dict[str, Any]:
-        """Return the error as plain JSON, with the days and the name."""
+        """Return the error as plain JSON, with the days and the symbol."""
         read = None if self.read is None else self.read.isoformat()
         return {**super().record(), "day": self.day.isoformat(), "symbol": self.symbol, "read": read, "seed": self.seed}
 
@@ -156,7 +156,7 @@ class NotDeterministic(SandboxError):
     day : datetime.date
         The first day whose values differ.
     symbol : str
-        The first name, in the panel's order, whose value differs on that day.
+        The first symbol, in the panel's order, whose value differs on that day.
     """
 
     code: str = "not_deterministic"
@@ -167,7 +167,7 @@ class NotDeterministic(SandboxError):
         self.symbol = symbol
 
     def record(self) -> dict[str, Any]:
-        """Return the error as plain JSON, with the day and the name."""
+        """Return the error as plain JSON, with the day and the symbol."""
         return {**super().record(), "day": self.day.isoformat(), "symbol": self.symbol}
 
 

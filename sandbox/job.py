@@ -1,4 +1,4 @@
-"""One call of a factor, and what came of it."""
+"""One call of a factor, its outcome, and the limits of a call."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Job:
     frames : Frames
         The panel.
     rows : int or None
-        The process sees only the first `rows` days, 0 to T, and nothing behind them lies in its memory; None: all.
+        The process sees only the first `rows` days, 0 to T; no later day is in its memory. None: all.
     patience : int
-        How many times the usual seconds by the wall clock it may take.
+        Factor on the seconds by the wall clock that it may take.
     apart : bool
-        Its interpreter descends from another start than those of other jobs: it lies at other addresses, and what the kernel
-        and the libraries drew by chance as it started is not the same.
+        Its interpreter descends from another start than those of other jobs: its memory addresses, and the random
+        numbers that the kernel and the libraries drew at the start, are different.
 
     Raises
     ------
@@ -47,14 +47,14 @@ class Job:
     apart: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse days that the panel does not have: behind its last day lies the next field."""
+        """Refuse days that the panel does not have: in the file the next field follows its last day."""
         if not isinstance(self.frames, Frames):
             raise BadInput("a job needs a panel", field="frames", got=type(self.frames).__name__, allowed="Frames")
         if self.rows is None:
             return
         days = self.frames.shape[0]
-        whole = isinstance(self.rows, Integral) and not isinstance(self.rows, bool)
-        if not whole or not 0 <= self.rows <= days:
+        is_integer = isinstance(self.rows, Integral) and not isinstance(self.rows, bool)
+        if not is_integer or not 0 <= self.rows <= days:
             raise BadInput(
                 "the panel has no such number of days", field="rows", got=repr(self.rows),
                 allowed=f"a whole number from 0 to {days}, or None for all", hint="Give as many days as there are.",
@@ -70,14 +70,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What came of a job: values or an error, never both.
+    """The result of a job: values or an error, never both.
 
     Attributes
     ----------
     values : NDArray[np.float64] or None
         `[rows, N]`, NaN where the factor has no value; never infinite.
     error : SandboxError or None
-        Why there are none.
+        Why there are no values.
     wall_ms, cpu_ms : float
         Milliseconds by the wall clock from sending to answer, and of the process by its own CPU clock.
     peak_mb : float
@@ -85,7 +85,7 @@ class Outcome:
     tried : tuple of str
         System calls that the kernel refused, in the order of the first try.
     stamp : str
-        What must stand beside the values wherever they are kept: empty behind a boundary, a warning without one.
+        The warning that must stay with the values wherever they are stored; empty behind a boundary.
     """
 
     values: NDArray[np.float64] | None
@@ -104,11 +104,11 @@ class Outcome:
 
 
 class Runner(Protocol):
-    """Whatever runs jobs: the pool of this machine, a cluster, another backend."""
+    """A runner of jobs: the pool of this machine, a cluster, another backend."""
 
     @property
     def stamp(self) -> str:
-        """Return what is written beside every value computed here: empty, unless there was no boundary."""
+        """Return the warning that stays with every value computed here; empty behind a boundary."""
         ...
 
     def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
@@ -118,33 +118,33 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one call may use; beyond it the call is ended.
+    """The resources that one call may use; a call that exceeds them is ended.
 
     Attributes
     ----------
     wall_s : float
         Seconds by the wall clock, from the fork to the answer; 0.001 to 86,400, which is a day.
     memory_mb : int
-        MiB of address space that the call may add to what the panel takes; 16 to 1,048,576, which is one TiB.
+        MiB of address space that the call may use besides the panel; 16 to 1,048,576, which is one TiB.
 
     Raises
     ------
     BadInput
-        A limit that is no number, or that nothing could run under.
+        A limit that is not a number, or out of range.
     """
 
     wall_s: float = 10.0
     memory_mb: int = 1024
 
     def __post_init__(self) -> None:
-        """Refuse limits that nothing could run under, and those that the kernel cannot keep."""
+        """Refuse limits under which nothing could run, and those that the kernel cannot enforce."""
         _check_bounds("wall_s", self.wall_s, Real, "a number of seconds", _WALL_S)
         _check_bounds("memory_mb", self.memory_mb, Integral, "a whole number of MiB", _MEMORY_MB)
         object.__setattr__(self, "wall_s", float(self.wall_s))
         object.__setattr__(self, "memory_mb", int(self.memory_mb))
 
-    def times(self, patience: int) -> Limits:
-        """Return the limits with so many times the seconds, but not more than may be asked for."""
+    def extend(self, patience: int) -> Limits:
+        """Return the limits with `patience` times the seconds, at most the largest `wall_s` allowed."""
         return self if patience == 1 else replace(self, wall_s=min(self.wall_s * patience, _WALL_S[1]))
 
 

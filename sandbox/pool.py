@@ -1,4 +1,4 @@
-"""Warm workers for many calls: a bounded queue in front, one thread a worker, answers in order."""
+"""Warm workers for many calls: a bounded queue, one thread a worker, answers in order."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _TRIES = 2
 
 
 class _Batch:
-    """Calls that are given up together."""
+    """Calls that are cancelled together."""
 
     def __init__(self) -> None:
         self._changing, self._over = threading.Lock(), False
         self._working: list[Worker] = []
 
     @contextmanager
-    def at_work(self, worker: Worker) -> Iterator[None]:
-        """Hold a worker that is at work; refused once the calls were given up."""
+    def track(self, worker: Worker) -> Iterator[None]:
+        """Register a worker during its call; refused once the batch was given up."""
         with self._changing:
             if self._over:
                 raise SandboxError("the calls were given up", field="sandbox", hint="Ask again.")
@@ -40,7 +40,7 @@ class _Batch:
                 self._working.remove(worker)
 
     def give_up(self) -> None:
-        """End the calls that are at work, and let no other begin."""
+        """End the calls under way, and refuse any further one."""
         with self._changing:
             self._over = True
             for worker in self._working:
@@ -53,7 +53,7 @@ class WorkerPool:
     Attributes
     ----------
     free : int
-        Calls that would be taken now, at work or in the queue.
+        Further calls that would be accepted now, to run or to wait in the queue.
     """
 
     def __init__(self, backend: Backend, limits: Limits, workers: int, *, waiting: int = _MAX_CALLS_WAITING) -> None:
@@ -67,12 +67,12 @@ class WorkerPool:
             self._idle.put(None)
         self._most = self.free = workers + waiting
         self._count = threading.Lock()
-        self._starting = threading.RLock()  # a pool that nobody holds may be closed by this very thread
+        self._starting = threading.RLock()  # reentrant: the garbage collector may close the pool in this very thread
         self._returning = threading.RLock()
         self._closed, self._owner = False, os.getpid()
 
     def run(self, job: Job) -> Outcome:
-        """Run one job, and wait for a worker when all are at work."""
+        """Run one job; wait for a worker when all are busy."""
         self._enter(1)
         try:
             return self._run(job)
@@ -80,9 +80,9 @@ class WorkerPool:
             self._enter(-1)
 
     def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
-        """Run each job; a few are under way ahead of the one whose answer is next.
+        """Run each job; up to two for each worker are under way ahead of the next answer.
 
-        Whoever leaves early, by an interrupt too, does not wait for them: they are given up.
+        A caller that leaves early, also by an interrupt, does not wait for them: they are given up.
         """
         if self._workers == 1:
             yield from map(self._run, jobs)
@@ -110,12 +110,12 @@ class WorkerPool:
                 if worker is not None:
                     worker.close()
             for _ in range(self._workers):
-                self._idle.put(None)  # whoever waits wakes up, and is told
+                self._idle.put(None)  # wakes the waiting calls, which are then refused
         with self._starting:
             self._backend.close()
 
     def _enter(self, calls: int) -> None:
-        """Count the calls that work or wait, and refuse one too many."""
+        """Count the calls that run or wait, and refuse one too many."""
         with self._count:
             if calls > self.free:
                 raise Busy(
@@ -134,8 +134,8 @@ class WorkerPool:
             for _ in range(_TRIES):
                 try:
                     worker = worker or self._start()
-                    with (batch or _Batch()).at_work(worker):
-                        return worker.call(job, self._limits.times(job.patience))
+                    with (batch or _Batch()).track(worker):
+                        return worker.call(job, self._limits.extend(job.patience))
                 except BaseException as error:  # after an interrupt, too, an answer may still be under way
                     if worker is not None:
                         worker.close()
@@ -150,7 +150,7 @@ class WorkerPool:
             )
         finally:
             with self._returning:
-                if self._closed and worker is not None:  # back from a call that nobody waits for any more
+                if self._closed and worker is not None:  # closed while this call was under way
                     worker.close()
                     worker = None
                 self._idle.put(worker)

@@ -19,7 +19,7 @@ from .pool import WorkerPool
 
 
 class Sandbox:
-    """Runs Python factors that nobody has read, each call in a fresh process that can do nothing but compute.
+    """Run untrusted Python factors, each call in a fresh process that can only compute.
 
     Parameters
     ----------
@@ -28,13 +28,13 @@ class Sandbox:
     workers : int
         Calls that run at the same time.
     backend : str or Backend
-        The wall: "native" (the kernel's own), "bubblewrap", "container" or "gvisor", each by its own default, or one
-        that was made elsewhere. Never replaced by a weaker one.
+        The wall: "native" (the kernel's own), "bubblewrap", "container" or "gvisor", each with its defaults, or a
+        backend made by the caller. Never replaced by a weaker one.
 
     Raises
     ------
     SandboxUnavailable
-        This machine lacks what the wall is made of; `field` names it.
+        This machine lacks a primitive of the wall; `field` names it.
     """
 
     def __init__(self, limits: Limits | None = None, *, workers: int = 1, backend: str | Backend = "native") -> None:
@@ -44,7 +44,7 @@ class Sandbox:
 
     @property
     def stamp(self) -> str:
-        """Return what is written beside every value computed here: empty, unless there was no boundary."""
+        """Return the warning that stays with every value computed here; empty behind a boundary."""
         return self._pool.stamp
 
     @property
@@ -69,17 +69,17 @@ class Sandbox:
     def prove(self, code: str, frames: Frames, sweep: bool = False, *, seed: int | None = None) -> CausalProof:
         """Show that code is deterministic and does not see the future on a panel; see `causality.prove`.
 
-        Without a seed one is drawn now, and stands in the proof.
+        Without a seed one is drawn now and recorded in the proof.
 
         Raises
         ------
         NotCausal, NotDeterministic
-            It is not, with the day and the name.
+            It is not, with the day and the symbol.
         """
         return prove(self, code, frames, sweep, seed=seed)
 
     def close(self) -> None:
-        """End the workers; a sandbox that nobody holds any more does so by itself."""
+        """End the workers; this happens by itself when the sandbox is garbage-collected."""
         self._closing()
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
-"""Other walls than the native one: each an explicit choice, none ever taken in the place of another.
+"""Other walls than the native one: each an explicit choice, never a fallback for another.
 
-A call in the native sandbox is a fork of a warm interpreter. Behind these walls it is an interpreter that is started for
-it, so a call takes about a second more. What a call means, and its bytes, are the same.
+A call in the native sandbox is a fork of a warm interpreter. Behind these walls each call starts an interpreter, which
+takes about a second more. The result of a call is byte-identical.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The wall that bubblewrap builds: empty namespaces, no capability, a read-only root with the interpreter alone."""
+"""The wall of bubblewrap: empty namespaces, no capability, a read-only root with only the interpreter."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _NAMESPACES = (
 _REFUSED_NAMES = (
     "accept accept4 acct add_key adjtimex bind bpf chmod chown chroot clock_adjtime clock_settime clone clone3 connect "
     "delete_module fanotify_init fanotify_mark fchmod fchmodat fchmodat2 fchown fchownat finit_module fork fsconfig "
-    "fsmount fsopen fspick getpeername getsockname getsockopt init_module inotify_init inotify_init1 io_setup io_submit "
-    "io_uring_enter io_uring_register io_uring_setup kcmp kexec_file_load kexec_load keyctl kill link linkat listen "
-    "lookup_dcookie mbind migrate_pages mkdir mkdirat mknod mknodat mount mount_setattr move_mount move_pages mq_open "
-    "msgget name_to_handle_at open_by_handle_at open_tree perf_event_open personality pidfd_getfd pidfd_open "
-    "pidfd_send_signal pivot_root process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot "
-    "recvfrom recvmmsg recvmsg rename renameat renameat2 request_key rmdir rt_sigqueueinfo rt_tgsigqueueinfo "
+    "fsmount fsopen fspick getpeername getsockname getsockopt init_module inotify_init inotify_init1 io_setup "
+    "io_submit io_uring_enter io_uring_register io_uring_setup kcmp kexec_file_load kexec_load keyctl kill link linkat "
+    "listen lookup_dcookie mbind migrate_pages mkdir mkdirat mknod mknodat mount mount_setattr move_mount move_pages "
+    "mq_open msgget name_to_handle_at open_by_handle_at open_tree perf_event_open personality pidfd_getfd pidfd_open "
+    "pidfd_send_signal pivot_root process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd "
+    "reboot recvfrom recvmmsg recvmsg rename renameat renameat2 request_key rmdir rt_sigqueueinfo rt_tgsigqueueinfo "
     "sched_setaffinity sched_setattr sched_setscheduler semget sendmmsg sendmsg sendto set_mempolicy setdomainname "
-    "sethostname setns setpriority settimeofday setxattr shmat shmget socket socketpair swapoff swapon symlink symlinkat "
-    "syslog tgkill tkill truncate umount2 unlink unlinkat unshare userfaultfd utimensat vfork vhangup"
+    "sethostname setns setpriority settimeofday setxattr shmat shmget socket socketpair swapoff swapon symlink "
+    "symlinkat syslog tgkill tkill truncate umount2 unlink unlinkat unshare userfaultfd utimensat vfork vhangup"
 )
 REFUSED_CALLS = tuple(_REFUSED_NAMES.split())
-"""Calls that are answered with "not permitted"; those that an architecture lacks are left out."""
+"""Calls that are answered with "not permitted"; calls that an architecture lacks are left out."""
 _LOAD, _IF_EQUAL, _IF_NOT_LESS, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _KILL, _REFUSE, _NOT_PERMITTED = 0x7FFF0000, 0x80000000, 0x00050000, 1
 
@@ -53,15 +53,15 @@ class Bubblewrap:
         reads, writes = os.pipe()
         os.write(writes, build_filter())
         os.close(writes)
-        return InterpreterLaunch(self.command(reads), find_interpreter().paths, (reads,))
+        return InterpreterLaunch(self.build_command(reads), find_interpreter().paths, (reads,))
 
-    def command(self, filter_descriptor: int) -> tuple[str, ...]:
+    def build_command(self, filter_descriptor: int) -> tuple[str, ...]:
         """Return the whole command line."""
         python = find_interpreter()
-        shown = [("--ro-bind", place, place) for place in python.readable]
+        binds = [("--ro-bind", place, place) for place in python.readable]
         links = [("--symlink", target, place) for place, target in python.links]
-        told = [("--setenv", name, value) for name, value in ENVIRONMENT.items()]
-        words = [word for group in [*shown, *links, *told] for word in group]
+        variables = [("--setenv", name, value) for name, value in ENVIRONMENT.items()]
+        words = [word for group in [*binds, *links, *variables] for word in group]
         return (
             find_tool(self.tool, self.hint), *_NAMESPACES, *words, "--chdir", "/", "--remount-ro", "/",
             "--seccomp", str(filter_descriptor),

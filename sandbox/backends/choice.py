@@ -1,4 +1,4 @@
-"""A backend by its name."""
+"""Find a backend by its name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .launch import OPTIONS, InterpreterLaunch, Wall, find_interpreter, read_pro
 UNSAFE = "unsafe_no_isolation_i_accept_the_risk"
 UNSAFE_STAMP = "computed by generated code that ran without isolation"
 BACKENDS = ("native", "bubblewrap", "container", "gvisor", UNSAFE)
-"""Every backend, by name; the last one is none."""
+"""Every backend, by name; the last one isolates nothing."""
 _LINUX = ("native", "bubblewrap", "gvisor")
 
 
@@ -31,18 +31,18 @@ def find_backend(name: str, *, command: str = "", image: str = "", platform: str
     name
         One of `BACKENDS`.
     command
-        The tool that builds the wall, where it is not the usual one: "podman", "/opt/bin/runsc".
+        The tool that builds the wall, where it is not the default: "podman", "/opt/bin/runsc".
     image
-        Of a container.
+        Image of the container backend.
     platform
-        Of gVisor.
+        Platform of gVisor.
 
     Raises
     ------
     BadInput
         No backend has this name.
     SandboxUnavailable
-        This system cannot have it; the hint names those that it can have.
+        This system does not support it; the hint names a backend that it supports.
     """
     if name not in BACKENDS:
         raise BadInput("there is no such sandbox", field="backend", got=name, allowed=", ".join(BACKENDS[:-1]))
@@ -69,19 +69,19 @@ def _drop_empty(**options: str) -> dict[str, str]:
 
 
 class NoIsolation(UserWarning):
-    """Generated code is run with nothing between it and this account."""
+    """Generated code runs without isolation from this account."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unsafe:
-    """Start interpreters with nothing around them: code can read, write and send whatever this account can."""
+    """Start interpreters without isolation: code can read, write and send whatever this account can."""
 
     name: ClassVar[str] = UNSAFE
     stamp: ClassVar[str] = UNSAFE_STAMP
     hint: ClassVar[str] = "Use a backend that isolates: native, bubblewrap, container or gvisor."
 
     def check(self) -> None:
-        """Warn: there is nothing that could be missing."""
+        """Warn that nothing isolates the code; no tool can be missing."""
         warnings.warn(
             f"{UNSAFE}: generated code runs with every right of this account; whatever it computes carries a stamp",
             NoIsolation, stacklevel=2,

@@ -1,4 +1,4 @@
-"""The wall of a container: docker, podman, or whatever understands their `run`."""
+"""The wall of a container: docker, podman, or any command with their `run`."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _COMMAND_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """Start interpreters with a container command; on macOS and Windows, too, where one is installed.
+    """Start interpreters with a container command, also on macOS and Windows where one is installed.
 
     Attributes
     ----------
     tool : str
         The command, with options of its own where it needs some: "docker", "podman --runtime runc".
     image : str
-        An image that is here already, with `python3`, and the numpy and pandas that are used here. Nothing is pulled.
+        A local image with `python3` and the versions of numpy and pandas that are used here. Nothing is pulled.
     """
 
     tool: str = "docker"
@@ -43,7 +43,7 @@ class Container:
 
     @property
     def hint(self) -> str:
-        """Return how the image is made."""
+        """Return the command that builds the image."""
         numpy, pandas = (f"{name}=={importlib.metadata.version(name)}" for name in ("numpy", "pandas"))
         lines = f"FROM python:3.12-slim\\nRUN pip install {numpy} {pandas}\\n"
         return f"Make the image: printf '{lines}' | {self.tool} build -t {self.image} -"
@@ -51,36 +51,36 @@ class Container:
     def check(self) -> None:
         """Raise SandboxUnavailable where the tool or the image is missing, or the tool does not work."""
         try:
-            asked = subprocess.run(
-                [*self._tool(), "image", "inspect", "--format", "{{.Id}}", self.image], stdin=subprocess.DEVNULL,
-                capture_output=True, timeout=_COMMAND_TIMEOUT_S, check=False,
+            result = subprocess.run(
+                [*self._find_command(), "image", "inspect", "--format", "{{.Id}}", self.image],
+                stdin=subprocess.DEVNULL, capture_output=True, timeout=_COMMAND_TIMEOUT_S, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise SandboxUnavailable(f"{self.tool} does not answer", field="container") from None
-        if asked.returncode:
-            said = asked.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        if result.returncode:
+            reason = result.stderr.decode(errors="replace").strip().rpartition("\n")[2]
             raise SandboxUnavailable(
-                f"the image {self.image} cannot be used: {said}", field="image", got=self.image, hint=self.hint
+                f"the image {self.image} cannot be used: {reason}", field="image", got=self.image, hint=self.hint
             )
 
     def launch(self) -> InterpreterLaunch:
-        """Return how one interpreter is started, and how its container is taken away."""
+        """Return how one interpreter is started, and how its container is removed."""
         name = f"alphaloom-{secrets.token_hex(8)}"
-        return InterpreterLaunch(self.command(name), environment=None, end=lambda: self._remove(name))
+        return InterpreterLaunch(self.build_command(name), environment=None, end=lambda: self._remove(name))
 
-    def command(self, name: str) -> tuple[str, ...]:
+    def build_command(self, name: str) -> tuple[str, ...]:
         """Return the whole command line of a container of this name."""
-        told = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
-        python = ("-i", _PATH_VARIABLE, *told, "python3", *OPTIONS, read_program())
-        return (*self._tool(), "run", "--name", name, *_CONTAINER_OPTIONS, self.image, *python)
+        variables = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
+        python = ("-i", _PATH_VARIABLE, *variables, "python3", *OPTIONS, read_program())
+        return (*self._find_command(), "run", "--name", name, *_CONTAINER_OPTIONS, self.image, *python)
 
-    def _tool(self) -> list[str]:
+    def _find_command(self) -> list[str]:
         first, *options = shlex.split(self.tool)
         return [find_tool(first, "Install docker or podman, and name the one you have: sandbox.command."), *options]
 
     def _remove(self, name: str) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
-                [*self._tool(), "rm", "--force", name], stdin=subprocess.DEVNULL, capture_output=True,
+                [*self._find_command(), "rm", "--force", name], stdin=subprocess.DEVNULL, capture_output=True,
                 timeout=_COMMAND_TIMEOUT_S, check=False,
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""One fresh interpreter behind a wall: started, asked once, ended; and the backend that starts one for every call."""
+"""A backend that starts a fresh interpreter behind a wall for every call, and the bytes exchanged with it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .launch import InterpreterLaunch, Wall, collect_modules
 
 _GUEST_START_S, _LISTENER_JOIN_S = 60.0, 1.0
 _CHECKED_PACKAGES = ("numpy", "pandas")
-"""What must have the same version behind the wall, since the bytes hang on it."""
+"""Packages that must have the same version behind the wall, because the bytes depend on them."""
 READY = b"alph"
 _LENGTH_FORMAT, _ANSWER_FORMAT, _MAX_WORDS_BYTES = struct.Struct("<I"), struct.Struct("<4s2xHdd"), 2000
 _GOOD = b"G."
@@ -37,11 +37,11 @@ _ERROR_KINDS: dict[bytes, tuple[type[SandboxError], str]] = {
     b"W.": (BadResult, "factor"),
 }
 ReadBytes = Callable[[int], bytes]
-"""Gives exactly so many bytes, or raises."""
+"""Returns exactly so many bytes, or raises."""
 
 
 class Guests:
-    """A backend: every call gets an interpreter of its own behind a wall, which starts in about a second."""
+    """A backend in which every call gets its own interpreter behind a wall, started in about a second."""
 
     def __init__(self, wall: Wall) -> None:
         self._wall = wall
@@ -53,14 +53,14 @@ class Guests:
         Raises
         ------
         SandboxUnavailable
-            The tool is missing, does not start an interpreter, or shows one other versions of numpy or pandas.
+            The tool is missing, does not start an interpreter, or starts one with other versions of numpy or pandas.
         """
         self._wall.check()
         with _Guest(self._wall):
             pass
 
     def start(self) -> Self:
-        """Return itself: a worker keeps nothing from call to call."""
+        """Return itself: a worker has no state between calls."""
         return self
 
     def call(self, job: Job, limits: Limits) -> Outcome:
@@ -73,14 +73,14 @@ class Guests:
             return replace(guest.ask(job, limits), stamp=self.stamp)
 
     def stop(self) -> None:
-        """Do nothing: an interpreter ends with its call, within the limits of that."""
+        """Do nothing: an interpreter ends with its call, within the limits of the call."""
 
     def close(self) -> None:
         """Do nothing: every interpreter has ended with its call."""
 
 
 class _Ended(Exception):
-    """There is no more to read, or no more time to read it in."""
+    """The process has closed its output, or the time is over."""
 
 
 class _Guest:
@@ -96,19 +96,19 @@ class _Guest:
         self._listener = threading.Thread(target=self._listen, daemon=True)
 
     def __enter__(self) -> Self:
-        """Start it and wait until it stands."""
+        """Start the interpreter and wait until it is ready."""
         launch = self._launch
         try:
             self._process = subprocess.Popen(
-                launch.command, env=launch.environment, cwd=os.sep, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
-                stderr=subprocess.PIPE, start_new_session=os.name == "posix", pass_fds=launch.descriptors,
+                launch.command, env=launch.environment, cwd=os.sep, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                bufsize=0, stderr=subprocess.PIPE, start_new_session=os.name == "posix", pass_fds=launch.descriptors,
             )  # fmt: skip
         finally:
             for descriptor in launch.descriptors:
                 os.close(descriptor)
         self._listener.start()
         try:
-            with self._within(_GUEST_START_S):
+            with self._limit_time(_GUEST_START_S):
                 self._greet()
         except BaseException:
             self._end()
@@ -116,24 +116,24 @@ class _Guest:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End it, whatever it does."""
+        """End the interpreter."""
         self._end()
 
     def ask(self, job: Job, limits: Limits) -> Outcome:
-        """Send the job and read the answer, for as long as the limits say."""
+        """Send the job and read the answer, within the time limit."""
         started = time.monotonic()
         try:
-            with self._within(limits.wall_s):
+            with self._limit_time(limits.wall_s):
                 for piece in pack_job(job, limits):
                     self._write(piece)
                 outcome = read_answer(self._read, job, limits, clean)
         except (OSError, _Ended):
-            outcome = self._no_answer(limits)
+            outcome = self._make_failure(limits)
         return replace(outcome, wall_ms=1000 * (time.monotonic() - started))
 
     @contextlib.contextmanager
-    def _within(self, seconds: float) -> Iterator[None]:
-        """End the process when the time is over, so that nobody waits for it."""
+    def _limit_time(self, seconds: float) -> Iterator[None]:
+        """Kill the process when the time is over, so that no read waits for it."""
         self._deadline = time.monotonic() + seconds
         watch = threading.Timer(seconds, self._kill)
         watch.start()
@@ -142,7 +142,7 @@ class _Guest:
         finally:
             watch.cancel()
 
-    def _no_answer(self, limits: Limits) -> Outcome:
+    def _make_failure(self, limits: Limits) -> Outcome:
         if time.monotonic() >= self._deadline:
             error: SandboxError = TimedOut(
                 "the call took too long", field="wall_s", got=f"{limits.wall_s:g} s and more",
@@ -153,13 +153,13 @@ class _Guest:
         return Outcome(None, error, 0.0, 0.0, 0.0)
 
     def _greet(self) -> None:
-        """Send what the program needs, and see that it stands with the versions that are used here."""
+        """Send the program's modules and paths, and check that it starts with the versions used here."""
         try:
             self._write(pack_greeting(self._launch.paths))
             theirs = read_versions(self._read)
         except (OSError, ValueError, _Ended):
             raise SandboxUnavailable(
-                f"{self._wall.name} starts no interpreter: {self._complaint()}", field=self._wall.name,
+                f"{self._wall.name} starts no interpreter: {self._read_complaint()}", field=self._wall.name,
                 hint=self._wall.hint,
             ) from None  # fmt: skip
         for name in _CHECKED_PACKAGES:
@@ -170,13 +170,13 @@ class _Guest:
                     got=str(theirs.get(name))[:40], allowed=here, hint=self._wall.hint,
                 )  # fmt: skip
 
-    def _complaint(self) -> str:
-        """Return the last line that the tool said."""
+    def _read_complaint(self) -> str:
+        """Kill the process and return the last line of its error output."""
         self._kill()
         assert self._process.stderr is not None
         with contextlib.suppress(OSError):
-            said = clean(self._process.stderr.read(8192).strip().rpartition(b"\n")[2])
-            return said or "it ended without a word"
+            message = clean(self._process.stderr.read(8192).strip().rpartition(b"\n")[2])
+            return message or "it ended without a word"
         return "it ended without a word"
 
     def _write(self, piece: bytes | memoryview) -> None:
@@ -186,22 +186,22 @@ class _Guest:
             view = view[self._process.stdin.write(view) :]
 
     def _read(self, count: int) -> bytes:
-        """Return exactly so many bytes."""
-        held = [self._unread]
-        while sum(map(len, held)) < count:
+        """Return exactly `count` bytes."""
+        pieces = [self._unread]
+        while sum(map(len, pieces)) < count:
             try:
                 piece = self._pieces.get(timeout=max(0.0, self._deadline - time.monotonic()))
             except queue.Empty:
                 raise _Ended from None
             if not piece:
                 raise _Ended
-            held.append(piece)
-        whole = b"".join(held)
-        self._unread = whole[count:]
-        return whole[:count]
+            pieces.append(piece)
+        received = b"".join(pieces)
+        self._unread = received[count:]
+        return received[:count]
 
     def _listen(self) -> None:
-        """Pass on what the program writes; nothing at all means that it has ended."""
+        """Queue what the program writes; an empty piece means that it has ended."""
         assert self._process.stdout is not None
         piece = b"."
         while piece and not self._over.is_set():
@@ -222,7 +222,7 @@ class _Guest:
                 self._process.kill()
 
     def _end(self) -> None:
-        """End the process and what it was started with; a listener that somebody else keeps waiting is left alone."""
+        """End the process and its launch; a listener thread that is still blocked is left alone."""
         self._over.set()
         self._kill()
         self._launch.end()
@@ -236,21 +236,21 @@ class _Guest:
 
 
 def pack_greeting(paths: tuple[str, ...]) -> bytes:
-    """Return what the program is told before anything else."""
+    """Return the first message to the program: its modules and paths."""
     return _pack_json({"modules": collect_modules(), "paths": list(paths)})
 
 
 def read_versions(read: ReadBytes) -> dict[str, Any]:
-    """Read what an interpreter that stands has installed."""
+    """Read the ready mark and the versions of an interpreter."""
     word, (length,) = read(len(READY)), _LENGTH_FORMAT.unpack(read(_LENGTH_FORMAT.size))
     if word != READY or length > _MAX_WORDS_BYTES:
         raise ValueError("it does not speak as it should")
-    told: dict[str, Any] = json.loads(read(length))
-    return told
+    versions: dict[str, Any] = json.loads(read(length))
+    return versions
 
 
 def pack_job(job: Job, limits: Limits) -> Iterator[bytes | memoryview]:
-    """Yield a job, piece by piece; days behind `job.rows` are never sent."""
+    """Yield a job, piece by piece; days after `job.rows` are never sent."""
     days, _ = job.shape
     frames = job.frames
     yield _pack_json({
@@ -263,7 +263,7 @@ def pack_job(job: Job, limits: Limits) -> Iterator[bytes | memoryview]:
 
 
 def read_answer(read: ReadBytes, job: Job, limits: Limits, clean: Callable[[bytes], str]) -> Outcome:
-    """Read an answer; what is not of its form, or not of the panel's shape, is an error of the factor."""
+    """Read an answer; one of another form, or not of the panel's shape, is an error of the factor."""
     head, length, cpu_ms, peak_mb = _ANSWER_FORMAT.unpack(read(_ANSWER_FORMAT.size))
     costs = 0.0, _finite_or_zero(cpu_ms), _finite_or_zero(peak_mb)
     status = head[2:]
@@ -274,7 +274,7 @@ def read_answer(read: ReadBytes, job: Job, limits: Limits, clean: Callable[[byte
         return Outcome(None, _build_error(status, words, limits), *costs)
     days, names = job.shape
     values = np.frombuffer(read(8 * days * names), dtype="<f8").astype(np.float64).reshape(days, names)
-    values[np.isnan(values)] = np.nan  # one bit pattern
+    values[np.isnan(values)] = np.nan  # one bit pattern for NaN
     error = check_values(values, job.shape)
     return Outcome(None if error else values, error, *costs)
 
@@ -285,7 +285,7 @@ def _pack_json(content: dict[str, Any]) -> bytes:
 
 
 def _finite_or_zero(figure: float) -> float:
-    """Return a figure that the process told of itself; it decides nothing, so it need only be a number."""
+    """Return a figure that the process reports of itself, 0 where it is not a valid number; it decides nothing."""
     return figure if math.isfinite(figure) and figure >= 0 else 0.0
 
 

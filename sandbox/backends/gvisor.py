@@ -25,7 +25,7 @@ class GVisor:
     Attributes
     ----------
     platform : str
-        How gVisor catches system calls: "systrap", "ptrace" or "kvm"; empty for its own choice.
+        How gVisor intercepts system calls: "systrap", "ptrace" or "kvm"; empty for its default.
     """
 
     tool: str = "runsc"
@@ -39,16 +39,16 @@ class GVisor:
         find_tool(self.tool, self.hint)
 
     def launch(self) -> InterpreterLaunch:
-        """Return how one interpreter is started, from a bundle in a folder that goes with it."""
+        """Return how one interpreter is started, from a bundle in a temporary folder."""
         folder = Path(tempfile.mkdtemp(prefix="runsc-"))
         (folder / "rootfs").mkdir()
         (folder / "config.json").write_text(json.dumps(build_bundle()), encoding="utf-8")
         return InterpreterLaunch(
-            (*self.command(folder), "run", "--bundle", str(folder), folder.name),
+            (*self.build_command(folder), "run", "--bundle", str(folder), folder.name),
             find_interpreter().paths, end=lambda: self._remove(folder),
         )  # fmt: skip
 
-    def command(self, folder: Path) -> tuple[str, ...]:
+    def build_command(self, folder: Path) -> tuple[str, ...]:
         """Return the command and its options, before the verb."""
         options = ["--root", str(folder / "state"), "--network=none", "--ignore-cgroups"]
         options += [f"--platform={self.platform}"] if self.platform else []
@@ -58,24 +58,25 @@ class GVisor:
     def _remove(self, folder: Path) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
-                [*self.command(folder), "delete", "--force", folder.name], stdin=subprocess.DEVNULL,
+                [*self.build_command(folder), "delete", "--force", folder.name], stdin=subprocess.DEVNULL,
                 capture_output=True, timeout=_REMOVE_TIMEOUT_S, check=False,
             )  # fmt: skip
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def build_bundle() -> dict[str, Any]:
-    """Return the container as the OCI runtime specification describes one: read-only, without network or rights."""
+    """Return the container of the OCI runtime specification: read-only, without network or rights."""
     python = find_interpreter()
-    seen = {place: place for place in python.readable}
-    seen |= {place: os.path.realpath(place) for place, _ in python.links}
+    sources = {place: place for place in python.readable}
+    sources |= {place: os.path.realpath(place) for place, _ in python.links}
     nothing: dict[str, list[str]] = {
         kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")
     }
     return {
         "ociVersion": "1.0.2",
         "process": {
-            "user": {"uid": 65534, "gid": 65534}, "cwd": "/", "env": [f"{name}={value}" for name, value in ENVIRONMENT.items()],
+            "user": {"uid": 65534, "gid": 65534}, "cwd": "/",
+            "env": [f"{name}={value}" for name, value in ENVIRONMENT.items()],
             "args": [python.program, "-S", *OPTIONS, read_program()],
             "capabilities": nothing, "noNewPrivileges": True,
         },
@@ -83,7 +84,7 @@ def build_bundle() -> dict[str, Any]:
         "hostname": "none",
         "mounts": [
             *({"destination": there, "source": here, "type": "bind", "options": ["ro", "rbind", "nosuid", "nodev"]}
-              for there, here in sorted(seen.items())),
+              for there, here in sorted(sources.items())),
             {"destination": "/tmp", "source": "none", "type": "tmpfs", "options": ["ro"]},
         ],
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount")]},

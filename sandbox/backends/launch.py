@@ -1,4 +1,4 @@
-"""How an interpreter is started behind a wall, and how it is ended."""
+"""Start an interpreter behind a wall, and end it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..errors import SandboxUnavailable
 _LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64")
 _SHARED_FILES = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
 OPTIONS = ("-s", "-P", "-B", "-X", "utf8", "-c")
-"""Of the interpreter: no user's packages, no current folder, no bytecode; the seed of hashes is in the environment."""
+"""Options of the interpreter: no user packages, no current folder, no bytecode; the hash seed is in the environment."""
 _ROOM = Path(__file__).parents[1]
 _ROOM_PACKAGE = "alphaloom.sandbox"
 _ENTRY_MODULES = ("jail", "jail.server", "jail.child", "jail.channel", "jail.frames")
@@ -31,20 +31,20 @@ def _do_nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class InterpreterLaunch:
-    """One interpreter to be started.
+    """How one interpreter is started.
 
     Attributes
     ----------
     command : tuple of str
         The whole command line; its standard input and output are the program's.
     paths : tuple of str
-        Folders of numpy and pandas as they are seen behind the wall; none where they are found by themselves.
+        Folders of numpy and pandas behind the wall; empty where the interpreter finds them by itself.
     descriptors : tuple of int
         Open files that the command inherits; they are closed here once it has started.
     environment : dict of str to str or None
-        What the command itself is told; None: what this process is, for tools that pass nothing of it on.
+        Environment of the command; None: that of this process, for tools that pass nothing of it on.
     end : callable
-        Ends what the command itself does not take along when it is killed.
+        Ends what survives when the command is killed.
     """
 
     command: tuple[str, ...]
@@ -55,7 +55,7 @@ class InterpreterLaunch:
 
 
 class Wall(Protocol):
-    """What stands around the interpreter."""
+    """The isolation around an interpreter."""
 
     @property
     def name(self) -> str:
@@ -64,12 +64,12 @@ class Wall(Protocol):
 
     @property
     def stamp(self) -> str:
-        """Return what goes with every value; empty unless there is no wall."""
+        """Return the warning that stays with every value; empty unless there is no isolation."""
         ...
 
     @property
     def hint(self) -> str:
-        """Return what to do where it does not work."""
+        """Return what to do where the wall does not work."""
         ...
 
     def check(self) -> None:
@@ -82,12 +82,12 @@ class Wall(Protocol):
 
 
 def find_tool(tool: str, hint: str) -> str:
-    """Return where a tool is installed.
+    """Return the path of a tool.
 
     Raises
     ------
     SandboxUnavailable
-        It is not; `hint` says how to install it.
+        It is not installed; `hint` says how to install it.
     """
     place = shutil.which(tool)
     if place is None:
@@ -97,18 +97,18 @@ def find_tool(tool: str, hint: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python to be shown behind a wall, read-only, at the places where it stands here.
+    """A Python that is mounted read-only behind a wall, at the same paths as here.
 
     Attributes
     ----------
     program : str
-        The executable, free of links.
+        The executable, with links resolved.
     paths : tuple of str
         Folders of numpy and pandas, for `sys.path`.
     links : tuple of (str, str)
-        Links that the loader goes through, and what they point to.
+        Links that the loader follows, and their targets.
     readable : tuple of str
-        Files and folders that must be readable; none lies in another.
+        Files and folders that must be readable; none is inside another.
     """
 
     program: str
@@ -119,7 +119,7 @@ class Interpreter:
 
 @cache
 def find_interpreter() -> Interpreter:
-    """Return the interpreter that runs this process; of home, of /etc and of the environment nothing else is shown."""
+    """Return the interpreter of this process; no other part of home, /etc or the environment is visible."""
     program = os.path.realpath(sys.executable)
     packages = {str(Path(_find_origin(name)).parents[1]) for name in ("numpy", "pandas")}
     links = tuple((place, os.readlink(place)) for place in _LIBRARIES if os.path.islink(place))
@@ -129,7 +129,7 @@ def find_interpreter() -> Interpreter:
         program,
         tuple(sorted(packages)),
         links,
-        _drop_nested([*libraries, *files, *_installation_paths(program), *packages]),
+        _drop_nested([*libraries, *files, *_list_installation(program), *packages]),
     )
 
 
@@ -140,19 +140,19 @@ def _find_origin(name: str) -> str:
     return spec.origin
 
 
-def _installation_paths(program: str) -> list[str]:
-    """Return the installation's folder; of a system's Python only the program and its library."""
+def _list_installation(program: str) -> list[str]:
+    """Return the folders of the installation; of a system Python only the program and its library."""
     if sys.base_prefix not in ("/", "/usr"):
         return [os.path.realpath(sys.base_prefix), sys.base_prefix]
     return [program, sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
 
 
 def _drop_nested(places: list[str]) -> tuple[str, ...]:
-    kept: list[str] = []
+    outermost: list[str] = []
     for place in sorted(set(places)):
-        if not any(Path(place).is_relative_to(other) for other in kept):
-            kept.append(place)
-    return tuple(kept)
+        if not any(Path(place).is_relative_to(other) for other in outermost):
+            outermost.append(place)
+    return tuple(outermost)
 
 
 @cache
@@ -163,32 +163,32 @@ def read_program() -> str:
 
 @cache
 def collect_modules() -> dict[str, str]:
-    """Return the text of what `read_program` imports and of what that imports at its top, by full name."""
-    found = {"alphaloom": "", _ROOM_PACKAGE: ""}
+    """Return the source of the modules that the program needs, with their top-level imports, by full name."""
+    sources = {"alphaloom": "", _ROOM_PACKAGE: ""}
     waiting = [f"{_ROOM_PACKAGE}.{name}" for name in _ENTRY_MODULES]
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in sources:
             continue
         place = _ROOM.joinpath(*name.removeprefix(f"{_ROOM_PACKAGE}.").split("."))
         package = place.is_dir()
-        found[name] = (place / "__init__.py" if package else place.with_suffix(".py")).read_text(encoding="utf-8")
-        waiting.extend(_find_imports(name if package else name.rpartition(".")[0], found[name]))
-    return dict(sorted(found.items()))
+        sources[name] = (place / "__init__.py" if package else place.with_suffix(".py")).read_text(encoding="utf-8")
+        waiting.extend(_find_imports(name if package else name.rpartition(".")[0], sources[name]))
+    return dict(sorted(sources.items()))
 
 
 def _find_imports(package: str, text: str) -> Iterator[str]:
-    """Yield the modules of this room that a text imports when it is imported, and the packages that they lie in."""
+    """Yield the modules of this room that a source imports at its top, and their packages."""
     for node in ast.parse(text).body:
         if isinstance(node, ast.ImportFrom) and node.level:
             base = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1])
-            whole = f"{base}.{node.module}" if node.module else base
-            for name in (whole, *(f"{whole}.{alias.name}" for alias in node.names)):
-                if _exists(name):
+            module = f"{base}.{node.module}" if node.module else base
+            for name in (module, *(f"{module}.{alias.name}" for alias in node.names)):
+                if _is_module(name):
                     yield name
 
 
-def _exists(name: str) -> bool:
+def _is_module(name: str) -> bool:
     if not name.startswith(f"{_ROOM_PACKAGE}."):
         return False
     place = _ROOM.joinpath(*name.removeprefix(f"{_ROOM_PACKAGE}.").split("."))

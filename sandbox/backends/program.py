@@ -1,8 +1,8 @@
 """The program of the interpreter behind another wall: one job on standard input, its answer on standard output.
 
-Nothing imports this file. Its text is handed to a fresh Python (`python -P -c`) that has numpy and pandas and need not
-have Alphaloom: the modules that the native sandbox runs a call with are sent ahead as text, so that a call means the same
-everywhere. It is no boundary: what stands around it is. The order of the bytes is told in `wire.py`.
+Nothing imports this file. Its text is passed to a fresh Python (`python -P -c`) that has numpy and pandas and need not
+have Alphaloom: the modules with which the native sandbox runs a call are sent first as text, so that a call means the
+same everywhere. The boundary is the wall around this process. `guest.py` defines the order of the bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LENGTH_FORMAT, ANSWER_FORMAT, READY = struct.Struct("<I"), struct.Struct("<4s2xH
 
 
 def main() -> None:
-    """Say that the interpreter stands, take one job, give one answer, and end."""
+    """Report that the interpreter is ready, take one job, answer it, and end."""
     channel = os.dup(1)
     first = json.loads(read_exactly(*LENGTH_FORMAT.unpack(read_exactly(LENGTH_FORMAT.size))))
     sys.path.extend(first["paths"])
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 class Silence:
-    """Where the code's own output goes: nowhere."""
+    """A stream that drops the code's own output."""
 
     def write(self, text: str) -> int:
         """Drop a text."""
@@ -61,13 +61,13 @@ class Silence:
 
 
 class SentModules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Imports modules whose text was sent."""
+    """Import modules whose text was sent."""
 
     def __init__(self, sources: dict[str, str]) -> None:
         self.sources = sources
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
-        """Find a module that was sent; a name that others begin with is a package."""
+        """Find a module that was sent; a name that is the prefix of another is a package."""
         if name not in self.sources:
             return None
         package = any(other.startswith(name + ".") for other in self.sources)
@@ -78,12 +78,12 @@ class SentModules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return self.sources[name]
 
     def is_package(self, name: str) -> bool:
-        """Tell whether other modules lie in it."""
+        """Return whether the module contains others."""
         return any(other.startswith(name + ".") for other in self.sources)
 
 
 def report_ready(channel: int) -> None:
-    """Tell that the interpreter is ready, and which versions it has."""
+    """Send the ready mark and the versions of numpy and pandas."""
     import numpy
     import pandas
 
@@ -92,7 +92,7 @@ def report_ready(channel: int) -> None:
 
 
 def write_panel_file(job: dict[str, Any]) -> int:
-    """Read the days and the fields, and return them as the file that a call in the native sandbox is given."""
+    """Read the days and the fields, and return them as a panel's file, as in the native sandbox."""
     import numpy
 
     from alphaloom.sandbox.jail.channel import PanelFile
@@ -121,7 +121,7 @@ def confine(memory_mb: int, wall_s: float) -> None:
 
 
 def measure_address_space() -> int:
-    """Return the bytes of address space in use, found by halving the limit, since there may be no /proc to ask."""
+    """Return the bytes of address space in use, by bisection of the limit, since there may be no /proc."""
     low, high = 0, 2**48
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     while high - low > 2**16:
@@ -137,7 +137,7 @@ def measure_address_space() -> int:
 
 
 def send_answer(channel: int, status: bytes, content: Any, cpu_s: float) -> None:
-    """Send the status with the words, or with the values in rows."""
+    """Send the status with the words, or with the values row by row."""
     import numpy
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -148,7 +148,7 @@ def send_answer(channel: int, status: bytes, content: Any, cpu_s: float) -> None
 
 
 def read_exactly(count: int) -> bytes:
-    """Read exactly so many bytes from standard input; without them there is nothing to do."""
+    """Read exactly `count` bytes from standard input; end the process where they do not come."""
     held = bytearray()
     while len(held) < count:
         got = os.read(0, min(count - len(held), 2**20))
@@ -159,7 +159,7 @@ def read_exactly(count: int) -> bytes:
 
 
 def send(channel: int, raw: Any) -> None:
-    """Write all of some bytes."""
+    """Write all bytes of a buffer."""
     view = memoryview(raw)
     while view:
         view = view[os.write(channel, view) :]

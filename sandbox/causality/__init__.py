@@ -1,4 +1,4 @@
-"""Whether code sees the future: the future is changed, and the past must not move."""
+"""Test whether code sees the future: the future is changed, and values of the past must not change."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Whether a factor's code sees the future: the future is cut off, and replaced, and the past must not change.
+"""Test whether a factor's code sees the future: later days are cut off or replaced, and earlier values must not change.
 
-A factor F is causal on a panel X if F(X) up to each day t does not change with what comes after t. Cutting off asks the
-code what it would have said on day t; where both answers agree, no value up to t can rest on later days. Replacing asks
-of futures that did not come, and keeps the panel's length, for code that looks ahead only in some futures. Few days are
-tried at first. A sweep asks every day, and its answers are then the values.
+A factor F is causal on a panel X if F(X) up to each day t does not depend on days after t. Cutting off computes the
+factor on the panel that ends on day t; where both answers agree, no value up to t depends on later days. Replacing
+computes it on futures that did not happen, with the panel's length unchanged, for code that looks ahead only in some
+futures. A screen tries a few days. A sweep computes every day, and its answers are then the values.
 
-The code is never trusted to be the same twice: each call is a process of its own, and code that behaves when it is
-tested gives itself away, since what it is held against is its own answer on the true panel. The days are drawn from the
-code, the panel and a seed that is drawn itself once the code is in, so that neither code nor author can know them.
-Whoever has all three can find code that fits them, which is what a sweep is for.
+Each call is a process of its own, so code cannot carry state from call to call; code that looks ahead except when it is
+tested fails too, because each answer is compared with its own answer on the true panel. The days are drawn from the
+code, the panel and a seed that is drawn once the code is handed in, so that neither code nor author can know them. An
+author who has all three can write code that passes on the drawn days, which only a sweep finds.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from .proof import CausalProof, CountingRunner
 from .sweep import SweptValues, narrow_claim, sweep_days
 
 CUTS = 6
-"""Days after which the future is cut off, and as many after which it is replaced; only the first is the same."""
+"""Days after which the future is cut off, and as many after which it is replaced; only the first day is in both."""
 MIN_PROOF_DAYS = 3
 SEED_BITS = 53
-"""A seed passes through JSON; readers there hold whole numbers up to this size."""
+"""A seed passes through JSON, where readers keep integers up to this size exact."""
 LARGE_PANEL_BYTES = 4_000_000
-"""Bytes of a panel from which on it pays to find out which columns the code needs."""
+"""Size of a panel from which it is faster to find the columns that the code needs first."""
 
 
 def prove(
@@ -60,8 +60,8 @@ def prove(
     sweep
         Compute every day by a process that holds no later one; its answers are then the proof's values.
     seed
-        Of the days and of the futures; not negative. None draws one now, which the proof names: with it the proof can be
-        repeated. A seed that the author of the code knew lets code be chosen that behaves on the days that are tried.
+        Seed of the days and of the futures; not negative. None draws one now and records it in the proof, so that the
+        proof can be repeated. An author who knows the seed can write code that passes on the days that are tried.
     cuts
         Days after which the future is cut off, and replaced; 2 or more of each, fewer only where the panel is short.
     show
@@ -72,35 +72,36 @@ def prove(
     NotDeterministic
         Two calls on the same panel differ in a bit, the whole one or one that seemed to see the future.
     NotCausal
-        A value changed with later days: by more than 1e-9 of itself and of its day's scale, it came or went, or names
-        changed places, in the precision that is handed on (`comparison.rounded`). Named are the earliest day that
-        changed in any of the trials, and on it the first name.
+        A value changed with later days: by more than 1e-9 of itself and of its day's scale, between missing and known,
+        or in its order among the symbols, in the precision of the result (`comparison.round_values`). The error names
+        the earliest day that changed in any of the trials, and its first symbol.
     Crashed
-        The code raises, on the whole panel or where it should have a value; or its start-up takes more than half of it.
+        The code raises, on the whole panel or where it should have a value; or its start-up takes more than half of
+        the panel.
     SandboxError
-        Whatever else a call ended in.
+        Any other error of a call.
     """
-    _check(frames, cuts)
-    drawn, seed = seed is None, draw_seed() if seed is None else seed
+    _check_panel(frames, cuts)
+    is_drawn, seed = seed is None, draw_seed() if seed is None else seed
     meter = CountingRunner(runner)
     claim = make_claim(meter, code, frames)
     lean = narrow_claim(meter, claim) if sweep or frames.nbytes > LARGE_PANEL_BYTES else claim
-    screen, found = _screen_claim(meter, claim, lean, seed, cuts)
+    screen, proven = _screen_claim(meter, claim, lean, seed, cuts)
     if sweep:
-        found = sweep_days(meter, claim, lean, show)
-    return _build_proof(meter, frames, screen, found, claim.days if sweep else 0, drawn)
+        proven = sweep_days(meter, claim, lean, show)
+    return _build_proof(meter, frames, screen, proven, claim.days if sweep else 0, is_drawn)
 
 
 def draw_seed() -> int:
-    """Draw the seed of what is tried on a factor, 0 or more, from the operating system once its code is in.
+    """Draw the seed of a factor's trials, 0 or more, from the operating system once its code is handed in.
 
-    This is the one random draw of this room that is not passed in: the author of the code may know everything but it. The
-    tests are repeated with the seed that the proof names.
+    This is the only random number of this room that is not passed in: the author of the code may know everything else.
+    A proof is repeated with the seed that it records.
     """
     return secrets.randbits(SEED_BITS)
 
 
-def _check(frames: Frames, cuts: int) -> None:
+def _check_panel(frames: Frames, cuts: int) -> None:
     days = len(frames.dates)
     if days < MIN_PROOF_DAYS:
         raise BadInput("too few days to prove anything", field="frames", got=days, allowed=f"{MIN_PROOF_DAYS} or more")
@@ -111,7 +112,7 @@ def _check(frames: Frames, cuts: int) -> None:
 def _screen_claim(
     meter: CountingRunner, claim: CausalClaim, lean: CausalClaim, seed: int, cuts: int
 ) -> tuple[_Screen, SweptValues]:
-    """Screen the claim on the columns that the code needs; what that refuses must stand on all columns too."""
+    """Screen the claim on the columns that the code needs; a refusal must hold on all columns too."""
     screen = _Screen(meter, lean, seed, cuts)
     try:
         return screen, screen.run()
@@ -125,34 +126,33 @@ def _screen_claim(
 
 
 class _Screen:
-    """The few days after which the future is changed first."""
+    """A screen: the future is changed after a few days."""
 
     def __init__(self, meter: CountingRunner, claim: CausalClaim, seed: int, cuts: int) -> None:
         self._meter, self._claim, self.seed, self._cuts = meter, claim, seed, cuts
-        drawn = hashlib.sha256(f"{seed} {claim.frames.digest} {claim.code}".encode()).digest()
-        self._rng = np.random.default_rng(np.frombuffer(drawn, dtype=np.uint32))
-        self.cut_off, self.replaced = self._days(claim.first)
+        entropy = hashlib.sha256(f"{seed} {claim.frames.digest} {claim.code}".encode()).digest()
+        self._rng = np.random.default_rng(np.frombuffer(entropy, dtype=np.uint32))
+        self.cut_off, self.replaced = self._choose_days(claim.first)
         self.suspect: Suspect | None = None
 
-    def _days(self, first: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Draw the days: the first with a value, the last but one, and one out of each stretch between them."""
+    def _choose_days(self, first: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Draw the days: the first with a value, the last but one, and one of each stretch between them."""
         last = self._claim.days - 2
         first = min(first, last)
         between = _draw_days(self._rng, first, last, 2 * self._cuts - 3)
         return tuple(sorted({first, last, *between[1::2]})), tuple(sorted({first, *between[::2]}))
 
     def run(self) -> SweptValues:
-        """Change the future after each day, and return the values that are claimed, without the days of the start-up."""
-        outcomes = self._outcomes()
+        """Change the future after each day, and return the claimed values without the days of the start-up."""
+        outcomes = self._run_trials()
         crashed = [day for day, one in zip(self.cut_off, outcomes, strict=False) if isinstance(one.error, Crashed)]
         start_up, error = 0, ""
-        if crashed[:1] == [
-            self._claim.first
-        ]:  # it raises on the day of its own first value: the panel is too short there
+        # It raises on the day of its own first value, so the panel is too short there.
+        if crashed[:1] == [self._claim.first]:
             start_up, error = _find_start_up(self._meter, self._claim, max(crashed))
-            self.cut_off, self.replaced = self._days(max(start_up, self._claim.first))
-            outcomes = self._outcomes()
-        suspects = self._suspects(outcomes)
+            self.cut_off, self.replaced = self._choose_days(max(start_up, self._claim.first))
+            outcomes = self._run_trials()
+        suspects = self._find_suspects(outcomes)
         if suspects:
             self.suspect = min(suspects, key=_order_suspect)
             raise explain_change(self._meter, self._claim, self.suspect)
@@ -160,22 +160,22 @@ class _Screen:
         values[:start_up] = np.nan
         return SweptValues(values, None, start_up, error)
 
-    def _outcomes(self) -> Sequence[Outcome]:
+    def _run_trials(self) -> Sequence[Outcome]:
         jobs = chain(
-            (self._claim.until(day) for day in self.cut_off),
-            (self._claim.otherwise(day, self.seed) for day in self.replaced),
+            (self._claim.make_prefix_job(day) for day in self.cut_off),
+            (self._claim.make_replaced_job(day, self.seed) for day in self.replaced),
         )
         return list(self._meter.run_each(jobs))
 
-    def _suspects(self, outcomes: Sequence[Outcome]) -> list[Suspect]:
-        tried = [(day, CUT_OFF) for day in self.cut_off] + [(day, REPLACED) for day in self.replaced]
-        found = []
-        for (day, how), outcome in zip(tried, outcomes, strict=True):
+    def _find_suspects(self, outcomes: Sequence[Outcome]) -> list[Suspect]:
+        trials = [(day, CUT_OFF) for day in self.cut_off] + [(day, REPLACED) for day in self.replaced]
+        suspects = []
+        for (day, how), outcome in zip(trials, outcomes, strict=True):
             self._refuse_crash(day, how, outcome)
             cell = find_first_change(self._claim.values[: day + 1], outcome.unwrap()[: day + 1])
             if cell is not None:
-                found.append(Suspect(cell, day, how, outcome.unwrap(), self.seed))
-        return found
+                suspects.append(Suspect(cell, day, how, outcome.unwrap(), self.seed))
+        return suspects
 
     def _refuse_crash(self, day: int, how: str, outcome: Outcome) -> None:
         if isinstance(outcome.error, Crashed):
@@ -187,20 +187,20 @@ class _Screen:
 
 
 def _build_proof(
-    meter: CountingRunner, frames: Frames, screen: _Screen, found: SweptValues, days: int, drawn: bool
+    meter: CountingRunner, frames: Frames, screen: _Screen, proven: SweptValues, days: int, is_drawn: bool
 ) -> CausalProof:
-    first = int(np.isfinite(found.values).any(axis=1).argmax())
-    found.values.setflags(write=False)
+    first = int(np.isfinite(proven.values).any(axis=1).argmax())
+    proven.values.setflags(write=False)
     return CausalProof(
-        values=found.values,
+        values=proven.values,
         seed=screen.seed,
-        drawn=drawn,
+        drawn=is_drawn,
         cut_off=tuple(find_day(frames, day) for day in screen.cut_off),
         replaced=tuple(find_day(frames, day) for day in screen.replaced),
         swept=days,
-        memory=found.memory,
-        start_up=found.start_up,
-        start_up_error=found.start_up_error,
+        memory=proven.memory,
+        start_up=proven.start_up,
+        start_up_error=proven.start_up_error,
         first=find_day(frames, first),
         warm_up=first,
         cost=meter.cost,
@@ -209,7 +209,7 @@ def _build_proof(
 
 
 def _draw_days(rng: np.random.Generator, first: int, last: int, stretches: int) -> list[int]:
-    """Return a day of each of so many equal stretches of the rows from first to last."""
+    """Return one random day of each of `stretches` equal parts of the rows from first to last."""
     edges = np.linspace(first, last + 1, stretches + 1).astype(np.int64)
     return [int(rng.integers(lo, max(lo + 1, hi))) for lo, hi in pairwise(edges)]
 
@@ -219,17 +219,17 @@ def _order_suspect(suspect: Suspect) -> tuple[int, int, int]:
 
 
 def _find_start_up(meter: CountingRunner, claim: CausalClaim, crashed: int) -> tuple[int, str]:
-    """Return how many days at the start have no value since the code raises there, and the error, found by halving.
+    """Return how many days at the start have no value because the code raises there, and the error, by bisection.
 
-    A prefix on which the code raises has no value on its last day. That is a start-up if all prefixes raise up to some
-    length and none does afterwards; the days drawn later, or the sweep, find it out if it is not so.
+    A prefix on which the code raises has no value on its last day. That is a start-up if all prefixes up to some length
+    raise and no longer one does; the days drawn later, or the sweep, detect any other pattern.
     """
     low, high, error = crashed, claim.days - 1, ""
     while high - low > 1:
         middle = (low + high) // 2
-        outcome = meter.run(claim.until(middle))
+        outcome = meter.run(claim.make_prefix_job(middle))
         low, high = (middle, high) if isinstance(outcome.error, Crashed) else (low, middle)
-    error = _error_message(meter.run(claim.until(low)).error)
+    error = _get_message(meter.run(claim.make_prefix_job(low)).error)
     if high > claim.days // 2:
         raise Crashed(
             f"the code raises an error on panels that end before {find_day(claim.frames, high)}: {error}",
@@ -240,10 +240,10 @@ def _find_start_up(meter: CountingRunner, claim: CausalClaim, crashed: int) -> t
 
 
 def measure_start_up(meter: CountingRunner, claim: CausalClaim) -> int:
-    """Return how many days at the start of a claim cannot be shown to be causal, since the code raises on so few."""
-    outcome = meter.run(claim.until(claim.first))
+    """Return how many days at the start of a claim cannot be tested, because the code raises on so few days."""
+    outcome = meter.run(claim.make_prefix_job(claim.first))
     return _find_start_up(meter, claim, claim.first)[0] if isinstance(outcome.error, Crashed) else 0
 
 
-def _error_message(error: SandboxError | None) -> str:
+def _get_message(error: SandboxError | None) -> str:
     return "" if error is None else error.message

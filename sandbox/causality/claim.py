@@ -1,4 +1,4 @@
-"""What is to be borne out: these values come from this code and this panel, and from no later day."""
+"""The claim to be tested: these values come from this code and this panel, and from no later day."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CausalClaim:
     frames : Frames
         The panel.
     values : NDArray[np.float64]
-        What the code gave on it, `[T, N]`.
+        The values of the code on it, `[T, N]`.
     """
 
     code: str
@@ -46,18 +46,18 @@ class CausalClaim:
         """Return the row of the first day with a value."""
         return int(np.isfinite(self.values).any(axis=1).argmax())
 
-    def until(self, day: int) -> Job:
-        """Return the call that knows no day after the row `day`."""
+    def make_prefix_job(self, day: int) -> Job:
+        """Return the call on the panel that ends on the row `day`."""
         return Job(self.code, self.frames, day + 1)
 
-    def otherwise(self, day: int, seed: int) -> Job:
-        """Return the call on a panel that goes on in another way after the row `day`."""
-        return Job(self.code, Futures(self.frames, seed).after(day))
+    def make_replaced_job(self, day: int, seed: int) -> Job:
+        """Return the call on a panel with another future after the row `day`."""
+        return Job(self.code, Futures(self.frames, seed).draw_after(day))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Suspect:
-    """A cell whose value changed with days after the row `cut`, what had been done to these, and the answer then."""
+    """A cell whose value changed with days after the row `cut`, how these were changed, and the answer then."""
 
     cell: Cell
     cut: int
@@ -65,13 +65,15 @@ class Suspect:
     answer: NDArray[np.float64]
     seed: int | None = None
 
-    def job(self, claim: CausalClaim, cut: int) -> Job:
-        """Return the call that does the same to the days after another row."""
-        return claim.until(cut) if self.how == CUT_OFF else claim.otherwise(cut, self.seed or 0)
+    def make_job(self, claim: CausalClaim, cut: int) -> Job:
+        """Return the call that changes the days after another row in the same way."""
+        if self.how == CUT_OFF:
+            return claim.make_prefix_job(cut)
+        return claim.make_replaced_job(cut, self.seed or 0)
 
 
 def make_claim(meter: CountingRunner, code: str, frames: Frames) -> CausalClaim:
-    """Return what two calls on the whole panel, in interpreters that were started apart, agree on.
+    """Return the values on which two calls on the whole panel, in separately started interpreters, agree.
 
     Raises
     ------
@@ -80,9 +82,10 @@ def make_claim(meter: CountingRunner, code: str, frames: Frames) -> CausalClaim:
     BadResult
         There is no value on any day, so that nothing could be tested.
     SandboxError
-        Whatever a call ended in.
+        Any error of a call.
     """
-    # What fails once need not run twice. All calls of one server share what its start drew by chance: the other is apart.
+    # The second call runs only if the first gave values. It runs apart, because all calls of one server share the
+    # random numbers of its start.
     one, other = (meter.run(Job(code, frames, apart=apart)).unwrap() for apart in (False, True))
     cell = find_first_difference(one, other)
     if cell is not None:
@@ -93,8 +96,8 @@ def make_claim(meter: CountingRunner, code: str, frames: Frames) -> CausalClaim:
 
 
 def is_changed(meter: CountingRunner, claim: CausalClaim, suspect: Suspect) -> bool:
-    """Tell whether the cell changes for this claim too."""
-    return not _has_claimed_value(claim, suspect.cell, meter.run(suspect.job(claim, suspect.cut)).values)
+    """Return whether the cell changes for this claim too."""
+    return not _has_claimed_value(claim, suspect.cell, meter.run(suspect.make_job(claim, suspect.cut)).values)
 
 
 def _make_not_deterministic(frames: Frames, cell: Cell) -> NotDeterministic:
@@ -106,12 +109,13 @@ def _make_not_deterministic(frames: Frames, cell: Cell) -> NotDeterministic:
 
 
 def explain_change(meter: CountingRunner, claim: CausalClaim, suspect: Suspect) -> NotCausal | NotDeterministic:
-    """Return the error that names the day and the name, and the later day that made the difference.
+    """Return the error that names the day and the symbol, and the later day that made the difference.
 
-    The same call is made once more, and the whole one: code that differs from itself has not shown that it looks ahead.
+    The same call and the call on the whole panel are repeated first: code that is not deterministic need not look
+    ahead.
     """
     for job, answer in (
-        (suspect.job(claim, suspect.cut), suspect.answer),
+        (suspect.make_job(claim, suspect.cut), suspect.answer),
         (Job(claim.code, claim.frames), claim.values),
     ):
         again = meter.run(job).values
@@ -127,12 +131,13 @@ def explain_change(meter: CountingRunner, claim: CausalClaim, suspect: Suspect) 
     return NotCausal(
         f"the value of {symbol} on {day} changed when later days {suspect.how}: {reads}, "
         f"{ahead} {'day' if ahead == 1 else 'days'} later",
-        day=day, symbol=symbol, read=later, seed=suspect.seed, hint=WHOLE_PANEL_HINT if ahead > FAR_DAYS else NEAR_DAYS_HINT,
+        day=day, symbol=symbol, read=later, seed=suspect.seed,
+        hint=WHOLE_PANEL_HINT if ahead > FAR_DAYS else NEAR_DAYS_HINT,
     )  # fmt: skip
 
 
 FAR_DAYS = 10
-"""From how many days on a look ahead is more likely a whole sample than a window."""
+"""Days of look-ahead above which a whole-sample computation is more likely than a window."""
 WHOLE_PANEL_HINT = (
     "A mean, a rank, a fit or a fill over the whole panel does this: use rolling, ewm or expanding, "
     "and compute every day from the rows up to it."
@@ -144,20 +149,20 @@ NEAR_DAYS_HINT = (
 
 
 def _find_read_day(meter: CountingRunner, claim: CausalClaim, suspect: Suspect) -> int:
-    """Return the row of a later day that makes the difference: known up to it, the cell has its value; without it, not.
+    """Return the row of a later day that makes the difference: with it the cell has its value, without it not.
 
-    Found by halving: the value is wrong when days after `low` are changed, and right when only those after `high` are.
+    Bisection: the value is wrong when days after `low` are changed, and right when only those after `high` are.
     """
     low, high = suspect.cut, claim.days - 1
     while high - low > 1:
         middle = (low + high) // 2
-        outcome = meter.run(suspect.job(claim, middle))
+        outcome = meter.run(suspect.make_job(claim, middle))
         low, high = (low, middle) if _has_claimed_value(claim, suspect.cell, outcome.values) else (middle, high)
     return high
 
 
 def _has_claimed_value(claim: CausalClaim, cell: Cell, values: NDArray[np.float64] | None) -> bool:
-    """Tell whether a call gave the cell the value that is claimed."""
+    """Return whether a call gave the cell the claimed value."""
     if values is None:
         return False
     day = slice(cell.day, cell.day + 1)

@@ -1,8 +1,8 @@
-"""When two answers of a factor are the same, and in what precision they are handed on.
+"""Compare two answers of a factor, and round values to the precision in which they are used.
 
-Honest code may add in another order when it is given fewer days, so its last digits may differ. But what is smaller
-than a tolerance can still order names, and scores look at the order alone. So values are handed on in single precision,
-and what is handed on must stand in the same order, level where it was level: nothing can ride below.
+Honest code may add in another order when it is given fewer days, so its last digits may differ. But differences below
+a tolerance can still order symbols, and scores depend on the order only. So values are rounded to single precision, and
+the rounded values must have the same order, with the same ties: no information can hide below the tolerance.
 """
 
 from __future__ import annotations
@@ -15,57 +15,56 @@ from numpy.typing import NDArray
 TOLERANCE = 1e-9
 """Values x and y of a day are the same if |x - y| <= TOLERANCE * max(|x|, scale), the scale being the day's."""
 MAX_RANK_NOISE = 1e-4
-"""1 - rank correlation of a day, in full precision, that noise may make: more is a look ahead, though it is rounded away."""
+"""Largest 1 - rank correlation of a day, in full precision, that counts as noise; more is a look-ahead."""
 VALUE_BITS = 24
-"""Digits of single precision, which is what the rest of the program keeps of a value."""
+"""Bits of single precision, which the rest of the program keeps of a value."""
 MIN_FLOAT32, MAX_FLOAT32 = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
-"""The normal numbers of single precision."""
+"""Range of the normal numbers of single precision."""
 SCALE_QUANTILE = 0.9
-"""A day's scale is the |x| that this share of its names do not exceed: one huge value must not blur the others."""
+"""A day's scale is this quantile of |x|, so that one huge value does not blur the others."""
 
 Frame = NDArray[np.float64]
 
 
 class Cell(NamedTuple):
-    """A place in the panel: row of the day, column of the name."""
+    """A place in the panel: row of the day, column of the symbol."""
 
     day: int
     name: int
 
 
 def round_values(values: Frame) -> Frame:
-    """Return values as they are handed on: in single precision, and no finer than that of their day's scale.
+    """Return values in the precision of the result: single precision, and no finer than that of their day's scale.
 
     Parameters
     ----------
     values
         `[T, N]`. Each row is rounded by itself, so that a day alone gives the same bits. Values near zero on a day of
-        large ones lose the digits that are noise there; what single precision cannot hold becomes missing.
+        large ones lose the digits that are noise there; values beyond the range of single precision become NaN.
     """
     size = np.maximum(np.abs(values), np.maximum(_compute_scale(values), MIN_FLOAT32)[:, None])
     exponent = np.frexp(size)[1]
-    kept: Frame = (
-        np.ldexp(np.rint(np.ldexp(values, VALUE_BITS - exponent)), exponent - VALUE_BITS) + 0.0
-    )  # no minus zero
-    kept[~(np.abs(kept) <= MAX_FLOAT32)] = np.nan  # and one NaN for all
-    return kept
+    # + 0.0 removes minus zero, and the assignment gives every NaN the same bits.
+    rounded: Frame = np.ldexp(np.rint(np.ldexp(values, VALUE_BITS - exponent)), exponent - VALUE_BITS) + 0.0
+    rounded[~(np.abs(rounded) <= MAX_FLOAT32)] = np.nan
+    return rounded
 
 
-def find_first_change(expected: Frame, got: Frame) -> Cell | None:
-    """Return the first cell of `got` that is not the same as expected, days first, then names; None if all are.
+def find_first_change(expected: Frame, actual: Frame) -> Cell | None:
+    """Return the first cell of `actual` that differs from `expected`, by day, then symbol; None if none does.
 
     Parameters
     ----------
-    expected, got
-        `[T, N]` and `[t, N]` with t <= T. A missing value is the same as a missing value only. A day on which each value
-        is nearly the same counts as changed if the rounded ones stand in another order, or two are level that were not; also
-        if the full ones are shuffled, which tells of a look ahead even where rounding leaves nothing of it.
+    expected, actual
+        `[T, N]` and `[t, N]` with t <= T. NaN equals only NaN. A day on which each value is the same within the
+        tolerance counts as changed if the rounded values have another order or other ties; also if the full values are
+        shuffled, which shows a look-ahead even where rounding removes it.
     """
-    expected = expected[: len(got)]
-    if _is_bitwise_equal(expected, got):
+    expected = expected[: len(actual)]
+    if _is_bitwise_equal(expected, actual):
         return None
-    days = np.flatnonzero((expected.view(np.int64) != got.view(np.int64)).any(axis=1))
-    one, other = expected[days], got[days]
+    days = np.flatnonzero((expected.view(np.int64) != actual.view(np.int64)).any(axis=1))
+    one, other = expected[days], actual[days]
     allowed = TOLERANCE * np.maximum(np.abs(one), _compute_scale(one)[:, None])
     wrong = ~((np.abs(one - other) <= allowed) | (np.isnan(one) & np.isnan(other)))
     wrong |= _find_reordered(round_values(one), round_values(other))[:, None] & (one != other) & ~np.isnan(one)
@@ -75,7 +74,7 @@ def find_first_change(expected: Frame, got: Frame) -> Cell | None:
 
 
 def find_first_difference(one: Frame, other: Frame) -> Cell | None:
-    """Return the first cell whose bits differ, days first, then names; None if none does. Missing is missing."""
+    """Return the first cell whose bits differ, by day, then symbol; None if none does. Any NaN equals any other."""
     if _is_bitwise_equal(one, other):
         return None
     same = (one.view(np.int64) == other.view(np.int64)) | (np.isnan(one) & np.isnan(other))
@@ -83,12 +82,12 @@ def find_first_difference(one: Frame, other: Frame) -> Cell | None:
 
 
 def _is_bitwise_equal(one: Frame, other: Frame) -> bool:
-    """Tell whether all bits are the same, which is quicker than to compare numbers."""
+    """Return whether all bits are the same, which is faster than a comparison of numbers."""
     return bool(np.array_equal(one.view(np.int64), other.view(np.int64)))
 
 
 def _compute_scale(values: Frame) -> Frame:
-    """Return of each day the |x| that most of its known values do not exceed, `[T]`; 0 where none is known."""
+    """Return each day's `SCALE_QUANTILE` of |x| over its known values, `[T]`; 0 where none is known."""
     known = np.isfinite(values).sum(axis=1)
     sizes = np.sort(np.where(np.isfinite(values), np.abs(values), np.inf), axis=1)
     place = np.maximum(np.ceil(SCALE_QUANTILE * known).astype(np.int64) - 1, 0)
@@ -97,7 +96,7 @@ def _compute_scale(values: Frame) -> Frame:
 
 
 def _find_reordered(one: Frame, other: Frame) -> NDArray[np.bool_]:
-    """Tell on which days names stand in another order, are level only once, or are missing only once, `[T]`."""
+    """Return the days on which order, ties or missing cells of the two differ, `[T]`."""
     order = np.argsort(one, axis=1)
     first, second = (np.take_along_axis(values, order, axis=1) for values in (one, other))
     steps = (np.nan_to_num(np.sign(np.diff(values, axis=1))) for values in (first, second))
@@ -107,7 +106,7 @@ def _find_reordered(one: Frame, other: Frame) -> NDArray[np.bool_]:
 
 
 def _find_shuffled(one: Frame, other: Frame) -> NDArray[np.bool_]:
-    """Tell on which days the order in full precision is another, by more than a swap of neighbours, `[T]`."""
+    """Return the days on which the order in full precision differs by more than a swap of neighbours, `[T]`."""
     moved = np.square(_compute_places(one) - _compute_places(other)).sum(axis=1)
     count = np.isfinite(one).sum(axis=1).astype(np.float64)
     shuffled: NDArray[np.bool_] = moved > np.maximum(2.0, MAX_RANK_NOISE * count * (count**2 - 1.0) / 6.0)
@@ -115,7 +114,7 @@ def _find_shuffled(one: Frame, other: Frame) -> NDArray[np.bool_]:
 
 
 def _compute_places(values: Frame) -> Frame:
-    """Return the place of each value in the order of its day; equal ones stand as they are given, missing ones last."""
+    """Return the place of each value in the order of its day; ties by column, NaN last."""
     return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1).astype(np.float64)
 
 

@@ -1,4 +1,4 @@
-"""What was shown of a factor's code on a panel, in words that claim no more."""
+"""The proof that a factor's code is causal on a panel, with a statement of its limits."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SCOPE_SENTENCE = (
     "prices, nor that the panel's own columns were known on their day."
 )
 REPEATABLE_SENTENCE = (
-    "Repeatable: two calls on the same panel, in interpreters that were started apart, gave the same bits. Code that is "
-    "random on few calls may pass: no wall takes the processor's own random numbers away."
+    "Repeatable: two calls on the same panel, in interpreters that were started apart, gave the same bits. Code that "
+    "is random on few calls may pass: no wall takes the processor's own random numbers away."
 )
 ALWAYS_TRIED_DAYS = 2
 """Days that are always tried, so that an author knows them: the first with a value and the last but one."""
@@ -26,7 +26,7 @@ ALWAYS_TRIED_DAYS = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CausalProof:
-    """A factor's values on a panel, and what is known of them.
+    """A factor's values on a panel, and the tests that they passed.
 
     Attributes
     ----------
@@ -34,15 +34,15 @@ class CausalProof:
         `[T, N]`, NaN where there is no value. If swept, each day was computed by a process that held no later day;
         else they come from one call on the whole panel, without the days of the start-up.
     seed : int
-        Of the days and of the futures that were tried; the same call with it gives the same proof.
+        Seed of the tested days and futures; the same call with it gives the same proof.
     drawn : bool
-        Whether it was drawn after the code was handed in; else it was given, and the author may have known it.
+        Whether the seed was drawn after the code was handed in; else it was given, and the author may have known it.
     cut_off, replaced : tuple of datetime.date
-        Days after which everything was cut off, or replaced by another future, without a change up to the day.
+        Days after which all data was cut off, or replaced by another future, without a change up to the day.
     swept : int
         Days that were computed point in time; 0 without a sweep.
     memory : int or None
-        How many days back the processes of the sweep were shown; None: all.
+        Number of days back that the processes of the sweep were given; None: all.
     start_up : int
         Days at the start on which the code raises an error, because the panel is too short; they have no values.
     start_up_error : str
@@ -52,9 +52,9 @@ class CausalProof:
     warm_up : int
         Days before it.
     cost : Cost
-        What all calls took.
+        Cost of all calls.
     stamp : str
-        What is written beside every value that was computed without a boundary; else empty.
+        The warning that stays with every value computed without a boundary; else empty.
     """
 
     values: NDArray[np.float64]
@@ -73,12 +73,12 @@ class CausalProof:
 
     @property
     def point_in_time(self) -> bool:
-        """Tell whether each day's values come from a process that held no later day."""
+        """Return whether each day's values come from a process that held no later day."""
         return self.swept > 0
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return what is proven and what is not, a sentence each."""
+        """Return sentences on what is proven and what is not."""
         return (
             REPEATABLE_SENTENCE,
             *(self._describe_sweep() if self.swept else self._describe_cuts()),
@@ -87,15 +87,16 @@ class CausalProof:
         )
 
     def _describe_cuts(self) -> tuple[str, ...]:
-        tried = len({*self.cut_off, *self.replaced})
-        unknown = max(tried - ALWAYS_TRIED_DAYS, 0)
+        days = len({*self.cut_off, *self.replaced})
+        unknown = max(days - ALWAYS_TRIED_DAYS, 0)
         screened = (
             f"Screened: no value changed when all days after one of {len(self.cut_off)} days were cut off, or all days "
             f"after one of {len(self.replaced)} were replaced by another plausible future."
         )
         draft = (
-            f"The values are a draft, since only {tried} of {len(self.values):,} days were tried. Code that looks one day "
-            f"ahead on a tenth of the days passes up to {round(100 * 0.9**unknown)} times in 100, and its author may try "
+            f"The values are a draft, since only {days} of {len(self.values):,} days were tried. Code that looks one "
+            f"day ahead on a tenth of the days passes up to {round(100 * 0.9**unknown)} times in 100, and its author "
+            "may try "
             "again; code that does so on one day passes nearly always. A sweep finds both, and hands on no value that "
             "knows the future."
         )
@@ -104,7 +105,8 @@ class CausalProof:
     def _describe_seed(self) -> str:
         if self.drawn:
             return (
-                f"Seed {self.seed}, by which the days were chosen, was drawn after the code was handed in, so its author "
+                f"Seed {self.seed}, by which the days were chosen, was drawn after the code was handed in, so its "
+                "author "
                 "could not know them; only the first day with a value and the last but one are always among them."
             )
         return (
@@ -113,22 +115,25 @@ class CausalProof:
         )
 
     def _describe_sweep(self) -> tuple[str, ...]:
-        shown = "all days up to it" if self.memory is None else f"the {self.memory} days up to it"
-        said = (
-            f"Swept: each of {self.swept - self.start_up:,} days was computed again by a process of its own that was shown {shown} and no "
-            "later one, and came out the same. These are the values that are handed on, so no value can know the future."
+        span = "all days up to it" if self.memory is None else f"the {self.memory} days up to it"
+        sentence = (
+            f"Swept: each of {self.swept - self.start_up:,} days was computed again by a process of its own that was "
+            f"shown {span} and no "
+            "later one, and came out the same. These are the values that are handed on, so no value can know the "
+            "future."
         )
-        return (said,)
+        return (sentence,)
 
     def _describe_start_up(self) -> tuple[str, ...]:
         if not self.start_up:
             return ()
-        said = (
+        sentence = (
             f"Not shown for the first {self.start_up} days: the code raises an error on panels of fewer than "
-            f"{self.start_up + 1} days ({self.start_up_error}). These days have no values here, whatever a call on the whole "
+            f"{self.start_up + 1} days ({self.start_up_error}). These days have no values here, whatever a call on the "
+            "whole "
             "panel says of them; all else is said of later days alone."
         )
-        return (said,)
+        return (sentence,)
 
     def record(self) -> dict[str, Any]:
         """Return the proof as plain JSON, without the values."""
@@ -153,7 +158,7 @@ class CausalProof:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What calls took: their number, CPU seconds of all, and of the dearest one wall milliseconds and resident MiB."""
+    """The cost of calls: their number, CPU seconds in total, and the largest wall milliseconds and resident MiB."""
 
     calls: int
     cpu_s: float
@@ -169,11 +174,11 @@ class Cost:
 
 
 class CountingRunner:
-    """A runner that counts what goes through another."""
+    """A runner that passes jobs to another and counts their cost."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._seen: list[tuple[float, float, float]] = []
+        self._costs: list[tuple[float, float, float]] = []
         self._tried: dict[str, None] = {}
 
     @property
@@ -182,9 +187,9 @@ class CountingRunner:
         return self._runner.stamp
 
     def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
-        """Run each job, and count what it took."""
+        """Run each job, and count its cost."""
         for outcome in self._runner.run_each(jobs):
-            self._seen.append((outcome.cpu_ms, outcome.wall_ms, outcome.peak_mb))
+            self._costs.append((outcome.cpu_ms, outcome.wall_ms, outcome.peak_mb))
             self._tried |= dict.fromkeys(outcome.tried)
             yield outcome
 
@@ -195,11 +200,11 @@ class CountingRunner:
 
     @property
     def tried(self) -> tuple[str, ...]:
-        """Return the system calls that the kernel refused to any call, in the order of their first appearance."""
+        """Return the system calls that the kernel refused in any call, in the order of their first appearance."""
         return tuple(self._tried)
 
     @property
     def cost(self) -> Cost:
-        """Return what all calls took so far."""
-        cpu, wall, peak = zip(*self._seen, strict=True) if self._seen else ((0.0,), (0.0,), (0.0,))
-        return Cost(len(self._seen), sum(cpu) / 1000.0, max(wall), max(peak))
+        """Return the cost of all calls so far."""
+        cpu, wall, peak = zip(*self._costs, strict=True) if self._costs else ((0.0,), (0.0,), (0.0,))
+        return Cost(len(self._costs), sum(cpu) / 1000.0, max(wall), max(peak))

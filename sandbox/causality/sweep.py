@@ -1,9 +1,9 @@
 """A factor's values point in time: each day by a process of its own that holds no later day.
 
-Two savings, both checked and neither trusted. A process is given only the columns that the code names, if the whole
-panel gives the same bits without the others. And it is given only the last rows up to its day, if those reproduce the
-values of some days; a day that they do not reproduce is computed again from all rows up to it. What a process is given
-never reaches past its day, so the values cannot know the future whatever the code does.
+Two savings, each checked. A process gets only the columns that the code names, if the whole panel gives the same bits
+without the others. And it gets only the last rows up to its day, if those reproduce the values of some days; a day that
+they do not reproduce is computed again from all rows up to it. The data of a process never reaches past its day, so the
+values cannot depend on the future, whatever the code does.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from .proof import CountingRunner
 
 Row = NDArray[np.float64]
 MEMORY_ROWS = (64, 128, 256, 512, 1024)
-"""How many rows up to a day are tried, the fewest first."""
+"""Numbers of rows up to a day that are tried, the fewest first."""
 PROBES = (0.4, 0.6, 0.8, 1.0)
-"""Where in the panel days are tried with few rows."""
+"""Positions in the panel of the days that are tried with few rows."""
 DAYS_PER_CHUNK = 32
 """Days that are under way together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SweptValues:
-    """Values that were borne out.
+    """Values that passed the test.
 
     Attributes
     ----------
     values : NDArray[np.float64]
         `[T, N]`, missing during the start-up.
     memory : int or None
-        Rows up to its day that a process is given; None: all.
+        Number of rows up to its day that a process gets; None: all.
     start_up, start_up_error
         Days at the start on which the code raises an error, and the error.
     """
@@ -56,20 +56,20 @@ def sweep_days(
 ) -> SweptValues:
     """Return the values of all days, each computed from the rows up to it.
 
-    `lean` is the claim on the columns that will do (`narrow_claim`).
+    `lean` is the claim on the columns that suffice (`narrow_claim`).
 
     Raises
     ------
     NotCausal
-        A day's values are not those that are claimed: the first such day.
+        A day's values are not the claimed ones: the first such day.
     Crashed
         The code raises on a day although it had answered on an earlier one.
     SandboxError
-        Whatever else a call ended in.
+        Any other error of a call.
     """
     sweep = _Sweep(meter, claim, lean)
     values = np.full(claim.values.shape, np.nan)
-    for day, row in sweep.days(0):
+    for day, row in sweep.iterate(0):
         values[day] = row
         if show is not None:
             show(day + 1, claim.days)
@@ -77,46 +77,49 @@ def sweep_days(
 
 
 def iterate_days(meter: CountingRunner, claim: CausalClaim, first: int = 0) -> Iterator[tuple[int, Row]]:
-    """Yield each row number from `first` on and its values point in time `[N]`, so that a sweep can be kept and go on."""
-    yield from _Sweep(meter, claim, narrow_claim(meter, claim)).days(first)
+    """Yield each row number from `first` on and its values point in time `[N]`, so that a sweep can be resumed."""
+    yield from _Sweep(meter, claim, narrow_claim(meter, claim)).iterate(first)
 
 
 class _Sweep:
-    """A sweep that is under way."""
+    """The state of a sweep."""
 
     def __init__(self, meter: CountingRunner, claim: CausalClaim, lean: CausalClaim) -> None:
         self._meter, self._claim, self._lean = meter, claim, lean
         self.memory = _find_memory(meter, lean)
         self.start_up, self.start_up_error, self._answered = 0, "", False
 
-    def days(self, first: int) -> Iterator[tuple[int, Row]]:
+    def iterate(self, first: int) -> Iterator[tuple[int, Row]]:
         """Yield each day from `first` on, and its values."""
         for start in range(first, self._claim.days, DAYS_PER_CHUNK):
             chunk = range(start, min(start + DAYS_PER_CHUNK, self._claim.days))
-            for day, outcome in zip(chunk, self._outcomes(chunk), strict=True):
-                yield day, round_values(self._row(day, outcome)[None, :])[0]
+            for day, outcome in zip(chunk, self._run_chunk(chunk), strict=True):
+                yield day, round_values(self._check_row(day, outcome)[None, :])[0]
 
-    def _outcomes(self, chunk: range) -> list[Outcome]:
-        """Return what came of each day: from few rows where that will do, else from all rows up to it."""
-        found = dict(zip(chunk, self._meter.run_each(self._job(day) for day in chunk), strict=True))
-        doubtful = [day for day in chunk if self._is_short(day) and not _is_same(self._claim, day, found[day])]
-        found |= zip(doubtful, self._meter.run_each(self._lean.until(day) for day in doubtful), strict=True)
+    def _run_chunk(self, chunk: range) -> list[Outcome]:
+        """Return the outcome of each day: from few rows where that suffices, else from all rows up to it."""
+        outcomes = dict(zip(chunk, self._meter.run_each(self._make_job(day) for day in chunk), strict=True))
+        doubtful = [day for day in chunk if self._is_short(day) and not _is_same(self._claim, day, outcomes[day])]
+        again = self._meter.run_each(self._lean.make_prefix_job(day) for day in doubtful)
+        outcomes |= zip(doubtful, again, strict=True)
         if 2 * len(doubtful) > len(chunk):
             self.memory = None
-        return [found[day] for day in chunk]
+        return [outcomes[day] for day in chunk]
 
     def _is_short(self, day: int) -> bool:
         return self.memory is not None and day >= self.memory
 
-    def _job(self, day: int) -> Job:
-        return _make_tail_job(self._lean, day, self.memory) if self._is_short(day) else self._lean.until(day)
+    def _make_job(self, day: int) -> Job:
+        if self._is_short(day):
+            return _make_tail_job(self._lean, day, self.memory)
+        return self._lean.make_prefix_job(day)
 
-    def _row(self, day: int, outcome: Outcome) -> Row:
-        """Return the day's values, missing during the start-up."""
+    def _check_row(self, day: int, outcome: Outcome) -> Row:
+        """Return the day's values, missing during the start-up; raise where they are not the claimed ones."""
         if self._lean is not self._claim and not _is_same(self._claim, day, outcome):
-            outcome = self._meter.run(self._claim.until(day))  # no saving may be the reason for a refusal
+            outcome = self._meter.run(self._claim.make_prefix_job(day))  # a saving must not cause a refusal
         if isinstance(outcome.error, Crashed):
-            return self._missing(day, outcome.error)
+            return self._extend_start_up(day, outcome.error)
         row: Row = outcome.unwrap()[-1]
         cell = find_first_change(self._claim.values[day : day + 1], row[None, :])
         if cell is not None:
@@ -125,10 +128,12 @@ class _Sweep:
         self._answered = True
         return row
 
-    def _missing(self, day: int, error: Crashed) -> Row:
+    def _extend_start_up(self, day: int, error: Crashed) -> Row:
+        """Add a day to the start-up and return its missing values; raise once the code has answered."""
         if self._answered or day >= self._claim.days // 2:
             raise Crashed(
-                f"the code raises an error on the panel that ends on {find_day(self._claim.frames, day)}: {error.message}",
+                f"the code raises an error on the panel that ends on {find_day(self._claim.frames, day)}: "
+                f"{error.message}",
                 field="factor", hint="A factor is computed anew on every day: return missing values where it has none.",
             )  # fmt: skip
         self.start_up, self.start_up_error = day + 1, error.message
@@ -136,7 +141,7 @@ class _Sweep:
 
 
 def narrow_claim(meter: CountingRunner, claim: CausalClaim) -> CausalClaim:
-    """Return the claim on the columns that the code names, if the others change no bit of its answer; else the claim."""
+    """Return the claim on the columns that the code names if the others change no bit; else the claim itself."""
     frames = claim.frames
     named = {name: values for name, values in frames.fields.items() if name in _find_strings(claim.code)}
     if not named or len(named) == len(frames.fields):
@@ -147,7 +152,7 @@ def narrow_claim(meter: CountingRunner, claim: CausalClaim) -> CausalClaim:
 
 
 def _find_strings(code: str) -> frozenset[str]:
-    """Return the string constants of some code; none where it cannot be read."""
+    """Return the string constants of some code; none where it cannot be parsed."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -157,7 +162,7 @@ def _find_strings(code: str) -> frozenset[str]:
 
 
 def _find_memory(meter: CountingRunner, claim: CausalClaim) -> int | None:
-    """Return how many rows up to a day reproduce its values, tried on a few days; None where all are needed."""
+    """Return how many rows up to a day reproduce its values, tested on a few days; None where all are needed."""
     probes = sorted({int(share * (claim.days - 1)) for share in PROBES})
     for rows in MEMORY_ROWS:
         if 3 * rows > claim.days:
@@ -170,7 +175,7 @@ def _find_memory(meter: CountingRunner, claim: CausalClaim) -> int | None:
 
 
 def _make_tail_job(claim: CausalClaim, day: int, rows: int | None) -> Job:
-    """Return the call that is shown the last rows up to a day."""
+    """Return the call on the last `rows` rows up to a day."""
     part = slice(0 if rows is None else day + 1 - rows, day + 1)
     frames = claim.frames
     fields = {name: values[part] for name, values in frames.fields.items()}
@@ -178,5 +183,5 @@ def _make_tail_job(claim: CausalClaim, day: int, rows: int | None) -> Job:
 
 
 def _is_same(claim: CausalClaim, day: int, outcome: Outcome) -> bool:
-    """Tell whether a call gave a day the values that are claimed."""
+    """Return whether a call gave a day the claimed values."""
     return outcome.values is not None and find_first_change(claim.values[day : day + 1], outcome.values[-1:]) is None

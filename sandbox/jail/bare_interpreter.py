@@ -1,4 +1,4 @@
-"""How a bare interpreter is started: no site, no environment but what is given, and no room imported on the way in."""
+"""Start a bare interpreter: no site packages, only the given environment, and no other room imported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from alphaloom.sandbox.{module} import {function}
 def build_command(module: str, function: str, arguments: str = "", libraries: tuple[str, ...] = ()) -> list[str]:
     """Return the command line that calls a function of this room in a new interpreter.
 
-    The packages are stood in for by empty ones, so that only the modules which the function needs are imported.
+    Empty modules replace the packages, so that only the modules that the function needs are imported.
     """
     code = _START_CODE.format(
         home=str(_ROOM.parent), room=str(_ROOM), libraries=list(libraries), module=module, function=function,
@@ -37,9 +37,9 @@ def build_command(module: str, function: str, arguments: str = "", libraries: tu
 
 @contextmanager
 def fix_addresses() -> Iterator[None]:
-    """Let a program that this thread starts lie at the same addresses every time, so that code cannot read chance there.
+    """Switch off address randomisation for programs that this thread starts: addresses must not be random input.
 
-    Two servers then give the same bits for code that looks at `id(...)`. Where the kernel refuses, nothing is lost but that.
+    Two servers then give the same bits for code that reads `id(...)`. Where the kernel refuses, only that is lost.
     """
     try:
         before = syscall("personality", _QUERY_PERSONALITY)

@@ -1,9 +1,9 @@
-"""What crosses the boundary, as bytes of a fixed place and length: nothing is unpickled, no file is read back.
+"""The data that crosses the boundary, as bytes of a fixed place and length: nothing is unpickled.
 
-In: a sealed file in memory with days, names and fields, made once a panel and shared by all its calls.
-Back: float64 of the shape that was asked for, in a file in memory made for one call, whose size nobody can change.
-Behind the values lies a text area: it brings the code in and an error's words out. The text is cut and cleaned here,
-whatever the process in the jail did with it.
+In: a sealed file in memory with days, symbols and fields, made once a panel and shared by all its calls.
+Back: float64 of the requested shape, in a file in memory made for one call, whose size cannot be changed.
+A text area follows the values: it brings the code in and an error's words out. The text is cut and cleaned here,
+because the process in the jail can write anything there.
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ from .text import TEXT_BYTES, clean
 
 REPLY_WORDS_BYTES = 200
 GOOD_RESULT, CRASHED, OUT_OF_MEMORY, WRONG_RESULT = b"G.", b"C.", b"M.", b"W."
-"""The two bytes of the status pipe: values are there; the code raised; memory ran out; the answer has a wrong form."""
+"""The two bytes of the status pipe: values follow; the code raised; memory ran out; the answer has a wrong form."""
 
 REQUEST = struct.Struct("=qqqd")
-"""To the server: rows (always told, so that a call on all days looks like any other), bytes of code, bytes of memory that the call may add, seconds."""
+"""To the server: rows, bytes of code, bytes of memory that the call may add, seconds.
+
+The rows are always sent, so that a call on all days looks like any other.
+"""
 
 REPLY = struct.Struct("=2sBBiddd16i200s")
-"""From the server: status, how it ended, attempts told, signal, cpu ms, peak MiB, wall ms, the calls attempted, words."""
+"""From the server: status, how it ended, attempts listed, signal, CPU ms, peak MiB, wall ms, attempted calls, words."""
 
 CALL_ENDED, CALL_OVERTIME, CALL_STOPPED, CALL_GONE = range(4)
-"""How a call ended: by itself; by the wall clock; by a call that no factor makes; its wall could not be built."""
+"""How a call ended: by itself; by the wall clock; by a system call that no factor makes; a wall could not be built."""
 
 _ALIGN = 4096
 
@@ -51,7 +54,7 @@ class PanelFile:
 
     @classmethod
     def of(cls, frames: Frames) -> PanelFile:
-        """Write a panel down."""
+        """Write a panel to a new file in memory."""
         days, _ = frames.shape
         head = json.dumps({"days": days, "symbols": frames.symbols, "fields": frames.names}).encode()
         start = align_to_page(8 + len(head))
@@ -67,12 +70,12 @@ class PanelFile:
 
 
 def align_to_page(size: int) -> int:
-    """Return the multiple of 4096 at or behind a place."""
+    """Return the smallest multiple of 4096 that is at least `size`."""
     return -(-size // _ALIGN) * _ALIGN
 
 
 def place_fields(start: int, days: int, names: int, fields: int) -> tuple[list[int], int]:
-    """Return where each field begins, and the size of the whole."""
+    """Return where each field begins, and the size of the file."""
     first, width = start + -(-8 * days // 64) * 64, -(-8 * days * names // 64) * 64
     return [first + i * width for i in range(fields)], first + max(fields * width, 64)
 
@@ -82,7 +85,7 @@ _LOCK = threading.Lock()
 
 
 def share_panel(frames: Frames) -> PanelFile:
-    """Return a panel's file; it is written once and goes when the panel goes."""
+    """Return a panel's file, written once and closed when the panel is garbage-collected."""
     with _LOCK:
         if frames not in _PANEL_FILES:
             _PANEL_FILES[frames] = made = PanelFile.of(frames)
@@ -102,9 +105,9 @@ class CallFile:
         os.pwrite(self.descriptor, code, self.values_bytes)
 
     def values(self) -> NDArray[np.float64]:
-        """Return a copy of the values, `[rows, N]`; no process that could change them is left by then.
+        """Return a copy of the values, `[rows, N]`; the process that could change them has ended by then.
 
-        Every NaN has the same bits: in the others, code could hand words on that no comparison of values sees.
+        Every NaN gets the same bits: code could hide data in other bit patterns, which no comparison of values shows.
         """
         values = np.empty(self.shape)
         got = os.preadv(self.descriptor, [values.data.cast("B")], 0) if values.size else 0

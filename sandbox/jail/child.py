@@ -1,7 +1,7 @@
-"""The process that runs one call: build the frames, lock the door, run the code, hand back bytes.
+"""The process that runs one call: build the frames, run the code, return bytes.
 
-All that this module does with the answer is courtesy: code that owns its process can make it say anything. The parent
-trusts nothing but a fixed number of bytes, which it checks itself.
+The checks of the answer here only make good error messages: the code owns this process and can forge any answer. The
+parent reads a fixed number of bytes and checks them itself.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _NUMERIC = "biuf"
 
 
 class JailPanel(dict[str, pd.DataFrame]):
-    """The fields by name; asking for one that is not there names those that are."""
+    """The fields by name; a missing field raises a KeyError that lists the fields."""
 
     def __missing__(self, name: object) -> pd.DataFrame:
-        """Say which fields there are."""
+        """Raise the error."""
         raise KeyError(f"the panel has no field {name!r}; it has: {', '.join(self)}")
 
 
 def read_panel(descriptor: int, rows: int) -> JailPanel:
     """Build the frames of a panel's file, of the first `rows` days only.
 
-    All days: the frames look into the sealed file. Fewer: the days are copied and the file is unmapped, so that no
-    later row lies in memory. Either way the arrays are read-only, and pandas copies before it writes.
+    All days: the frames are views of the sealed file. Fewer: the days are copied and the file is unmapped, so that no
+    later row is in memory. In both cases the arrays are read-only, and pandas copies before it writes.
     """
     size = os.fstat(descriptor).st_size
     address = memory.map_file(descriptor, size, write=False)
     os.close(descriptor)
     days = int(_read_head(memory.view(address, size))[0]["days"])
-    if not 0 <= rows <= days:  # behind the last day lies the next field
+    if not 0 <= rows <= days:  # the next field follows the last day
         raise ValueError(f"the panel has {days} days, not {rows}")
     if rows < days:
         address, size = _copy_shortened(address, size, rows)
@@ -55,7 +55,7 @@ def read_panel(descriptor: int, rows: int) -> JailPanel:
 
 
 def _copy_shortened(whole: int, size: int, rows: int) -> tuple[int, int]:
-    """Copy the file of a panel that ends after `rows` days, take the whole one away, and return the copy's place."""
+    """Copy the first `rows` days of a panel's file, unmap the file, and return address and size of the copy."""
     source = memory.view(whole, size)
     head, start = _read_head(source)
     days, symbols, fields = int(head["days"]), len(head["symbols"]), len(head["fields"])
@@ -99,14 +99,14 @@ _HELD_FRAMES: list[pd.DataFrame] = []
 
 
 def compute(code: bytes, panel: JailPanel) -> tuple[bytes, NDArray[np.float64] | str]:
-    """Run the code on a panel: a status, and the values or the words that go with it."""
+    """Run the code on a panel and return a status with the values, or with the words of an error."""
     first = next(iter(panel.values()))
     index, columns = first.index, first.columns
     try:
-        module = sys.modules["factor"] = types.ModuleType("factor")  # dataclasses look their own module up
+        module = sys.modules["factor"] = types.ModuleType("factor")  # dataclasses look up their own module
         names: dict[str, Any] = module.__dict__
         names |= {"np": np, "pd": pd}
-        text = code.decode()  # as text, or a line `# coding:` would give it another meaning than whoever read it saw
+        text = code.decode()  # as text: a line `# coding:` would change the meaning of bytes
         exec(_compile_code(text), names)  # noqa: S102 - the walls are up
         if not callable(factor := names.get("factor")):
             return CRASHED, _NO_FACTOR
@@ -156,7 +156,7 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _format_error(error: BaseException) -> str:
-    """Return the error's type and words; a type that the code has made may have none."""
+    """Return the error's type and words; the words of a type made by the code may raise."""
     if isinstance(error, OSError) and error.filename == "/dev/urandom":
         return f"{type(error).__name__}: there is no randomness without a seed; give one: np.random.default_rng(0)"
     try:
@@ -166,7 +166,7 @@ def _format_error(error: BaseException) -> str:
 
 
 def write_answer(address: int, room: int, status: bytes, content: NDArray[np.float64] | str) -> None:
-    """Put values at the beginning of a mapping, or words behind the place of the values."""
+    """Write values to the start of a mapping, or words to the area after the values."""
     if isinstance(content, str):
         text = content.encode("utf-8", "replace")[: TEXT_BYTES - 1] + b"\0"
         ctypes.memmove(address + room, text, len(text))

@@ -1,8 +1,8 @@
-"""The way into the jail: what a fresh process does between the fork and the first line of the code.
+"""The entry into the jail: the steps of a fresh process between the fork and the first line of the code.
 
-Order matters. Descriptors are sorted out and the panel is mapped while that is still possible; then capabilities, limits,
-Landlock and seccomp, each of which takes away the means to undo the one before. An error on the way ends the process:
-the code runs behind all walls or not at all.
+Order matters. Descriptors are sorted and the panel is mapped while that is still possible; then come capabilities,
+limits, Landlock and seccomp, each of which removes the means to undo the one before. An error on the way ends the
+process: the code runs behind all walls or not at all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_DESCRIPTORS, _MARGIN_BYTES = 8, 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class JailLock:
-    """What the walls of every call are made of; prepared once, before the first fork."""
+    """The parts of the walls of every call, prepared once, before the first fork."""
 
     filter_program: bytes
     landlock_abi: int
@@ -35,7 +35,7 @@ class JailLock:
 
 @dataclass(frozen=True, slots=True)
 class JailTask:
-    """One call, as the fresh process is told of it: rows, bytes of code, bytes of memory beside the panel, seconds."""
+    """One call, as the fresh process receives it: rows, bytes of code, bytes of memory besides the panel, seconds."""
 
     rows: int
     code_bytes: int
@@ -45,7 +45,7 @@ class JailTask:
 
 @dataclass(frozen=True, slots=True)
 class JailCall:
-    """What a process behind all walls has in hand: the code, the panel, and where the answer goes."""
+    """The state of a process behind all walls: the code, the panel, and where the answer goes."""
 
     code: bytes
     panel: child.JailPanel
@@ -61,7 +61,7 @@ class JailCall:
 
 
 class Inside(BaseException):
-    """The walls stand. Raised to leave the frames of the watch, so that code that looks above itself finds nothing."""
+    """Raised once all walls stand, to leave the frames of the watch, which code could find by inspecting the stack."""
 
     def __init__(self, call: JailCall) -> None:
         super().__init__()
@@ -84,18 +84,16 @@ def enter(lock: JailLock, task: JailTask, descriptors: tuple[int, int, int, int]
         code = ctypes.string_at(address + room, task.code_bytes)
         ctypes.memset(address + room, 0, size - room)
         gc.enable()
-        random.seed(0)  # a fork had seeded it anew
-        held = (
-            sum(8 * frame.size for frame in panel.values()) + _MARGIN_BYTES
-        )  # of the days that it sees, and of no others
+        random.seed(0)  # the fork reseeded it
+        held = sum(8 * frame.size for frame in panel.values()) + _MARGIN_BYTES  # only of the days that the call sees
         _shut(lock, task, held)
-    except BaseException as error:  # noqa: BLE001 - whatever it was, the code must not run
+    except BaseException as error:  # noqa: BLE001 - after any error the code must not run
         _give_up(error)
     raise Inside(JailCall(code, panel, address, room))
 
 
 def _sort(descriptors: tuple[int, int, int, int]) -> None:
-    """Move what is kept to fixed numbers and close all else."""
+    """Move the needed descriptors to fixed numbers and close all others."""
     high = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE_FD) for one in descriptors]
     for one, number in zip(high, (seccomp.STATUS_FD, seccomp.COURIER_FD, _PANEL_FD, _ANSWER_FD), strict=True):
         os.dup2(one, number, inheritable=False)
@@ -103,7 +101,7 @@ def _sort(descriptors: tuple[int, int, int, int]) -> None:
 
 
 def _shut(lock: JailLock, task: JailTask, held: int) -> None:
-    """Shut the door: after this nothing can be opened, reached, started or made."""
+    """Build the walls: after this no file, socket, process or descriptor can be opened."""
     courier = socket.socket(fileno=seccomp.COURIER_FD)
     with name_primitive("privileges"):
         privileges.drop_privileges()
@@ -121,7 +119,7 @@ def _shut(lock: JailLock, task: JailTask, held: int) -> None:
         try:
             courier.sendmsg([b"L"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))])
         finally:
-            os.close(listener)  # or a stopped call would wait for ever once the warder is gone
+            os.close(listener)  # else a stopped call would wait for ever once the watch has ended
     courier.close()
 
 

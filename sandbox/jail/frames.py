@@ -1,4 +1,4 @@
-"""The panel as the jail sees it: arrays, days and names, and nothing else."""
+"""The panel as the jail sees it: arrays, days and symbols."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _NUMERIC = "biuf"
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Daily fields of many names, handed to a factor as DataFrames of dates x symbols. Immutable.
+    """Daily fields of many symbols, passed to a factor as DataFrames of dates x symbols. Immutable.
 
     Attributes
     ----------
     fields : Mapping[str, NDArray[np.float64]]
-        One array `[T, N]` a field, row = day, NaN where there is no value. Kept in the order of the names.
+        One array `[T, N]` a field, row = day, NaN where there is no value. Sorted by name.
     dates : NDArray[np.datetime64]
-        Days `[T]`, strictly rising, from 1678 to 2261: those that pandas can count in nanoseconds.
+        Days `[T]`, strictly rising, from 1678 to 2261, the range of pandas in nanoseconds.
     symbols : tuple of str
-        Names `[N]`, unique.
+        Symbols `[N]`, unique.
 
     Raises
     ------
@@ -41,7 +41,7 @@ class Frames:
     symbols: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that all speak of the same days and names."""
+        """Freeze the arrays and check that all have the same days and symbols."""
         keep = object.__setattr__
         keep(self, "dates", _convert_days(self.dates))
         keep(self, "symbols", _convert_symbols(self.symbols))
@@ -70,7 +70,7 @@ class Frames:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Return the numbers of days and names."""
+        """Return the numbers of days and symbols."""
         return len(self.dates), len(self.symbols)
 
     @property
@@ -124,7 +124,7 @@ def _convert_fields(given: object) -> dict[str, NDArray[np.float64]]:
 
 
 def _freeze_values(name: str, given: object) -> NDArray[np.float64]:
-    """Return numbers that nobody can change any more; they are copied when somebody still could."""
+    """Return the numbers as a read-only array; they are copied where another reference could still write."""
     try:
         values = np.asarray(given)
     except ValueError:  # rows of unequal length
@@ -142,7 +142,7 @@ def _freeze_values(name: str, given: object) -> NDArray[np.float64]:
 
 
 def _is_read_only(values: NDArray[np.float64]) -> bool:
-    """Tell whether an array, and all that it is a view of, is read-only."""
+    """Return whether an array, and every array that it is a view of, is read-only."""
     place: object = values
     while isinstance(place, np.ndarray):
         if place.flags.writeable:

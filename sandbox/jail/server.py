@@ -1,8 +1,8 @@
-"""The clean fork server: an interpreter that was started with an empty environment and knows nothing.
+"""The clean fork server: an interpreter that was started without any data of the parent process.
 
-It is started by exec, before anything else: no environment, no descriptor but one socket, numpy and pandas imported, one
+It is started by exec: an environment of fixed variables, no descriptor but one socket, numpy and pandas imported, one
 thread. On request it forks a worker, which forks one process a call. It holds no key, no label and no panel: a worker
-passes the descriptors of the job on and closes them, and never reads what is in them.
+passes the descriptors of the job on and closes them, and never reads their content.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STANDARD_MODULES = (
     "abc bisect calendar cmath collections collections.abc contextlib copy dataclasses datetime decimal enum fractions "
     "functools heapq itertools json math numbers operator random re statistics string textwrap typing warnings"
 )
-"""What a factor may import beside numpy and pandas."""
+"""Modules that a factor may import besides numpy and pandas."""
 
 _INNER_MODULES = (
     "_strptime encodings.ascii encodings.latin_1 numpy.fft numpy.lib.recfunctions numpy.lib.stride_tricks numpy.linalg "
@@ -33,7 +33,7 @@ _INNER_MODULES = (
     "pandas.io.formats.format pandas.io.formats.string pandas.tseries.frequencies pandas.tseries.holiday "
     "pandas.tseries.offsets traceback zoneinfo"
 )
-"""What the libraries import when they first need it, which would be too late."""
+"""Modules that the libraries import on first use, which would be after imports are closed."""
 
 
 def main(control: int, omitted: frozenset[str]) -> None:
@@ -66,19 +66,19 @@ def main(control: int, omitted: frozenset[str]) -> None:
                 os._exit(0)
             except Inside as inside:
                 call = inside.call
-                inside.__traceback__ = None  # with it go the frames of the watch
+                inside.__traceback__ = None  # drops the frames of the watch
             call.run()
         os.close(received)
 
 
 def _adopt_orphans() -> None:
-    """Become the parent of workers whose first parent has gone, and let the kernel bury them."""
+    """Become the parent of workers whose first parent has ended, and let the kernel reap them."""
     prctl(_SUBREAPER, 1)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
 
 def _prepare() -> None:
-    """Import all that code may want, so that it never needs a file, and close the way to anything else."""
+    """Import all that code may use, so that it never needs a file, and remove the sources of randomness."""
     sys.modules["pyarrow"] = None  # type: ignore[assignment]  # it starts a thread and opens files and sockets
     for name in ("numpy", "pandas", *_STANDARD_MODULES.split(), *_INNER_MODULES.split()):
         __import__(name)
@@ -92,7 +92,7 @@ def _prepare() -> None:
 
 
 def _overwrite_random_bytes() -> None:
-    """Overwrite the random bytes that the kernel gives every program; this one's libraries have used theirs by now."""
+    """Overwrite the random bytes that the kernel gives every program; its libraries have used them by now."""
     try:
         find = ctypes.CDLL(None).getauxval
     except (AttributeError, TypeError):  # not Linux
@@ -103,11 +103,11 @@ def _overwrite_random_bytes() -> None:
 
 
 def _spare_entropy(numbers: Any) -> None:
-    """Let `RandomState(7)` do without randomness from outside, which it asks for before it takes the seed."""
+    """Let `RandomState(7)` work without entropy, which it requests before it takes the seed."""
     made = numbers.MT19937
 
     class Maker:
-        """Stands for the class: makes it with a seed, and knows what is one."""
+        """A stand-in for the class: makes instances with a seed and answers `isinstance`."""
 
         def __call__(self, *seed: Any) -> Any:
             return made(*(seed or (0,)))
@@ -119,11 +119,11 @@ def _spare_entropy(numbers: Any) -> None:
 
 
 class _Closed:
-    """Answers every import of what is not there yet."""
+    """Refuse every import of a module that is not loaded yet."""
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> None:
-        """Say what may be imported."""
+        """Raise an error that lists the modules that may be imported."""
         offered = ", ".join(one for one in _STANDARD_MODULES.split() if "." not in one)
         raise ModuleNotFoundError(f"{name} is not in the sandbox; there are np, pd and {offered}", name=name)
 

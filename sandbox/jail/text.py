@@ -1,4 +1,4 @@
-"""The text of the code, as bytes that mean the same to whoever reads it here and to the interpreter in the jail."""
+"""The text of the code as bytes that mean the same here and to the interpreter in the jail."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from ..errors import Refused
 
 CODE_BYTES, TEXT_BYTES = 256 * 1024, 2048
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
-"""Letters without ink; words can be hidden in them, as in marks (variation selectors)."""
+"""Blank letters; words can be hidden in them, as in variation selectors."""
 _PATH_PARTS = r"(?:/[\w.+@~-]+)"
 _OWN_FOLDERS = (
     sys.prefix,
     sys.base_prefix,
     *sys.path,
-)  # not __file__, which code has not that is handed to another interpreter
+)  # not __file__, which is not defined for code that is sent to another interpreter
 
 
 def encode_code(code: object) -> bytes:
-    """Return code as UTF-8; nothing in it is replaced, or other code would run than was read.
+    """Return code as UTF-8, byte for byte; a replaced character would run other code than was checked.
 
     Raises
     ------
     Refused
-        It is no text, too long, or holds what Python source cannot: a NUL, or half of a surrogate pair.
+        It is no text, too long, or has a NUL or half of a surrogate pair, which Python source cannot have.
     """
     if not isinstance(code, str):
         raise Refused("the code is not text", field="code", got=type(code).__name__, allowed="str",
@@ -51,7 +51,7 @@ def _refuse_character(what: str, code: str, place: int) -> Refused:
 
 
 def build_path_pattern(own: Iterable[str]) -> re.Pattern[str]:
-    """Return what finds a path in a line: below one of our own folders, whose names may be unusual, or any other."""
+    """Return the pattern of a path in a line: below one of the `own` folders, whose names may be unusual, or any."""
     unusual = {" ".join(each.split()) for each in own if not re.fullmatch(f"{_PATH_PARTS}*/?", each)}
     ours = "".join(f"{re.escape(each)}{_PATH_PARTS}*/?|" for each in sorted(unusual, key=len, reverse=True))
     return re.compile(rf"{ours}(?<![\w)\]]){_PATH_PARTS}{{2,}}/?|[A-Za-z]:\\[\w.\\ -]+")
@@ -61,7 +61,7 @@ _PATH_PATTERN = build_path_pattern(_OWN_FOLDERS)
 
 
 def clean(raw: bytes) -> str:
-    """Return text that is safe to print: one line, no control or invisible characters, no paths, cut."""
+    """Return text that is safe to print: one line, no control or invisible characters, no paths, limited length."""
     text = raw.partition(b"\0")[0].decode("utf-8", "replace")
     plain = "".join(" " if unicodedata.category(c)[0] in "CMZ" or c in _BLANK else c for c in text)
     return _PATH_PATTERN.sub("<path>", " ".join(plain.split()))[:TEXT_BYTES]

@@ -1,4 +1,4 @@
-"""One worker of the fork server, and the watch over each call: it forks the process, and tells how it ended."""
+"""One worker of the fork server, and the watch over each call: it forks the process and reports how it ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .channel import CALL_ENDED, CALL_GONE, CALL_OVERTIME, CALL_STOPPED, REPLY, 
 from .entry import Inside, JailLock, JailTask, enter
 
 _MAX_CALLS_TOLD, _MAX_CALLS_ANSWERED = 16, 10_000
-"""Attempts that are told by name, and the number after which a process that goes on trying is ended."""
+"""Attempts that are reported by name, and the number of attempts after which a process is ended."""
 
 _DEATH_SIGNAL, _PAGE_BYTES = 1, os.sysconf("SC_PAGESIZE")
 
@@ -38,7 +38,7 @@ def serve_jobs(descriptor: int, omitted: frozenset[str]) -> None:
 
 @dataclass(frozen=True)
 class WorkerPost:
-    """Where a worker stands once it has settled, `inside` namespaces of its own unless they were left out."""
+    """The state of a prepared worker; `inside`: in namespaces of its own, unless they were left out."""
 
     parent: socket.socket
     machine: Machine
@@ -47,7 +47,7 @@ class WorkerPost:
     statm: int
 
     def used(self) -> int:
-        """Return the bytes of this process's address space."""
+        """Return the size of this process's address space in bytes."""
         return int(os.pread(self.statm, 64, 0).split()[0]) * _PAGE_BYTES
 
 
@@ -61,7 +61,7 @@ def _prepare_worker(parent: socket.socket, omitted: frozenset[str]) -> WorkerPos
     if inside:
         namespaces.isolate()
         if os.fork():
-            return None  # the child is the first process of the new namespace and goes on
+            return None  # the child is the first process of the new namespace and continues
     lock = JailLock(seccomp.build_program(machine), landlock.read_version(), omitted)
     statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     if "clock" not in omitted:
@@ -74,10 +74,10 @@ def _prepare_worker(parent: socket.socket, omitted: frozenset[str]) -> WorkerPos
 
 
 def _serve(post: WorkerPost) -> None:
-    """Pass each job to a process that stands watch over it, and learn nothing from it.
+    """Pass each job to a process of its own that watches it.
 
-    What a call can say (its status, the arguments of calls that were stopped) is only ever in the watch's memory, which
-    ends with it: every call is forked from the same memory, and none can leave a word for a later one.
+    The data of a call (its status, the arguments of stopped calls) is only in the memory of its watch, which ends with
+    the call. Every call is forked from the same memory, so no call can leave data for a later one.
     """
     while True:
         data, ancillary, _, _ = post.parent.recvmsg(REQUEST.size, socket.CMSG_SPACE(8))
@@ -89,12 +89,12 @@ def _serve(post: WorkerPost) -> None:
             _watch_job(post, data, panel, answer)
         _close(panel, answer)
         if os.waitpid(pid, 0)[1]:
-            return  # with this process its namespace ends, and all that is in it
+            return  # this process ends its namespace, with all processes in it
         _require_no_children()
 
 
 def _watch_job(post: WorkerPost, data: bytes, panel: int, answer: int) -> None:
-    """Run one job and answer; never returns, but lets `Inside` out of the process that runs the code."""
+    """Run one job and answer; never returns, but raises `Inside` in the process that runs the code."""
     try:
         prctl(_DEATH_SIGNAL, signal.SIGKILL)
         rows, code_bytes, budget, seconds = REQUEST.unpack(data)
@@ -102,19 +102,19 @@ def _watch_job(post: WorkerPost, data: bytes, panel: int, answer: int) -> None:
         post.parent.sendall(CallWatch(post, seconds).run(task, panel, answer))
     except Inside:
         raise
-    except BaseException:  # noqa: BLE001 - a watch that has failed must not go on as a worker
+    except BaseException:  # noqa: BLE001 - a failed watch must not continue as a worker
         os._exit(1)
     os._exit(0)
 
 
 class CallWatch:
-    """The watch over one call, from its fork to the last trace of it."""
+    """The watch over one call, from its fork until its process is reaped."""
 
     def __init__(self, post: WorkerPost, seconds: float) -> None:
         self._post = post
         self._seconds = seconds
         self._listener = -1
-        self._standing = False  # the walls: whatever the process says before they stand, is ours
+        self._standing = False  # the walls: until they stand, the process runs only our code
         self._status = b""
         self._ended = CALL_ENDED
         self._tried: list[int] = []
@@ -127,9 +127,9 @@ class CallWatch:
         pid = namespaces.fork_apart() if self._post.inside else os.fork()
         if pid == 0:
             courier = there.detach()
-            here.detach(), self._post.parent.detach()  # their numbers will be those of other descriptors
+            here.detach(), self._post.parent.detach()  # their numbers will be reused for other descriptors
             enter(self._post.lock, task, (writes, courier, panel, answer))
-        self._began = time.monotonic()  # not before the fork, or the code would find a clock in its memory
+        self._began = time.monotonic()  # after the fork, or the code would find the time in its memory
         self._deadline = self._began + self._seconds
         there.close()
         _close(writes, panel, answer)
@@ -156,7 +156,7 @@ class CallWatch:
         )  # fmt: skip
 
     def _follow(self, process: int, reads: int, here: socket.socket) -> None:
-        """Answer what the filter stops until the process ends, the time is over, or it tries to get out."""
+        """Answer stopped calls until the process ends, the time is over, or it tries a forbidden call."""
         poll = select.poll()
         for one in (process, reads, here, self._post.parent):
             poll.register(one, select.POLLIN)
@@ -166,7 +166,7 @@ class CallWatch:
             if not ready:
                 self._ended = CALL_OVERTIME
             if self._post.parent.fileno() in ready:
-                os._exit(1)  # nobody waits for the answer
+                os._exit(1)  # the caller has hung up
             if here.fileno() in ready:
                 poll.unregister(here)
                 self._hear(here, poll)
@@ -175,13 +175,13 @@ class CallWatch:
             if ready.get(self._listener, 0) & select.POLLIN:
                 self._answer()
             elif self._listener in ready:
-                poll.unregister(self._listener)  # the process is on its way out and stops nothing any more
+                poll.unregister(self._listener)  # the process is ending and makes no further call
             if process in ready:
                 self._read(reads)
                 return
 
     def _hear(self, here: socket.socket, poll: select.poll) -> None:
-        """Take the filter's listener: from now on the code runs."""
+        """Receive the filter's listener: from now on the code runs."""
         data, ancillary, _, _ = here.recvmsg(1, socket.CMSG_SPACE(4))
         self._standing = data == b"L"
         for one in _descriptors(ancillary):
@@ -228,7 +228,7 @@ def _kill(process: int) -> None:
 
 
 def _require_no_children() -> None:
-    """End this worker, and with it all that its namespace holds, if the call left a process behind."""
+    """End this worker, and with it all processes of its namespace, if the call left one behind."""
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:

@@ -1,4 +1,4 @@
-"""The native backend: a clean fork server beside us, and the kernel's own walls around every call."""
+"""The native backend: a clean fork server, and the kernel's own walls around every call."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _REFUSAL_WORDS = {
     "mmap mprotect": "memory that can be executed",
 }
 _CLOCKS = frozenset({"clock_gettime", "gettimeofday", "time"})
-"""Some libraries take a refusal for the year 1970 without a word, so that values must not hang on it."""
+"""Some libraries silently read a refusal as the year 1970, so values that asked for the time are refused."""
 _SERVER_START_S, _REPLY_GRACE_S = 60.0, 5.0
 
 
@@ -56,10 +56,10 @@ class Native:
     Parameters
     ----------
     omit : collection of LayerName
-        Walls to leave out, only to measure what the others stop: never for code of unknown origin. All that comes
-        back is stamped.
+        Walls to leave out, only to measure what the others stop: never for code of unknown origin. Every value is
+        stamped.
     tested : bool
-        True: the caller tries the ways out itself.
+        True: the caller tries the escapes itself.
     """
 
     name = "native"
@@ -79,13 +79,13 @@ class Native:
                 raise unavailable_error(primitive)
 
     def start(self) -> NativeWorker:
-        """Fork a worker off the server, which is started when it is not there; the first one is attacked first."""
+        """Fork a worker from the server, which is started if needed; escapes are tried on the first worker."""
         try:
             channel = self._fork()
-        except WorkerBroken:  # the server has died since it was last used
+        except WorkerBroken:  # the server has died since its last use
             self.close()
             channel = self._fork()
-        worker = NativeWorker(channel, self.stamp, self._apart)
+        worker = NativeWorker(channel, self.stamp, self._start_apart)
         if not self._tested:
             require_contained(worker)
             self._tested = True
@@ -96,14 +96,14 @@ class Native:
             self._server = _Server(self._omit)
         return self._server.fork()
 
-    def _apart(self) -> NativeWorker:
-        """Return a worker of a server that was started apart, at addresses of its own."""
+    def _start_apart(self) -> NativeWorker:
+        """Start a worker of a second server, which has other memory addresses."""
         with self._starting:
             for _ in range(2):
                 try:
                     self._other = self._other or _Server(self._omit, chance=True)
                     return NativeWorker(self._other.fork(), self.stamp)
-                except WorkerBroken as error:  # it has died since it was last used, or cannot start
+                except WorkerBroken as error:  # the server has died since its last use, or cannot start
                     broken = error
                     if self._other is not None:
                         self._other.close()
@@ -120,14 +120,15 @@ class Native:
 
 
 class _Server:
-    """The interpreter that was started by exec; with `chance` at addresses that the kernel draws."""
+    """The interpreter that was started by exec; with `chance` at addresses that the kernel draws at random."""
 
     def __init__(self, omit: frozenset[str], *, chance: bool = False) -> None:
         self._socket, there = socket.socketpair()
         with there, nullcontext() if chance else fix_addresses():
             self._process = subprocess.Popen(
-                _build_server_command(there.fileno(), omit), env=ENVIRONMENT, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL, cwd="/", start_new_session=True,
+                _build_server_command(there.fileno(), omit), env=ENVIRONMENT, pass_fds=[there.fileno()],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
+                start_new_session=True,
             )  # fmt: skip
         try:
             _await_ready(self._socket, "the fork server did not start")
@@ -161,7 +162,7 @@ class _Server:
 
 
 class NativeWorker:
-    """One forked worker and its socket; `other` makes the one that takes jobs which run apart."""
+    """One forked worker and its socket; `other` starts the worker for jobs that run apart."""
 
     def __init__(self, channel: socket.socket, stamp: str, other: Callable[[], NativeWorker] | None = None) -> None:
         self._channel, self._stamp, self._make_other = channel, stamp, other
@@ -203,8 +204,8 @@ class NativeWorker:
         return reply
 
     def stop(self) -> None:
-        """Hang up: the watch ends the call, and whoever waits for the answer is told that there is none."""
-        with suppress(OSError):  # it may have ended by itself
+        """Hang up: the watch ends the call, and the waiting thread gets `WorkerBroken`."""
+        with suppress(OSError):  # the worker may have ended already
             self._channel.shutdown(socket.SHUT_RDWR)
         if self._other is not None:
             self._other.stop()
@@ -229,7 +230,7 @@ def _send(channel: socket.socket, data: bytes, *descriptors: int) -> None:
 
 
 def _await_ready(channel: socket.socket, words: str) -> None:
-    """Wait for one letter: R, ready; X, with the primitive that is missing and what the kernel said."""
+    """Wait for one letter: R, ready; X, with the missing primitive and the kernel's error."""
     channel.settimeout(_SERVER_START_S)
     try:
         ready = channel.recv(1 + REPLY_WORDS_BYTES)
@@ -238,57 +239,56 @@ def _await_ready(channel: socket.socket, words: str) -> None:
     if ready == b"":
         raise WorkerBroken(f"{words}: it ended")
     if ready != b"R":
-        told = clean(ready[1:])
-        raise SandboxUnavailable(
-            f"{words}: {told}", field=told.partition(": ")[0], hint=find_hint(told.partition(": ")[0])
-        )
+        message = clean(ready[1:])
+        primitive = message.partition(": ")[0]
+        raise SandboxUnavailable(f"{words}: {message}", field=primitive, hint=find_hint(primitive))
 
 
-def _explain_refusals(text: str, tried: tuple[str, ...]) -> str:
-    """Say in words what the kernel refused before the code gave up."""
+def _explain_refusals(text: str, calls: tuple[str, ...]) -> str:
+    """Return a hint that names what the kernel refused before the code failed; empty if nothing."""
     if any(f"{kind}: " in text[:60] for kind in ("SyntaxError", "IndentationError", "TabError")):
         return "Mend that line: it is not Python."
-    found = [words for names, words in _REFUSAL_WORDS.items() if set(names.split()) & set(tried)]
-    if not found and "PermissionError" in text:
-        found = ["file", "clock", "process"]
-    return f"In the sandbox there is no {', no '.join(found)}." if found else ""
+    missing = [words for names, words in _REFUSAL_WORDS.items() if set(names.split()) & set(calls)]
+    if not missing and "PermissionError" in text:
+        missing = ["file", "clock", "process"]
+    return f"In the sandbox there is no {', no '.join(missing)}." if missing else ""
 
 
 def _build_outcome(reply: bytes, answer: CallFile, limits: Limits, started: float, stamp: str) -> Outcome:
-    status, ended, told, sign, cpu_ms, peak_mb, _, *tried, words = REPLY.unpack(reply)
+    status, ended, count, sign, cpu_ms, peak_mb, _, *numbers, words = REPLY.unpack(reply)
     machine = find_machine()
-    names = tuple(machine.name(number) for number in tried[:told]) if machine else ()
-    values, error = None, _build_error(status, ended, sign, names, answer, limits, clean(words))
+    calls = tuple(machine.name(number) for number in numbers[:count]) if machine else ()
+    values, error = None, _build_error(status, ended, sign, calls, answer, limits, clean(words))
     if error is None:
         values = answer.values()
         error = check_values(values, answer.shape)
     wall_ms = 1000 * (time.perf_counter() - started)
-    return Outcome(None if error else values, error, wall_ms, cpu_ms, peak_mb, names, stamp)
+    return Outcome(None if error else values, error, wall_ms, cpu_ms, peak_mb, calls, stamp)
 
 
 def _is_forbidden(status: bytes, answer: CallFile) -> bool:
-    """Tell whether the code gave up at a refusal: Python 3.13 raises where earlier ones take a refused clock for 1970."""
+    """Return whether the code failed at a refusal: Python 3.13 raises, earlier ones read a refused clock as 1970."""
     return status == CRASHED and "PermissionError: " in answer.text()
 
 
 def _build_error(
-    status: bytes, ended: int, sign: int, tried: tuple[str, ...], answer: CallFile, limits: Limits, words: str
+    status: bytes, ended: int, sign: int, calls: tuple[str, ...], answer: CallFile, limits: Limits, words: str
 ) -> SandboxError | None:
     if ended == CALL_OVERTIME:
         return TimedOut("the call took too long", field="wall_s", got=f"{limits.wall_s:g} s and more",
                         allowed=f"{limits.wall_s:g} s", hint="Vectorise loops over days or names.")  # fmt: skip
     if ended == CALL_STOPPED or sign == signal.SIGSYS:
-        named = tried[-1] if tried else "a call of another architecture"
-        return Refused(f"the code tried {named}, which no factor needs; it was ended", field="code", got=named)
+        last = calls[-1] if calls else "a call of another architecture"
+        return Refused(f"the code tried {last}, which no factor needs; it was ended", field="code", got=last)
     if ended == CALL_GONE:
         raise SandboxUnavailable(
             f"the walls could not be built: {words or 'the process ended first'}", field=words.partition(": ")[0],
             hint="Ask: alphaloom sandbox status",
         )  # fmt: skip
-    if (asked := sorted(_CLOCKS & set(tried))) and (status == GOOD_RESULT or _is_forbidden(status, answer)):
+    if (clock_calls := sorted(_CLOCKS & set(calls))) and (status == GOOD_RESULT or _is_forbidden(status, answer)):
         return Refused(
-            f"the code asked for the time ({', '.join(asked)}), and there is no clock in the sandbox", field="code",
-            got=asked[0], hint="Take days from the panel: panel['close'].index.",
+            f"the code asked for the time ({', '.join(clock_calls)}), and there is no clock in the sandbox",
+            field="code", got=clock_calls[0], hint="Take days from the panel: panel['close'].index.",
         )  # fmt: skip
     if status == GOOD_RESULT:
         return None
@@ -297,7 +297,7 @@ def _build_error(
     if status == WRONG_RESULT:
         return BadResult(answer.text(), field="factor")
     if status == CRASHED:
-        return Crashed(text := answer.text(), field="code", hint=_explain_refusals(text, tried))
+        return Crashed(text := answer.text(), field="code", hint=_explain_refusals(text, calls))
     if sign in set(signal.Signals):
         name = signal.Signals(sign).name
         return Crashed(f"the process was ended by {name} before it gave an answer", field="code", got=name)

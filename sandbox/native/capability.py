@@ -1,4 +1,4 @@
-"""What this machine can enforce: each primitive of the boundary, tried in a process of its own, and what a missing one means."""
+"""Examine what this machine can enforce: each primitive of the boundary is tried in a process of its own."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ _PRIMITIVES: dict[str, tuple[str, str]] = {
         "On macOS and Windows use backend='container' (Docker, Podman). On Linux there are also bubblewrap and gVisor.",
     ),
     "landlock": ("no file, no TCP port, no signal out, no abstract socket", _KERNEL_HINT),
-    "seccomp": ("a dozen system calls; every other one is stopped and named", f"Boot Linux 5.0 or later. {OTHER_BACKENDS_HINT}"),
+    "seccomp": (
+        "a dozen system calls; every other one is stopped and named",
+        f"Boot Linux 5.0 or later. {OTHER_BACKENDS_HINT}",
+    ),
     "memory files": ("panel and answer cross without a file", f"Boot Linux 3.17 or later. {OTHER_BACKENDS_HINT}"),
     "user namespace": ("nobody inside, and the right to build the other walls without root", _NAMESPACE_HINT),
     "network namespace": ("no network at all, not even the loopback", _NAMESPACE_HINT),
@@ -56,18 +59,18 @@ _OPTIONAL = {"clock"}
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """One thing that the boundary is made of.
+    """One part of the boundary.
 
     Attributes
     ----------
     name : str
-        What it is called.
+        Its name.
     works, required : bool
         Whether this machine has it, and whether nothing runs without it.
     found : str
-        Its version, or what the kernel said.
+        Its version, or the kernel's error.
     stops : str
-        What it is for.
+        Its purpose.
     hint : str
         What to do where it is missing; empty where it works.
     """
@@ -82,18 +85,18 @@ class Primitive:
 
 @cache
 def examine_primitives() -> tuple[Primitive, ...]:
-    """Try every primitive in a process of its own and tell which work; nothing of it touches this process."""
+    """Try every primitive in a process of its own, so that this process is not changed."""
     if find_machine() is None or platform.system() != "Linux" or sys.byteorder != "little":
         return (_make_primitive("system", False, f"{platform.system()} on {platform.machine()}"),)
-    told = subprocess.run(
-        build_command("native.capability", "print_report"), capture_output=True, text=True, check=False, timeout=60, env={},
-        stdin=subprocess.DEVNULL,
+    report = subprocess.run(
+        build_command("native.capability", "print_report"), capture_output=True, text=True, check=False, timeout=60,
+        env={}, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    if told.returncode:
-        last = told.stderr.strip().rpartition("\n")[2]
+    if report.returncode:
+        last = report.stderr.strip().rpartition("\n")[2]
         return (_make_primitive("system", False, last or "the examination did not end"),)
-    found: dict[str, list[object]] = json.loads(told.stdout)
-    return tuple(_make_primitive(name, bool(works), str(words)) for name, (works, words) in found.items())
+    results: dict[str, list[object]] = json.loads(report.stdout)
+    return tuple(_make_primitive(name, bool(works), str(words)) for name, (works, words) in results.items())
 
 
 def find_hint(name: str) -> str:
@@ -111,18 +114,18 @@ def unavailable_error(primitive: Primitive) -> SandboxUnavailable:
 
 @dataclass(frozen=True)
 class Status:
-    """What was found.
+    """Whether this machine can contain code, and why.
 
     Attributes
     ----------
     available : bool
         Whether generated code may run here: every required primitive works, and no escape was open.
     primitives : tuple of Primitive
-        What the boundary is made of.
+        The parts of the boundary.
     escapes : tuple of Escape
-        Ways out that were tried in a real jail; empty where none could be built.
+        Escapes that were tried in a real jail; empty where none could be built.
     problem, hint : str
-        Why it is not available, and what to do; empty where it is.
+        Why code cannot run, and what to do; empty where it can.
     """
 
     available: bool
@@ -137,7 +140,7 @@ class Status:
 
 
 def probe_sandbox() -> Status:
-    """Try every primitive, then build a real jail and try five ways out of it."""
+    """Try every primitive, then build a real jail and try five escapes from it."""
     from .backend import Native
     from .escapes import try_escapes
 
@@ -160,20 +163,20 @@ def probe_sandbox() -> Status:
     return Status(not open_ways, primitives, escapes, problem, "Choose another backend." if open_ways else "")
 
 
-def _make_primitive(name: str, works: bool, found: str) -> Primitive:
+def _make_primitive(name: str, works: bool, words: str) -> Primitive:
     stops, remedy = _PRIMITIVES[name]
-    return Primitive(name, works, name not in _OPTIONAL, found, stops, "" if works else remedy)
+    return Primitive(name, works, name not in _OPTIONAL, words, stops, "" if works else remedy)
 
 
 def print_report() -> None:
-    """Try each primitive in a child and print what was found as JSON."""
-    found: dict[str, tuple[bool, str]] = {"system": (True, f"Linux {platform.release()} on {platform.machine()}")}
+    """Try each primitive in a child and print the results as JSON."""
+    results: dict[str, tuple[bool, str]] = {"system": (True, f"Linux {platform.release()} on {platform.machine()}")}
     for name, attempt in {
         "landlock": _try_landlock, "seccomp": _try_seccomp, "memory files": _try_memory,
         **{f"{name} namespace": _try_namespace(name) for name in namespaces.FLAGS}, "clock": _try_clock,
     }.items():  # fmt: skip
-        found[name] = _run_in_child(attempt)
-    print(json.dumps(found))
+        results[name] = _run_in_child(attempt)
+    print(json.dumps(results))
 
 
 def _run_in_child(attempt: Callable[[], str]) -> tuple[bool, str]:
@@ -190,9 +193,9 @@ def _run_in_child(attempt: Callable[[], str]) -> tuple[bool, str]:
             os._exit(0)
     os.close(writes)
     with open(reads, "rb") as pipe:
-        told = pipe.read().decode("utf-8", "replace")
+        report = pipe.read().decode("utf-8", "replace")
     _, code = os.waitpid(pid, 0)
-    return told.startswith("+"), told[1:] or f"the process ended with {code}"
+    return report.startswith("+"), report[1:] or f"the process ended with {code}"
 
 
 def _try_landlock() -> str:

@@ -1,7 +1,7 @@
-"""Five ways out, tried in a real jail before it is trusted: a wall that is there but holds nothing must be noticed.
+"""Five escapes, tried in a real jail before it is used: a wall that is present but does not work must be noticed.
 
-Each snippet answers with ones where it got out and with zeros where it did not; a jail may also end it. There is
-something to be found for each: a file, a listening port, the process that asks.
+Each snippet answers with ones where it got out and with zeros where it did not; a jail may also end it. Each has a
+target: a file, a listening port, the calling process.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ ESCAPES = {
         "    return libc.mmap(None, 4096, 7, 0x22, -1, 0) not in (None, 2**64 - 1)"
     ),
 }
-"""What is tried, and how. `_socket` may be missing in the jail, which is fine as well."""
+"""The code of each escape by its name. `_socket` may be missing in the jail, which counts as contained."""
 
 
 @dataclass(frozen=True, slots=True)
 class Escape:
-    """One way out that was tried: whether it was contained, and how that showed."""
+    """One escape that was tried: whether it was contained, and the evidence."""
 
     name: str
     contained: bool
@@ -57,17 +57,17 @@ class Escape:
 
     @property
     def open(self) -> bool:
-        """Tell whether it was seen to be open; what is neither open nor contained could not be tried."""
+        """Return whether the code got out; an escape that is neither open nor contained could not be tried."""
         return self.found == _OUT
 
     @property
     def words(self) -> str:
-        """Return what is wrong with it, as a part of a sentence."""
+        """Return the problem as a part of a sentence."""
         return f"code could {self.name}" if self.open else f"whether code could {self.name} is {self.found}"
 
 
 def try_escapes(worker: Worker) -> Iterator[Escape]:
-    """Try each way out behind a worker's wall."""
+    """Try each escape behind a worker's wall."""
     frames = Frames({"close": np.ones((2, 2))}, np.array(["2000-01-03", "2000-01-04"], "datetime64[D]"), ("A", "B"))
     with _offer_baits() as baits:
         for name, body in ESCAPES.items():
@@ -76,13 +76,13 @@ def try_escapes(worker: Worker) -> Iterator[Escape]:
 
 
 def require_contained(worker: Worker) -> None:
-    """Raise SandboxUnavailable when one way out of a worker's wall is open."""
+    """Raise SandboxUnavailable unless every escape from a worker's wall is contained."""
     for escape in try_escapes(worker):
         if not escape.contained:
             worker.close()
             raise SandboxUnavailable(
-                f"the jail {'does not hold' if escape.open else 'could not be tested'}: {escape.words}", field=escape.name,
-                hint="Ask: alphaloom sandbox status; use another backend until it is mended.",
+                f"the jail {'does not hold' if escape.open else 'could not be tested'}: {escape.words}",
+                field=escape.name, hint="Ask: alphaloom sandbox status; use another backend until it is mended.",
             )  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def _judge_escape(name: str, outcome: Outcome) -> Escape:
 
 @contextmanager
 def _offer_baits() -> Iterator[dict[str, object]]:
-    """Offer a file that anybody may read, a port that listens, and this process."""
+    """Yield the targets: a world-readable file, a listening port, and this process."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="alphaloom-"))
         os.chmod(folder, 0o755)

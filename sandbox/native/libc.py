@@ -1,4 +1,4 @@
-"""Raw system calls, and the few things that Python's own `os` does not offer."""
+"""Raw system calls that Python's own `os` does not offer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def syscall(name: str, *arguments: int) -> int:
     Raises
     ------
     OSError
-        What the kernel said, with the name of the call.
+        The kernel's error, with the name of the call.
     """
     machine = find_machine()
     if machine is None:
@@ -35,7 +35,7 @@ def syscall(name: str, *arguments: int) -> int:
 
 
 def prctl(option: int, value: int = 0) -> int:
-    """Set or ask one property of this process."""
+    """Set or read one property of this process."""
     return syscall("prctl", option, value, 0, 0, 0)
 
 
@@ -47,13 +47,13 @@ class PrimitiveMissing(OSError):
         self.primitive = primitive
 
     def __str__(self) -> str:
-        """Return the primitive and what the kernel said."""
+        """Return the primitive and the kernel's error."""
         return f"{self.primitive}: {self.strerror}"
 
 
 @contextmanager
 def name_primitive(primitive: str) -> Iterator[None]:
-    """Name the primitive in what the kernel refuses meanwhile."""
+    """Raise kernel errors of the block as `PrimitiveMissing` with this name."""
     try:
         yield
     except OSError as error:

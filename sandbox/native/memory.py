@@ -29,27 +29,27 @@ def create_file(name: str, size: int) -> int:
 
 
 def seal_size(descriptor: int) -> None:
-    """Forbid everybody to change the size of a file, so that no mapping of it can be cut off."""
+    """Forbid any change of a file's size, so that no mapping of it can be cut off."""
     fcntl.fcntl(descriptor, _ADD_SEALS, _SEAL | _SHRINK | _GROW)
 
 
 def seal_whole(descriptor: int) -> None:
-    """Forbid everybody to change a file in any way."""
+    """Forbid any change of a file."""
     fcntl.fcntl(descriptor, _ADD_SEALS, _SEAL | _SHRINK | _GROW | _WRITE)
 
 
 def map_file(descriptor: int, size: int, *, write: bool) -> int:
     """Map a file and return its address; Python's own `mmap` would keep a copy of the descriptor.
 
-    To read, the mapping is private: before Linux 6.7, and in gVisor, a sealed file cannot be mapped otherwise. Its pages
-    are shared all the same.
+    A mapping for reading is private: before Linux 6.7, and in gVisor, a sealed file cannot be mapped otherwise. Its
+    pages are shared nevertheless.
     """
     kind = mmap.MAP_SHARED if write else mmap.MAP_PRIVATE
     return syscall("mmap", 0, size, _PROT_READ_WRITE if write else _PROT_READ, kind, descriptor, 0)
 
 
 def map_anonymous(size: int) -> int:
-    """Map memory of this process's own and return its address."""
+    """Map private memory and return its address."""
     return syscall("mmap", 0, size, _PROT_READ_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
 
 
@@ -59,10 +59,10 @@ def make_read_only(address: int, size: int) -> None:
 
 
 def release(address: int, size: int) -> None:
-    """Take a mapping away."""
+    """Unmap memory."""
     syscall("munmap", address, size)
 
 
 def view(address: int, size: int) -> memoryview:
-    """Return the bytes at an address; they are gone when the mapping is."""
+    """Return a view of the bytes at an address; it must not be used once they are unmapped."""
     return memoryview((ctypes.c_char * size).from_address(address)).cast("B")

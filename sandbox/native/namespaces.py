@@ -1,8 +1,8 @@
-"""A worker's own view of the system: no user, no network, no other process, no file.
+"""Namespaces of a worker: no user, no network, no other process, no file.
 
-The worker lives in its own user, network, process, IPC, host name and mount namespaces, on an empty read-only root.
-Each call gets a process, an IPC and a network namespace of its own below that. None of it needs root: a user namespace
-gives the rights for the others, and they reach no further than it. Root becomes nobody first, so that both do the same.
+The worker runs in its own user, network, process, IPC, host name and mount namespaces, on an empty read-only root. Each
+call gets its own process, IPC and network namespaces below that. None of it needs root: a user namespace gives the
+rights for the others, limited to it. Root becomes nobody first, so that the result is the same for root and others.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def fork_apart() -> int:
 
 
 def unshare(*names: str) -> None:
-    """Leave the namespaces of these names for new ones, one by one, so that what is refused can be named.
+    """Leave the namespaces of these names for new ones, one by one, so that an error names the refused one.
 
     Raises
     ------
-    Missing
-        The first that the kernel refused.
+    PrimitiveMissing
+        The kernel refused one; `primitive` names it.
     """
     for name in names:
         with name_primitive(f"{name} namespace"):
@@ -48,7 +48,7 @@ def unshare(*names: str) -> None:
 
 
 def become_nobody() -> None:
-    """Give up root, where this process is root; no file and no process of root's is its own then."""
+    """Give up root, where this process is root, and with it the ownership of root's files and processes."""
     if os.geteuid() == 0:
         try:
             os.setgroups([])
@@ -61,7 +61,7 @@ def become_nobody() -> None:
 def isolate() -> None:
     """Move this process and its future children into namespaces of their own, with an empty root.
 
-    The first child is the first process of the new process namespace; it must be the one that goes on.
+    The first child is the first process of the new process namespace; the caller must continue in it.
     """
     enter_user()
     unshare(*(name for name in FLAGS if name != "user"))
@@ -69,9 +69,9 @@ def isolate() -> None:
 
 
 def enter_user() -> None:
-    """Become nobody in a user namespace of one's own, with every right over what is made inside it."""
+    """Become nobody in a new user namespace, with all rights over the namespaces created inside it."""
     user, group = os.geteuid(), os.getegid()
-    prctl(_DUMPABLE, 1)  # a change of user had made /proc/self unwritable
+    prctl(_DUMPABLE, 1)  # a change of user makes /proc/self unwritable
     unshare("user")
     with name_primitive("user namespace"):
         _write("/proc/self/setgroups", "deny")
@@ -80,7 +80,7 @@ def enter_user() -> None:
 
 
 def empty_root() -> None:
-    """Put an empty read-only file system in the place of all that is mounted."""
+    """Replace the root by an empty read-only file system."""
     here = ctypes.create_string_buffer(b".")
     with name_primitive("mount namespace"):
         _mount("none", "/", "", _PRIVATE)

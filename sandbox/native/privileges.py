@@ -1,4 +1,4 @@
-"""What a process must not keep: capabilities, the way to new ones, and being looked into by others."""
+"""Drop the privileges of a process: capabilities, ways to regain them, and access to its memory by others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ZERO_LIMITS = (
 
 
 def drop_privileges() -> None:
-    """Die with the parent, give up every capability for good, and close memory to debuggers."""
+    """Die with the parent, give up every capability permanently, and close memory to debuggers."""
     prctl(_DEATH_SIGNAL, _SIGKILL)
     head = ctypes.create_string_buffer(struct.pack("=Ii", _VERSION_3, 0), 8)
     sets = ctypes.create_string_buffer(24)
@@ -29,12 +29,12 @@ def drop_privileges() -> None:
 
 
 def close_memory() -> None:
-    """Let no other process of the same user look into this one or write to it."""
+    """Prevent other processes of the same user from reading or writing this one's memory."""
     prctl(_DUMPABLE, 0)
 
 
 def empty_bounding_set() -> None:
-    """Give up what starting another program could bring back; children inherit it."""
+    """Drop all capabilities from the bounding set, so that no new program regains them; children inherit it."""
     for capability in range(64):
         try:
             if prctl(_BOUNDING_READ, capability):
@@ -44,7 +44,7 @@ def empty_bounding_set() -> None:
 
 
 def set_limits(address_space: int, seconds: float, descriptors: int) -> None:
-    """Set the limits of this process, for good: bytes, seconds of processor time, open descriptors."""
+    """Set the permanent limits of this process: bytes, seconds of processor time, open descriptors."""
     for name in _ZERO_LIMITS:
         _set_limit(getattr(resource, name), 0)
     _set_limit(resource.RLIMIT_CPU, math.ceil(seconds) + 1)

@@ -1,9 +1,9 @@
-"""The list of system calls that code in the jail may make, as a filter of the kernel.
+"""The system calls that code in the jail may make, as a filter of the kernel.
 
 A factor computes in memory, so a dozen calls are enough: memory without the right to execute, and a write to the
-status pipe. A call of another architecture ends the process. Every other call stops until the warder outside has
+status pipe. A call of another architecture ends the process. Every other call stops until the watch outside has
 recorded the attempt and answered it; it is never carried out.
-Source: linux/seccomp.h, linux/filter.h; arguments are compared by the 32 bits that the kernel itself looks at.
+Source: linux/seccomp.h, linux/filter.h; arguments are compared by the 32 bits that the kernel itself uses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOAD, _IF_EQUAL, _IF_NOT_LESS, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _SET_FILTER, _NEW_LISTENER = 1, 1 << 3
 _WAKE_OWN = 0x81
-"""FUTEX_WAKE_PRIVATE: a C library ends whatever it does only once with it; it waits for nothing, so it tells no time."""
+"""FUTEX_WAKE_PRIVATE, with which a C library ends one-time work; it never waits, so it cannot measure time."""
 _Line = tuple[int, int, int, int]
 HARMLESS_CALLS = frozenset(
     [
@@ -111,7 +111,7 @@ HARMLESS_CALLS = frozenset(
         "uname",
     ]
 )
-"""Calls that are answered with an error; the code goes on. All others end the process."""
+"""Calls that are answered with an error, after which the code continues. All others end the process."""
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _NOTICE = struct.Struct("=QIIiIQ6Q")
 _REPLY = struct.Struct("=QqiI")
@@ -136,7 +136,7 @@ def build_program(machine: Machine) -> bytes:
 
 
 def install_filter(filter_program: bytes) -> int:
-    """Set the filter on this process, for good, and return the descriptor of its listener."""
+    """Set the filter on this process, permanently, and return the descriptor of its listener."""
     code = ctypes.create_string_buffer(filter_program, len(filter_program))
     head = ctypes.create_string_buffer(struct.pack("@HP", len(filter_program) // 8, ctypes.addressof(code)), 16)
     return syscall("seccomp", _SET_FILTER, _NEW_LISTENER, ctypes.addressof(head))
@@ -150,7 +150,7 @@ def _return_action(action: int) -> _Line:
     return _RETURN, 0, 0, action
 
 
-def _argument(position: int) -> _Line:
+def _load_argument(position: int) -> _Line:
     return _load(_ARGUMENTS + 8 * position)  # both architectures are little-endian: the low half comes first
 
 
@@ -160,25 +160,30 @@ def _match_call(number: int, block: list[_Line]) -> list[_Line]:
 
 def _allow_values(position: int, values: tuple[int, ...]) -> list[_Line]:
     tests = [line for value in values for line in ((_IF_EQUAL, 0, 1, value), _return_action(_ALLOW))]
-    return [_argument(position), *tests, _return_action(_ASK)]
+    return [_load_argument(position), *tests, _return_action(_ASK)]
 
 
 def _deny_unless(position: int, value: int) -> list[_Line]:
-    """Refuse without a word, but tell of one value: locks look at other clocks than the one that tells the time."""
-    return [_argument(position), (_IF_EQUAL, 0, 1, value), _return_action(_ASK), _return_action(_DENY)]
+    """Deny without a notice, except for one value: locks read other clocks than the one of the time of day."""
+    return [_load_argument(position), (_IF_EQUAL, 0, 1, value), _return_action(_ASK), _return_action(_DENY)]
 
 
 def _allow_without_bits(position: int, bits: int, then: list[_Line] | None = None) -> list[_Line]:
-    return [_argument(position), (_IF_ANY_BIT, 0, 1, bits), _return_action(_ASK), *(then or [_return_action(_ALLOW)])]
+    return [
+        _load_argument(position),
+        (_IF_ANY_BIT, 0, 1, bits),
+        _return_action(_ASK),
+        *(then or [_return_action(_ALLOW)]),
+    ]
 
 
 def _allow_with_bits(position: int, bits: int) -> list[_Line]:
-    return [_argument(position), (_IF_ANY_BIT, 0, 1, bits), _return_action(_ALLOW), _return_action(_ASK)]
+    return [_load_argument(position), (_IF_ANY_BIT, 0, 1, bits), _return_action(_ALLOW), _return_action(_ASK)]
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedCall:
-    """One call that the filter stopped: the notice's own number, the system call, and its arguments."""
+    """One call that the filter stopped: the number of its notice, the system call, and its arguments."""
 
     notice: int
     number: int
@@ -186,7 +191,7 @@ class RefusedCall:
 
 
 def take_refused_call(listener: int) -> RefusedCall | None:
-    """Return the next stopped call; None when its process has gone."""
+    """Return the next stopped call; None when its process has ended."""
     buffer = bytearray(_NOTICE.size)
     try:
         fcntl.ioctl(listener, _RECEIVE, buffer)

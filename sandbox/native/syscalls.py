@@ -92,7 +92,7 @@ _BOTH: dict[int, str] = {
 
 @dataclass(frozen=True)
 class Machine:
-    """One architecture: how seccomp names it, and what its numbers mean.
+    """One architecture: its constant in seccomp, and the names of its system calls.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Machine:
         return {name: number for number, name in self.names.items()}
 
     def name(self, number: int) -> str:
-        """Return what a number is called; a number that nobody knows is shown as it is."""
+        """Return the name of a number; an unknown one as `system call NUMBER`."""
         return self.names.get(number, f"system call {number}")
 
 
@@ -131,5 +131,5 @@ MACHINES = {
 
 
 def find_machine() -> Machine | None:
-    """Return the architecture that this process runs on; None where the jail does not know it."""
+    """Return the architecture of this machine; None where the jail does not support it."""
     return MACHINES.get(platform.machine())

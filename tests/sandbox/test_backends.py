@@ -192,7 +192,7 @@ def test_other_systems_are_told_what_they_can_have(monkeypatch: pytest.MonkeyPat
 
 def test_the_command_line_of_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
-    line = " ".join(Container("podman --runtime runc", "some-image").command("name-1")[:-1])
+    line = " ".join(Container("podman --runtime runc", "some-image").build_command("name-1")[:-1])
     assert line == (
         "/usr/bin/podman --runtime runc run --name name-1 --rm --interactive --pull never --network none --read-only "
         "--cap-drop ALL --security-opt no-new-privileges --user 65534:65534 --ipc none --pids-limit 16 "
@@ -204,7 +204,7 @@ def test_the_command_line_of_a_container(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_command_line_of_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
-    words = Bubblewrap().command(7)
+    words = Bubblewrap().build_command(7)
     assert words[:2] == ("/usr/bin/bwrap", "--unshare-all")
     for needed in (
         "--disable-userns --cap-drop ALL --die-with-parent",
@@ -225,7 +225,7 @@ def test_the_container_of_gvisor_is_read_only_and_has_no_rights(
     assert all("ro" in mount["options"] for mount in made["mounts"])
     assert set(map(len, made["process"]["capabilities"].values())) == {0}
     monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
-    assert "--network=none" in GVisor(platform="ptrace").command(tmp_path)
+    assert "--network=none" in GVisor(platform="ptrace").build_command(tmp_path)
     json.dumps(made)
 
 
