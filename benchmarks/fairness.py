@@ -125,7 +125,7 @@ async def quiet(gate: FairScheduler, scenario: Scenario) -> list[float]:
 
     async def one(size: Size) -> None:
         came = loop.time()
-        async with gate.place("quiet", size.tokens_in, 1000) as place:
+        async with gate.acquire("quiet", size.tokens_in, 1000) as place:
             await asyncio.sleep(size.seconds)
             place.report_output(size.tokens_out)
         found.append(loop.time() - came)
@@ -142,7 +142,7 @@ async def flood(gate: FairScheduler, scenario: Scenario, kind: Iterator[Size]) -
     """Ask again and again, at once."""
     while True:
         size = next(kind)
-        async with gate.place("flood", size.tokens_in, int(1000 * scenario.longer)) as place:
+        async with gate.acquire("flood", size.tokens_in, int(1000 * scenario.longer)) as place:
             await asyncio.sleep(size.seconds)
             place.report_output(size.tokens_out)
 

@@ -100,7 +100,7 @@ def gateway(there: socket.socket, address: str, order: str, places: int, part: f
     rule, weight = ORDERS[order]
     default = {"queue": 10_000, "calls": max(1, int(part * places)) if part < 1 else None}
     settings = GatewaySettings.model_validate({"places": places, "output_weight": weight, "default": default})
-    fairness = settings.fairness()
+    fairness = settings.build_fairness()
     gate = FairScheduler(fairness, clock=time.monotonic, order=rule)
     serve_until_signal(
         build_application(Gateway(GatewayEndpoint(address), gate, fairness, settings, str)),

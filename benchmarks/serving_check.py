@@ -45,7 +45,7 @@ def weights(torch: Any, model: Architecture, chosen: MemoryBudget) -> list[Any]:
     """Allocate one GPU's part of the weights, each matrix for itself: 16 bits, or bytes where they are fewer."""
     held = []
     for tensor in list_tensors(model):
-        shape = (tensor.rows_on(chosen.gpus, model.kv_heads), tensor.columns)
+        shape = (tensor.count_rows(chosen.gpus, model.kv_heads), tensor.columns)
         each = bytes_per_number(tensor, model, model.stored or chosen.precision)
         for _ in range(tensor.copies):
             if each == 2:
@@ -59,7 +59,7 @@ def cache(torch: Any, model: Architecture, chosen: MemoryBudget, share: float) -
     """Allocate a share of the cache, layer by layer in whole blocks; return it with the bytes that it should take."""
     of_block = count_token_bytes(model, chosen.kv_bytes, chosen.gpus) * chosen.rules.block
     blocks = max(1, int(chosen.cache * share) // of_block)
-    shape = (blocks, chosen.rules.block, model.cached_per_gpu(chosen.gpus))
+    shape = (blocks, chosen.rules.block, model.count_cached_per_gpu(chosen.gpus))
     kind = torch.bfloat16 if chosen.kv_bytes == 2 else torch.uint8
     return [torch.empty(shape, dtype=kind, device="cuda") for _ in range(model.layers)], blocks * of_block
 

@@ -57,11 +57,11 @@ def check_derivations(derive: Mapping[str, str]) -> None:
 
 def derive_fields(fields: FieldArrays, derive: Mapping[str, str]) -> tuple[FieldArrays, tuple[str, ...]]:
     """Return the fields with the derived ones, and a note for each."""
-    wanted = {(name, rule.replace(" ", "")) for name, rule in derive.items()}
+    requested = {(name, rule.replace(" ", "")) for name, rule in derive.items()}
     derived = dict(fields)
     notes = []
     for (name, rule), (compute, needs) in DERIVATIONS.items():
-        if (name, rule) not in wanted:
+        if (name, rule) not in requested:
             continue
         check_derivable(name, needs, fields)
         derived |= compute(derived)

@@ -169,9 +169,9 @@ def _adjust_quotes(plain: FieldArrays, prices: Frame, splits: Frame, later: Fram
     fields = plain | {name: _round_values(plain[name] / close * quoted) * prices for name in PRICE_FIELDS}
     fields["close"] = _round_values(quoted) * prices
     traded = np.where(plain["volume"] > 0, plain["volume"], np.nan) / splits
-    whole = np.ones_like(prices)
+    ones = np.ones_like(prices)
     notes = []
-    for name, shares, then, after in (("vwap", whole, whole, whole), ("amount", traded, splits, later)):
+    for name, shares, then, after in (("vwap", ones, ones, ones), ("amount", traded, splits, later)):
         if name not in plain:
             continue
         if (carrying := has_adjustment(plain[name] / shares, quoted, prices * then)) is None:

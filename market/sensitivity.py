@@ -28,7 +28,7 @@ def find_withheld_fields(
             f"the panel has no field or group {', '.join(unknown)}", field="market.labels", got=unknown,
             allowed=sorted(known), hint="Name a field as alphaloom market audit shows it, or * for all of them.",
         )  # fmt: skip
-    return frozenset(name for name, wanted in labels.items() if not set(wanted) <= set(granted))
+    return frozenset(name for name, required in labels.items() if not set(required) <= set(granted))
 
 
 def drop_fields(panel: Panel, names: Collection[str]) -> Panel:

@@ -1,4 +1,4 @@
-"""Servers of models: plans for vLLM that fit a device, with their arithmetic and expected speed; start and supervision."""
+"""Model servers: vLLM plans that fit a device, with arithmetic and expected speed; start and supervision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Precision and tensor parallelism of a launch; where nothing fits, by how much, and what would."""
+"""Choose precision and tensor parallelism of a launch; where nothing fits, report the shortfall and alternatives."""
 
 from __future__ import annotations
 
@@ -11,56 +11,64 @@ from .memory import MemoryBudget, compute_memory_budget
 from .request import MAX_GPUS, Request
 from .speed import estimate_output_step
 
-MAX_TIME_RATIO = 0.75  # more GPUs over NVLink must bring the time of an output token down to this
-FEW_SEQUENCES = 4  # sequences at once, below which it is said what more GPUs would hold
+MAX_TIME_RATIO = 0.75  # more GPUs over NVLink must reduce the time of an output token to this share
+FEW_SEQUENCES = 4  # sequences at once, below which the plan states what more GPUs would hold
 MIN_HINT_CONTEXT = 256  # no smaller context is worth a hint
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, why, and what the other numbers of GPUs would have been."""
+    """The chosen budget with its reason, and the budgets of the other numbers of GPUs."""
 
     budget: MemoryBudget
     why: str
     tried: tuple[MemoryBudget, ...]
     copies: int = 1
-    """How many launches like this one the GPUs hold side by side."""
+    """Number of launches like this one that the GPUs hold."""
 
 
 def choose_launch(request: Request, device: Device) -> Choice:
-    """Return the launch that fits, or refuse with numbers."""
-    tried: list[MemoryBudget] = []
+    """Return the launch that fits.
+
+    Raises
+    ------
+    DeviceLacks
+        The device cannot compute in the requested precision.
+    DoesNotFit
+        No precision and number of GPUs fits; the message has the numbers.
+    """
+    budgets: list[MemoryBudget] = []
     for precision in list_precisions(request, device):
         options = [compute_memory_budget(request, device, gpus, precision) for gpus in list_gpu_counts(request, device)]
         fitting = [one for one in options if one.fits]
         if fitting:
             return _pick_gpus(request, device, options, fitting)
-        tried += options
-    raise _refusal(request, device, tried)
+        budgets += options
+    raise _make_refusal(request, device, budgets)
 
 
 def list_precisions(request: Request, device: Device) -> tuple[str, ...]:
-    """Return the precisions to try, the first that fits being taken."""
-    stored, wanted = request.model.stored, request.dtype
+    """Return the precisions to try in order; the first that fits is taken."""
+    stored, dtype = request.model.stored, request.dtype
     fp8 = device.fp8_tflops is not None
     drafted = request.draft.stored if request.draft else ""
-    if not fp8 and "fp8" in (stored, wanted, request.kv_dtype, drafted):
-        inborn = "fp8" in (stored, drafted)
-        what = "the weights come in FP8" if inborn else "FP8 was asked for"
-        field = "--gpu" if inborn else "--dtype" if wanted == "fp8" else "--kv-dtype"
+    if not fp8 and "fp8" in (stored, dtype, request.kv_dtype, drafted):
+        is_stored = "fp8" in (stored, drafted)
+        what = "the weights come in FP8" if is_stored else "FP8 was asked for"
+        field = "--gpu" if is_stored else "--dtype" if dtype == "fp8" else "--kv-dtype"
         raise DeviceLacks(
             f"{what}, and {device.title} computes in no FP8", field=field,
             allowed=f"FP8 on {', '.join(name for name, one in DEVICES.items() if one.fp8_tflops)}",
-            hint="Take one of these GPUs." if inborn else "Leave it at auto, or take one of these GPUs.",
+            hint="Take one of these GPUs." if is_stored else "Leave it at auto, or take one of these GPUs.",
         )  # fmt: skip
     if stored == "mxfp4" and not device.gpu:
         raise DeviceLacks("the weights come in MXFP4, which no CPU serves", field="--gpu", got=device.name)
-    if stored == "mxfp4" and wanted == "fp8":
-        raise ServingError("the weights come in MXFP4, smaller than FP8", field="--dtype", got=wanted, allowed="auto")
+    if stored == "mxfp4" and dtype == "fp8":
+        raise ServingError("the weights come in MXFP4, smaller than FP8", field="--dtype", got=dtype, allowed="auto")
     if stored == "fp8":
         return ("fp8",)
-    if wanted != "auto":
-        return (wanted,)
+    if dtype != "auto":
+        return (dtype,)
     return ("bfloat16", "fp8") if fp8 and not stored else ("bfloat16",)
 
 
@@ -68,7 +76,7 @@ def list_gpu_counts(request: Request, device: Device) -> list[int]:
     """Return the numbers of GPUs over which the model, and the draft, can be split."""
     models = [request.model, *([request.draft] if request.draft else [])]
     most = (request.gpus or MAX_GPUS) if device.gpu else 1
-    return [gpus for gpus in range(1, most + 1) if all(model.splits(gpus) for model in models)]
+    return [gpus for gpus in range(1, most + 1) if all(model.can_split(gpus) for model in models)]
 
 
 def compute_mid_reply_length(request: Request) -> float:
@@ -77,58 +85,64 @@ def compute_mid_reply_length(request: Request) -> float:
 
 
 def _pick_gpus(request: Request, device: Device, options: list[MemoryBudget], fitting: list[MemoryBudget]) -> Choice:
-    """Take the fewest GPUs that fit; more over NVLink where they were offered and each step up pays."""
-    chosen = fitting[0]
-    offered = request.gpus if request.gpus and device.gpu else chosen.gpus
-    bits = "" if request.model.stored or chosen.precision == "fp8" else " in 16 bits"
-    why = f"the fewest GPUs that fit{bits}: {chosen.gpus}" if device.gpu else "one processor"
+    """Take the fewest GPUs that fit; more over NVLink where they are available and each step up is worthwhile."""
+    budget = fitting[0]
+    offered = request.gpus if request.gpus and device.gpu else budget.gpus
+    bits = "" if request.model.stored or budget.precision == "fp8" else " in 16 bits"
+    why = f"the fewest GPUs that fit{bits}: {budget.gpus}" if device.gpu else "one processor"
     if request.gpus and device.nvlink:
         for one in fitting[1:]:
-            if _token_seconds(request, device, one) <= MAX_TIME_RATIO * _token_seconds(request, device, chosen):
-                chosen = one
-        if chosen.gpus > fitting[0].gpus:
-            why = f"{device.link} is fast: {chosen.gpus} GPUs, since each step up saves a quarter of the time per output token"
-    elif chosen.gpus < offered:
+            if _estimate_token_seconds(request, device, one) <= MAX_TIME_RATIO * _estimate_token_seconds(
+                request, device, budget
+            ):
+                budget = one
+        if budget.gpus > fitting[0].gpus:
+            why = (
+                f"{device.link} is fast: {budget.gpus} GPUs, "
+                "since each step up saves a quarter of the time per output token"
+            )
+    elif budget.gpus < offered:
         why += f"; over {device.link} all-reduces are slow, so further GPUs are better used for copies"
-    if idle := offered % chosen.gpus:
+    if idle := offered % budget.gpus:
         why += f"; {idle} of the {offered} GPUs {'is' if idle == 1 else 'are'} not used"
-    return Choice(chosen, why + _describe_narrow(request, device, chosen), tuple(options), offered // chosen.gpus)
+    return Choice(budget, why + _describe_narrow(request, device, budget), tuple(options), offered // budget.gpus)
 
 
-def _describe_narrow(request: Request, device: Device, chosen: MemoryBudget) -> str:
-    """Say that a launch holds few sequences, where nobody said how many are wanted, and what more GPUs would hold."""
-    if chosen.held >= FEW_SEQUENCES or request.concurrency or not device.gpu:
+def _describe_narrow(request: Request, device: Device, budget: MemoryBudget) -> str:
+    """Return a note on a launch that holds few sequences, and what more GPUs would hold; empty where none is due."""
+    if budget.held >= FEW_SEQUENCES or request.concurrency or not device.gpu:
         return ""
-    told = f"; it holds {chosen.held} {'sequence' if chosen.held == 1 else 'sequences'} of {request.length:,} tokens at once"
-    wide = [n for n in list_gpu_counts(replace(request, gpus=MAX_GPUS), device) if n > chosen.gpus]
-    larger = [compute_memory_budget(request, device, gpus, chosen.precision) for gpus in wide]
+    noun = "sequence" if budget.held == 1 else "sequences"
+    note = f"; it holds {budget.held} {noun} of {request.length:,} tokens at once"
+    wide = [n for n in list_gpu_counts(replace(request, gpus=MAX_GPUS), device) if n > budget.gpus]
+    larger = [compute_memory_budget(request, device, gpus, budget.precision) for gpus in wide]
     best = next((one for one in larger if one.held >= FEW_SEQUENCES), larger[-1] if larger else None)
-    return f"{told}, {best.gpus} GPUs would hold {best.held}" if best else told
+    return f"{note}, {best.gpus} GPUs would hold {best.held}" if best else note
 
 
-def _token_seconds(request: Request, device: Device, one: MemoryBudget) -> float:
+def _estimate_token_seconds(request: Request, device: Device, one: MemoryBudget) -> float:
     return estimate_output_step(request.model, device, one, compute_mid_reply_length(request)).total_s
 
 
-def _refusal(request: Request, device: Device, tried: list[MemoryBudget]) -> DoesNotFit:
-    best = min(tried, key=lambda one: one.short)
+def _make_refusal(request: Request, device: Device, budgets: list[MemoryBudget]) -> DoesNotFit:
+    best = min(budgets, key=lambda one: one.short)
     needed = best.usable + best.short
-    advice = list(_advice(request, device)) or [*_other_gpus(request)] or ["nothing planned here holds it"]
+    advice = list(_list_advice(request, device)) or [*_list_other_gpus(request)] or ["nothing planned here holds it"]
     where = f"{best.gpus} x {device.title}" if device.gpu else device.title
     return DoesNotFit(
-        f"{request.model.name} does not fit on {where} in {best.precision}: it takes {needed / GIB:.2f} GiB of each, of which "
-        f"{best.usable / GIB:.2f} GiB can be used; {best.short / GIB:.2f} GiB are lacking (weights {best.weights / GIB:.2f}, "
-        f"overhead {(best.fixed + best.activations + best.scores) / GIB:.2f}, cache for {best.wanted} of {request.length:,} "
-        f"tokens {best.sequence * best.wanted / GIB:.2f})",
+        f"{request.model.name} does not fit on {where} in {best.precision}: it takes {needed / GIB:.2f} GiB of each, "
+        f"of which {best.usable / GIB:.2f} GiB can be used; {best.short / GIB:.2f} GiB are lacking "
+        f"(weights {best.weights / GIB:.2f}, overhead {(best.fixed + best.activations + best.scores) / GIB:.2f}, "
+        f"cache for {best.wanted} of {request.length:,} tokens {best.sequence * best.wanted / GIB:.2f})",
         field="--gpu", got=device.name, hint="What would fit: " + "; ".join(advice) + ".",
     )  # fmt: skip
 
 
-def _advice(request: Request, device: Device) -> Iterator[str]:
-    """Yield changes of which each makes it fit by itself."""
-    if (context := _longest_context(request, device)) is not None:
+def _list_advice(request: Request, device: Device) -> Iterator[str]:
+    """Yield the single changes with which the launch would fit."""
+    if (context := _find_longest_context(request, device)) is not None:
         yield f"--context {context}"
-    if request.concurrency and (count := _max_sequences(request, device)):
+    if request.concurrency and (count := _find_max_sequences(request, device)):
         yield f"--concurrency {count}"
     wide = not request.model.stored and request.dtype in ("bfloat16", "float16")
     if device.fp8_tflops and wide and _fits(replace(request, dtype="fp8"), device):
@@ -142,11 +156,11 @@ def _advice(request: Request, device: Device) -> Iterator[str]:
 
 
 def _fits(request: Request, device: Device) -> bool:
-    return _first_fitting_precision(request, device) is not None
+    return _find_fitting_precision(request, device) is not None
 
 
-def _first_fitting_precision(request: Request, device: Device) -> str | None:
-    """Return the first precision in which it fits, None where it fits in none."""
+def _find_fitting_precision(request: Request, device: Device) -> str | None:
+    """Return the first precision in which the launch fits; None where it fits in none."""
     for precision in list_precisions(request, device):
         if any(
             compute_memory_budget(request, device, gpus, precision).fits for gpus in list_gpu_counts(request, device)
@@ -155,8 +169,8 @@ def _first_fitting_precision(request: Request, device: Device) -> str | None:
     return None
 
 
-def _longest_context(request: Request, device: Device) -> int | None:
-    """Return the longest context that fits, in steps of 16 tokens; None where it is too short to be of use."""
+def _find_longest_context(request: Request, device: Device) -> int | None:
+    """Return the longest context that fits, in steps of 16 tokens; None below `MIN_HINT_CONTEXT`."""
     low, high = 0, request.length // 16
     while low < high:
         middle = (low + high + 1) // 2
@@ -165,21 +179,21 @@ def _longest_context(request: Request, device: Device) -> int | None:
     return low * 16 if low * 16 >= MIN_HINT_CONTEXT else None
 
 
-def _max_sequences(request: Request, device: Device) -> int:
-    """Return the most sequences at once that fit."""
+def _find_max_sequences(request: Request, device: Device) -> int:
+    """Return the largest number of sequences at once that fits; 0 where none does."""
     fitting = (
         n for n in range((request.concurrency or 1) - 1, 0, -1) if _fits(replace(request, concurrency=n), device)
     )
     return next(fitting, 0)
 
 
-def _other_gpus(request: Request) -> Iterator[str]:
-    """Yield the other GPUs that would hold it, with their least number, and whether that takes FP8."""
+def _list_other_gpus(request: Request) -> Iterator[str]:
+    """Yield the other GPUs that would hold the model, with their least number, and whether that needs FP8."""
     for other in DEVICES.values():
         for gpus in range(1, MAX_GPUS + 1) if other.gpu else ():
-            asked = replace(request, gpus=gpus)
+            changed = replace(request, gpus=gpus)
             try:
-                if precision := _first_fitting_precision(asked, other):
+                if precision := _find_fitting_precision(changed, other):
                     smaller = precision == "fp8" and request.dtype == "auto" and not request.model.stored
                     yield f"--gpu {other.name} --gpus {gpus}{' (FP8)' if smaller else ''}"
                     break

@@ -1,4 +1,4 @@
-"""A plan as a file for docker compose, Ray Serve or Kubernetes. The files name secrets and hold none."""
+"""Write a plan as a file for docker compose, Ray Serve or Kubernetes. The files name secrets and hold none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 from .plan import ServingPlan, build_arguments
 
 IMAGE, CPU_IMAGE = "vllm/vllm-openai:v0.33.0", "vllm/vllm-openai-cpu:v0.33.0"
-PORT, CACHE_FOLDER, MODELS_FOLDER = 8000, "/weights", "/models"  # of the container, whoever runs in it
+PORT, CACHE_FOLDER, MODELS_FOLDER = 8000, "/weights", "/models"  # inside the container
 STARTING_S, PROBE_S = 900, 10
 SHARED_GIB = 8  # tensor parallelism passes tensors between processes through shared memory
 START_COMMAND = ["vllm", "serve"]
@@ -21,24 +21,25 @@ RAY_OWN_FLAGS = {"served-model-name", "model", "tensor-parallel-size"}
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes YAML without anchors: what is said twice is written twice."""
+    """A YAML dumper without anchors: repeated values are written out."""
 
     def ignore_aliases(self, _: object) -> bool:
-        """Alias nothing."""
+        """Return True for every value."""
         return True
 
 
 def render_file(plan: ServingPlan, kind: str, image: str | None = None) -> str:
     """Return the file of a kind: compose, ray or kubernetes."""
-    taken = image or (IMAGE if plan.device.name != "cpu" else CPU_IMAGE)
-    return FILE_WRITERS[kind](plan, taken)
+    chosen_image = image or (IMAGE if plan.device.name != "cpu" else CPU_IMAGE)
+    return FILE_WRITERS[kind](plan, chosen_image)
 
 
-def _compose(plan: ServingPlan, image: str) -> str:
+def _write_compose(plan: ServingPlan, image: str) -> str:
     secrets = {"VLLM_API_KEY": "${VLLM_API_KEY:?set it to what clients must send}", "HF_TOKEN": "${HF_TOKEN:-}"}
     service: dict[str, Any] = {
-        "image": image, "entrypoint": START_COMMAND, "command": _container_arguments(plan), "environment": _variables(plan) | secrets,
-        "ports": [f"127.0.0.1:{PORT}:{PORT}"], "volumes": _mounts(plan), "shm_size": f"{SHARED_GIB}gb",
+        "image": image, "entrypoint": START_COMMAND, "command": _build_arguments_in_container(plan),
+        "environment": _build_variables(plan) | secrets,
+        "ports": [f"127.0.0.1:{PORT}:{PORT}"], "volumes": _list_mounts(plan), "shm_size": f"{SHARED_GIB}gb",
         "restart": "unless-stopped", "stop_signal": "SIGINT", "stop_grace_period": "60s",
         "healthcheck": {
             "test": ["CMD", "python3", "-c", f"import urllib.request as r; r.urlopen('http://127.0.0.1:{PORT}/health')"],
@@ -50,12 +51,14 @@ def _compose(plan: ServingPlan, image: str) -> str:
         service["deploy"] = {"resources": {"reservations": {"devices": [card]}}}
     head = (
         "# docker compose up, with VLLM_API_KEY (and HF_TOKEN, if weights are fetched) in the environment.\n"
-        + _offline_note(plan)
+        + _make_offline_note(plan)
     )
-    return head + _yaml({"services": {"vllm": service}, **({} if _is_local(plan) else {"volumes": {"weights": {}}})})
+    return head + _dump_yaml(
+        {"services": {"vllm": service}, **({} if _is_local(plan) else {"volumes": {"weights": {}}})}
+    )
 
 
-def _ray(plan: ServingPlan, _: str) -> str:
+def _write_ray(plan: ServingPlan, _: str) -> str:
     engine = {name.replace("-", "_"): value for name, value in plan.flags.items() if name not in RAY_OWN_FLAGS}
     engine |= {"tensor_parallel_size": plan.device.count}
     model: dict[str, Any] = {
@@ -79,51 +82,58 @@ def _ray(plan: ServingPlan, _: str) -> str:
     return (
         "# serve deploy THIS_FILE, on a cluster with ray[serve,llm].\n"
         "# It asks for no key: whoever reaches its port is served. Let only the cluster reach it, and people through\n"
-        "# `alphaloom models gate`.\n" + _offline_note(plan) + _yaml({"applications": [app]})
+        "# `alphaloom models gate`.\n" + _make_offline_note(plan) + _dump_yaml({"applications": [app]})
     )
 
 
-def _kubernetes(plan: ServingPlan, image: str) -> str:
-    name = _service_name(plan.model.name)
+def _write_kubernetes(plan: ServingPlan, image: str) -> str:
+    name = _make_service_name(plan.model.name)
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/component": "model-server"}
     deployment = {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels},
         "spec": {
             "replicas": plan.device.copies, "selector": {"matchLabels": labels},
             "strategy": {"type": "Recreate"},
-            "template": {"metadata": {"labels": labels}, "spec": _pod(plan, image, name)},
+            "template": {"metadata": {"labels": labels}, "spec": _build_pod(plan, image, name)},
         },
     }  # fmt: skip
     service = {
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": labels},
-        "spec": {"type": "ClusterIP", "selector": labels, "ports": [{"name": "http", "port": PORT, "targetPort": "http"}]},
+        "spec": {
+            "type": "ClusterIP", "selector": labels, "ports": [{"name": "http", "port": PORT, "targetPort": "http"}],
+        },
     }  # fmt: skip
     head = (
         f"# Before: a Secret {name} with the keys api-key and (if weights are fetched) hf-token, and a\n"
         f"# PersistentVolumeClaim {name}-weights that holds the weights.\n"
     )
-    return head + _offline_note(plan) + _yaml(deployment) + "---\n" + _yaml(service)
+    return head + _make_offline_note(plan) + _dump_yaml(deployment) + "---\n" + _dump_yaml(service)
 
 
-def _service_name(name: str) -> str:
-    """Return a name that Kubernetes takes for a service: small letters, digits and hyphens, a letter first."""
+def _make_service_name(name: str) -> str:
+    """Return a valid Kubernetes service name: lower-case letters, digits and hyphens, a letter first."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-")
     return plain if plain[:1].isalpha() else f"model-{plain}"
 
 
-def _pod(plan: ServingPlan, image: str, name: str) -> dict[str, Any]:
-    variables: list[dict[str, Any]] = [{"name": key, "value": value} for key, value in _variables(plan).items()]
+def _build_pod(plan: ServingPlan, image: str, name: str) -> dict[str, Any]:
+    variables: list[dict[str, Any]] = [{"name": key, "value": value} for key, value in _build_variables(plan).items()]
     for variable, key in KUBERNETES_SECRET.items():
         reference = {"name": name, "key": key} | ({"optional": True} if variable == "HF_TOKEN" else {})
         variables.append({"name": variable, "valueFrom": {"secretKeyRef": reference}})
     memory = f"{max(4, round(plan.device.memory_gib * 0.95))}Gi"
     limits = {"nvidia.com/gpu": plan.device.count} if plan.device.name != "cpu" else {"memory": memory}
     container = {
-        "name": "vllm", "image": image, "command": START_COMMAND, "args": _container_arguments(plan), "env": variables,
+        "name": "vllm", "image": image, "command": START_COMMAND, "args": _build_arguments_in_container(plan),
+        "env": variables,
         "ports": [{"name": "http", "containerPort": PORT}], "resources": {"limits": limits, "requests": limits},
-        "startupProbe": _probe(STARTING_S // PROBE_S), "readinessProbe": _probe(1), "livenessProbe": _probe(3),
+        "startupProbe": _build_probe(STARTING_S // PROBE_S), "readinessProbe": _build_probe(1),
+        "livenessProbe": _build_probe(3),
         "volumeMounts": [
-            {"name": "weights", "mountPath": MODELS_FOLDER if _is_local(plan) else CACHE_FOLDER, **({"readOnly": True} if _is_local(plan) else {})},
+            {
+                "name": "weights", "mountPath": MODELS_FOLDER if _is_local(plan) else CACHE_FOLDER,
+                **({"readOnly": True} if _is_local(plan) else {}),
+            },
             {"name": "shared-memory", "mountPath": "/dev/shm"},
         ],
     }  # fmt: skip
@@ -136,21 +146,21 @@ def _pod(plan: ServingPlan, image: str, name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _probe(failures: int) -> dict[str, Any]:
+def _build_probe(failures: int) -> dict[str, Any]:
     get = {"path": "/health", "port": "http"}
     return {"httpGet": get, "periodSeconds": PROBE_S, "timeoutSeconds": 5, "failureThreshold": failures}
 
 
-def _container_arguments(plan: ServingPlan) -> list[str]:
-    """Return the arguments as they are in a container: weights of a folder are mounted under another name."""
+def _build_arguments_in_container(plan: ServingPlan) -> list[str]:
+    """Return the arguments in a container, where weights of a local folder are mounted at another path."""
     changes: dict[str, Any] = {"host": "0.0.0.0", "port": PORT, "model": False}
     speculative = plan.flags.get("speculative-config")
     if isinstance(speculative, Mapping) and "model" in speculative:
-        changes["speculative-config"] = {**speculative, "model": _mount_path(str(speculative["model"]))}
-    return [_mount_path(str(plan.flags["model"])), *build_arguments(plan, **changes)]
+        changes["speculative-config"] = {**speculative, "model": _make_mount_path(str(speculative["model"]))}
+    return [_make_mount_path(str(plan.flags["model"])), *build_arguments(plan, **changes)]
 
 
-def _folders(plan: ServingPlan) -> list[str]:
+def _list_folders(plan: ServingPlan) -> list[str]:
     return [source for source in (str(plan.flags["model"]), plan.model.draft or "") if source.startswith("/")]
 
 
@@ -158,21 +168,21 @@ def _is_local(plan: ServingPlan) -> bool:
     return str(plan.flags["model"]).startswith("/")
 
 
-def _mount_path(source: str) -> str:
+def _make_mount_path(source: str) -> str:
     return f"{MODELS_FOLDER}/{PurePosixPath(source).name}" if source.startswith("/") else source
 
 
-def _mounts(plan: ServingPlan) -> list[str]:
-    mounted = [f"{folder}:{_mount_path(folder)}:ro" for folder in dict.fromkeys(_folders(plan))]
+def _list_mounts(plan: ServingPlan) -> list[str]:
+    mounted = [f"{folder}:{_make_mount_path(folder)}:ro" for folder in dict.fromkeys(_list_folders(plan))]
     return mounted if _is_local(plan) else [*mounted, f"weights:{CACHE_FOLDER}"]
 
 
-def _variables(plan: ServingPlan) -> dict[str, str]:
-    """Return a container's environment: weights that have a name and no folder lie on the volume that is mounted for them."""
+def _build_variables(plan: ServingPlan) -> dict[str, str]:
+    """Return a container's environment; weights that are no local folder are on the volume at `CACHE_FOLDER`."""
     return dict(plan.environment) | ({} if _is_local(plan) else {"HF_HOME": CACHE_FOLDER})
 
 
-def _offline_note(plan: ServingPlan) -> str:
+def _make_offline_note(plan: ServingPlan) -> str:
     if plan.environment.get("HF_HUB_OFFLINE") != "1":
         return ""
     return (
@@ -180,12 +190,12 @@ def _offline_note(plan: ServingPlan) -> str:
     )
 
 
-def _yaml(value: Mapping[str, Any]) -> str:
+def _dump_yaml(value: Mapping[str, Any]) -> str:
     return yaml.dump(value, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=118)
 
 
 FILE_WRITERS: dict[str, Callable[[ServingPlan, str], str]] = {
-    "compose": _compose,
-    "ray": _ray,
-    "kubernetes": _kubernetes,
+    "compose": _write_compose,
+    "ray": _write_ray,
+    "kubernetes": _write_kubernetes,
 }

@@ -1,12 +1,13 @@
-"""Devices: a table of their makers' figures.
+"""Devices: a table of the makers' figures.
 
-Sources. Peak dense tensor throughput (the makers' figures without sparsity), bandwidth and links: NVIDIA H100 Tensor Core
-GPU datasheet (SXM5: 989.4 TFLOPS BF16, 1978.9 FP8, 3.35 TB/s, NVLink 900 GB/s), NVIDIA H200 datasheet (SXM: the same
-processor, 141 GB, 4.8 TB/s), NVIDIA A100 datasheet (SXM4: 312 TFLOPS BF16, no FP8, 80 GB at 2,039 GB/s, 40 GB at 1,555 GB/s,
-NVLink 600 GB/s), NVIDIA L40S datasheet (362.05 TFLOPS BF16, 733 FP8, 48 GB at 864 GB/s, PCIe 4.0 x16 with 64 GB/s both ways,
-no NVLink). Makers give links as the sum of both directions; here it is one direction. Usable memory is what the CUDA driver
-gives to a process as the device's total (as PyTorch reports it, ECC on), below the name on the box. Batch sizes are vLLM
-0.32's own defaults (`EngineArgs.get_batch_defaults`). The figures of the CPU are no maker's: they are assumptions.
+Sources. Peak dense tensor throughput (the makers' figures without sparsity), bandwidth and links: NVIDIA H100 Tensor
+Core GPU datasheet (SXM5: 989.4 TFLOPS BF16, 1978.9 FP8, 3.35 TB/s, NVLink 900 GB/s), NVIDIA H200 datasheet (SXM: the
+same processor, 141 GB, 4.8 TB/s), NVIDIA A100 datasheet (SXM4: 312 TFLOPS BF16, no FP8, 80 GB at 2,039 GB/s, 40 GB at
+1,555 GB/s, NVLink 600 GB/s), NVIDIA L40S datasheet (362.05 TFLOPS BF16, 733 FP8, 48 GB at 864 GB/s, PCIe 4.0 x16 with
+64 GB/s both ways, no NVLink). Makers give links as the sum of both directions; here it is one direction. Usable memory
+is what the CUDA driver gives to a process as the device's total (as PyTorch reports it, ECC on), less than the nominal
+size. Batch sizes are vLLM 0.32's own defaults (`EngineArgs.get_batch_defaults`). The figures of the CPU are
+assumptions.
 """
 
 from __future__ import annotations
@@ -36,26 +37,26 @@ class Device:
     link_bandwidth: float
     """Bytes a second to another device, one way."""
     link_latency_s: float
-    """Assumed seconds that one all-reduce takes however small it is."""
+    """Assumed minimum seconds of one all-reduce."""
     batched_tokens: int
-    """Tokens that one step takes in."""
+    """Tokens that one step processes."""
     block: int = 16
     """Tokens of a block of the cache."""
     accelerator: str = ""
-    """What Ray calls it."""
+    """Ray's name of it."""
 
     @property
     def nvlink(self) -> bool:
-        """Tell whether devices of a host are joined by NVLink."""
+        """Return whether devices of a host are connected by NVLink."""
         return self.link.startswith("NVLink")
 
     @property
     def gpu(self) -> bool:
-        """Tell whether it is a GPU."""
+        """Return whether it is a GPU."""
         return self.name != "cpu"
 
 
-def _gpu(
+def _make_gpu(
     name: str, title: str, gib: float, speeds: tuple[float, float | None, float], link: tuple[str, float, float],
     batched_tokens: int, accelerator: str,
 ) -> Device:  # fmt: skip
@@ -70,28 +71,28 @@ HOPPER, AMPERE, PCIE = ("NVLink 4", 450.0, 10e-6), ("NVLink 3", 300.0, 12e-6), (
 DEVICES = {
     one.name: one
     for one in (
-        _gpu("h100", "NVIDIA H100 80 GB SXM", 79.1, (989.4, 1978.9, 3350.0), HOPPER, 8192, "H100"),
-        _gpu("h200", "NVIDIA H200 141 GB SXM", 139.7, (989.4, 1978.9, 4800.0), HOPPER, 8192, "H200"),
-        _gpu("a100", "NVIDIA A100 80 GB SXM", 79.1, (312.0, None, 2039.0), AMPERE, 2048, "A100-80G"),
-        _gpu("a100-40", "NVIDIA A100 40 GB SXM", 39.4, (312.0, None, 1555.0), AMPERE, 2048, "A100-40G"),
-        _gpu("l40s", "NVIDIA L40S 48 GB", 44.4, (362.05, 733.0, 864.0), PCIE, 2048, "L40S"),
+        _make_gpu("h100", "NVIDIA H100 80 GB SXM", 79.1, (989.4, 1978.9, 3350.0), HOPPER, 8192, "H100"),
+        _make_gpu("h200", "NVIDIA H200 141 GB SXM", 139.7, (989.4, 1978.9, 4800.0), HOPPER, 8192, "H200"),
+        _make_gpu("a100", "NVIDIA A100 80 GB SXM", 79.1, (312.0, None, 2039.0), AMPERE, 2048, "A100-80G"),
+        _make_gpu("a100-40", "NVIDIA A100 40 GB SXM", 39.4, (312.0, None, 1555.0), AMPERE, 2048, "A100-40G"),
+        _make_gpu("l40s", "NVIDIA L40S 48 GB", 44.4, (362.05, 733.0, 864.0), PCIE, 2048, "L40S"),
         Device("cpu", "the processor", 0, 2.0, None, 100.0 * GB, "none", 1.0, 0.0, 2048, block=128),
     )
 }
 
 
 def find_device(name: str, memory_gb: float | None = None) -> Device:
-    """Return a device by name; the memory of a CPU is said, that of a GPU is known."""
-    found = DEVICES.get(name.lower())
-    if found is None:
+    """Return a device by name; `memory_gb` is required for a CPU and refused for a GPU."""
+    device = DEVICES.get(name.lower())
+    if device is None:
         raise ServingError(f"no device is known as {name!r}", field="--gpu", got=name, allowed=list(DEVICES))
-    if found.gpu:
+    if device.gpu:
         if memory_gb is not None:
             raise ServingError(
-                f"--memory-gb is for --gpu cpu; a {found.name} has {found.memory / GIB:.1f} GiB",
+                f"--memory-gb is for --gpu cpu; a {device.name} has {device.memory / GIB:.1f} GiB",
                 field="--memory-gb", hint="Leave it out, or give a part with --gpu-memory-utilization.",
             )  # fmt: skip
-        return found
+        return device
     if memory_gb is None:
         raise ServingError("the memory of this machine cannot be read", field="--memory-gb", hint="Add --memory-gb N.")
     if not 0 < memory_gb < float("inf"):
@@ -99,4 +100,4 @@ def find_device(name: str, memory_gb: float | None = None) -> Device:
             f"a machine with {memory_gb:g} GB of memory serves nothing", field="--memory-gb", got=memory_gb,
             allowed="a number above 0",
         )  # fmt: skip
-    return replace(found, memory=int(memory_gb * GB))
+    return replace(device, memory=int(memory_gb * GB))

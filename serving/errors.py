@@ -1,4 +1,4 @@
-"""What can go wrong with a server of models, and at the gateway in front of one.
+"""What can go wrong with a model server, and at the gateway in front of one.
 
 ServingError               the base of this room
 ├── DeviceLacks            the device cannot compute in the precision that was asked for
@@ -60,7 +60,7 @@ class QuotaReached(ServingError):
     code = "quota_reached"
     exit_code = 3
     seconds: float = math.inf
-    """Until it is worth asking again; infinity where only the end of another call helps."""
+    """Seconds until a retry may succeed; infinity where only the end of another call helps."""
 
 
 class CallTooLarge(QuotaReached):
@@ -76,7 +76,7 @@ class GatewayError(ServingError):
     Parameters
     ----------
     status : int
-        The HTTP status of the refusal; that of the class without one.
+        The HTTP status of the refusal; by default that of the class.
     """
 
     code = "gateway"

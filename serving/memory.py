@@ -1,8 +1,8 @@
-"""Whether a launch fits: what weights, overhead and KV cache take of each device's memory.
+"""Compute whether a launch fits: weights, overhead and KV cache in each device's memory.
 
-The overhead is an assumption, and the arithmetic says so: vLLM measures it when it starts. It is the driver's context,
-captured graphs, communication buffers, the activations of one full step, and the scores of the vocabulary for sampling.
-The cache is counted in blocks, as vLLM allocates it.
+The overhead is an assumption, and the arithmetic states that: vLLM measures it when it starts. It is the driver's
+context, captured graphs, communication buffers, the activations of one full step, and the scores of the vocabulary for
+sampling. The cache is counted in blocks, as vLLM allocates it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .tensors import count_bytes_per_gpu
 CONTEXT_BYTES, GRAPHS_BYTES, COMMUNICATION_BYTES, PROCESSES_BYTES = GIB, GIB, GIB // 2, 2 * GIB
 MAX_DRAFT_DEPTH = 8  # of speculation
 MIN_STEP_TOKENS = 512
-MLA_BLOCK = 16  # also on a CPU, whose kernel for compressed keys knows no other
-UNEVEN_RATIO = 1.5  # vLLM's own threshold between dealing out the smaller and the larger number of layers
+MLA_BLOCK = 16  # also on a CPU, whose kernel for compressed keys supports no other size
+UNEVEN_RATIO = 1.5  # vLLM's own threshold between groups of the smaller and of the larger number of layers
 
 
 @dataclass(frozen=True)
 class MemoryBudget:
-    """Bytes on each device, and what follows from them."""
+    """The memory of a launch, in bytes on each device."""
 
     gpus: int
     precision: str
@@ -38,17 +38,17 @@ class MemoryBudget:
     activations: int
     scores: int
     cache: int
-    """What is left for the cache; below zero where the weights alone are too large."""
+    """Bytes left for the cache; negative where weights and overhead alone are too large."""
     token: int
     sequence: int
-    """Of one sequence of the whole context."""
+    """Cache bytes of one sequence of the whole context."""
     wanted: int
-    """How many such sequences must be held."""
+    """How many such sequences the cache must hold."""
     most: int
 
     @property
     def sequences(self) -> int:
-        """Return how many sequences of the whole context the cache holds, up to what the scheduler is to take."""
+        """Return how many sequences of the whole context the cache holds, up to those that the scheduler takes."""
         return max(0, min(self.most, self.held))
 
     @property
@@ -58,20 +58,20 @@ class MemoryBudget:
 
     @property
     def short(self) -> int:
-        """Return the bytes that are lacking on each device; zero or less where it fits."""
+        """Return the bytes missing on each device; zero or negative where it fits."""
         return self.sequence * self.wanted - self.cache
 
     @property
     def fits(self) -> bool:
-        """Tell whether it fits."""
+        """Return whether the launch fits."""
         return self.short <= 0
 
 
 def choose_batched_tokens(request: Request, device: Device) -> int:
-    """Return how many tokens a step takes in: the device's default, no more than the context, enough for all sequences.
+    """Return how many tokens a step processes: the device's default, at most the context, enough for all sequences.
 
-    A CPU takes in a whole prompt at once: vLLM 0.32 ends with "CPU Generator does not use offset" where a request with a
-    seed, as ours are, has its prompt cut into steps.
+    A CPU processes a whole prompt at once: vLLM 0.32 ends with "CPU Generator does not use offset" where the prompt of
+    a request with a seed, as ours are, is split into steps.
     """
     deepest = MAX_DRAFT_DEPTH if request.speculate != "none" else 0
     least = max(MIN_STEP_TOKENS, request.most_sequences * (1 + deepest))
@@ -81,82 +81,82 @@ def choose_batched_tokens(request: Request, device: Device) -> int:
 
 
 def compute_memory_budget(request: Request, device: Device, gpus: int, precision: str) -> MemoryBudget:
-    """Return what a launch on so many devices takes of each."""
+    """Return the memory budget of a launch on `gpus` devices."""
     kv_bytes = 1 if request.kv_dtype == "fp8" else 2
     block = MLA_BLOCK if request.model.latent else device.block
     rules = CacheRules(kv_bytes, block, choose_batched_tokens(request, device), gpus, 2 if device.gpu else 1)
     models = [request.model, *([request.draft] if request.draft else [])]
-    weights, draft = _weights(request.model, precision, gpus), 0
+    weights, draft = _count_weights(request.model, precision, gpus), 0
     if request.draft:
-        draft = _weights(request.draft, "bfloat16", gpus)
+        draft = _count_weights(request.draft, "bfloat16", gpus)
     usable = int(device.memory * request.utilization)
     fixed = CONTEXT_BYTES + GRAPHS_BYTES + (COMMUNICATION_BYTES if gpus > 1 else 0) if device.gpu else PROCESSES_BYTES
-    activations = max(_activations(each, rules) for each in models)
+    activations = max(_count_activations(model, rules) for model in models)
     scores = 2 * 4 * request.model.vocab * request.most_sequences
-    left = usable - weights - draft - fixed - activations - scores
+    cache_bytes = usable - weights - draft - fixed - activations - scores
     if not device.gpu:
-        left = left // GIB * GIB  # the CPU's cache is given to vLLM in whole GiB
+        cache_bytes = cache_bytes // GIB * GIB  # vLLM takes the CPU's cache in whole GiB
     return MemoryBudget(
-        gpus=gpus, precision=precision, kv_bytes=kv_bytes, rules=rules, memory=device.memory, usable=usable, weights=weights,
-        draft_weights=draft, fixed=fixed, activations=activations, scores=scores, cache=left,
-        token=sum(count_token_bytes(each, kv_bytes, gpus) for each in models),
-        sequence=sum(count_sequence_bytes(each, request.length, rules) for each in models),
+        gpus=gpus, precision=precision, kv_bytes=kv_bytes, rules=rules, memory=device.memory, usable=usable,
+        weights=weights, draft_weights=draft, fixed=fixed, activations=activations, scores=scores, cache=cache_bytes,
+        token=sum(count_token_bytes(model, kv_bytes, gpus) for model in models),
+        sequence=sum(count_sequence_bytes(model, request.length, rules) for model in models),
         wanted=request.concurrency or 1, most=request.most_sequences,
     )  # fmt: skip
 
 
 @cache
-def _weights(model: Architecture, precision: str, gpus: int) -> int:
+def _count_weights(model: Architecture, precision: str, gpus: int) -> int:
     return count_bytes_per_gpu(model, model.stored if model.stored == "fp8" else precision, gpus)
 
 
-def _activations(model: Architecture, rules: CacheRules) -> int:
-    """Return the bytes of one step's activations: 16 bits of what a layer holds at once of each token."""
+def _count_activations(model: Architecture, rules: CacheRules) -> int:
+    """Return the bytes of one step's activations: 16 bits of the numbers that a layer holds at once for each token."""
     width = model.intermediate if model.dense_layers else 0
     if model.experts:
         width = max(width, model.experts.used * model.experts.width + model.experts.shared_width)
     inner = (model.heads + 2 * model.kv_heads) * model.head_dim
     if latent := model.latent:
         inner = model.heads * (2 * latent.nope + latent.rope + latent.value)
-    each = 4 * model.hidden + -(-(inner + 3 * width) // rules.gpus)
-    return 2 * rules.batched_tokens * each
+    numbers = 4 * model.hidden + -(-(inner + 3 * width) // rules.gpus)
+    return 2 * rules.batched_tokens * numbers
 
 
 @dataclass(frozen=True)
 class CacheRules:
-    """What the size of the cache hangs on besides the model."""
+    """The parameters of the cache's size besides the model."""
 
     bytes_each: int
-    """Of one cached number: 2, or 1 in FP8."""
+    """Bytes of one cached number: 2, or 1 in FP8."""
     block: int
     batched_tokens: int
     gpus: int
     steps: int = 2
-    """Steps under way at once: on GPUs vLLM schedules one while another computes, on a CPU it does not."""
+    """Steps under way at once: on GPUs vLLM schedules one step while another computes, on a CPU it does not."""
 
 
 def count_token_bytes(model: Architecture, bytes_each: int, gpus: int = 1) -> int:
-    """Return the bytes that one token takes in all layers, on each GPU, as long as no window has passed over it."""
-    return model.layers * model.cached_per_gpu(gpus) * bytes_each
+    """Return the cache bytes of one token in all layers, on each GPU, before any window has passed it."""
+    return model.layers * model.count_cached_per_gpu(gpus) * bytes_each
 
 
 def count_sequence_bytes(model: Architecture, tokens: int, rules: CacheRules) -> int:
-    """Return the bytes of one sequence of so many tokens, on each GPU.
+    """Return the cache bytes of one sequence of `tokens` tokens, on each GPU.
 
-    Layers with a window keep `window - 1` tokens and those of the steps under way, never more than the sequence, plus a
-    block since a window need not begin where a block does. Where both kinds of layer are there, vLLM deals them out in
-    groups of equal size; the last group of a kind may be padded, and padding takes memory.
+    Layers with a window keep `window - 1` tokens and those of the steps under way, at most the sequence, plus a block
+    because a window need not begin at a block. Where both kinds of layer exist, vLLM arranges them in groups of equal
+    size; the last group of a kind may be padded, and padding takes memory.
     """
-    page = model.cached_per_gpu(rules.gpus) * rules.bytes_each * rules.block
-    whole = -(-tokens // rules.block)
-    held = min(model.window - 1 + rules.steps * rules.batched_tokens, tokens)
-    bounded = -(-held // rules.block) + 1
+    page = model.count_cached_per_gpu(rules.gpus) * rules.bytes_each * rules.block
+    full_blocks = -(-tokens // rules.block)
+    kept_tokens = min(model.window - 1 + rules.steps * rules.batched_tokens, tokens)
+    bounded = -(-kept_tokens // rules.block) + 1
     full = model.layers - model.windowed
     if not model.windowed:
-        return full * whole * page
+        return full * full_blocks * page
     if not full:
         return model.windowed * bounded * page
     few, many = sorted((full, model.windowed))
     size = many if many < UNEVEN_RATIO * few else few
-    groups = -(-full // size) * whole + -(-model.windowed // size) * bounded
+    groups = -(-full // size) * full_blocks + -(-model.windowed // size) * bounded
     return groups * size * page

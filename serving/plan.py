@@ -1,4 +1,4 @@
-"""A plan: the launch of a server of models with its arithmetic, line by line, as one file."""
+"""A plan: the launch of a model server with its arithmetic, line by line, as one file."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PlannedNumber(_StrictPlan):
 
 
 class PlannedDevice(_StrictPlan):
-    """The device, and how many of it."""
+    """The device, and the number of devices and copies."""
 
     name: str
     title: str
@@ -78,7 +78,7 @@ class ServedModel(_StrictPlan):
 
 
 class ServingPlan(_StrictPlan):
-    """All that starting, describing and explaining a server takes; no secret is in it."""
+    """The data to start, describe and explain a server; it holds no secret."""
 
     version: Literal[1] = 1
     model: ServedModel
@@ -92,19 +92,19 @@ class ServingPlan(_StrictPlan):
 
     @field_validator("flags")
     @classmethod
-    def _flags(cls, value: dict[str, Any]) -> dict[str, Any]:
-        for name, each in value.items():
+    def _check_flags(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for name, setting in value.items():
             if FLAG_NAME.fullmatch(name) is None:
                 raise ValueError(f"{name!r} is no flag such as max-model-len")
             if name in ("host", "port", "api-key", "hf-token"):
                 raise ValueError(f"{name} does not belong into a plan; it is said when the server is started")
-            if not isinstance(each, bool | int | float | str | dict):
+            if not isinstance(setting, bool | int | float | str | dict):
                 raise ValueError(f"{name} must be a number, a text, true, false or a mapping")  # noqa: TRY004 - pydantic's
         return value
 
     @field_validator("environment")
     @classmethod
-    def _environment(cls, value: dict[str, str]) -> dict[str, str]:
+    def _check_environment(cls, value: dict[str, str]) -> dict[str, str]:
         for name in value:
             if VARIABLE_NAME.fullmatch(name) is None:
                 raise ValueError(f"{name!r} is no name of a variable")
@@ -114,10 +114,16 @@ class ServingPlan(_StrictPlan):
 
 
 def make_plan(request: Request, device: Device) -> ServingPlan:
-    """Return the plan of a launch that fits, or refuse with numbers."""
+    """Return the plan of a launch that fits.
+
+    Raises
+    ------
+    DeviceLacks, DoesNotFit
+        As `choose_launch`.
+    """
     choice = choose_launch(request, device)
-    deep = choose_speculation(request, device, choice.budget, compute_mid_reply_length(request))
-    model, one = request.model, choice.budget
+    speculation = choose_speculation(request, device, choice.budget, compute_mid_reply_length(request))
+    model, budget = request.model, choice.budget
     return ServingPlan(
         model=ServedModel(
             name=re.sub(r"[^A-Za-z0-9._-]", "-", model.name).lstrip("._-") or "model", source=model.source,
@@ -125,92 +131,106 @@ def make_plan(request: Request, device: Device) -> ServingPlan:
             note=f"Not counted: {model.unseen}." if model.unseen else "",
         ),
         device=PlannedDevice(
-            name=device.name, title=device.title, count=one.gpus, copies=choice.copies,
+            name=device.name, title=device.title, count=budget.gpus, copies=choice.copies,
             memory_gib=round(device.memory / GIB, 2), link=device.link, accelerator=device.accelerator,
         ),
-        why=_why(request, choice.why, one), flags=_flags(request, device, one, deep), environment=_environment(device, one),
-        arithmetic=[PlannedNumber(**each._asdict()) for each in _write_arithmetic(request, device, choice, deep)],
-        predictions=_predictions(request, device, one, deep), assumptions=_assumptions(request, device, one.gpus),
+        why=_explain_choice(request, choice.why, budget), flags=_build_flags(request, device, budget, speculation),
+        environment=_build_environment(device, budget),
+        arithmetic=[
+            PlannedNumber(**line._asdict()) for line in _write_arithmetic(request, device, choice, speculation)
+        ],
+        predictions=_predict(request, device, budget, speculation),
+        assumptions=_list_assumptions(request, device, budget.gpus),
     )  # fmt: skip
 
 
-def _why(request: Request, why: str, one: MemoryBudget) -> str:
-    if one.precision == "fp8" and request.dtype == "auto" and not request.model.stored:
+def _explain_choice(request: Request, why: str, budget: MemoryBudget) -> str:
+    if budget.precision == "fp8" and request.dtype == "auto" and not request.model.stored:
         why += "; FP8, because 16 bits do not fit: answers differ slightly from the model's own"
     return why
 
 
-def _flags(request: Request, device: Device, one: MemoryBudget, deep: Speculation | None) -> dict[str, Any]:
+def _build_flags(
+    request: Request, device: Device, budget: MemoryBudget, speculation: Speculation | None
+) -> dict[str, Any]:
     """Return vLLM's flags, by their names."""
     flags: dict[str, Any] = {"model": request.model.source, "served-model-name": request.model.name}
     flags["dtype"] = request.dtype if request.dtype in ("bfloat16", "float16") else "bfloat16"
-    if one.precision == "fp8" and not request.model.stored:
+    if budget.precision == "fp8" and not request.model.stored:
         flags["quantization"] = "fp8"
     if request.kv_dtype == "fp8":
         flags["kv-cache-dtype"] = "fp8"
-    flags |= {"tensor-parallel-size": one.gpus, "max-model-len": request.length, "max-num-seqs": one.sequences}
-    flags["max-num-batched-tokens"] = one.rules.batched_tokens
+    flags |= {"tensor-parallel-size": budget.gpus, "max-model-len": request.length, "max-num-seqs": budget.sequences}
+    flags["max-num-batched-tokens"] = budget.rules.batched_tokens
     if device.gpu:
         flags["gpu-memory-utilization"] = request.utilization
-    flags |= {"enable-prefix-caching": True, "enable-chunked-prefill": device.gpu}  # see `batched_tokens`
+    flags |= {"enable-prefix-caching": True, "enable-chunked-prefill": device.gpu}  # see `choose_batched_tokens`
     flags["structured-outputs-config"] = {"backend": "xgrammar"}
-    if deep:
-        flags["speculative-config"] = _speculative_config(request, one, deep)
+    if speculation:
+        flags["speculative-config"] = _build_speculative_config(request, budget, speculation)
     return flags
 
 
-def _speculative_config(request: Request, one: MemoryBudget, deep: Speculation) -> dict[str, Any]:
+def _build_speculative_config(request: Request, budget: MemoryBudget, speculation: Speculation) -> dict[str, Any]:
     if request.draft is None:
         lookup = {"prompt_lookup_max": 4, "prompt_lookup_min": 2}
-        return {"method": "ngram", "num_speculative_tokens": deep.depth, **lookup}
+        return {"method": "ngram", "num_speculative_tokens": speculation.depth, **lookup}
     return {
-        "method": "draft_model", "model": request.draft.source, "num_speculative_tokens": deep.depth,
-        "draft_tensor_parallel_size": one.gpus,
+        "method": "draft_model", "model": request.draft.source, "num_speculative_tokens": speculation.depth,
+        "draft_tensor_parallel_size": budget.gpus,
     }  # fmt: skip
 
 
-def _environment(device: Device, one: MemoryBudget) -> dict[str, str]:
-    """Return the variables of the server: it reports to nobody, and fetches no weights."""
-    return PRIVATE_VARIABLES | ({} if device.gpu else {"VLLM_CPU_KVCACHE_SPACE": str(one.cache // GIB)})
+def _build_environment(device: Device, budget: MemoryBudget) -> dict[str, str]:
+    """Return the variables of the server: it sends no usage statistics and fetches no weights."""
+    return PRIVATE_VARIABLES | ({} if device.gpu else {"VLLM_CPU_KVCACHE_SPACE": str(budget.cache // GIB)})
 
 
-def _predictions(
-    request: Request, device: Device, one: MemoryBudget, deep: Speculation | None
+def _predict(
+    request: Request, device: Device, budget: MemoryBudget, speculation: Speculation | None
 ) -> dict[str, int | float | str]:
     length = compute_mid_reply_length(request)
-    single, full = (estimate_output_step(request.model, device, one, length, count) for count in (1, one.sequences))
-    told: dict[str, int | float | str] = {
-        "prompt_tokens": request.prompt_tokens, "reply_tokens": request.reply_tokens, "sequences": one.sequences,
-        "time_to_first_token_ms": round(estimate_first_token(request, device, one).total_s * 1e3, 2),
+    single, full = (
+        estimate_output_step(request.model, device, budget, length, count) for count in (1, budget.sequences)
+    )
+    predictions: dict[str, int | float | str] = {
+        "prompt_tokens": request.prompt_tokens, "reply_tokens": request.reply_tokens, "sequences": budget.sequences,
+        "time_to_first_token_ms": round(estimate_first_token(request, device, budget).total_s * 1e3, 2),
         "per_token_ms": round(single.total_s * 1e3, 2), "per_token_full_ms": round(full.total_s * 1e3, 2),
-        "bound": single.bound, "bound_full": full.bound, "tokens_per_second_full": round(one.sequences / full.total_s),
+        "bound": single.bound, "bound_full": full.bound,
+        "tokens_per_second_full": round(budget.sequences / full.total_s),
     }  # fmt: skip
-    if deep:
-        told |= {
-            "speculative_tokens": deep.depth, "acceptance": deep.acceptance, "tokens_per_step": round(deep.tokens, 3),
-            "per_token_speculating_ms": round(deep.per_token_s * 1e3, 2), "speed_up": round(deep.gain, 3),
+    if speculation:
+        predictions |= {
+            "speculative_tokens": speculation.depth, "acceptance": speculation.acceptance,
+            "tokens_per_step": round(speculation.tokens, 3),
+            "per_token_speculating_ms": round(speculation.per_token_s * 1e3, 2), "speed_up": round(speculation.gain, 3),
         }  # fmt: skip
-    return told
+    return predictions
 
 
-def _assumptions(request: Request, device: Device, gpus: int) -> list[str]:
-    told = [*ASSUMPTIONS, "overhead, activations and scores are estimates; vLLM measures them when it starts"]
+def _list_assumptions(request: Request, device: Device, gpus: int) -> list[str]:
+    assumptions = [*ASSUMPTIONS, "overhead, activations and scores are estimates; vLLM measures them when it starts"]
     if gpus > 1:
-        told.append(f"an all-reduce over {device.link} takes at least {device.link_latency_s * 1e6:.0f} microseconds")
+        assumptions.append(
+            f"an all-reduce over {device.link} takes at least {device.link_latency_s * 1e6:.0f} microseconds"
+        )
     if not device.gpu:
         rates = f"{device.tflops:g} TFLOPS and {device.bandwidth / 1e9:g} GB/s"
-        told.append(f"the processor's {rates} are a guess: measure, and take the times as an order of magnitude")
+        assumptions.append(f"the processor's {rates} are a guess: measure, and take the times as an order of magnitude")
     if request.speculate != "none" and request.acceptance is None:
-        told.append(f"a drafted token is accepted with a chance of {request.accepted:g}: measure it, then --acceptance")
-    return told
+        assumptions.append(
+            f"a drafted token is accepted with a chance of {request.accepted:g}: measure it, then --acceptance"
+        )
+    return assumptions
 
 
 def build_arguments(plan: ServingPlan, **changes: Any) -> list[str]:
-    """Return the flags as arguments; what is false is left out or said to be off, what is a mapping becomes JSON."""
+    """Return the flags as arguments; a false flag is left out or negated, a mapping becomes JSON."""
     words: list[str] = []
     for name, value in (plan.flags | changes).items():
         if value is False:
-            words += [f"--no-{name}"] if name.startswith("enable-") else []  # what vLLM does of itself otherwise
+            words += [f"--no-{name}"] if name.startswith("enable-") else []  # vLLM enables these by default
             continue
         words.append(f"--{name}")
         if value is not True:
@@ -219,7 +239,7 @@ def build_arguments(plan: ServingPlan, **changes: Any) -> list[str]:
 
 
 def dump_plan(plan: ServingPlan) -> str:
-    """Return a plan as YAML, with the command at its head."""
+    """Return a plan as YAML, headed by the command."""
     command = " ".join(
         shlex.join(["python", "-m", "vllm.entrypoints.openai.api_server", *build_arguments(plan)]).split()
     )
@@ -228,7 +248,13 @@ def dump_plan(plan: ServingPlan) -> str:
 
 
 def read_plan(file: Path) -> ServingPlan:
-    """Read a plan, or say what is wrong with it."""
+    """Read a plan.
+
+    Raises
+    ------
+    ServingError
+        The file cannot be read, or is not a plan; the message says why.
+    """
     try:
         text = parse_text(read_given_text(file), str(file))
     except OSError as error:
@@ -241,22 +267,23 @@ def read_plan(file: Path) -> ServingPlan:
         ) from None
     if text.mistakes:
         raise ServingError(f"{file}: {text.mistakes[0]}", code="plan_unreadable", field="PLAN")
-    held = text.value
-    if not isinstance(held, dict) or not held.keys() & ServingPlan.model_fields.keys():
-        named = isinstance(held, dict) and "models" in held
+    content = text.value
+    if not isinstance(content, dict) or not content.keys() & ServingPlan.model_fields.keys():
+        is_router_file = isinstance(content, dict) and "models" in content
+        reason = "it names models, as a router.yaml or a campaign file does" if is_router_file else NOT_ONE_KEY
         raise ServingError(
-            f"{file} is no plan: {'it names models, as a router.yaml or a campaign file does' if named else NOT_ONE_KEY}",
+            f"{file} is no plan: {reason}",
             code="plan_unreadable", field="PLAN", allowed=list(ServingPlan.model_fields), hint=WRITE_HINT,
         )  # fmt: skip
     try:
-        return ServingPlan.model_validate(held)
+        return ServingPlan.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "PLAN"
         more = f", and {error.error_count() - 1} more" if error.error_count() > 1 else ""
-        said = first["msg"].removeprefix("Value error, ")
+        message = first["msg"].removeprefix("Value error, ")
         raise ServingError(
-            f"{file} is no plan: {place}: {said}{more}",
+            f"{file} is no plan: {place}: {message}{more}",
             code="plan_unreadable",
             field=place,
             hint=WRITE_HINT,
@@ -264,7 +291,7 @@ def read_plan(file: Path) -> ServingPlan:
 
 
 class ArithmeticLine(NamedTuple):
-    """One number: what it is, how much, in what unit, and how it came about."""
+    """One number of the arithmetic: its name, value, unit and derivation."""
 
     what: str
     value: int | float
@@ -273,16 +300,17 @@ class ArithmeticLine(NamedTuple):
 
 
 def _write_arithmetic(
-    request: Request, device: Device, choice: Choice, deep: Speculation | None
+    request: Request, device: Device, choice: Choice, speculation: Speculation | None
 ) -> list[ArithmeticLine]:
     """Return the whole arithmetic: the model, the memory, the cache, the times."""
     return [
-        *_model(request.model), *_memory(request, device, choice), *_cache(request, choice),
-        *_times(request, device, choice), *(_speculation(request, deep) if deep else ()),
+        *_describe_model(request.model), *_describe_memory(request, device, choice), *_describe_cache(request, choice),
+        *_describe_times(request, device, choice),
+        *(_describe_speculation(request, speculation) if speculation else ()),
     ]  # fmt: skip
 
 
-def _model(model: Architecture) -> Iterator[ArithmeticLine]:
+def _describe_model(model: Architecture) -> Iterator[ArithmeticLine]:
     counted = count_parameters(model)
     how = f"all tensors of {model.layers} layers, hidden size {model.hidden}, vocabulary {model.vocab}"
     yield ArithmeticLine(
@@ -293,95 +321,115 @@ def _model(model: Architecture) -> Iterator[ArithmeticLine]:
         yield ArithmeticLine("parameters at work", round(count_active_parameters(model) / 1e9, 3), "billion", how)
 
 
-def _memory(request: Request, device: Device, choice: Choice) -> Iterator[ArithmeticLine]:
-    one, tokens = choice.budget, choice.budget.rules.batched_tokens
-    each = f"of each of {one.gpus} GPUs" if one.gpus > 1 else "of the GPU" if device.gpu else "of the machine"
-    yield _gib("memory", one.memory, f"what a process can have {each}: {device.title}")
-    yield _gib("usable", one.usable, f"memory x {request.utilization:g}, the part that vLLM may take")
-    yield _gib("weights", one.weights, f"{_precision(request, one.precision)}; {_sharing(one.gpus)}")
+def _describe_memory(request: Request, device: Device, choice: Choice) -> Iterator[ArithmeticLine]:
+    budget, tokens = choice.budget, choice.budget.rules.batched_tokens
+    where = f"of each of {budget.gpus} GPUs" if budget.gpus > 1 else "of the GPU" if device.gpu else "of the machine"
+    yield _make_gib_line("memory", budget.memory, f"what a process can have {where}: {device.title}")
+    yield _make_gib_line("usable", budget.usable, f"memory x {request.utilization:g}, the part that vLLM may take")
+    yield _make_gib_line(
+        "weights", budget.weights, f"{_describe_precision(request, budget.precision)}; {_describe_sharing(budget.gpus)}"
+    )
     if request.draft:
-        yield _gib("draft's weights", one.draft_weights, f"{request.draft.name}, 16 bits; {_sharing(one.gpus)}")
-    parts = "driver 1, captured graphs 1" + (", communication 0.5" if one.gpus > 1 else "")
-    yield _gib(
-        "fixed overhead", one.fixed, f"assumed, GiB: {parts}" if device.gpu else "assumed: three processes with PyTorch"
+        yield _make_gib_line(
+            "draft's weights", budget.draft_weights, f"{request.draft.name}, 16 bits; {_describe_sharing(budget.gpus)}"
+        )
+    parts = "driver 1, captured graphs 1" + (", communication 0.5" if budget.gpus > 1 else "")
+    yield _make_gib_line(
+        "fixed overhead",
+        budget.fixed,
+        f"assumed, GiB: {parts}" if device.gpu else "assumed: three processes with PyTorch",
     )
-    yield _gib(
-        "activations", one.activations, f"assumed: {tokens:,} tokens of a step x what a layer holds of each x 2 bytes"
+    yield _make_gib_line(
+        "activations",
+        budget.activations,
+        f"assumed: {tokens:,} tokens of a step x what a layer holds of each x 2 bytes",
     )
-    yield _gib("scores", one.scores, f"assumed: {one.most} sequences x {request.model.vocab:,} tokens x 4 bytes x 2")
+    yield _make_gib_line(
+        "scores", budget.scores, f"assumed: {budget.most} sequences x {request.model.vocab:,} tokens x 4 bytes x 2"
+    )
     how = "usable - weights - overhead - activations - scores"
-    yield _gib("cache", one.cache, how if device.gpu else how + ", in whole GiB")
+    yield _make_gib_line("cache", budget.cache, how if device.gpu else how + ", in whole GiB")
 
 
-def _cache(request: Request, choice: Choice) -> Iterator[ArithmeticLine]:
-    one, model = choice.budget, request.model
-    kept = "one compressed key and value" if model.latent else "keys and values"
-    how = f"{model.layers} layers x {model.cached_per_gpu(one.gpus):,} numbers ({kept}) x {one.kv_bytes} bytes"
+def _describe_cache(request: Request, choice: Choice) -> Iterator[ArithmeticLine]:
+    budget, model = choice.budget, request.model
+    content = "one compressed key and value" if model.latent else "keys and values"
+    numbers = model.count_cached_per_gpu(budget.gpus)
+    how = f"{model.layers} layers x {numbers:,} numbers ({content}) x {budget.kv_bytes} bytes"
     if request.draft:
         how += f", and the draft's ({request.draft.layers} layers)"
     yield ArithmeticLine(
-        "cache of a token", round(one.token / 1024, 3), "KiB", how + (" on each GPU" if one.gpus > 1 else "")
+        "cache of a token", round(budget.token / 1024, 3), "KiB", how + (" on each GPU" if budget.gpus > 1 else "")
     )
-    how = f"{request.length:,} tokens in blocks of {one.rules.block}"
+    how = f"{request.length:,} tokens in blocks of {budget.rules.block}"
     if model.windowed:
         how += f"; {model.windowed} of {model.layers} layers keep a window of {model.window:,} and the steps under way"
-    yield ArithmeticLine("cache of a sequence", round(one.sequence / 2**20, 2), "MiB", how)
+    yield ArithmeticLine("cache of a sequence", round(budget.sequence / 2**20, 2), "MiB", how)
     yield ArithmeticLine(
-        "sequences", one.held, "at once", f"cache / cache of a sequence, all {request.length:,} tokens long"
+        "sequences", budget.held, "at once", f"cache / cache of a sequence, all {request.length:,} tokens long"
     )
     yield ArithmeticLine(
-        "taken", one.sequences, "at once", f"at most {one.most}: {'as asked' if request.concurrency else 'the default'}"
+        "taken",
+        budget.sequences,
+        "at once",
+        f"at most {budget.most}: {'as asked' if request.concurrency else 'the default'}",
     )
 
 
-def _times(request: Request, device: Device, choice: Choice) -> Iterator[ArithmeticLine]:
-    one, prompt = choice.budget, request.prompt_tokens
-    step = estimate_first_token(request, device, one)
-    yield _ms("time to first token", step, f"a prompt of {prompt:,} tokens: {_parts(step)}")
+def _describe_times(request: Request, device: Device, choice: Choice) -> Iterator[ArithmeticLine]:
+    budget, prompt = choice.budget, request.prompt_tokens
+    step = estimate_first_token(request, device, budget)
+    yield _make_ms_line("time to first token", step, f"a prompt of {prompt:,} tokens: {_describe_parts(step)}")
     length = compute_mid_reply_length(request)
-    for count in dict.fromkeys((1, one.sequences)):
-        step = estimate_output_step(request.model, device, one, length, count)
-        yield _ms(f"time per output token, {count} at once", step, _parts(step))
+    for count in dict.fromkeys((1, budget.sequences)):
+        step = estimate_output_step(request.model, device, budget, length, count)
+        yield _make_ms_line(f"time per output token, {count} at once", step, _describe_parts(step))
     yield ArithmeticLine(
-        "throughput", round(one.sequences / step.total_s), "tokens/s",
-        f"{one.sequences} sequences, a token each per step" + (f"; x {choice.copies} copies" if choice.copies > 1 else ""),
+        "throughput", round(budget.sequences / step.total_s), "tokens/s",
+        f"{budget.sequences} sequences, a token each per step"
+        + (f"; x {choice.copies} copies" if choice.copies > 1 else ""),
     )  # fmt: skip
 
 
-def _speculation(request: Request, deep: Speculation) -> Iterator[ArithmeticLine]:
+def _describe_speculation(request: Request, speculation: Speculation) -> Iterator[ArithmeticLine]:
     by = request.draft.name if request.draft else "repeated text"
     assumed = "as given" if request.acceptance is not None else "assumed"
-    how = f"the least depth of 1 to {MAX_DRAFT_DEPTH} whose time is within {NEAR_BEST_SHARE:.0%} of the best; drafts by {by}"
-    yield ArithmeticLine("tokens drafted", deep.depth, "a step", how)
-    how = f"(1 - a^(K+1)) / (1 - a) with K = {deep.depth} and acceptance a = {deep.acceptance:g}, {assumed}"
-    yield ArithmeticLine("tokens kept", round(deep.tokens, 2), "a step", how)
+    how = (
+        f"the least depth of 1 to {MAX_DRAFT_DEPTH} whose time is within {NEAR_BEST_SHARE:.0%} of the best; "
+        f"drafts by {by}"
+    )
+    yield ArithmeticLine("tokens drafted", speculation.depth, "a step", how)
+    how = (
+        f"(1 - a^(K+1)) / (1 - a) with K = {speculation.depth} and acceptance a = {speculation.acceptance:g}, {assumed}"
+    )
+    yield ArithmeticLine("tokens kept", round(speculation.tokens, 2), "a step", how)
     how = "time of a step that checks K + 1 tokens, and of the draft, / tokens kept; 1 sequence"
-    yield ArithmeticLine("time per output token, speculating", round(deep.per_token_s * 1e3, 2), "ms", how)
-    told = "plain time / speculating time" + ("; it does not pay: leave it out" if deep.gain < 1.05 else "")
-    yield ArithmeticLine("speed-up", round(deep.gain, 2), "times", told)
+    yield ArithmeticLine("time per output token, speculating", round(speculation.per_token_s * 1e3, 2), "ms", how)
+    how = "plain time / speculating time" + ("; it does not pay: leave it out" if speculation.gain < 1.05 else "")
+    yield ArithmeticLine("speed-up", round(speculation.gain, 2), "times", how)
 
 
-def _gib(what: str, count: int, how: str) -> ArithmeticLine:
+def _make_gib_line(what: str, count: int, how: str) -> ArithmeticLine:
     return ArithmeticLine(what, round(count / GIB, 2), "GiB", how)
 
 
-def _ms(what: str, step: Step, how: str) -> ArithmeticLine:
+def _make_ms_line(what: str, step: Step, how: str) -> ArithmeticLine:
     return ArithmeticLine(what, round(step.total_s * 1e3, 2), "ms", how)
 
 
-def _parts(step: Step) -> str:
-    """Say the parts of a time, as they add up."""
-    told = f"the larger of memory {step.memory_s * 1e3:.2f} ms at {MEMORY_EFFICIENCY:.0%} of its bandwidth and work "
-    told += f"{step.compute_s * 1e3:.2f} ms at {COMPUTE_EFFICIENCY:.0%} of peak"
-    told += f", + all-reduces {step.link_s * 1e3:.2f} ms" if step.link_s else ""
-    return f"{told}, + {step.host_s / STEP_S:.0f} x {STEP_S * 1e3:.1f} ms; {step.bound} decides"
+def _describe_parts(step: Step) -> str:
+    """Return the parts of a time in words."""
+    words = f"the larger of memory {step.memory_s * 1e3:.2f} ms at {MEMORY_EFFICIENCY:.0%} of its bandwidth and work "
+    words += f"{step.compute_s * 1e3:.2f} ms at {COMPUTE_EFFICIENCY:.0%} of peak"
+    words += f", + all-reduces {step.link_s * 1e3:.2f} ms" if step.link_s else ""
+    return f"{words}, + {step.host_s / STEP_S:.0f} x {STEP_S * 1e3:.1f} ms; {step.bound} decides"
 
 
-def _precision(request: Request, precision: str) -> str:
+def _describe_precision(request: Request, precision: str) -> str:
     if request.model.stored == "mxfp4":
         return "experts in MXFP4 (4.25 bits), the rest in 16 bits"
     return "matrices in FP8, embeddings and norms in 16 bits" if precision == "fp8" else "2 bytes a parameter"
 
 
-def _sharing(gpus: int) -> str:
+def _describe_sharing(gpus: int) -> str:
     return f"split over {gpus} GPUs, norms and routers copied" if gpus > 1 else "on one device"

@@ -1,4 +1,4 @@
-"""What a person asks of a launch: model, context, concurrency, GPUs, precision."""
+"""The requested launch: model, context, concurrency, GPUs, precision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACCEPTANCE = {"none": 0.0, "ngram": 0.4, "draft": 0.7}
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be served, as it was asked for; None is for the planner to choose."""
+    """A request to serve a model; where a value is None, the planner chooses."""
 
     model: Architecture
     context: int | None = None
@@ -30,7 +30,7 @@ class Request:
     utilization: float = 0.9
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Refuse values that are out of range or contradict each other."""
         if self.context is not None and not 1 <= self.context <= self.model.positions:
             most = f"{self.model.name} reads at most {self.model.positions:,} tokens"
             raise ServingError(
@@ -52,7 +52,8 @@ class Request:
             )  # fmt: skip
         if self.prompt_tokens + self.reply_tokens > self.length:
             raise ServingError(
-                f"a prompt of {self.prompt_tokens:,} tokens and a reply of {self.reply_tokens:,} are longer than the context",
+                f"a prompt of {self.prompt_tokens:,} tokens and a reply of {self.reply_tokens:,} "
+                "are longer than the context",
                 field="--context", got=self.length, allowed=f"at least {self.prompt_tokens + self.reply_tokens}",
             )  # fmt: skip
         _check_range("--gpu-memory-utilization", self.utilization, 0.05, 1.0)
@@ -62,13 +63,13 @@ class Request:
 
     @property
     def length(self) -> int:
-        """Return the context: what was asked, or 8,192 tokens as far as the model reads them."""
-        wanted = max(DEFAULT_CONTEXT, self.prompt_tokens + self.reply_tokens)
-        return self.context if self.context is not None else min(wanted, self.model.positions)
+        """Return the context in tokens: the requested one, else 8,192 or more, at most what the model reads."""
+        needed = max(DEFAULT_CONTEXT, self.prompt_tokens + self.reply_tokens)
+        return self.context if self.context is not None else min(needed, self.model.positions)
 
     @property
     def most_sequences(self) -> int:
-        """Return how many sequences the scheduler is to take at once, if the cache holds them."""
+        """Return how many sequences the scheduler takes at once, if the cache holds them."""
         return self.concurrency if self.concurrency is not None else DEFAULT_SEQUENCES
 
     @property

@@ -1,7 +1,8 @@
-"""How long a launch should take: the roofline of its device, with the efficiencies that are assumed.
+"""Estimate the speed of a launch from the roofline of its device, with assumed efficiencies.
 
-The first token costs the work of reading the prompt, the next ones the time to read weights and cache from memory (or their
-work, where many sequences share it); tensor parallelism adds two all-reduces for each layer. No queue is in it.
+The first token costs the work of reading the prompt, the next ones the time to read weights and cache from memory (or
+their work, where many sequences share it); tensor parallelism adds two all-reduces for each layer. Queueing is not
+included.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from .tensors import bytes_per_number, compute_expert_share, count_active_parame
 COMPUTE_EFFICIENCY, MEMORY_EFFICIENCY, STEP_S = 0.5, 0.75, 0.5e-3
 NEAR_BEST_SHARE = 0.02
 ASSUMPTIONS = (
-    f"matrix work reaches {COMPUTE_EFFICIENCY:.0%} of the device's peak, memory {MEMORY_EFFICIENCY:.0%} of its bandwidth",
+    (
+        f"matrix work reaches {COMPUTE_EFFICIENCY:.0%} of the device's peak, "
+        f"memory {MEMORY_EFFICIENCY:.0%} of its bandwidth"
+    ),
     f"each step costs {STEP_S * 1e3:.1f} ms beside the device's work",
     "routes to experts are even and independent",
     "nobody waits in a queue, and no prefix is cached",
@@ -26,7 +30,7 @@ ASSUMPTIONS = (
 
 @dataclass(frozen=True)
 class Step:
-    """The parts of a time, in seconds; reading and computing overlap, the rest comes on top."""
+    """The parts of a time, in seconds; reading and computing overlap, the others are added."""
 
     compute_s: float
     memory_s: float
@@ -40,13 +44,13 @@ class Step:
 
     @property
     def bound(self) -> str:
-        """Return what the time is spent on."""
+        """Return the bottleneck: compute or memory bandwidth."""
         return "compute" if self.compute_s > self.memory_s else "memory bandwidth"
 
 
 @dataclass(frozen=True)
 class Speculation:
-    """How deep to draft, and what it should bring."""
+    """The depth of speculation, and its expected gain."""
 
     depth: int
     acceptance: float
@@ -57,70 +61,74 @@ class Speculation:
 
     @property
     def gain(self) -> float:
-        """Return how many times faster a token comes."""
+        """Return the speed-up per token."""
         return self.plain_s / self.per_token_s
 
 
-def estimate_first_token(request: Request, device: Device, chosen: MemoryBudget) -> Step:
-    """Return the time until a prompt is read, in chunks of what a step takes in."""
+def estimate_first_token(request: Request, device: Device, budget: MemoryBudget) -> Step:
+    """Return the time to read a prompt, in chunks of the tokens of a step."""
     model, prompt = request.model, request.prompt_tokens
-    steps = -(-prompt // chosen.rules.batched_tokens)
+    steps = -(-prompt // budget.rules.batched_tokens)
     work = 2.0 * (
         count_active_parameters(model) * prompt - model.vocab * model.hidden * (prompt - 1)
     ) + count_attention_operations(model, prompt)
-    read = steps * count_read_bytes(model, chosen, prompt / steps)
+    read = steps * count_read_bytes(model, budget, prompt / steps)
     return Step(
-        work / (chosen.gpus * _rate(device, chosen) * COMPUTE_EFFICIENCY), read / (device.bandwidth * MEMORY_EFFICIENCY),
-        _all_reduce_time(model, device, chosen.gpus, prompt, steps), steps * STEP_S,
+        work / (budget.gpus * _get_peak_rate(device, budget) * COMPUTE_EFFICIENCY),
+        read / (device.bandwidth * MEMORY_EFFICIENCY),
+        _estimate_all_reduce(model, device, budget.gpus, prompt, steps), steps * STEP_S,
     )  # fmt: skip
 
 
 def estimate_output_step(
-    model: Architecture, device: Device, chosen: MemoryBudget, length: float, sequences: int = 1, each: int = 1
+    model: Architecture, device: Device, budget: MemoryBudget, length: float, sequences: int = 1, tokens_each: int = 1
 ) -> Step:
-    """Return the time of one step in which each of some sequences of a length gets `each` tokens checked or made."""
-    tokens = sequences * each
-    seen = (model.layers - model.windowed) * length + model.windowed * min(length, model.window or length)
-    cached = sequences * seen * model.cached_per_gpu(chosen.gpus) * chosen.kv_bytes
+    """Return the time of one step that generates or checks `tokens_each` tokens of each sequence of this length."""
+    tokens = sequences * tokens_each
+    attended = (model.layers - model.windowed) * length + model.windowed * min(length, model.window or length)
+    cached = sequences * attended * model.count_cached_per_gpu(budget.gpus) * budget.kv_bytes
     return Step(
-        2.0 * count_active_parameters(model) * tokens / (chosen.gpus * _rate(device, chosen) * COMPUTE_EFFICIENCY),
-        (count_read_bytes(model, chosen, tokens) + cached) / (device.bandwidth * MEMORY_EFFICIENCY),
-        _all_reduce_time(model, device, chosen.gpus, tokens, 1), STEP_S,
+        2.0 * count_active_parameters(model) * tokens
+        / (budget.gpus * _get_peak_rate(device, budget) * COMPUTE_EFFICIENCY),
+        (count_read_bytes(model, budget, tokens) + cached) / (device.bandwidth * MEMORY_EFFICIENCY),
+        _estimate_all_reduce(model, device, budget.gpus, tokens, 1), STEP_S,
     )  # fmt: skip
 
 
-def choose_speculation(request: Request, device: Device, chosen: MemoryBudget, length: float) -> Speculation | None:
-    """Return the least depth whose time for a token of one sequence is near the best; None where none is asked for.
+def choose_speculation(request: Request, device: Device, budget: MemoryBudget, length: float) -> Speculation | None:
+    """Return the least depth whose time per token of one sequence is near the best; None where none is requested.
 
-    Where checking more tokens costs next to nothing, deeper drafts bring next to nothing too, and disturb busy hours.
+    Where checking more tokens costs almost nothing, deeper drafts gain almost nothing, and slow down a busy server.
     """
     if request.speculate == "none":
         return None
-    plain = estimate_output_step(request.model, device, chosen, length).total_s
-    draft = estimate_output_step(request.draft, device, chosen, length).total_s if request.draft else 0.0
+    plain = estimate_output_step(request.model, device, budget, length).total_s
+    draft = estimate_output_step(request.draft, device, budget, length).total_s if request.draft else 0.0
     options = []
     for depth in range(1, MAX_DRAFT_DEPTH + 1):
         tokens = sum(request.accepted**n for n in range(depth + 1))
-        step = estimate_output_step(request.model, device, chosen, length, each=depth + 1).total_s + depth * draft
+        step = (
+            estimate_output_step(request.model, device, budget, length, tokens_each=depth + 1).total_s + depth * draft
+        )
         options.append(Speculation(depth, request.accepted, tokens, step / tokens, plain))
     best = min(one.per_token_s for one in options)
     return next(one for one in options if one.per_token_s <= best * (1 + NEAR_BEST_SHARE))
 
 
-def count_read_bytes(model: Architecture, chosen: MemoryBudget, tokens: float) -> float:
+def count_read_bytes(model: Architecture, budget: MemoryBudget, tokens: float) -> float:
     """Return the bytes of weights that each GPU reads for a step of some tokens."""
     total = 0.0
     for tensor in list_tensors(model):
         if tensor.extra or (tensor.name == "embedding" and not model.tied):
             continue
-        held = tensor.rows_on(chosen.gpus, model.kv_heads) * tensor.columns * tensor.copies
+        numbers = tensor.count_rows(budget.gpus, model.kv_heads) * tensor.columns * tensor.copies
         share = compute_expert_share(model.experts, tokens) if tensor.expert and model.experts else 1.0
-        total += held * share * float(bytes_per_number(tensor, model, model.stored or chosen.precision))
+        total += numbers * share * float(bytes_per_number(tensor, model, model.stored or budget.precision))
     return total
 
 
 def count_attention_operations(model: Architecture, tokens: int) -> float:
-    """Return the operations of causal attention over a prompt: each token with those before it that it sees."""
+    """Return the operations of causal attention over a prompt, where each token attends to earlier ones."""
     width = 2 * model.head_dim
     if latent := model.latent:
         width = latent.nope + latent.rope + latent.value
@@ -129,15 +137,15 @@ def count_attention_operations(model: Architecture, tokens: int) -> float:
     return 2.0 * model.heads * width * ((model.layers - model.windowed) * full + model.windowed * bounded)
 
 
-def _rate(device: Device, chosen: MemoryBudget) -> float:
+def _get_peak_rate(device: Device, budget: MemoryBudget) -> float:
     """Return the peak operations a second of one device in the precision of the launch."""
-    fast = device.fp8_tflops if chosen.precision == "fp8" and device.fp8_tflops else device.tflops
+    fast = device.fp8_tflops if budget.precision == "fp8" and device.fp8_tflops else device.tflops
     return fast * 1e12
 
 
-def _all_reduce_time(model: Architecture, device: Device, gpus: int, tokens: int, steps: int) -> float:
+def _estimate_all_reduce(model: Architecture, device: Device, gpus: int, tokens: int, steps: int) -> float:
     """Return the time of all-reduces: two a layer, each sending 2 (n - 1) / n of the hidden state over a GPU's link."""
     if gpus == 1:
         return 0.0
-    sent = 2 * (gpus - 1) / gpus * tokens * model.hidden * 2
-    return 2 * model.layers * (steps * device.link_latency_s + sent / device.link_bandwidth)
+    traffic = 2 * (gpus - 1) / gpus * tokens * model.hidden * 2
+    return 2 * model.layers * (steps * device.link_latency_s + traffic / device.link_bandwidth)

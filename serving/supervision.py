@@ -1,4 +1,4 @@
-"""Start a server of models, wait until /health answers, watch it, and end it with all its processes."""
+"""Start a model server, wait until /health answers, watch it, and end it with all its processes."""
 
 from __future__ import annotations
 
@@ -27,39 +27,39 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class ServerLaunch:
-    """What is started, where, and how long it may take."""
+    """The launch of a server: command, address, log and time limits."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
-    """All variables of the process."""
+    """The whole environment of the process."""
     host: str
     port: int
     log: Path
     deadline_s: float = 300.0
     grace_s: float = 30.0
-    """How long it has to end after SIGINT, before it is killed."""
-    told_every_s: float = 10.0
-    """How often it is said that it is still starting."""
+    """Seconds between SIGINT and SIGKILL."""
+    notice_every_s: float = 10.0
+    """Seconds between notices that it is still starting."""
 
     @property
     def address(self) -> str:
-        """Return where it is asked: this machine, if it listens everywhere."""
+        """Return the address for requests: that of this machine if it listens on all interfaces."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 class Stop:
-    """Whether a signal has asked for the end; a plain flag, since a handler may interrupt whatever holds a lock."""
+    """The signal that requested the end; a plain attribute, since a handler may interrupt the holder of a lock."""
 
     signal = 0
 
-    def note(self, number: int, _: object) -> None:
-        """Remember a signal."""
+    def record(self, number: int, _: object) -> None:
+        """Record a signal."""
         self.signal = number
 
 
 def supervise(launch: ServerLaunch, say: Say) -> None:
-    """Serve until a signal asks for the end; raise when the server ends by itself, or is not well in time."""
+    """Run the server until a signal requests the end; raise when it ends by itself or is not ready in time."""
     with _claim_port(launch.port), _catch_signals() as stop, launch.log.open("wb") as log:
         _check_port_free(launch)
         process = _start_server(launch, log)
@@ -74,7 +74,7 @@ def supervise(launch: ServerLaunch, say: Say) -> None:
 
 @contextlib.contextmanager
 def _claim_port(port: int) -> Iterator[None]:
-    """Hold a port's claim: a server binds its port only after minutes, so until then the port itself tells nothing."""
+    """Hold a lock on a port: a server binds its port only after minutes, so until then the port looks free."""
     place = Path(tempfile.gettempdir()) / f"alphaloom-{os.getuid()}-port-{port}.lock"
     handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
@@ -95,21 +95,21 @@ def _claim_port(port: int) -> Iterator[None]:
 @contextlib.contextmanager
 def _catch_signals() -> Iterator[Stop]:
     stop = Stop()
-    kept = {number: signal.signal(number, stop.note) for number in STOP_SIGNALS}
+    handlers = {number: signal.signal(number, stop.record) for number in STOP_SIGNALS}
     try:
         yield stop
     finally:
-        for number, handler in kept.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
 def _check_port_free(launch: ServerLaunch) -> None:
-    """Refuse a port on which something listens, or that may not be taken."""
+    """Refuse a port on which a program listens, or that this account may not bind."""
     try:
-        asked = socket.getaddrinfo(launch.host, launch.port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(asked[0], asked[1]) as probe:
+        address = socket.getaddrinfo(launch.host, launch.port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(address[0], address[1]) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(asked[4])
+            probe.bind(address[4])
     except OSError as error:
         raise PortTaken(
             f"the server cannot listen at {launch.host}:{launch.port}: {error.strerror or error}", field="--port",
@@ -118,7 +118,7 @@ def _check_port_free(launch: ServerLaunch) -> None:
 
 
 def _start_server(launch: ServerLaunch, log: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Start the server in a process group of its own, so that Ctrl-C reaches it from here and only once."""
+    """Start the server in a process group of its own, so that Ctrl-C reaches it only through this process."""
     try:
         return subprocess.Popen(
             launch.command, env=launch.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
@@ -131,24 +131,25 @@ def _start_server(launch: ServerLaunch, log: IO[bytes]) -> subprocess.Popen[byte
 
 
 def _wait_until_well(launch: ServerLaunch, process: subprocess.Popen[bytes], stop: Stop, say: Say) -> bool:
-    """Wait until /health answers; tell whether it did before somebody asked for the end."""
-    begun = told = time.monotonic()
+    """Wait until /health answers; return False where a signal came first."""
+    started = last_notice = time.monotonic()
     while not stop.signal:
         _check_alive(launch, process)
         if _is_well(launch.address):
             _check_alive(launch, process)
             return True
         now = time.monotonic()
-        if now - begun > launch.deadline_s:
+        if now - started > launch.deadline_s:
             raise ServingError(
-                f"the server was not well within {launch.deadline_s:g} s, and was ended.{_describe_log_tail(launch.log)}",
-                code="server_failed", exit_code=3, field="--deadline", hint=f"Its whole log is {launch.log}; a large model may need longer.",
+                f"the server was not well within {launch.deadline_s:g} s, and was ended."
+                f"{_describe_log_tail(launch.log)}",
+                code="server_failed", exit_code=3, field="--deadline",
+                hint=f"Its whole log is {launch.log}; a large model may need longer.",
             )  # fmt: skip
-        if now - told >= launch.told_every_s:
-            told = now
-            say(
-                f"Starting: {now - begun:.0f} of {launch.deadline_s:g} s. {''.join(_tail(launch.log, 1))[:MAX_LOG_CHARS_SHOWN]}".rstrip()
-            )
+        if now - last_notice >= launch.notice_every_s:
+            last_notice = now
+            last_line = "".join(_read_tail(launch.log, 1))[:MAX_LOG_CHARS_SHOWN]
+            say(f"Starting: {now - started:.0f} of {launch.deadline_s:g} s. {last_line}".rstrip())
         time.sleep(POLL_S)
     return False
 
@@ -173,7 +174,7 @@ def _check_alive(launch: ServerLaunch, process: subprocess.Popen[bytes]) -> None
 
 
 def _is_well(address: str) -> bool:
-    """Ask /health, never through a proxy."""
+    """Return whether /health answers 200; the request never uses a proxy."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(f"{address}/health", timeout=ASK_S) as answer:
@@ -183,32 +184,32 @@ def _is_well(address: str) -> bool:
 
 
 def _end_server(process: subprocess.Popen[bytes], grace_s: float, say: Say) -> None:
-    """End the process group: SIGINT, as vLLM wants it, then SIGKILL for whatever is left after the grace."""
+    """End the process group: SIGINT, as vLLM expects, then SIGKILL for all that is left after the grace."""
     if process.poll() is None:
-        _signal(process, signal.SIGINT)
+        _send_signal(process, signal.SIGINT)
         try:
             process.wait(grace_s)
         except subprocess.TimeoutExpired:
             say(f"The server did not end within {grace_s:g} s after SIGINT: it is killed.")
-    _signal(process, signal.SIGKILL)  # workers that outlive the server would keep its memory
+    _send_signal(process, signal.SIGKILL)  # workers that outlive the server would keep its memory
     process.wait()
 
 
-def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def _send_signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
 
 
 def _describe_log_tail(log: Path) -> str:
-    lines = _tail(log, LAST_LINES)
+    lines = _read_tail(log, LAST_LINES)
     return (
         " The last lines of its log:\n" + "\n".join(f"  | {line}" for line in lines) if lines else " Its log is empty."
     )
 
 
-def _tail(log: Path, count: int) -> list[str]:
-    """Return the last lines of a log, without what would steer a terminal."""
+def _read_tail(log: Path, count: int) -> list[str]:
+    """Return the last lines of a log, without control characters."""
     with log.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
         lines = file.read().decode("utf-8", "replace").splitlines()[-count:]
-    return ["".join(each if each.isprintable() else " " for each in line)[:400] for line in lines]
+    return ["".join(character if character.isprintable() else " " for character in line)[:400] for line in lines]

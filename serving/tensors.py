@@ -1,4 +1,4 @@
-"""A model's weights, tensor by tensor: how many numbers, how many bytes, and what each GPU holds of them."""
+"""A model's weights, tensor by tensor: numbers, bytes, and the part on each GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BYTES = {"bfloat16": Fraction(2), "float16": Fraction(2), "fp8": Fraction(1), "m
 
 
 class Share(StrEnum):
-    """How tensor parallelism deals a tensor out."""
+    """How tensor parallelism distributes a tensor over GPUs."""
 
     divided = "divided"
     heads = "heads"  # by key and value heads, which are copied where there are fewer than GPUs
@@ -24,7 +24,7 @@ class Share(StrEnum):
 
 @dataclass(frozen=True)
 class Tensor:
-    """So many equal matrices of the model."""
+    """A number of equal matrices of the model."""
 
     name: str
     rows: int
@@ -35,14 +35,14 @@ class Tensor:
     """Whether FP8 applies: embeddings, the output head, norms, routers and biases stay in 16 bits."""
     expert: bool = False
     extra: bool = False
-    """Whether vLLM makes it beside the model's own tensors."""
+    """Whether vLLM adds it to the model's own tensors."""
 
     @property
     def numbers(self) -> int:
-        """Return how many numbers there are."""
+        """Return the count of numbers in all copies."""
         return self.rows * self.columns * self.copies
 
-    def rows_on(self, gpus: int, kv_heads: int) -> int:
+    def count_rows(self, gpus: int, kv_heads: int) -> int:
         """Return how many rows of each matrix a GPU holds, rounded up."""
         if self.share is Share.copied:
             return self.rows
@@ -63,20 +63,20 @@ def _yield_tensors(model: Architecture) -> Iterator[Tensor]:
     if not model.tied:
         yield Tensor("output head", model.vocab, model.hidden, 1, Share.vocab, linear=False)
     yield Tensor("norms", model.hidden, 1, model.norms * model.layers + 1, Share.copied, linear=False)
-    yield from _latent_attention(model, model.latent) if model.latent else _attention(model)
+    yield from _yield_latent_attention(model, model.latent) if model.latent else _yield_attention(model)
     if model.dense_layers:
-        yield from _gated_mlp("mlp", model.hidden, model.intermediate, model.dense_layers)
+        yield from _yield_gated_mlp("mlp", model.hidden, model.intermediate, model.dense_layers)
     if model.experts:
-        yield from _mixture(model, model.experts)
+        yield from _yield_mixture(model, model.experts)
 
 
-def _gated_mlp(name: str, hidden: int, width: int, copies: int, *, expert: bool = False) -> Iterator[Tensor]:
-    """Yield gate, up and down of a gated MLP; what is divided of down are its columns, so it is laid on its side."""
+def _yield_gated_mlp(name: str, hidden: int, width: int, copies: int, *, expert: bool = False) -> Iterator[Tensor]:
+    """Yield gate, up and down of a gated MLP; down is transposed, because its columns are divided."""
     yield Tensor(f"{name} gate and up", width, hidden, 2 * copies, expert=expert)
     yield Tensor(f"{name} down", width, hidden, copies, expert=expert)
 
 
-def _attention(model: Architecture) -> Iterator[Tensor]:
+def _yield_attention(model: Architecture) -> Iterator[Tensor]:
     layers, size = model.layers, model.head_dim
     yield Tensor("queries", model.heads * size, model.hidden, layers)
     yield Tensor("keys and values", model.kv_heads * size, model.hidden, 2 * layers, Share.heads)
@@ -91,7 +91,7 @@ def _attention(model: Architecture) -> Iterator[Tensor]:
         yield Tensor("sinks", model.heads, 1, layers, linear=False)
 
 
-def _latent_attention(model: Architecture, latent: Latent) -> Iterator[Tensor]:
+def _yield_latent_attention(model: Architecture, latent: Latent) -> Iterator[Tensor]:
     layers, rank = model.layers, latent.kv_rank
     queries = model.heads * (latent.nope + latent.rope)
     if latent.q_rank:
@@ -106,14 +106,14 @@ def _latent_attention(model: Architecture, latent: Latent) -> Iterator[Tensor]:
     yield Tensor("absorbed keys and values", absorbed, rank, layers, linear=False, extra=True)
 
 
-def _mixture(model: Architecture, experts: Experts) -> Iterator[Tensor]:
+def _yield_mixture(model: Architecture, experts: Experts) -> Iterator[Tensor]:
     layers = model.layers - experts.dense_layers
     yield Tensor("router", experts.count, model.hidden, layers, Share.copied, linear=False)
     if experts.corrected:
         yield Tensor("router corrections", experts.count, 1, layers, Share.copied, linear=False)
-    yield from _gated_mlp("expert", model.hidden, experts.width, layers * experts.count, expert=True)
+    yield from _yield_gated_mlp("expert", model.hidden, experts.width, layers * experts.count, expert=True)
     if experts.shared_width:
-        yield from _gated_mlp("shared expert", model.hidden, experts.shared_width, layers)
+        yield from _yield_gated_mlp("shared expert", model.hidden, experts.shared_width, layers)
     if model.inner_bias:
         yield Tensor("router biases", experts.count, 1, layers, Share.copied, linear=False)
         yield Tensor("expert gate and up biases", experts.width, 1, 2 * layers * experts.count, linear=False)
@@ -121,15 +121,15 @@ def _mixture(model: Architecture, experts: Experts) -> Iterator[Tensor]:
 
 
 def count_parameters(model: Architecture) -> int:
-    """Return how many parameters a model has, as its makers count them."""
+    """Return the number of parameters of a model, as its makers count them."""
     return sum(tensor.numbers for tensor in list_tensors(model) if not tensor.extra)
 
 
 def count_active_parameters(model: Architecture, tokens: float = 1.0) -> float:
-    """Return how many parameters are multiplied for each of some tokens at once, experts as often as they are met.
+    """Return how many parameters a step of `tokens` tokens multiplies, counting the expected share of experts.
 
-    The embedding is looked up, not multiplied, unless it is the output head too. With one token, `used` experts of a layer
-    are met; with b tokens whose routes are independent and even, count * (1 - (1 - used / count) ** b) of them.
+    The embedding is looked up, not multiplied, unless it is the output head too. One token uses `used` experts of a
+    layer; b tokens with independent, even routes use count * (1 - (1 - used / count) ** b) of them.
     """
     total = 0.0
     for tensor in list_tensors(model):
@@ -142,7 +142,7 @@ def count_active_parameters(model: Architecture, tokens: float = 1.0) -> float:
 
 
 def compute_expert_share(experts: Experts, tokens: float) -> float:
-    """Return the expected share of experts that some tokens meet, their routes being even and independent."""
+    """Return the expected share of experts that some tokens use, with even and independent routes."""
     return float(1.0 - (1.0 - experts.used / experts.count) ** tokens)
 
 
@@ -157,6 +157,6 @@ def count_bytes_per_gpu(model: Architecture, precision: str, gpus: int) -> int:
     """Return the bytes of weights on each GPU; `precision` is bfloat16, float16 or fp8, for what FP8 applies to."""
     total = Fraction(0)
     for tensor in list_tensors(model):
-        held = tensor.rows_on(gpus, model.kv_heads) * tensor.columns * tensor.copies
-        total += held * bytes_per_number(tensor, model, precision)
+        numbers = tensor.count_rows(gpus, model.kv_heads) * tensor.columns * tensor.copies
+        total += numbers * bytes_per_number(tensor, model, precision)
     return -(-total.numerator // total.denominator)

@@ -139,9 +139,9 @@ def judge_column(
 
 def sample_days(panel: Panel) -> NDArray[np.intp]:
     """Return evenly spaced rows that have enough past and a row after them."""
-    wanted = int(np.clip(SAMPLED_CELLS // panel.names, MIN_CORRELATION_DAYS, 250))
+    row_count = int(np.clip(SAMPLED_CELLS // panel.names, MIN_CORRELATION_DAYS, 250))
     days = np.arange(PAST_ROWS, panel.days - 1)
-    return days[:: max(1, -(-len(days) // wanted))]
+    return days[:: max(1, -(-len(days) // row_count))]
 
 
 def compute_signals(values: NDArray[np.float64], name: str, days: NDArray[np.intp]) -> list[Frame]:

@@ -162,7 +162,7 @@ class World:
     drift_scale: DriftScale
     notes: tuple[str, ...]
 
-    def panel(self, drift: NDArray[np.float64] | None = None) -> Panel:
+    def build_panel(self, drift: NDArray[np.float64] | None = None) -> Panel:
         """Return the panel with this log drift `[T, N]`."""
         return build_quoted_panel(self.listings, self.noise, self.trading, drift, self.notes)
 
@@ -188,8 +188,8 @@ def simulate(config: SyntheticConfig, plants: Sequence[Plant] = ()) -> Synthetic
     world = draw_world(config)
     drift = np.zeros(world.listings.listed.shape)
     if not plants:
-        return SyntheticMarket(world.panel(), _freeze_array(drift), ())
-    panel = world.panel()
+        return SyntheticMarket(world.build_panel(), _freeze_array(drift), ())
+    panel = world.build_panel()
     strengths = [1.5 * plant.rank_ic for plant in plants]
     scores: list[NDArray[np.float64]] = []
     for number in range(CALIBRATION_PASSES):
@@ -199,7 +199,7 @@ def simulate(config: SyntheticConfig, plants: Sequence[Plant] = ()) -> Synthetic
             for plant, score, strength in zip(plants, scores, strengths, strict=True)
         ]
         drift = sum_drift(world, plants, scores, strengths)
-        panel = world.panel(drift)
+        panel = world.build_panel(drift)
     planted = tuple(
         describe_planted(world, plant, score, strength, drift, panel)
         for plant, score, strength in zip(plants, scores, strengths, strict=True)

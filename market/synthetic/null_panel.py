@@ -202,10 +202,10 @@ def rebuild_fields(panel: Panel, moves: CentredMoves, source: Rows, sign: Frame)
 
     A negative sign mirrors a day: the reach above open and close becomes the reach below them.
     """
-    drawn = {
+    parts = {
         name: np.take_along_axis(getattr(moves, name), source, axis=0) for name in ("night", "whole", "up", "down")
     }
-    night, whole, up, down = (np.nan_to_num(values) for values in drawn.values())
+    night, whole, up, down = (np.nan_to_num(values) for values in parts.values())
     size = np.abs(sign)
     known = np.isfinite(panel.fields["close"])
     first = np.take_along_axis(panel.fields["close"], known.argmax(axis=0)[None, :], axis=0)

@@ -1,7 +1,7 @@
-"""A gateway in front of an OpenAI-compatible endpoint that people and processes share: whose call goes next.
+"""A gateway in front of an OpenAI-compatible endpoint that several tenants share.
 
-Bytes pass through as they are; what is added is who asks (a bearer token), a place at the endpoint in fair turn
-(`fair_scheduler`), and counts by tenant.
+Bytes pass through unchanged. The gateway authenticates callers by a bearer token, gives them places at the endpoint in
+fair order (`fair_scheduler`), and counts calls and tokens by tenant.
 """
 
 from __future__ import annotations

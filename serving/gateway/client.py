@@ -1,6 +1,6 @@
-"""The client's side of a call: how much its tenant may have open at once, and replies relayed to slow clients.
+"""The client's side of a call: limits on a tenant's open calls, and replies relayed to slow clients.
 
-A client may read slowly. The endpoint and its places do not wait for it.
+A client may read slowly; the endpoint and its places do not wait for it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ..errors import GatewayError, QueueFull, bad_call
 from .tenants import FairnessSettings
 
 MAX_CALL_BYTES = 32 << 20
-"""Of one call."""
+"""Bytes of one call."""
 CALLS_BETWEEN = 16
-"""Calls of a tenant that may be on their way in or out, beside those that wait and those that hold a place."""
+"""Calls of a tenant that may be arriving or leaving, besides those that wait or hold a place."""
 MAX_RELAYED_BYTES = 1 << 20
-"""Bytes of one answer that are kept for a client which does not take them at once: some 5,000 pieces of a stream."""
+"""Bytes of one answer that are buffered for a slow client: some 5,000 pieces of a stream."""
 
 
 class TenantAdmission:
-    """Counts what each tenant has open, before a byte of a call's body is read.
+    """Count the open calls and bytes of each tenant, before a call's body is read.
 
     Parameters
     ----------
     fairness : FairnessSettings
         Places, and how many calls of a tenant may wait.
     most_bytes : int
-        Of all bodies that one tenant has open.
+        Bytes of all bodies that one tenant may have open.
     """
 
     def __init__(self, fairness: FairnessSettings, most_bytes: int) -> None:
@@ -44,14 +44,14 @@ class TenantAdmission:
 
     @contextmanager
     def open(self, name: str) -> Iterator[AdmittedCall]:
-        """Let a call of a tenant in.
+        """Admit a call of a tenant.
 
         Raises
         ------
         QueueFull
-            If more are open than may wait and hold places.
+            If the tenant has as many calls open as it may.
         """
-        most = self._fairness.of(name).queue + self._fairness.places + CALLS_BETWEEN
+        most = self._fairness.find_tenant(name).queue + self._fairness.places + CALLS_BETWEEN
         if self._calls[name] >= most:
             raise QueueFull(
                 f"{most} calls of {name} are open already", field=f"tenants.{name}.queue", allowed=most,
@@ -66,12 +66,15 @@ class TenantAdmission:
             self._bytes[name] -= visit.filled
 
     def fill(self, visit: AdmittedCall, many: int) -> None:
-        """Let more of a call in; `QueueFull` if its tenant has no room for as much."""
+        """Reserve more bytes for a call; `QueueFull` if its tenant has no room for them."""
         if self._bytes[visit.name] + many > self._most_bytes:
             raise QueueFull(
                 f"calls of {visit.name} that are open hold as many bytes as they may", field="megabytes",
                 allowed=f"{self._most_bytes:,} bytes",
-                hint="Ask again when some were answered, ask fewer at once, or raise `megabytes` of the file of tenants.",
+                hint=(
+                    "Ask again when some were answered, ask fewer at once, "
+                    "or raise `megabytes` of the file of tenants."
+                ),
             )  # fmt: skip
         self._bytes[visit.name] += many
         visit.filled += many
@@ -79,144 +82,144 @@ class TenantAdmission:
 
 @dataclass
 class AdmittedCall:
-    """One call that was let in, and the bytes that it may fill."""
+    """One admitted call, and the bytes reserved for it."""
 
     door: TenantAdmission
     name: str
     filled: int = 0
 
     async def read_body(self, scope: Scope, receive: Receive, seconds: float) -> bytes:
-        """Return the call's body, for which there is room from its first byte on.
+        """Return the call's body; room for it is reserved before it is read.
 
         Raises
         ------
         GatewayError
-            If it is larger than a call may be, or not here in time.
+            If it is larger than a call may be, or does not arrive in time.
         QueueFull
             If the tenant has no room for it.
         """
         try:
             with anyio.fail_after(seconds):
-                return await self._read(_declared_length(scope), receive)
+                return await self._receive_body(_read_content_length(scope), receive)
         except TimeoutError:
-            raise _bad_body(408, "the body did not come", f"{seconds:g} s") from None
+            raise _make_body_error(408, "the body did not come", f"{seconds:g} s") from None
 
-    async def _read(self, told: int, receive: Receive) -> bytes:
-        found = bytearray()
-        self._room(told)
+    async def _receive_body(self, length: int, receive: Receive) -> bytes:
+        body = bytearray()
+        self._reserve(length)
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise ClientGone
-            found += message.get("body", b"")
-            self._room(len(found))
+            body += message.get("body", b"")
+            self._reserve(len(body))
             if not message.get("more_body", False):
-                return bytes(found)
+                return bytes(body)
 
-    def _room(self, many: int) -> None:
-        """Make sure of room for so many bytes in all."""
+    def _reserve(self, many: int) -> None:
+        """Reserve room for `many` bytes in total."""
         if many > MAX_CALL_BYTES:
-            raise _bad_body(413, "the body is too large", f"{MAX_CALL_BYTES:,} bytes")
+            raise _make_body_error(413, "the body is too large", f"{MAX_CALL_BYTES:,} bytes")
         if many > self.filled:
             self.door.fill(self, many - self.filled)
 
 
-def _declared_length(scope: Scope) -> int:
-    """Return how long a body says that it is, 0 if it does not."""
+def _read_content_length(scope: Scope) -> int:
+    """Return the declared length of a body in bytes, 0 if there is none."""
     value: bytes = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
     return int(value) if value.isdigit() and len(value) < 20 else 0
 
 
-def _bad_body(status: int, what: str, allowed: str) -> GatewayError:
+def _make_body_error(status: int, what: str, allowed: str) -> GatewayError:
     return bad_call(what, field="body", allowed=allowed, status=status)
 
 
 class ClientGone(Exception):
-    """The client hung up, or takes nothing any more."""
+    """The client hung up, or reads no more."""
 
 
 @dataclass
 class ReplyRelay:
-    """Takes an answer as fast as it comes and hands it on as fast as the client takes it.
+    """Buffer an answer from the endpoint and send it as fast as the client reads it.
 
-    A client is given up that takes nothing for `patience` seconds; and one that takes so little that the endpoint waited
-    for it, `MAX_RELAYED_BYTES` bytes ahead, for a quarter of them in all: a place is held meanwhile.
+    A client is dropped if it reads nothing for `patience` seconds, or if the endpoint, `MAX_RELAYED_BYTES` bytes ahead,
+    waited for it for a quarter of that in total, because the call holds its place meanwhile.
     """
 
     send: Send
     patience: float
     seconds: Callable[[], float]
-    begun: bool = False
-    _kept: deque[Message] = field(default_factory=deque)
+    started: bool = False
+    _pending: deque[Message] = field(default_factory=deque)
     _bytes: int = 0
     _waited: float = 0.0
     _changed: anyio.Event = field(default_factory=anyio.Event)
 
     async def __call__(self, message: Message) -> None:
-        """Take a piece of the answer; wait only if too much of it lies here."""
+        """Buffer a piece of the answer; wait only if too much of it is buffered."""
         if self._bytes > MAX_RELAYED_BYTES:
-            await self._room()
-        self.begun = True
-        self._kept.append(message)
+            await self._wait_for_room()
+        self.started = True
+        self._pending.append(message)
         self._bytes += len(message.get("body", b""))
-        self._change()
+        self._notify()
 
     async def drain(self) -> None:
-        """Wait until all of it was handed on."""
-        while self._kept:
+        """Wait until the whole buffer is sent."""
+        while self._pending:
             await self._changed.wait()
 
-    async def run(self, whole: anyio.CancelScope) -> None:
-        """Hand on what comes, until the client is gone, which ends the whole call."""
+    async def run(self, call_scope: anyio.CancelScope) -> None:
+        """Send the buffered pieces until the client is gone, which cancels the call."""
         try:
             while True:
-                while not self._kept:
+                while not self._pending:
                     await self._changed.wait()
-                message = self._kept[0]
+                message = self._pending[0]
                 with anyio.fail_after(self.patience):
                     await self.send(message)
-                self._kept.popleft()
+                self._pending.popleft()
                 self._bytes -= len(message.get("body", b""))
-                self._change()
+                self._notify()
         except (TimeoutError, OSError):
-            whole.cancel()
+            call_scope.cancel()
 
-    async def _room(self) -> None:
-        began = self.seconds()
+    async def _wait_for_room(self) -> None:
+        start = self.seconds()
         try:
             with anyio.fail_after(max(0.0, self.patience / 4 - self._waited)):
                 while self._bytes > MAX_RELAYED_BYTES:
                     await self._changed.wait()
         except TimeoutError:
             raise ClientGone from None
-        self._waited += self.seconds() - began
+        self._waited += self.seconds() - start
 
-    def _change(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
 
     async def relay(self, work: Callable[[], Awaitable[str]], receive: Receive) -> str:
-        """Do what answers a call and hand the answer on; return what became of it, "left" if the client went away."""
-        became, failed, found = "left", None, ""
+        """Run `work`, which answers a call, and send the answer; return the outcome, "left" if the client went away."""
+        outcome, failure, result = "left", None, ""
         async with anyio.create_task_group() as group:
             group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
             group.start_soon(self.run, group.cancel_scope)
             try:
-                found = await work()
+                result = await work()
             except ClientGone:
                 group.cancel_scope.cancel()
             except AlphaloomError as error:  # a group would wrap it
-                failed = error
+                failure = error
             await self.drain()
-            became = found
+            outcome = result
             group.cancel_scope.cancel()
-        if failed is not None:
-            raise failed
-        return became
+        if failure is not None:
+            raise failure
+        return outcome
 
 
-async def _cancel_when_gone(receive: Receive, whole: anyio.CancelScope) -> None:
-    """End a call whose client hangs up."""
+async def _cancel_when_gone(receive: Receive, call_scope: anyio.CancelScope) -> None:
+    """Cancel a call whose client hangs up."""
     while (await receive())["type"] != "http.disconnect":
         pass
-    whole.cancel()
+    call_scope.cancel()

@@ -1,4 +1,4 @@
-"""The endpoint behind the gateway: asked with its own key, never through a proxy; its status is asked once a second at most."""
+"""The endpoint behind the gateway: called with its own key, never through a proxy, and probed once a second at most."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ..errors import EndpointAway
 
 Headers = list[tuple[bytes, bytes]]
 CONNECT_S, SILENT_S = 5.0, 900.0
-"""How long a connection may take to open, and how long an endpoint may say nothing; clients give up before."""
+"""Timeouts of the connection and of a silent endpoint; clients give up earlier."""
 PASSED_HEADERS = frozenset({b"accept", b"content-type", b"user-agent"})
-"""Of a request: what reaches the endpoint. Whatever else there is may be a key, who asks, or one of its own controls."""
+"""Request headers that reach the endpoint; others may be keys, names of callers, or controls of the endpoint."""
 RETURNED_HEADERS = frozenset(
     {b"cache-control", b"content-encoding", b"content-length", b"content-type", b"retry-after", b"retry-after-ms",
      b"x-request-id", b"x-should-retry"}
 )  # fmt: skip
-"""Of a reply: what clients of the OpenAI API read. Whatever else there is may be a cookie, or tell of the endpoint's inside."""
+"""Reply headers that clients of the OpenAI API read; others may be cookies or reveal internals of the endpoint."""
 FRESH_S = 1.0
-"""For how long an answer, or that there was none, stands for the next."""
+"""Seconds for which an answer, or its absence, is reused."""
 
 
 class GatewayEndpoint:
-    """Where calls go; `address` ends before /v1.
+    """The client of an endpoint; `address` ends before /v1.
 
     Parameters
     ----------
     address : str
-        Such as http://127.0.0.1:8000.
+        Its address, such as http://127.0.0.1:8000.
     key : str or None
-        What the endpoint wants to be shown, if anything.
+        The endpoint's API key, if it requires one.
     """
 
     def __init__(self, address: str, key: str | None = None) -> None:
@@ -43,25 +43,25 @@ class GatewayEndpoint:
         self._client = httpx2.AsyncClient(
             timeout=httpx2.Timeout(SILENT_S, connect=CONNECT_S), trust_env=False, follow_redirects=False,
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=4.0),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # one tenant's would be sent with another's call
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # else tenants would share cookies
         )  # fmt: skip
 
     @asynccontextmanager
     async def request(
         self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]] = (), body: bytes = b""
     ) -> AsyncIterator[httpx2.Response]:
-        """Ask, and yield the reply as soon as its head is here; leaving early hangs up, so that no token more is made.
+        """Send a request and yield the reply once its head is here; leaving early hangs up and stops generation.
 
         Raises
         ------
         EndpointAway
             If it does not answer, or breaks off.
         """
-        sent = [(name, value) for name, value in headers if name.lower() in PASSED_HEADERS]
-        sent.append((b"accept-encoding", b"identity"))
+        passed = [(name, value) for name, value in headers if name.lower() in PASSED_HEADERS]
+        passed.append((b"accept-encoding", b"identity"))
         if self._key:
-            sent.append((b"authorization", b"Bearer " + self._key.encode()))
-        request = self._client.build_request(method, self.address + path, headers=sent, content=body or None)
+            passed.append((b"authorization", b"Bearer " + self._key.encode()))
+        request = self._client.build_request(method, self.address + path, headers=passed, content=body or None)
         try:
             response = await self._client.send(request, stream=True)
             try:
@@ -69,9 +69,9 @@ class GatewayEndpoint:
             finally:
                 await response.aclose()
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            raise _away("does not answer", 503) from None
+            raise _make_away_error("does not answer", 503) from None
         except httpx2.TransportError as error:
-            raise _away(f"broke off ({type(error).__name__})", 502) from None
+            raise _make_away_error(f"broke off ({type(error).__name__})", 502) from None
 
     async def close(self) -> None:
         """Close all connections."""
@@ -83,8 +83,8 @@ def select_reply_headers(response: httpx2.Response) -> Headers:
     return [(name.lower(), value) for name, value in response.headers.raw if name.lower() in RETURNED_HEADERS]
 
 
-def _away(how: str, status: int) -> EndpointAway:
-    """Return the error; it does not tell callers where the endpoint is."""
+def _make_away_error(how: str, status: int) -> EndpointAway:
+    """Return the error; it does not reveal the endpoint's address to callers."""
     return EndpointAway(
         f"the endpoint {how}", hint="Ask again; whoever runs the gateway sees its server's log.", status=status
     )
@@ -92,7 +92,7 @@ def _away(how: str, status: int) -> EndpointAway:
 
 @dataclass(frozen=True)
 class EndpointAnswer:
-    """What a path of the endpoint answered, or why it did not."""
+    """The answer of one path of the endpoint, or why there is none."""
 
     at: float
     status: int = 0
@@ -103,7 +103,7 @@ class EndpointAnswer:
 
 @dataclass
 class EndpointProbe:
-    """Asks an endpoint for what spends nothing, one question at a time for each path."""
+    """Fetch the status paths of an endpoint, one request at a time for each path."""
 
     endpoint: GatewayEndpoint
     seconds: Callable[[], float]
@@ -111,12 +111,12 @@ class EndpointProbe:
     _asking: dict[str, anyio.Lock] = field(default_factory=dict)
 
     async def fetch(self, path: str, within: float) -> EndpointAnswer:
-        """Return what the endpoint says there, a second old at most.
+        """Return the endpoint's answer at a path, a second old at most.
 
         Raises
         ------
         EndpointAway
-            If it does not answer within so many seconds.
+            If it does not answer within `within` seconds.
         """
         async with self._asking.setdefault(path, anyio.Lock()):
             last = self._last.get(path)
@@ -136,5 +136,5 @@ class EndpointProbe:
             return EndpointAnswer(self.seconds(), away=away)
         except EndpointAway as away:
             return EndpointAnswer(self.seconds(), away=away)
-        headers = [each for each in select_reply_headers(answer) if each[0] != b"content-length"]
+        headers = [header for header in select_reply_headers(answer) if header[0] != b"content-length"]
         return EndpointAnswer(self.seconds(), answer.status_code, headers, body)

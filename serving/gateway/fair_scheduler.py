@@ -1,26 +1,27 @@
-"""Tenants in front of an endpoint: who waits longest by what it was served goes first.
+"""Fair order of tenants at an endpoint: a free place goes to the tenant with the least service for its share.
 
 scheduler = FairScheduler(FairnessSettings(places=16), clock=time.monotonic)
-async with scheduler.place("research", tokens_in=900, most_tokens_out=400) as slot:
+async with scheduler.acquire("research", tokens_in=900, most_tokens_out=400) as slot:
     ...                                   # one of the endpoint's 16 places is ours
     slot.report_output(tokens_out=212)
 
 The order is that of the virtual token counter (VTC; Sheng et al., arXiv 2401.00588). A tenant's counter is its weighted
-tokens by its share; a free place goes to the smallest counter among those who wait, first come first served within a
-tenant; who comes back from idle time begins at the smallest level of those who wait.
+tokens divided by its share; a free place goes to the smallest counter among the waiting tenants, first come first
+served within a tenant; a tenant that returns from idle time begins at the smallest level of those who wait.
 
 The bound. Let L_in and L_out be the most tokens in and out of one call, P the places, s the smallest share, and
-B = (w_in (L_in + P E) + w_out P L_out) / s, where E is the most by which the tokens in of a call were misjudged before
-it was sent (0 where they are known). Of two tenants that have a call waiting all the time, which no quota holds back, the
-served tokens by share differ by at most 2 B over any stretch of time, however the others behave. With M for the tokens in
-and out that all places hold at once, E = 0 and w_in <= w_out that is within the paper's 2 max(w_in L_in, w_out M). Why: levels of
-those who wait never fall but by what was misjudged of calls that hold places, so neither does the smallest of them, m. Whoever is dispatched has the smallest counter, hence a
-level of at most m and what is reserved on the places that others hold; what it still gets before its next dispatch is its
-new call and the rest of its own, and all places together hold P calls, each of which is put right once. So every level is between m and m + B.
-The reservation may be anything from 0 to the most that a call can take; the mean of recent replies is taken.
+B = (w_in (L_in + P E) + w_out P L_out) / s, where E is the largest error in a call's estimated tokens in (0 where they
+are known). For two tenants that have a call waiting all the time, which no quota blocks, the served tokens divided by
+share differ by at most 2 B over any stretch of time, however the others behave. With M for the tokens in and out that
+all places hold at once, E = 0 and w_in <= w_out this is within the paper's 2 max(w_in L_in, w_out M). Proof: levels of
+waiting tenants fall only by corrections of estimates for calls that hold places, and so does the smallest of them, m. A
+dispatched tenant has the smallest counter, hence a level of at most m plus the reservations on the places that others
+hold; before its next dispatch it is charged at most its new call and the rest of its running ones, and all places
+together hold P calls, each of which is corrected once. So every level is between m and m + B. The reservation may be
+any value from 0 to the most that a call can take; the mean of recent replies is used.
 
-Nobody starves among a given set of tenants. Each new name begins where those who wait stand, so whoever could make up names
-without end would always be first: names must come from what callers are known by.
+No tenant of a fixed set starves. Each new name begins at the level of those who wait, so a caller who could invent
+names without limit would always be first: names must come from the callers' credentials.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ from ..errors import CallTooLarge, QueueFull, QuotaReached, ServingError
 from .tenants import MAX_CALL_TOKENS, FairnessSettings, Tenant, TenantCall
 
 PickTenant: TypeAlias = Callable[[Sequence[Tenant]], Tenant]
-"""Says whose turn it is among tenants that have a call waiting which their quotas let go."""
+"""Choose the next tenant among those with a waiting call that their quotas admit."""
 
 REBASE_LEVEL = float(2**30)
-"""The level from which the gate counts anew: a float of this size still tells a millionth of a token."""
+"""The level at which levels are rebased: a float of this size still resolves a millionth of a token."""
 WAKE_MARGIN_S = 1e-3
-"""Seconds by which a quota is asked again after it should have room, so that a rounded clock has passed it."""
+"""Seconds added to the time at which a quota has room, so that a rounded clock has passed it."""
 
 
 def pick_fairest(ready: Sequence[Tenant]) -> Tenant:
@@ -52,10 +53,10 @@ def pick_fairest(ready: Sequence[Tenant]) -> Tenant:
 def compute_fairness_bound(
     settings: FairnessSettings, most_tokens_in: int, most_tokens_out: int, misjudged: int = 0
 ) -> float:
-    """Return the most by which served tokens by share differ over any time in which two tenants both wait: 2 B."""
-    brought = most_tokens_in + settings.places * misjudged
-    work = settings.input_weight * brought + settings.output_weight * settings.places * most_tokens_out
-    return 2.0 * work / min(own.share for own in (settings.default, *settings.tenants.values()))
+    """Return 2 B, the largest difference of served tokens by share over any time in which two tenants both wait."""
+    input_tokens = most_tokens_in + settings.places * misjudged
+    work = settings.input_weight * input_tokens + settings.output_weight * settings.places * most_tokens_out
+    return 2.0 * work / min(tenant.share for tenant in (settings.default, *settings.tenants.values()))
 
 
 class Slot:
@@ -66,7 +67,7 @@ class Slot:
         self._call = call
 
     def report_output(self, tokens_out: int) -> None:
-        """Say how many tokens the reply has so far, or in all; of a call that never says, the reservation is charged."""
+        """Report the tokens of the reply so far, or in total; without a report the reservation is charged."""
         _check_counts(tokens_out=tokens_out)
         before = self._call.reported or 0
         if tokens_out < before:
@@ -80,12 +81,12 @@ class Slot:
         self._scheduler.report(self._call, tokens_out)
 
     def correct_input(self, tokens_in: int) -> None:
-        """Say how many tokens the call really had in, where that was an estimate."""
+        """Report the actual tokens in of the call, where they were an estimate."""
         self._scheduler.correct_input(self._call, tokens_in)
 
 
 class FairScheduler:
-    """Lets calls of many tenants through to one endpoint; used from one event loop at a time.
+    """Schedule calls of many tenants to one endpoint; used from one event loop at a time.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ class FairScheduler:
     clock : callable
         Seconds, for the quotas; `time.monotonic`, or a test's.
     order : callable
-        Whose turn it is; the virtual token counter unless a benchmark compares others.
+        Chooses the next tenant; the virtual token counter unless a benchmark compares others.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class FairScheduler:
 
     @property
     def free(self) -> int:
-        """Places that nobody holds."""
+        """Return the number of free places."""
         return self._free
 
     def served_tokens(self, name: str) -> float:
@@ -130,8 +131,8 @@ class FairScheduler:
         return len(self._tenants[name].running) if name in self._tenants else 0
 
     @asynccontextmanager
-    async def place(self, tenant: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Slot]:
-        """Wait for a place and hold it; whatever ends the call, or the wait, gives it back.
+    async def acquire(self, tenant: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Slot]:
+        """Wait for a place and hold it; it is released however the call or the wait ends.
 
         Raises
         ------
@@ -140,7 +141,7 @@ class FairScheduler:
         CallTooLarge
             If the call is larger than the tenant's quota.
         QuotaReached
-            If it is beyond the quota, and the tenant's calls are not to wait.
+            If it is beyond the quota, and the tenant's calls are refused instead of waiting.
         """
         call = self._join(tenant, tokens_in, most_tokens_out)
         try:
@@ -152,45 +153,45 @@ class FairScheduler:
             self._leave(call)
 
     def report(self, call: TenantCall, tokens_out: int) -> None:
-        """Charge what a call has put out so far, while it holds its place."""
+        """Charge the output of a call so far, while it holds its place."""
         if call in call.tenant.running:
             call.tenant.report(call, tokens_out)
 
     def correct_input(self, call: TenantCall, tokens_in: int) -> None:
-        """Charge what a call really had in, while it holds its place."""
+        """Charge the actual input of a call, while it holds its place."""
         _check_counts(tokens_in=tokens_in)
         if call in call.tenant.running:
             call.tenant.correct_input(call, tokens_in)
 
     def _join(self, name: str, tokens_in: int, most_tokens_out: int) -> TenantCall:
-        """Put a call at the end of its tenant's queue, within what the tenant may ask."""
+        """Append a call to its tenant's queue, if the tenant's quota allows it."""
         _check_counts(tokens_in=tokens_in, most_tokens_out=most_tokens_out)
-        loop = self._enter()
+        loop = self._bind_loop()
         tenant = self._tenants.setdefault(name, Tenant(name, self._settings))
         call = TenantCall(tenant, tokens_in, most_tokens_out, next(self._numbers), loop.create_future())
-        self._hold_to_quota(call)
+        self._check_quota(call)
         tenant.waiting.append(call)
         self._queued[name] = tenant
         return call
 
-    def _enter(self) -> asyncio.AbstractEventLoop:
-        """Return this event loop; the gate may outlive a loop, what waited in one that was closed may not."""
+    def _bind_loop(self) -> asyncio.AbstractEventLoop:
+        """Return the running event loop; the scheduler may outlive a loop, calls of a closed loop are dropped."""
         loop = asyncio.get_running_loop()
         if self._loop is loop:
             return loop
-        held = [call for tenant in self._tenants.values() for call in (*tenant.waiting, *tenant.running)]
-        if held and self._loop is not None and not self._loop.is_closed():
+        calls = [call for tenant in self._tenants.values() for call in (*tenant.waiting, *tenant.running)]
+        if calls and self._loop is not None and not self._loop.is_closed():
             raise ServingError(
                 "another event loop has calls at this gate",
                 hint="Use one event loop at a time, or make a gate for each.",
             )
         self._loop = loop
-        for call in held:
+        for call in calls:
             self._remove(call)
         return loop
 
-    def _hold_to_quota(self, call: TenantCall) -> None:
-        """Refuse a call that never fits the quota, or does not fit it now and is not to wait."""
+    def _check_quota(self, call: TenantCall) -> None:
+        """Refuse a call that never fits the quota, or that does not fit it now and must not wait."""
         own, name = call.tenant.own, call.tenant.name
         if own.tokens_per_minute is not None and call.worst > own.tokens_per_minute:
             raise CallTooLarge(
@@ -206,7 +207,7 @@ class FairScheduler:
         call.take = call.tenant.meter.take(call.worst, self._clock())
 
     def _refuse_beyond(self, call: TenantCall) -> None:
-        """Refuse a call that a quota holds back now, with the time after which it would not."""
+        """Refuse a call that a quota blocks now, with the seconds until it would not."""
         own, name = call.tenant.own, call.tenant.name
         seconds = call.tenant.meter.wait_seconds(call.worst, self._clock())
         if math.isinf(seconds):
@@ -221,13 +222,16 @@ class FairScheduler:
                 f"{name} has taken its tokens of this minute; this call may take {call.worst:,}",
                 field=f"tenants.{name}.tokens_per_minute",
                 allowed=own.tokens_per_minute,
-                hint=f"Ask again in {math.ceil(seconds)} s, or raise the quota, or let calls wait (over: wait, and a queue).",
+                hint=(
+                    f"Ask again in {math.ceil(seconds)} s, or raise the quota, "
+                    "or let calls wait (over: wait, and a queue)."
+                ),
             )
             reached.seconds = seconds
             raise reached
 
     def _refuse_crowd(self, call: TenantCall) -> None:
-        """Refuse a call that found no place and no room to wait in."""
+        """Refuse a call that got no place and has no room to wait."""
         tenant = call.tenant
         if not call.granted.done() and len(tenant.waiting) > tenant.own.queue:
             self._refuse_beyond(call)
@@ -239,7 +243,7 @@ class FairScheduler:
             )
 
     def _serve(self) -> None:
-        """Give free places away; whoever waits afterwards waits for a place or for a quota."""
+        """Give the free places to waiting calls; those that still wait need a place or a quota."""
         now = self._clock()
         while ready := self._ready_tenants(now):
             if not self._free:
@@ -248,7 +252,7 @@ class FairScheduler:
             call = tenant.waiting[0]
             try:
                 tenant.start(now, next(self._numbers))
-            except Exception as error:  # noqa: BLE001 - this call's own: who serves and who waits have no part in it
+            except Exception as error:  # noqa: BLE001 - an error of this call must not stop the others
                 tenant.withdraw(call)
                 call.granted.set_exception(error)
             else:
@@ -258,7 +262,7 @@ class FairScheduler:
         self._wake_later(now)
 
     def _ready_tenants(self, now: float) -> list[Tenant]:
-        """Return the tenants whose first call may go; those that were not among them before are lifted."""
+        """Return the tenants whose first call may go; newly ready ones are lifted to the level."""
         for tenant in list(self._queued.values()):
             while tenant.waiting and tenant.waiting[0].granted.done():  # cancelled a moment ago
                 tenant.withdraw(tenant.waiting[0])
@@ -274,28 +278,31 @@ class FairScheduler:
         return list(ready.values())
 
     def _rebase(self) -> None:
-        """Count from the level on, once it is high; only differences matter, and who is below it will be lifted to it."""
+        """Subtract the level from all tenants once it is high.
+
+        Only differences matter, and tenants below the level will be lifted to it.
+        """
         if self._level > REBASE_LEVEL:
             for tenant in self._tenants.values():
                 tenant.rebase(self._level)
             self._level = 0.0
 
     def _dequeue(self, tenant: Tenant) -> None:
-        """Forget that a tenant waits, once it does not."""
+        """Remove a tenant without waiting calls from the queue."""
         if not tenant.waiting:
             self._queued.pop(tenant.name, None)
 
     def _wake_later(self, now: float) -> None:
-        """Look again when the first quota has room; the end of a call wakes the others."""
+        """Serve again when the first quota has room; the end of a call serves the others."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        seconds = min((tenant.wait_seconds(now) for tenant in self._blocked()), default=math.inf)
+        seconds = min((tenant.wait_seconds(now) for tenant in self._list_blocked()), default=math.inf)
         if math.isfinite(seconds) and self._loop is not None and not self._loop.is_closed():
             self._timer = self._loop.call_later(seconds + WAKE_MARGIN_S, self._serve)
 
-    def _blocked(self) -> list[Tenant]:
-        """Return the tenants whose quotas hold their first call back."""
+    def _list_blocked(self) -> list[Tenant]:
+        """Return the tenants whose quotas block their first call."""
         return [tenant for name, tenant in self._queued.items() if name not in self._ready]
 
     def _leave(self, call: TenantCall) -> None:
@@ -304,7 +311,7 @@ class FairScheduler:
         self._serve()
 
     def _remove(self, call: TenantCall) -> None:
-        """Take a call out of wherever it is."""
+        """Remove a call, running or waiting."""
         tenant = call.tenant
         if call in tenant.running:
             tenant.finish(call)
@@ -315,7 +322,7 @@ class FairScheduler:
 
 
 def _check_counts(**tokens: int) -> None:
-    """Refuse fewer tokens than none, and more than any call has."""
+    """Refuse negative and impossibly large numbers of tokens."""
     for field, value in tokens.items():
         if value < 0:
             raise ServingError("a call has no fewer tokens than 0", field=field, got=value, allowed="0 or more")

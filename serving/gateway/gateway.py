@@ -1,8 +1,9 @@
-"""The gateway: calls of many tenants to one endpoint over HTTP, authenticated, in fair turn, their bytes unchanged.
+"""The gateway: calls of many tenants to one endpoint over HTTP, authenticated, in fair order, their bytes unchanged.
 
-POST /v1/chat/completions and /v1/completions wait for a place and pass; GET /v1/models, /health and /metrics pass as they
-are, a second old at most, the last with lines of our own. A refusal has the form of OpenAI's. A client that hangs up gives its place back, waiting
-or not, and the endpoint is hung up on too. Tokens come from headers, go nowhere, and are in no message.
+POST /v1/chat/completions and /v1/completions wait for a place and pass; GET /v1/models, /health and /metrics pass
+unchanged, a second old at most, the last with lines of our own. A refusal has the form of OpenAI's. A client that hangs
+up releases its place, waiting or not, and its request to the endpoint is closed too. Bearer tokens come from headers;
+they are never passed on or shown in a message.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from .tenants import FairnessSettings
 CALL_PATHS = (CHAT, COMPLETIONS)
 STATUS_PATHS = ("/v1/models", "/health", "/metrics")
 MAX_INLINE_BYTES = 64 << 10
-"""Bytes of a call that are read without leave of the event loop; larger ones in a thread, one at a time of each tenant."""
+"""Bytes of a call that are parsed in the event loop; larger calls in a thread, one at a time of each tenant."""
 ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
 @dataclass
 class _Tenant:
-    """One tenant: its account, its prefixes' salt, how long its tokens are, and whether a large call of its is being read."""
+    """One tenant: its account, cache salt, bytes per token read and written, and the limiter of its large calls."""
 
     account: TenantAccount = field(default_factory=TenantAccount)
     salt: str = field(default_factory=secrets.token_urlsafe)
@@ -53,27 +54,27 @@ class _Tenant:
 
 @dataclass(eq=False)
 class Gateway:
-    """Lets tenants' calls through to one endpoint.
+    """An ASGI application that passes tenants' calls on to one endpoint.
 
     Attributes
     ----------
-    endpoint : Endpoint
-        Where calls go.
-    gate : Gate
-        Whose turn it is.
+    endpoint : GatewayEndpoint
+        Receives the calls.
+    gate : FairScheduler
+        Decides the order of calls.
     fairness, settings
-        What the gate was made from, and the rest of the file of tenants.
+        The settings of the scheduler, and the file of tenants.
     who : callable
-        A bearer token to the name of its tenant; a `GatewayError` of status 401 or 403 if it has none.
+        Returns the tenant of a bearer token; raises a `GatewayError` of status 401 or 403 if there is none.
     operates : callable
-        Tells whether a bearer token is the operator's, who is shown the counts of all tenants.
+        Returns whether a bearer token is the operator's, who sees the counts of all tenants.
     seconds : callable
-        A clock that only ever rises.
+        A monotonic clock.
     patience : float
-        Seconds for which a client may take nothing before it counts as gone, a quarter of them in all while the endpoint
-        waits for it; and those in which a call must be here as a whole.
-    look : float
-        Seconds that the endpoint may take for what spends nothing.
+        Seconds without reading after which a client counts as gone, a quarter of them in total while the endpoint
+        waits for it; also the seconds in which the whole body of a call must arrive.
+    probe_timeout : float
+        Seconds that the endpoint may take to answer a status path.
     """
 
     endpoint: GatewayEndpoint
@@ -84,14 +85,14 @@ class Gateway:
     operates: Callable[[str], bool] = lambda _: False
     seconds: Callable[[], float] = time.monotonic
     patience: float = 60.0
-    look: float = 10.0
+    probe_timeout: float = 10.0
     _tenants: dict[str, _Tenant] = field(default_factory=dict, init=False)
     _waiting: set[anyio.CancelScope] = field(default_factory=set, init=False)
-    _held: float = field(default=1.0, init=False)
+    _slot_seconds: float = field(default=1.0, init=False)
     _ending: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Make the door and the probe of the endpoint."""
+        """Make the admission of calls and the probe of the endpoint."""
         self._door = TenantAdmission(self.fairness, self.settings.megabytes << 20)
         self._probe = EndpointProbe(self.endpoint, self.seconds)
         self._limits = ReplyLimits(self.settings.reply_tokens, self.settings.sequences, self.fairness.call_tokens)
@@ -107,11 +108,11 @@ class Gateway:
         except ClientGone:
             return
         except AlphaloomError as error:
-            if not outlet.begun:  # else the connection is closed in the middle, as the endpoint did
-                await _build_refusal(error, self._held)(scope, receive, send)
+            if not outlet.started:  # else the connection is closed midway, as by the endpoint
+                await _build_refusal(error, self._slot_seconds)(scope, receive, send)
 
     def end(self) -> None:
-        """Refuse calls that wait, and those that come; those that hold a place are finished."""
+        """Refuse waiting and new calls; those that hold a place are finished."""
         self._ending = True
         for scope in tuple(self._waiting):
             scope.cancel()
@@ -139,20 +140,20 @@ class Gateway:
         else:
             await self._take_call(scope, receive, outlet)
 
-    def _tenant_name(self, scope: Scope) -> str:
-        return self.who(_bearer(scope))
+    def _identify_tenant(self, scope: Scope) -> str:
+        return self.who(_read_bearer(scope))
 
     async def _pass_status(self, scope: Scope, send: Send) -> None:
-        """Pass on what spends nothing; metrics tell a tenant of itself."""
+        """Pass on a status path; a tenant sees its own metrics."""
         path = scope["path"]
         if path == "/v1/models":
-            self._tenant_name(scope)
+            self._identify_tenant(scope)
         if self._ending:
-            raise _gateway_ends()
-        answer = await self._probe.fetch(path, self.look)
+            raise _make_ending_error()
+        answer = await self._probe.fetch(path, self.probe_timeout)
         body = answer.body
         if path == "/metrics" and answer.status == 200:
-            body = body.rstrip(b"\n") + b"\n" + self._own_metric_lines(scope)
+            body = body.rstrip(b"\n") + b"\n" + self._format_own_metrics(scope)
         headers = [*answer.headers, (b"content-length", str(len(body)).encode())]
         try:
             with anyio.fail_after(self.patience):
@@ -161,19 +162,21 @@ class Gateway:
         except TimeoutError:
             raise ClientGone from None
 
-    def _own_metric_lines(self, scope: Scope) -> bytes:
-        """Return the lines of our own: everybody's for the operator, a tenant's for itself, sums for who shows no token."""
+    def _format_own_metrics(self, scope: Scope) -> bytes:
+        """Return our own lines: all tenants' for the operator, a tenant's for itself, sums without a valid token."""
         accounts = {name: tenant.account for name, tenant in self._tenants.items()}
         try:
-            told = {*accounts} if self.operates(_bearer(scope)) else {*accounts} & {self._tenant_name(scope)}
+            visible = (
+                {*accounts} if self.operates(_read_bearer(scope)) else {*accounts} & {self._identify_tenant(scope)}
+            )
         except GatewayError:
-            told = set()
-        return format_metrics(self.gate, self.fairness.places, accounts, told)
+            visible = set()
+        return format_metrics(self.gate, self.fairness.places, accounts, visible)
 
     async def _take_call(self, scope: Scope, receive: Receive, outlet: ReplyRelay) -> None:
-        """Take a call in, pass it on in its turn, and book what became of it."""
-        name = self._tenant_name(scope)
-        scope.setdefault("state", {})["known"] = True  # its connection makes room for nobody while it is answered
+        """Receive a call, pass it on in its turn, and count its outcome."""
+        name = self._identify_tenant(scope)
+        scope.setdefault("state", {})["known"] = True  # its connection is not closed to make room for others
         tenant = self._tenants.setdefault(name, _Tenant())
         outcome = "left"
         try:
@@ -190,49 +193,49 @@ class Gateway:
             tenant.account.calls[outcome] += 1
 
     async def _pass_in_turn(self, scope: Scope, name: str, body: bytes, outlet: ReplyRelay) -> str:
-        """Pass a call on in its turn; return what became of it."""
+        """Pass a call on in its turn; return its outcome."""
         tenant = self._tenants[name]
         salt = tenant.salt if self.settings.cache_salt else ""
         read = partial(read_call, body, self._limits, scope["path"], salt)
         call = await anyio.to_thread.run_sync(read, limiter=tenant.reading) if len(body) > MAX_INLINE_BYTES else read()
-        came = self.seconds()
-        async with self._turn(name, tenant.read.estimate_tokens(call.letters), call.most_tokens_out) as place:
+        start = self.seconds()
+        async with self._acquire_slot(name, tenant.read.estimate_tokens(call.letters), call.most_tokens_out) as place:
             tenant.account.placed += 1
-            tenant.account.waited += self.seconds() - came
+            tenant.account.waited += self.seconds() - start
             return await self._send(scope, tenant, call, place, outlet)
 
     @asynccontextmanager
-    async def _turn(self, name: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Slot]:
-        """Wait for a place and hold it; when the gateway ends, who still waits is told so."""
+    async def _acquire_slot(self, name: str, tokens_in: int, most_tokens_out: int) -> AsyncIterator[Slot]:
+        """Wait for a place and hold it; raise `GatewayEnds` where the gateway ends first."""
         if self._ending:
-            raise _gateway_ends()
+            raise _make_ending_error()
         async with AsyncExitStack() as stack:
             with anyio.CancelScope() as waiting:
                 self._waiting.add(waiting)
                 try:
-                    place = await stack.enter_async_context(self.gate.place(name, tokens_in, most_tokens_out))
+                    place = await stack.enter_async_context(self.gate.acquire(name, tokens_in, most_tokens_out))
                 finally:
                     self._waiting.discard(waiting)
             if waiting.cancelled_caught:
-                raise _gateway_ends()
-            began = self.seconds()
+                raise _make_ending_error()
+            start = self.seconds()
             yield place
-            self._held += (self.seconds() - began - self._held) / 8
+            self._slot_seconds += (self.seconds() - start - self._slot_seconds) / 8
 
     async def _send(self, scope: Scope, tenant: _Tenant, call: GatewayRequest, place: Slot, outlet: ReplyRelay) -> str:
-        """Send a call and pass the reply on; return what became of it."""
+        """Send a call and pass the reply on; return the outcome."""
         try:
             async with self.endpoint.request("POST", scope["path"], scope["headers"], call.body) as answer:
                 return await _relay_reply(answer, tenant, call, place, outlet)
         except EndpointAway:
-            if not outlet.begun:  # nothing was served
+            if not outlet.started:  # nothing was served
                 place.correct_input(0)
                 place.report_output(0)
             raise
 
 
 async def _relay_reply(answer: Answer, tenant: _Tenant, call: GatewayRequest, place: Slot, outlet: ReplyRelay) -> str:
-    """Pass a reply on as it comes, and charge what it takes, also if it ends before its time."""
+    """Pass a reply on as it comes, and charge its tokens, also if it ends early."""
     reply = ReplyCounter(b"event-stream" in answer.headers.get("content-type", "").encode())
     try:
         await outlet(
@@ -251,7 +254,7 @@ async def _relay_reply(answer: Answer, tenant: _Tenant, call: GatewayRequest, pl
 
 
 def _charge(tenant: _Tenant, call: GatewayRequest, place: Slot, reply: ReplyCounter, *, served: bool) -> None:
-    """Charge a call; one that was refused by the endpoint put nothing out, one that was left says nothing of itself."""
+    """Charge a call; one that the endpoint refused had no output, for one that broke off the counts are estimates."""
     if not served:
         place.report_output(0)
         return
@@ -262,7 +265,7 @@ def _charge(tenant: _Tenant, call: GatewayRequest, place: Slot, reply: ReplyCoun
         tenant.read.learn(call.letters, reply.tokens_in)
     tenant.account.tokens_in += tokens_in
     tokens_out = max(reply.count_output(tenant.written), reply.parts)
-    if reply.lost and reply.tokens_out is None:  # the most that it may have been
+    if reply.lost and reply.tokens_out is None:  # the most that it can have been
         tokens_out = max(tokens_out, call.most_tokens_out)
     if tokens_out or reply.tokens_out is not None:
         place.report_output(tokens_out)
@@ -271,19 +274,19 @@ def _charge(tenant: _Tenant, call: GatewayRequest, place: Slot, reply: ReplyCoun
         tenant.written.learn(reply.written, reply.tokens_out)
 
 
-def _bearer(scope: Scope) -> str:
-    """Return the bearer token of a request; empty where it shows none."""
+def _read_bearer(scope: Scope) -> str:
+    """Return the bearer token of a request; empty where it has none."""
     header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
     kind, _, bearer = header.decode("latin-1").partition(" ")
     return bearer.strip() if kind.lower() == "bearer" else ""
 
 
-def _gateway_ends() -> GatewayEnds:
+def _make_ending_error() -> GatewayEnds:
     return GatewayEnds("this gateway ends", hint="Ask again; the call was not sent.")
 
 
 def build_application(gateway: Gateway) -> Starlette:
-    """Return the application that serves a gateway and closes what it opened."""
+    """Return the application that serves a gateway and closes its connections at the end."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -293,20 +296,20 @@ def build_application(gateway: Gateway) -> Starlette:
     return Starlette(routes=[Mount("/", app=gateway)], lifespan=lifespan)
 
 
-def _build_refusal(error: AlphaloomError, held_s: float) -> JSONResponse:
-    """Return the answer to a call that is refused; `held_s` is how long a call holds a place, about."""
-    status = _status(error)
+def _build_refusal(error: AlphaloomError, slot_s: float) -> JSONResponse:
+    """Return the answer to a refused call; `slot_s` is the mean time for which a call holds a place."""
+    status = _choose_status(error)
     kind = ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
     message = " ".join(line if line[-1] in ".!?" else f"{line}." for line in lines)
-    told = {"message": message, "type": kind, "param": error.field or None, "code": error.code}
+    content = {"message": message, "type": kind, "param": error.field or None, "code": error.code}
     headers = {"www-authenticate": "Bearer"} if status == 401 else {}
-    if (wait := _retry_after(error, held_s)) is not None:
+    if (wait := _compute_retry_after(error, slot_s)) is not None:
         headers["retry-after"] = str(max(1, math.ceil(wait)))
-    return JSONResponse({"error": told}, status, headers)
+    return JSONResponse({"error": content}, status, headers)
 
 
-def _status(error: AlphaloomError) -> int:
+def _choose_status(error: AlphaloomError) -> int:
     if isinstance(error, CallTooLarge):  # it would be too large a minute later too
         return 413
     if isinstance(error, QueueFull | QuotaReached):
@@ -314,10 +317,10 @@ def _status(error: AlphaloomError) -> int:
     return error.status if isinstance(error, GatewayError) else 500
 
 
-def _retry_after(error: AlphaloomError, held_s: float) -> float | None:
-    """Return when it is worth asking again: as the quota says, else when a place is free."""
+def _compute_retry_after(error: AlphaloomError, slot_s: float) -> float | None:
+    """Return the seconds until a retry may succeed: by the quota, else until a place is free."""
     if isinstance(error, CallTooLarge):
         return None
     if isinstance(error, QuotaReached) and math.isfinite(error.seconds):
         return error.seconds
-    return held_s if isinstance(error, QueueFull | QuotaReached | GatewayEnds) else None
+    return slot_s if isinstance(error, QueueFull | QuotaReached | GatewayEnds) else None

@@ -12,7 +12,7 @@ OUTCOMES = ("answered", "refused", "failed", "left")
 
 @dataclass
 class TenantAccount:
-    """What one tenant asked and got: calls by what became of them, tokens, and seconds of waiting for a place."""
+    """The counts of one tenant: calls by outcome, tokens, and seconds of waiting for a place."""
 
     calls: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
     tokens_in: int = 0
@@ -22,49 +22,67 @@ class TenantAccount:
 
 
 def format_metrics(
-    gate: FairScheduler, places: int, accounts: Mapping[str, TenantAccount], told: Collection[str]
+    gate: FairScheduler, places: int, accounts: Mapping[str, TenantAccount], visible: Collection[str]
 ) -> bytes:
-    """Return the gateway's own lines: of the tenants that are told, and sums over everybody where none is."""
-    names = sorted(told)
-    found = [
-        _gauge("places", "Calls that the endpoint is let answer at once.", {"": places}),
-        _gauge("places_free", "Places that nobody holds.", {"": gate.free}),
-        _gauge("waiting", "Calls that wait for a place.", _values_by_tenant(names, gate.count_waiting, accounts)),
-        _gauge("running", "Calls that hold a place.", _values_by_tenant(names, gate.count_running, accounts)),
+    """Return the gateway's own lines: of the visible tenants, or sums over all tenants where none is visible."""
+    names = sorted(visible)
+    families = [
+        _format_gauge("places", "Calls that the endpoint is let answer at once.", {"": places}),
+        _format_gauge("places_free", "Places that nobody holds.", {"": gate.free}),
+        _format_gauge("waiting", "Calls that wait for a place.", _collect_values(names, gate.count_waiting, accounts)),
+        _format_gauge("running", "Calls that hold a place.", _collect_values(names, gate.count_running, accounts)),
     ]
     if names:
-        found += [
-            _counter("served_tokens_total", "Weighted tokens that a tenant was served.", _values_by_tenant(names, gate.served_tokens, {})),
-            _counter("tokens_in_total", "Tokens in.", {_metric_labels(name): accounts[name].tokens_in for name in names}),
-            _counter("tokens_out_total", "Tokens out.", {_metric_labels(name): accounts[name].tokens_out for name in names}),
-            _counter("waited_seconds_total", "Waiting.", {_metric_labels(name): accounts[name].waited for name in names}),
-            _counter("placed_total", "Calls that got a place.", {_metric_labels(name): accounts[name].placed for name in names}),
-            _counter("calls_total", "Calls that ended, by what became of them.",
-                     {_metric_labels(name, outcome): many for name in names for outcome, many in accounts[name].calls.items()}),
+        by_labels = {_format_labels(name): accounts[name] for name in names}
+        families += [
+            _format_counter(
+                "served_tokens_total", "Weighted tokens that a tenant was served.",
+                _collect_values(names, gate.served_tokens, {}),
+            ),
+            _format_counter(
+                "tokens_in_total", "Tokens in.", {labels: account.tokens_in for labels, account in by_labels.items()},
+            ),
+            _format_counter(
+                "tokens_out_total", "Tokens out.", {labels: account.tokens_out for labels, account in by_labels.items()},
+            ),
+            _format_counter(
+                "waited_seconds_total", "Waiting.", {labels: account.waited for labels, account in by_labels.items()},
+            ),
+            _format_counter(
+                "placed_total", "Calls that got a place.", {labels: account.placed for labels, account in by_labels.items()},
+            ),
+            _format_counter(
+                "calls_total", "Calls that ended, by what became of them.",
+                {
+                    _format_labels(name, outcome): count
+                    for name in names
+                    for outcome, count in accounts[name].calls.items()
+                },
+            ),
         ]  # fmt: skip
-    return "".join(found).encode()
+    return "".join(families).encode()
 
 
-def _values_by_tenant(
-    names: list[str], value: Callable[[str], float], everybody: Mapping[str, TenantAccount]
+def _collect_values(
+    names: list[str], value: Callable[[str], float], accounts: Mapping[str, TenantAccount]
 ) -> dict[str, float]:
-    """Return a value by tenant, or the sum over everybody where no names are told."""
-    return {_metric_labels(name): value(name) for name in names} if names else {"": sum(map(value, everybody))}
+    """Return a value by tenant, or the sum over all tenants where no names are given."""
+    return {_format_labels(name): value(name) for name in names} if names else {"": sum(map(value, accounts))}
 
 
-def _metric_labels(tenant: str, outcome: str = "") -> str:
+def _format_labels(tenant: str, outcome: str = "") -> str:
     return f'{{tenant="{tenant}"' + (f',outcome="{outcome}"' if outcome else "") + "}"
 
 
-def _gauge(name: str, says: str, values: Mapping[str, float]) -> str:
-    return _family(name, says, "gauge", values)
+def _format_gauge(name: str, description: str, values: Mapping[str, float]) -> str:
+    return _format_family(name, description, "gauge", values)
 
 
-def _counter(name: str, says: str, values: Mapping[str, float]) -> str:
-    return _family(name, says, "counter", values)
+def _format_counter(name: str, description: str, values: Mapping[str, float]) -> str:
+    return _format_family(name, description, "counter", values)
 
 
-def _family(name: str, says: str, kind: str, values: Mapping[str, float]) -> str:
-    whole = f"alphaloom_gateway_{name}"
-    rows = "".join(f"{whole}{labels} {value:.12g}\n" for labels, value in values.items())
-    return f"# HELP {whole} {says}\n# TYPE {whole} {kind}\n{rows}"
+def _format_family(name: str, description: str, kind: str, values: Mapping[str, float]) -> str:
+    full_name = f"alphaloom_gateway_{name}"
+    rows = "".join(f"{full_name}{labels} {value:.12g}\n" for labels, value in values.items())
+    return f"# HELP {full_name} {description}\n# TYPE {full_name} {kind}\n{rows}"

@@ -14,7 +14,7 @@ TENANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class GatewaySettings(BaseModel):
-    """An endpoint that tenants share. What is left out is taken from the plan that the endpoint was started by."""
+    """An endpoint that tenants share. Missing values are taken from the plan with which the endpoint was started."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -37,50 +37,53 @@ class GatewaySettings(BaseModel):
 
     @field_validator("tenants")
     @classmethod
-    def _names(cls, tenants: dict[str, TenantSettings]) -> dict[str, TenantSettings]:
-        """Refuse names that no token can have."""
+    def _check_names(cls, tenants: dict[str, TenantSettings]) -> dict[str, TenantSettings]:
+        """Refuse invalid names."""
         for name in tenants:
             if TENANT_NAME.fullmatch(name) is None:
                 raise ValueError(f"{name!r} is no name of letters, digits, '.', '_' and '-', 64 at most")
         return tenants
 
-    def fairness(self, plan: ServingPlan | None = None) -> FairnessSettings:
-        """Return the settings of the gate; what nobody said comes from the plan.
+    def build_fairness(self, plan: ServingPlan | None = None) -> FairnessSettings:
+        """Return the settings of the scheduler; missing values come from the plan.
 
         Raises
         ------
         GatewayError
-            If nobody says how many calls the endpoint answers at once.
+            If neither these settings nor the plan say how many calls the endpoint answers at once.
         """
-        places = self.places or _flag(plan, "max-num-seqs")
+        places = self.places or _read_flag(plan, "max-num-seqs")
         if places is None:
             raise GatewayError(
                 "it is not known how many calls the endpoint answers at once",
                 field="places",
-                hint="Say --places N or places: N in the file of tenants, as the server's --max-num-seqs; or name the plan.",
+                hint=(
+                    "Say --places N or places: N in the file of tenants, as the server's --max-num-seqs; "
+                    "or name the plan."
+                ),
             )
-        weight = self.output_weight or self.input_weight * (_output_weight(plan) if plan else 2.0)
+        weight = self.output_weight or self.input_weight * (_estimate_output_weight(plan) if plan else 2.0)
         return FairnessSettings(
             places=places, input_weight=self.input_weight, output_weight=weight, tenants=self.tenants,
-            default=self.default, call_tokens=self.call_tokens or _flag(plan, "max-model-len") or MAX_CALL_TOKENS,
+            default=self.default, call_tokens=self.call_tokens or _read_flag(plan, "max-model-len") or MAX_CALL_TOKENS,
         )  # fmt: skip
 
 
-def _flag(plan: ServingPlan | None, name: str) -> int | None:
-    """Return what a plan says of one flag, where it is a count and no word of the server's own."""
+def _read_flag(plan: ServingPlan | None, name: str) -> int | None:
+    """Return a plan's positive integer for a flag; None where it has none."""
     value = plan.flags.get(name) if plan else None
     return value if isinstance(value, int) and value > 0 else None
 
 
-def _output_weight(plan: ServingPlan) -> float:
+def _estimate_output_weight(plan: ServingPlan) -> float:
     """Return how many times as long a token out holds a place as one in, by the plan's times; 2 where it has none.
 
-    Places are what the gate gives away, so a token weighs what it holds one for.
+    The scheduler distributes places, so a token is weighted by the time for which it holds one.
     """
-    told = plan.predictions
+    predictions = plan.predictions
     try:
         first, tokens, step = (
-            float(told[name]) for name in ("time_to_first_token_ms", "prompt_tokens", "per_token_full_ms")
+            float(predictions[name]) for name in ("time_to_first_token_ms", "prompt_tokens", "per_token_full_ms")
         )
     except (KeyError, ValueError):
         return 2.0

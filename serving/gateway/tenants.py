@@ -1,4 +1,4 @@
-"""A tenant in front of an endpoint: its calls in order, the counter of what it was served, its quotas."""
+"""A tenant of an endpoint: its calls in order, the counter of the tokens served to it, its quotas."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 REPLIES_REMEMBERED = 8
-"""Of about so many calls is the length of a tenant's usual reply the mean."""
+"""Number of calls, about, over which the length of a tenant's usual reply is averaged."""
 MINUTE_SECONDS = 60.0
 MAX_CALL_TOKENS = 2**31
-"""Tokens that no call has: what counts more is a slip of the pen or an attack, and would drown what others are served."""
+"""Upper bound on a call's tokens: a larger count is a mistake or an attack, and would dwarf the counts of others."""
 
 
 @dataclass(eq=False)
 class TenantCall:
-    """One call: what it brings, the most it may take, and how far it is.
+    """One call: its input, the most that it may take, and its progress.
 
-    `take` is what the quota counts, from the moment it counts it; `estimate` is the output that was reserved when the
-    call was dispatched; `reported` is the output so far, None while nobody has said.
+    `take` is the call's entry in the quota, once it is counted; `estimate` is the output that was reserved when the
+    call was dispatched; `reported` is the output so far, None while it is unknown.
     """
 
     tenant: Tenant
@@ -36,21 +36,22 @@ class TenantCall:
 
     @property
     def worst(self) -> int:
-        """The most tokens that the call can take."""
+        """Return the most tokens that the call can take."""
         return self.tokens_in + self.most_tokens_out
 
     @property
     def reserved(self) -> float:
-        """The tokens out that are counted and not yet reported."""
+        """Return the tokens out that are counted and not yet reported."""
         return max(0.0, self.estimate - (self.reported or 0))
 
 
 @dataclass(eq=False)
 class Tenant:
-    """What one tenant waits for and what it got.
+    """The waiting and running calls of one tenant, and the tokens served to it.
 
-    Input is charged when its call is dispatched, output as it is reported. `level` is what the tenant was served by its
-    share, idle time included, from wherever the gate counts (`rebase`). `last` numbers its latest dispatch.
+    Input is charged when its call is dispatched, output as it is reported. `level` is the weighted tokens served
+    divided by the share, raised after idle time (`lift`), relative to the scheduler's zero (`rebase`). `last` is the
+    number of its latest dispatch.
     """
 
     name: str
@@ -65,30 +66,30 @@ class Tenant:
 
     def __post_init__(self) -> None:
         """Find the tenant's own settings."""
-        self.own = self.settings.of(self.name)
+        self.own = self.settings.find_tenant(self.name)
         self.meter = QuotaMeter(self.own)
 
     @property
     def served(self) -> float:
-        """The weighted tokens that the tenant was served."""
+        """Return the weighted tokens that the tenant was served."""
         return self.settings.input_weight * self.tokens_in + self.settings.output_weight * self.tokens_out
 
     @property
     def counter(self) -> float:
-        """The virtual token counter: the level, and what is reserved for the calls under way."""
+        """Return the virtual token counter: the level, plus the reservations of the calls under way."""
         reserved = sum(call.reserved for call in self.running)
         return self.level + self.settings.output_weight * reserved / self.own.share
 
     def lift(self, level: float) -> None:
-        """Bring a tenant that comes back from idle time up to those who wait; it cannot save that time up."""
+        """Raise the level of a tenant that returns from idle time, so that it cannot save that time up."""
         self.level = max(self.level, level)
 
     def rebase(self, level: float) -> None:
-        """Count from this level on, so that numbers stay small enough to tell a token."""
+        """Subtract this level, so that numbers stay small enough to resolve a token."""
         self.level -= level
 
     def wait_seconds(self, now: float) -> float:
-        """Return when the quotas let the first waiting call go."""
+        """Return the seconds until the quotas admit the first waiting call."""
         head = self.waiting[0]
         return 0.0 if head.take is not None else self.meter.wait_seconds(head.worst, now)
 
@@ -106,17 +107,17 @@ class Tenant:
         return call
 
     def report(self, call: TenantCall, tokens_out: int) -> None:
-        """Charge what a call has put out so far."""
+        """Charge the output of a call so far."""
         self._charge(0, tokens_out - (call.reported or 0))
         call.reported = tokens_out
 
     def correct_input(self, call: TenantCall, tokens_in: int) -> None:
-        """Charge what a call really had in."""
+        """Charge the actual input of a call."""
         self._charge(tokens_in - call.tokens_in, 0)
         call.tokens_in = tokens_in
 
     def finish(self, call: TenantCall) -> None:
-        """End a call that was dispatched; of one that reported nothing the reservation is charged."""
+        """End a call that was dispatched; for one that reported nothing the reservation is charged."""
         if call.reported is None:
             self.report(call, round(call.estimate))
         took = call.reported or 0
@@ -125,7 +126,7 @@ class Tenant:
         self._settle(call, call.tokens_in + took)
 
     def withdraw(self, call: TenantCall) -> None:
-        """Forget a call that waits."""
+        """Remove a waiting call."""
         self.waiting.remove(call)
         self._settle(call, 0)
 
@@ -136,19 +137,19 @@ class Tenant:
         self.tokens_out += tokens_out
 
     def _settle(self, call: TenantCall, tokens: int) -> None:
-        """Give a quota back what the call did not take."""
+        """Return to the quota the tokens that the call did not take."""
         if call.take is not None:
             self.meter.settle(call.take, tokens)
 
 
 class _QuotaModel(BaseModel):
-    """Frozen, and strict about keys."""
+    """A frozen model that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class TenantSettings(_QuotaModel):
-    """One tenant: its share beside the others, how many of its calls may wait, and its quotas."""
+    """One tenant: its share relative to the others, how many of its calls may wait, and its quotas."""
 
     share: float = Field(
         default=1.0, gt=0, allow_inf_nan=False, description="twice the share is twice the tokens while both wait"
@@ -160,7 +161,7 @@ class TenantSettings(_QuotaModel):
 
 
 class FairnessSettings(_QuotaModel):
-    """An endpoint that tenants share: how many calls it takes at once, and what a token weighs."""
+    """An endpoint that tenants share: the calls that it answers at once, and the weights of tokens."""
 
     places: int = Field(ge=1, description="calls that the endpoint answers at once, such as its max-num-seqs")
     input_weight: float = Field(default=1.0, gt=0, allow_inf_nan=False, description="what a token in counts")
@@ -171,23 +172,23 @@ class FairnessSettings(_QuotaModel):
     tenants: dict[str, TenantSettings] = Field(default={}, description="by name; any other has the default's")
     default: TenantSettings = TenantSettings()
 
-    def of(self, name: str) -> TenantSettings:
+    def find_tenant(self, name: str) -> TenantSettings:
         """Return a tenant's settings."""
         return self.tenants.get(name, self.default)
 
 
 @dataclass
 class Take:
-    """Tokens of one call, at the second at which they were let through."""
+    """The tokens of one call, and the second at which it was admitted."""
 
     at: float
     tokens: int
 
 
 class QuotaMeter:
-    """Holds a tenant to its quotas: in no 60 seconds are calls let through that take more than `tokens_per_minute`.
+    """The quotas of a tenant: the calls admitted in any 60 seconds take at most `tokens_per_minute`.
 
-    A call counts at its worst while it is under way, and as what it took afterwards.
+    A call counts with its maximum while it is under way, and with its actual tokens afterwards.
     """
 
     def __init__(self, settings: TenantSettings) -> None:
@@ -196,7 +197,7 @@ class QuotaMeter:
         self._under_way = 0
 
     def wait_seconds(self, tokens: int, now: float) -> float:
-        """Return when a call of so many tokens may go: 0 for now, infinity if only the end of another call helps."""
+        """Return the seconds until a call of `tokens` tokens may go; infinity if only the end of another call helps."""
         most = self._settings.tokens_per_minute
         if self._settings.calls is not None and self._under_way >= self._settings.calls:
             return math.inf
@@ -222,6 +223,6 @@ class QuotaMeter:
         return take
 
     def settle(self, take: Take, tokens: int) -> None:
-        """Count a call that ended, with what it took."""
+        """Count a call that ended, with its actual tokens."""
         self._under_way -= 1
         take.tokens = tokens

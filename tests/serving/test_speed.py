@@ -87,7 +87,7 @@ def test_speculation_keeps_the_geometric_sum_and_picks_the_least_depth_near_the_
     assert deep is not None
     assert deep.tokens == pytest.approx((1 - 0.8 ** (deep.depth + 1)) / (1 - 0.8))
     draft = estimate_output_step(find_model("Llama-3.2-1B"), DEVICES["h200"], one, 1000).total_s
-    checked = estimate_output_step(EIGHT, DEVICES["h200"], one, 1000, each=deep.depth + 1).total_s
+    checked = estimate_output_step(EIGHT, DEVICES["h200"], one, 1000, tokens_each=deep.depth + 1).total_s
     assert deep.per_token_s == pytest.approx((checked + deep.depth * draft) / deep.tokens)
     assert 1 < deep.gain < deep.tokens
 

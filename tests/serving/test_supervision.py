@@ -159,7 +159,7 @@ def test_a_person_may_end_what_is_still_starting(launch: Make) -> None:
 def test_progress_is_told_with_the_last_line_of_the_log(launch: Make) -> None:
     said: list[str] = []
     with fails():
-        supervise(replace(launch("sick", deadline=1.5), told_every_s=0.3), said.append)
+        supervise(replace(launch("sick", deadline=1.5), notice_every_s=0.3), said.append)
     assert any(re.match(r"Starting: \d of 1\.5 s\. \S", line) for line in said)
 
 

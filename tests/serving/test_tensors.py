@@ -126,21 +126,21 @@ def test_two_gpus_split_all_but_the_norms() -> None:
 def test_key_heads_are_copied_where_there_are_more_gpus_than_heads() -> None:
     model = find_model("Qwen2.5-7B")  # 28 heads, 4 of keys and values
     assert [count_token_bytes(model, 2, gpus) for gpus in (1, 2, 4)] == [57_344, 28_672, 14_336]
-    assert not model.splits(8)
-    assert not model.splits(7)
+    assert not model.can_split(8)
+    assert not model.can_split(7)
     wide = find_model("Qwen3-235B-A22B")  # 64 heads, 4 of keys and values
     assert count_token_bytes(wide, 2, 8) == count_token_bytes(wide, 2, 4) == 94 * 2 * 128 * 2
     (keys,) = [one for one in list_tensors(wide) if one.name == "keys and values"]
-    assert [keys.rows_on(gpus, 4) for gpus in (1, 2, 4, 8)] == [512, 256, 128, 128]
+    assert [keys.count_rows(gpus, 4) for gpus in (1, 2, 4, 8)] == [512, 256, 128, 128]
 
 
 def test_heads_and_the_padded_vocabulary_must_divide() -> None:
     """Phi-4 has 40 heads, 10 of keys and values, and 100,352 rows of vocabulary."""
-    assert [gpus for gpus in range(1, 9) if find_model("Phi-4").splits(gpus)] == [
+    assert [gpus for gpus in range(1, 9) if find_model("Phi-4").can_split(gpus)] == [
         1,
         2,
     ]  # not 4: 10 heads; not 5: the rows
-    assert [gpus for gpus in range(1, 9) if find_model("Llama-3.1-8B").splits(gpus)] == [1, 2, 4, 8]
+    assert [gpus for gpus in range(1, 9) if find_model("Llama-3.1-8B").can_split(gpus)] == [1, 2, 4, 8]
 
 
 def test_a_compressed_key_is_on_every_gpu() -> None:

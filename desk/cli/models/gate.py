@@ -108,7 +108,7 @@ def _run(
     from ..serve.listen import format_host, open_listener, quiet_signals
     from ..serve.server import ServerTerms, serve_until_signal
 
-    fairness = settings.fairness(plan)
+    fairness = settings.build_fairness(plan)
     tokens = Tokens.open(auth, clock=lambda: datetime.now(UTC))
     told = stderr_console().out
     for name in _unnamed_tenants(auth, settings):

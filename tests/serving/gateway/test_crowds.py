@@ -209,7 +209,7 @@ def test_the_endpoint_is_looked_at_once_however_many_ask(endpoint: Modelled) -> 
 
 def test_that_the_endpoint_is_away_is_asked_once_too() -> None:
     async def steps(stage: Stage) -> None:
-        stage.gateway.look = 0.3
+        stage.gateway.probe_timeout = 0.3
         stage.gateway._probe.seconds = lambda: 0.0
         answers = await asyncio.gather(*(stage.http.get("/health") for _ in range(8)))
         assert {answer.status_code for answer in answers} == {503}

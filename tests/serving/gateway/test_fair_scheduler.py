@@ -80,7 +80,7 @@ class Watched(FairScheduler):
         self.look()
 
     def look(self) -> None:
-        share = {name: self._settings.of(name).share for name in NAMES}
+        share = {name: self._settings.find_tenant(name).share for name in NAMES}
         both = list(combinations(sorted(self._ready), 2))
         self._seen = {pair: span for pair, span in self._seen.items() if pair in both}
         for one, other in both:
@@ -101,7 +101,7 @@ class Course:
 
 
 async def one(course: Course, number: int, ask: Ask) -> None:
-    async with course.gate.place(ask.tenant, ask.tokens_in, ask.most) as place:
+    async with course.gate.acquire(ask.tenant, ask.tokens_in, ask.most) as place:
         course.begun.append(number)
         for done in range(1, ask.reports + 1):
             await asyncio.sleep((1 + ask.took) / ask.reports)
@@ -224,7 +224,7 @@ def at(steps: Callable[[FairScheduler], Coroutine[Any, Any, None]], **given: Any
 
 async def ask(gate: FairScheduler, tenant: str, tokens: int = 10, seconds: float = 1.0) -> float:
     """Ask for one call; return when it began."""
-    async with gate.place(tenant, 0, tokens) as place:
+    async with gate.acquire(tenant, 0, tokens) as place:
         began = asyncio.get_running_loop().time()
         await asyncio.sleep(seconds)
         place.report_output(tokens)
@@ -237,7 +237,7 @@ def test_a_call_cancelled_at_any_step_leaves_its_place_to_the_next(held: int, pa
     """Steps of the event loop, one by one: while it waits, as it is granted, as it begins, as it ends."""
 
     async def call(gate: FairScheduler, steps: int) -> None:
-        async with gate.place("a", 1, 1):
+        async with gate.acquire("a", 1, 1):
             for _ in range(steps):
                 await asyncio.sleep(0)
 
@@ -319,7 +319,7 @@ def test_calls_at_once_are_limited(over: str) -> None:
 def test_what_a_call_did_not_take_is_given_back() -> None:
     async def steps(gate: FairScheduler) -> None:
         for _ in range(10):
-            async with gate.place("a", 0, 20) as place:
+            async with gate.acquire("a", 0, 20) as place:
                 place.report_output(2)
         assert gate.served_tokens("a") == 40.0
         assert asyncio.get_running_loop().time() == 0.0
@@ -330,7 +330,7 @@ def test_what_a_call_did_not_take_is_given_back() -> None:
 def test_a_call_that_says_nothing_is_charged_what_was_reserved() -> None:
     async def steps(gate: FairScheduler) -> None:
         with pytest.raises(OSError, match="broken"):
-            async with gate.place("a", 3, 20):
+            async with gate.acquire("a", 3, 20):
                 raise OSError("broken")
         assert gate.served_tokens("a") == 43.0
         assert gate.free == 1
@@ -341,7 +341,7 @@ def test_a_call_that_says_nothing_is_charged_what_was_reserved() -> None:
 def test_tokens_in_are_put_right_while_a_call_holds_its_place() -> None:
     async def steps(gate: FairScheduler) -> None:
         for really in (10, 90):
-            async with gate.place("a", 50, 20) as place:
+            async with gate.acquire("a", 50, 20) as place:
                 place.correct_input(really)
                 place.report_output(5)
         assert gate.served_tokens("a") == 10 + 90 + 2 * 10
@@ -355,7 +355,7 @@ def test_tokens_in_are_put_right_while_a_call_holds_its_place() -> None:
 
 def test_tokens_cannot_become_fewer() -> None:
     async def steps(gate: FairScheduler) -> None:
-        async with gate.place("a", 3, 20) as place:
+        async with gate.acquire("a", 3, 20) as place:
             place.report_output(5)
             with pytest.raises(ServingError, match="at least 5"):
                 place.report_output(4)

@@ -35,7 +35,7 @@ def test_what_one_tenant_asked_and_left_is_not_felt_by_others(
         course = Course(Watched(given, asyncio.get_running_loop().time))
         for tokens_in, most in huge:
             with pytest.raises(TimeoutError):
-                async with asyncio.timeout(1.0), course.gate.place("a", tokens_in, most):
+                async with asyncio.timeout(1.0), course.gate.acquire("a", tokens_in, most):
                     await asyncio.sleep(9.0)
         holds = asyncio.create_task(ask(course.gate, "b"))
         await asyncio.sleep(0)
@@ -71,9 +71,9 @@ def test_no_call_has_tokens_without_end(many: int) -> None:
     async def steps(gate: FairScheduler) -> None:
         for size in ((many, 1), (1, many)):
             with pytest.raises(ServingError, match="no call has so many tokens"):
-                async with gate.place("a", *size):
+                async with gate.acquire("a", *size):
                     """It is not let in."""
-        async with gate.place("a", 1, 1) as place:
+        async with gate.acquire("a", 1, 1) as place:
             with pytest.raises(ServingError, match="no call has so many tokens"):
                 place.report_output(many)
 

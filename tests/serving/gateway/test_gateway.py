@@ -75,7 +75,7 @@ def call(**told: Any) -> dict[str, Any]:
 @asynccontextmanager
 async def on_stage(address: str, patience: float = 60.0, key: str | None = None, **given: Any) -> AsyncIterator[Stage]:
     settings = GatewaySettings.model_validate({"places": 2} | given)
-    fairness = settings.fairness()
+    fairness = settings.build_fairness()
     gate = FairScheduler(fairness, clock=time.monotonic)
     gateway = Gateway(GatewayEndpoint(address, key), gate, fairness, settings, who, "key-ops".__eq__, patience=patience)
     running = HttpServer(build_application(gateway), ServerTerms(5, settings.connections, ending=gateway.end))
@@ -360,7 +360,7 @@ def test_an_endpoint_that_is_away_is_said_and_costs_nothing() -> None:
 
 def test_an_endpoint_that_hangs_is_looked_at_for_a_while_only() -> None:
     async def steps(stage: Stage) -> None:
-        stage.gateway.look = 0.1
+        stage.gateway.probe_timeout = 0.1
         assert (await stage.http.get("/health")).json()["error"]["code"] == "endpoint_away"
 
     with socket.create_server(("127.0.0.1", 0)) as silent:

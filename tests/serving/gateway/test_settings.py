@@ -18,7 +18,7 @@ def plan() -> ServingPlan:
 
 
 def test_what_the_file_leaves_out_is_the_plans(plan: ServingPlan) -> None:
-    fairness = GatewaySettings().fairness(plan)
+    fairness = GatewaySettings().build_fairness(plan)
     assert fairness.places == plan.flags["max-num-seqs"]
     assert fairness.call_tokens == plan.flags["max-model-len"]
     told = plan.predictions
@@ -27,15 +27,15 @@ def test_what_the_file_leaves_out_is_the_plans(plan: ServingPlan) -> None:
 
 
 def test_what_the_file_says_holds(plan: ServingPlan) -> None:
-    fairness = GatewaySettings(places=3, output_weight=5.0).fairness(plan)
+    fairness = GatewaySettings(places=3, output_weight=5.0).build_fairness(plan)
     assert (fairness.places, fairness.output_weight) == (3, 5.0)
-    assert GatewaySettings(places=3, input_weight=4.0).fairness().output_weight == 8.0
-    assert GatewaySettings(places=3, call_tokens=9).fairness().call_tokens == 9
+    assert GatewaySettings(places=3, input_weight=4.0).build_fairness().output_weight == 8.0
+    assert GatewaySettings(places=3, call_tokens=9).build_fairness().call_tokens == 9
 
 
 def test_nobody_guesses_how_many_places_there_are() -> None:
     with pytest.raises(GatewayError, match=r"--places N or places: N"):
-        GatewaySettings().fairness()
+        GatewaySettings().build_fairness()
 
 
 def test_a_tenant_is_called_what_a_token_can_call_it(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_calls_at_once_end_only_with_a_call() -> None:
 
 def test_a_tenant_without_a_setting_has_the_default() -> None:
     settings = FairnessSettings(places=1, tenants={"desk": TenantSettings(share=2)})
-    assert (settings.of("desk").share, settings.of("somebody").share) == (2, 1)
+    assert (settings.find_tenant("desk").share, settings.find_tenant("somebody").share) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_who_may_not_wait_is_told_which_quota_holds_the_call_back_and_how_long()
         found = []
         for own in (TenantSettings(tokens_per_minute=10, queue=0), TenantSettings(calls=1, queue=0)):
             gate = FairScheduler(FairnessSettings(places=5, default=own), clock=lambda: 0.0)
-            async with gate.place("desk", 4, 4):
+            async with gate.acquire("desk", 4, 4):
                 with pytest.raises(QuotaReached) as caught:
-                    async with gate.place("desk", 4, 4):
+                    async with gate.acquire("desk", 4, 4):
                         pass
             found.append(caught.value)
         return found
