@@ -1,6 +1,6 @@
 """What can go wrong when untrusted code runs in the jail.
 
-SandboxError                   the base of this room; it knows no other room, so it stands alone
+SandboxError                   the base of this room, which imports no other room
 ├── BadInput                   an argument that cannot be used: a limit, an axis, a number of days; nothing was run
 ├── SandboxUnavailable         this machine lacks a primitive that the boundary needs; nothing was run
 ├── Busy                       the pool's queue is full; nothing was run

@@ -36,30 +36,40 @@ def format_metrics(
         by_labels = {_format_labels(name): accounts[name] for name in names}
         families += [
             _format_counter(
-                "served_tokens_total", "Weighted tokens that a tenant was served.",
+                "served_tokens_total",
+                "Weighted tokens that a tenant was served.",
                 _collect_values(names, gate.served_tokens, {}),
             ),
             _format_counter(
-                "tokens_in_total", "Tokens in.", {labels: account.tokens_in for labels, account in by_labels.items()},
+                "tokens_in_total",
+                "Tokens in.",
+                {labels: account.tokens_in for labels, account in by_labels.items()},
             ),
             _format_counter(
-                "tokens_out_total", "Tokens out.", {labels: account.tokens_out for labels, account in by_labels.items()},
+                "tokens_out_total",
+                "Tokens out.",
+                {labels: account.tokens_out for labels, account in by_labels.items()},
             ),
             _format_counter(
-                "waited_seconds_total", "Waiting.", {labels: account.waited for labels, account in by_labels.items()},
+                "waited_seconds_total",
+                "Waiting.",
+                {labels: account.waited for labels, account in by_labels.items()},
             ),
             _format_counter(
-                "placed_total", "Calls that got a place.", {labels: account.placed for labels, account in by_labels.items()},
+                "placed_total",
+                "Calls that got a place.",
+                {labels: account.placed for labels, account in by_labels.items()},
             ),
             _format_counter(
-                "calls_total", "Calls that ended, by what became of them.",
+                "calls_total",
+                "Calls that ended, by what became of them.",
                 {
                     _format_labels(name, outcome): count
                     for name in names
                     for outcome, count in accounts[name].calls.items()
                 },
             ),
-        ]  # fmt: skip
+        ]
     return "".join(families).encode()
 
 
