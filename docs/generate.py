@@ -746,14 +746,15 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            pairs = (
-                zip(target.elts, node.value.elts, strict=False)
-                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-                else [(target, node.value)]
-            )
-            for name, value in pairs:
-                if isinstance(name, ast.Name) and isinstance(value, ast.Constant) and isinstance(value.value, str):
-                    yield name.id, value.value
+            yield from _text_constants(target, node.value)
+
+
+def _text_constants(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
+    """Yield the names of an assignment that are given a text, also inside a tuple."""
+    both_tuples = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+    for name, text in zip(target.elts, value.elts, strict=False) if both_tuples else [(target, value)]:
+        if isinstance(name, ast.Name) and isinstance(text, ast.Constant) and isinstance(text.value, str):
+            yield name.id, text.value
 
 
 def _compare(what: str, described: Iterable[str], there: Iterable[str]) -> None:

@@ -174,24 +174,31 @@ class CallerEntry:
         rows = body.get("rows")
         counted = rows if isinstance(rows, int) and not isinstance(rows, bool) else None
         code = "" if outcome is CallOutcome.OK else str(body.get("code") or "failed")
-        self._record(server, tool, arguments, (outcome, code), text.encode() if result else None, counted, began)
+        answer = (text.encode() if result else None, counted)
+        self._record((server, tool), arguments, (outcome, code), answer, began)
 
     def record_reading(
         self, server: str, what: str, arguments: Mapping[str, Any], body: bytes | None, began: float, code: str
     ) -> None:
         """Record the reading of a resource or prompt; `code` is that of its refusal, empty if it was not refused."""
         outcome = CallOutcome.REFUSED if code else CallOutcome.OK
-        self._record(server, what, arguments, (outcome, code), body, None, began)
+        self._record((server, what), arguments, (outcome, code), (body, None), began)
 
     def _record(
-        self, server: str, tool: str, arguments: Mapping[str, Any], outcome: tuple[CallOutcome, str],
-        body: bytes | None, rows: int | None, began: float,
-    ) -> None:  # fmt: skip
+        self,
+        tool: tuple[str, str],
+        arguments: Mapping[str, Any],
+        outcome: tuple[CallOutcome, str],
+        answer: tuple[bytes | None, int | None],
+        began: float,
+    ) -> None:
+        """Record a call of a (server, tool), with its (outcome, error code) and its (body, rows)."""
+        body, rows = answer
         self.record(
             ToolCall(
                 who=self.caller.id,
-                server=server,
-                tool=tool,
+                server=tool[0],
+                tool=tool[1],
                 outcome=outcome[0],
                 code=outcome[1],
                 arguments=digest_of_arguments(arguments),

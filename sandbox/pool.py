@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Self
 
 from .backend import Backend, Worker, WorkerBroken
 from .errors import BadInput, Busy, SandboxError, SandboxUnavailable
@@ -39,12 +41,29 @@ class _Batch:
             with self._changing:
                 self._working.remove(worker)
 
-    def give_up(self) -> None:
-        """End the calls under way, and refuse any further one."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        """After an error or an interrupt, end the calls under way, and refuse any further one."""
+        if error is None:
+            return
         with self._changing:
             self._over = True
             for worker in self._working:
                 worker.stop()
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A place in the pool: its worker, or none until one is started there."""
+
+    worker: Worker | None
+
+    def clear(self) -> None:
+        if self.worker is not None:
+            self.worker.close()
+        self.worker = None
 
 
 class WorkerPool:
@@ -89,17 +108,13 @@ class WorkerPool:
             return
         under_way: deque[Future[Outcome]] = deque()
         batch = _Batch()
-        with ThreadPoolExecutor(self._workers, "sandbox") as threads:
-            try:
-                for job in jobs:
-                    under_way.append(threads.submit(self._run, job, batch))
-                    if len(under_way) >= 2 * self._workers:
-                        yield under_way.popleft().result()
-                while under_way:
+        with ThreadPoolExecutor(self._workers, "sandbox") as threads, batch:
+            for job in jobs:
+                under_way.append(threads.submit(self._run, job, batch))
+                if len(under_way) >= 2 * self._workers:
                     yield under_way.popleft().result()
-            except BaseException:
-                batch.give_up()
-                raise
+            while under_way:
+                yield under_way.popleft().result()
 
     def close(self) -> None:
         """End all workers."""
@@ -129,31 +144,36 @@ class WorkerPool:
             raise SandboxError("the sandbox is closed", field="sandbox", hint="Make a new one.")
         if os.getpid() != self._owner:
             raise SandboxError("a fork took this sandbox along", field="sandbox", hint="Make one after the fork.")
-        worker, broken = self._idle.get(), ""
-        try:
+        broken = ""
+        with self._borrow_slot() as slot:
             for _ in range(_TRIES):
                 try:
-                    worker = worker or self._start()
-                    with (batch or _Batch()).track(worker):
-                        return worker.call(job, self._limits.extend(job.patience))
-                except BaseException as error:  # after an interrupt, too, an answer may still be under way
-                    if worker is not None:
-                        worker.close()
-                    worker = None
-                    if not isinstance(error, WorkerBroken):
-                        raise
+                    return self._call(slot, job, batch or _Batch())
+                except WorkerBroken as error:
                     broken = str(error)
-            raise SandboxUnavailable(
-                f"a call could not be started, twice over: {broken}",
-                field="server",
-                hint="Ask: alphaloom sandbox status",
-            )
+        raise SandboxUnavailable(
+            f"a call could not be started, twice over: {broken}", field="server", hint="Ask: alphaloom sandbox status"
+        )
+
+    @contextmanager
+    def _borrow_slot(self) -> Iterator[_Slot]:
+        slot = _Slot(self._idle.get())
+        try:
+            yield slot
         finally:
             with self._returning:
-                if self._closed and worker is not None:  # closed while this call was under way
-                    worker.close()
-                    worker = None
-                self._idle.put(worker)
+                if self._closed:  # closed while this call was under way
+                    slot.clear()
+                self._idle.put(slot.worker)
+
+    def _call(self, slot: _Slot, job: Job, batch: _Batch) -> Outcome:
+        try:
+            slot.worker = slot.worker or self._start()
+            with batch.track(slot.worker):
+                return slot.worker.call(job, self._limits.extend(job.patience))
+        except BaseException:  # after an interrupt, too, an answer may still be under way
+            slot.clear()
+            raise
 
     def _start(self) -> Worker:
         with self._starting:

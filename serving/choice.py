@@ -190,12 +190,18 @@ def _find_max_sequences(request: Request, device: Device) -> int:
 def _list_other_gpus(request: Request) -> Iterator[str]:
     """Yield the other GPUs that would hold the model, with their least number, and whether that needs FP8."""
     for other in DEVICES.values():
-        for gpus in range(1, MAX_GPUS + 1) if other.gpu else ():
-            changed = replace(request, gpus=gpus)
-            try:
-                if precision := _find_fitting_precision(changed, other):
-                    smaller = precision == "fp8" and request.dtype == "auto" and not request.model.stored
-                    yield f"--gpu {other.name} --gpus {gpus}{' (FP8)' if smaller else ''}"
-                    break
-            except DeviceLacks:
-                break
+        try:
+            gpus, precision = _find_least_gpus(request, other)
+        except DeviceLacks:
+            continue
+        if precision:
+            smaller = precision == "fp8" and request.dtype == "auto" and not request.model.stored
+            yield f"--gpu {other.name} --gpus {gpus}{' (FP8)' if smaller else ''}"
+
+
+def _find_least_gpus(request: Request, device: Device) -> tuple[int, str | None]:
+    """Return the least number of GPUs of a kind that hold a request, and the precision; none without a precision."""
+    for gpus in range(1, MAX_GPUS + 1) if device.gpu else ():
+        if precision := _find_fitting_precision(replace(request, gpus=gpus), device):
+            return gpus, precision
+    return 0, None

@@ -5,6 +5,7 @@ Counted from a run's journal when a round ends, and kept there under the round, 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
@@ -105,11 +106,10 @@ def count_outcomes(attempts: Iterable[FormulaAttempt], rows: Sequence[Json] = ()
 
 def read_attempts(journal: AgentJournal, round_number: int, steps: int, repairs: int) -> Iterator[FormulaAttempt]:
     """Yield what became of a round's formulas, in the order of their branches, steps and attempts."""
-    for branch in iterate_branches(journal, round_number):
-        for step in range(steps + 1):
-            for attempt in range(repairs + 1):
-                for item in read_proposal(journal, f"{branch}/s{step}/a{attempt}").items:
-                    yield read_attempt(journal, item["key"])
+    branches = iterate_branches(journal, round_number)
+    for branch, step, attempt in itertools.product(branches, range(steps + 1), range(repairs + 1)):
+        for item in read_proposal(journal, f"{branch}/s{step}/a{attempt}").items:
+            yield read_attempt(journal, item["key"])
 
 
 def _key(round_number: int) -> str:

@@ -189,11 +189,11 @@ def _merge_any(results: dict[Taken, str]) -> dict[Taken, str]:
         by_rest: dict[tuple[Taken, Taken, str], set[str]] = {}
         for operands, result in results.items():
             by_rest.setdefault((operands[:place], operands[place + 1 :], result), set()).add(operands[place])
-        for (before, after, result), classes in by_rest.items():
-            if classes >= set(PANEL_CLASSES):
-                for unit_class in PANEL_CLASSES:
-                    del results[(*before, unit_class, *after)]
-                results[(*before, ANY_CLASS, *after)] = result
+        complete = [rest for rest, classes in by_rest.items() if classes >= set(PANEL_CLASSES)]
+        for before, after, result in complete:
+            for unit_class in PANEL_CLASSES:
+                del results[(*before, unit_class, *after)]
+            results[(*before, ANY_CLASS, *after)] = result
     return results
 
 

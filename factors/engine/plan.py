@@ -187,10 +187,9 @@ def _plan_lifetimes(walked: _SubtreeWalk, stages: list[Stage], keeps: bool) -> E
         last.update(
             {(node, computed_at[node]): at for node in readings if node in computed_at and computed_at[node] != at}
         )
-        if keeps:
-            for node in steps:
-                if find_compute(node).cost >= MIN_KEPT_COST_NS:
-                    last.setdefault((node, at), at)
+        kept = [node for node in steps if keeps and find_compute(node).cost >= MIN_KEPT_COST_NS]
+        for node in kept:
+            last.setdefault((node, at), at)
     stored: dict[int, set[Node]] = {}
     done_with: dict[int, list[Node]] = {}
     for (node, born), at in last.items():

@@ -32,20 +32,27 @@ class PostgresLink:
         LedgerError
             The server refuses; `ServerError` if it does not come back.
         """
-        until = None
         with self._lock:
-            while True:
-                if self._over:
-                    raise WorkspaceError(f"the ledger {self._server.address} is closed or misused", field="ledger")
-                try:
-                    if self.connection.closed:
-                        self.connection = self._server.connect(again=True)
-                        self._renewed(self.connection)
-                    return deed(self.connection)
-                except driver().Error as error:
-                    until = until or time.monotonic() + self._server.patience_s
-                    if not self._server.is_lost(error, self.connection) or time.monotonic() > until:
-                        self._server.refuse(error)
+            return self._repeat(deed)
+
+    def _repeat(self, deed: Callable[[psycopg.Connection[Any]], T]) -> T:
+        until = None
+        while True:
+            try:
+                return deed(self._open())
+            except driver().Error as error:
+                until = until or time.monotonic() + self._server.patience_s
+                if not self._server.is_lost(error, self.connection) or time.monotonic() > until:
+                    self._server.refuse(error)
+
+    def _open(self) -> psycopg.Connection[Any]:
+        """Return the connection, a new one if the last was lost."""
+        if self._over:
+            raise WorkspaceError(f"the ledger {self._server.address} is closed or misused", field="ledger")
+        if self.connection.closed:
+            self.connection = self._server.connect(again=True)
+            self._renewed(self.connection)
+        return self.connection
 
     def close(self) -> None:
         """Close the connection; a second time does nothing."""

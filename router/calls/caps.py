@@ -135,14 +135,20 @@ class RunAccount:
         loop, elsewhere = self._get_loop(), Wait()
         while True:
             async with loop.queue:
-                while isinstance(grant := ask(), CapReached):
-                    if not _may_fit(grant):
-                        raise self._explain_cap(grant, tenant)
-                    await self._wait(loop)
+                grant = await self._await_room(ask, tenant, loop)
             if grant != "busy":
                 return grant
             elsewhere.note("since another run is asking a model the same")
             await self._wait(loop)
+
+    async def _await_room(
+        self, ask: Callable[[], T | CapReached | Literal["busy"]], tenant: str, loop: _Loop
+    ) -> T | Literal["busy"]:
+        while isinstance(grant := ask(), CapReached):
+            if not _may_fit(grant):
+                raise self._explain_cap(grant, tenant)
+            await self._wait(loop)
+        return grant
 
     async def _wait(self, loop: _Loop) -> None:
         """Wait until a call of this process ends, at most one poll interval; skip it if a dead call's hold lapsed."""

@@ -189,21 +189,23 @@ class SqliteStore:
 
     def trim(self, most_bytes: int) -> int:
         """Delete the least recently used items until at most `most_bytes` remain; return how many were deleted."""
-        deleted: list[str] = []
         with self._lock, self._explain_errors():
             with self._hold_for_writing():
-                over = self.size().bytes - most_bytes
-                for key, size in self._connection.execute(
-                    "SELECT key, size FROM items WHERE pinned = 0 ORDER BY used, key"
-                ):
-                    if over <= 0:
-                        break
-                    over -= size
-                    deleted.append(key)
-                self._connection.executemany("DELETE FROM items WHERE key = ?", [(key,) for key in deleted])
-            if deleted:
+                oldest = self._list_oldest(self.size().bytes - most_bytes)
+                self._connection.executemany("DELETE FROM items WHERE key = ?", [(key,) for key in oldest])
+            if oldest:
                 self._connection.execute("PRAGMA incremental_vacuum").fetchall()
-        return len(deleted)
+        return len(oldest)
+
+    def _list_oldest(self, bytes_: int) -> list[str]:
+        """Return the keys, least recently used first, that together hold at least so many bytes."""
+        keys: list[str] = []
+        for key, size in self._connection.execute("SELECT key, size FROM items WHERE pinned = 0 ORDER BY used, key"):
+            if bytes_ <= 0:
+                break
+            bytes_ -= size
+            keys.append(key)
+        return keys
 
     def lease(self, key: str, owner: str, seconds: float) -> bool:
         """Take or prolong a lease. An expired lease is free, and so is one from the future: the clock was set back."""

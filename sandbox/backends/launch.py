@@ -179,13 +179,11 @@ def collect_modules() -> dict[str, str]:
 
 def _find_imports(package: str, text: str) -> Iterator[str]:
     """Yield the modules of this room that a source imports at its top, and their packages."""
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1])
-            module = f"{base}.{node.module}" if node.module else base
-            for name in (module, *(f"{module}.{alias.name}" for alias in node.names)):
-                if _is_module(name):
-                    yield name
+    relative = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom) and node.level]
+    for node in relative:
+        base = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1])
+        module = f"{base}.{node.module}" if node.module else base
+        yield from filter(_is_module, (module, *(f"{module}.{alias.name}" for alias in node.names)))
 
 
 def _is_module(name: str) -> bool:

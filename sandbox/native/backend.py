@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from ..backend import ENVIRONMENT, WorkerBroken, check_values
 from ..errors import BadResult, Crashed, OutOfMemory, Refused, SandboxError, SandboxUnavailable, TimedOut
@@ -99,16 +99,20 @@ class Native:
     def _start_apart(self) -> NativeWorker:
         """Start a worker of a second server, which has other memory addresses."""
         with self._starting:
-            for _ in range(2):
-                try:
-                    self._other = self._other or _Server(self._omit, chance=True)
-                    return NativeWorker(self._other.fork(), self.stamp)
-                except WorkerBroken as error:  # the server has died since its last use, or cannot start
-                    broken = error
-                    if self._other is not None:
-                        self._other.close()
-                    self._other = None
-        raise broken
+            try:
+                return self._fork_apart()
+            except WorkerBroken:  # the server has died since its last use, or cannot start
+                return self._fork_apart()
+
+    def _fork_apart(self) -> NativeWorker:
+        try:
+            self._other = self._other or _Server(self._omit, chance=True)
+            return NativeWorker(self._other.fork(), self.stamp)
+        except WorkerBroken:
+            if self._other is not None:
+                self._other.close()
+            self._other = None
+            raise
 
     def close(self) -> None:
         """End the servers."""
@@ -258,7 +262,7 @@ def _build_outcome(reply: bytes, answer: CallFile, limits: Limits, started: floa
     status, ended, count, sign, cpu_ms, peak_mb, _, *numbers, words = REPLY.unpack(reply)
     machine = find_machine()
     calls = tuple(machine.name(number) for number in numbers[:count]) if machine else ()
-    values, error = None, _build_error(status, ended, sign, calls, answer, limits, clean(words))
+    values, error = None, _build_error(_Ending(status, ended, sign, calls, clean(words)), answer, limits)
     if error is None:
         values = answer.values()
         error = check_values(values, answer.shape)
@@ -271,9 +275,32 @@ def _is_forbidden(status: bytes, answer: CallFile) -> bool:
     return status == CRASHED and "PermissionError: " in answer.text()
 
 
-def _build_error(
-    status: bytes, ended: int, sign: int, calls: tuple[str, ...], answer: CallFile, limits: Limits, words: str
-) -> SandboxError | None:
+class _Ending(NamedTuple):
+    """How a call ended, as its supervisor reports it.
+
+    Attributes
+    ----------
+    status : bytes
+        What the process wrote of itself.
+    ended : int
+        Who ended it, one of the ``CALL_`` numbers.
+    sign : int
+        The signal that ended the process, 0 for none.
+    calls : tuple of str
+        The system calls that were refused.
+    words : str
+        What the supervisor says of a failure.
+    """
+
+    status: bytes
+    ended: int
+    sign: int
+    calls: tuple[str, ...]
+    words: str
+
+
+def _build_error(ending: _Ending, answer: CallFile, limits: Limits) -> SandboxError | None:
+    status, ended, sign, calls, words = ending
     if ended == CALL_OVERTIME:
         return TimedOut("the call took too long", field="wall_s", got=f"{limits.wall_s:g} s and more",
                         allowed=f"{limits.wall_s:g} s", hint="Vectorise loops over days or names.")  # fmt: skip

@@ -141,11 +141,10 @@ def _iter_english(text: str) -> Iterator[tuple[int, int, int, str, float]]:
 
 def _iter_foreign(marks: Sequence[ConceptMark]) -> Iterator[tuple[int, int, int, str, float]]:
     """Yield the concepts of words that are not English, in the same form."""
-    for mark in marks:
-        if mark.bits & BIT["foreign"]:
-            for name, weight in _FOREIGN_WEIGHTS.items():
-                if mark.bits & BIT[name]:
-                    yield mark.word, mark.start, mark.end, name, weight
+    for mark in (mark for mark in marks if mark.bits & BIT["foreign"]):
+        for name, weight in _FOREIGN_WEIGHTS.items():
+            if mark.bits & BIT[name]:
+                yield mark.word, mark.start, mark.end, name, weight
 
 
 def _find_densest(weighted_words: Iterator[tuple[int, int, int, str, float]]) -> tuple[int, int, float]:
