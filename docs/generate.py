@@ -751,8 +751,10 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def _text_constants(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
     """Yield the names of an assignment that are given a text, also inside a tuple."""
-    both_tuples = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-    for name, text in zip(target.elts, value.elts, strict=False) if both_tuples else [(target, value)]:
+    pairs = [(target, value)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        pairs = list(zip(target.elts, value.elts, strict=False))
+    for name, text in pairs:
         if isinstance(name, ast.Name) and isinstance(text, ast.Constant) and isinstance(text.value, str):
             yield name.id, text.value
 

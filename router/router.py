@@ -16,7 +16,7 @@ from ..ledger import Ledger, ModelCall, canonical_json
 from .attestation import Attestations, AttestationVerifier
 from .calls.backend import Providers
 from .calls.calls import Calls, Turn
-from .calls.replies import Misfit, build_repair_request, quote_reply, read_reply
+from .calls.replies import Misfit, ModelAnswer, build_repair_request, quote_reply, read_reply
 from .calls.task import Message, Reply, Task
 from .config import RouterConfig
 from .endpoints.health import Health, probe_model
@@ -55,6 +55,18 @@ class _TaskCalls:
     def models(self) -> list[str]:
         """The models that answered, in order."""
         return list(dict.fromkeys(call.model for call in self.calls))
+
+
+@dataclass
+class _Place:
+    """The tier that a task is asked of, and the lower tier that it came up from because nothing fitted there."""
+
+    decided: RoutedDecision
+    below: RoutedDecision | None = None
+
+    def move_up(self, decided: RoutedDecision | None) -> None:
+        if decided is not None:
+            self.decided, self.below = decided, self.decided
 
 
 class Router:
@@ -152,22 +164,15 @@ class Router:
         """Ask the models of a route until one answers, and let it repair its reply."""
         messages = task.messages
         misfit = Misfit("")
-        below: RoutedDecision | None = None  # the lower tier, before the move up
-        doubted: tuple[BaseModel, ModelCall] | None = None  # a reply of that tier that fits but is in doubt
+        place = _Place(decided)
+        doubted: tuple[BaseModel, ModelCall] | None = None  # a reply of the lower tier that fits but is in doubt
         for tries in range(1 + MAX_REPAIRS):
-            turn = self._calls.build_turn(task, decided, messages)
             try:
-                call, answer, cached = await self._calls.make(turn)
+                turn, call, answer, cached = await self._ask_tier(task, place, messages)
             except (ModelFailed, BudgetEnded) as error:
-                if isinstance(error, AccessRefused):  # a person has to mend the key: report it now
+                if doubted is None or isinstance(error, AccessRefused):  # a person has to mend the key: report it now
                     raise
-                if doubted is not None:
-                    break
-                if below is None:
-                    raise
-                decided, below = below, None
-                turn = self._calls.build_turn(task, decided, messages)
-                call, answer, cached = await self._calls.make(turn)
+                break
             calls.add(call, cached=cached)
             try:
                 value = read_reply(answer, task.schema)
@@ -175,17 +180,16 @@ class Router:
                 misfit = error
             else:
                 why = await self._find_doubt(turn, value, calls) if goes_up and tries < MAX_REPAIRS else ""
-                raised = self._decider.move_up(*decided, why) if why else None
+                raised = self._decider.move_up(*place.decided, why) if why else None
                 self._escalation.note(task, turn.decision, call, valid=raised is None)
                 if raised is None:
                     return value
-                decided, goes_up, misfit, doubted = raised, False, Misfit(why), (value, call)
+                place, goes_up, misfit, doubted = _Place(raised), False, Misfit(why), (value, call)
                 continue
             self._escalation.note(task, turn.decision, call, valid=False)
             if goes_up and tries + 1 == self._config.routing.local_tries:
                 why = f"{tries + 1} replies of the local tier did not fit; the last: {misfit}"
-                if (raised := self._decider.move_up(*decided, why)) is not None:
-                    decided, below = raised, decided
+                place.move_up(self._decider.move_up(*place.decided, why))
             reply = Message("assistant", quote_reply(answer.text, task.max_tokens) or "(nothing)")
             messages = (*messages, reply, Message("user", build_repair_request(misfit)))
         if doubted is None:
@@ -193,6 +197,20 @@ class Router:
         value, call = doubted  # the tier above is down, too expensive, or gave no reply that fits
         calls.go_back_to(call)
         return value
+
+    async def _ask_tier(
+        self, task: Task, place: _Place, messages: tuple[Message, ...]
+    ) -> tuple[Turn, ModelCall, ModelAnswer, bool]:
+        """Ask the models of a place in the route; go back to the lower tier if those above it fail."""
+        turn = self._calls.build_turn(task, place.decided, messages)
+        try:
+            return turn, *await self._calls.make(turn)
+        except (ModelFailed, BudgetEnded) as error:
+            if place.below is None or isinstance(error, AccessRefused):
+                raise
+        place.decided, place.below = place.below, None
+        turn = self._calls.build_turn(task, place.decided, messages)
+        return turn, *await self._calls.make(turn)
 
     def spend(self, run: str) -> Spend:
         """Return the bill of a run's recorded calls."""
