@@ -39,7 +39,8 @@ else:
             "calls.backend": "load_litellm",
             "calls.task": "Message Reply Task",
             "config": "ModelBudget ModelSettings RouterConfig Tier TierChoice",
-            "errors": "AccessRefused AlphaloomError BudgetEnded Confidential ConfidentialWaits ModelFailed NoModel ReplyRefused RequestRefused RouterError SecretFound SummaryRefused",
+            "errors": "AccessRefused AlphaloomError BudgetEnded Confidential ConfidentialWaits ModelFailed NoModel "
+            "ReplyRefused RequestRefused RouterError SecretFound SummaryRefused",
             "router": "Router",
             "spend": "Spend sum_calls",
         },

@@ -2,8 +2,9 @@
 
 Every step keeps the values, NaN included, up to rounding: sums and products are flattened and sorted, constants folded,
 like terms and equal factors collected, signs and constant factors moved outwards as far as each operator lets them
-(`Operator.scaling`), symmetric arguments sorted, and the few identities of `_contract` applied. Nothing cancels: x / x and
-0 * x are NaN where x is. The overall sign and factor are part of the id; `strip_sign` and `find_core` take them off.
+(`Operator.scaling`), symmetric arguments sorted, and the few identities of `_contract` applied. Nothing cancels: x / x
+and 0 * x are NaN where x is. The overall sign and factor are part of the id; `strip_sign` and `find_core` take them
+off.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def _whole_power(node: Node) -> int:
 def _powers(node: Node, power: int = 1) -> list[tuple[Linear, int]]:
     """Return the factors of a product, each with its exponent.
 
-    A ratio below the line stays one factor: a / (b / c) is NaN where c is 0, a * c / b is not; so does a negative power.
+    A ratio in a divisor stays one factor, and so does a negative power: a / (b / c) is NaN where c is 0, a * c / b not.
     """
     whole = _whole_power(node)
     if whole and (power > 0 or whole > 0):
@@ -225,7 +226,7 @@ def _spread(body: Node) -> Linear:
 
 
 def _canonical_call(node: Node) -> Scaled:
-    """Bring an operator that is not arithmetic to canonical form: its arguments first, then the factors that move out."""
+    """Bring an operator that is not arithmetic to canonical form: its arguments, then the factors that move out."""
     if node.is_leaf:
         return FRACTION_ONE, node
     scaled = [_normalise_sum(_linearise_tree(arg)) if arg.op != "group" else (FRACTION_ONE, arg) for arg in node.args]

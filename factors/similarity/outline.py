@@ -1,13 +1,15 @@
 """Draw the outline of a formula: its tree without numbers, and the numbers beside it.
 
-Two formulas are similar where their outlines share a subtree whose numbers are near each other. A window that moves from 7
-to 8, an average with other weights or another threshold makes no new formula. Nearness is a distance of logarithms, not a
-bucket, so there is no edge to step over. Outlines leave out what names of a day cannot tell apart, or hardly: constant
-factors and negligible terms wherever they stand, the options of an operator (`min_periods`, `ddof`, `ties`), monotone steps
-at the end and under a rank. Arguments whose order does not matter are sorted by outline, so that no window decides.
+Two formulas are similar if their outlines share a subtree whose numbers are near each other. A window of 8 for 7, an
+average with other weights or another threshold makes no new formula. Nearness is a distance of logarithms, not a
+bucket, so there is no edge to step over. Outlines leave out what changes the order of a day's symbols hardly or not at
+all: constant factors and negligible terms anywhere, the options of an operator (`min_periods`, `ddof`, `ties`), and
+monotone steps at the end and under a rank. Arguments whose order does not matter are sorted by outline, so that no
+window decides.
 
-The text of an outline is the tree from its root down, `(ts_mean#.close;)`: operators with their arguments in parentheses,
-`.field;`, `:group;`, and `#` for each number, in order. The text of a subtree is a part of it, and no other part is equal to it.
+The text of an outline is the tree from its root down, `(ts_mean#.close;)`: operators with their arguments in
+parentheses, `.field;`, `:group;`, and `#` for each number, in order. The text of a subtree occurs in it, and no other
+part equals it.
 """
 
 from __future__ import annotations
@@ -42,8 +44,7 @@ OFFSET = 4000
 MAX_CODED_NUMBER, MIN_CODED_NUMBER = 1e15, 1e-9
 
 NEGLIGIBLE_TERM, NEGLIGIBLE_CONSTANT, NEGLIGIBLE_BOUNDED = 1e-9, 1e-3, 1e-2
-"""Beside the largest term, a term is negligible below the first, an added constant below the second, and what is bounded
-beside what is bounded, as ranks are, below the third."""
+"""Shares of the largest term below which a term, an added constant, or one of several bounded terms is negligible."""
 BOUNDED_STEPS = frozenset({"group_rank", "minmax", "rank", "rank_gauss", "ts_corr", "ts_rank", "ts_zscore", "zscore"})
 
 
@@ -122,7 +123,7 @@ IGNORED_UNDER: Mapping[str, frozenset[str]] = MappingProxyType(
 
 
 def _strip_order_steps(tree: Node, steps: frozenset[str]) -> tuple[bool, Node]:
-    """Return a tree that orders as a given one does, without the steps that keep order, and whether it orders in reverse.
+    """Return a tree without the steps that keep order, and whether it orders in reverse.
 
     Of a ratio and its inverse one is chosen; they order in reverse where both parts are positive.
     """
@@ -359,7 +360,7 @@ def _choice(node: Node) -> WeightedOutline:
 
 
 def _call(node: Node) -> WeightedOutline:
-    """Draw an operator: constant factors move outwards as far as its scaling allows, else they precede their argument."""
+    """Draw an operator: constant factors move out as far as its scaling allows, else stand before their argument."""
     args = _relevant_arguments(node)
     operator, (numbers, kinds, sorted_from) = OPERATORS[node.op], _shape(node.op)
     rules = operator.scaling or ("none",)
@@ -375,7 +376,8 @@ def _call(node: Node) -> WeightedOutline:
         elif factor == 1.0:  # mostly: there is nothing to move
             parts.append((1.0, part, ""))
         else:
-            outside, inside = map(float, SCALING[rule](factor))  # type: ignore[arg-type]  # they hold for floats as well
+            # the rules are typed for fractions; they hold for floats as well
+            outside, inside = map(float, SCALING[rule](factor))  # type: ignore[arg-type]
             if inside < 0 and operator.mirror:
                 op, inside = operator.mirror, 1.0
                 outside = -outside if rule == "mirror" else outside
@@ -397,7 +399,7 @@ def _relevant_arguments(node: Node) -> tuple[Node, ...]:
 
 @functools.cache
 def _shape(op: str) -> tuple[tuple[tuple[str, float | None], ...], tuple[str, ...], int]:
-    """Return the numbers of an operator that an outline keeps, the kinds of its arguments, and from where on they are sorted."""
+    """Return the numbers of an operator that are kept, the kinds of its arguments, and from where these are sorted."""
     operator = OPERATORS[op]
     kept = tuple(
         (argument.name, argument.default)

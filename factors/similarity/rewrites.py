@@ -1,7 +1,7 @@
 """Approximate rewrite rules for outlines: bring formulas that hardly differ to one spelling.
 
-The canonical form keeps every value, NaN included. Here a few cells may differ (the logarithm of a product of two losses, a
-change over a price that is zero), since a formula is not new for that.
+The canonical form keeps every value, NaN included. Here a few cells may differ (the logarithm of a product of two
+losses, a change over a price that is zero), since a formula is not new for that.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _difference(node: Node) -> Node:
 
 
 def _factor_out(node: Node) -> Node:
-    """Take a factor that every term has out of a sum: ``x * y + x * z`` is ``x * (y + z)``; likewise a common divisor."""
+    """Take a factor or divisor that every term has out of a sum: ``x * y + x * z`` is ``x * (y + z)``."""
     if node.op != "add":
         return node
     bare = [arg.args[0] if arg.op == "neg" else arg for arg in node.args]
@@ -167,7 +167,7 @@ def _factor_out(node: Node) -> Node:
 
 
 def _ratio(node: Node) -> Node:
-    """Write a distance from the mean over the spread as a z-score, a covariance over both spreads as a correlation, ..."""
+    """Write a distance from the mean over the spread as a z-score, a covariance over both spreads as a correlation."""
     above, below = list_factors(node.args[0]), list_factors(node.args[1])
     if twice := next((each for each in above if each in below and each.op != "number"), None):
         above.remove(twice)
@@ -243,7 +243,7 @@ SCORES: Mapping[str, Callable[[Node, Sequence[Node]], Score]] = MappingProxyType
 
 
 def _rewrite_product(node: Node) -> Node:
-    """Write ``sign(x) * abs(x)`` as x; leave out factors of 1: a condition that always holds, the sign of a positive value."""
+    """Write ``sign(x) * abs(x)`` as x; leave out factors of 1, such as the sign of a positive value."""
     args = [arg for arg in node.args if not (arg == number_node(1) or find_truth(arg))]
     for sign in [arg for arg in args if arg.op == "sign"]:
         size = call_node("abs", *sign.args)
@@ -290,13 +290,16 @@ def _negate_condition(condition: Node) -> Node:
 
 
 def _extreme(node: Node) -> Node:
-    """Write ``max(x, -x)`` as the size of x; leave out arguments that never decide: 0 beside a volume, the close beside the high."""
+    """Write ``max(x, -x)`` as ``abs(x)``; leave out arguments that never decide, as 0 beside a volume."""
     if len(node.args) == 2 and negate_tree(node.args[0]) == node.args[1]:
         x = next(arg for arg in node.args if arg.op != "neg")
         return simplify_abs(call_node("abs", x)) if node.op == "max" else negate_tree(simplify_abs(call_node("abs", x)))
     turn = 1 if node.op == "max" else -1
-    remaining = [arg for arg in node.args
-            if not any(other != arg and turn * find_difference_sign(other, arg) >= SIGN_NOT_BELOW for other in node.args)]  # fmt: skip
+    remaining = [
+        arg
+        for arg in node.args
+        if not any(other != arg and turn * find_difference_sign(other, arg) >= SIGN_NOT_BELOW for other in node.args)
+    ]
     return (
         node
         if len(remaining) in (0, len(node.args))

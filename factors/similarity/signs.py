@@ -22,18 +22,20 @@ SIGN_ABOVE, SIGN_NOT_BELOW, SIGN_UNKNOWN = 2, 1, 0
 """Above 0 nearly everywhere; never below 0; either. The opposites are negative."""
 SHARE_STEPS: Final = frozenset({"rank", "ts_rank", "group_rank", "sigmoid"})
 """Steps whose values lie between 0 and 1."""
-NONNEGATIVE_STEPS: Final = frozenset({"abs", "is_missing", "holds", "ts_count", "ts_argmax", "ts_argmin", "ts_days_since", "ts_rsquare",
-                          "ts_drawdown", "count_across", "group_count", "quantile_bucket", "and", "or", "not", "minmax",
-                          "eq", "ne", "lt", "le", "gt", "ge"})  # fmt: skip
+NONNEGATIVE_STEPS: Final = frozenset({
+    "abs", "is_missing", "holds", "ts_count", "ts_argmax", "ts_argmin", "ts_days_since", "ts_rsquare", "ts_drawdown",
+    "count_across", "group_count", "quantile_bucket", "and", "or", "not", "minmax", "eq", "ne", "lt", "le", "gt", "ge",
+})  # fmt: skip
 """Steps whose values are not below 0."""
 POSITIVE_STEPS: Final = frozenset(
     {"exp", "ts_std", "ts_var", "ts_mad", "std_across", "group_std", "atr", "true_range", *SHARE_STEPS}
 )
 """Steps whose values are above 0 nearly everywhere."""
-SIGN_KEEPING_STEPS: Final = frozenset({"decay_linear", "delay", "ema", "group_mean", "group_sum", "mean_across", "median_across", "scale",
-                            "sma", "sqrt", "sum_across", "ts_last", "ts_max", "ts_mean", "ts_median", "ts_min",
-                            "ts_quantile", "ts_sum", "wilder", "winsorize", "wma", "arctan", "tanh", "sign", "slog1p",
-                            "signed_power", "ceil"})  # fmt: skip
+SIGN_KEEPING_STEPS: Final = frozenset({
+    "decay_linear", "delay", "ema", "group_mean", "group_sum", "mean_across", "median_across", "scale", "sma", "sqrt",
+    "sum_across", "ts_last", "ts_max", "ts_mean", "ts_median", "ts_min", "ts_quantile", "ts_sum", "wilder", "winsorize",
+    "wma", "arctan", "tanh", "sign", "slog1p", "signed_power", "ceil",
+})  # fmt: skip
 """Steps that keep the sign of what they are given, where it is the same on all days and names."""
 
 
@@ -138,7 +140,7 @@ def simplify_signed_power(node: Node) -> Node:
 
 
 def strip_power(tree: Node) -> Node | None:
-    """Strip a power that keeps or reverses the order of a non-negative formula: ``x ** 2``, ``1 / x``; odd powers of any."""
+    """Strip a power that keeps or reverses order: odd ones of any formula, ``x ** 2`` of a non-negative one."""
     if tree.op == "signed_power":
         return tree.args[0] if (tree.args[1].value or 0.0) > 0 else None
     if tree.op == "div":

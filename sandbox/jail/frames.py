@@ -57,7 +57,8 @@ class Frames:
         if len(self.dates) and not _FIRST_DAY <= self.dates[0] <= self.dates[-1] <= _LAST_DAY:
             raise BadInput(
                 "the days lie beyond those that pandas can count", field="dates",
-                got=f"{self.dates[0]} to {self.dates[-1]}", allowed=f"{_FIRST_DAY} to {_LAST_DAY}", hint="Drop the others.",
+                got=f"{self.dates[0]} to {self.dates[-1]}", allowed=f"{_FIRST_DAY} to {_LAST_DAY}",
+                hint="Drop the others.",
             )  # fmt: skip
         if len(set(self.symbols)) != len(self.symbols):
             raise BadInput("a name stands twice", field="symbols", hint="Give each name one column.")
