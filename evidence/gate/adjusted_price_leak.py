@@ -1,8 +1,8 @@
-"""Whether a factor reads the level of prices that were adjusted backwards.
+"""Test whether a factor reads the level of back-adjusted prices.
 
-Such a level is the quoted price times every later split and dividend factor: it knows the future, a ratio of two of
-them does not. The test multiplies all adjusted prices of each name by a constant of its own and asks whether the
-factor still orders the names as before.
+Such a level is the quoted price times every later split and dividend factor, so it contains the future; a ratio of two
+levels does not. The test multiplies all adjusted prices of each name by a random constant per name, and checks that the
+factor still ranks the names as before.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ..windows import Window
 
 RESCALING_SEED = 20_080_917
 LEVEL_TEST_DAYS = 500
-"""Rows on which a factor is tried; one that looks further back is tried on more of the window."""
+"""Rows of the test; a factor that looks further back is tested on more of the window."""
 SPARE_DAYS = 60
 CACHE_BYTES = 32 << 20
 MIN_ORDER_CORRELATION = 0.999
-"""Least mean daily rank correlation: float32 may turn two names that are equal but for rounding."""
+"""Least mean daily rank correlation: float32 rounding may swap two names of nearly equal value."""
 READS_LEVEL_MESSAGE = (
     "reads the level of back-adjusted prices, which know later splits and dividends: use close_raw for a level, "
     "or a ratio of prices (close / delay(close, 5))"
 )
 READS_VOLUMES_MESSAGE = (
-    "reads the level of volumes in shares of a later day (said by market.volumes, or seen at the splits of search days), which "
-    "know later splits: compare a volume with its own past (volume / ts_mean(volume, 20))"
+    "reads the level of volumes in shares of a later day (said by market.volumes, or seen at the splits of search "
+    "days), which know later splits: compare a volume with its own past (volume / ts_mean(volume, 20))"
 )
 UNORDERED_MESSAGE = (
     "orders no names on the last {days} days of search, so that it cannot be shown not to read the level of "
@@ -41,14 +41,14 @@ UNORDERED_MESSAGE = (
 
 @dataclass(frozen=True)
 class PriceLevelTest:
-    """Tries factors on the last rows of a window, as they are and with other price levels."""
+    """Compares factors on the last rows of a window with the same factors at other price levels."""
 
     panel: Panel
     window: Window
     computing: Computing | None = None
 
     def objection(self, expression: Expression) -> str:
-        """Return why a factor may know later splits and dividends; nothing if it is shown not to.
+        """Return why a factor may know later splits and dividends; empty if the test shows that it does not.
 
         Raises
         ------
@@ -59,33 +59,35 @@ class PriceLevelTest:
         """
         if not (self.panel.back_adjusted or self.panel.volumes == "adjusted"):
             return ""
-        if not (moved := expression.fields & self._usual.moved):
+        if not (moved := expression.fields & self._last_days.moved):
             return ""
-        enough = self._usual.days >= expression.warmup + SPARE_DAYS
-        pair = self._usual if enough else self._pair(expression.warmup + SPARE_DAYS)
-        said = (self._whole if expression.code else pair).objection(expression)
-        return READS_VOLUMES_MESSAGE if said == READS_LEVEL_MESSAGE and moved <= {*SHARE_COUNT_FIELDS} else said
+        is_long_enough = self._last_days.days >= expression.warmup + SPARE_DAYS
+        pair = self._last_days if is_long_enough else self._build_pair(expression.warmup + SPARE_DAYS)
+        objection = (self._all_days if expression.code else pair).objection(expression)
+        return (
+            READS_VOLUMES_MESSAGE if objection == READS_LEVEL_MESSAGE and moved <= {*SHARE_COUNT_FIELDS} else objection
+        )
 
     @cached_property
-    def _whole(self) -> Pair:
-        """Return all days that code is shown when it is scored: on fewer it could say something else."""
-        return self._tried(0)
+    def _all_days(self) -> Pair:
+        """Return the pair for code: all days on which it is scored, since on fewer it could give other values."""
+        return self._build_pair_from(0)
 
     @cached_property
-    def _usual(self) -> Pair:
-        return self._pair(LEVEL_TEST_DAYS)
+    def _last_days(self) -> Pair:
+        return self._build_pair(LEVEL_TEST_DAYS)
 
-    def _pair(self, days: int) -> Pair:
-        return self._tried(max(self.window.stop - days, self.window.start))
+    def _build_pair(self, days: int) -> Pair:
+        return self._build_pair_from(max(self.window.stop - days, self.window.start))
 
-    def _tried(self, first: int) -> Pair:
+    def _build_pair_from(self, first: int) -> Pair:
         part = keep_members(self.panel.rows(first, self.window.stop))  # or later names would move the constants
         other = rescale_prices(part)
         moved = frozenset(name for name in part.fields if other.fields[name] is not part.fields[name])
         return Pair(self._make_engine(part), self._make_engine(other), moved)
 
     def _make_engine(self, panel: Panel) -> Computes:
-        """Return what computes factors on a panel; formulas alone where nothing was given that computes Python."""
+        """Return an engine for a panel; it computes formulas only where `computing` is None."""
         return self.computing.on(panel, CACHE_BYTES) if self.computing else Engine(panel, cache_bytes=CACHE_BYTES)
 
 
@@ -103,14 +105,14 @@ class Pair:
         return self.plain.panel.days
 
     def objection(self, expression: Expression) -> str:
-        """Return what a factor does not keep: which cells are missing, or the order of the names."""
-        before, after = (each.evaluate([expression])[0] for each in (self.plain, self.scaled))
+        """Return the objection if missing cells or the order of names differ between the two panels; else an empty text."""
+        before, after = (engine.evaluate([expression])[0] for engine in (self.plain, self.scaled))
         if not np.array_equal(np.isnan(before), np.isnan(after)):
             return READS_LEVEL_MESSAGE
-        likeness = order_correlation(before, after)
-        if likeness is None:
+        correlation = order_correlation(before, after)
+        if correlation is None:
             return UNORDERED_MESSAGE.format(days=self.days)
-        return "" if likeness >= MIN_ORDER_CORRELATION else READS_LEVEL_MESSAGE
+        return "" if correlation >= MIN_ORDER_CORRELATION else READS_LEVEL_MESSAGE
 
 
 def order_correlation(before: NDArray[np.float32], after: NDArray[np.float32]) -> float | None:
@@ -134,12 +136,12 @@ def find_ordered_days(values: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def rescale_prices(panel: Panel) -> Panel:
-    """Return the panel with the adjusted prices of each name multiplied by a constant of its own.
+    """Return the panel with the adjusted prices of each name multiplied by a random constant per name.
 
-    Volumes and amounts that are said to be in shares of the panel's last day get constants of their own as well.
-    The constants are lognormal with deviation 1, rounded to powers of two: multiplying by them is exact, so that a
-    ratio of prices keeps its very bits and no rounding is taken for a level. A column named after the adjustment
-    itself (adj_factor, adj_close) gets constants apart from the prices': it may not stand against them either.
+    Volumes and amounts in shares of the panel's last day get constants of their own. The constants are lognormal with
+    deviation 1, rounded to powers of two: multiplication is then exact, a ratio of prices keeps its bits, and rounding is
+    not mistaken for a level. A column named after the adjustment (adj_factor, adj_close) gets other constants than the
+    prices, so that a ratio of such a column to a price is also found.
     """
     rng = np.random.default_rng(RESCALING_SEED)
     constant, apart, *others = (np.exp2(np.rint(rng.normal(0.0, 1.0 / np.log(2.0), panel.names))) for _ in range(4))
@@ -148,6 +150,8 @@ def rescale_prices(panel: Panel) -> Panel:
     fields |= {name: fields[name] * apart for name in fields if name.startswith("adj")}
     if panel.volumes == "adjusted":
         fields |= {
-            name: fields[name] * own for name, own in zip(SHARE_COUNT_FIELDS, others, strict=True) if name in fields
+            name: fields[name] * factor
+            for name, factor in zip(SHARE_COUNT_FIELDS, others, strict=True)
+            if name in fields
         }
     return replace(panel, fields=fields)

@@ -1,7 +1,7 @@
 """The steps of the gate that need no values: parse, causal, complexity and alignment.
 
-They read the formula, its hypothesis and the figures of the search window. Complexity is bounded, and its price is taken from
-|t| on search.
+They read the formula, its hypothesis and the metrics of the search window. Complexity is bounded, and its price is
+subtracted from |t| on search.
 """
 
 from __future__ import annotations
@@ -15,56 +15,56 @@ SCREENED_MESSAGE = "no value changed when later days were cut off, or replaced, 
 
 UNPRICED_NODES = 5
 PYTHON_SIZE_FACTOR = 4
-"""How much larger code may be than a formula: it spells out what an operator says in one word. It is priced like a formula."""
+"""How much larger code may be than a formula: it writes out what an operator names. It is priced like a formula."""
 
 
 def check_formula(case: Case, settings: EvidenceSettings) -> list[Reason]:
-    """Return what the first steps say: parse, causal, complexity."""
+    """Return the reasons of the first steps: parse, causal, complexity."""
     code = bool(case.expression.code)
     return [
         Reason("parse", True, "is code that can be read" if code else "parses, and its units fit"),
-        # Only what the evaluator scored comes here, and it scores nothing that reads a back-adjusted level; a set is
-        # a sum of ranks of such factors. Nothing that parses can read a later day; code was screened for it, and is
-        # swept before it is looked at.
+        # The step passes without a test of its own. Only scored factors come here, and the evaluator refuses any that
+        # reads a back-adjusted level; a set is a sum of ranks of such factors. No formula that parses can read a later
+        # day. Code was screened for look-ahead, and is swept day by day before its trial.
         Reason(
             "causal",
             True,
             SCREENED_MESSAGE if code else f"reads the last {case.expression.warmup + 1} days and no later one",
         ),
-        _complexity(case, settings),
+        _check_complexity(case, settings),
     ]
 
 
-def _complexity(case: Case, settings: EvidenceSettings) -> Reason:
-    found = [text for part in case.parts for text in find_breaches(part.expression, settings.complexity)]
+def _check_complexity(case: Case, settings: EvidenceSettings) -> Reason:
+    breaches = [text for part in case.parts for text in find_breaches(part.expression, settings.complexity)]
     numbers = {"nodes": case.expression.size, "depth": case.expression.depth}
-    return Reason("complexity", not found, "; ".join(found) or "within its bounds", numbers)
+    return Reason("complexity", not breaches, "; ".join(breaches) or "within its bounds", numbers)
 
 
 def check_alignment(case: Case, settings: EvidenceSettings) -> Reason:
-    """Return whether each formula says what its hypothesis says, in words and in direction."""
-    found = [text for part in case.parts for text in _disagreements(part, settings)]
-    agreed = "its fields, horizon and direction are those of the hypothesis"
-    return Reason("alignment", not found, "; ".join(found) or agreed)
+    """Return whether each formula agrees with its hypothesis, in words and in direction."""
+    mismatches = [text for part in case.parts for text in _list_mismatches(part, settings)]
+    agreement = "its fields, horizon and direction are those of the hypothesis"
+    return Reason("alignment", not mismatches, "; ".join(mismatches) or agreement)
 
 
-def _disagreements(part: Case, settings: EvidenceSettings) -> list[str]:
-    words = find_word_mismatches(part.expression, part.claim, settings)
-    return words + find_direction_mismatch(part.rank_ic, part.claim)
+def _list_mismatches(part: Case, settings: EvidenceSettings) -> list[str]:
+    mismatches = find_word_mismatches(part.expression, part.claim, settings)
+    return mismatches + find_direction_mismatch(part.rank_ic, part.claim)
 
 
 def find_breaches(expression: Expression, bounds: ComplexitySettings) -> list[str]:
     """Return a sentence for each bound that a formula, or the code of a factor, exceeds."""
-    wide = PYTHON_SIZE_FACTOR if expression.code else 1
+    factor = PYTHON_SIZE_FACTOR if expression.code else 1
     measured = {
-        "nodes": (expression.size, wide * bounds.max_size),
-        "levels": (expression.depth, wide * bounds.max_depth),
-        "numbers": (expression.constants, wide * bounds.max_constants),
+        "nodes": (expression.size, factor * bounds.max_size),
+        "levels": (expression.depth, factor * bounds.max_depth),
+        "numbers": (expression.constants, factor * bounds.max_constants),
         "raw fields": (len(expression.fields), bounds.max_fields),
     }
     return [f"{actual} {what}, at most {most}" for what, (actual, most) in measured.items() if actual > most]
 
 
 def compute_complexity_price(expression: Expression, bounds: ComplexitySettings) -> float:
-    """Return what a formula's size costs, in units of |t| on search: nothing up to five nodes, then linear."""
+    """Return the price of a formula's size in units of |t| on search: 0 up to five nodes, then linear."""
     return bounds.price_per_node * max(expression.size - UNPRICED_NODES, 0)

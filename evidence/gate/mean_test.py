@@ -1,4 +1,4 @@
-"""What a trial tests: the mean daily RankIC of a window, with p-value, power and smallest significant RankIC from one place."""
+"""The test of a trial: the mean daily RankIC of a window, with its p-value, power and smallest significant RankIC."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..scoring.metrics import round_significant
 
 Series = NDArray[np.float64]
 HOLDING_LAG_DAYS = 2
-"""Twice the one day that a value of the held series spans, as the lag of labels is twice theirs."""
+"""Twice the one day that a value of the held series spans; the lag of labels is likewise twice their horizon."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,16 @@ class MeanTest:
     Attributes
     ----------
     test
-        `labels`: the RankIC of overlapping h-day labels; `held`: that of one-day returns with the ranks held (`holding_ic.py`).
+        `labels`: the RankIC of overlapping h-day labels. `held`: the RankIC of the ranks held with one-day returns
+        (`holding_ic.py`).
     t
-        Newey-West t of the tested series with lag twice its horizon; the factor's own sign.
+        Newey-West t of the tested series with lag twice its horizon, in the sign of the factor as written.
     days
-        Values of the tested series that are present.
+        Values of the tested series that are not NaN.
     horizon, lag
         Days that one value spans, and Newey-West lag.
     error
-        Standard error of the mean RankIC of the h-day label that this test implies: what t is a multiple of.
+        Standard error that this test implies for the mean RankIC of the h-day label: that mean is t times the error.
     """
 
     test: str
@@ -44,7 +45,7 @@ class MeanTest:
 
     @property
     def null(self) -> NullDistribution | None:
-        """Return the distribution of t without any effect; None where the days are too few for the lag."""
+        """Return the null distribution of t; None where the days are too few for the lag."""
         return null_distribution(self.days, self.horizon, self.lag) if self.days > max(self.lag, 2) else None
 
     @property
@@ -53,15 +54,15 @@ class MeanTest:
         return self.error * math.sqrt(self.days)
 
     def p_value(self, sign: int) -> float:
-        """Return the one-sided p-value of a factor held in a direction; days too few prove nothing and give 1."""
+        """Return the one-sided p-value of a factor held in direction `sign`; 1 where the days are too few."""
         null = self.null
         return null.p_value(sign * self.t) if null else 1.0
 
     def power(self, level: float) -> dict[str, Any]:
-        """Return what this window could have proven of a factor like this one at a level, as JSON.
+        """Return what this window can prove at a significance level about a factor with this error, as JSON.
 
-        `t_required` is the smallest t that is proof, `rank_ic_provable` the mean RankIC of the h-day label at which a
-        factor with this error has it; None where nothing can be proven.
+        `t_required` is the smallest significant t. `rank_ic_provable` is the mean RankIC of the h-day label at which a
+        factor with this error reaches it. Both are None where no t is significant.
         """
         needed = self.null.t_required(level) if self.null else math.nan
         return {
@@ -81,33 +82,33 @@ def run_mean_test(rank_ic: Series, held: Series | None, horizon: int, lag: int) 
     rank_ic
         RankIC of each day with the h-day label `[D]`, NaN where undefined.
     held
-        RankIC of each day with what is held on it `[D]`; None tests `rank_ic` itself.
+        RankIC of the ranks held on each day with its one-day return `[D]`, NaN where undefined; None tests `rank_ic`.
     horizon, lag
         Days h of the label, and Newey-West lag of its series; that of the held series is 2.
     """
     if held is None:
-        plain = newey_west_t(rank_ic, lag)
-        return MeanTest("labels", plain.t, plain.days, horizon, lag, plain.standard_error)
-    daily = newey_west_t(held, HOLDING_LAG_DAYS)
-    enough = np.count_nonzero(~np.isnan(rank_ic)) > lag  # fewer days prove nothing by either test
-    error = daily.standard_error * estimate_label_slope(rank_ic, held, horizon)
-    return MeanTest("held", daily.t if enough else math.nan, daily.days, 1, HOLDING_LAG_DAYS, error)
+        labels = newey_west_t(rank_ic, lag)
+        return MeanTest("labels", labels.t, labels.days, horizon, lag, labels.standard_error)
+    holding = newey_west_t(held, HOLDING_LAG_DAYS)
+    has_enough_days = np.count_nonzero(~np.isnan(rank_ic)) > lag  # with fewer days, neither test is significant
+    error = holding.standard_error * estimate_label_slope(rank_ic, held, horizon)
+    return MeanTest("held", holding.t if has_enough_days else math.nan, holding.days, 1, HOLDING_LAG_DAYS, error)
 
 
 def confirm_p_value(tested: float, labels: float, bar: float) -> float:
-    """Return the p-value of a test, unless the h-day labels say no: where their p-value is above `bar`, the larger of both.
+    """Return the p-value of the test; where the p-value of the labels is above `bar`, the larger of both.
 
-    Ranks of one-day returns and of h-day returns are not the same question: the first see more of a day's median, the
-    second more of its mean. A name whose good days are rare and large has a low median, and held ranks find volatility on
-    real prices (t -4.9) where the label has a RankIC of 0.0001. With this, no more is accepted than either test would
-    accept of its own null at the bar, and what is accepted or watched has a label that agrees in direction.
+    Ranks of one-day returns and of h-day returns test different things: the first see more of a day's median, the second
+    more of its mean. A name whose good days are rare and large has a low median, so held ranks find volatility on real
+    prices (t -4.9) where the label has a RankIC of 0.0001. With this rule, no more is accepted than either test would
+    accept of its own null at the bar, and an accepted or watched factor has labels that agree in direction.
 
     Parameters
     ----------
     tested, labels
         One-sided p-values of the test that decides and of the overlapping labels, in [0, 1].
     bar
-        In (0, 0.5].
+        Largest p-value at which the labels count as agreeing, in (0, 0.5].
     """
     return tested if labels <= bar else max(tested, labels)
 
@@ -142,24 +143,24 @@ def estimate_label_slope(rank_ic: Series, held: Series, horizon: int) -> float:
     rank_ic
         RankIC of each day with the h-day label `[D]`, NaN where undefined.
     held
-        RankIC of each day with what is held on it `[D]`, NaN where undefined.
+        RankIC of the ranks held on each day with its one-day return `[D]`, NaN where undefined.
     horizon
-        h, in days.
+        Days h of the label.
 
     Returns
     -------
     float
-        Slope of a line through the origin, of each day's RankIC on the mean of the held series over the label's h days. It
-        lies between 1, for a factor that is drawn anew each day, and the root of h, for one that never changes. NaN where
-        either series is empty.
+        Slope of a line through the origin, of each day's RankIC on the mean of the held series over the label's h days.
+        It lies between 1, for a factor that is drawn anew each day, and the root of h, for one that never changes. NaN
+        where either series is empty.
     """
     known = ~np.isnan(held)
     total, count = np.cumsum(np.where(known, held, 0.0)), np.cumsum(known)
     total[horizon:] -= total[:-horizon].copy()
     count[horizon:] -= count[:-horizon].copy()
     ahead = np.full(len(held), np.nan)
-    whole = count[horizon - 1 :] == horizon
-    ahead[: len(whole)] = np.where(whole, total[horizon - 1 :] / horizon, np.nan)
+    complete = count[horizon - 1 :] == horizon
+    ahead[: len(complete)] = np.where(complete, total[horizon - 1 :] / horizon, np.nan)
     both = ~np.isnan(ahead) & ~np.isnan(rank_ic)
     spread = float(ahead[both] @ ahead[both])
     return float(ahead[both] @ rank_ic[both]) / spread if spread > 0 else math.nan
@@ -167,17 +168,17 @@ def estimate_label_slope(rank_ic: Series, held: Series, horizon: int) -> float:
 
 @dataclass(frozen=True)
 class Power:
-    """What a window could have proved.
+    """The smallest effect that a window could have proven.
 
     Attributes
     ----------
     p_required
-        Level of the stream at this trial: the p-value that it may have at most.
+        Significance level of the stream at this trial: the largest p-value that is accepted.
     t_required
         Newey-West t with that p-value.
     rank_ic_provable
-        Smallest mean daily RankIC, measured on the window, that would have been accepted. A factor whose true RankIC
-        is exactly this is accepted about every other time.
+        Smallest mean daily RankIC, measured on the window, that would have been accepted. A factor with exactly this
+        true RankIC is accepted about half of the time.
     """
 
     p_required: float
@@ -186,14 +187,14 @@ class Power:
 
 
 def compute_power(null: NullDistribution, level: float, rank_ic_sd: float) -> Power:
-    """Say which RankIC a window can prove at a given level.
+    """Return the smallest RankIC that a window can prove at a significance level.
 
     Parameters
     ----------
     null
-        Distribution of t without any effect, for the days, horizon and lag of the window.
+        Null distribution of t for the days, horizon and lag of the window.
     level
-        Level of the trial in question, from `lond_level`.
+        Significance level of the trial, from `lond_level`.
     rank_ic_sd
         Long-run standard deviation of one day's RankIC (`NeweyWest.daily_deviation`), typical of the candidates.
 

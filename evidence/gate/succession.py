@@ -1,12 +1,11 @@
-"""Successors of factors that decay: what a successor is judged on.
+"""Successors of decaying factors: how the gate judges a factor that replaces one of the library.
 
-Redundancy keeps the library from holding one thing twice, and the gate from being asked again what it has answered: a near
-copy of an accepted factor meets selection days that are known to be kind to it. So that a successor resembles what it
-succeeds may be waived only if that is taken out before the look. The likeness to the one factor that is flagged does not
-count; in return, selection judges what is left of the successor's ranks when those of its
-predecessor are taken out, day by day. What it says beyond the decayed one must carry it alone: what they have in common has
-decayed. Where too little is left on search (t below 2), nothing is waived. All other factors of the library count as ever, and
-a formula that nearly copies its predecessor's is not original.
+The redundancy step keeps the library from holding a factor twice, and the gate from testing it twice: a near copy of an
+accepted factor meets selection days that are known to favour it. The likeness of a successor to its predecessor is
+therefore waived only if the test removes the predecessor. Selection then judges the residual of the successor's ranks
+on its predecessor's ranks, day by day. The residual must be significant alone, since the common part has decayed.
+Nothing is waived where too little is left on search (t below 2). All other factors of the library count as usual, and a
+formula that nearly copies that of its predecessor is not original.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from .verdict import Case
 Values = NDArray[np.float32]
 
 DECAYING_EVENT = "decaying"
-"""Kind of the event that notes what a run is told of decay."""
+"""Kind of the event that records which library factors a run was told are decaying."""
 SUCCEEDS = "succeeds"
-"""Key of a hypothesis that names the factor which it is to succeed."""
+"""Key of a hypothesis that names its predecessor in the library."""
 
 
 def read_decaying(ledger: Ledger, run: str) -> list[dict[str, Any]]:
-    """Return what a run was told as it began; nothing for a run of before there was such a note."""
-    noted = ledger.events(run, DECAYING_EVENT)
-    return list(noted[0].body) if noted else []
+    """Return the decaying factors that a run was told of as it began; empty for a run older than this event."""
+    events = ledger.events(run, DECAYING_EVENT)
+    return list(events[0].body) if events else []
 
 
 @dataclass(frozen=True)
@@ -53,46 +52,46 @@ class Succession:
     computing: Computing | None
 
     def predecessor(self, case: Case) -> str:
-        """Return the factor that a case succeeds, where its likeness to it is waived; else nothing.
+        """Return the id of the factor that a case succeeds if their likeness is waived, else an empty text.
 
-        It must be named by the hypothesis, told to this run as decaying, and leave something: both are formulas, and what
-        is left of the case on search has a t of 2 in its direction.
+        The hypothesis must name it, and the run must have been told that it decays. Both must be formulas, and the
+        residual of the case on search must have a t of at least 2 in the case's direction.
         """
-        name = _predecessor_id(case.claim)
+        name = _read_predecessor_id(case.claim)
         if (
             case.members
             or case.expression.code
-            or name not in {each["id"] for each in read_decaying(self.ledger, self.run)}
+            or name not in {row["id"] for row in read_decaying(self.ledger, self.run)}
         ):
             return ""
-        left = self.beyond(case.values, name, self.search)
-        if left is None:
+        residual = self.beyond(case.values, name, self.search)
+        if residual is None:
             return ""
-        test = newey_west_t(self.scorer.daily_rank_ic(left, self.search), self.scorer.lag)
+        test = newey_west_t(self.scorer.daily_rank_ic(residual, self.search), self.scorer.lag)
         return name if case.sign * test.t >= MIN_ADDED_T else ""
 
     def beyond(self, values: Values, name: str, window: Window) -> Values | None:
-        """Return what is left of values `[T, N]` on a window when the ranks of a library factor are taken out.
+        """Return the residual ranks `[T, N]` of values on a window after removing those of a library factor.
 
-        NaN outside the window; None where the factor is Python code or nothing can compute it.
+        NaN outside the window; None where the factor is Python code or cannot be computed.
         """
-        other = self._expression(name)
+        other = self._parse_library_factor(name)
         if other is None or other.code or self.computing is None:
             return None
-        own, taken = (_ranks(window.cut(each)) for each in (values, self.computing.evaluate([other])[0]))
+        ranks, removed = (_rank_centred(window.cut(frame)) for frame in (values, self.computing.evaluate([other])[0]))
         out = np.full(values.shape, np.nan, dtype=np.float32)
-        window.cut(out)[:] = residual_ranks(own, [taken])[0]
+        window.cut(out)[:] = residual_ranks(ranks, [removed])[0]
         return out
 
-    def _expression(self, name: str) -> Expression | None:
+    def _parse_library_factor(self, name: str) -> Expression | None:
         rows: Sequence[Any] = [row for row in self.ledger.library() if row.factor_id == name]
         fields = tuple(rows[0].sheet.get("fields", ())) if rows else ()
         return parse(rows[0].text, fields=fields, refuse_units=False) if rows else None
 
 
-def _predecessor_id(claim: Claim) -> str:
+def _read_predecessor_id(claim: Claim) -> str:
     return str(claim.detail.get(SUCCEEDS) or "")
 
 
-def _ranks(values: Values) -> NDArray[np.float64]:
+def _rank_centred(values: Values) -> NDArray[np.float64]:
     return rank_rows(np.ascontiguousarray(values)) - 0.5

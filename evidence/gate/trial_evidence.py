@@ -1,7 +1,7 @@
-"""What a trial saw of the selection window, kept whole, and what the rules decide from it.
+"""The evidence of a trial on the selection window, stored whole, and the decision that follows from it.
 
-The gate decides a trial with `decide_trial`, and so does `evidence verify` from the ledger: the same code and the same numbers
-give the same verdict.
+The gate decides a trial with `decide_trial`, and `evidence verify` does the same from the ledger: the same code on the
+same numbers gives the same verdict.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from .verdict import Reason, Verdict, Word
 
 Series = NDArray[np.float64]
 MIN_NET_DAYS = 30
-"""Fewer days of returns have no skewness or kurtosis worth a deflated Sharpe ratio."""
+"""With fewer days of returns, skewness and kurtosis are too uncertain for a deflated Sharpe ratio."""
 
 
 @dataclass(frozen=True)
 class TrialEvidence:
-    """Everything that decides a trial, to the last bit.
+    """All data that decide a trial, bit for bit.
 
     Attributes
     ----------
     asked
-        Horizon, returns, level, watch_p, costs, digest of the data, sign: the digest of it is the trial's question.
+        Horizon, returns, level, watch_p, costs, digest of the data, sign; their digest is the trial's question.
     lag
         Newey-West lag, days.
     rank_ic
@@ -42,15 +42,15 @@ class TrialEvidence:
     net
         Daily return after costs of the long-short book `[D]`, decimal of gross, NaN where there is none.
     sharpes
-        Daily gross Sharpe ratios on search of the factors scored until then, finite ones only.
+        Daily gross Sharpe ratios on search of the factors scored before, finite ones only.
     search_days, selection_days
         Length of both windows.
     sheet
-        The selection sheet as recorded.
+        The metrics on selection as recorded.
     held
-        RankIC of each selection day with what is held on it `[D]`, where that is tested; None where `rank_ic` is.
+        RankIC of the ranks held on each selection day with its one-day return `[D]`; None where `rank_ic` is tested.
     fault
-        What went wrong with the code of a Python factor on selection days, `{stage, message, day}`; None if nothing did.
+        Fault of a Python factor's code on selection days, `{stage, message, day}`; None if there was none.
     """
 
     asked: Mapping[str, Any]
@@ -65,7 +65,7 @@ class TrialEvidence:
     fault: Mapping[str, Any] | None = None
 
     def body(self) -> bytes:
-        """Return the bytes that are stored: canonical JSON, in which a float64 keeps every bit and NaN is null."""
+        """Return the stored bytes: canonical JSON, in which a float64 keeps every bit and NaN is null."""
         record: dict[str, Any] = {
             "asked": dict(self.asked),
             "lag": self.lag,
@@ -82,7 +82,7 @@ class TrialEvidence:
 
     @classmethod
     def read(cls, body: bytes) -> TrialEvidence:
-        """Return what `body` wrote."""
+        """Return the evidence that `body` wrote."""
         record = json.loads(body)
         for name in ("rank_ic", "net", "held"):
             if record.get(name) is not None:
@@ -90,42 +90,42 @@ class TrialEvidence:
         return cls(**record | {"sharpes": tuple(record["sharpes"])})
 
 
-def decide_trial(seen: TrialEvidence, number: int, found: int) -> dict[str, Any]:
-    """Return what the rules say of a look: p-value, level, verdict of the stream, deflated Sharpe ratios.
+def decide_trial(evidence: TrialEvidence, number: int, discoveries: int) -> dict[str, Any]:
+    """Decide a trial: p-value, level, decision of the stream rule, deflated Sharpe ratios.
 
     Parameters
     ----------
-    seen
-        What was looked at.
+    evidence
+        The stored evidence.
     number
         The trial's number, 1 for the first.
-    found
+    discoveries
         Discoveries among the trials that were opened before it.
 
     Notes
     -----
-    Where what is held is tested, the overlapping labels must not contradict it (`mean_test.confirm_p_value`).
+    Where the ranks held are tested, the overlapping labels must not contradict them (`mean_test.confirm_p_value`).
 
-    Code that failed, or saw later days, on a selection day proves nothing, whatever its other days show.
+    Code that failed on a selection day, or read later days there, is not a discovery, whatever its other days show.
 
     A factor is a discovery if its unrounded p-value is at most the unrounded level; both are recorded to six digits.
     """
-    sign = int(seen.asked["sign"])
-    test = run_mean_test(seen.rank_ic, seen.held, int(seen.asked["horizon_days"]), seen.lag)
-    labels = run_mean_test(seen.rank_ic, None, int(seen.asked["horizon_days"]), seen.lag).p_value(sign)
-    p_value = confirm_p_value(test.p_value(sign), labels, float(seen.asked["watch_p"]))
-    level = lond_level(number, found, float(seen.asked["level"]))
+    sign = int(evidence.asked["sign"])
+    test = run_mean_test(evidence.rank_ic, evidence.held, int(evidence.asked["horizon_days"]), evidence.lag)
+    labels = run_mean_test(evidence.rank_ic, None, int(evidence.asked["horizon_days"]), evidence.lag).p_value(sign)
+    p_value = confirm_p_value(test.p_value(sign), labels, float(evidence.asked["watch_p"]))
+    level = lond_level(number, discoveries, float(evidence.asked["level"]))
     return {
         "p_value": float(f"{p_value:.6g}"),
         "level": float(f"{level:.6g}"),
-        "discoveries_before": found,
-        "passed": p_value <= level and not seen.fault,
-        "watch": p_value <= float(seen.asked["watch_p"]) and not seen.fault,
+        "discoveries_before": discoveries,
+        "passed": p_value <= level and not evidence.fault,
+        "watch": p_value <= float(evidence.asked["watch_p"]) and not evidence.fault,
         "sign": sign,
-        "deflated_sharpe": deflated_sharpe_ratios(seen, number),
+        "deflated_sharpe": deflated_sharpe_ratios(evidence, number),
         "power": test.power(level),
-        **({} if seen.held is None else {"p_labels": float(f"{labels:.6g}")}),
-        **({"fault": dict(seen.fault)} if seen.fault else {}),
+        **({} if evidence.held is None else {"p_labels": float(f"{labels:.6g}")}),
+        **({"fault": dict(evidence.fault)} if evidence.fault else {}),
     }
 
 
@@ -135,39 +135,39 @@ def build_verdict(trial: Trial, reasons: Sequence[Reason]) -> Verdict:
     word: Word = "accepted" if outcome["passed"] else "watchlist" if outcome["watch"] else "rejected"
     text = (
         f"p = {outcome['p_value']:.2g} on selection, level {outcome['level']:.2g} for trial {trial.number}"
-        f" with {outcome['discoveries_before']} found before{_bar(outcome)}"
+        f" with {outcome['discoveries_before']} found before{_describe_bar(outcome)}"
     )
     reasons = [_apply_fault(reason, outcome.get("fault")) for reason in reasons]
     numbers = {key: outcome[key] for key in ("p_value", "level", "discoveries_before")}
     statistics = Reason("statistics", bool(outcome["passed"]), text, {**numbers, "trial": trial.number})
-    told = {key: outcome[key] for key in ("deflated_sharpe", "power", "p_labels") if key in outcome}
-    selection = {**outcome["selection"], **numbers, **told}
+    details = {key: outcome[key] for key in ("deflated_sharpe", "power", "p_labels") if key in outcome}
+    selection = {**outcome["selection"], **numbers, **details}
     return Verdict(trial.subject, word, (*reasons, statistics), trial.number, selection)
 
 
 def _apply_fault(reason: Reason, fault: Mapping[str, Any] | None) -> Reason:
-    """Return a reason as it stands after the look: what the code did on selection days is for people, in its numbers."""
+    """Return a reason with the fault of the code on selection days added to its numbers, for people."""
     if reason.step != "causal" or not fault:
         return reason
-    said = "the code failed on a later day" if fault["stage"] == "python" else "a value changed with later days"
-    return Reason("causal", False, f"{said}, after search", {**reason.numbers, "fault": dict(fault)})
+    start = "the code failed on a later day" if fault["stage"] == "python" else "a value changed with later days"
+    return Reason("causal", False, f"{start}, after search", {**reason.numbers, "fault": dict(fault)})
 
 
 def remove_fault(reason: Reason) -> Reason:
-    """Return a reason as it stood before the look: what the code did on selection days was not known then."""
+    """Return a reason as it was before the test, without a fault on selection days."""
     if "fault" not in reason.numbers:
         return reason
-    return replace(reason, passed=True, numbers={key: each for key, each in reason.numbers.items() if key != "fault"})
+    return replace(reason, passed=True, numbers={key: value for key, value in reason.numbers.items() if key != "fault"})
 
 
 def daily_sharpes(sheets: Iterable[Mapping[str, Any]]) -> list[float]:
-    """Return the daily gross Sharpe ratio on search of each sheet, of the factor as it is written, so of either sign."""
-    both = [(sheet["gross_sharpe"], sheet["rank_ic"]) for sheet in sheets]
-    return [math.copysign(1.0, ic) * ratio / math.sqrt(252.0) for ratio, ic in both if ratio is not None and ic]
+    """Return the daily gross Sharpe ratio on search of each factor as written, and therefore of either sign."""
+    pairs = [(sheet["gross_sharpe"], sheet["rank_ic"]) for sheet in sheets]
+    return [math.copysign(1.0, ic) * ratio / math.sqrt(252.0) for ratio, ic in pairs if ratio is not None and ic]
 
 
-def _bar(outcome: Mapping[str, Any]) -> str:
-    """Say which RankIC would have been proof; nothing for a look that was taken before this was kept."""
+def _describe_bar(outcome: Mapping[str, Any]) -> str:
+    """Name the smallest significant RankIC; empty for a trial of before it was recorded."""
     power = outcome.get("power") or {}
     if power.get("test") == "held" and outcome.get("p_labels") == outcome["p_value"]:
         return "; its labels do not bear out what is held"
@@ -175,20 +175,20 @@ def _bar(outcome: Mapping[str, Any]) -> str:
     return "" if bar is None else f"; a RankIC of {bar:.3f} there is proof"
 
 
-def deflated_sharpe_ratios(seen: TrialEvidence, trials: int) -> dict[str, float | None]:
-    """Return the deflated Sharpe ratio of the book, charged for the trials and for all scored factors; None if unknown."""
+def deflated_sharpe_ratios(evidence: TrialEvidence, trials: int) -> dict[str, float | None]:
+    """Return the deflated Sharpe ratio of the backtest for the trials and for all scored factors; None if unknown."""
     return {
-        "by_trials": deflated_sharpe_of(seen, trials),
-        "by_evaluations": deflated_sharpe_of(seen, len(seen.sharpes)),
+        "by_trials": deflated_sharpe_of(evidence, trials),
+        "by_evaluations": deflated_sharpe_of(evidence, len(evidence.sharpes)),
     }
 
 
-def deflated_sharpe_of(seen: TrialEvidence, count: int) -> float | None:
-    """Return the deflated Sharpe ratio of the book, charged for so many tries; None if unknown."""
-    daily = seen.net[~np.isnan(seen.net)]
-    if len(seen.sharpes) < 2 or len(daily) < MIN_NET_DAYS:
+def deflated_sharpe_of(evidence: TrialEvidence, count: int) -> float | None:
+    """Return the deflated Sharpe ratio of the backtest for `count` tries; None if unknown."""
+    daily = evidence.net[~np.isnan(evidence.net)]
+    if len(evidence.sharpes) < 2 or len(daily) < MIN_NET_DAYS:
         return None
-    spread = float(np.var(seen.sharpes, ddof=1)) * seen.search_days / seen.selection_days
+    spread = float(np.var(evidence.sharpes, ddof=1)) * evidence.search_days / evidence.selection_days
     return round_significant(deflated_sharpe(daily, max(count, 1), spread))
 
 

@@ -17,17 +17,17 @@ from ..proposal import Claim
 Values = NDArray[np.float32]
 
 Word = Literal["accepted", "watchlist", "rejected", "awaiting approval"]
-"""The gate says one of the first three; what it accepts awaits approval where a campaign asks a person."""
+"""The gate gives one of the first three; an accepted factor awaits approval if the campaign asks a person."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is put before the gate: a factor with its claim and search facts, or a set of such factors as one.
+    """A factor with its claim and search metrics, or a set of such factors as one, for the gate to judge.
 
     Attributes
     ----------
     values
-        `[T, N]`, NaN outside the universe.
+        Factor values `[T, N]`, NaN outside the universe.
     rank_ic
         Mean RankIC on search; its sign is the direction in which the factor is held.
     members
@@ -57,7 +57,7 @@ def write_rank_sum(members: Sequence[Case]) -> str:
     Raises
     ------
     EvidenceError
-        A member is a Python factor, which stands in no formula.
+        A member is a Python factor, which no formula can contain.
     """
     code = [member.expression.id for member in members if member.expression.code]
     if code:
@@ -72,10 +72,10 @@ def write_rank_sum(members: Sequence[Case]) -> str:
 
 @dataclass(frozen=True)
 class Reason:
-    """What one step of the gate found.
+    """The outcome of one step of the gate.
 
-    `message` may carry numbers and is for people; `step` and `passed` are all that an agent is told of a step that
-    looked at the selection window.
+    `message` may carry numbers and is for people. Of a step that reads the selection window, an agent sees only `step`
+    and `passed`.
     """
 
     step: str
@@ -90,7 +90,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The gate's word on one factor or set."""
+    """The gate's verdict on one factor or set."""
 
     factor_id: str
     word: Word
@@ -101,7 +101,9 @@ class Verdict:
     @classmethod
     def restored(cls, row: VerdictRow) -> Verdict:
         """Return a verdict from its row in the ledger."""
-        reasons = tuple(Reason(one["step"], one["passed"], one["message"], one["numbers"]) for one in row.reasons)
+        reasons = tuple(
+            Reason(reason["step"], reason["passed"], reason["message"], reason["numbers"]) for reason in row.reasons
+        )
         trial, selection = row.metrics["trial"], row.metrics["selection"]
         return cls(row.factor_id, cast("Word", row.verdict), reasons, trial, selection)
 
@@ -112,12 +114,12 @@ class Verdict:
 
     def for_agents(self) -> dict[str, Any]:
         """Return the verdict without any number from the selection window: steps and words only."""
-        told = dict.fromkeys(_reason_for_agents(reason) for reason in self.reasons if not reason.passed)
-        return {"id": self.factor_id, "verdict": self.word, "reasons": list(told)}
+        reasons = dict.fromkeys(_reason_for_agents(reason) for reason in self.reasons if not reason.passed)
+        return {"id": self.factor_id, "verdict": self.word, "reasons": list(reasons)}
 
 
 def _reason_for_agents(reason: Reason) -> str:
-    """Say why; code that failed on selection days is told as code that was not proven there, or it could ask by failing."""
+    """Write a reason without selection numbers; a fault there reads as "not proven", or code could probe by failing."""
     if reason.step == "statistics" or "fault" in reason.numbers:
         return "statistics: not proven on the selection window after all looks that were taken at it"
     return f"{reason.step}: {reason.message}"
