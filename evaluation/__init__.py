@@ -1,4 +1,4 @@
-"""The one service through which factors are proposed, scored and submitted to the gate."""
+"""The service by which factors are proposed, scored and submitted to the gate."""
 
 from __future__ import annotations
 

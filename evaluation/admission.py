@@ -1,4 +1,4 @@
-"""What a person does to the library by hand: take in what a run accepted or nobody judged, retire, bring back."""
+"""Changes to the library by hand: add an accepted or an unjudged factor, retire one, restore one."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ __all__ = ["AdmittedFactor", "add_accepted", "add_by_hand", "restore_factor", "r
 
 @dataclass(frozen=True)
 class AdmittedFactor:
-    """A factor of the library, and whether it came in just now."""
+    """A factor of the library, and whether it was added just now."""
 
     entry: Entry
     new: bool
 
 
 def add_accepted(ledger: Ledger, run: str, name: str) -> AdmittedFactor:
-    """Take in a factor that a run of this workspace accepted; campaigns do so by themselves.
+    """Add a factor that a run of this workspace accepted; campaigns do so themselves.
 
     Parameters
     ----------
     run, name
-        RUN as everywhere; an id of its verdicts, or the start of one.
+        Id of a run or `latest`; id of one of its verdicts, or the start of one.
 
     Raises
     ------
     LibraryRefused
-        The verdict is another: nothing that was not accepted may look accepted.
+        The verdict is not "accepted".
     EvidenceError
         The run judged no such factor.
     """
     archive = RunArchive(ledger, find_campaign(ledger, run) if run == "latest" else ledger.run(run))
-    verdict = _verdict(archive, name)
+    verdict = _find_verdict(archive, name)
     word = Reviews.of(ledger, archive.run).word(verdict)
     if word != "accepted":
         whose = "The gate's word" if word == verdict.verdict else "A person's word"
@@ -54,13 +54,13 @@ def add_accepted(ledger: Ledger, run: str, name: str) -> AdmittedFactor:
     return AdmittedFactor(find_entry(ledger, factor.id), new)
 
 
-def _verdict(archive: RunArchive, name: str) -> VerdictRow:
-    known = archive.verdicts
-    found = [name] if name in known else [each for each in known if name and each.startswith(name)]
-    if len(found) == 1:
-        return known[found[0]]
-    if found:
-        raise ambiguous_error(name, [f"{each} ({known[each].verdict})" for each in sorted(found)])
+def _find_verdict(archive: RunArchive, name: str) -> VerdictRow:
+    verdicts = archive.verdicts
+    names = [name] if name in verdicts else [factor_id for factor_id in verdicts if name and factor_id.startswith(name)]
+    if len(names) == 1:
+        return verdicts[names[0]]
+    if names:
+        raise ambiguous_error(name, [f"{factor_id} ({verdicts[factor_id].verdict})" for factor_id in sorted(names)])
     hint = f"Its verdicts are in the report of run {archive.run.id}."
     raise EvidenceError(
         f"{name!r} is no factor that this run judged.", field="ID", got=name, hint=hint, code="unknown_factor"
@@ -68,21 +68,21 @@ def _verdict(archive: RunArchive, name: str) -> VerdictRow:
 
 
 def add_by_hand(ledger: Ledger, expression: Expression, day: str) -> AdmittedFactor:
-    """Take in a formula that nobody judged: it counts for originality and redundancy, and is proven never.
+    """Add a formula that was not judged: it counts for originality and redundancy, and is never proven.
 
-    The gate takes it for known from then on, so that it cannot be accepted in this workspace later.
+    The gate treats it as known from then on, so it cannot be accepted in this workspace later.
 
     Raises
     ------
     LibraryRefused
-        It is on the watchlist: new days may prove it, which this would end.
+        It is on the watchlist, where new days may still prove it.
     """
     with ledger.lock_library():
         return _add_formula(ledger, expression, day)
 
 
 def _add_formula(ledger: Ledger, expression: Expression, day: str) -> AdmittedFactor:
-    same = [one for one in list_entries(ledger) if one.factor_id == expression.id]
+    same = [entry for entry in list_entries(ledger) if entry.factor_id == expression.id]
     if same and same[0].origin == WATCHLIST:
         raise LibraryRefused(
             f"{expression.id} is on the watchlist of run {same[0].run}: new days may prove it, and nothing else.",
@@ -99,18 +99,18 @@ def _add_formula(ledger: Ledger, expression: Expression, day: str) -> AdmittedFa
 
 
 def retire_factor(ledger: Ledger, name: str, reason: str, day: str, successor: str = "") -> Entry:
-    """Retire a factor of the library by hand; nothing of it is deleted, and it is watched no more.
+    """Retire a factor of the library by hand; nothing is deleted, and it is no longer watched.
 
-    With a `successor` the change says which factor takes its place: a live one of the library whose hypothesis named it,
-    and it must be decaying.
+    With a `successor` the change records which factor replaces it: a live one of the library whose hypothesis named it.
+    The retired factor must then be decaying.
 
-    Its formula stays known, so that a near copy of it is not original. It makes nothing redundant any more, unless the
-    settings say so: what says the same in another formula may be tried again.
+    Its formula stays known, so a near copy is not original. Unless the settings say otherwise it makes no factor
+    redundant any more: another formula with similar values may be tried again.
 
     Raises
     ------
     LibraryRefused
-        It is retired already, or stands on the watchlist; or there is no reason; or the successor is none.
+        It is retired already, or is on the watchlist; or there is no reason; or the successor is not one.
     EvidenceError
         There is no such factor.
     """
@@ -129,12 +129,12 @@ def _retire_entry(ledger: Ledger, name: str, reason: str, day: str, successor: s
         raise LibraryRefused(
             f"{entry.factor_id} was retired on {last.day} by {last.by}: {last.reason}.", field="ID", got=name
         )
-    heir = _heir(ledger, entry, successor) if successor else None
+    heir = _find_heir(ledger, entry, successor) if successor else None
     return _write_status(ledger, entry, "retired", reason, day, {"successor": heir.factor_id} if heir else {})
 
 
-def _heir(ledger: Ledger, entry: Entry, name: str) -> Entry:
-    """Return the successor that a person names; only what was judged as one may be it."""
+def _find_heir(ledger: Ledger, entry: Entry, name: str) -> Entry:
+    """Return the named successor; refuse a factor that was not judged as one."""
     heir = find_entry(ledger, name)
     if entry.status != "decaying":
         raise LibraryRefused(
@@ -151,10 +151,10 @@ def _heir(ledger: Ledger, entry: Entry, name: str) -> Entry:
 
 
 def restore_factor(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
-    """Bring a retired factor back to where it stood before; its retirement stays in its history.
+    """Restore the earlier status of a retired factor; its retirement stays in its history.
 
-    From then on it is watched and makes others redundant again. New days since are read at the next watch. Its record is
-    not wiped: where the rule retired it, the end of the next quarter may do so again.
+    From then on it is watched and makes others redundant again. The next watch reads the new days since its retirement.
+    Its record is kept: if the rule retired it, the end of the next quarter may retire it again.
 
     Raises
     ------
@@ -169,21 +169,21 @@ def restore_factor(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
         entry = find_entry(ledger, name)
         if entry.status != "retired":
             raise LibraryRefused(
-                f"{entry.factor_id} is {entry.status}, so there is nothing to bring back.", field="ID", got=entry.status,
-                allowed="retired",
+                f"{entry.factor_id} is {entry.status}, so there is nothing to bring back.", field="ID",
+                got=entry.status, allowed="retired",
             )  # fmt: skip
-        return _write_status(ledger, entry, _earlier_status(entry), reason.strip(), day)
+        return _write_status(ledger, entry, _find_earlier_status(entry), reason.strip(), day)
 
 
-def _earlier_status(entry: Entry) -> str:
-    """Return what a retired factor was before: decaying, or live."""
-    return next((each.status for each in reversed(entry.history) if each.status in ("live", "decaying")), "live")
+def _find_earlier_status(entry: Entry) -> str:
+    """Return the status of a factor before its retirement: decaying, or live."""
+    return next((change.status for change in reversed(entry.history) if change.status in ("live", "decaying")), "live")
 
 
 def _write_status(
     ledger: Ledger, entry: Entry, status: str, reason: str, day: str, numbers: JsonObject | None = None
 ) -> Entry:
-    """Write what a person made of a factor, as a further entry of its history."""
-    key = f"hand {sum(each.by == 'hand' for each in entry.history) + 1}"
+    """Write a status change by hand into the history of a factor."""
+    key = f"hand {sum(change.by == 'hand' for change in entry.history) + 1}"
     ledger.kept.record(standings=[StatusChange(entry.factor_id, key, status, "hand", reason, day, numbers or {})])
     return find_entry(ledger, entry.factor_id)

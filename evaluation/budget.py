@@ -1,4 +1,4 @@
-"""What a campaign may spend on its search, besides what its models cost."""
+"""The budget of a search, apart from the cost of its models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..ledger import Ledger
 __all__ = ["Budget", "RefusedRuns"]
 
 RAN_EVENT = "ran"
-"""Kind of the events that hold what was told of code that ran and was refused."""
+"""Kind of the events that hold the refusals of code that ran."""
 
 
 class Budget(BaseModel):
@@ -33,26 +33,26 @@ class Budget(BaseModel):
 
 
 class RefusedRuns:
-    """Refusals of code that had run, by the key of their attempt: each costs an evaluation, as a score does.
+    """Refusals of code that ran, by the key of their attempt: each costs an evaluation, as a score does.
 
-    What code reads of the panel may leave it in the text of an error, so that a refusal is paid for too. The same attempt
-    asked again is answered with what it was told, and runs nothing.
+    Code can pass data of the panel on in the text of an error, so a refusal is charged too. A repeated attempt returns
+    the recorded refusal and runs nothing.
     """
 
     def __init__(self, ledger: Ledger, run: str) -> None:
         self._ledger, self._run = ledger, run
-        self._told = {event.key: event.body for event in ledger.events(run, RAN_EVENT)}
+        self._refusals = {event.key: event.body for event in ledger.events(run, RAN_EVENT)}
 
     def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self._told)
+        """Return the number of refusals."""
+        return len(self._refusals)
 
     def told(self, key: str) -> dict[str, Any] | None:
-        """Return what an attempt was told when its code had run, None where it was not refused so."""
-        return self._told.get(key)
+        """Return the refusal of an attempt whose code ran; None if there is none."""
+        return self._refusals.get(key)
 
     def add(self, key: str, answer: dict[str, Any]) -> dict[str, Any]:
-        """Write down a refusal, and return it."""
+        """Record a refusal, and return it."""
         self._ledger.record_event(self._run, RAN_EVENT, key, answer)
-        self._told[key] = answer
+        self._refusals[key] = answer
         return answer

@@ -1,4 +1,4 @@
-"""What is said of drafts before any is scored: which can be read, what is expected of each, which are worth an evaluation."""
+"""Judge drafts before any is scored: which can be parsed, the forecast of each, which are worth an evaluation."""
 
 from __future__ import annotations
 
@@ -15,59 +15,60 @@ from .service import Evaluator
 __all__ = ["find_leaders", "find_unexplored", "pick_drafts"]
 
 LEARN_BATCH_FORMULAS = 256
-"""Formulas that are learnt together: after a resume all of them are to be, and memory stays small."""
+"""Formulas per batch of learning: it bounds memory after a resume, when all scored formulas are learnt."""
 RANKED_PER_CHOSEN = 3
-"""Times as many drafts are ranked as are chosen: some of the best may be refused."""
+"""So many times more drafts are ranked than chosen, since some of the best may be refused."""
 
 
 def pick_drafts(
     evaluator: Evaluator, texts: Sequence[str], claim: Claim, count: int, like: str = "", either: bool = False
 ) -> dict[str, Any]:
-    """Return a forecast of each draft, and the places of those that are most worth scoring, best first.
+    """Return a forecast of each draft, and the places of the `count` drafts most worth scoring, best first.
 
-    A draft that cannot be read, was scored before, is Python code, or would be refused is not chosen; scoring it says
-    why. Nothing is recorded and no return is looked at. `like` is the id of a scored factor that drafts are to improve;
-    see `SurrogateModel.choose`. With `either`, what promises the opposite of the claimed direction counts as much, and `turned`
-    holds the places of those and their texts when they are turned round, so that they agree with the claim.
+    A draft that cannot be parsed, was scored before, is Python code, or would be refused is not chosen; its evaluation
+    would give the reason. Nothing is recorded and no return is read. `like` is the id of a scored factor that drafts
+    are to improve; see `SurrogateModel.choose`. With `either`, the opposite of the claimed direction counts as much,
+    and `turned` has the places and the negated texts of drafts with an opposite forecast, so that they agree with the
+    claim.
     """
-    read = [_formula(evaluator, text) for text in texts]
-    places = [place for place, each in enumerate(read) if each is not None]
-    formulas = [each for each in read if each is not None]
-    told, order = _learn_scores(evaluator).choose(
+    expressions = [_parse_draft(evaluator, text) for text in texts]
+    places = [place for place, expression in enumerate(expressions) if expression is not None]
+    formulas = [expression for expression in expressions if expression is not None]
+    forecasts_read, order = _learn_scores(evaluator).choose(
         formulas, RANKED_PER_CHOSEN * count, 0 if either else claim.direction, like
     )
     forecasts: list[dict[str, Any] | None] = [None] * len(texts)
-    for place, one in zip(places, told, strict=True):
-        forecasts[place] = one.record()
-    fit = list(islice((one for one in order if not find_refusal(evaluator, formulas[one], claim)), count))
-    against = [one for one in fit if either and told[one].record()["rank_ic"] * claim.direction < 0]
-    turned = [{"place": places[one], "text": _negate_formula(formulas[one])} for one in against]
-    return {"forecasts": forecasts, "chosen": [places[one] for one in fit], "turned": turned}
+    for place, forecast in zip(places, forecasts_read, strict=True):
+        forecasts[place] = forecast.record()
+    fit = list(islice((at for at in order if not find_refusal(evaluator, formulas[at], claim)), count))
+    against = [at for at in fit if either and forecasts_read[at].record()["rank_ic"] * claim.direction < 0]
+    turned = [{"place": places[at], "text": _negate_formula(formulas[at])} for at in against]
+    return {"forecasts": forecasts, "chosen": [places[at] for at in fit], "turned": turned}
 
 
 def find_leaders(evaluator: Evaluator, limit: int) -> list[Leader]:
-    """Return the scored formulas that between them say what was found on search; see `SurrogateModel.leaders`."""
+    """Return the smallest set of scored formulas that explains the best results so far; see `SurrogateModel.leaders`."""
     return _learn_scores(evaluator).leaders(limit)
 
 
 def find_unexplored(evaluator: Evaluator, limit: int) -> dict[str, Any]:
-    """Return formulas that nobody wrote yet and that are most worth a score, and whether the search still surveys.
+    """Return the unwritten formulas most worth a score, and whether the search is still exploring.
 
     See `SurrogateModel.unexplored` and `SurrogateModel.surveying`.
     """
     foresight = _learn_scores(evaluator)
     return {
-        "unexplored": [one.record() for one in foresight.unexplored(limit)],
+        "unexplored": [draft.record() for draft in foresight.unexplored(limit)],
         "surveying": foresight.surveying,
     }
 
 
-def _formula(evaluator: Evaluator, text: str) -> Expression | None:
+def _parse_draft(evaluator: Evaluator, text: str) -> Expression | None:
     try:
         expression = evaluator.read(text)
-        new = expression.id not in evaluator.rows
-        own = not evaluator.mandate.strange(expression.fields, evaluator.panel.groups)
-        return expression if new and own and evaluator.foresight.may_see(expression) else None
+        is_new = expression.id not in evaluator.rows
+        is_allowed = not evaluator.mandate.strange(expression.fields, evaluator.panel.groups)
+        return expression if is_new and is_allowed and evaluator.foresight.may_see(expression) else None
     except FactorError:
         return None
 
@@ -78,10 +79,10 @@ def _negate_formula(expression: Expression) -> str:
 
 
 def _learn_scores(evaluator: Evaluator) -> SurrogateModel:
-    """Return forecasts that rest on all that was scored so far.
+    """Return the surrogate model after it has learnt all scores so far.
 
-    Who asks goes on with what was taught here: two threads that are the first to ask may each make forecasts of their own,
-    since a cached property has no lock from Python 3.12 on.
+    Callers must use the returned model: `Evaluator.foresight` is a cached property, which has no lock from Python 3.12
+    on, so two first calls in two threads may each create one.
     """
     foresight, lines = evaluator.foresight, evaluator.rows.lines
     fresh = {}

@@ -1,4 +1,4 @@
-"""Is it real? Windows, scores, originality, significance, and the acceptance gate."""
+"""Windows, scores, originality, significance, and the acceptance gate."""
 
 from __future__ import annotations
 
@@ -58,10 +58,15 @@ else:
         __name__,
         {
             "archive": "RunArchive",
-            "errors": "BookUnavailable EvidenceError LibraryFileError LibraryRefused NeedsSandbox OverLimits PythonRefused ReviewRefused RunHalted",
+            "errors": (
+                "BookUnavailable EvidenceError LibraryFileError LibraryRefused NeedsSandbox OverLimits PythonRefused "
+                "ReviewRefused RunHalted"
+            ),
             "newey_west": "LAG_PER_HORIZON NeweyWest NullDistribution newey_west_t null_distribution",
             "proposal": "Claim Proposal SET_PREFIX make_plain_error reserved_name_error",
-            "replay": "RecordDifference Replay find_differences find_series_difference read_trial_evidence replay_verdict",
+            "replay": (
+                "RecordDifference Replay find_differences find_series_difference read_trial_evidence replay_verdict"
+            ),
             "settings": "EvidenceSettings LibrarySettings RECORDED_CONTEXT complete_settings",
             "windows": "Window Windows fix_windows windows_as_of",
         },

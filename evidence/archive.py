@@ -1,4 +1,4 @@
-"""What the ledger holds on one run, read without any panel."""
+"""Read the ledger's record of one run, without a panel."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .settings import RECORDED_CONTEXT, EvidenceSettings, complete_settings
 
 
 def scored_claims(ledger: Ledger, run: str) -> dict[str, Claim]:
-    """Return each scored factor's claim: that of the attempt with the smallest key, whatever came first in time."""
+    """Return the claim of each scored factor: that of the attempt with the smallest key, whatever its time."""
     bodies = {event.key: event.body for event in ledger.events(run, "claim")}
-    found: dict[str, Claim] = {}
-    for attempt in sorted(ledger.attempts(run), key=lambda one: one.key):
-        if attempt.stage == "scored" and attempt.factor_id and attempt.factor_id not in found:
-            found[attempt.factor_id] = Claim.from_record(bodies[attempt.hypothesis])
-    return found
+    claims: dict[str, Claim] = {}
+    for attempt in sorted(ledger.attempts(run), key=lambda attempt: attempt.key):
+        if attempt.stage == "scored" and attempt.factor_id and attempt.factor_id not in claims:
+            claims[attempt.factor_id] = Claim.from_record(bodies[attempt.hypothesis])
+    return claims
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class RunArchive:
 
     @cached_property
     def rules(self) -> EvidenceSettings | None:
-        """Return the settings that the run was judged by; None where an old run did not write them down."""
+        """Return the evidence settings of the run; None for an old run that did not record them."""
         settings = self.run.config.get("settings") or self.run.config.get("rules")
         if not settings:
             return None
@@ -54,7 +54,7 @@ class RunArchive:
 
     @cached_property
     def members(self) -> Mapping[str, Sequence[str]]:
-        """Return the members of each set."""
+        """Return the ids of the members of each set."""
         return {event.key: event.body for event in self.ledger.events(self.run.id, "set")}
 
     @cached_property
@@ -70,21 +70,23 @@ class RunArchive:
         return self.ledger.trials()
 
     def trial(self, row: VerdictRow) -> Trial | None:
-        """Return the trial that a verdict rests on: that of its number, on its subject, in its window."""
-        seen = (row.metrics["selection"] or {}).get("window", {})
-        days = (seen.get("first"), seen.get("last"))
-        same = [each for each in self.trials if (each.subject, each.number) == (row.factor_id, row.metrics["trial"])]
-        near = [each for each in same if (each.window.first_day, each.window.last_day) == days]
+        """Return the trial of a verdict: that of its number and subject, preferably in its window."""
+        window = (row.metrics["selection"] or {}).get("window", {})
+        days = (window.get("first"), window.get("last"))
+        same = [
+            trial for trial in self.trials if (trial.subject, trial.number) == (row.factor_id, row.metrics["trial"])
+        ]
+        near = [trial for trial in same if (trial.window.first_day, trial.window.last_day) == days]
         return next(iter([*near, *same]), None)
 
     def expression(self, factor_id: str) -> Expression:
-        """Read a scored formula again, from its text and the fields that it was written of."""
+        """Parse a scored formula from its recorded text and fields."""
         row = self.evaluations[factor_id]
         return parse(row.text, fields=tuple(row.sheet["fields"]))
 
     def case(self, factor_id: str) -> Case:
-        """Return what was put before the gate, without its values."""
+        """Return the case that the gate judged, without its values."""
         members = tuple(self.case(name) for name in self.members.get(factor_id, ()))
         rank_ic = self.evaluations[factor_id].sheet["rank_ic"]
-        nothing = np.empty((0, 0), dtype=np.float32)
-        return Case(self.expression(factor_id), self.claims[factor_id], nothing, rank_ic, members)
+        no_values = np.empty((0, 0), dtype=np.float32)
+        return Case(self.expression(factor_id), self.claims[factor_id], no_values, rank_ic, members)

@@ -1,4 +1,4 @@
-"""What is proposed to be scored: a formula, and the claim that it is meant to test."""
+"""A proposal to be scored: a formula, and the claim that it tests."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..ledger import Ledger, canonical_json
 from .errors import EvidenceError
 
 SET_PREFIX = "set-"
-"""Begins the id of a set's hypothesis."""
+"""Start of the id of a set's hypothesis."""
 MAX_ID_CHARS_SHOWN = 100
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A formula that somebody proposes, with the hypothesis it is meant to test.
+    """A proposed formula with the hypothesis that it tests.
 
-    `key` orders attempts within a run; the same key twice is the same attempt. `description` is what
-    its author says of the formula: it is compared with it, and may raise a doubt.
+    `key` orders attempts within a run; a repeated key is the same attempt. `description` is the author's description of
+    the formula: it is compared with the formula, and may raise a doubt.
     """
 
     text: str
@@ -28,18 +28,19 @@ class Proposal:
     description: str = ""
 
     def refuse_retold(self, ledger: Ledger, run: str) -> None:
-        """Refuse a key or a hypothesis that already stands for something else, before anything is written or scored.
+        """Refuse a key or a hypothesis id that already has other contents, before any write or score.
 
         Raises
         ------
         EvidenceError
-            The key is taken by another formula, or the hypothesis was told otherwise.
+            The key belongs to another formula, or the hypothesis id to other words.
         """
         attempt = ledger.attempt(run, self.key)
         if attempt and (attempt.text, attempt.hypothesis) != (self.text, self.claim.id):
             raise EvidenceError(
-                "This key names an attempt at another formula or hypothesis.", field="key", got=self.key[:MAX_ID_CHARS_SHOWN],
-                allowed="a new key, or the same formula and hypothesis", hint="Give every new attempt a key of its own.",
+                "This key names an attempt at another formula or hypothesis.", field="key",
+                got=self.key[:MAX_ID_CHARS_SHOWN], allowed="a new key, or the same formula and hypothesis",
+                hint="Give every new attempt a key of its own.",
             )  # fmt: skip
         claim = ledger.event(run, "claim", self.claim.id)
         if claim and canonical_json(claim.body) != canonical_json(self.claim.record()):
@@ -61,20 +62,20 @@ def reserved_name_error(name: str) -> EvidenceError:
 
 
 def make_plain_error(message: str, hint: str = "") -> dict[str, Any]:
-    """Return an error of a proposal that has no place in its text."""
+    """Return the error of a proposal as a whole, without a place in its text."""
     return {"message": message, "hint": hint, "at": None}
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a hypothesis promises, in the parts that a rule can check.
+    """The parts of a hypothesis that a rule can check.
 
     Attributes
     ----------
     direction
-        1: a higher factor means a higher return; -1: a lower one.
+        1: a higher factor means a higher return; -1: a lower return.
     horizon_days
-        Days over which the mechanism is said to work.
+        Days over which the mechanism is claimed to work.
     fields
         Columns that the mechanism is about.
     """
@@ -89,7 +90,7 @@ class Claim:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Claim:
-        """Read a claim from what an agent sent; the caller has validated it."""
+        """Read a claim from a record that the caller has validated."""
         plain = {"id", "mechanism", "statement", "direction", "horizon_days", "fields"}
         detail = {key: value for key, value in sorted(record.items()) if key not in plain}
         return cls(

@@ -1,10 +1,10 @@
-"""A verdict computed again from the ledger alone, by the gate's own code: the same inputs must give the same verdict.
+"""Recompute a verdict from the ledger alone, by the gate's own code: the same inputs must give the same verdict.
 
-Computed again: formula, words and direction (parse, causal, complexity, alignment); the thresholds of originality, redundancy
-and support on their recorded ratios; the trial's number and the discoveries before it, from the trials of the workspace; t,
-p-value, threshold, deflated Sharpe and the verdict, from the daily series of the trial. The ratios and the series themselves
-need the panel (`evaluation/checks/verification.py`). An edit of one record is found here. A forger who makes all records
-agree is found by the panel.
+Recomputed are formula, words and direction (parse, causal, complexity, alignment); the thresholds of originality,
+redundancy and support on their recorded ratios; the trial's number and the discoveries before it, from the trials of
+the workspace; t, p-value, threshold, deflated Sharpe and the verdict, from the daily series of the trial. The ratios
+and the series themselves need the panel (`evaluation/checks/verification.py`). An edit of one record is found here; a
+forgery in which all records agree is found with the panel.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from .settings import EvidenceSettings
 
 REQUIRED_STEPS = ("parse", "causal", "complexity", "support", "originality", "redundancy", "alignment")
 TOO_OLD_MESSAGE = "its look was taken before daily series were kept: p-value and verdict cannot be computed again"
-"""What is said of a trial without a series."""
+"""Message for a trial without daily series."""
 
 ADDED_KEYS = ("power", "p_labels")
-"""Keys of an outcome that older records do not have; their absence is no difference."""
+"""Keys of an outcome that older records lack; their absence is no difference."""
 
 RELATIVE_TOLERANCE = 1e-9
-"""Relative; the last digits of a sum of float64 depend on the machine's instruction set."""
+"""The last digits of a sum of float64 depend on the machine's instruction set."""
 FIELD_TOLERANCES = {"p_value": 2e-6, "p_labels": 2e-6, "level": 2e-6}
-"""Recorded to six digits."""
+"""Relative tolerances of figures that are recorded to six digits."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What became of one verdict; `missing` says why it could not be run again, `unread` which steps have no rule here."""
+    """The replay of one verdict; `missing` says why it is impossible, `unread` names the steps without a rule here."""
 
     factor_id: str
     verdict: str
@@ -60,93 +60,97 @@ class Replay:
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form."""
-        differs = [each.record() for each in self.differs]
-        said = {"id": self.factor_id, "verdict": self.verdict, "trial": self.trial, "replay": self.word}
-        return {**said, "differs": differs, "missing": self.missing, "unread": list(self.unread)}
+        differs = [difference.record() for difference in self.differs]
+        head = {"id": self.factor_id, "verdict": self.verdict, "trial": self.trial, "replay": self.word}
+        return {**head, "differs": differs, "missing": self.missing, "unread": list(self.unread)}
 
 
 def replay_verdict(archive: RunArchive, row: VerdictRow) -> Replay:
-    """Run one verdict again from the ledger alone."""
+    """Recompute one verdict from the ledger alone."""
     name, number = row.factor_id, row.metrics.get("trial")
     try:
-        reasons, unread = _reasons(archive, row)
-        found = list(_identity(archive, name))
+        reasons, unread = _recompute_reasons(archive, row)
+        differences = list(_check_identity(archive, name))
         if not all(reason.passed for reason in reasons):
-            found += _compare_verdict(row, Verdict(name, "rejected", tuple(reasons)))
-            return Replay(name, row.verdict, number, tuple(found), "", unread)
-        missing = _replay_trial(archive, row, reasons, found)
-        return Replay(name, row.verdict, number, tuple(found), missing, unread)
+            differences += _compare_verdict(row, Verdict(name, "rejected", tuple(reasons)))
+            return Replay(name, row.verdict, number, tuple(differences), "", unread)
+        missing = _replay_trial(archive, row, reasons, differences)
+        return Replay(name, row.verdict, number, tuple(differences), missing, unread)
     except (
         AlphaloomError,
         KeyError,
         TypeError,
         ValueError,
-    ) as error:  # its score, hypothesis or formula is gone or broken
-        said = f"{type(error).__name__}: {error}"
-        return Replay(name, row.verdict, number, (RecordDifference("record", name, f"cannot be read: {said}"),))
+    ) as error:  # score, hypothesis or formula missing or damaged
+        text = f"{type(error).__name__}: {error}"
+        return Replay(name, row.verdict, number, (RecordDifference("record", name, f"cannot be read: {text}"),))
 
 
-def _replay_trial(archive: RunArchive, row: VerdictRow, reasons: list[Reason], found: list[RecordDifference]) -> str:
-    """Add what differs in the look and in the verdict that follows from it; return why it could not be taken again."""
+def _replay_trial(
+    archive: RunArchive, row: VerdictRow, reasons: list[Reason], differences: list[RecordDifference]
+) -> str:
+    """Add the differences of the trial and of its verdict; return why it could not be recomputed, or nothing."""
     trial = archive.trial(row)
     if trial is None or trial.outcome is None:
-        found.append(RecordDifference("trial", row.metrics["trial"], "no such look is in the ledger"))
+        differences.append(RecordDifference("trial", row.metrics["trial"], "no such look is in the ledger"))
         return ""
-    found += check_stream(archive, trial)
-    seen, missing = read_trial_evidence(archive, trial, found)
+    differences += check_stream(archive, trial)
+    evidence, missing = read_trial_evidence(archive, trial, differences)
     outcome = dict(trial.outcome)
-    if seen is not None and len(outcome["discoveries"]) < trial.number:
-        again = decide_trial(seen, trial.number, len(outcome["discoveries"]))
-        outcome |= {key: value for key, value in again.items() if key in outcome or key not in ADDED_KEYS}
-        found += [*_check_trial(archive, trial, seen), *find_differences(trial.outcome, outcome, "look")]
-    found += _compare_verdict(row, build_verdict(replace(trial, outcome=outcome), reasons))
+    if evidence is not None and len(outcome["discoveries"]) < trial.number:
+        recomputed = decide_trial(evidence, trial.number, len(outcome["discoveries"]))
+        outcome |= {key: value for key, value in recomputed.items() if key in outcome or key not in ADDED_KEYS}
+        differences += [*_check_trial(archive, trial, evidence), *find_differences(trial.outcome, outcome, "look")]
+    differences += _compare_verdict(row, build_verdict(replace(trial, outcome=outcome), reasons))
     return missing
 
 
-def _identity(archive: RunArchive, name: str) -> Iterator[RecordDifference]:
-    again = archive.expression(name).id
-    if again != name:
-        yield RecordDifference("id", name, again)
+def _check_identity(archive: RunArchive, name: str) -> Iterator[RecordDifference]:
+    factor_id = archive.expression(name).id
+    if factor_id != name:
+        yield RecordDifference("id", name, factor_id)
 
 
-def _reasons(archive: RunArchive, row: VerdictRow) -> tuple[list[Reason], tuple[str, ...]]:
-    """Return every reason before statistics as it comes out now, and the steps of which only the record speaks."""
+def _recompute_reasons(archive: RunArchive, row: VerdictRow) -> tuple[list[Reason], tuple[str, ...]]:
+    """Return the recomputed reasons before statistics, and the steps that only the record has."""
     case, rules = archive.case(row.factor_id), archive.rules
     computed = (
         {step.step: step for step in (*check_formula(case, rules), check_alignment(case, rules))} if rules else {}
     )
-    if case.expression.code:  # only the panel, and the sandbox, can tell
+    if case.expression.code:  # needs the panel and the sandbox
         computed.pop("causal", None)
-    kept = [Reason(one["step"], one["passed"], one["message"], one["numbers"]) for one in row.reasons]
-    before = [remove_fault(reason) for reason in kept if reason.step != "statistics"]
-    again = [computed.get(reason.step) or _decide_again(archive, row, reason, rules) for reason in before]
-    lost = [
+    recorded = [
+        Reason(record["step"], record["passed"], record["message"], record["numbers"]) for record in row.reasons
+    ]
+    before = [remove_fault(reason) for reason in recorded if reason.step != "statistics"]
+    recomputed = [computed.get(reason.step) or _decide_again(archive, row, reason, rules) for reason in before]
+    missing = [
         Reason(step, False, "the ledger holds no such step")
         for step in REQUIRED_STEPS
-        if step not in {r.step for r in kept}
+        if step not in {reason.step for reason in recorded}
     ]
-    known = {*computed, "support", "originality", "published", "redundancy", "fresh"}
-    return [*again, *lost], tuple(reason.step for reason in before if reason.step not in known)
+    ruled = {*computed, "support", "originality", "published", "redundancy", "fresh"}
+    return [*recomputed, *missing], tuple(reason.step for reason in before if reason.step not in ruled)
 
 
 def _decide_again(archive: RunArchive, row: VerdictRow, reason: Reason, rules: EvidenceSettings | None) -> Reason:
-    """Decide a step again from its recorded ratio and the threshold of the settings."""
+    """Decide a step from its recorded ratio and the threshold of the settings."""
     if reason.step == "fresh":
-        return replace(reason, passed=not _stale_members(archive, row, reason))
-    limits = _limits(rules).get(reason.step)
+        return replace(reason, passed=not _find_stale_members(archive, row, reason))
+    limits = _list_limits(rules).get(reason.step)
     if limits is None:
         return reason
     ratio, bound, limit = limits
     numbers = {**reason.numbers, bound: limit if limit is not None else reason.numbers.get(bound)}
-    if ratio not in reason.numbers:  # nothing known was like it
+    if ratio not in reason.numbers:  # no known factor was like it
         return replace(reason, passed=True)
     value = reason.numbers[ratio]
     passed = value >= numbers[bound] if bound == "least" else abs(value) <= numbers[bound]
     return replace(reason, passed=passed, numbers=numbers)
 
 
-def _limits(rules: EvidenceSettings | None) -> Mapping[str, tuple[str, str, float | None]]:
-    """Return for each step the names of its ratio and of its bound, and the bound that the settings give."""
+def _list_limits(rules: EvidenceSettings | None) -> Mapping[str, tuple[str, str, float | None]]:
+    """Return for each step the names of its ratio and its bound, and the bound in the settings."""
     return {
         "support": ("days", "least", MIN_RANKED_DAY_SHARE),
         "originality": ("ratio", "most", rules.max_similarity if rules else None),
@@ -156,40 +160,42 @@ def _limits(rules: EvidenceSettings | None) -> Mapping[str, tuple[str, str, floa
     }
 
 
-def _stale_members(archive: RunArchive, row: VerdictRow, reason: Reason) -> list[str]:
-    """Return the members of a set that met the selection window before it did; of a refused set, those it names."""
-    own, members = archive.trial(row), archive.members.get(row.factor_id, ())
-    looked = {each.subject for each in archive.trials if own is None or each.id < own.id}
-    return [name for name in members if name in looked and (own is not None or name in reason.message)]
+def _find_stale_members(archive: RunArchive, row: VerdictRow, reason: Reason) -> list[str]:
+    """Return the members of a set that were tested on selection before it; for a refused set, those it names."""
+    own_trial, members = archive.trial(row), archive.members.get(row.factor_id, ())
+    tested = {trial.subject for trial in archive.trials if own_trial is None or trial.id < own_trial.id}
+    return [name for name in members if name in tested and (own_trial is not None or name in reason.message)]
 
 
 def check_stream(archive: RunArchive, trial: Trial) -> Iterator[RecordDifference]:
-    """Yield what is wrong with a trial's place in the stream: its number, and the discoveries before it."""
-    shared = {each.id for each in archive.ledger.overlapping_trials(trial.window, trial.opened_at)}
-    earlier = [each for each in archive.trials if each.id in shared and each.id < trial.id]
-    declared = max([trial.prior, *(each.prior for each in earlier)])
+    """Yield differences in a trial's place in the stream: its number, and the discoveries before it."""
+    shared = {other.id for other in archive.ledger.overlapping_trials(trial.window, trial.opened_at)}
+    earlier = [other for other in archive.trials if other.id in shared and other.id < trial.id]
+    declared = max([trial.prior, *(other.prior for other in earlier)])
     yield from find_differences(trial.number, 1 + declared + len(earlier), "look.number")
     if trial.outcome is None or "discoveries" not in trial.outcome:
         return
-    found = {each.id: each for each in earlier if (each.outcome or {}).get("passed") is True}
-    ties = [Tie(**each) for each in trial.outcome.get("ties", ())]
-    known = {*trial.outcome["discoveries"], *(name for tie in ties for name in (tie.later, tie.earlier))} - {trial.id}
-    # A look that was still open elsewhere then, and was closed since, is no discovery of that time.
-    certain = {name for name, each in found.items() if each.closed_at < trial.opened_at}
-    if not certain <= known <= {*found}:
-        yield RecordDifference("look.discoveries", sorted(known), sorted(found))
-    elif "ties" in trial.outcome:  # before there were ties, every discovery counted
+    discoveries = {other.id: other for other in earlier if (other.outcome or {}).get("passed") is True}
+    ties = [Tie(**record) for record in trial.outcome.get("ties", ())]
+    named = {*trial.outcome["discoveries"], *(number for tie in ties for number in (tie.later, tie.earlier))} - {
+        trial.id
+    }
+    # A trial that was still open elsewhere then, and was closed since, was no discovery at that time.
+    certain = {number for number, other in discoveries.items() if other.closed_at < trial.opened_at}
+    if not certain <= named <= {*discoveries}:
+        yield RecordDifference("look.discoveries", sorted(named), sorted(discoveries))
+    elif "ties" in trial.outcome:  # before ties were recorded, every discovery counted
         yield from find_differences(
-            trial.outcome["discoveries"], select_family_heads(sorted(known), ties, trial.id), "look.discoveries"
+            trial.outcome["discoveries"], select_family_heads(sorted(named), ties, trial.id), "look.discoveries"
         )
-        yield from _check_ties(archive, [found[name] for name in sorted(known)], trial, ties)
+        yield from _check_ties(archive, [discoveries[number] for number in sorted(named)], trial, ties)
 
 
 def _check_ties(
-    archive: RunArchive, found: Sequence[Trial], trial: Trial, ties: Sequence[Tie]
+    archive: RunArchive, discoveries: Sequence[Trial], trial: Trial, ties: Sequence[Tie]
 ) -> Iterator[RecordDifference]:
-    """Yield ties that the record does not bear out: shared members that are missing or made up, ranks that are not alike."""
-    by_id = {each.id: list_parts(archive.ledger, each) for each in (*found, trial)}
+    """Yield ties that contradict the record: shared members missing or invented, correlations within the limit."""
+    by_id = {other.id: list_parts(archive.ledger, other) for other in (*discoveries, trial)}
     shared = {(b, a) for b in by_id for a in by_id if a < b and not by_id[a].isdisjoint(by_id[b])}
     yield from find_differences(
         sorted((tie.later, tie.earlier) for tie in ties if tie.members), sorted(shared), "look.ties"
@@ -201,49 +207,49 @@ def _check_ties(
 
 
 def read_trial_evidence(
-    archive: RunArchive, trial: Trial, found: list[RecordDifference]
+    archive: RunArchive, trial: Trial, differences: list[RecordDifference]
 ) -> tuple[TrialEvidence | None, str]:
-    """Return what the look saw, or why it cannot be read; an object that is damaged is a difference."""
-    kept = (trial.outcome or {}).get("seen")
-    if kept is None:
+    """Return the evidence of a trial, or why it is missing; a damaged object is added to the differences."""
+    digest = (trial.outcome or {}).get("seen")
+    if digest is None:
         return None, TOO_OLD_MESSAGE
     try:
-        return TrialEvidence.read(archive.ledger.get(kept)), ""
+        return TrialEvidence.read(archive.ledger.get(digest)), ""
     except AlphaloomError as error:
-        found.append(RecordDifference("look.seen", kept, error.message))
+        differences.append(RecordDifference("look.seen", digest, error.message))
         return None, ""
 
 
-def _check_trial(archive: RunArchive, trial: Trial, seen: TrialEvidence) -> Iterator[RecordDifference]:
-    """Yield where the kept series, the recorded sheet, the question and the settings do not agree with each other."""
-    yield from find_differences(trial.question, compute_digest(dict(seen.asked)), "look.question")
-    yield from find_differences((trial.outcome or {})["selection"], seen.sheet, "selection")
-    yield from find_differences(seen.asked.get("test") == "held", seen.held is not None, "look.held")
-    test = newey_west_t(seen.rank_ic, seen.lag)
+def _check_trial(archive: RunArchive, trial: Trial, evidence: TrialEvidence) -> Iterator[RecordDifference]:
+    """Yield contradictions between stored series, recorded metrics, question and settings."""
+    yield from find_differences(trial.question, compute_digest(dict(evidence.asked)), "look.question")
+    yield from find_differences((trial.outcome or {})["selection"], evidence.sheet, "selection")
+    yield from find_differences(evidence.asked.get("test") == "held", evidence.held is not None, "look.held")
+    test = newey_west_t(evidence.rank_ic, evidence.lag)
     figures = {
         "days": test.days,
         "rank_ic": round_significant(test.mean),
         "t": round_significant(test.t),
-        "net_sharpe": round_significant(annual_sharpe(seen.net)),
+        "net_sharpe": round_significant(annual_sharpe(evidence.net)),
     }
-    yield from find_differences({name: seen.sheet[name] for name in figures}, figures, "series")
-    mine = archive.evaluations[trial.subject].sheet["rank_ic"] or 0.0
-    yield from find_differences(seen.asked["sign"], 1 if mine > 0 else -1, "look.sign")
+    yield from find_differences({name: evidence.sheet[name] for name in figures}, figures, "series")
+    rank_ic = archive.evaluations[trial.subject].sheet["rank_ic"] or 0.0
+    yield from find_differences(evidence.asked["sign"], 1 if rank_ic > 0 else -1, "look.sign")
     if archive.rules is not None:
-        asked = archive.rules.model_dump(mode="json", include={*seen.asked})
-        yield from find_differences({name: seen.asked[name] for name in asked}, asked, "look.asked")
+        settings = archive.rules.model_dump(mode="json", include={*evidence.asked})
+        yield from find_differences({name: evidence.asked[name] for name in settings}, settings, "look.asked")
     if trial.run == archive.run.id:
-        known = {*daily_sharpes(row.sheet for row in archive.evaluations.values())}
-        strange = sorted({*seen.sharpes} - known)
-        yield from find_differences(strange, [], "look.sharpes")
+        scored = {*daily_sharpes(row.sheet for row in archive.evaluations.values())}
+        unknown = sorted({*evidence.sharpes} - scored)
+        yield from find_differences(unknown, [], "look.sharpes")
 
 
-def _compare_verdict(row: VerdictRow, again: Verdict) -> Iterator[RecordDifference]:
-    """Yield where a recorded verdict differs from one that came out again."""
-    mine = again.row(row.run)
-    yield from find_differences(row.verdict, mine.verdict, "verdict")
-    yield from find_differences(_key_by_step(row.reasons), _key_by_step(mine.reasons), "reasons")
-    yield from find_differences(row.metrics, mine.metrics, "metrics")
+def _compare_verdict(row: VerdictRow, recomputed: Verdict) -> Iterator[RecordDifference]:
+    """Yield differences between a recorded verdict and the recomputed one."""
+    recomputed_row = recomputed.row(row.run)
+    yield from find_differences(row.verdict, recomputed_row.verdict, "verdict")
+    yield from find_differences(_key_by_step(row.reasons), _key_by_step(recomputed_row.reasons), "reasons")
+    yield from find_differences(row.metrics, recomputed_row.metrics, "metrics")
 
 
 def _key_by_step(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -252,7 +258,7 @@ def _key_by_step(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RecordDifference:
-    """One place where what is recorded and what comes out again are not the same."""
+    """One field whose recorded and recomputed values differ."""
 
     field: str
     recorded: Any
@@ -264,7 +270,7 @@ class RecordDifference:
 
 
 def find_differences(recorded: Any, recomputed: Any, field: str = "") -> Iterator[RecordDifference]:
-    """Yield where two JSON values differ: numbers beyond rounding, all else exactly."""
+    """Yield the differences of two JSON values: numbers beyond rounding, all else exactly."""
     if isinstance(recorded, Mapping) and isinstance(recomputed, Mapping):
         for key in sorted({*recorded, *recomputed}):
             yield from find_differences(recorded.get(key), recomputed.get(key), f"{field}.{key}" if field else str(key))
@@ -280,9 +286,11 @@ def find_series_difference(field: str, recorded: NDArray[Any], recomputed: NDArr
     if recorded.shape != recomputed.shape:
         yield RecordDifference(f"{field} (days)", len(recorded), len(recomputed))
         return
-    unlike = np.flatnonzero(~np.isclose(recorded, recomputed, rtol=RELATIVE_TOLERANCE, atol=1e-12, equal_nan=True))
-    if unlike.size:
-        day = int(unlike[0])
+    different_days = np.flatnonzero(
+        ~np.isclose(recorded, recomputed, rtol=RELATIVE_TOLERANCE, atol=1e-12, equal_nan=True)
+    )
+    if different_days.size:
+        day = int(different_days[0])
         yield RecordDifference(f"{field}[{day}]", _to_json_number(recorded[day]), _to_json_number(recomputed[day]))
 
 
@@ -290,9 +298,9 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def _is_same(one: Any, other: Any, close: float) -> bool:
+def _is_same(one: Any, other: Any, tolerance: float) -> bool:
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
-    return math.isclose(one, other, rel_tol=close, abs_tol=1e-15) if numbers else bool(one == other)
+    return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-15) if numbers else bool(one == other)
 
 
 def _to_json_number(value: Any) -> float | None:

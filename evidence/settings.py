@@ -1,4 +1,4 @@
-"""What the gate and its windows are told once, before a campaign starts."""
+"""Settings of the gate and its windows, fixed before a campaign starts."""
 
 from __future__ import annotations
 
@@ -72,17 +72,17 @@ class LibrarySettings(BaseModel):
 EARLIER_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {"label_scale": "none", "test": "labels", "screen_t": 0.0, "combination": "equal", "trading_rate": 1.0}
 )
-"""What was done before there was a choice."""
+"""Values of settings in runs that are older than the setting."""
 
 
 MAX_WATCH_P = 0.05
 RECORDED_CONTEXT = "recorded"
-"""Key of a validation context: the settings are those of a run on record, and may be what was allowed then."""
+"""Key of a validation context: the settings are those of a recorded run, and may have values that were allowed then."""
 
 
-def complete_settings(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the evidence settings that a run wrote down, with what was done where it could not say so yet."""
-    return {**EARLIER_DEFAULTS, **kept}
+def complete_settings(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the recorded evidence settings of a run, completed by the values of settings that it is older than."""
+    return {**EARLIER_DEFAULTS, **recorded}
 
 
 class EvidenceSettings(BaseModel):
@@ -101,8 +101,8 @@ class EvidenceSettings(BaseModel):
     )
     test: Literal["labels", "held"] = Field(
         default="labels",
-        description="what a trial tests: overlapping labels, or (more power, see evidence/scoring/holding_ic.py for its risk) one-day "
-        "returns against the ranks held that day",
+        description="what a trial tests: overlapping labels, or (more power, see evidence/scoring/holding_ic.py for "
+        "its risk) one-day returns against the ranks held that day",
     )
     screen_t: float = Field(
         default=0.0,
@@ -125,7 +125,8 @@ class EvidenceSettings(BaseModel):
     )
     combination: Literal["equal", "ridge", "adaptive", "best"] = Field(
         default="adaptive",
-        description="how accepted factors are weighed; best takes the highest Sharpe after costs in walk-forward on search",
+        description="how accepted factors are weighed; best takes the highest Sharpe after costs in walk-forward on "
+        "search",
     )
     trading_rate: float = Field(
         default=0.0,
@@ -148,7 +149,7 @@ class EvidenceSettings(BaseModel):
     @field_validator("watch_p")
     @classmethod
     def _check_watch_p(cls, value: float, info: ValidationInfo) -> float:
-        """Refuse a wide watchlist: what agents hear of it helps them to compose what passes. Old runs keep what they had."""
+        """Refuse a wide watchlist, from which agents could compose a passing factor; recorded runs keep their value."""
         if value > MAX_WATCH_P and not (info.context or {}).get(RECORDED_CONTEXT):
             raise ValueError(f"must be at most {MAX_WATCH_P}")
         return value

@@ -1,4 +1,4 @@
-"""Three windows of days: search, which agents see; selection, which only the gate sees; sealed, which nobody sees."""
+"""Three windows of days: search, which agents see; selection, which only the gate sees; sealed (hold-out)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Window:
         return frame[self.start : self.stop]
 
     def record(self) -> dict[str, object]:
-        """Return what a report prints."""
+        """Return the JSON form, as reports print it."""
         return {"first": self.first_day, "last": self.last_day, "days": self.days}
 
 
@@ -46,7 +46,7 @@ class Window:
 class Windows:
     """The three windows of a data set, with the embargo between them.
 
-    `inherited` says that an earlier campaign fixed them otherwise than this one asked for.
+    `inherited` is True if an earlier campaign fixed them otherwise than these settings would.
     """
 
     search: Window
@@ -58,69 +58,72 @@ class Windows:
     fingerprint: Fingerprint = field(default_factory=dict, compare=False, repr=False)
 
     def edges(self, through: Window, days: int) -> tuple[int, ...]:
-        """Return the rows at which what is computed day by day is cut, up to a window's end; after sealed to the panel's end."""
+        """Return the ends of the segments of a daily computation up to a window; those of sealed end at `days`."""
         ends = (self.search.stop, self.selection.stop, days)
         return ends[: 1 + (self.search, self.selection, self.sealed).index(through)]
 
     def key(self, window: Window) -> WindowKey:
-        """Return what identifies a window across data sets: its days, its names and the returns of the data."""
+        """Return the identity of a window across data sets: its days, its names and the returns of the data."""
         edges = self.boundaries
         return WindowKey(edges.dataset, window.first_day, window.last_day, edges.names, self.fingerprint)
 
 
 def fix_windows(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset: str, *, store: bool = True) -> Windows:
-    """Return the windows of a panel; the first campaign on its data fixes them for good, whatever its symbols and dates.
+    """Return the windows of a panel; the first campaign on its data, under any symbols and dates, fixes them for good.
 
     Parameters
     ----------
     panel
         T days by N names.
     ledger
-        Holds the boundaries of every data set of the workspace.
+        The ledger with the boundaries of every data set of the workspace.
     settings
         Shares of the days, and the least number of days of each window.
     dataset
-        What reports call the data.
+        Name of the data in reports.
     store
-        False only says what would hold and fixes nothing.
+        False returns the windows without fixing them.
 
     Raises
     ------
     EvidenceError
-        A window would be shorter than `settings` allows (code `too_few_days`). Boundaries fixed earlier, for data that shares returns, or a day and a name, with this panel, do not fit it.
+        A window would be shorter than `settings` allows (code `too_few_days`). Or boundaries that were fixed earlier,
+        for data that shares returns, or a day and a name, with this panel, do not fit it (code `boundary_conflict`).
     """
     embargo = max(HORIZONS) + 1
-    wanted = _propose(panel, settings, dataset, embargo)
-    return _place(
-        panel, ledger.fix_boundaries(wanted, store=store, fingerprint=panel.fingerprint), settings, embargo, wanted
+    proposed = _propose_boundaries(panel, settings, dataset, embargo)
+    return _place_windows(
+        panel, ledger.fix_boundaries(proposed, store=store, fingerprint=panel.fingerprint), settings, embargo, proposed
     )
 
 
 def windows_as_of(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset: str) -> Windows:
-    """Return the windows of a panel that was cut at a day, from nothing that was fixed on later days; fixes nothing.
+    """Return the windows of a panel that ends on an as-of day, independent of later days; fixes nothing.
 
-    Boundaries that were fixed on days until then hold as for anybody. Those that were fixed on later days would tell of
-    these. They do not hold, and need not: what is searched lies within what they leave to searches.
+    Boundaries that were fixed on days up to then apply. Boundaries that were fixed on later days would reveal those
+    days, so they do not apply. They need not: the days searched here lie within the days that they leave to search.
 
     Raises
     ------
     EvidenceError
-        As `fix_windows`; or what would be searched here is kept from searches there. Which days that are is not told.
+        As `fix_windows`; or later boundaries keep days from search that would be searched here. The error does not name
+        these days.
     """
     embargo = max(HORIZONS) + 1
-    wanted = _propose(panel, settings, dataset, embargo)
-    fixed = ledger.fix_boundaries(wanted, store=False, fingerprint=panel.fingerprint)
-    if fixed.sealed_end <= wanted.sealed_end:
-        return _place(panel, fixed, settings, embargo, wanted)
-    if fixed.search_end < wanted.search_end:
+    proposed = _propose_boundaries(panel, settings, dataset, embargo)
+    fixed = ledger.fix_boundaries(proposed, store=False, fingerprint=panel.fingerprint)
+    if fixed.sealed_end <= proposed.sealed_end:
+        return _place_windows(panel, fixed, settings, embargo, proposed)
+    if fixed.search_end < proposed.search_end:
         raise EvidenceError(
             "The windows that hold in this workspace leave too little to search as of this day.", field="as_of",
-            got=wanted.sealed_end, hint="Name a later day, or another --workspace.", code="boundary_conflict", exit_code=1,
+            got=proposed.sealed_end, hint="Name a later day, or another --workspace.", code="boundary_conflict",
+            exit_code=1,
         )  # fmt: skip
-    return _place(panel, wanted, settings, embargo, wanted)
+    return _place_windows(panel, proposed, settings, embargo, proposed)
 
 
-def _propose(panel: Panel, settings: WindowSettings, dataset: str, embargo: int) -> Boundaries:
+def _propose_boundaries(panel: Panel, settings: WindowSettings, dataset: str, embargo: int) -> Boundaries:
     total = panel.days
     ends = round(total * settings.search), round(total * (settings.search + settings.selection))
     _refuse_short(settings, total, ends[0], ends[1] - ends[0] - embargo, total - ends[1] - embargo)
@@ -138,12 +141,12 @@ def _propose(panel: Panel, settings: WindowSettings, dataset: str, embargo: int)
 
 
 def _refuse_short(settings: WindowSettings, total: int, search: int, selection: int, sealed: int) -> None:
-    least = {
+    lengths = {
         "search": (search, settings.min_search_days),
         "selection": (selection, settings.min_selection_days),
         "sealed": (sealed, settings.min_sealed_days),
     }
-    short = [f"{name} {max(days, 0)} (needs {need})" for name, (days, need) in least.items() if days < need]
+    short = [f"{name} {max(days, 0)} (needs {need})" for name, (days, need) in lengths.items() if days < need]
     if short:
         raise EvidenceError(
             f"The panel has {total} days, too few for its windows: {', '.join(short)}.",
@@ -155,11 +158,13 @@ def _refuse_short(settings: WindowSettings, total: int, search: int, selection: 
         )
 
 
-def _place(panel: Panel, fixed: Boundaries, settings: WindowSettings, embargo: int, wanted: Boundaries) -> Windows:
+def _place_windows(
+    panel: Panel, fixed: Boundaries, settings: WindowSettings, embargo: int, proposed: Boundaries
+) -> Windows:
     names = ("search", "selection", "sealed")
     starts = (str(panel.dates[0]), fixed.selection_start, fixed.sealed_start)
     stops = (fixed.search_end, fixed.selection_end, fixed.sealed_end)
-    windows = [_between(panel, *edges) for edges in zip(names, starts, stops, strict=True)]
+    windows = [_find_window(panel, *edges) for edges in zip(names, starts, stops, strict=True)]
     least = (settings.min_search_days, settings.min_selection_days, settings.min_sealed_days)
     if any(window.days < need for window, need in zip(windows, least, strict=True)):
         raise EvidenceError(
@@ -173,10 +178,10 @@ def _place(panel: Panel, fixed: Boundaries, settings: WindowSettings, embargo: i
             exit_code=1,
         )
     search, selection, sealed = windows
-    return Windows(search, selection, sealed, embargo, fixed, fixed != wanted, panel.fingerprint)
+    return Windows(search, selection, sealed, embargo, fixed, fixed != proposed, panel.fingerprint)
 
 
-def _between(panel: Panel, name: str, first: str, last: str) -> Window:
+def _find_window(panel: Panel, name: str, first: str, last: str) -> Window:
     start = int(np.searchsorted(panel.dates, np.datetime64(first, "D"), side="left"))
     stop = int(np.searchsorted(panel.dates, np.datetime64(last, "D"), side="right"))
     if stop <= start:

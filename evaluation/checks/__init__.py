@@ -1,4 +1,4 @@
-"""Checks on what the service says: its power, its negative control, its verdicts run again."""
+"""Checks of the service: its power, its negative control, its verdicts recomputed."""
 
 from __future__ import annotations
 

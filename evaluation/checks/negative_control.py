@@ -1,4 +1,4 @@
-"""The negative control: what came of campaigns on markets with nothing in them, beside what a correct gate would let in."""
+"""The negative control: acceptances of campaigns on null markets, compared with those that a correct gate allows."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ...factors import parse, sample
 from ..service import Evaluator
 
 MAX_RANDOM_FORMULAS = 200
-"""Random formulas that a top-up draws at most."""
+"""Most random formulas that a top-up draws."""
 RARE_CHANCE = 0.05
-"""A count that a correct gate would reach less often than this is held against the gate."""
+"""A count whose probability under a correct gate is below this fails the gate."""
 
 
 @dataclass(frozen=True)
 class NullRun:
-    """One campaign on a market with nothing in it; `accepted` counts factors and sets, all of them false."""
+    """One campaign on a null market; `accepted` counts factors and sets, all of them false."""
 
     seed: int
     evaluations: int
@@ -33,47 +33,47 @@ class NullRun:
 
     @classmethod
     def of(cls, seed: int, evaluator: Evaluator) -> NullRun:
-        """Read what a campaign came to from its ledger."""
+        """Read the outcome of a campaign from its ledger."""
         words = [row.verdict for row in evaluator.ledger.verdicts(evaluator.run)]
         spent = evaluator.trials_spent()
         return cls(seed, evaluator.evaluations_spent(), spent, words.count("accepted"), evaluator.settings.level)
 
     @property
     def chance(self) -> float:
-        """Return the largest chance that a correct gate accepts anything in these trials."""
+        """Return a bound on the probability that a correct gate accepts anything in these trials."""
         return sum(lond_level(number, 0, self.level) for number in range(1, self.trials + 1))
 
 
 @dataclass(frozen=True)
 class ControlTally:
-    """The count over the seeds of one kind of market."""
+    """The counts over all runs on one kind of market."""
 
     kind: str
     runs: Sequence[NullRun]
 
     @property
     def accepted(self) -> int:
-        """Return how many factors and sets were accepted."""
+        """Return the number of accepted factors and sets."""
         return sum(run.accepted for run in self.runs)
 
     @property
     def trials(self) -> int:
-        """Return how many looks were taken."""
+        """Return the number of trials."""
         return sum(run.trials for run in self.runs)
 
     @property
     def fooled(self) -> int:
-        """Return on how many markets anything was accepted: what is counted, since markets are independent."""
+        """Return the number of markets with an acceptance, which is judged because markets are independent."""
         return sum(1 for run in self.runs if run.accepted)
 
     @property
     def expected(self) -> float:
-        """Return the most markets that a correct gate is expected to be fooled by."""
+        """Return a bound on the expected number of markets with an acceptance under a correct gate."""
         return sum(run.chance for run in self.runs)
 
     @property
     def allowed(self) -> int:
-        """Return the largest count that a correct gate reaches or passes with a chance of at least `RARE_CHANCE`."""
+        """Return the largest count that a correct gate reaches with a probability of at least `RARE_CHANCE`."""
         from scipy.stats import binom
 
         markets = max(len(self.runs), 1)
@@ -81,7 +81,7 @@ class ControlTally:
 
     @property
     def holds(self) -> bool:
-        """Tell whether the count is within what a correct gate allows."""
+        """True if the count is within what a correct gate allows."""
         return self.fooled <= self.allowed
 
     def record(self) -> dict[str, Any]:
@@ -103,16 +103,16 @@ class ControlTally:
 
 
 def share_interval(count: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the exact interval of a share.
+    """Return the exact confidence interval of a share.
 
     Parameters
     ----------
     count
         Successes, from 0 to `of`.
     of
-        Independent tries; with none of them the interval is (0, 1).
+        Independent tries; with 0 the interval is (0, 1).
     confidence
-        Least chance that the interval holds the true share, in (0, 1).
+        Least probability that the interval contains the true share, in (0, 1).
 
     Returns
     -------
@@ -134,10 +134,10 @@ def share_interval(count: int, of: int, confidence: float = 0.95) -> tuple[float
 
 
 def top_up(evaluator: Evaluator, seed: int) -> None:
-    """Send factors to the gate until no trial is left: those that were scored, the best on search first, then random ones.
+    """Submit factors until no trial is left: scored ones, the best on search first, then random ones.
 
-    Steps before statistics refuse some of what agents send; a control with fewer trials would prove less. Random
-    formulas come from the grammar by `seed`, as many as the budget of evaluations allows.
+    Steps before statistics refuse some factors of the agents, and a control with fewer trials has less power. Random
+    formulas are drawn from the grammar by `seed`, as many as the budget of evaluations allows.
     """
     judged = {row.factor_id for row in evaluator.ledger.verdicts(evaluator.run)}
     claims = evaluator.claims()
@@ -146,11 +146,11 @@ def top_up(evaluator: Evaluator, seed: int) -> None:
             return
         if row.factor_id in claims and row.factor_id not in judged:
             evaluator.submit([row.factor_id])
-    _send_random(evaluator, seed)
+    _submit_random(evaluator, seed)
 
 
-def _send_random(evaluator: Evaluator, seed: int) -> None:
-    """Send random formulas that search has the way they claim; a control that was cut short draws the same ones again."""
+def _submit_random(evaluator: Evaluator, seed: int) -> None:
+    """Submit random formulas with the claimed sign on search; a resumed control draws the same ones again."""
     rng, fields = np.random.default_rng(seed), tuple(evaluator.panel.fields)
     for number in range(MAX_RANDOM_FORMULAS):
         if evaluator.trials_left() <= 0 or evaluator.evaluations_left() <= 0:

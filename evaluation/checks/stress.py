@@ -1,4 +1,4 @@
-"""Stress as a user meets it: formulas of one evaluation service, on its search window."""
+"""Stress tests of formulas on the search window of an evaluation service."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["stress_on_search"]
 def stress_on_search(
     evaluator: Evaluator, expressions: Sequence[Expression], seed: int = STRESS_SEED, after: After | None = None
 ) -> dict[str, Any]:
-    """Put formulas through every stress on the search window, and on no other day; `after` is as for `run_stress_tests`.
+    """Run every stress test on formulas over the search window only; `after` is as for `run_stress_tests`.
 
     Returns
     -------
@@ -29,19 +29,19 @@ def stress_on_search(
     """
     window = evaluator.windows.search
     sold, level = evaluator.panel, evaluator.engine.panel
-    # Without a quoted close what is traded can be told in money only at the vendor's own level, whatever that knows.
+    # Without a quoted close, dollar volume can only be computed at the vendor's own level of volumes.
     panel = (level if "close_raw" in sold.fields else sold).rows(window.start, window.stop)
-    panel = keep_members(panel)  # or the number of later names would move the draws
+    panel = keep_members(panel)  # or the number of later names would change the random draws
 
-    def evaluate(told: Panel) -> list[NDArray[np.float32]]:
-        return evaluator.engine.on(adjust_forwards(told)).forgiving(PythonRefused, OverLimits).evaluate(expressions)
+    def evaluate(altered: Panel) -> list[NDArray[np.float32]]:
+        return evaluator.engine.on(adjust_forwards(altered)).forgiving(PythonRefused, OverLimits).evaluate(expressions)
 
-    found = run_stress_tests(evaluate, panel, evaluator.settings, seed, after)
+    results = run_stress_tests(evaluate, panel, evaluator.settings, seed, after)
     return {
         "window": {"name": window.name, "first": window.first_day, "last": window.last_day},
         "seed": seed,
         "rule": STRESS_RULE_TEXT,
         "factors": {
-            expression.id: told.record() for expression, told in zip(expressions, found, strict=True)
+            expression.id: result.record() for expression, result in zip(expressions, results, strict=True)
         },
     }  # fmt: skip

@@ -77,10 +77,21 @@ else:
         __name__,
         {
             "builder": "ResultsBuilder",
-            "close_records": "BookResult CombinationSummary CombinerComparison CombinerFigures IntervalEstimate ModelBill RuleCheckLine SealedExam SignalLine SignalSummary SpendSummary StressTable",
+            "close_records": (
+                "BookResult CombinationSummary CombinerComparison CombinerFigures IntervalEstimate ModelBill "
+                "RuleCheckLine SealedExam SignalLine SignalSummary SpendSummary StressTable"
+            ),
             "closing": "unseal",
-            "factor_records": "BookCapacity CleanFigures CostRates FactorEntry FactorProfile FactorSheet FactorStress Figure GateReason HandVerdict IncrementalIC NeutralisedIC Note RegimeIC SelectionMetrics StatedHypothesis StressScenario StyleExposures WindowMetrics",
+            "factor_records": (
+                "BookCapacity CleanFigures CostRates FactorEntry FactorProfile FactorSheet FactorStress Figure "
+                "GateReason HandVerdict IncrementalIC NeutralisedIC Note RegimeIC SelectionMetrics StatedHypothesis "
+                "StressScenario StyleExposures WindowMetrics"
+            ),
             "results": "BookCurve Curves DailyRankIC DailyRankICByWindow Results ReviewCase",
-            "search_records": "AppliedSettings AttemptCounts BetClusters CandidateTest CrossValidationTest OperatorRow OverfittingTest OwnParts SearchVariety SelectionPower StreamRule StreamRules SuperiorityTest WindowPlan",
+            "search_records": (
+                "AppliedSettings AttemptCounts BetClusters CandidateTest CrossValidationTest OperatorRow "
+                "OverfittingTest OwnParts SearchVariety SelectionPower StreamRule StreamRules SuperiorityTest "
+                "WindowPlan"
+            ),
         },
     )

@@ -1,4 +1,4 @@
-"""Informational at the close: other multiple-testing rules on the trials of a run, and cluster-deflated Sharpe ratios."""
+"""For information at the close: other multiple-testing rules on the trials, and cluster-deflated Sharpe ratios."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class TrialStream:
     @cached_property
     def p_values(self) -> list[float]:
         """Return the p-value of each trial of the stream."""
-        known = [float((trial.outcome or {}).get("p_value", UNKNOWN_P_VALUE)) for trial in self.trials]
-        return [UNKNOWN_P_VALUE] * self.declared + known
+        p_values = [float((trial.outcome or {}).get("p_value", UNKNOWN_P_VALUE)) for trial in self.trials]
+        return [UNKNOWN_P_VALUE] * self.declared + p_values
 
     def summarise(self) -> StreamRules:
-        """Return what each rule says; the line of the gate's own rule is what was decided."""
+        """Return the decisions of all rules; the line of the gate's own rule has its recorded decisions."""
         return StreamRules(
             level=self.level,
             looks=len(self.p_values),
@@ -59,7 +59,7 @@ class TrialStream:
         else:
             discoveries = [self.trials[place - 1 - self.declared] for place in decision.found]
             threshold = decision.asked
-        own = {(name, row.metrics["trial"]) for name, row in self.verdicts.items()}
+        own_trials = {(name, row.metrics["trial"]) for name, row in self.verdicts.items()}
         return StreamRule(
             rule=rule.key,
             name=rule.name,
@@ -67,7 +67,9 @@ class TrialStream:
             means=rule.means,
             decides=rule.decides,
             found=len(discoveries),
-            accepts=tuple(sorted(trial.subject for trial in discoveries if (trial.subject, trial.number) in own)),
+            accepts=tuple(
+                sorted(trial.subject for trial in discoveries if (trial.subject, trial.number) in own_trials)
+            ),
             p_asked=None if threshold is None else round_significant(threshold),
         )
 
@@ -80,7 +82,7 @@ class TrialStream:
         return float(levels[-1]) if levels else None
 
     def deflate_sharpe(self, name: str, clusters: int | None) -> float | None:
-        """Return the deflated Sharpe ratio of a factor's trial for so many clusters as tries; None if it had no trial."""
+        """Return the deflated Sharpe ratio of a factor's trial with clusters as tries; None if it had no trial."""
         row = self.verdicts.get(name)
         number = row.metrics["trial"] if row else None
         trial = next((trial for trial in self.trials if (trial.subject, trial.number) == (name, number)), None)

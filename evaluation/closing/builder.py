@@ -1,4 +1,4 @@
-"""A campaign's evidence for `results.json`: every factor with every reason, the counts, and the power of the next trial."""
+"""Build a campaign's evidence for `results.json`: factors with all reasons, counts, and the power of the next trial."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ResultsBuilder:
 
     @cached_property
     def candidates(self) -> CandidateSet:
-        """Return the single factors of the run side by side on search, held as they were claimed."""
+        """Return the single factors of the run on search, held in their claimed direction."""
         return gather_candidates(self.evaluator, self.claims, self.members)
 
     @cached_property
@@ -78,16 +78,16 @@ class ResultsBuilder:
         evaluator, stream = self.evaluator, self.stream
         key = evaluator.windows.key(evaluator.windows.selection)
         paid = {event.key for event in evaluator.ledger.events(evaluator.run, PAID_EVENT)}
-        own = [
+        own_trials = [
             trial
             for trial in stream.trials
             if trial.run == evaluator.run or (trial.window == key and str(trial.number) in paid)
         ]
         decisive = {row.metrics["trial"] for row in self.verdicts.values()} - {None}
         return {
-            "settings": self._settings(),
-            "data": self._data().record(),
-            "windows": self._windows().record(),
+            "settings": self._record_settings(),
+            "data": self._summarise_data().record(),
+            "windows": self._plan_windows().record(),
             **self.entries(),
             "attempts": self.attempts().record(),
             "leaders": [leader.record() for leader in find_leaders(evaluator, MAX_LEADERS)],
@@ -95,8 +95,8 @@ class ResultsBuilder:
             "operators": read_operator_table(evaluator.ledger, evaluator.run),
             "evaluations": evaluator.evaluations_spent(),
             "trials": evaluator.trials_spent(),
-            "prior_trials": len(stream.trials) - len(own) + stream.declared,
-            "looks_reused": len(decisive - {trial.number for trial in own}),
+            "prior_trials": len(stream.trials) - len(own_trials) + stream.declared,
+            "looks_reused": len(decisive - {trial.number for trial in own_trials}),
             "hypotheses": len({claim.id for claim in self.claims.values() if claim.mechanism != "set"}),
             "power": self.power(),
             "power_before": read_first_power(evaluator),
@@ -109,12 +109,12 @@ class ResultsBuilder:
             "warnings": [note.record() for note in self.warnings()],
         }
 
-    def _settings(self) -> dict[str, Any]:
-        """Return the rules that every figure rests on."""
+    def _record_settings(self) -> dict[str, Any]:
+        """Return the evidence settings and the budget."""
         evidence = self.evaluator.settings.model_dump(mode="json")
         return {"evidence": evidence, "budget": self.evaluator.budget.model_dump(mode="json", exclude_none=True)}
 
-    def _data(self) -> PanelSummary:
+    def _summarise_data(self) -> PanelSummary:
         panel = self.evaluator.panel
         return PanelSummary(
             name=self.evaluator.windows.boundaries.dataset,
@@ -126,7 +126,7 @@ class ResultsBuilder:
             notes=tuple(panel.notes),
         )
 
-    def _windows(self) -> WindowPlan:
+    def _plan_windows(self) -> WindowPlan:
         evaluator = self.evaluator
         windows, settings = evaluator.windows, evaluator.settings
         openings = list_earlier_openings(evaluator.ledger, windows.key(windows.sealed), evaluator.run)
@@ -149,40 +149,40 @@ class ResultsBuilder:
         for name in sorted({*self.evaluator.rows, *self.verdicts}):
             if name in self.claims:
                 row = self.verdicts.get(name)
-                entries[self._word(row)].append(self._entry(name, row))
+                entries[self._find_verdict_word(row)].append(self._build_entry(name, row))
         return entries
 
-    def _word(self, row: VerdictRow | None) -> str:
-        """Return what became of a factor; what no person had decided on when the run was closed is not accepted."""
+    def _find_verdict_word(self, row: VerdictRow | None) -> str:
+        """Return a factor's final verdict; a case that no person had decided at the close is rejected."""
         word = self.evaluator.reviews.word(row) if row else "rejected"
         return word if word in VERDICT_WORDS else "rejected"
 
-    def _entry(
+    def _build_entry(
         self, name: str, row: VerdictRow | None, *, selection: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         evaluation = self.evaluator.rows[name]
         expression = self.evaluator.read(evaluation.text)
         search = {key: value for key, value in evaluation.sheet.items() if key != "fields"}
-        word = "awaiting" if selection else self._word(row)
+        word = "awaiting" if selection else self._find_verdict_word(row)
         return {
             "id": name,
             "form": "python" if expression.code else "expression",
             "text": expression.shown,
             "explained": explain(expression),
             "hypothesis": self.claims[name].record(),
-            "alignment": self._alignment(name, expression).record(),
+            "alignment": self._collect_alignment(name, expression).record(),
             "reasons": self.evaluator.reviews.reasons(row)
             if row
             else [self._make_unsent_reason(name, evaluation.sheet).record()],
-            "metrics": {"search": search, "selection": selection or self._selection(name, row)},
+            "metrics": {"search": search, "selection": selection or self._complete_selection(name, row)},
             "trial": row.metrics["trial"] if row else None,
             "members": self.members.get(name),
-            "library_correlation": self._library_correlation(name) if word != "rejected" else None,
-            "profile": self._profile(name) if word != "rejected" else None,
-            "incremental": self._incremental(name) if row and row.metrics["trial"] is not None else None,
+            "library_correlation": self._measure_library_correlation(name) if word != "rejected" else None,
+            "profile": self._measure_profile(name) if word != "rejected" else None,
+            "incremental": self._measure_incremental(name) if row and row.metrics["trial"] is not None else None,
         }
 
-    def _alignment(self, name: str, expression: Expression) -> AlignmentNotes:
+    def _collect_alignment(self, name: str, expression: Expression) -> AlignmentNotes:
         claim, search = self.claims[name], self.evaluator.rows[name].sheet
         doubts = [] if name in self.members else list_doubts(expression, claim, search)
         messages = tuple(str(doubt["message"]) for doubt in doubts)
@@ -199,35 +199,35 @@ class ResultsBuilder:
                 opinions.setdefault(branch, []).append(ModelOpinion.read({"step": int(step), **opinion}))
         return opinions
 
-    def _selection(self, name: str, row: VerdictRow | None) -> dict[str, Any] | None:
-        """Return the figures on selection days, with the Sharpe ratio deflated for clusters beside those of the verdict."""
+    def _complete_selection(self, name: str, row: VerdictRow | None) -> dict[str, Any] | None:
+        """Return the metrics on selection, with the Sharpe ratio deflated for clusters added."""
         figures = row.metrics["selection"] if row else None
         if not figures:
             return None
         by_clusters = self.stream.deflate_sharpe(name, self.candidates.effective)
         return {**figures, "deflated_sharpe": {**figures["deflated_sharpe"], "by_clusters": by_clusters}}
 
-    def _library_correlation(self, name: str) -> float | None:
-        mine = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
-        overlap = self.evaluator.library_values.closest(mine, but=name)
+    def _measure_library_correlation(self, name: str) -> float | None:
+        values = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
+        overlap = self.evaluator.library_values.closest(values, but=name)
         return round_significant(overlap.rank_correlation) if overlap else None
 
-    def _profile(self, name: str) -> dict[str, Any]:
-        """Return regimes, exposures and capacity on search, as on the sheet of `factor score`."""
+    def _measure_profile(self, name: str) -> dict[str, Any]:
+        """Return regimes, exposures and capacity on search, as `factor score` shows them."""
         return self._profiler.profile(self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text)))
 
     @cached_property
     def _profiler(self) -> Profiler:
         return Profiler(self.evaluator.scorer, self.evaluator.windows.search)
 
-    def _incremental(self, name: str) -> dict[str, Any] | None:
+    def _measure_incremental(self, name: str) -> dict[str, Any] | None:
         """Return what a factor that had a trial adds to the rest of the library, on search days."""
-        mine = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
-        added = self.evaluator.beside.addition(mine, but=name)
-        return added.record() if added else None
+        values = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
+        addition = self.evaluator.beside.addition(values, but=name)
+        return addition.record() if addition else None
 
     def attempts(self) -> AttemptCounts:
-        """Return how many formulas were proposed, and how many were refused at each step before scoring."""
+        """Return the counts of proposed formulas and of those refused at each step before scoring."""
         rows = self.evaluator.ledger.attempts(self.evaluator.run)
         refused = Counter(row.stage for row in rows if row.stage != "scored")
         scored = [row.factor_id for row in rows if row.stage == "scored"]
@@ -237,29 +237,29 @@ class ResultsBuilder:
         )
 
     def power(self) -> dict[str, Any]:
-        """Return the smallest RankIC that the next trial on this selection window could prove."""
+        """Return the power of the next trial on this selection window."""
         discoveries = self.evaluator.gate.count_discoveries()
         return next_power(self.evaluator, len(self.stream.trials) + self.stream.declared, discoveries)
 
     def case(self, name: str) -> dict[str, Any]:
-        """Return what a person who has to approve a factor is shown, as JSON; `ReviewCase` has its types."""
+        """Return the data for a person who has to approve a factor, as JSON; `ReviewCase` has its types."""
         row, evaluator = self.verdicts[name], self.evaluator
         expression = evaluator.read(evaluator.rows[name].text)
         values = evaluator.values(expression, evaluator.windows.selection)
         return {
-            **self._entry(name, row, selection=row.metrics["selection"]),
+            **self._build_entry(name, row, selection=row.metrics["selection"]),
             "reasons": list(row.reasons),
-            "curve": self._curves(values).record(),
+            "curve": self._measure_curves(values).record(),
             "boundary": str(evaluator.panel.dates[evaluator.windows.selection.start]),
             "nearest": [near.record() for near in self._find_nearest(name, expression)],
             "texts": {part: evaluator.read(evaluator.rows[part].text).shown for part in self.members.get(name, ())},
-            "data": self._data().record(),
+            "data": self._summarise_data().record(),
             "costs": evaluator.settings.costs.model_dump(mode="json"),
             "warnings": [note.record() for note in self.warnings()],
         }
 
     def _find_nearest(self, name: str, expression: Expression) -> list[NearFactor]:
-        """Return the known formulas that share most with a factor, itself left out."""
+        """Return the known formulas that share most with a factor, without itself."""
         shared = find_nearest(expression, self.evaluator.known(), MAX_NEAREST_SHOWN + 1)
         others = [overlap for overlap in shared if overlap.known.name != name][:MAX_NEAREST_SHOWN]
         return [
@@ -277,16 +277,16 @@ class ResultsBuilder:
         evaluator, curves = self.evaluator, {}
         for name in sorted(name for name, row in self.verdicts.items() if row.verdict != "rejected"):
             values = evaluator.values(evaluator.read(evaluator.rows[name].text), evaluator.windows.selection)
-            curves[name] = self._curves(values).record()
+            curves[name] = self._measure_curves(values).record()
         return curves
 
-    def _curves(self, values: NDArray[np.float32]) -> DailyRankICByWindow:
+    def _measure_curves(self, values: NDArray[np.float32]) -> DailyRankICByWindow:
         windows = self.evaluator.windows
         return DailyRankICByWindow(
-            search=self._curve(values, windows.search), selection=self._curve(values, windows.selection)
+            search=self._measure_curve(values, windows.search), selection=self._measure_curve(values, windows.selection)
         )
 
-    def _curve(self, values: NDArray[np.float32], window: Window) -> DailyRankIC:
+    def _measure_curve(self, values: NDArray[np.float32], window: Window) -> DailyRankIC:
         daily = self.evaluator.scorer.daily_rank_ic(values, window)
         dates = tuple(str(day) for day in self.evaluator.panel.dates[window.start : window.stop])
         return DailyRankIC(dates=dates, rank_ic=tuple(round_significant(value) for value in daily))
@@ -296,12 +296,18 @@ class ResultsBuilder:
         evaluator = self.evaluator
         notes = [Note(code="data", message=note) for note in evaluator.panel.notes]
         if evaluator.windows.inherited:
-            message = "an earlier campaign on these days and names fixed the windows; the shares in this one's file do not count"
+            message = (
+                "an earlier campaign on these days and names fixed the windows; "
+                "the shares in this one's file do not count"
+            )
             notes.append(Note(code="windows", message=message))
-        if few := few_labels(evaluator.windows.selection.days, evaluator.settings.horizon_days):
-            notes.append(Note(code="few_labels", message=few))
+        if warning_text := few_labels(evaluator.windows.selection.days, evaluator.settings.horizon_days):
+            notes.append(Note(code="few_labels", message=warning_text))
         if comments := evaluator.reviews.heard():
-            message = f"{len(comments)} comments of a person who could see selection figures reached the agents: later trials are not blind"
+            message = (
+                f"{len(comments)} comments of a person who could see selection figures reached the agents: "
+                "later trials are not blind"
+            )
             notes.append(Note(code="reviewed", message=message))
         stamps = Counter(
             warning["message"]
@@ -325,7 +331,7 @@ class ResultsBuilder:
         return sorted(name for name, sheet in figures.items() if sheet and abs(sheet["rank_ic"] or 0.0) > limit)
 
     def _make_unsent_reason(self, name: str, sheet: Mapping[str, Any]) -> GateReason:
-        """Return why a factor never came before the gate."""
+        """Return why a factor was not submitted to the gate."""
         agents = self.evaluator.ledger.run(self.evaluator.run).config.get("settings", {}).get("agents", {})
         min_t, direction = agents.get("min_search_t", 0.0), self.claims[name].direction
         why = _explain_unsent(sheet["t"], min_t, direction, others_sent=bool(self.verdicts))
@@ -334,7 +340,7 @@ class ResultsBuilder:
 
 
 def _explain_unsent(t: float | None, min_t: float, direction: int, *, others_sent: bool) -> str:
-    """Return why a factor was not sent to the gate; that others were preferred is said only where others were sent."""
+    """Return why a factor was not submitted; other candidates are named only if others were submitted."""
     if t is None:
         return "t is undefined in sample"
     if abs(t) < min_t:

@@ -23,23 +23,23 @@ from ..service import Evaluator
 from .search_records import BetClusters, CrossValidationTest, OverfittingTest, SuperiorityTest
 
 MAX_CANDIDATES = 100
-"""Candidates that are compared. Of more, the first by id are taken; ids are hashes, so they are a fair sample."""
+"""Most candidates that are compared: the first by id. Ids are hashes, so these are a random sample."""
 BLOCKS_PER_HORIZON = 2
-"""Mean block of the bootstrap, in horizons: what is bought on one day is held for a horizon."""
+"""Mean block of the bootstrap, in horizons: a position is held for one horizon."""
 OVERFITTING_BLOCKS = 10
-"""Blocks of search days of which `estimate_pbo` compares halves."""
+"""Blocks of search days for `estimate_pbo`."""
 
 
 @dataclass(frozen=True)
 class CandidateSet:
-    """Single factors whose book varies on search days, in the order of their ids.
+    """Single factors whose returns vary on search days, in the order of their ids.
 
-    Their figures on search days neither chose them nor gave their direction, which is that of their hypotheses.
+    Neither their selection nor their direction, which their hypotheses claim, depends on their figures on search days.
 
     Attributes
     ----------
     net
-        Daily return after costs of each long-short book, `[D, K]`, decimal; NaN where there is none.
+        Daily return after costs of each long-short, `[D, K]`, decimal; NaN where there is none.
     rank_ic
         Daily RankIC in the claimed direction, `[D, K]`; NaN where undefined.
     horizon
@@ -55,16 +55,16 @@ class CandidateSet:
 
     @property
     def count(self) -> int:
-        """Return how many there are."""
+        """Return the number of candidates."""
         return int(self.net.shape[1])
 
     @cached_property
     def effective(self) -> int | None:
-        """Return how many different bets they are, by clusters of their returns; None for fewer than two."""
+        """Return the number of different bets, by clusters of returns; None for fewer than two candidates."""
         return count_clusters(self.net) if self.count >= 2 else None
 
     def count_clusters(self) -> BetClusters | None:
-        """Return how many different bets there are beside how many candidates; None for fewer than two."""
+        """Return the number of different bets with that of candidates; None for fewer than two candidates."""
         if self.effective is None:
             return None
         return BetClusters(clusters=self.effective, candidates=self.count, scored=self.scored)
@@ -95,7 +95,7 @@ class CandidateSet:
         )
 
     def cross_validate(self) -> CrossValidationTest | None:
-        """Return what choosing the best candidate gave on purged days; None for too few candidates or days."""
+        """Return the out-of-sample result of choosing the best candidate; None for too few candidates or days."""
         purge = embargo = self.horizon
         if self.count < 2 or len(self.net) // FOLD_GROUPS <= purge + embargo:
             return None
@@ -118,9 +118,9 @@ class CandidateSet:
 def gather_candidates(
     evaluator: Evaluator, claims: Mapping[str, Claim], members: Mapping[str, Sequence[str]]
 ) -> CandidateSet:
-    """Score the campaign's single factors on search, at most 100 of them, as they were claimed."""
+    """Score the campaign's single factors on search, at most 100 of them, in their claimed direction."""
     names = [name for name in sorted(evaluator.rows) if name in claims and name not in members]
-    columns = [_column(evaluator, name, claims[name].direction) for name in names[:MAX_CANDIDATES]]
+    columns = [_score_candidate(evaluator, name, claims[name].direction) for name in names[:MAX_CANDIDATES]]
     varying = [(net, ic) for net, ic in columns if np.nanstd(np.append(net, 0.0)) > 0]
     days = evaluator.windows.search.days
     net, rank_ic = (np.column_stack(part) if varying else np.empty((days, 0)) for part in _split_pairs(varying))
@@ -131,7 +131,9 @@ def _split_pairs(pairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -
     return [net for net, _ in pairs], [rank_ic for _, rank_ic in pairs]
 
 
-def _column(evaluator: Evaluator, name: str, direction: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _score_candidate(
+    evaluator: Evaluator, name: str, direction: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     values = evaluator.values(evaluator.read(evaluator.rows[name].text))
     sheet = evaluator.scorer.score(values, evaluator.windows.search, direction)
     return sheet.net_daily, direction * sheet.daily

@@ -1,4 +1,4 @@
-"""What `results.json` says of a run's close, as frozen records: combination, sealed exam, book, stress, signals, spend.
+"""Frozen records of a run's close in `results.json`: combination, sealed exam, book, stress, signals, spend.
 
 Units are those of `factor_records`; days are YYYY-MM-DD.
 """
@@ -12,7 +12,7 @@ from .search_records import EarlierOpening
 
 
 class CombinerFigures(ResultsPart):
-    """A combination on one window, at the rate at which it is traded; `half_life_days` is of the score's autocorrelation."""
+    """A combination on one window at its trading rate; `half_life_days` is of the score's autocorrelation."""
 
     rank_ic: Figure = None
     t: Figure = None
@@ -50,7 +50,7 @@ class CombinersOnWindow(ResultsPart):
 
 
 class CombinerComparison(ResultsPart):
-    """The combiners beside each other; `trading_rate` is the share of the way to the score that each trades a day."""
+    """The combiners compared; `trading_rate` is the share of the way to the score that each trades a day."""
 
     note: str = ""
     trading_rate: Mapping[str, Figure] = {}
@@ -70,7 +70,7 @@ class CombinationSummary(ResultsPart):
     weights_at
         Weights on the last day of each window.
     combiner, chosen
-        Which combiner, and who chose it; None before there was a choice.
+        The combiner, and who chose it; None in runs older than the choice.
     trading_rate
         Share of the way to the score that is traded each day, in (0, 1].
     """
@@ -106,7 +106,7 @@ class SealedExam(WindowMetrics):
     Attributes
     ----------
     number
-        Of this opening among all of these days in the workspace; 1 is the only exam on unseen days.
+        Number of this opening among all of these days in the workspace; only number 1 is an exam on unseen days.
     p_value
         One-sided; None after too few days.
     test
@@ -135,13 +135,13 @@ class BookResult(ResultsPart):
     accepted_on_these_days
         True where the factors were chosen on the same days.
     sharpe, plain_sharpe
-        Annual; the second computed without vectorbt.
+        Annual Sharpe ratios; the second is computed without vectorbt.
     annual_return, max_drawdown
-        Decimal.
+        Both decimal.
     turnover_per_day
         One-way traded notional over gross.
     costs_paid, borrow_paid
-        Over the window, as shares of capital.
+        Costs over the window, as shares of capital.
     """
 
     window: str | None = None
@@ -159,7 +159,7 @@ class BookResult(ResultsPart):
 
 
 class StressTable(ResultsPart):
-    """Where each accepted factor breaks, on search days; `rule` says what breaking means, `seed` is of every draw."""
+    """The stresses that break each accepted factor on search days; `rule` defines breaking, `seed` is of every draw."""
 
     window: DatedSpan = DatedSpan()
     seed: int | None = None
@@ -196,11 +196,11 @@ class SignalSummary(ResultsPart):
     day, after
         The day that signals are for, and the panel's last.
     bounds
-        What the bounds of the signals mean.
+        Meaning of the bounds of the signals.
     approved, refused
         Counts.
     withheld_for
-        Factors whose leak alarm no person has acknowledged; no signal is let out.
+        Factors whose leak alarm no person has acknowledged; no signal is released.
     """
 
     id: str = ""
@@ -215,7 +215,7 @@ class SignalSummary(ResultsPart):
 
 
 class ModelBill(ResultsPart):
-    """What models took: calls, tokens in and out, US dollars."""
+    """Use of models: calls, tokens in and out, US dollars."""
 
     calls: int | None = None
     tokens_in: int | None = None

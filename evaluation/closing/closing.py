@@ -1,4 +1,4 @@
-"""The close of a campaign: combine the accepted factors, examine them on the sealed (hold-out) days, backtest the book."""
+"""Close a campaign: combine the accepted factors, examine them on the sealed (hold-out) days, backtest the book."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ CLOSE_REASON = "the close of a campaign whose file says so"
 
 @dataclass(frozen=True)
 class Closing:
-    """What the close of a campaign made.
+    """The products of a campaign's close.
 
     Attributes
     ----------
     score
-        The combination's scores `[T, N]`; None where nothing was accepted.
+        The combination's scores `[T, N]`; None without accepted factors.
     search
         The combination's metrics on the search window. Their error sets the bounds of signals.
     stress
-        Where each accepted factor breaks, on search days (JSON of `StressTable`).
+        The stresses that break each accepted factor, on search days (JSON of `StressTable`).
     compared
-        The combiners beside each other on search and selection days (JSON of `CombinerComparison`).
+        The combiners compared on search and selection days (JSON of `CombinerComparison`).
     """
 
     parts: Sequence[CombinationPart]
@@ -83,14 +83,14 @@ def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> C
     score = combination.score
     sealed = run_sealed_exam(evaluator, parts, score, CLOSE_REASON) if open_sealed else None
     window = evaluator.windows.sealed if sealed else evaluator.windows.selection
-    book, curve = _book(evaluator, score, window)
+    book, curve = _backtest_book(evaluator, score, window)
     search = evaluator.scorer.score(score, evaluator.windows.search, 1)
     stress = stress_on_search(evaluator, [evaluator.read(evaluator.rows[name].text) for name in sorted(accepted)])
     return Closing(parts, score, sealed, book, curve, search, stress, combination, combining.compared())
 
 
 def write_closing(closing: Closing, evaluator: Evaluator, folder: Path) -> CombinationSummary | None:
-    """Write the combination beside the results, and return its summary; None where nothing was accepted."""
+    """Write the combination beside the results, and return its summary; None without accepted factors."""
     if closing.score is None or closing.combination is None:
         return None
     combination = closing.combination
@@ -111,7 +111,9 @@ def write_closing(closing: Closing, evaluator: Evaluator, folder: Path) -> Combi
     )
 
 
-def _book(evaluator: Evaluator, score: NDArray[np.float32], window: Window) -> tuple[BookResult, BookCurve | None]:
+def _backtest_book(
+    evaluator: Evaluator, score: NDArray[np.float32], window: Window
+) -> tuple[BookResult, BookCurve | None]:
     """Backtest the combination on a window, whose days may have helped to choose its factors."""
     costs = Costs(evaluator.settings.costs.bps_per_side, evaluator.settings.costs.borrow_bps_per_year)
     span = slice(window.start, window.stop)

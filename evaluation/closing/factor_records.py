@@ -1,7 +1,7 @@
-"""What `results.json` says of one factor, as frozen records.
+"""Frozen records of one factor in `results.json`.
 
-A figure that is undefined is None, and so is one that a run of an older version did not record. Rank ICs and correlations are
-in [-1, 1]; returns, shares and turnover are decimal; Sharpe ratios are annual; p-values are in [0, 1].
+A figure is None where it is undefined or where a run of an older version did not record it. Rank ICs and correlations
+are in [-1, 1]; returns, shares and turnover are decimal; Sharpe ratios are annual; p-values are in [0, 1].
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Figure = float | None
 
 
 class ResultsPart(BaseModel):
-    """A frozen record of a run's results; keys that this version does not know are left out when it is read."""
+    """A frozen record of a run's results; reading drops keys that this version does not know."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -31,7 +31,7 @@ class ResultsPart(BaseModel):
         return cls.model_validate(record)
 
     def record(self) -> dict[str, Any]:
-        """Return the JSON object: the keys that were read or given, and no defaults."""
+        """Return the JSON object: the keys that were set, without defaults."""
         return self.model_dump(mode="json", exclude_unset=True)
 
 
@@ -43,7 +43,7 @@ class Note(ResultsPart):
 
     @property
     def text(self) -> str:
-        """Return the message, or the code where there is none."""
+        """Return the message, or the code without one."""
         return self.message or self.code
 
 
@@ -75,9 +75,9 @@ class WindowMetrics(ResultsPart):
     t
         Newey-West t of `rank_ic`.
     turnover
-        One-way traded notional a day over gross.
+        One-way traded notional per day over gross.
     gross_sharpe, net_sharpe
-        Annual, before and after costs.
+        Annual Sharpe ratios before and after costs.
     coverage
         Share of the window's universe cells that have a value.
     decay
@@ -113,7 +113,7 @@ class SearchMetrics(WindowMetrics):
 
 
 class DeflatedSharpe(ResultsPart):
-    """Probability that the book's Sharpe ratio exceeds the best expected by chance of so many tries, for three counts of tries."""
+    """Probability that the Sharpe ratio exceeds the expected best of as many worthless tries, for three counts of tries."""
 
     by_trials: Figure = None
     by_evaluations: Figure = None
@@ -121,7 +121,7 @@ class DeflatedSharpe(ResultsPart):
 
 
 class TrialPower(ResultsPart):
-    """What a trial could prove: its test ("labels" or "held"), t, the t required, and the smallest significant RankIC."""
+    """Power of a trial: its test ("labels" or "held"), t, the required t, and the smallest significant RankIC."""
 
     test: str = ""
     days: int | None = None
@@ -131,12 +131,12 @@ class TrialPower(ResultsPart):
 
 
 class SelectionMetrics(WindowMetrics):
-    """Figures on selection days, with what the trial decided.
+    """Figures on selection days, with the decision of the trial.
 
     Attributes
     ----------
     p_value
-        One-sided.
+        One-sided p-value.
     level
         Significance threshold of this trial.
     discoveries_before
@@ -161,7 +161,7 @@ class FactorFigures(ResultsPart):
 
 
 class StatedHypothesis(ResultsPart):
-    """The hypothesis that came with a factor; its author may add keys, which are kept.
+    """The hypothesis of a factor; its author may add keys, which are kept.
 
     `direction` 1: higher values, higher returns; -1: higher values, lower returns.
     """
@@ -178,7 +178,7 @@ class StatedHypothesis(ResultsPart):
 
 
 class ModelOpinion(ResultsPart):
-    """A model's opinion, after a step, whether formulas say what their hypothesis says: "agrees" or "doubts"."""
+    """A model's opinion, after a step, on whether formulas agree with their hypothesis: "agrees" or "doubts"."""
 
     step: int | None = None
     verdict: str
@@ -186,14 +186,14 @@ class ModelOpinion(ResultsPart):
 
 
 class AlignmentNotes(ResultsPart):
-    """Doubts of a rule and opinions of a model about a factor and its hypothesis; neither decided anything."""
+    """Doubts of a rule and opinions of a model about a factor and its hypothesis, both for information only."""
 
     doubts: tuple[str, ...] = ()
     opinions: tuple[ModelOpinion, ...] = ()
 
 
 class GateReason(ResultsPart):
-    """What one step of the gate found; `passed` None is a step that never blocks. `numbers` differ by step."""
+    """The outcome of one step of the gate; `passed` None is a step that never blocks. `numbers` differ by step."""
 
     step: str = ""
     passed: bool | None = None
@@ -235,9 +235,9 @@ class BookCapacity(ResultsPart):
     Attributes
     ----------
     at_10_percent_of_volume
-        At which 95 of 100 trades are at most a tenth of a day's usual volume.
+        Capital at which 95 of 100 trades are at most a tenth of a day's mean volume.
     break_even
-        At which market impact takes what is left after the other costs; 0 if nothing is left.
+        Capital at which market impact consumes the return after other costs; 0 if there is none.
     """
 
     at_10_percent_of_volume: Figure = None
@@ -261,11 +261,11 @@ class IncrementalIC(ResultsPart):
     Attributes
     ----------
     rank_ic, t
-        Of the part that the library does not explain; None where nothing is left.
+        RankIC and t of the residual on the library; None where there is no residual.
     kept
         Share of the variance of its ranks that the library does not explain.
     against
-        Ids of the factors that were taken out.
+        Ids of the factors that were removed one by one.
     library
         Factors in the library.
     """
@@ -308,7 +308,7 @@ class FactorEntry(ResultsPart):
 
 
 class CostRates(ResultsPart):
-    """What trading is charged: basis points of each side of a trade, and basis points a year for borrowing."""
+    """Costs: basis points per side of a trade, and basis points per year for borrowing."""
 
     bps_per_side: Figure = None
     borrow_bps_per_year: Figure = None
@@ -338,7 +338,7 @@ class FactorSheet(WindowMetrics, FactorProfile):
 
 
 class CleanFigures(ResultsPart):
-    """A factor's figures without stress; `break_even_bps` are the costs of a side at which its book earns nothing."""
+    """A factor's figures without stress; `break_even_bps` are the costs per side at which its return is zero."""
 
     rank_ic: Figure = None
     t: Figure = None
@@ -354,7 +354,7 @@ class StressedFigure(ResultsPart):
     Attributes
     ----------
     keeps
-        The stressed figure over the clean one; None where the clean one is no basis.
+        The stressed figure over the clean one; None where the clean one is not positive.
     error
         Standard error of the difference.
     p
@@ -372,7 +372,7 @@ class StressedFigure(ResultsPart):
 
 
 class StressScenario(ResultsPart):
-    """A factor under one stress; a figure that the stress does not touch is None.
+    """A factor under one stress; a figure that the stress cannot change is None.
 
     Attributes
     ----------
@@ -383,7 +383,7 @@ class StressScenario(ResultsPart):
     days
         Days that were compared.
     net_sharpe
-        Annual, after costs.
+        Annual Sharpe ratio after costs.
     agreement
         Mean daily rank correlation with the clean values.
     coverage
@@ -410,7 +410,7 @@ class StressWeakness(FactorWeakness):
 
 
 class FactorStress(ResultsPart):
-    """One factor under every stress, with the sentence that says where it breaks."""
+    """One factor under every stress, with a sentence that lists the stresses that break it."""
 
     sentence: str = ""
     clean: CleanFigures = CleanFigures()

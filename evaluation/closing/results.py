@@ -1,4 +1,4 @@
-"""What a campaign came to: the content of `results.json`, `curves.json` and a case, and the result that scripts are handed.
+"""Records of `results.json`, `curves.json` and a case, and the result that scripts receive.
 
 A part that a run did not reach, or that a run of an older version did not record, is None or empty. Units are those of
 `factor_records`; days are YYYY-MM-DD.
@@ -46,12 +46,12 @@ ResultEntry = dict[str, Any]
 
 
 class Results(ResultsPart):
-    """All of `results.json`: no clock, no path, and no id of the run.
+    """All of `results.json`, which has no clock, no path, and no id of the run.
 
     Attributes
     ----------
     ended
-        Why the search ended early; None where it did not.
+        Reason why the search ended early; None if it did not.
     accepted, watchlist, rejected
         Factors and sets by verdict, each sorted by id.
     evaluations, trials
@@ -59,13 +59,13 @@ class Results(ResultsPart):
     prior_trials
         Tests of the same days before this run, declared ones included.
     looks_reused
-        Verdicts that an earlier run's test had answered.
+        Verdicts that rest on the test of an earlier run.
     hypotheses
         Different hypotheses of the scored factors.
     power, power_before
-        What the next trial could prove, at the close and before the first score.
+        Power of the next trial, at the close and before the first score.
     reviews
-        What people decided; None where the campaign asked nobody.
+        Decisions of people; None where the campaign asks nobody.
     report
         Name of the report's file.
     """
@@ -118,7 +118,7 @@ class Results(ResultsPart):
 
 
 class DailyRankIC(ResultsPart):
-    """RankIC of each day; None where it is undefined."""
+    """RankIC of each day; None where undefined."""
 
     dates: tuple[str, ...] = ()
     rank_ic: tuple[Figure, ...] = ()
@@ -147,7 +147,7 @@ class Curves(ResultsPart):
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Self:
-        """Return the curves; in the file, ids of factors stand beside the key `book`."""
+        """Return the curves; in the file, ids of factors are keys beside `book`."""
         factors = {name: curve for name, curve in record.items() if name != "book"}
         return cls.model_validate({"factors": factors, "book": record.get("book")})
 
@@ -158,7 +158,7 @@ class Curves(ResultsPart):
 
 
 class NearFactor(ResultsPart):
-    """A known formula that shares structure: its name, where it is known from, the shared share and the shared part."""
+    """A known formula that shares structure: its name and source, the shared share and the shared part."""
 
     name: str
     where: str
@@ -167,7 +167,7 @@ class NearFactor(ResultsPart):
 
 
 class ReviewCase(FactorEntry):
-    """What a person who has to approve a factor is shown.
+    """The data for a person who has to approve a factor.
 
     Attributes
     ----------
@@ -188,9 +188,9 @@ class ReviewCase(FactorEntry):
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """A finished run: `results` as typed records, `record` as the JSON of results.json; `report` None where nothing renders one.
+    """A finished run: `results` as typed records, `record` as the JSON of results.json.
 
-    `accepted`, `watchlist`, `rejected` and `power` are parts of the JSON.
+    `accepted`, `watchlist`, `rejected` and `power` are parts of the JSON. `report` is None where none was rendered.
     """
 
     run: str
@@ -203,50 +203,50 @@ class CampaignResult:
         """Return all of results.json as typed records."""
         return Results.read(self.record)
 
-    def _entries(self, verdict: str) -> list[ResultEntry]:
+    def _read_entries(self, verdict: str) -> list[ResultEntry]:
         entries: list[ResultEntry] = self.record[verdict]
         return entries
 
     @property
     def accepted(self) -> list[ResultEntry]:
-        """Return what passed every step of the gate."""
-        return self._entries("accepted")
+        """Return the factors that passed every step of the gate."""
+        return self._read_entries("accepted")
 
     @property
     def watchlist(self) -> list[ResultEntry]:
-        """Return what is promising and unproven."""
-        return self._entries("watchlist")
+        """Return the promising factors that are not proven."""
+        return self._read_entries("watchlist")
 
     @property
     def rejected(self) -> list[ResultEntry]:
-        """Return what was scored or judged, and thrown away."""
-        return self._entries("rejected")
+        """Return the other scored or judged factors."""
+        return self._read_entries("rejected")
 
     @property
     def combination(self) -> Path | None:
-        """Return the Parquet file (date, symbol, score) of the accepted factors together, None without any."""
+        """Return the Parquet file (date, symbol, score) of the combination, None without accepted factors."""
         combination = self.results.combination
         return self.folder / combination.file if combination else None
 
     @property
     def trials(self) -> int:
-        """Return how many tests on the selection days the campaign made."""
+        """Return the number of the campaign's tests on selection days."""
         return self.results.trials
 
     @property
     def power(self) -> dict[str, Any]:
-        """Return what the next trial on the selection days could prove."""
+        """Return the power of the next trial on the selection days."""
         power: dict[str, Any] = self.record["power"]
         return power
 
 
 def find_campaign(ledger: Ledger, name: str) -> Run:
-    """Return the campaign that RUN means; a factor judged by hand and tools that were served are runs, but none.
+    """Return the campaign of a run id or `latest`; other runs, such as served tools, are not campaigns.
 
     Raises
     ------
     UnknownRun
-        When no campaign has that name.
+        No campaign has that id.
     """
     campaigns = [row for row in ledger.runs() if "settings" in row.config]
     row = campaigns[-1] if name == "latest" and campaigns else ledger.run(name)

@@ -1,4 +1,4 @@
-"""What `results.json` says of a run before its close, as frozen records: data, windows, settings, and the search.
+"""Frozen records of a run before its close in `results.json`: data, windows, settings, and the search.
 
 Units are those of `factor_records`; days are YYYY-MM-DD.
 """
@@ -25,7 +25,7 @@ class PanelSummary(ResultsPart):
 
 
 class WindowDays(ResultsPart):
-    """First and last day of a window, and how many days it has."""
+    """First and last day of a window, and its number of days."""
 
     first: str
     last: str
@@ -78,7 +78,7 @@ class ComplexityBounds(ResultsPart):
 
 
 class EvidenceRules(ResultsPart):
-    """The evidence settings of the run; those that no page prints keep the names of `EvidenceSettings`."""
+    """The evidence settings of the run; settings that no page prints are extra keys, named as in `EvidenceSettings`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -93,7 +93,7 @@ class EvidenceRules(ResultsPart):
 
 
 class BudgetLimits(ResultsPart):
-    """What the run might spend: counts, and `wall_s` seconds of work."""
+    """The budget of the run: counts, and `wall_s` seconds of work."""
 
     evaluations: int | None = None
     trials: int | None = None
@@ -102,14 +102,14 @@ class BudgetLimits(ResultsPart):
 
 
 class AppliedSettings(ResultsPart):
-    """The rules that every figure rests on."""
+    """The evidence settings and the budget of the run."""
 
     evidence: EvidenceRules = EvidenceRules()
     budget: BudgetLimits = BudgetLimits()
 
 
 class SteerSummary(ResultsPart):
-    """What the campaign file asked of the agents."""
+    """The steering of the campaign file."""
 
     goal: str = ""
     avoid: tuple[str, ...] = ()
@@ -118,14 +118,14 @@ class SteerSummary(ResultsPart):
 
 
 class SeedLibrary(ResultsPart):
-    """Formulas that a person brought along: how many, and a digest of them."""
+    """Formulas of the person: their number, and a digest of them."""
 
     factors: int = 0
     digest: str = ""
 
 
 class PromptPage(ResultsPart):
-    """A role's prompt: whose it is ("own" or "shipped"), version and digest."""
+    """A role's prompt: its origin ("own" or "shipped"), version and digest."""
 
     whose: str = "shipped"
     version: str = ""
@@ -133,7 +133,7 @@ class PromptPage(ResultsPart):
 
 
 class OwnDocuments(ResultsPart):
-    """Documents that a person brought along: how many, a digest, and the names of those that were held back."""
+    """Documents of the person: their number, a digest, and the names of those that were held back."""
 
     count: int = 0
     digest: str = ""
@@ -141,7 +141,7 @@ class OwnDocuments(ResultsPart):
 
 
 class OwnParts(ResultsPart):
-    """What a person brought along; `hypotheses` is a count, `agent` names a function, `prompts` are by role."""
+    """The person's own parts; `hypotheses` is a count, `agent` names a function, `prompts` are by role."""
 
     seed_library: SeedLibrary | None = None
     hypotheses: int = 0
@@ -154,14 +154,14 @@ class OwnParts(ResultsPart):
 
 
 class AttemptCounts(ResultsPart):
-    """How many formulas were proposed, and how many were refused at each step before scoring."""
+    """Numbers of proposed formulas, and of those refused at each step before scoring."""
 
     total: int = 0
     refused: Mapping[str, int] = {}
 
 
 class LeaderForecast(ResultsPart):
-    """A leader of the search: the forecast of its RankIC, of that beside the other leaders, and the ids most like it."""
+    """A leader of the search: forecasts of its RankIC and of its incremental RankIC, and the ids most like it."""
 
     id: str
     rank_ic: float
@@ -179,7 +179,7 @@ class RoundVariety(ResultsPart):
 
 
 class SearchVariety(ResultsPart):
-    """How varied the hypotheses were.
+    """The variety of the hypotheses.
 
     Attributes
     ----------
@@ -214,18 +214,18 @@ class OperatorRow(ResultsPart):
 
 
 class SelectionPower(ResultsPart):
-    """What the next trial on the selection days could prove.
+    """The power of the next trial on the selection days.
 
     Attributes
     ----------
     trials
         Tests of these days so far.
     level
-        Of the stream of trials.
+        Significance level of the stream of trials.
     p_required, t_required
-        What the next trial must reach.
+        Largest p-value and smallest t with which the next trial is accepted.
     rank_ic_provable, rank_ic_likely
-        Smallest measured RankIC that would be accepted; true RankIC that would be accepted with 80 %.
+        Smallest measured RankIC that would be accepted; true RankIC accepted with a probability of 80 %.
     test
         "labels" or "held".
     """
@@ -242,18 +242,18 @@ class SelectionPower(ResultsPart):
 
 
 class StreamRule(ResultsPart):
-    """What one multiple-testing rule says of the stream of trials.
+    """The decision of one multiple-testing rule on the stream of trials.
 
     Attributes
     ----------
     holds, means
-        Under which dependence it holds; what it does.
+        The dependence under which it holds; its description.
     decides
         True for the gate's own rule.
     found
         Discoveries in the whole stream.
     accepts
-        Ids of this run that it accepts.
+        Ids of this run's factors that it accepts.
     p_asked
         Significance threshold of the last trial.
     """
@@ -269,7 +269,7 @@ class StreamRule(ResultsPart):
 
 
 class StreamRules(ResultsPart):
-    """The stream of trials on the selection days, and what each rule says of it.
+    """The stream of trials on the selection days, and the decision of each rule.
 
     `looks` counts all trials, `declared` those made elsewhere, `unfinished` those that were cut short.
     """
@@ -282,7 +282,7 @@ class StreamRules(ResultsPart):
 
 
 class CandidateTest(ResultsPart):
-    """A test of the search: how many candidates were compared, and of how many scored factors they are a sample."""
+    """A test of the search: numbers of compared candidates, and of the scored factors of which they are a sample."""
 
     candidates: int = 0
     scored: int = 0
@@ -318,9 +318,9 @@ class CrossValidationTest(CandidateTest):
     chosen
         Different candidates that were chosen.
     rank_ic_chosen_on
-        Mean RankIC of the chosen on the days that chose them.
+        Mean RankIC of the chosen candidates on the days that chose them.
     rank_ic, net_sharpe
-        Of each path on the days left out, in order of size.
+        RankIC and annual net Sharpe of each path on the days left out, in order of size.
     """
 
     splits: int | None = None

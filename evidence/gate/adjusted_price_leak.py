@@ -105,7 +105,7 @@ class Pair:
         return self.plain.panel.days
 
     def objection(self, expression: Expression) -> str:
-        """Return the objection if missing cells or the order of names differ between the two panels; else an empty text."""
+        """Return the objection if missing cells or the order of names differ between the panels, else an empty text."""
         before, after = (engine.evaluate([expression])[0] for engine in (self.plain, self.scaled))
         if not np.array_equal(np.isnan(before), np.isnan(after)):
             return READS_LEVEL_MESSAGE
@@ -139,9 +139,9 @@ def rescale_prices(panel: Panel) -> Panel:
     """Return the panel with the adjusted prices of each name multiplied by a random constant per name.
 
     Volumes and amounts in shares of the panel's last day get constants of their own. The constants are lognormal with
-    deviation 1, rounded to powers of two: multiplication is then exact, a ratio of prices keeps its bits, and rounding is
-    not mistaken for a level. A column named after the adjustment (adj_factor, adj_close) gets other constants than the
-    prices, so that a ratio of such a column to a price is also found.
+    deviation 1, rounded to powers of two: multiplication is then exact, a ratio of prices keeps its bits, and rounding
+    is not mistaken for a level. A column named after the adjustment (adj_factor, adj_close) gets other constants than
+    the prices, so that a ratio of such a column to a price is also found.
     """
     rng = np.random.default_rng(RESCALING_SEED)
     constant, apart, *others = (np.exp2(np.rint(rng.normal(0.0, 1.0 / np.log(2.0), panel.names))) for _ in range(4))

@@ -106,8 +106,10 @@ def _doubt_direction(claim: Claim, sheet: Mapping[str, Any]) -> list[str]:
         return []
     word = "higher" if claim.direction > 0 else "lower"
     return [
-        f"direction: the hypothesis says that a {word} factor means a higher return; "
-        f"search shows the opposite, t {t:.1f}"
+        (
+            f"direction: the hypothesis says that a {word} factor means a higher return; "
+            f"search shows the opposite, t {t:.1f}"
+        )
     ]
 
 

@@ -98,10 +98,10 @@ def run_mean_test(rank_ic: Series, held: Series | None, horizon: int, lag: int) 
 def confirm_p_value(tested: float, labels: float, bar: float) -> float:
     """Return the p-value of the test; where the p-value of the labels is above `bar`, the larger of both.
 
-    Ranks of one-day returns and of h-day returns test different things: the first see more of a day's median, the second
-    more of its mean. A name whose good days are rare and large has a low median, so held ranks find volatility on real
-    prices (t -4.9) where the label has a RankIC of 0.0001. With this rule, no more is accepted than either test would
-    accept of its own null at the bar, and an accepted or watched factor has labels that agree in direction.
+    Ranks of one-day returns and of h-day returns test different things: the first see more of a day's median, the
+    second more of its mean. A name whose good days are rare and large has a low median, so held ranks find volatility
+    on real prices (t -4.9) where the label has a RankIC of 0.0001. With this rule, no more is accepted than either test
+    would accept of its own null at the bar, and an accepted or watched factor has labels that agree in direction.
 
     Parameters
     ----------

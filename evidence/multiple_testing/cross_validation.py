@@ -1,10 +1,11 @@
 """Combinatorial cross-validation: purged paths over all days (CPCV), and the probability of backtest overfitting (PBO).
 
-CPCV (`split_days`, `choose_and_test`): the days are cut into groups; every set of a few groups is the test once, and the rest
-is training. Training days whose label reaches into a test group, or that follow one too closely, are left out. Each group is
-tested several times; the k-th tests of all groups, put side by side, are a path over all days.
+CPCV (`split_days`, `choose_and_test`): the days are cut into groups; every combination of a few groups is the test
+once, and the rest is training. Training days whose label reaches into a test group, or that follow one too closely, are
+left out. Each group is tested several times; the k-th tests of all groups together are a path over all days.
 
-PBO (`estimate_pbo`): the share of symmetric splits in which the best candidate in sample is at or below the median out of sample.
+PBO (`estimate_pbo`): the share of symmetric splits in which the best candidate in sample is at or below the median out
+of sample.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ class Split:
 
 @dataclass(frozen=True)
 class Folds:
-    """All splits, in lexicographic order of the groups that are tested.
+    """All splits, in lexicographic order of the tested groups.
 
     Attributes
     ----------
     paths
-        `[splits, groups]`: on which path a split's test of a group lies, -1 where the split trains on that group.
+        `[splits, groups]`: path of a split's test of a group, -1 where the split trains on that group.
     """
 
     splits: tuple[Split, ...]
@@ -43,7 +44,7 @@ class Folds:
 
     @property
     def path_count(self) -> int:
-        """Return how many paths over all days the tests make."""
+        """Return the number of paths over all days."""
         return int(self.paths.max()) + 1
 
 
@@ -53,9 +54,9 @@ def split_days(days: int, purge: int, embargo: int, groups: int = FOLD_GROUPS, t
     Parameters
     ----------
     days
-        D, rows in order of time; left-over days belong to the last group.
+        Number of days D, in order of time; left-over days belong to the last group.
     purge
-        Days on which a label reaches beyond its own day: so many training days are left out on both sides of a test.
+        Days that a label reaches beyond its own day; so many training days are left out on both sides of a test.
     embargo
         Further training days that are left out after a test.
     groups, tested
@@ -82,13 +83,13 @@ def split_days(days: int, purge: int, embargo: int, groups: int = FOLD_GROUPS, t
         )
     edges = [*(number * size for number in range(groups)), days]
     splits, paths = [], np.full((math.comb(groups, tested), groups), -1, dtype=np.intp)
-    seen = np.zeros(groups, dtype=np.intp)
+    tests_made = np.zeros(groups, dtype=np.intp)
     for row, chosen in enumerate(combinations(range(groups), tested)):
         open_days = np.ones(days, dtype=bool)
         for group in chosen:
             open_days[max(edges[group] - purge, 0) : edges[group + 1] + purge + embargo] = False
-            paths[row, group] = seen[group]
-            seen[group] += 1
+            paths[row, group] = tests_made[group]
+            tests_made[group] += 1
         tests = tuple(np.arange(edges[group], edges[group + 1]) for group in chosen)
         splits.append(Split(np.flatnonzero(open_days), tests, chosen))
     return Folds(tuple(splits), paths)
@@ -96,18 +97,18 @@ def split_days(days: int, purge: int, embargo: int, groups: int = FOLD_GROUPS, t
 
 @dataclass(frozen=True)
 class Paths:
-    """What the choice of the best brought on days that it did not know.
+    """Out-of-sample results of choosing the best candidate.
 
     Attributes
     ----------
     inside
-        Mean RankIC on training days of what was chosen, averaged over splits.
+        Mean RankIC of the chosen candidate on training days, averaged over splits.
     rank_ic
         Mean RankIC of each path.
     sharpe
-        Sharpe ratio after costs of each path, per day; NaN where nothing varies.
+        Sharpe ratio after costs of each path, per day; NaN without variation.
     chosen
-        How many different candidates were chosen over the splits.
+        Number of different candidates that were chosen over the splits.
     """
 
     inside: float
@@ -117,7 +118,7 @@ class Paths:
 
 
 def choose_and_test(rank_ic: NDArray[np.float64], net: NDArray[np.float64], folds: Folds) -> Paths:
-    """Choose the best candidate on the training days of every split, and put its test days together to paths.
+    """Choose the best candidate on the training days of every split, and join its test days to paths.
 
     Parameters
     ----------
@@ -130,8 +131,8 @@ def choose_and_test(rank_ic: NDArray[np.float64], net: NDArray[np.float64], fold
 
     Notes
     -----
-    Best is the highest mean RankIC over its daily standard deviation; the first wins a tie. A candidate that never varies
-    on the training days is not chosen.
+    The best candidate has the highest mean RankIC over its daily standard deviation; the first wins a tie. A candidate
+    without variation on the training days is not chosen.
     """
     days = len(rank_ic)
     ics, nets = (np.full((folds.path_count, days), np.nan) for _ in range(2))
@@ -139,29 +140,32 @@ def choose_and_test(rank_ic: NDArray[np.float64], net: NDArray[np.float64], fold
     for split, paths in zip(folds.splits, folds.paths, strict=True):
         best = _find_best(rank_ic[split.train])
         winners.append(best)
-        inside.append(_means(rank_ic[split.train][:, [best]])[0])
+        inside.append(_average_columns(rank_ic[split.train][:, [best]])[0])
         for group, test in zip(split.groups, split.tests, strict=True):
             ics[paths[group], test] = rank_ic[test, best]
             nets[paths[group], test] = np.nan_to_num(net[test, best])
     return Paths(
-        float(np.mean(inside)), tuple(_means(ics.T)), tuple(float(_ratio(path)) for path in nets), len(set(winners))
+        float(np.mean(inside)),
+        tuple(_average_columns(ics.T)),
+        tuple(float(_compute_ratio(path)) for path in nets),
+        len(set(winners)),
     )
 
 
-def _means(table: NDArray[np.float64]) -> list[float]:
+def _average_columns(table: NDArray[np.float64]) -> list[float]:
     """Return the mean of each column without its missing days; NaN for a column without any day."""
-    known = ~np.isnan(table)
-    total, count = np.where(known, table, 0.0).sum(axis=0), known.sum(axis=0)
+    present = ~np.isnan(table)
+    total, count = np.where(present, table, 0.0).sum(axis=0), present.sum(axis=0)
     return [float(value) for value in np.where(count > 0, total / np.maximum(count, 1), np.nan)]
 
 
 def _find_best(table: NDArray[np.float64]) -> int:
-    ratios = [_ratio(column[~np.isnan(column)]) for column in table.T]
+    ratios = [_compute_ratio(column[~np.isnan(column)]) for column in table.T]
     return int(np.argmax([ratio if np.isfinite(ratio) else -np.inf for ratio in ratios]))
 
 
-def _ratio(series: NDArray[np.float64]) -> float:
-    """Return mean over standard deviation (ddof 1); NaN where nothing varies."""
+def _compute_ratio(series: NDArray[np.float64]) -> float:
+    """Return mean over standard deviation (ddof 1); NaN for fewer than three values or without variation."""
     if len(series) < 3:
         return math.nan
     spread = float(series.std(ddof=1))
@@ -177,7 +181,7 @@ class Overfitting:
     probability
         Share of splits in which the best in sample is at or below the median out of sample.
     logits
-        One per split, in lexicographic order of the blocks in sample.
+        One per split, in lexicographic order of the in-sample blocks.
     """
 
     probability: float
@@ -197,8 +201,8 @@ def estimate_pbo(returns: ArrayLike, blocks: int = 10) -> Overfitting:
     Returns
     -------
     Overfitting
-        Sharpe ratios decide; a candidate that never varies has ratio 0, ties take the first candidate in sample and the
-        average rank out of sample.
+        Candidates are compared by Sharpe ratio, which is 0 without variation. A tie takes the first candidate in
+        sample, and the average rank out of sample.
 
     Raises
     ------
@@ -219,17 +223,17 @@ def estimate_pbo(returns: ArrayLike, blocks: int = 10) -> Overfitting:
     for row, chosen in enumerate(combinations(range(blocks), blocks // 2)):
         inside[row, list(chosen)] = 1.0
     half = size * blocks // 2
-    winners = _sharpe(inside @ sums, inside @ squares, half).argmax(axis=1)
-    out = _sharpe((1 - inside) @ sums, (1 - inside) @ squares, half)
+    winners = _compute_sharpe(inside @ sums, inside @ squares, half).argmax(axis=1)
+    out = _compute_sharpe((1 - inside) @ sums, (1 - inside) @ squares, half)
     best = out[np.arange(len(out)), winners][:, None]
     ranks = ((out < best).sum(axis=1) + ((out == best).sum(axis=1) + 1) / 2) / (out.shape[1] + 1)  # ties share one
     logits = np.log(ranks / (1.0 - ranks))
     return Overfitting(float((logits <= 0).mean()), logits)
 
 
-def _sharpe(sums: NDArray[np.float64], squares: NDArray[np.float64], days: int) -> NDArray[np.float64]:
-    """Return Sharpe ratios from sums and sums of squares; 0 where nothing varies."""
+def _compute_sharpe(sums: NDArray[np.float64], squares: NDArray[np.float64], days: int) -> NDArray[np.float64]:
+    """Return Sharpe ratios from sums and sums of squares; 0 without variation."""
     mean = sums / days
     variance = squares / days - mean**2
-    moving = variance > 1e-15 * squares / days
-    return np.where(moving, mean / np.sqrt(np.where(moving, variance, 1.0)), 0.0)
+    varies = variance > 1e-15 * squares / days
+    return np.where(varies, mean / np.sqrt(np.where(varies, variance, 1.0)), 0.0)

@@ -1,7 +1,7 @@
-"""Deflated Sharpe ratio: the probability that a Sharpe ratio is more than the best of that many worthless trials.
+"""Deflated Sharpe ratio: the probability that a Sharpe ratio exceeds the best of that many worthless trials.
 
-Shown beside a verdict; it never decides one. `count_clusters` counts how many different bets the trials of a campaign are, a
-second count of trials that is shown beside the first.
+It is shown beside a verdict and never decides one. `count_clusters` counts the different bets among the trials of a
+campaign, a second number of trials for the ratio.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 MAX_CLUSTERS = 50
 MIN_SILHOUETTE = 0.1
-"""A mean silhouette up to this shows no clusters."""
+"""Mean silhouette that a cut must exceed to show clusters."""
 
 
 @dataclass(frozen=True)
 class ReturnMoments:
-    """What the Sharpe formulas need of a series.
+    """Moments of a return series that the Sharpe formulas need.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class ReturnMoments:
     skewness, kurtosis
         Population moments; kurtosis is plain, 3 for a normal.
     days
-        Values that were present.
+        Values that are not NaN.
     """
 
     sharpe: float
@@ -43,12 +43,12 @@ def measure_return_moments(returns: ArrayLike) -> ReturnMoments:
     Parameters
     ----------
     returns
-        One value a period, shape ``[D]``; NaN is dropped.
+        One return per period, shape ``[D]``; NaN is dropped.
 
     Returns
     -------
     ReturnMoments
-        NaN for fewer than three values or no variation.
+        NaN for fewer than three values or without variation.
     """
     values = np.asarray(returns, dtype=np.float64)
     values = values[~np.isnan(values)]
@@ -96,7 +96,7 @@ def expected_maximum(trials: int) -> float:
     Parameters
     ----------
     trials
-        How many, at least 1; a single one has expectation 0.
+        Number of normals, at least 1; the expectation of a single one is 0.
 
     Returns
     -------
@@ -119,16 +119,16 @@ def expected_maximum(trials: int) -> float:
 
 
 def deflated_sharpe(returns: ArrayLike | ReturnMoments, trials: int, variance: float) -> float:
-    """Return the probability that a picked series has a true Sharpe ratio above the best of worthless trials.
+    """Return the probability that a selected series has a true Sharpe ratio above the best of worthless trials.
 
     Parameters
     ----------
     returns
-        One value a period, shape ``[D]``, NaN dropped; or its moments.
+        One return per period, shape ``[D]``, NaN dropped; or its moments.
     trials
-        Every trial that was run, also refused and failed ones, at least 1.
+        Number of all trials that were run, refused and failed ones included, at least 1.
     variance
-        Variance of the trials' Sharpe ratios, per period: an annualised one must be divided by the periods of a year.
+        Variance of the trials' Sharpe ratios per period: an annualised one must be divided by the periods of a year.
 
     Returns
     -------
@@ -156,47 +156,43 @@ def count_clusters(returns: ArrayLike) -> int:
     Returns
     -------
     int
-        From 1 to K. A column that never varies is a cluster of its own.
+        From 1 to K. A column without variation is a cluster of its own.
 
-    Notes
-    -----
-    Average linkage on the distance ``sqrt((1 - correlation) / 2)``, cut where the mean silhouette is highest; up to 50
-    clusters are tried, the smaller number wins a tie. If no cut has a mean silhouette above 0.1, the candidates count one
-    by one: too many is the safe side, since a smaller number flatters.
+    Notes ----- Average linkage on the distance ``sqrt((1 - correlation) / 2)``, cut where the mean silhouette is
+    highest; up to 50 clusters are tried, and the smaller number wins a tie. If no cut has a mean silhouette above 0.1,
+    each candidate is a cluster: too large a number is the safe side, since a smaller one raises the deflated ratio.
 
-    References
-    ----------
-    Lopez de Prado and Lewis (2019), Quantitative Finance 19, 1555-1565 (clusters of trials); Rousseeuw (1987), Journal of
-    Computational and Applied Mathematics 20, 53-65 (silhouette).
+    References ---------- Lopez de Prado and Lewis (2019), Quantitative Finance 19, 1555-1565 (clusters of trials);
+    Rousseeuw (1987), Journal of Computational and Applied Mathematics 20, 53-65 (silhouette).
     """
     table = np.nan_to_num(np.asarray(returns, dtype=np.float64))
-    moving = table.std(axis=0) > 1e-13 * np.abs(table).max(axis=0, initial=0.0)
-    still = int((~moving).sum())
-    varying = table[:, moving]
+    varies = table.std(axis=0) > 1e-13 * np.abs(table).max(axis=0, initial=0.0)
+    constant_count = int((~varies).sum())
+    varying = table[:, varies]
     if varying.shape[1] < 3:
-        return int(varying.shape[1]) + still
+        return int(varying.shape[1]) + constant_count
     correlation = np.clip(np.corrcoef(varying, rowvar=False), -1.0, 1.0)
-    return _cut(np.sqrt((1.0 - correlation) / 2.0)) + still
+    return _choose_cluster_count(np.sqrt((1.0 - correlation) / 2.0)) + constant_count
 
 
-def _cut(distance: NDArray[np.float64]) -> int:
-    """Return the number of clusters with the highest mean silhouette; every candidate its own if none is clear."""
+def _choose_cluster_count(distance: NDArray[np.float64]) -> int:
+    """Return the number of clusters with the highest mean silhouette; one per item if no cut is clear."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
     count = len(distance)
     tree = linkage(squareform(distance, checks=False), method="average")
-    best, found = MIN_SILHOUETTE, count
+    best, clusters = MIN_SILHOUETTE, count
     for number in range(2, min(count - 1, MAX_CLUSTERS) + 1):
         labels = fcluster(tree, number, criterion="maxclust")
-        clear = float(silhouette(distance, labels).mean())
-        if clear > best + 1e-9:
-            best, found = clear, len(set(labels.tolist()))
-    return found
+        score = float(silhouette(distance, labels).mean())
+        if score > best + 1e-9:
+            best, clusters = score, len(set(labels.tolist()))
+    return clusters
 
 
 def silhouette(distance: NDArray[np.float64], labels: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return how much nearer each item is to its own cluster than to the next.
+    """Return the silhouette of each item: how much nearer it is to its own cluster than to the next.
 
     Parameters
     ----------
@@ -217,12 +213,12 @@ def silhouette(distance: NDArray[np.float64], labels: NDArray[np.integer]) -> ND
     member = labels[:, None] == np.unique(labels)[None, :]
     sizes = member.sum(axis=0)
     sums = distance @ member
-    own = member.argmax(axis=1)
+    cluster = member.argmax(axis=1)
     rows = np.arange(len(labels))
-    alone = sizes[own] == 1
-    inside = sums[rows, own] / np.maximum(sizes[own] - 1, 1)
+    alone = sizes[cluster] == 1
+    inside = sums[rows, cluster] / np.maximum(sizes[cluster] - 1, 1)
     means = sums / sizes
-    means[rows, own] = np.inf
+    means[rows, cluster] = np.inf
     outside = means.min(axis=1)
-    found = (outside - inside) / np.maximum(np.maximum(inside, outside), 1e-300)
-    return np.asarray(np.where(alone, 0.0, found))
+    widths = (outside - inside) / np.maximum(np.maximum(inside, outside), 1e-300)
+    return np.asarray(np.where(alone, 0.0, widths))

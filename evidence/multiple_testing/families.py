@@ -1,9 +1,10 @@
-"""Which discoveries are one: nested acceptances raise the level of no later trial.
+"""Families of discoveries: nested discoveries count once, and raise no level for a trial of their family.
 
-A discovery raises the level that is asked of later trials, so one effect must not be counted twice. A discovery is nested in
-an earlier one if it is a member of it, has it as a member, or shares one with it; or if both rank the names of search days
-alike, beyond the redundancy limit. What the panel cannot compute counts as nested. All that is tied to each other is a
-family, and counts once; and a family raises no level for a trial that is tied to it.
+A discovery raises the significance level of later trials, so one effect must not be counted twice. A discovery is
+nested in an earlier one if it is a member of it, has it as a member, or shares a member with it; or if their rank
+correlation on search days is above the redundancy limit. A factor that the panel cannot compute counts as nested. All
+discoveries that are tied to each other are a family and count once, and a family raises no level for a trial that is
+tied to it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ Values = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Tie:
-    """Why a trial is nested in an earlier discovery; both by their ids. `rank_correlation` None: it could not be computed."""
+    """Why a trial is nested in an earlier discovery, both by id.
+
+    `rank_correlation` is None where they share a member, or where it could not be computed.
+    """
 
     later: int
     earlier: int
@@ -40,24 +44,27 @@ class Tie:
         return asdict(self)
 
 
-def select_family_heads(found: Sequence[int], ties: Sequence[Tie], own: int) -> list[int]:
-    """Return the first discovery of each family that raises the level of a trial: of those that it is not tied to.
+def select_family_heads(discoveries: Sequence[int], ties: Sequence[Tie], trial: int) -> list[int]:
+    """Return the first discovery of each family to which a trial is not tied: these raise its level.
 
     Parameters
     ----------
-    found
-        Ids of the discoveries before it.
+    discoveries
+        Ids of the discoveries before the trial.
     ties
-        All that is known among them and with the trial.
-    own
-        The id of the trial.
+        All ties among them and with the trial.
+    trial
+        Id of the trial.
     """
-    head = {each: each for each in sorted({*found, own})}
+    head = {number: number for number in sorted({*discoveries, trial})}
     for tie in ties:
         if tie.later in head and tie.earlier in head:
-            one, other = head[tie.later], head[tie.earlier]
-            head = {each: min(one, other) if first in (one, other) else first for each, first in head.items()}
-    return sorted({first for each, first in head.items() if each != own and first != head[own]})
+            first_head, second_head = head[tie.later], head[tie.earlier]
+            head = {
+                number: min(first_head, second_head) if first in (first_head, second_head) else first
+                for number, first in head.items()
+            }
+    return sorted({first for number, first in head.items() if number != trial and first != head[trial]})
 
 
 def list_parts(ledger: Ledger, trial: Trial) -> frozenset[str]:
@@ -68,7 +75,7 @@ def list_parts(ledger: Ledger, trial: Trial) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Families:
-    """Ties the discoveries of a stream, by what is recorded and by the ranks of search days."""
+    """Finds ties among the discoveries of a stream, from recorded members and from the ranks of search days."""
 
     ledger: Ledger
     computing: Computing | None
@@ -81,9 +88,9 @@ class Families:
         """Return every tie among some trials, in the order of their ids."""
         ordered = sorted(trials, key=lambda trial: trial.id)
         pairs = [(later, earlier) for place, later in enumerate(ordered) for earlier in ordered[:place]]
-        return [tie for pair in pairs if (tie := self._tie(*pair))]
+        return [tie for pair in pairs if (tie := self._get_tie(*pair))]
 
-    def _tie(self, later: Trial, earlier: Trial) -> Tie | None:
+    def _get_tie(self, later: Trial, earlier: Trial) -> Tie | None:
         key = later.id, earlier.id
         if key not in self._ties:
             self._ties[key] = self._find_tie(later, earlier)
@@ -92,25 +99,25 @@ class Families:
     def _find_tie(self, later: Trial, earlier: Trial) -> Tie | None:
         if not list_parts(self.ledger, later).isdisjoint(list_parts(self.ledger, earlier)):
             return Tie(later.id, earlier.id, members=True, rank_correlation=None)
-        if any(self.ledger.evaluation(each.run, each.subject) is None for each in (later, earlier)):
+        if any(self.ledger.evaluation(trial.run, trial.subject) is None for trial in (later, earlier)):
             return None  # no formula is on record
-        one, other = self._search_values(later), self._search_values(earlier)
-        if one is None or other is None:
+        later_values, earlier_values = self._get_search_values(later), self._get_search_values(earlier)
+        if later_values is None or earlier_values is None:
             return Tie(later.id, earlier.id, members=False, rank_correlation=None)
-        alike = rank_correlation(one, other, self.window)
+        correlation = rank_correlation(later_values, earlier_values, self.window)
         return (
-            Tie(later.id, earlier.id, members=False, rank_correlation=round_significant(alike))
-            if abs(alike) > self.limit
+            Tie(later.id, earlier.id, members=False, rank_correlation=round_significant(correlation))
+            if abs(correlation) > self.limit
             else None
         )
 
-    def _search_values(self, trial: Trial) -> Values | None:
+    def _get_search_values(self, trial: Trial) -> Values | None:
         """Return the values of a trial's factor on this panel `[T, N]`; None where they cannot be computed."""
         if trial.id not in self._values:
-            self._values[trial.id] = self._computed(trial)
+            self._values[trial.id] = self._compute_search_values(trial)
         return self._values[trial.id]
 
-    def _computed(self, trial: Trial) -> Values | None:
+    def _compute_search_values(self, trial: Trial) -> Values | None:
         row = self.ledger.evaluation(trial.run, trial.subject)
         if row is None or self.computing is None:
             return None

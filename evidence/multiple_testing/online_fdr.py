@@ -1,17 +1,17 @@
 """The stream of trials: LOND, the rule that decides, and the other rules that are shown beside it.
 
-The gate accepts a trial if its p-value is at most `lond_level`: LOND divided by the harmonic number, which controls the false
-discovery rate whatever the dependence between trials. `apply_rules` applies further rules to the same stream, for
-information. The stream is every trial on days and names that a selection window shares, in the order of opening. Trials that
-were made elsewhere and only declared have no p-value: each counts as a trial that found nothing (p = 1).
+The gate accepts a trial if its p-value is at most `lond_level`: LOND divided by the harmonic number, which controls the
+false discovery rate under any dependence between trials. `apply_rules` applies further rules to the same stream, for
+information. The stream is every trial on days and names that a selection window shares, in the order of opening. Trials
+that were made elsewhere and only declared have no p-value: each counts as a trial without a discovery (p = 1).
 
-The control holds for trials that were not chosen by what earlier ones showed. Agents learn the verdict: accepted, watchlist
-or rejected. If a person always tried what is nearest (rank correlation 0.69) to the best factor of the watchlist, something
-false would be accepted in 1.0 % of campaigns of 10 trials and 2.6 % of those of 20. There the thresholds add up to 0.41 % and
-0.45 %, so this is above their sum and below the level of the stream. Adding up the formulas that did well on a window is
-worse: on simulated independent formulas whose t is visible, the sum of those with a positive t is accepted in 7.5 % of cases
-after 20 trials and in 80 % after 60, because the sum is one formula and no earlier trial is counted against it
-(`python -m benchmarks.adaptive` plays this against the real gate).
+The control holds for trials that do not depend on the results of earlier ones. Agents learn the verdict: accepted,
+watchlist or rejected. If a person always tried the factor nearest (rank correlation 0.69) to the best of the watchlist,
+a false one would be accepted in 1.0 % of campaigns of 10 trials and 2.6 % of those of 20. The thresholds there add up
+to 0.41 % and 0.45 %, so this is above their sum and below the level of the stream. Adding up the formulas that did well
+on a window is worse: on simulated independent formulas whose t is visible, the sum of those with a positive t is
+accepted in 7.5 % of cases after 20 trials and in 80 % after 60, because the sum is one formula and no earlier trial is
+counted against it (`python -m benchmarks.adaptive` simulates this against the real gate).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Answer = tuple[list[bool], float | None]
-"""Which looks are discoveries, and the p-value that was asked of the last one (None if it is not one number)."""
+"""Which trials are discoveries, and the threshold of the last one (None where a rule has no single threshold)."""
 
 
 ANY_DEPENDENCE, POSITIVE_DEPENDENCE, INDEPENDENCE = (
@@ -33,7 +33,7 @@ ANY_DEPENDENCE, POSITIVE_DEPENDENCE, INDEPENDENCE = (
 
 
 def gamma(number: int) -> float:
-    """Return the share of the level that is set aside for the trial with this number.
+    """Return the share of the level for the trial with this number.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def gamma(number: int) -> float:
 
 
 def lond_level(number: int, discoveries_before: int, alpha: float = 0.05) -> float:
-    """Return the level at which a trial is a discovery, under any dependence between trials.
+    """Return the significance level of a trial, valid under any dependence between trials.
 
     Parameters
     ----------
@@ -85,14 +85,14 @@ def lond_level(number: int, discoveries_before: int, alpha: float = 0.05) -> flo
 
 @dataclass(frozen=True)
 class OnlineRule:
-    """A way to decide which looks are discoveries.
+    """A rule that decides which trials are discoveries.
 
     Attributes
     ----------
     holds
-        Under which dependence between looks its promise holds.
+        The dependence between trials under which its guarantee holds.
     means
-        What it does, in one sentence.
+        Its description, in one sentence.
     """
 
     key: str
@@ -105,7 +105,7 @@ class OnlineRule:
 
 @dataclass(frozen=True)
 class RuleDecision:
-    """What a rule says of a stream; `found` are places in it, from 1."""
+    """The decision of a rule on a stream: places of its discoveries, from 1, and threshold of the last trial."""
 
     rule: OnlineRule
     found: tuple[int, ...]
@@ -113,25 +113,29 @@ class RuleDecision:
 
 
 def apply_rules(p_values: Sequence[float], level: float) -> list[RuleDecision]:
-    """Ask every rule about a stream.
+    """Apply every rule to a stream.
 
     Parameters
     ----------
     p_values
-        In the order of the looks, each in [0, 1].
+        P-values in the order of the trials, each in [0, 1].
     level
-        False discovery rate to hold (of Bonferroni: the chance of any false discovery), in (0, 1).
+        False discovery rate to hold (for Bonferroni: the probability of any false discovery), in (0, 1).
 
     Returns
     -------
     list of RuleDecision
-        In the order of `ONLINE_RULES`, the gate's own rule first; nothing is found in an empty stream.
+        In the order of `ONLINE_RULES`, the gate's own rule first; an empty stream has no discovery.
     """
-    found = []
+    answers = []
     for rule in ONLINE_RULES:
-        decisions, asked = rule.answer(p_values, level) if p_values else ([], None)
-        found.append(RuleDecision(rule, tuple(place for place, yes in enumerate(decisions, start=1) if yes), asked))
-    return found
+        decisions, threshold = rule.answer(p_values, level) if p_values else ([], None)
+        answers.append(
+            RuleDecision(
+                rule, tuple(place for place, is_discovery in enumerate(decisions, start=1) if is_discovery), threshold
+            )
+        )
+    return answers
 
 
 def e_value(p_value: float) -> float:
@@ -157,18 +161,18 @@ def e_value(p_value: float) -> float:
     if p_value == 0:
         return math.inf
     log = math.log(p_value)
-    if abs(log) < 1e-3:  # the limit, with the next term: the quotient loses all digits here
+    if abs(log) < 1e-3:  # limit and next term of the series: the quotient loses all digits here
         return 0.5 - log / 6.0
     return (1.0 - p_value + p_value * log) / (p_value * log * log)
 
 
-def _bonferroni(p_values: Sequence[float], level: float) -> Answer:
-    asked = level / len(p_values)
-    return [p <= asked for p in p_values], asked
+def _apply_bonferroni(p_values: Sequence[float], level: float) -> Answer:
+    threshold = level / len(p_values)
+    return [p <= threshold for p in p_values], threshold
 
 
 def _make_offline_rule(method: Literal["bh", "by"]) -> Callable[[Sequence[float], float], Answer]:
-    """Return a rule that looks at the whole stream at once, as scipy adjusts it."""
+    """Return a rule that decides on the whole stream at once, by scipy."""
 
     def answer(p_values: Sequence[float], level: float) -> Answer:
         from scipy.stats import false_discovery_control
@@ -180,7 +184,7 @@ def _make_offline_rule(method: Literal["bh", "by"]) -> Callable[[Sequence[float]
 
 
 def _make_online_rule(make: Callable[[float], Any]) -> Callable[[Sequence[float], float], Answer]:
-    """Return a rule of the library, which decides each look when it comes."""
+    """Return a rule of the library `online_fdr`, which decides each trial as it comes."""
 
     def answer(p_values: Sequence[float], level: float) -> Answer:
         test = make(level)
@@ -189,7 +193,7 @@ def _make_online_rule(make: Callable[[float], Any]) -> Callable[[Sequence[float]
     return answer
 
 
-def _lond(*, dependent: bool) -> Callable[[float], Any]:
+def _make_lond(*, dependent: bool) -> Callable[[float], Any]:
     def make(level: float) -> Any:
         from online_fdr.p_values.investing.lond.lond import Lond
 
@@ -198,20 +202,20 @@ def _lond(*, dependent: bool) -> Callable[[float], Any]:
     return make
 
 
-def _e_lond(p_values: Sequence[float], level: float) -> Answer:
+def _apply_e_lond(p_values: Sequence[float], level: float) -> Answer:
     from online_fdr.e_values.sequential import ELond
 
     test = ELond(level)
     return [bool(test.test_one(e_value(p))) for p in p_values], None
 
 
-def _saffron(level: float) -> Any:
+def _make_saffron(level: float) -> Any:
     from online_fdr.p_values.investing.saffron.saffron import Saffron
 
     return Saffron(level, wealth=level / 2, lambda_=0.5)
 
 
-def _lord(level: float) -> Any:
+def _make_lord(level: float) -> Any:
     from online_fdr.p_values.investing.lord.plus_plus import LordPlusPlus
 
     return LordPlusPlus(level, wealth=level / 10, reward=level)  # any other reward is refused: its proof needs this one
@@ -222,17 +226,18 @@ ONLINE_RULES = (
         "lond_dependent",
         "LOND, harmonic",
         ANY_DEPENDENCE,
-        "The rule that decides: the threshold falls with each look and rises with each discovery that is not nested in an "
-        "earlier one.",
-        _make_online_rule(_lond(dependent=True)),
+        "The rule that decides: the threshold falls with each look and rises with each discovery that is not nested in "
+        "an earlier one.",
+        _make_online_rule(_make_lond(dependent=True)),
         decides=True,
     ),
     OnlineRule(
         "bonferroni",
         "Bonferroni",
         ANY_DEPENDENCE,
-        "The level shared equally among the looks so far, against even one false discovery; a later look can undo an acceptance.",
-        _bonferroni,
+        "The level shared equally among the looks so far, against even one false discovery; "
+        "a later look can undo an acceptance.",
+        _apply_bonferroni,
     ),
     OnlineRule(
         "by",
@@ -246,7 +251,7 @@ ONLINE_RULES = (
         "e-LOND",
         ANY_DEPENDENCE,
         "LOND on e-values; made from p-values they lose evidence, so this line is strict.",
-        _e_lond,
+        _apply_e_lond,
     ),
     OnlineRule(
         "bh",
@@ -260,21 +265,21 @@ ONLINE_RULES = (
         "LOND, plain",
         POSITIVE_DEPENDENCE,
         "The deciding rule without its harmonic penalty.",
-        _make_online_rule(_lond(dependent=False)),
+        _make_online_rule(_make_lond(dependent=False)),
     ),
     OnlineRule(
         "saffron",
         "SAFFRON",
         INDEPENDENCE,
         "Looks with p above 0.5 cost nothing; factors on one panel are far from independent.",
-        _make_online_rule(_saffron),
+        _make_online_rule(_make_saffron),
     ),
     OnlineRule(
         "lord_plus_plus",
         "LORD++",
         INDEPENDENCE,
         "The optimistic line: every discovery earns the level back; what it adds to the first line is hope.",
-        _make_online_rule(_lord),
+        _make_online_rule(_make_lord),
     ),
 )
-"""Every rule that is shown, the one that decides first, then by how much they assume."""
+"""All rules that are shown: first the one that decides, then in the order of the strength of their assumptions."""

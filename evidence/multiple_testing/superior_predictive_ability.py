@@ -1,7 +1,7 @@
-"""Whether the best of many candidates beats doing nothing: Hansen's test of superior predictive ability.
+"""Hansen's test of superior predictive ability: whether the best of many candidates has a mean return above zero.
 
-The candidates' returns are drawn again in blocks, all together, so that how alike they are is kept. Three p-values bracket
-the answer by what is believed of bad candidates: none matters (lower), the clearly bad do not (consistent), all do (upper).
+The candidates' returns are resampled in blocks, all together, so that their dependence is kept. Three p-values bracket
+the result by the treatment of bad candidates: none counts (lower), the clearly bad do not (consistent), all do (upper).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ SPA_SEED = 20_050_101
 
 @dataclass(frozen=True)
 class Superior:
-    """Hansen's p-values for the best of K candidates, and how they were drawn.
+    """Hansen's p-values for the best of K candidates, and the settings of the bootstrap.
 
     Attributes
     ----------
     lower, consistent, upper
-        In this order never falling; each in [1 / (replications + 1), 1].
+        P-values in ascending order, each in [1 / (replications + 1), 1].
     block_days
         Mean length of a block of the stationary bootstrap.
     """
@@ -41,19 +41,19 @@ class Superior:
 def run_superiority_test(
     returns: ArrayLike, block_days: int, *, replications: int = REPLICATIONS, seed: int = SPA_SEED
 ) -> Superior:
-    """Test whether any candidate's mean return is above zero, given that the best of all of them was picked.
+    """Test whether any candidate's mean return is above zero, given that the best of all was selected.
 
     Parameters
     ----------
     returns
-        Shape ``[D, K]``, one column a candidate, per period. A NaN counts as no position, a return of 0. A column that
-        never varies cannot be studentised and is left out.
+        Returns per period, shape ``[D, K]``, one column per candidate. A NaN counts as no position, a return of 0. A
+        column without variation cannot be studentised and is left out.
     block_days
-        Mean block length of the stationary bootstrap, at least 1: as long as returns depend on each other.
+        Mean block length of the stationary bootstrap, at least 1: the range of the returns' dependence.
     replications
-        Samples that are drawn.
+        Number of samples.
     seed
-        Where all chance comes from; equal input gives equal output.
+        Seed of the bootstrap; equal input gives equal output.
 
     Returns
     -------
@@ -62,47 +62,44 @@ def run_superiority_test(
     Raises
     ------
     ValueError
-        For fewer than 16 days, no column that varies, or a block that is no shorter than the series.
+        For fewer than 16 days, no column with variation, or a block that is not shorter than the series.
 
-    Notes
-    -----
-    The statistic is the largest mean over its own standard error. `arch` computes standard errors but does not divide by
-    them, so each column is divided by its own here, with the kernel of the stationary bootstrap; the test on such columns
-    is the studentised one. Where no mean is above zero the statistic is zero by definition, and every p-value 1; `arch`
-    goes on with the negative maximum, and would say about one half. One is added to the count
-    and to the samples, so that no p-value is 0.
+    Notes ----- The statistic is the largest mean over its own standard error. `arch` computes standard errors but does
+    not divide by them. Each column is therefore divided here by its own, computed with the kernel of the stationary
+    bootstrap; the test on such columns is the studentised one. Where no mean is above zero the statistic is zero by
+    definition, and every p-value 1; `arch` would continue with the negative maximum and return about one half. One is
+    added to the count and to the samples, so that no p-value is 0.
 
-    References
-    ----------
-    Hansen (2005), Journal of Business and Economic Statistics 23, 365-380; Politis and Romano (1994), JASA 89, 1303-1313.
+    References ---------- Hansen (2005), Journal of Business and Economic Statistics 23, 365-380; Politis and Romano
+    (1994), JASA 89, 1303-1313.
     """
     table = np.nan_to_num(np.asarray(returns, dtype=np.float64))
     if table.ndim != 2 or len(table) < 16 or not 1 <= block_days < len(table):
         raise ValueError(f"needs [D, K] with D >= 16 and 1 <= block_days < D, got {table.shape} and {block_days}")
     errors = long_run_deviation(table, block_days)
-    kept = errors > 1e-12 * np.abs(table).max(axis=0, initial=0.0)
-    if not kept.any():
+    varies = errors > 1e-12 * np.abs(table).max(axis=0, initial=0.0)
+    if not varies.any():
         raise ValueError("no candidate's returns vary")
-    studentised = table[:, kept] / errors[kept]
+    studentised = table[:, varies] / errors[varies]
     if studentised.mean(axis=0).max() <= 0:
         return Superior(1.0, 1.0, 1.0, studentised.shape[1], len(table), block_days, replications)
     return _bootstrap(studentised, block_days, replications, seed)
 
 
 def long_run_deviation(table: NDArray[np.float64], block_days: int) -> NDArray[np.float64]:
-    """Return the long-run standard deviation of each column: that of its mean, times the root of the days.
+    """Return the long-run standard deviation of each column: the error of its mean times the root of the days.
 
     Parameters
     ----------
     table
-        ``[D, K]``, no NaN.
+        Returns ``[D, K]``, without NaN.
     block_days
         Mean block length of the stationary bootstrap, at least 1.
 
     Returns
     -------
     NDArray[np.float64]
-        ``[K]``, in the units of the columns; 0 for a column that never varies.
+        ``[K]``, in the units of the columns; 0 for a column without variation.
 
     References
     ----------
@@ -119,9 +116,8 @@ def long_run_deviation(table: NDArray[np.float64], block_days: int) -> NDArray[n
 
 
 def _bootstrap(studentised: NDArray[np.float64], block_days: int, replications: int, seed: int) -> Superior:
-    logging.getLogger("matplotlib.font_manager").setLevel(
-        logging.WARNING
-    )  # arch draws; its fonts are no news to a user
+    # arch imports matplotlib, whose messages about fonts a user need not see.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.WARNING)
     from arch.bootstrap import SPA  # takes a second to import
 
     days, candidates = studentised.shape

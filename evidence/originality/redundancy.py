@@ -1,7 +1,7 @@
-"""Does it say what the library already says? Absolute rank correlation of values, on every fifth search day.
+"""Redundancy with the library: the absolute rank correlation of values on every fifth search day.
 
-`find_closest` compares with everything and is what the words mean. `LibraryValues` gives the same answers from sketches: only
-those that may be the most alike are computed and compared in full.
+`find_closest` compares with all factors and defines the result. `LibraryValues` gives the same results from sketches:
+it computes and compares in full only the factors that may be the most correlated.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from .sketch import SKETCH_STEP_DAYS, Sketcher, SketchStore, estimate_correlatio
 Values = NDArray[np.float32]
 REDUNDANCY_FOLDER = "redundancy"
 CORRELATION_FLOOR = 0.3
-"""Correlations below it are told as they are, but which of them is the largest is not looked for: nobody asks, and among
-thousands that are all next to nothing only computing them all would tell."""
+"""Below it the largest correlation is not searched for: no rule needs it, and among thousands of factors that are all
+nearly uncorrelated only computing every one would find it. Any correlation that is returned is still exact."""
 SMALL_LIBRARY_FACTORS = 200
-"""Factors in a library for which that is looked for all the same."""
+"""A library of at most so many factors is searched in full all the same."""
 SKETCHES_PER_WRITE = 64
-"""Factors that are sketched before they are written down: a crash loses no more."""
+"""Sketches per write to the disk: a crash loses at most so many."""
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """The library factor that a candidate is most like, and how much; `rank_correlation` is signed."""
+    """A library factor and its signed rank correlation with a candidate."""
 
     factor_id: str
     rank_correlation: float
@@ -56,7 +56,7 @@ def rank_correlation(a: Values, b: Values, window: Window) -> float:
     Returns
     -------
     float
-        In [-1, 1]; days without a correlation are left out, and 0 where there is no other.
+        In [-1, 1]; the mean over days that have a correlation, 0 where none has.
     """
     return _mean(_order_days(a, window), _order_days(b, window))
 
@@ -71,16 +71,16 @@ def _mean(a: RowOrder, b: RowOrder) -> float:
 
 
 def find_closest(values: Values, library: Mapping[str, Values], window: Window) -> Overlap | None:
-    """Return the library factor with the largest absolute rank correlation, None for an empty library."""
-    found = [Overlap(name, rank_correlation(values, known, window)) for name, known in sorted(library.items())]
-    return max(found, key=lambda one: abs(one.rank_correlation), default=None)
+    """Return the library factor with the largest absolute rank correlation; None for an empty library."""
+    overlaps = [Overlap(name, rank_correlation(values, known, window)) for name, known in sorted(library.items())]
+    return max(overlaps, key=lambda overlap: abs(overlap.rank_correlation), default=None)
 
 
 class LibraryValues:
-    """What the library's factors say on one panel: sketches of all, values of those that are asked for.
+    """The library's factors on one panel: sketches of all, values on demand.
 
-    Rows that the panel lacks a column or grouping for are left out. Sketches are made at the first question, once for the days of
-    the search window, and kept in the workspace.
+    Rows that need a column or grouping which the panel lacks are left out. Sketches are computed at the first query,
+    once for the days of the search window, and stored in the workspace.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class LibraryValues:
         self.show(rows)
 
     def show(self, rows: Iterable[LibraryRow]) -> None:
-        """Add rows to what is compared with."""
+        """Add rows that the panel can compute."""
         for row in rows:
             if row.factor_id not in self._rows and self._can_compute(row):
                 self._rows[row.factor_id] = row
@@ -115,24 +115,26 @@ class LibraryValues:
         return window.days, self._engine.panel.names
 
     def values(self, name: str) -> Values:
-        """Compute a factor, `[T, N]`, NaN outside the universe."""
+        """Return the values of a factor `[T, N]`, NaN outside the universe."""
         return self._engine.evaluate([self._read(self._rows[name])])[0]
 
     def stream(self, names: Sequence[str]) -> Iterator[tuple[str, Values]]:
-        """Compute factors, a few at a time, in order."""
+        """Yield names and values `[T, N]` of factors, computed a few at a time, in order."""
         return zip(names, self._engine.stream(self._read(self._rows[name]) for name in names), strict=True)
 
     def direction(self, name: str) -> int:
-        """Return the direction in which a factor is held: the sign of its RankIC on the search days it was found on."""
+        """Return the direction in which a factor is held: the sign of its RankIC on its own search days."""
         return -1 if (self._rows[name].sheet.get("rank_ic") or 0.0) < 0 else 1
 
     @cached_property
     def folder(self) -> Path:
-        """Return where what is known of this panel's search days is kept."""
+        """Return the folder of the sketches of this panel's search days."""
         window = self._window
-        data = self._engine.panel.rows(0, window.stop).digest  # of no later day: one more changes nothing here
-        seen: dict[str, str | int] = {"data": data, "start": window.start, "form": sketch_code_digest()}
-        return self._workspace / REDUNDANCY_FOLDER / compute_digest(seen)[:20]
+        data = self._engine.panel.rows(
+            0, window.stop
+        ).digest  # without later days: an extended panel keeps its sketches
+        identity: dict[str, str | int] = {"data": data, "start": window.start, "form": sketch_code_digest()}
+        return self._workspace / REDUNDANCY_FOLDER / compute_digest(identity)[:20]
 
     @cached_property
     def _sketcher(self) -> Sketcher:
@@ -143,24 +145,24 @@ class LibraryValues:
         return SketchStore(self.folder)
 
     def sketched(self) -> SketchStore:
-        """Return the sketches of all, after making those that are not there yet."""
-        lacking = sorted(set(self._rows) - set(self._store.names))
-        if lacking:
+        """Return the sketches of all factors, after adding the missing ones."""
+        missing = sorted(set(self._rows) - set(self._store.names))
+        if missing:
             self._store.read()
-            lacking = sorted(set(lacking) - set(self._store.names))
-        for first in range(0, len(lacking), SKETCHES_PER_WRITE):
-            group = self.stream(lacking[first : first + SKETCHES_PER_WRITE])
+            missing = sorted(set(missing) - set(self._store.names))
+        for first in range(0, len(missing), SKETCHES_PER_WRITE):
+            group = self.stream(missing[first : first + SKETCHES_PER_WRITE])
             self._store.add({name: self._sketcher.sketch(values) for name, values in group})
         return self._store
 
     def closest(self, values: Values, but: str = "", floor: float = CORRELATION_FLOOR) -> Overlap | None:
-        """Return the factor with the largest absolute rank correlation, None if there is none; see `nearest`."""
+        """Return the factor with the largest absolute rank correlation, None for an empty library; see `nearest`."""
         return next(iter(self.nearest(values, 1, but, floor)), None)
 
     def beyond(self, values: Values, limit: float) -> Overlap | None:
-        """Return the factor with the largest absolute rank correlation if it is above a limit; only such ones are looked for."""
-        found = next(iter(self.nearest(values, 1, floor=limit, few=0)), None)
-        return found if found and abs(found.rank_correlation) > limit else None
+        """Return the factor with the largest absolute rank correlation if that is above a limit, else None."""
+        closest = next(iter(self.nearest(values, 1, floor=limit, few=0)), None)
+        return closest if closest and abs(closest.rank_correlation) > limit else None
 
     def nearest(
         self,
@@ -175,45 +177,47 @@ class LibraryValues:
         Parameters
         ----------
         values
-            `[T, N]`, NaN outside the universe.
+            Values of a factor `[T, N]`, NaN outside the universe.
         top
-            How many.
+            Number of factors to return.
         but
-            The name of a factor to leave out: the one that is asked about.
+            Name of a factor to leave out, usually the one that `values` are of.
         floor
-            Where no correlation reaches it, the answer is the factors that sketches find likeliest; 0 for a library of
-            at most `few`.
+            Where no correlation reaches it, the result is the factors with the largest estimates; 0 for a library of at
+            most `few`.
+        few
+            Largest number of factors for which `floor` is 0.
 
         Notes
         -----
-        Sketches tell how large each correlation can be. Those that may be among the top are computed and compared in
-        full, likeliest first, until none that is left can reach the last of them; so the answer is that of `find_closest`.
-        Every correlation that is returned was computed in full.
+        Sketches bound each correlation. The factors that may be among the top are computed and compared in full,
+        largest estimate first, until no other can reach the last of them, so the result equals that of `find_closest`.
+        Every returned correlation is computed in full.
         """
         others = sorted(set(self._rows) - {but})
         floor = floor if len(others) > few else 0.0
-        mine = self._sketcher.sketch(values)
-        if not others or mine.share == 0:  # no day on which it could be correlated with anything
+        sketch = self._sketcher.sketch(values)
+        if not others or sketch.share == 0:  # on no day can it be correlated
             return [Overlap(name, 0.0) for name in others[:top]]
         store = self.sketched()
-        guessed = estimate_correlations(mine, store.sketches)
-        most = guessed.most
-        own = [at for at, name in enumerate(store.names) if name in self._rows and name != but]
-        likeliest = sorted(own, key=lambda at: (-abs(guessed.rank_correlation[at]), store.names[at]))
-        order, found = _order_days(values, self._window), list[tuple[float, str, float]]()
-        for at in likeliest:
-            if len(found) == top and most[at] < max(-found[-1][0], floor):
+        estimates = estimate_correlations(sketch, store.sketches)
+        bounds = estimates.most
+        places = [place for place, name in enumerate(store.names) if name in self._rows and name != but]
+        likeliest = sorted(places, key=lambda place: (-abs(estimates.rank_correlation[place]), store.names[place]))
+        order, exact_matches = _order_days(values, self._window), list[tuple[float, str, float]]()
+        for place in likeliest:
+            if len(exact_matches) == top and bounds[place] < max(-exact_matches[-1][0], floor):
                 continue
-            name = store.names[at]
+            name = store.names[place]
             exact = _mean(order, _order_days(self.values(name), self._window))
-            insort(found, (-abs(exact), name, exact))
-            del found[top:]
-        return [Overlap(name, exact) for _, name, exact in found]
+            insort(exact_matches, (-abs(exact), name, exact))
+            del exact_matches[top:]
+        return [Overlap(name, exact) for _, name, exact in exact_matches]
 
 
 @cache
 def sketch_code_digest() -> str:
-    """Return a digest of the code that decides a factor's values and its sketch: those of other code are made anew."""
+    """Return a digest of the code that decides values and sketches; sketches of other code are not reused."""
     package = Path(str(factors.__file__)).parent
     sources = [*package.rglob("*.py"), *package.rglob("*.lark"), Path(str(sketch.__file__))]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()

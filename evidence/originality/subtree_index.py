@@ -1,9 +1,9 @@
-"""Known formulas on disk, found by the subtrees that they share: among a million in a fraction of a millisecond.
+"""An inverted index of known formulas on disk, by subtree: a search among a million takes a fraction of a millisecond.
 
-New formulas first go to a small table. When it is long it becomes a sorted run: one file that never changes, sorted, mapped
-into memory and searched by halving. A run joins the one before it when it is an eighth as long, so each formula is written a
-few times, however many there are. Table and list of runs are one SQLite file: a crash leaves the state before or after an
-addition, and at worst a file that is in no list.
+New formulas go to a small table. A full table becomes a sorted run: one immutable file that is mapped into memory and
+searched by bisection. A run is merged into the one before it when it is at least an eighth as long, so each formula
+is written a few times, however many there are. The table and the list of runs are one SQLite file: a crash leaves the
+state before or after an addition, and at worst a file that no list names.
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ ORIGINALITY_FOLDER, LIBRARY = "originality", "the library"
 Array = NDArray[Any]
 
 FIRST_READ_POSTINGS, READ_GROWTH, MAX_READ_POSTINGS = 16, 8, 1 << 16
-"""How many postings are read at once: few at first, since mostly few are wanted."""
+"""Postings read at once: few at first, since most searches need few."""
 DTYPES = {"keys": "<u8", "starts": "<u8", "code_starts": "<u8", "holders": "<u4", "codes": "<i2", "sizes": "<u2",
           "by_name": "<u4", "ends": "<u8"}  # fmt: skip
 
 
 class SubtreeIndex:
-    """Known formulas in a folder, found by the subtrees that they share with another.
+    """Known formulas in a folder, searched by subtree.
 
-    One may be used from several threads, and several processes may open one folder; each sees what the others had added
-    when it was opened or last added something itself.
+    An index may be used from several threads, and several processes may open one folder. Each sees the additions of the
+    others up to when it was opened or last added a formula itself.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -94,12 +94,12 @@ class SubtreeIndex:
             raise
 
     def _prepare(self) -> None:
-        """Set what SQLite does not remember, make the tables, and read what is there."""
+        """Set the connection's options, create the tables and read them."""
         with explained(self._folder):
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.executescript(INDEX_TABLES)
         with self._write():
-            if self._state("form") != hash_outline_code():
+            if self._read_state("form") != hash_outline_code():
                 self._start_again()
             self._read()
 
@@ -127,7 +127,7 @@ class SubtreeIndex:
 
     @property
     def shelves(self) -> list[InvertedIndex]:
-        """Return what can be searched."""
+        """Return the parts that `search_indexes` searches."""
         return [*self._runs, self._recent]
 
     def nearest(self, whole: Outline, top: int = 1) -> list[Likeness]:
@@ -135,121 +135,122 @@ class SubtreeIndex:
         return search_indexes(whole, self.shelves, top)
 
     def add(self, formulas: Iterable[tuple[KnownFormula, Outline]]) -> int:
-        """Add formulas, each under each of its subtrees, and return how many were new; on the disk when it returns.
+        """Add formulas under each of their subtrees, and return how many were new.
 
-        A name that is there already keeps its formula.
+        They are on the disk on return.
+        A known name keeps its formula.
         """
         with self._write():
-            if self._state("version") != self._version:
+            if self._read_state("version") != self._version:
                 self._read()
-            found = {known.name: (known, whole) for known, whole in formulas if known.name not in self}
-            fresh = [(known, postings(whole)) for known, whole in found.values()]
+            new = {known.name: (known, whole) for known, whole in formulas if known.name not in self}
+            fresh = [(known, postings(whole)) for known, whole in new.values()]
             if len(self._recent) + len(fresh) > MAX_TABLE_ROWS:
-                self._settle(fresh, whole=False)
+                self._merge(fresh, whole=False)
             elif fresh:
                 self._append(fresh)
         return len(fresh)
 
     def settle(self) -> None:
-        """Make one run of everything."""
+        """Merge all formulas into one run."""
         with self._write():
             self._read()
-            self._settle([], whole=True)
+            self._merge([], whole=True)
 
     # On the disk.
 
     @contextmanager
     def _write(self) -> Iterator[None]:
-        """Open one immediate transaction; it is whole or it is not."""
+        """Open one immediate transaction."""
         with self._lock, explained(self._folder):
-            whole = False
+            is_committed = False
             try:
                 with begin_immediate(self._connection):
                     yield
-                whole = True
+                is_committed = True
             finally:
-                if not whole:
-                    self._version = "unknown"  # what is in memory may be of what was undone
+                if not is_committed:
+                    self._version = "unknown"  # memory may hold rows that were rolled back
 
-    def _state(self, name: str) -> str:
-        found = self._connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
-        return str(found[0]) if found else ""
+    def _read_state(self, name: str) -> str:
+        row = self._connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
 
-    def _set(self, name: str, value: str) -> None:
+    def _write_state(self, name: str, value: str) -> None:
         self._connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, value))
 
     def _start_again(self) -> None:
-        """Forget everything: it was drawn in another form, and is not what would be drawn now."""
+        """Delete all formulas: other code drew their outlines, which may differ from those drawn now."""
         self._connection.execute("DELETE FROM recent")
         self._connection.execute("DELETE FROM runs")
-        self._set("form", hash_outline_code())
+        self._write_state("form", hash_outline_code())
 
     def _read(self) -> None:
-        """Open what the file names."""
+        """Read the table and open the runs that the SQLite file lists."""
         self._recent = MemoryIndex()
         for size, record, parts in self._connection.execute("SELECT size, record, postings FROM recent ORDER BY rowid"):
-            self._recent.add(unpack_formula(record, size), _postings(parts))
+            self._recent.add(unpack_formula(record, size), _unpack_postings(parts))
         opened = {run.path: run for run in self._runs}
         files = [self._folder / file for (file,) in self._connection.execute("SELECT file FROM runs ORDER BY place")]
         self._runs = [opened.get(path) or SortedRun(path) for path in files]
-        self._version = self._state("version")
+        self._version = self._read_state("version")
 
     def _append(self, fresh: Sequence[tuple[KnownFormula, list[Posting]]]) -> None:
-        """Write what is new into the table."""
-        self._connection.executemany("INSERT INTO recent VALUES (?, ?, ?, ?)", map(_row, fresh))
+        """Write new formulas into the table."""
+        self._connection.executemany("INSERT INTO recent VALUES (?, ?, ?, ?)", map(_pack_row, fresh))
         for known, parts in fresh:
             self._recent.add(known, parts)
         self._version = self._next_version()
 
     def _next_version(self) -> str:
-        """Tell other processes that what they read is old."""
-        version = str(int(self._state("version") or 0) + 1)
-        self._set("version", version)
+        """Write a new version, so that other processes read again."""
+        version = str(int(self._read_state("version") or 0) + 1)
+        self._write_state("version", version)
         return version
 
-    def _settle(self, fresh: Sequence[tuple[KnownFormula, list[Posting]]], *, whole: bool) -> None:
-        """Make a run of the table and what is new, and join runs while the last is long beside the one before it."""
+    def _merge(self, fresh: Sequence[tuple[KnownFormula, list[Posting]]], *, whole: bool) -> None:
+        """Write the table and new formulas as a run, and merge runs: all of them, or those that are long enough."""
         rows = self._connection.execute("SELECT record, size, postings FROM recent").fetchall()
-        formulas = [(unpack_formula(record, size), _postings(parts)) for record, size, parts in rows]
+        formulas = [(unpack_formula(record, size), _unpack_postings(parts)) for record, size, parts in rows]
         runs = list(self._runs)
         self._remove_all_but([run.path.name for run in runs])
         if formulas or fresh:
-            runs.append(self._run(sort_contents([*formulas, *fresh])))
+            runs.append(self._write_run(sort_contents([*formulas, *fresh])))
         first = 0 if whole else _find_first_joined([len(run) for run in runs])
         if len(runs) - first > 1:
-            runs[first:] = [self._run(merge_runs(runs[first:]))]
+            runs[first:] = [self._write_run(merge_runs(runs[first:]))]
         self._connection.execute("DELETE FROM recent")
         self._connection.execute("DELETE FROM runs")
         self._connection.executemany("INSERT INTO runs (file) VALUES (?)", [(run.path.name,) for run in runs])
         self._next_version()
         self._read()
 
-    def _run(self, given: Contents) -> SortedRun:
-        """Write a run under a number that no file has."""
+    def _write_run(self, contents: Contents) -> SortedRun:
+        """Write a run under an unused number."""
         numbers = [int(path.stem.removeprefix("run-")) for path in self._folder.glob("run-*.bin")]
         path = self._folder / f"run-{max(numbers, default=0) + 1:06}.bin"
-        write_run(path, given)
+        write_run(path, contents)
         return SortedRun(path)
 
     def _remove_all_but(self, names: Sequence[str]) -> None:
-        """Remove the files that nobody names any more: what was joined the time before, or left by a crash."""
+        """Remove files that are in no list: merged before, or left by a crash."""
         for path in self._folder.glob("run-*"):
             if path.name not in names:
-                with suppress(OSError):  # another process may still read it, which some systems do not let go
+                with suppress(OSError):  # some systems keep a file that another process has open
                     path.unlink()
 
 
-def _row(fresh: tuple[KnownFormula, list[Posting]]) -> tuple[str, int, bytes, str]:
+def _pack_row(fresh: tuple[KnownFormula, list[Posting]]) -> tuple[str, int, bytes, str]:
     known, parts = fresh
     return known.name, known.size, pack_formula(known), json.dumps(parts)
 
 
-def _postings(text: str) -> list[Posting]:
+def _unpack_postings(text: str) -> list[Posting]:
     return [(key, tuple(codes)) for key, codes in json.loads(text)]
 
 
 def _find_first_joined(lengths: Sequence[int]) -> int:
-    """Return from which run on they become one: while the runs after it are at least an eighth as long."""
+    """Return the first run to merge: a run joins while all later ones together are at least an eighth as long."""
     first, after = len(lengths) - 1, lengths[-1]
     while first > 0 and after * RUN_MERGE_RATIO >= lengths[first - 1]:
         first -= 1
@@ -258,9 +259,9 @@ def _find_first_joined(lengths: Sequence[int]) -> int:
 
 
 class KnownLibrary:
-    """The library as one run sees it: rows that it is shown, found through the workspace's index.
+    """The library factors that one run may see, searched through the workspace's index.
 
-    The index remembers every formula that any run has shown it, so each is read and drawn once.
+    The index stores every formula that any run has shown it, so each is parsed and drawn once.
     """
 
     def __init__(
@@ -272,20 +273,20 @@ class KnownLibrary:
         self.show(rows)
 
     def show(self, rows: Iterable[LibraryRow]) -> None:
-        """Add rows to what is seen."""
+        """Add rows to the visible factors."""
         fresh = [row for row in rows if row.factor_id not in self._names]
         if not fresh:
             return
         with SubtreeIndex(self._folder) as index:
-            lacking = [row for row in fresh if row.factor_id not in index]
-            index.add(draw_formula(row.factor_id, self._read(row), LIBRARY) for row in lacking)
+            missing = [row for row in fresh if row.factor_id not in index]
+            index.add(draw_formula(row.factor_id, self._read(row), LIBRARY) for row in missing)
             self._names |= {row.factor_id for row in fresh}
             self.shelves = tuple(Selection(shelf, self._names) for shelf in index.shelves)
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a run is made of.
+    """The contents of a run.
 
     Attributes
     ----------
@@ -310,40 +311,41 @@ class Contents:
 
 
 def sort_contents(formulas: Sequence[tuple[KnownFormula, Sequence[Posting]]]) -> Contents:
-    """Sort formulas, each with its postings."""
-    ordered = sorted(formulas, key=lambda each: (each[0].size, each[0].name))
+    """Sort formulas `(formula, postings)` by size, then name, and their postings by key."""
+    ordered = sorted(formulas, key=lambda formula: (formula[0].size, formula[0].name))
     keys = np.fromiter((key for _, parts in ordered for key, _ in parts), np.uint64)
     counts = np.fromiter((len(parts) for _, parts in ordered), np.int64)
-    codes = np.fromiter((code for _, parts in ordered for _, own in parts for code in own), np.int16)
+    codes = np.fromiter((code for _, parts in ordered for _, numbers in parts for code in numbers), np.int16)
     sizes = np.fromiter((known.size for known, _ in ordered), np.uint16)
     holders = np.repeat(np.arange(len(ordered), dtype=np.uint32), counts)
     names = np.array([known.name.encode() for known, _ in ordered])
     return _sort_by_key(Contents(sizes, names, (pack_formula(known) for known, _ in ordered), keys, holders, codes))
 
 
-def _sort_by_key(given: Contents) -> Contents:
+def _sort_by_key(contents: Contents) -> Contents:
     """Sort postings by key, then by formula."""
-    order = np.lexsort((given.holders, given.keys))
-    counts = (given.keys & MAX_POSTING_CODES).astype(np.int64)
+    order = np.lexsort((contents.holders, contents.keys))
+    counts = (contents.keys & MAX_POSTING_CODES).astype(np.int64)
     first = np.cumsum(counts) - counts
     counts, first = counts[order], first[order]
     shift = first - (np.cumsum(counts) - counts)
     places = np.repeat(shift, counts) + np.arange(int(counts.sum()))
-    keys, holders, codes = given.keys[order], given.holders[order], given.codes[places]
-    return Contents(given.sizes, given.names, given.records, keys, holders, codes)
+    keys, holders, codes = contents.keys[order], contents.holders[order], contents.codes[places]
+    return Contents(contents.sizes, contents.names, contents.records, keys, holders, codes)
 
 
-def write_run(path: Path, given: Contents) -> None:
-    """Write a run; it is whole on the disk when this returns."""
-    keys, starts = np.unique(given.keys, return_index=True)
-    widths = (given.keys & MAX_POSTING_CODES).astype(np.int64)
+def write_run(path: Path, contents: Contents) -> None:
+    """Write a run; it is complete on the disk on return."""
+    keys, starts = np.unique(contents.keys, return_index=True)
+    widths = (contents.keys & MAX_POSTING_CODES).astype(np.int64)
     code_starts = (np.cumsum(widths) - widths)[starts] if starts.size else starts
     arrays = {
-        "keys": keys, "starts": np.append(starts, given.keys.size), "code_starts": code_starts, "holders": given.holders,
-        "codes": given.codes, "sizes": given.sizes, "by_name": np.argsort(given.names),
+        "keys": keys, "starts": np.append(starts, contents.keys.size), "code_starts": code_starts,
+        "holders": contents.holders, "codes": contents.codes, "sizes": contents.sizes,
+        "by_name": np.argsort(contents.names),
     }  # fmt: skip
     with path.open("wb") as file:
-        ends = _write_records(file, given.records)
+        ends = _write_records(file, contents.records)
         places = {}
         for name, array in {**arrays, "ends": ends}.items():
             file.write(b"\0" * (-file.tell() % 8))
@@ -373,16 +375,16 @@ class SortedRun:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         length = int.from_bytes(self._map[-8:], "little")
         self._table: dict[str, tuple[int, int]] = json.loads(self._map[-8 - length : -8])
-        self.keys, self.starts, self.code_starts = map(self._array, ("keys", "starts", "code_starts"))
-        self.holders, self.codes, self.sizes = map(self._array, ("holders", "codes", "sizes"))
-        self.by_name, self.ends = map(self._array, ("by_name", "ends"))
+        self.keys, self.starts, self.code_starts = map(self._map_array, ("keys", "starts", "code_starts"))
+        self.holders, self.codes, self.sizes = map(self._map_array, ("holders", "codes", "sizes"))
+        self.by_name, self.ends = map(self._map_array, ("by_name", "ends"))
         self._keys, self._starts, self._ends = (
             self.keys.data,
             self.starts.data,
             self.ends.data,
-        )  # single ones are read faster
+        )  # single items are read faster from a memoryview than from an array
 
-    def _array(self, name: str) -> Array:
+    def _map_array(self, name: str) -> Array:
         place, count = self._table[name]
         return np.frombuffer(self._map, DTYPES[name], count, place)
 
@@ -391,7 +393,7 @@ class SortedRun:
         return int(self.sizes.size)
 
     def find(self, key: int, codes: NumberCodes) -> Iterator[tuple[int, int]]:
-        """Yield size and place of each formula that seems to hold a subtree, smallest first, then by name."""
+        """Yield size and place of each formula whose index entry matches a subtree, smallest first, then by name."""
         place = bisect_left(self._keys, key)
         if place == len(self._keys) or self._keys[place] != key:
             return
@@ -402,21 +404,21 @@ class SortedRun:
             end = min(at + step, stop)
             holders = self.holders[at:end]
             if width:
-                off = np.abs(self.codes[first + at * width : first + end * width].reshape(-1, width) - wanted)
-                holders = holders[(off[:, 0] if width == 1 else off.max(axis=1)) <= MAX_CODE_DISTANCE]
+                distances = np.abs(self.codes[first + at * width : first + end * width].reshape(-1, width) - wanted)
+                holders = holders[(distances[:, 0] if width == 1 else distances.max(axis=1)) <= MAX_CODE_DISTANCE]
             yield from zip(self.sizes[holders].tolist(), holders.tolist(), strict=True)
             at, step = end, min(step * READ_GROWTH, MAX_READ_POSTINGS)
 
     def name(self, place: int) -> str:
         """Return the name of a formula."""
-        return self._name(place).decode()
+        return self._find_name(place).decode()
 
-    def _name(self, place: int) -> bytes:
+    def _find_name(self, place: int) -> bytes:
         start = self._ends[place]
         return self._map[start : self._map.find(b"\0", start)]
 
     def holds(self, place: int, part: Outline) -> bool:
-        """Tell whether a subtree really stands in a formula, with numbers that are near."""
+        """Tell whether a formula contains a subtree with numbers that are near; exact, unlike `find`."""
         return holds_packed(self.record(place), part)
 
     def known(self, place: int) -> KnownFormula:
@@ -424,7 +426,7 @@ class SortedRun:
         return unpack_formula(self.record(place), int(self.sizes[place]))
 
     def record(self, place: int) -> bytes:
-        """Return a formula as it is packed."""
+        """Return a packed formula."""
         return self._map[self._ends[place] : self._ends[place + 1]]
 
     def __contains__(self, name: str) -> bool:
@@ -432,30 +434,30 @@ class SortedRun:
         low, high, wanted = 0, len(self), name.encode()
         while low < high:
             middle = (low + high) // 2
-            found = self._name(int(self.by_name[middle]))
-            if found == wanted:
+            middle_name = self._find_name(int(self.by_name[middle]))
+            if middle_name == wanted:
                 return True
-            low, high = (middle + 1, high) if found < wanted else (low, middle)
+            low, high = (middle + 1, high) if middle_name < wanted else (low, middle)
         return False
 
 
 def merge_runs(runs: Sequence[SortedRun]) -> Contents:
-    """Return the formulas of several runs as one."""
+    """Return the contents of several runs, merged."""
     sizes = np.concatenate([run.sizes for run in runs])
-    names = np.array([run._name(place) for run in runs for place in range(len(run))])
+    names = np.array([run._find_name(place) for run in runs for place in range(len(run))])
     order = np.lexsort((names, sizes))
     places = np.empty(order.size, np.uint32)
     places[order] = np.arange(order.size, dtype=np.uint32)
     base = np.cumsum([0, *(len(run) for run in runs)])
-    records = (runs[at].record(own) for at, own in _split(order, base))
+    records = (runs[at].record(inner) for at, inner in _locate_in_runs(order, base))
     keys = [np.repeat(run.keys, (run.starts[1:] - run.starts[:-1]).astype(np.int64)) for run in runs]
     holders = [places[run.holders.astype(np.int64) + first] for run, first in zip(runs, base, strict=False)]
     codes = np.concatenate([run.codes for run in runs])
-    together = Contents(sizes[order], names[order], records, np.concatenate(keys), np.concatenate(holders), codes)
-    return _sort_by_key(together)
+    merged = Contents(sizes[order], names[order], records, np.concatenate(keys), np.concatenate(holders), codes)
+    return _sort_by_key(merged)
 
 
-def _split(order: Array, base: Array) -> Iterator[tuple[int, int]]:
-    """Yield for each place of all runs together its run and its place there."""
+def _locate_in_runs(order: Array, base: Array) -> Iterator[tuple[int, int]]:
+    """Yield the run and the place in it of each place of the concatenated runs."""
     at = np.searchsorted(base, order, "right") - 1
     return zip(at.tolist(), (order - base[at]).tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""How much money a factor's long-short can carry, from the volumes of what it trades."""
+"""Capacity of a factor's long-short portfolio, from the dollar volume of its trades."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .metrics import round_significant
 Frame = NDArray[np.float64]
 VOLUME_DAYS = 20
 PARTICIPATION = 0.1
-"""Share of a day's usual volume above which a trade is too large."""
+"""Largest share of a name's mean daily volume that a trade may be."""
 SHARE_OF_TRADES = 0.95
 
 
@@ -27,9 +27,9 @@ class Capacity:
     Attributes
     ----------
     at_participation
-        At which 95 of 100 trades are at most a tenth of the name's mean daily volume of the last 20 days.
+        Capital at which 95 of 100 trades are at most a tenth of the name's mean daily volume of the last 20 days.
     break_even
-        At which the cost of moving the price eats what is left after the other costs: 0 if nothing is left.
+        Capital at which price impact consumes the return after the other costs; 0 if there is no such return.
     """
 
     at_participation: float
@@ -47,53 +47,55 @@ class Capacity:
 def measure_capacity(
     panel: Panel, window: Window, sides: tuple[NDArray[np.bool_], NDArray[np.bool_]], horizon: int, net: Frame
 ) -> Capacity:
-    """Estimate what the book of h sleeves could carry.
+    """Estimate the capacity of the long-short portfolio of h sleeves.
 
     Parameters
     ----------
     panel, window
         Prices, volumes and returns; the window's rows are used.
     sides
-        Names bought and sold by each day's sleeve, ``[days, N]`` each.
+        Names held long and short by each day's sleeve, ``[days, N]`` each.
     horizon
         h, in days: each sleeve holds ``1 / h`` of the capital of a side.
     net
-        The book's daily return after costs, ``[days]``, decimal of one side's capital.
+        Daily return of the portfolio after costs, ``[days]``, decimal of one side's capital.
 
     Notes
     -----
     A trade of Q in a name with daily volume V and daily volatility s moves the price by ``s * sqrt(Q / V)`` on average:
     the square-root law with a coefficient of one (Toth et al. 2011, Physical Review X 1, 021006). Each name of a sleeve
-    is traded twice, in and out. Volume in money is close times volume, quoted prices where the panel has them.
+    is traded twice, in and out. Dollar volume is close times volume, at quoted prices where the panel has them.
     """
-    money, deviation = (window.cut(frame) for frame in _liquidity(panel))
+    volume, deviation = (window.cut(frame) for frame in _measure_liquidity(panel))
     parts, impacts, weights = [], [], []
     for side in sides:
-        held = side & (money > 0) & (deviation > 0)
-        names = np.maximum(np.count_nonzero(side, axis=1), 1)[:, None] * np.ones_like(money)
-        parts.append(horizon * names[held] * money[held])
-        impacts.append(deviation[held] / np.sqrt(horizon * names[held] * money[held]))
-        weights.append(1.0 / names[held])
-    room, impact, weight = (np.concatenate(found) for found in (parts, impacts, weights))
+        traded = side & (volume > 0) & (deviation > 0)
+        names = np.maximum(np.count_nonzero(side, axis=1), 1)[:, None] * np.ones_like(volume)
+        parts.append(horizon * names[traded] * volume[traded])
+        impacts.append(deviation[traded] / np.sqrt(horizon * names[traded] * volume[traded]))
+        weights.append(1.0 / names[traded])
+    room, impact, weight = (np.concatenate(arrays) for arrays in (parts, impacts, weights))
     if not room.size:
         return Capacity(math.nan, math.nan)
-    known = net[~np.isnan(net)]
-    left = float(known.mean()) if known.size else math.nan
+    present = net[~np.isnan(net)]
+    mean_net = float(present.mean()) if present.size else math.nan
     per_root = 2.0 / horizon * 2.0 * float(np.average(impact, weights=weight))  # two sides, in and out, 1 / h a day
-    even = math.nan if math.isnan(left) else (max(left, 0.0) / per_root) ** 2
-    return Capacity(PARTICIPATION * float(np.quantile(room, 1 - SHARE_OF_TRADES)), even)
+    break_even = math.nan if math.isnan(mean_net) else (max(mean_net, 0.0) / per_root) ** 2
+    return Capacity(PARTICIPATION * float(np.quantile(room, 1 - SHARE_OF_TRADES)), break_even)
 
 
-def _liquidity(panel: Panel) -> tuple[Frame, Frame]:
-    """Return the mean daily volume in money and the volatility of the last 20 days, ``[T, N]`` each, NaN unknown."""
+def _measure_liquidity(panel: Panel) -> tuple[Frame, Frame]:
+    """Return mean daily dollar volume and volatility of the last 20 days, ``[T, N]`` each, NaN unknown."""
     price = panel.fields.get("close_raw", panel.fields["close"])
-    return _trailing_moments(price * panel.fields["volume"])[0], _trailing_moments(panel.fields["returns"])[1]
+    return _measure_trailing_moments(price * panel.fields["volume"])[0], _measure_trailing_moments(
+        panel.fields["returns"]
+    )[1]
 
 
-def _trailing_moments(frame: Frame) -> tuple[Frame, Frame]:
-    """Return mean and standard deviation (ddof 1) over 20 days, half of them present at least."""
-    seen = (~np.isnan(frame)).astype(np.float64)
-    count, total, squares = (trailing_sum(part, VOLUME_DAYS) for part in (seen, frame, frame**2))
+def _measure_trailing_moments(frame: Frame) -> tuple[Frame, Frame]:
+    """Return mean and standard deviation (ddof 1) over 20 days; NaN where fewer than half are present."""
+    present = (~np.isnan(frame)).astype(np.float64)
+    count, total, squares = (trailing_sum(part, VOLUME_DAYS) for part in (present, frame, frame**2))
     safe = np.maximum(count, 2.0)
     mean = total / safe
     deviation = np.sqrt(np.maximum(squares / safe - mean**2, 0.0) * safe / (safe - 1.0))

@@ -1,4 +1,4 @@
-"""Exposures known at the close of each day: market, sector, size, momentum, price level; and idiosyncratic volatility."""
+"""Exposures at the close of each day (market, sector, size, momentum, price level) and idiosyncratic volatility."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SIZE_DAYS = 60
 MONTH_DAYS = 21
 MIN_MOMENTUM_DAYS = 200
 RESIDUAL_NOISE = 1e-9
-"""Share of a rank below which a residual is rounding."""
+"""Residual of a rank below which it counts as rounding."""
 SMALLEST_FLOAT = float(np.finfo(np.float64).tiny)
 IDIOSYNCRATIC_DAYS = 60
 MIN_MEDIAN_SHARE = 0.3
-"""Share of the day's median below which a risk is not believed: a name that hardly traded is not a sure thing."""
+"""Floor of a volatility as a share of the day's median: a name that hardly traded is not without risk."""
 
 
 @dataclass(frozen=True)
 class Exposures:
-    """Exposures of each name on each day, each `[T, N]`, NaN where unknown; `sector` holds codes `[N]`, -1 unknown."""
+    """Exposures `[T, N]` of each name on each day, NaN where unknown; `sector` holds codes `[N]`, -1 unknown."""
 
     beta: Frame
     size: Frame
@@ -37,38 +37,47 @@ class Exposures:
     sector: NDArray[np.int16]
 
     def on(self, rows: slice) -> Exposures:
-        """Return the exposures of some rows."""
+        """Return the exposures on a slice of days."""
         styles = (self.beta[rows], self.size[rows], self.volatility[rows], self.momentum[rows], self.price[rows])
         return Exposures(*styles, self.sector)
 
 
 def measure_exposures(panel: Panel) -> Exposures:
-    """Return trailing exposures, none of which reads a later day; levels that the file adjusted for later events know them.
+    """Return the exposures of a panel, each from the last days up to its own.
+
+    No exposure reads a later row. A level that the file adjusted for later splits and dividends still contains them.
 
     Notes
     -----
-    `beta`: slope of daily returns on the equal-weighted universe return over 120 days (half of them present at
-    least). `size`: log of `cap` where the panel has it, else of the 60-day mean dollar volume at quoted prices. Volumes in
-    shares of a later day put later splits into that: on S&P 500 names of 2008 to 2013, 84 of 494 sizes are wrong by a tenth
-    or more at first, and minus the true size has a RankIC of 0.007 (t 4.1) against labels freed of the wrong one, -0.001
-    (t -0.9) against labels freed of the right one. `volatility`: standard deviation of 60 daily returns. `measure_momentum`: see
-    there. `price`: log of the quoted close; unknown where only prices are there whose level was adjusted backwards, since
-    that level knows later splits and dividends.
+    `beta`: slope of daily returns on the equal-weighted universe return over 120 days, at least half of them present.
+
+    `size`: log of `cap` where the panel has it, else of the 60-day mean dollar volume at quoted prices. Volumes in
+    shares of a later day put later splits into that: on S&P 500 names of 2008 to 2013, 84 of 494 sizes are wrong by a
+    tenth or more at first, and minus the true size has a RankIC of 0.007 (t 4.1) against labels residual to the wrong
+    size, -0.001 (t -0.9) against labels residual to the true one.
+
+    `volatility`: standard deviation of 60 daily returns. `momentum`: see `measure_momentum`. `price`: log of the quoted
+    close; NaN where the panel has only back-adjusted prices, whose level knows later splits and dividends.
     """
     returns = panel.fields["returns"]
     market = market_return(panel)
     sector = panel.groups.get("sector", np.full(panel.names, -1, dtype=np.int16))
     return Exposures(
-        _beta(returns, market), _size(panel), _volatility(returns), measure_momentum(panel), _price(panel), sector
+        _measure_beta(returns, market),
+        _measure_size(panel),
+        _measure_volatility(returns),
+        measure_momentum(panel),
+        _measure_price_level(panel),
+        sector,
     )
 
 
 def market_return(panel: Panel) -> NDArray[np.float64]:
     """Return the mean daily return of the universe's names, equally weighted, ``[T]``; 0 on a day without any."""
-    inside = np.where(panel.universe, panel.fields["returns"], np.nan)
-    count = np.count_nonzero(~np.isnan(inside), axis=1)
-    found: NDArray[np.float64] = np.nansum(inside, axis=1) / np.maximum(count, 1)
-    return found
+    returns = np.where(panel.universe, panel.fields["returns"], np.nan)
+    count = np.count_nonzero(~np.isnan(returns), axis=1)
+    mean: NDArray[np.float64] = np.nansum(returns, axis=1) / np.maximum(count, 1)
+    return mean
 
 
 def trailing_sum(frame: Frame, days: int) -> Frame:
@@ -84,25 +93,25 @@ def trailing_sum(frame: Frame, days: int) -> Frame:
     Returns
     -------
     Frame
-        ``[T, N]``, never NaN. What has left the window leaves no trace: rows are cut into blocks of `days`, and a window
-        is the end of one block and the beginning of the next, added up apart. Running sums that are subtracted keep the
-        rounding of the largest value that was ever in them.
+        ``[T, N]``, never NaN. A value that has left the window leaves no rounding error: rows are cut into blocks of
+        `days`, and a window is the end of one block plus the beginning of the next, summed separately. A difference of
+        running sums would keep the rounding error of the largest value that was ever in them.
     """
     values = np.nan_to_num(frame)
     out = np.empty_like(values)
     for start in range(0, len(values), days):
-        own = np.cumsum(values[start : start + days], axis=0, out=out[start : start + days])
+        block = np.cumsum(values[start : start + days], axis=0, out=out[start : start + days])
         if start:
-            before = np.cumsum(values[start - 1 : start - days : -1], axis=0)[::-1]  # from each row to the block's end
-            own[: days - 1] += before[: len(own)]
+            tail = np.cumsum(values[start - 1 : start - days : -1], axis=0)[::-1]  # from each row to the block's end
+            block[: days - 1] += tail[: len(block)]
     return out
 
 
-def _beta(returns: Frame, market: NDArray[np.float64]) -> Frame:
-    seen = ~np.isnan(returns)
-    x = np.where(seen, market[:, None], 0.0)
+def _measure_beta(returns: Frame, market: NDArray[np.float64]) -> Frame:
+    present = ~np.isnan(returns)
+    x = np.where(present, market[:, None], 0.0)
     y = np.nan_to_num(returns)
-    n = trailing_sum(seen.astype(np.float64), BETA_DAYS)
+    n = trailing_sum(present.astype(np.float64), BETA_DAYS)
     safe = np.maximum(n, 1.0)
     mean_x, mean_y = trailing_sum(x, BETA_DAYS) / safe, trailing_sum(y, BETA_DAYS) / safe
     covariance = trailing_sum(x * y, BETA_DAYS) / safe - mean_x * mean_y
@@ -111,7 +120,7 @@ def _beta(returns: Frame, market: NDArray[np.float64]) -> Frame:
     return np.where(known, covariance / np.where(known, variance, 1.0), np.nan)
 
 
-def _size(panel: Panel) -> Frame:
+def _measure_size(panel: Panel) -> Frame:
     cap = panel.fields.get("cap")
     if cap is not None:
         return np.log(np.where(cap > 0, cap, np.nan))
@@ -122,7 +131,7 @@ def _size(panel: Panel) -> Frame:
     return np.log(np.where((n >= SIZE_DAYS // 3) & (mean > 0), mean, np.nan))
 
 
-def _volatility(returns: Frame) -> Frame:
+def _measure_volatility(returns: Frame) -> Frame:
     n = trailing_sum((~np.isnan(returns)).astype(np.float64), SIZE_DAYS)
     safe = np.maximum(n, 2.0)
     mean = trailing_sum(returns, SIZE_DAYS) / safe
@@ -130,7 +139,7 @@ def _volatility(returns: Frame) -> Frame:
     return np.where(n >= SIZE_DAYS // 2, np.sqrt(variance), np.nan)
 
 
-def _price(panel: Panel) -> Frame:
+def _measure_price_level(panel: Panel) -> Frame:
     quoted = panel.fields.get("close_raw")
     if quoted is None:
         quoted = np.full(panel.universe.shape, np.nan) if panel.back_adjusted else panel.fields["close"]
@@ -140,10 +149,10 @@ def _price(panel: Panel) -> Frame:
 def measure_momentum(panel: Panel) -> Frame:
     """Return the log return from 252 to 21 days ago, ``[T, N]``; NaN unless 200 of those daily returns are there."""
     moves = np.log1p(np.where(panel.fields["returns"] > -1.0, panel.fields["returns"], np.nan))
-    seen = (~np.isnan(moves)).astype(np.float64)
+    present = (~np.isnan(moves)).astype(np.float64)
     total, count = (
         trailing_sum(moves, TRADING_DAYS_PER_YEAR - MONTH_DAYS),
-        trailing_sum(seen, TRADING_DAYS_PER_YEAR - MONTH_DAYS),
+        trailing_sum(present, TRADING_DAYS_PER_YEAR - MONTH_DAYS),
     )
     known = np.where(count >= MIN_MOMENTUM_DAYS, total, np.nan)
     out = np.full(known.shape, np.nan)
@@ -152,72 +161,72 @@ def measure_momentum(panel: Panel) -> Frame:
 
 
 def neutralise_ranks(values: NDArray[np.float32], styles: Sequence[Frame], sector: NDArray[np.int16]) -> Frame:
-    """Return what is left of a factor's ranks when sectors and styles are taken out, day by day.
+    """Return the residual of a factor's ranks on sectors and styles, day by day.
 
     Parameters
     ----------
     values
-        ``[D, N]`` factor, NaN missing.
+        Factor ``[D, N]``, NaN missing.
     styles
-        ``[D, N]`` each; they are ranked too. A name without one is given its sector's mean of it.
+        Exposures, ``[D, N]`` each; they are ranked too. A name without a value gets the mean of its sector.
     sector
         Codes ``[N]``, -1 unknown.
 
     Returns
     -------
     Frame
-        ``[D, N]``: residuals of an ordinary least-squares regression of each day's ranks on sector dummies and the ranks
-        of the styles; NaN stays NaN. Rounding noise, where a factor is made of its exposures alone, is set to zero.
+        ``[D, N]``: residuals of an ordinary least-squares regression of each day's ranks on sector dummies and the
+        ranks of the styles; NaN stays NaN. The rounding noise of a factor made of its exposures alone is set to zero.
     """
     ranks = rank_rows(np.ascontiguousarray(values))
-    known = [rank_rows(np.ascontiguousarray(style)) for style in styles]
+    style_ranks = [rank_rows(np.ascontiguousarray(style)) for style in styles]
     codes = sector.astype(np.int64) + 1
     width = int(codes.max()) + 1 if codes.size else 1
     out = np.full(ranks.shape, np.nan)
     for day in range(len(ranks)):
-        seen = np.flatnonzero(~np.isnan(ranks[day]))
-        if seen.size:
-            columns = np.stack([ranks[day, seen], *(style[day, seen] for style in known)])
-            rest = _regress_day(columns, codes[seen], width, np.ones(seen.size))
-            out[day, seen] = np.where(np.abs(rest) < RESIDUAL_NOISE, 0.0, rest)
+        present = np.flatnonzero(~np.isnan(ranks[day]))
+        if present.size:
+            columns = np.stack([ranks[day, present], *(style[day, present] for style in style_ranks)])
+            residual = _regress_day(columns, codes[present], width, np.ones(present.size))
+            out[day, present] = np.where(np.abs(residual) < RESIDUAL_NOISE, 0.0, residual)
     return out
 
 
 def residualise_label(label: Frame, exposures: Exposures, risk: Frame | None = None) -> Frame:
-    """Return a label with market, sector and size taken out, day by day.
+    """Return the residual of a label on market, sector and size, day by day.
 
     Parameters
     ----------
     label
-        `[T, N]` forward returns, NaN missing.
+        Forward returns `[T, N]`, NaN missing.
     exposures
-        Known at the close of each row's day.
+        Exposures at the close of each row's day.
     risk
-        `[T, N]`, above 0: what each name moves by on its own (`idiosyncratic_volatility`). With it the squares are weighted by
-        1 / risk**2, and the residual is in units of it: a quiet name's small move counts as much as a wild one's large.
+        `idiosyncratic_volatility` of each name `[T, N]`, above 0. With it the squares are weighted by 1 / risk**2, and
+        the residual is in units of it: a quiet name's small move counts as much as a volatile name's large one.
 
     Returns
     -------
     Frame
         `[T, N]`: residuals of a least-squares regression of each day's labels on sector dummies, beta and log size. A
-        name with an unknown exposure is given its sector's mean of it; NaN stays NaN. A day with fewer than 10 labels
-        is demeaned only.
+        name with an unknown exposure gets the mean of its sector; NaN stays NaN. A day with fewer than 10 labels is
+        demeaned only.
     """
     out = np.full(label.shape, np.nan)
     codes = exposures.sector.astype(np.int64) + 1
     width = int(codes.max()) + 1 if codes.size else 1
     for day in range(label.shape[0]):
-        seen = np.flatnonzero(~np.isnan(label[day]))
-        if seen.size == 0:
+        present = np.flatnonzero(~np.isnan(label[day]))
+        if present.size == 0:
             continue
-        columns = np.stack([label[day, seen], exposures.beta[day, seen], exposures.size[day, seen]])
-        unit = np.ones(seen.size) if risk is None else risk[day, seen]
-        out[day, seen] = _regress_day(columns, codes[seen], width, unit)
+        columns = np.stack([label[day, present], exposures.beta[day, present], exposures.size[day, present]])
+        unit = np.ones(present.size) if risk is None else risk[day, present]
+        out[day, present] = _regress_day(columns, codes[present], width, unit)
     return out
 
 
 def _regress_day(columns: Frame, codes: NDArray[np.int64], width: int, unit: NDArray[np.float64]) -> Frame:
-    """Return the residual of the first row on sector means and on the other rows (Frisch-Waugh-Lovell), in units."""
+    """Return the residual of the first row on sector means and other rows (Frisch-Waugh-Lovell), over `unit`."""
     weight = unit**-2.0
     y, x = (_demean_by_sector(part, codes, width, weight) / unit for part in (columns[:1], columns[1:]))
     residue: Frame = y[0]
@@ -229,7 +238,7 @@ def _regress_day(columns: Frame, codes: NDArray[np.int64], width: int, unit: NDA
 
 
 def _demean_by_sector(rows: Frame, codes: NDArray[np.int64], width: int, weight: NDArray[np.float64]) -> Frame:
-    """Take each sector's mean out of each row; unknown cells become that mean, so zero."""
+    """Subtract each sector's weighted mean from each row; NaN becomes that mean, and so 0."""
     out = np.empty_like(rows)
     for index, row in enumerate(rows):
         known = ~np.isnan(row)
@@ -242,7 +251,7 @@ def _demean_by_sector(rows: Frame, codes: NDArray[np.int64], width: int, weight:
 
 
 def idiosyncratic_volatility(panel: Panel, exposures: Exposures) -> Frame:
-    """Measure each name's own risk, known at the close of each day.
+    """Measure each name's idiosyncratic volatility at the close of each day.
 
     Parameters
     ----------
@@ -257,27 +266,25 @@ def idiosyncratic_volatility(panel: Panel, exposures: Exposures) -> Frame:
         `[T, N]`, decimal, above 0, never NaN: mean absolute residual of the daily log return over the last 60 days, at
         least 0.3 of the day's median. A name with fewer than 30 of them has the median; a day without any has 1.
 
-    Notes
-    -----
-    The mean absolute residual foretells the spread of the next week better than the standard deviation of total returns,
-    and one jump moves it less. Dividing labels by it was worth 8 % of t in planted factors on the synthetic market and on
-    S&P 500 names, the standard deviation 3 to 7 % (`benchmarks/power.py` measures it).
+    Notes ----- The mean absolute residual predicts the spread of the next week's returns better than the standard
+    deviation of total returns, and one jump moves it less. Dividing labels by it raises t of planted factors by 8 % on
+    the synthetic market and on S&P 500 names, the standard deviation by 3 to 7 % (`benchmarks/power.py` measures it).
     """
     returns = np.where(panel.universe, panel.fields["returns"], np.nan)
-    size = np.abs(residualise_label(np.log1p(returns), exposures))
-    mean, known = _trailing_mean(size)
-    usual = _median(np.where(known, mean, np.nan))
-    return np.maximum(np.where(known, mean, usual), MIN_MEDIAN_SHARE * usual)
+    move = np.abs(residualise_label(np.log1p(returns), exposures))
+    mean, known = _average_trailing(move)
+    median = _take_row_medians(np.where(known, mean, np.nan))
+    return np.maximum(np.where(known, mean, median), MIN_MEDIAN_SHARE * median)
 
 
-def _trailing_mean(frame: Frame) -> tuple[Frame, NDArray[np.bool_]]:
-    """Return the mean of what is present in the last 60 rows, and where at least half of them are."""
+def _average_trailing(frame: Frame) -> tuple[Frame, NDArray[np.bool_]]:
+    """Return the mean of the last 60 rows, and where at least half of them are present and it is above 0."""
     count = trailing_sum((~np.isnan(frame)).astype(np.float64), IDIOSYNCRATIC_DAYS)
     mean = trailing_sum(frame, IDIOSYNCRATIC_DAYS) / np.maximum(count, 1.0)
     return mean, (count >= IDIOSYNCRATIC_DAYS // 2) & (mean > 0)
 
 
-def _median(frame: Frame) -> Frame:
+def _take_row_medians(frame: Frame) -> Frame:
     """Return each row's median as a column, 1 where a row is empty."""
     rows = [row[~np.isnan(row)] for row in frame]
     return np.array([float(np.median(row)) if row.size else 1.0 for row in rows])[:, None]

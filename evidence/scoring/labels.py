@@ -1,4 +1,4 @@
-"""What a factor is asked to predict: the return from the next open to the open h days later, raw or residual."""
+"""Labels that factors predict: the return from the next open to the open h days later, raw or residual."""
 
 from __future__ import annotations
 
@@ -31,30 +31,29 @@ def forward_returns(panel: Panel, horizon: int) -> Frame:
 
     Notes
     -----
-    A factor known at the close of t is traded at the open of t+1, so nothing before that open is earned.
+    A factor known at the close of t is traded at the open of t+1, so returns before that open do not count.
     """
-    opened = panel.fields["open"]
+    opens = panel.fields["open"]
     days = panel.days
-    label = np.full(opened.shape, np.nan)
+    label = np.full(opens.shape, np.nan)
     if days <= horizon + 1:
         return label
-    exit_price = np.where(np.isnan(opened), _carry_forward(panel.fields["close"]), opened)
-    entry = opened[1 : days - horizon]
+    exit_price = np.where(np.isnan(opens), _carry_forward(panel.fields["close"]), opens)
+    entry = opens[1 : days - horizon]
     label[: days - horizon - 1] = exit_price[1 + horizon :] / entry - 1.0
     label[~panel.universe] = np.nan
     return label
 
 
 def _carry_forward(close: Frame) -> Frame:
-    """Carry the last close forward."""
     row = np.where(np.isnan(close), -1, np.arange(close.shape[0])[:, None])
     row = np.maximum.accumulate(row, axis=0)
-    known = np.take_along_axis(close, np.maximum(row, 0), axis=0)
-    return np.where(row >= 0, known, np.nan)
+    carried = np.take_along_axis(close, np.maximum(row, 0), axis=0)
+    return np.where(row >= 0, carried, np.nan)
 
 
 def next_open_returns(panel: Panel) -> Frame:
-    """Return `open[t+2] / open[t+1] - 1`, aligned at t: what one day of a sleeve bought at t earns. `[T, N]`."""
+    """Return `open[t+2] / open[t+1] - 1` at t, `[T, N]`: the return of the first day of a sleeve formed at t."""
     return forward_returns(panel, 1)
 
 
@@ -64,7 +63,7 @@ def cut_label(label: Frame, window: Window, horizon: int) -> Frame:
     Parameters
     ----------
     label
-        ``[T, N]`` forward returns of the panel's days.
+        Forward returns ``[T, N]`` of the panel's days, decimal.
     window
         The rows to return.
     horizon
@@ -81,9 +80,9 @@ def cut_label(label: Frame, window: Window, horizon: int) -> Frame:
 
 
 def count_unlabelled(panel: Panel, window: Window, label: Frame, horizon: int) -> int:
-    """Count the universe cells of a window that have no open to buy at."""
-    reach = slice(window.start, max(window.stop - horizon - 1, window.start))
-    return int(np.count_nonzero(panel.universe[reach] & np.isnan(label[reach])))
+    """Count the universe cells of a window that have no label, for want of an opening price."""
+    rows = slice(window.start, max(window.stop - horizon - 1, window.start))
+    return int(np.count_nonzero(panel.universe[rows] & np.isnan(label[rows])))
 
 
 def build_label(raw: Frame, panel: Panel, exposures: Exposures, returns: str, label_scale: str) -> Frame:
@@ -92,9 +91,9 @@ def build_label(raw: Frame, panel: Panel, exposures: Exposures, returns: str, la
     Parameters
     ----------
     raw
-        ``[T, N]`` forward returns, decimal, NaN missing.
+        Forward returns ``[T, N]``, decimal, NaN missing.
     panel
-        Of the same days; its daily returns give the idiosyncratic volatility.
+        The same days; its daily returns give the idiosyncratic volatility.
     exposures
         Market, sector and size exposures of the same days.
     returns
@@ -105,7 +104,8 @@ def build_label(raw: Frame, panel: Panel, exposures: Exposures, returns: str, la
     Returns
     -------
     Frame
-        ``[T, N]``, NaN where `raw` is. Residual ones are taken in logs, so that half the variance is not read as a return.
+        ``[T, N]``, NaN where `raw` is. Residual labels are of log returns, so that half the variance of a name is not
+        read as a return.
     """
     if returns == "raw":
         return raw

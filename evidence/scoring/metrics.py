@@ -1,4 +1,4 @@
-"""A factor's sheet: what it did on one window, as numbers that can be checked."""
+"""The metrics of a factor on one window."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Series = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FactorWarning:
-    """A doubt that stays with a sheet; it never changes a verdict."""
+    """A warning that is recorded with metrics; it never changes a verdict."""
 
     code: str
     message: str
@@ -25,7 +25,7 @@ class FactorWarning:
 
 @dataclass(frozen=True)
 class FactorMetrics:
-    """The figures of one factor on one window.
+    """Metrics of one factor on one window.
 
     Attributes
     ----------
@@ -36,13 +36,14 @@ class FactorMetrics:
     t
         Newey-West t of `rank_ic`, lag 2h.
     turnover
-        One-way traded notional a day over gross, of the long-short book with h sleeves.
+        One-way traded notional per day over gross, of the long-short portfolio with h sleeves.
     gross_sharpe, net_sharpe
-        Annualised by sqrt(252), before and after costs, of the book held in the direction of `rank_ic` on search.
+        Sharpe ratios before and after costs, annualised by sqrt(252), of the long-short portfolio held in the direction
+        of `rank_ic` on search.
     decay
         Mean RankIC by horizon in days, on every fifth day.
     quantile_returns
-        Mean h-day return over the day's mean, decimal, from the lowest fifth of the factor to the highest.
+        Mean h-day return over the day's mean, decimal, from the lowest quintile of the factor to the highest.
     coverage
         Share of the window's universe cells that have a value.
     daily

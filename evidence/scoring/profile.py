@@ -1,4 +1,4 @@
-"""The full sheet of a factor: decay by day, market regimes, exposures, capacity."""
+"""The profile of a factor: decay by day, market regimes, exposures, capacity."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STORM_DAYS = 20
 
 @dataclass(frozen=True)
 class Profiler:
-    """Describes factors of one panel more closely than a search can afford; a second or so each."""
+    """Describes factors of one panel in more detail than a search can afford: about a second each."""
 
     scorer: Scorer
     window: Window
@@ -45,33 +45,39 @@ class Profiler:
         Parameters
         ----------
         values
-            ``[T, N]``, NaN missing.
+            Factor ``[T, N]``, NaN missing.
 
         Returns
         -------
         dict
-            `decay`: mean RankIC by horizon, 1 to 20 days, on every fifth day. `mean_by_regime`: see `market_regimes`.
-            `exposures`: mean daily rank correlation with size, beta, momentum, volatility and price level, and the share of
-            the variance of the factor's ranks that lies between sectors. `neutralise_ranks`: `rank_ic`, `icir` and `t` of what
-            is left of the factor's ranks when sector, size, beta, momentum and volatility are taken out, and the share
-            of the RankIC that is `kept`. `capacity`: see `Capacity`.
+            `decay`: mean RankIC by horizon, 1 to 20 days, on every fifth day.
+
+            `by_regime`: see `market_regimes` and `mean_by_regime`.
+
+            `exposures`: mean daily rank correlation with size, beta, momentum, volatility and price level, and the
+            share of the variance of the factor's ranks that lies between sectors.
+
+            `neutralised`: `rank_ic`, `icir` and `t` of the residual of the factor's ranks on sector, size, beta,
+            momentum and volatility, and the share of the RankIC that is `kept`.
+
+            `capacity`: see `Capacity`.
         """
         scorer, window = self.scorer, self.window
         sheet, target = scorer.score(values, window), scorer.target(window)
-        found = daily_statistics(window.cut(values), target.label, target.orders, target.returns, self._thin)
+        daily = daily_statistics(window.cut(values), target.label, target.orders, target.returns, self._thin)
         return {
-            "decay": self._decay(found),
+            "decay": self._record_decay(daily),
             "by_regime": mean_by_regime(sheet.daily, self._regimes, scorer.lag),
-            "exposures": self._exposures(values),
+            "exposures": self._measure_exposures(values),
             "neutralised": self._measure_neutralised(values, sheet.rank_ic),
-            "capacity": self._capacity(found, sheet.net_daily, reverse=sheet.rank_ic < 0),
+            "capacity": self._measure_capacity(daily, sheet.net_daily, reverse=sheet.rank_ic < 0),
         }
 
     def capacity(self, values: Values) -> dict[str, Any]:
-        """Return what a factor that is held as it is could carry; see `Capacity`."""
+        """Return the capacity of a factor held as written; see `Capacity`."""
         target = self.scorer.target(self.window)
-        found = daily_statistics(self.window.cut(values), target.label, target.orders, target.returns, target.thin)
-        return self._capacity(found, self.scorer.score(values, self.window, 1).net_daily, reverse=False)
+        daily = daily_statistics(self.window.cut(values), target.label, target.orders, target.returns, target.thin)
+        return self._measure_capacity(daily, self.scorer.score(values, self.window, 1).net_daily, reverse=False)
 
     @cached_property
     def _regimes(self) -> Mapping[str, NDArray[np.bool_]]:
@@ -79,24 +85,24 @@ class Profiler:
 
     @cached_property
     def _styles(self) -> Mapping[str, Frame]:
-        known = self.scorer.exposures
-        return {name: getattr(known, name) for name in ("size", "beta", "momentum", "volatility")}
+        exposures = self.scorer.exposures
+        return {name: getattr(exposures, name) for name in ("size", "beta", "momentum", "volatility")}
 
     @cached_property
     def _thin(self) -> LabelOrders:
         return self.scorer.thin(self.window, DECAY_DAYS)
 
-    def _decay(self, found: Daily) -> dict[str, float | None]:
-        return {str(days): round_significant(value) for days, value in zip(DECAY_DAYS, found.decay, strict=True)}
+    def _record_decay(self, daily: Daily) -> dict[str, float | None]:
+        return {str(days): round_significant(value) for days, value in zip(DECAY_DAYS, daily.decay, strict=True)}
 
-    def _exposures(self, values: Values) -> dict[str, float | None]:
+    def _measure_exposures(self, values: Values) -> dict[str, float | None]:
         thin = np.ascontiguousarray(self.window.cut(values)[::DECAY_STEP])
-        found = {
+        correlations = {
             name: row_rank_correlation(thin, np.ascontiguousarray(self.window.cut(style)[::DECAY_STEP]))
             for name, style in {**self._styles, "price": self.scorer.exposures.price}.items()
         }
         shares = variance_between_groups(thin, self.scorer.exposures.sector)
-        return {name: _mean(daily) for name, daily in found.items()} | {"sector": _mean(shares)}
+        return {name: _average(daily) for name, daily in correlations.items()} | {"sector": _average(shares)}
 
     def _measure_neutralised(self, values: Values, plain: float) -> dict[str, float | None]:
         styles = [self.window.cut(style) for style in self._styles.values()]
@@ -111,9 +117,9 @@ class Profiler:
             "kept": round_significant(test.mean / plain) if plain else None,
         }
 
-    def _capacity(self, found: Daily, net: NDArray[np.float64], *, reverse: bool) -> dict[str, Any]:
+    def _measure_capacity(self, daily: Daily, net: NDArray[np.float64], *, reverse: bool) -> dict[str, Any]:
         bits = (BOUGHT_INVERSE, SOLD_INVERSE) if reverse else (BOUGHT, SOLD)
-        bought, sold = ((found.sides & bit) != 0 for bit in bits)
+        bought, sold = ((daily.sides & bit) != 0 for bit in bits)
         horizon = self.scorer.settings.horizon_days
         return measure_capacity(self.scorer.panel, self.window, (bought, sold), horizon, net).record()
 
@@ -124,34 +130,34 @@ def variance_between_groups(values: Values, groups: NDArray[np.int16]) -> NDArra
     Parameters
     ----------
     values
-        ``[D, N]``, NaN missing.
+        Factor ``[D, N]``, NaN missing.
     groups
         Codes ``[N]``; names without one (-1) are a group of their own.
 
     Returns
     -------
     NDArray[np.float64]
-        In [0, 1]; NaN where fewer than ten names have a value, nothing varies, or there is one group only. Chance alone gives about one less than
-        the number of groups, over the number of names.
+        In [0, 1]; NaN where fewer than ten names have a value, all values are equal, or there is one group only. Under
+        chance alone it is about one less than the number of groups, over the number of names.
     """
     ranks = rank_rows(values)
     codes = groups.astype(np.int64) + 1
     out = np.full(len(ranks), np.nan)
     for day, row in enumerate(ranks):
-        seen = ~np.isnan(row)
-        if np.count_nonzero(seen) < 10 or len(np.unique(codes[seen])) < 2:
+        present = ~np.isnan(row)
+        if np.count_nonzero(present) < 10 or len(np.unique(codes[present])) < 2:
             continue
-        own, of = row[seen] - row[seen].mean(), codes[seen]
-        count = np.maximum(np.bincount(of), 1)
-        whole = float(own @ own)
-        if whole > 0:
-            out[day] = float((np.bincount(of, weights=own) ** 2 / count).sum()) / whole
+        centred, groups_present = row[present] - row[present].mean(), codes[present]
+        count = np.maximum(np.bincount(groups_present), 1)
+        total = float(centred @ centred)
+        if total > 0:
+            out[day] = float((np.bincount(groups_present, weights=centred) ** 2 / count).sum()) / total
     return out
 
 
-def _mean(daily: NDArray[np.float64]) -> float | None:
-    known = daily[~np.isnan(daily)]
-    return round_significant(float(known.mean())) if known.size else None
+def _average(daily: NDArray[np.float64]) -> float | None:
+    present = daily[~np.isnan(daily)]
+    return round_significant(float(present.mean())) if present.size else None
 
 
 def market_regimes(panel: Panel, window: Window) -> dict[str, Flags]:
@@ -160,9 +166,9 @@ def market_regimes(panel: Panel, window: Window) -> dict[str, Flags]:
     Notes
     -----
     `rising` and `falling`: sign of the market's return over 60 days, the market being the equal-weighted universe.
-    `calm`, `usual` and `stormy`: thirds of the window by the standard deviation of the market's last 20 days. Bounds of
-    the thirds are those of the whole window, so they describe and cannot be traded on. Days before the first whole
-    stretch belong to none.
+    `calm`, `usual` and `stormy`: terciles of the window by the standard deviation of the market's last 20 days. The
+    terciles are of the whole window, so they describe it but cannot be traded on. The first days, which have no full 60
+    or 20 days before them, belong to none.
     """
     market = market_return(panel)
     trend, storm = (
@@ -184,12 +190,12 @@ def mean_by_regime(daily: Series, regimes: Mapping[str, Flags], lag: int) -> dic
     Parameters
     ----------
     daily
-        ``[D]``, NaN on days without a value, which are left out.
+        Series ``[D]``, NaN on days without a value, which are left out.
     regimes
-        As of `market_regimes`.
+        Flags ``[D]`` by name, from `market_regimes`.
     lag
-        Newey-West lag in days; neighbours count as such only where no other regime lies between, as in a regression of
-        the series on a dummy for each regime.
+        Newey-West lag in days. Products of days in different regimes are 0, as in a regression of the series on a dummy
+        for each regime.
     """
     return {name: _summarise_regime(daily, days & ~np.isnan(daily), lag) for name, days in regimes.items()}
 
@@ -212,7 +218,7 @@ def _summarise_regime(daily: Series, chosen: Flags, lag: int) -> dict[str, float
 
 
 def _trailing_total(series: Series, days: int) -> Series:
-    """Add up the last `days` values, NaN before there are so many."""
+    """Sum the last `days` values, NaN before there are so many."""
     out = np.full(len(series), np.nan)
     if len(series) >= days:
         out[days - 1 :] = np.lib.stride_tricks.sliding_window_view(series, days).sum(axis=1)

@@ -1,4 +1,4 @@
-"""One factor scored on one window: RankIC with its t, IC, decay, quintile returns, and the long-short after costs.
+"""Score a factor on one window: RankIC with its t, IC, decay, quintile returns, and the long-short after costs.
 
 With `evidence.screen_t` a factor is first scored on every fifth search day (`Scorer.examine`): a fifth of the work, and
 nearly all the information, because labels of five days overlap.
@@ -47,7 +47,7 @@ DECAY_STEP = SCREEN_STEP_DAYS
 
 @dataclass(frozen=True)
 class Target:
-    """What a window's factors are scored against, cut and sorted once; rows are the window's days.
+    """The labels and returns of one window, cut and sorted once for all factors; rows are the window's days.
 
     `label` and `returns` are the main horizon's label (residual unless configured raw) and raw return, `thin` the order
     of every fifth day's labels by horizon, `earned` the next day's open-to-open returns.
@@ -64,15 +64,15 @@ class Target:
 
     @property
     def inhabited(self) -> int:
-        """Return how many cells of the window are in the universe."""
+        """Return the number of universe cells of the window."""
         return int(self.present.sum())
 
     def every(self, step: int) -> Target:
-        """Return the same for every few days; labels of other horizons are those of these days already."""
-        if step not in self._kept:
+        """Return the target of every `step`-th day; `thin`, which has every fifth day already, is not cut again."""
+        if step not in self._by_step:
             rows = slice(None, None, step)
             order = self.order.take(rows)
-            self._kept[step] = Target(
+            self._by_step[step] = Target(
                 label=np.ascontiguousarray(self.label[rows]),
                 order=order,
                 orders=LabelOrders.stack([(self.orders.horizons[0], order)], 1),
@@ -82,28 +82,28 @@ class Target:
                 years={year: slice(-(-days.start // step), -(-days.stop // step)) for year, days in self.years.items()},
                 present=self.present[rows],
             )
-        return self._kept[step]
+        return self._by_step[step]
 
     @cached_property
-    def _kept(self) -> dict[int, Target]:
+    def _by_step(self) -> dict[int, Target]:
         return {}
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """Scores factors of one panel; labels are made once and kept."""
+    """Scores factors of one panel; labels are computed once and cached."""
 
     panel: Panel
     settings: EvidenceSettings
 
     @cached_property
     def exposures(self) -> Exposures:
-        """Return market, sector and size exposures, trailing."""
+        """Return the trailing exposures of the panel."""
         return measure_exposures(self.panel)
 
     @cached_property
     def risk(self) -> Frame | None:
-        """Return the unit of residual labels, `[T, N]`; None where they are plain returns."""
+        """Return the idiosyncratic volatility that divides residual labels, `[T, N]`; None without scaling."""
         return idiosyncratic_volatility(self.panel, self.exposures) if self.settings.label_scale == "own_risk" else None
 
     @cached_property
@@ -114,7 +114,7 @@ class Scorer:
     def label(self, days: int, rows: slice = slice(None)) -> Frame:
         """Return the label of any horizon on some rows, `[rows, N]`: residual or raw, as configured.
 
-        A residual one is taken in logs, so that half the variance is not read as a return.
+        Residual labels are of log returns, so that half the variance of a name is not read as a return.
         """
         raw = forward_returns(self.panel, days)[rows]
         if self.settings.returns == "raw":
@@ -128,7 +128,7 @@ class Scorer:
 
     @cached_property
     def daily_returns(self) -> Frame:
-        """Return what each name earns from the open of t+1 to the open of t+2, `[T, N]`."""
+        """Return each name's return from the open of t+1 to the open of t+2, `[T, N]`."""
         return next_open_returns(self.panel)
 
     @property
@@ -141,15 +141,15 @@ class Scorer:
         return {}
 
     @cached_property
-    def _days(self) -> dict[Window, RowOrder]:
+    def _one_day_orders(self) -> dict[Window, RowOrder]:
         return {}
 
     @cached_property
-    def _sizes(self) -> dict[Window, Survivorship]:
+    def _survivorship_tests(self) -> dict[Window, Survivorship]:
         return {}
 
     def target(self, window: Window) -> Target:
-        """Return what factors are scored against on a window; made at the first question."""
+        """Return the target of a window, computed at the first call."""
         if window not in self._targets:
             horizon = self.settings.horizon_days
             label = cut_label(self.main_label, window, horizon)
@@ -161,7 +161,7 @@ class Scorer:
                 thin=self.thin(window, HORIZONS),
                 returns=label if self.settings.returns == "raw" else cut_label(self.returns, window, horizon),
                 earned=cut_label(self.daily_returns, window, 1),
-                years=_years(self.panel.dates[window.start : window.stop]),
+                years=_slice_years(self.panel.dates[window.start : window.stop]),
                 present=np.count_nonzero(window.cut(self.panel.universe), axis=1),
             )
         return self._targets[window]
@@ -169,12 +169,12 @@ class Scorer:
     def thin(self, window: Window, horizons: Sequence[int]) -> LabelOrders:
         """Return the order of every fifth day's labels at several horizons, in days."""
         rows = slice(window.start, window.stop, DECAY_STEP)
-        found = []
+        orders = []
         for days in horizons:
             label = self.label(days, rows)
-            label[-(-max(window.days - days - 1, 0) // DECAY_STEP) :] = np.nan  # what ends outside the window
-            found.append((days, order_rows(label)))
-        return LabelOrders.stack(found, DECAY_STEP)
+            label[-(-max(window.days - days - 1, 0) // DECAY_STEP) :] = np.nan  # labels that end outside the window
+            orders.append((days, order_rows(label)))
+        return LabelOrders.stack(orders, DECAY_STEP)
 
     def daily_rank_ic(self, values: Values, window: Window) -> NDArray[np.float64]:
         """Return the RankIC of each day of a window.
@@ -184,7 +184,7 @@ class Scorer:
         values
             Factor ``[T, N]`` of the panel's days, NaN missing.
         window
-            Labels that end outside it are missing.
+            Days to score; labels that end outside it are missing.
 
         Returns
         -------
@@ -194,19 +194,19 @@ class Scorer:
         return row_rank_correlation(window.cut(values), self.target(window).order)
 
     def held(self, values: Values, window: Window) -> NDArray[np.float64] | None:
-        """Return the RankIC of each day of a window with what is held on it, `[days]`; None where labels are tested."""
+        """Return the daily RankIC `[days]` of the ranks held with one-day returns; None where labels are tested."""
         if self.settings.test == "labels":
             return None
-        if window not in self._days:
+        if window not in self._one_day_orders:
             label = self.label(1, slice(window.start, window.stop))
             label[-2:] = np.nan  # the last one-day returns end outside
-            self._days[window] = order_rows(label)
-        return holding_rank_ic(window.cut(values), self._days[window], self.settings.horizon_days)
+            self._one_day_orders[window] = order_rows(label)
+        return holding_rank_ic(window.cut(values), self._one_day_orders[window], self.settings.horizon_days)
 
     def proof(self, values: Values, window: Window) -> MeanTest:
-        """Return what a trial would test of a factor on a window."""
-        daily, held = self.daily_rank_ic(values, window), self.held(values, window)
-        return run_mean_test(daily, held, self.settings.horizon_days, self.lag)
+        """Return the test that a trial would make of a factor on a window."""
+        daily, holding = self.daily_rank_ic(values, window), self.held(values, window)
+        return run_mean_test(daily, holding, self.settings.horizon_days, self.lag)
 
     def score(self, values: Values, window: Window, sign: int | None = None) -> FactorMetrics:
         """Score a factor's values `[T, N]` on a window.
@@ -214,45 +214,51 @@ class Scorer:
         Parameters
         ----------
         values
-            Known at the close of each row's day; NaN missing.
+            Values known at the close of each row's day; NaN missing.
         window
-            Labels that end outside it are missing.
+            Days to score; labels that end outside it are missing.
         sign
-            Direction of the long-short book, 1 or -1; None takes the sign of this window's mean RankIC.
+            Direction of the long-short, 1 or -1; None takes the sign of this window's mean RankIC.
         """
         target = self.target(window)
-        found = daily_statistics(window.cut(values), target.label, target.orders, target.returns, target.thin)
-        mean = _mean(found.rank_ic)
-        book = self._book(found, target, sign if sign is not None else (-1 if mean < 0 else 1))
-        sheet = self._sheet(found, target, window, self.lag)
+        daily = daily_statistics(window.cut(values), target.label, target.orders, target.returns, target.thin)
+        mean = _average(daily.rank_ic)
+        book = self._measure_long_short(daily, target, sign if sign is not None else (-1 if mean < 0 else 1))
+        sheet = self._build_metrics(daily, target, window, self.lag)
         return replace(
             sheet,
-            **_figures(book),
-            warnings=(*sheet.warnings, *self._survivors(values, window)),
+            **_list_figures(book),
+            warnings=(*sheet.warnings, *self._warn_of_survivorship(values, window)),
             net_daily=book.net,
         )
 
     def examine(self, values: Values, window: Window) -> FactorMetrics:
         """Score a factor on every fifth day, and on all days only where its t there reaches `screen_t`.
 
-        As `score`. A sheet of every fifth day says so by a warning, `make_screening_note`, and has no daily net returns.
+        As `score`. Metrics of every fifth day have the warning `make_screening_note` and no daily net returns.
         """
         if not self.settings.screen_t:
             return self.score(values, window)
         target = self.target(window)
-        few = target.every(SCREEN_STEP_DAYS)
-        found = daily_statistics(window.cut(values)[::SCREEN_STEP_DAYS], few.label, few.orders, few.returns, few.thin)
-        sheet = self._sheet(found, few, window, -(-self.lag // SCREEN_STEP_DAYS))
+        thin_target = target.every(SCREEN_STEP_DAYS)
+        daily = daily_statistics(
+            window.cut(values)[::SCREEN_STEP_DAYS],
+            thin_target.label,
+            thin_target.orders,
+            thin_target.returns,
+            thin_target.thin,
+        )
+        sheet = self._build_metrics(daily, thin_target, window, -(-self.lag // SCREEN_STEP_DAYS))
         if abs(sheet.t) >= self.settings.screen_t:
             return self.score(values, window)
-        book = thin_book(found, self.settings.horizon_days, self._costs, -1 if sheet.rank_ic < 0 else 1)
-        doubts = (*sheet.warnings, make_screening_note(sheet.t), *self._survivors(values, window))
-        return replace(sheet, **_figures(book), warnings=doubts)
+        book = thin_book(daily, self.settings.horizon_days, self._costs, -1 if sheet.rank_ic < 0 else 1)
+        warnings = (*sheet.warnings, make_screening_note(sheet.t), *self._warn_of_survivorship(values, window))
+        return replace(sheet, **_list_figures(book), warnings=warnings)
 
-    def _sheet(self, found: Daily, target: Target, window: Window, lag: int) -> FactorMetrics:
-        """Return what days say of a factor, without its book."""
-        test = newey_west_t(found.rank_ic, lag)
-        covered = float(found.counts.sum()) / max(target.inhabited, 1)
+    def _build_metrics(self, daily: Daily, target: Target, window: Window, lag: int) -> FactorMetrics:
+        """Return the metrics of a factor without those of its long-short."""
+        test = newey_west_t(daily.rank_ic, lag)
+        coverage = float(daily.counts.sum()) / max(target.inhabited, 1)
         return FactorMetrics(
             window=window.name,
             first=window.first_day,
@@ -260,120 +266,126 @@ class Scorer:
             days=test.days,
             horizon_days=self.settings.horizon_days,
             rank_ic=test.mean,
-            ic=_mean(found.ic),
-            icir=_ratio(test.mean, found.rank_ic),
+            ic=_average(daily.ic),
+            icir=_compute_icir(test.mean, daily.rank_ic),
             t=test.t,
             turnover=math.nan,
             gross_sharpe=math.nan,
             net_sharpe=math.nan,
-            decay=dict(zip(target.thin.horizons, map(float, found.decay), strict=True)),
-            quantile_returns=tuple(map(_mean, found.fifths.T)),
-            by_year={year: _mean(found.rank_ic[days]) for year, days in target.years.items()},
-            coverage=covered,
-            warnings=self._warnings(covered, test.mean),
-            daily=found.rank_ic,
+            decay=dict(zip(target.thin.horizons, map(float, daily.decay), strict=True)),
+            quantile_returns=tuple(map(_average, daily.fifths.T)),
+            by_year={year: _average(daily.rank_ic[days]) for year, days in target.years.items()},
+            coverage=coverage,
+            warnings=self._list_warnings(coverage, test.mean),
+            daily=daily.rank_ic,
         )
 
-    def _book(self, found: Daily, target: Target, sign: int) -> LongShort:
+    def _measure_long_short(self, daily: Daily, target: Target, sign: int) -> LongShort:
         horizon = self.settings.horizon_days
-        return sides_long_short(found.sides, found.counts, target.earned, self._costs, horizon, sign=sign)
+        return sides_long_short(daily.sides, daily.counts, target.earned, self._costs, horizon, sign=sign)
 
     @property
     def _costs(self) -> Costs:
         return Costs(self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year)
 
-    def _warnings(self, covered: float, mean: float) -> tuple[FactorWarning, ...]:
-        found = [FactorWarning("data", note) for note in self.panel.notes]
+    def _list_warnings(self, coverage: float, mean: float) -> tuple[FactorWarning, ...]:
+        warnings = [FactorWarning("data", note) for note in self.panel.notes]
         if abs(mean) > self.settings.leak_rank_ic:
             text = f"mean RankIC {mean:.3f} is beyond {self.settings.leak_rank_ic}: look for a leak before believing it"
-            found.append(FactorWarning("leak_alarm", text))
-        if covered < 0.5:
-            found.append(FactorWarning("thin_coverage", "fewer than half of the universe's cells have a value"))
-        return tuple(found)
+            warnings.append(FactorWarning("leak_alarm", text))
+        if coverage < 0.5:
+            warnings.append(FactorWarning("thin_coverage", "fewer than half of the universe's cells have a value"))
+        return tuple(warnings)
 
-    def _survivors(self, values: Values, window: Window) -> tuple[FactorWarning, ...]:
-        """Return the doubt that a factor lives on the size effect of a list of survivors."""
-        if window not in self._sizes:
-            self._sizes[window] = Survivorship(self.panel, window, self.exposures.size, self.settings.horizon_days)
-        said = self._sizes[window].objection(values)
-        return (FactorWarning("survivorship", said),) if said else ()
+    def _warn_of_survivorship(self, values: Values, window: Window) -> tuple[FactorWarning, ...]:
+        """Return the warning that a factor leans on size on a list of survivors, if it does."""
+        if window not in self._survivorship_tests:
+            self._survivorship_tests[window] = Survivorship(
+                self.panel, window, self.exposures.size, self.settings.horizon_days
+            )
+        objection = self._survivorship_tests[window].objection(values)
+        return (FactorWarning("survivorship", objection),) if objection else ()
 
 
-def _figures(book: LongShort | ThinBook) -> dict[str, Any]:
+def _list_figures(book: LongShort | ThinBook) -> dict[str, Any]:
     return {"turnover": book.turnover, "gross_sharpe": book.sharpe_gross, "net_sharpe": book.sharpe_net}
 
 
-def _years(dates: NDArray[np.datetime64]) -> dict[str, slice]:
+def _slice_years(dates: NDArray[np.datetime64]) -> dict[str, slice]:
     """Return where each year begins and ends among ascending dates."""
     years, starts = np.unique(dates.astype("datetime64[Y]"), return_index=True)
     ends = [*starts[1:], len(dates)]
     return {str(year): slice(int(a), int(b)) for year, a, b in zip(years, starts, ends, strict=True)}
 
 
-def _mean(series: NDArray[np.float64]) -> float:
-    known = series[~np.isnan(series)]
-    return float(known.mean()) if known.size else float("nan")
+def _average(series: NDArray[np.float64]) -> float:
+    present = series[~np.isnan(series)]
+    return float(present.mean()) if present.size else float("nan")
 
 
-def _ratio(mean: float, daily: NDArray[np.float64]) -> float:
-    known = daily[~np.isnan(daily)]
-    spread = float(known.std(ddof=1)) if known.size > 1 else 0.0
+def _compute_icir(mean: float, daily: NDArray[np.float64]) -> float:
+    present = daily[~np.isnan(daily)]
+    spread = float(present.std(ddof=1)) if present.size > 1 else 0.0
     return mean / spread if spread > 0 else float("nan")
 
 
 @dataclass(frozen=True)
 class ThinBook:
-    """The long-short of a factor as every fifth day shows it; see `thin_book`."""
+    """Estimates for the long-short of a factor from every fifth day; see `thin_book`."""
 
     turnover: float
     sharpe_gross: float
     sharpe_net: float
 
 
-def thin_book(found: Daily, horizon: int, costs: Costs, sign: int) -> ThinBook:
+def thin_book(daily: Daily, horizon: int, costs: Costs, sign: int) -> ThinBook:
     """Estimate turnover and Sharpe ratios from days that are `SCREEN_STEP_DAYS` apart.
 
     Parameters
     ----------
-    found
-        Statistics of those days; fifths of h-day returns.
+    daily
+        Statistics of those days; quintiles of h-day returns.
     horizon
         h, in days.
     costs
-        Of trading and borrowing.
+        Costs of trading and borrowing.
     sign
         1 holds the factor as it is, -1 its opposite.
 
     Returns
     -------
     ThinBook
-        A position is taken to be replaced, after h days, by the share of names that differs between one of these days and
-        the next. Sharpe ratios are those of h-day returns, annualised by ``sqrt(252 / h)``. NaN where unknown.
+        Turnover over h days is estimated by the share of a side's names that differs between one of these days and the
+        next. Sharpe ratios are those of h-day returns, annualised by ``sqrt(252 / h)``. NaN where unknown.
     """
-    spread = sign * (found.fifths[:, -1] - found.fifths[:, 0])
+    spread = sign * (daily.fifths[:, -1] - daily.fifths[:, 0])
     bits = (BOUGHT, SOLD) if sign > 0 else (BOUGHT_INVERSE, SOLD_INVERSE)
-    changed = float(np.mean([_changed_share(found.sides, np.int8(bit)) for bit in bits]))
-    cost = 4.0 * changed * costs.side + horizon * costs.borrow  # both sides, out of the old names and into the new
-    return ThinBook(changed / horizon, _sharpe(spread, horizon), _sharpe(spread - cost, horizon))
+    changed_share = float(np.mean([_measure_changed_share(daily.sides, np.int8(bit)) for bit in bits]))
+    cost = (
+        4.0 * changed_share * costs.side + horizon * costs.borrow
+    )  # both sides, out of the old names and into the new
+    return ThinBook(
+        changed_share / horizon, _annualise_sharpe(spread, horizon), _annualise_sharpe(spread - cost, horizon)
+    )
 
 
 def make_screening_note(t: float) -> FactorWarning:
-    """Return the note that a sheet rests on every fifth day."""
+    """Return the warning that metrics rest on every fifth day."""
     return FactorWarning(
         "screened", f"its t on every fifth day is {t:.1f}: no whole sheet was made (evidence.screen_t)"
     )
 
 
-def _changed_share(sides: NDArray[np.int8], bit: np.int8) -> float:
-    """Return the mean share of a side's names that were not on it the time before; NaN where there was none."""
-    held = (sides & bit) != 0
-    counts = np.count_nonzero(held[1:], axis=1)
-    new = np.count_nonzero(held[1:] & ~held[:-1], axis=1)
-    known = (counts > 0) & (np.count_nonzero(held[:-1], axis=1) > 0)
-    return float((new[known] / counts[known]).mean()) if known.any() else math.nan
+def _measure_changed_share(sides: NDArray[np.int8], bit: np.int8) -> float:
+    """Return the mean share of a side's names that were not on it on the row before; NaN if no row has names."""
+    on_side = (sides & bit) != 0
+    counts = np.count_nonzero(on_side[1:], axis=1)
+    new = np.count_nonzero(on_side[1:] & ~on_side[:-1], axis=1)
+    comparable = (counts > 0) & (np.count_nonzero(on_side[:-1], axis=1) > 0)
+    return float((new[comparable] / counts[comparable]).mean()) if comparable.any() else math.nan
 
 
-def _sharpe(returns: NDArray[np.float64], horizon: int) -> float:
-    known = returns[~np.isnan(returns)]
-    deviation = float(known.std(ddof=1)) if known.size > 1 else 0.0
-    return float(known.mean()) / deviation * math.sqrt(TRADING_DAYS_PER_YEAR / horizon) if deviation > 0 else math.nan
+def _annualise_sharpe(returns: NDArray[np.float64], horizon: int) -> float:
+    present = returns[~np.isnan(returns)]
+    deviation = float(present.std(ddof=1)) if present.size > 1 else 0.0
+    return float(present.mean()) / deviation * math.sqrt(TRADING_DAYS_PER_YEAR / horizon) if deviation > 0 else math.nan

@@ -1,10 +1,10 @@
 """Warn of a factor that leans on size where the panel is a list of survivors.
 
-On such a panel small names look better than they were, because the small ones that did not grow are gone: minus size earns a
-reward that nobody could have had. A factor leans on size if its mean daily rank correlation with size is beyond 0.2 and
-beyond 4.5 / sqrt(names). An unrelated factor that ranks names the same way every day gets there with a probability of 7e-6.
-The warning also says what the size effect itself is worth on the search window. A label from which size is removed does not
-carry that effect; the long-short, and raw returns, do.
+On such a panel small names look better than they were, because the small ones that did not grow are missing: minus size
+earns a return that no investor could have earned. A factor leans on size if its mean daily rank correlation with size
+is beyond 0.2 and beyond 4.5 / sqrt(names). An unrelated factor that ranks names the same way every day does so with a
+probability of 7e-6. The warning also has the size effect on the search window. A label that is residual to size does
+not contain that effect; the long-short and raw returns do.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ SIZE_TEST_DAYS = 50
 MIN_SIZE_CORRELATION = 0.2
 SIZE_CORRELATION_ERRORS = 4.5
 SIZE_LEAN_MESSAGE = (
-    "leans on size (mean rank correlation {lean:+.2f}) on a panel that looks like a list of survivors, where small names seem "
-    "to beat large ones by themselves: on this window minus size has a RankIC of {effect:+.3f} (t {t:.1f}) on raw returns; "
-    "believe only what is neutral to size, or repeat it on a panel that holds the names that vanished"
+    "leans on size (mean rank correlation {lean:+.2f}) on a panel that looks like a list of survivors, where small "
+    "names seem to beat large ones by themselves: on this window minus size has a RankIC of {effect:+.3f} (t {t:.1f}) "
+    "on raw returns; believe only what is neutral to size, or repeat it on a panel that holds the names that vanished"
 )
 
 
 @dataclass(frozen=True)
 class Survivorship:
-    """Tells factors that live on the size effect of a list of survivors; reads prices of one window only.
+    """Finds factors that lean on size on a list of survivors; reads prices of one window only.
 
-    `size` `[T, N]` is the log of capitalisation or of traded value, known at each close.
+    `size` `[T, N]` is the log of capitalisation or of dollar volume, known at each close.
     """
 
     panel: Panel
@@ -50,7 +50,7 @@ class Survivorship:
     def suspected(self) -> bool:
         """Tell whether the panel looks like a list of survivors, from its days up to the end of the window.
 
-        Who leaves later must not be known there: agents read this doubt on the sheets of search.
+        Later delistings must not be used: agents read this warning in the metrics of search.
         """
         return find_survivorship(LogMoves(self.panel.rows(0, self.window.stop))) is not None
 
@@ -63,12 +63,12 @@ class Survivorship:
         return newey_west_t(daily, LAG_PER_HORIZON * self.horizon)
 
     def objection(self, values: NDArray[np.float32]) -> str:
-        """Return why a factor's `[T, N]` values may owe what they earn to survivorship; nothing if they do not."""
+        """Return the warning if a factor `[T, N]` leans on size on a list of survivors, else an empty text."""
         if not self.suspected:
             return ""
         daily = row_rank_correlation(self.window.cut(values)[:: self._step], self._sizes)
-        known = daily[~np.isnan(daily)]
-        lean = float(known.mean()) if known.size else 0.0
+        present = daily[~np.isnan(daily)]
+        lean = float(present.mean()) if present.size else 0.0
         if abs(lean) < max(MIN_SIZE_CORRELATION, SIZE_CORRELATION_ERRORS / np.sqrt(max(self._names, 1.0))):
             return ""
         return SIZE_LEAN_MESSAGE.format(lean=lean, effect=self.size_effect.mean, t=self.size_effect.t)

@@ -1,24 +1,25 @@
-"""When a factor breaks under stress: it keeps less than half, and the loss is more than noise.
+"""Judge a factor under stress: it breaks if it keeps less than half of a figure and the loss is significant.
 
 A reading compares a figure under stress with the clean one. Where the stress leaves the days as they are, the two daily
-series are compared day by day, and the error is the Newey-West error of the mean difference. A day without stressed values
-counts 0. A historical stretch is compared with all other days, and the error joins those of both means. Each of these is the
-larger of its own error and the one that its length would give with the other's spread, because few days may look calmer than
-they are. Each p-value is one-sided, for a loss, from `null_distribution` at the days of the shorter side.
+series are compared day by day, and the error is the Newey-West error of the mean difference. A day without stressed
+values counts as 0. A historical stretch is compared with all other days, and the error combines those of both means.
+Each of these is the larger of the mean's own error and the error that its number of days would have with the other
+side's spread, because a few days may look calmer than they are. Each p-value is one-sided, for a loss, from
+`null_distribution` at the days of the shorter side.
 
-A reading is judged if there was something to lose: the clean figure is beyond noise, over all days and over those that are
-compared (RankIC with t >= 2; a book where that holds, its return before costs has it too, and the net Sharpe is above zero),
-and both sides have at least three times the lag in days. The words:
+A reading is judged if there was something to lose and days to show it. The clean figure must be significant, over all
+days and over the days that are compared: RankIC with t >= 2; for a long-short also its return before costs with t >= 2,
+and a net Sharpe above zero. Both sides must have at least three times the lag in days. The words:
 
-    breaks    keeps under half, and the loss is beyond noise
-    weakens   keeps half to nine tenths, and the loss is beyond noise
+    breaks    keeps under half, and the loss is significant
+    weakens   keeps half to nine tenths, and the loss is significant
     unclear   keeps under half, but the loss may be chance
-    holds     everything else that is judged
+    holds     any other judged reading
     untested  not judged
 
-"Beyond noise" is Holm's rule over all judged readings of a factor: a factor that loses nothing anywhere is said to break or
-weaken somewhere with a probability of at most 0.05. A loss to costs is arithmetic and always beyond noise; the clean figure
-that it is compared with still has its own error.
+"Significant" is Holm's rule over all judged readings of a factor: for a factor that loses nothing anywhere, the
+probability that any reading breaks or weakens is at most 0.05. A loss to costs is arithmetic and always significant;
+the clean figure that it is compared with still has its own error.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ from ..newey_west import NeweyWest, newey_west_t, null_distribution
 from ..scoring.metrics import round_significant
 
 STRESS_RULE_TEXT = (
-    "A factor breaks where it keeps under half of a figure and the loss is beyond noise (Newey-West error of the difference, "
-    "Holm's rule at 0.05 over all figures), or where under half of its cells have a value. A figure is judged where the clean "
-    "RankIC has a t of 2 and there are days enough; a book, where its return before costs has it too and it earns its costs."
+    "A factor breaks where it keeps under half of a figure and the loss is beyond noise (Newey-West error of the "
+    "difference, Holm's rule at 0.05 over all figures), or where under half of its cells have a value. A figure is "
+    "judged where the clean RankIC has a t of 2 and there are days enough; a book, where its return before costs has "
+    "it too and it earns its costs."
 )
 LOSING_BOOK_TEXT = "Its book loses after costs without any stress, so no book was judged."
 MIN_COVERAGE_KEPT = 0.5
-"""Share of its cells below which a factor on spoiled data has fallen silent: it breaks, whatever the rest of them say."""
+"""Share of its cells below which a factor on spoiled data counts as broken, whatever its other cells show."""
 
 Series = NDArray[np.float64]
 Rows = NDArray[np.bool_]
@@ -90,7 +92,7 @@ WORST_FIRST: Sequence[StressWord] = ("breaks", "weakens", "unclear", "holds", "u
 
 @dataclass(frozen=True)
 class StressOutcome:
-    """A factor under one stress; a figure that the stress does not touch is None.
+    """The outcome of one factor under one stress; a figure that the stress cannot change is None.
 
     Attributes
     ----------
@@ -99,9 +101,9 @@ class StressOutcome:
     rank_ic, book
         Mean daily RankIC; Sharpe ratio after costs. Both in the direction in which the factor is held.
     agreement
-        Mean daily rank correlation with the clean values; None where the values are the clean ones or the market differs.
+        Mean daily rank correlation with the clean values; None where values are not changed or the market differs.
     coverage
-        Cells with a value over those of the clean factor.
+        Cells with a value over those of the clean factor; None where `agreement` is.
     """
 
     scenario: Scenario
@@ -113,20 +115,20 @@ class StressOutcome:
 
     @property
     def silent(self) -> bool:
-        """Tell whether a factor that could be judged has lost over half of its values."""
+        """True if a factor that could be judged has lost over half of its values."""
         alive = self.rank_ic is not None and self.rank_ic.alive
         return alive and self.coverage is not None and self.coverage < MIN_COVERAGE_KEPT
 
     @property
     def readings(self) -> list[tuple[str, StressReading]]:
-        """Return what was measured, with its key."""
-        both = (("rank_ic", self.rank_ic), ("net_sharpe", self.book))
-        return [(key, reading) for key, reading in both if reading is not None]
+        """Return the readings that the stress has, with their keys."""
+        readings = (("rank_ic", self.rank_ic), ("net_sharpe", self.book))
+        return [(key, reading) for key, reading in readings if reading is not None]
 
 
 @dataclass(frozen=True)
 class StressResult:
-    """What all stresses did to one factor; `words` are the outcomes' by key, in order."""
+    """The outcomes of one factor under all stresses; `words` are those of each outcome by key, in the same order."""
 
     clean: Mapping[str, float]
     outcomes: Sequence[StressOutcome]
@@ -134,83 +136,87 @@ class StressResult:
 
     @property
     def breaks(self) -> list[str]:
-        """Return where it breaks, each with its figures: ``crash, -20 % in 10 days (RankIC -0.010 against +0.030)``."""
+        """Return the stresses that break it: ``crash, -20 % in 10 days (RankIC -0.010 against +0.030)``."""
         return [_describe_break(outcome, words) for outcome, words in self._find_broken()]
 
     @property
     def sentence(self) -> str:
-        """Return in one sentence where it breaks."""
-        judged = any(word != "untested" for words in self.words for word in words.values())
-        if not judged:
+        """Return one sentence that lists the stresses that break it."""
+        is_judged = any(word != "untested" for words in self.words for word in words.values())
+        if not is_judged:
             return (
                 "No stress was judged: without stress no figure is significant (t below 2), or there are too few days."
             )
-        said = f"Breaks in: {'; '.join(self.breaks)}." if self.breaks else "Breaks nowhere that could be judged."
-        return f"{said} {LOSING_BOOK_TEXT}" if self.clean["net_sharpe"] <= 0 else said
+        sentence = f"Breaks in: {'; '.join(self.breaks)}." if self.breaks else "Breaks nowhere that could be judged."
+        return f"{sentence} {LOSING_BOOK_TEXT}" if self.clean["net_sharpe"] <= 0 else sentence
 
     def _find_broken(self) -> list[tuple[StressOutcome, Mapping[str, StressWord]]]:
-        both = zip(self.outcomes, self.words, strict=True)
-        return [(outcome, words) for outcome, words in both if outcome.silent or "breaks" in words.values()]
+        pairs = zip(self.outcomes, self.words, strict=True)
+        return [(outcome, words) for outcome, words in pairs if outcome.silent or "breaks" in words.values()]
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form."""
-        both = zip(self.outcomes, self.words, strict=True)
+        pairs = zip(self.outcomes, self.words, strict=True)
         return {
             "sentence": self.sentence,
             "clean": {name: round_significant(value) for name, value in self.clean.items()},
             "weaknesses": [
-                {"code": "stress", "scenario": outcome.scenario.code, "value": _least_kept(outcome), "message": f"breaks in: {told}"}
-                for (outcome, _), told in zip(self._find_broken(), self.breaks, strict=True)
+                {
+                    "code": "stress", "scenario": outcome.scenario.code, "value": _find_least_share(outcome),
+                    "message": f"breaks in: {text}",
+                }
+                for (outcome, _), text in zip(self._find_broken(), self.breaks, strict=True)
             ],
-            "scenarios": [_record(outcome, words) for outcome, words in both],
+            "scenarios": [_record_outcome(outcome, words) for outcome, words in pairs],
         }  # fmt: skip
 
 
 def judge_outcomes(clean: Mapping[str, float], outcomes: Sequence[StressOutcome]) -> StressResult:
-    """Judge all readings of one factor together."""
+    """Judge all readings of one factor together, since Holm's rule is over all of them."""
     words = iter(judge_readings([reading for outcome in outcomes for _, reading in outcome.readings]))
     return StressResult(clean, outcomes, [{key: next(words) for key, _ in outcome.readings} for outcome in outcomes])
 
 
 def _describe_break(outcome: StressOutcome, words: Mapping[str, StressWord]) -> str:
-    """Say what broke, with its figures."""
-    said = []
+    """Name the stress and the figures that broke."""
+    figures = []
     for key, reading in outcome.readings:
         if words[key] == "breaks":
             name, digits = ("RankIC", 3) if key == "rank_ic" else ("net Sharpe", 2)
-            said.append(f"{name} {reading.stressed:+.{digits}f} against {reading.clean:+.{digits}f}")
+            figures.append(f"{name} {reading.stressed:+.{digits}f} against {reading.clean:+.{digits}f}")
     if outcome.silent:
-        said.append(f"values in {100 * (outcome.coverage or 0.0):.0f} % of its cells")
-    return f"{outcome.scenario.words} ({', '.join(said)})"
+        figures.append(f"values in {100 * (outcome.coverage or 0.0):.0f} % of its cells")
+    return f"{outcome.scenario.words} ({', '.join(figures)})"
 
 
-def _least_kept(outcome: StressOutcome) -> float | None:
-    kept = [reading.keeps for _, reading in outcome.readings if not math.isnan(reading.keeps)]
-    kept += [] if outcome.coverage is None else [outcome.coverage]
-    return round_significant(min(kept)) if kept else None
+def _find_least_share(outcome: StressOutcome) -> float | None:
+    shares = [reading.keeps for _, reading in outcome.readings if not math.isnan(reading.keeps)]
+    shares += [] if outcome.coverage is None else [outcome.coverage]
+    return round_significant(min(shares)) if shares else None
 
 
-def _record(outcome: StressOutcome, words: Mapping[str, StressWord]) -> dict[str, Any]:
-    named = outcome.scenario
-    dates = {"first": named.first, "last": named.last} if named.first else {}
-    likeness = {"agreement": outcome.agreement, "coverage": outcome.coverage}
-    told = {name: round_significant(value) for name, value in likeness.items() if value is not None}
-    figures = {key: _figures(reading, words[key]) for key, reading in outcome.readings}
+def _record_outcome(outcome: StressOutcome, words: Mapping[str, StressWord]) -> dict[str, Any]:
+    scenario = outcome.scenario
+    dates = {"first": scenario.first, "last": scenario.last} if scenario.first else {}
+    figures_kept = {"agreement": outcome.agreement, "coverage": outcome.coverage}
+    rounded = {name: round_significant(value) for name, value in figures_kept.items() if value is not None}
+    figures = {key: _record_reading(reading, words[key]) for key, reading in outcome.readings}
     verdict = "breaks" if outcome.silent else min(words.values(), key=WORST_FIRST.index)
-    first = {"code": named.code, "group": named.group, "words": named.words, **dates, "days": outcome.days}
-    return {**first, "verdict": verdict, **figures, **told}
+    first = {"code": scenario.code, "group": scenario.group, "words": scenario.words, **dates, "days": outcome.days}
+    return {**first, "verdict": verdict, **figures, **rounded}
 
 
-def _figures(reading: StressReading, word: StressWord) -> dict[str, Any]:
+def _record_reading(reading: StressReading, word: StressWord) -> dict[str, Any]:
     names = ("clean", "stressed", "keeps", "error", "p")
     return {**{name: round_significant(getattr(reading, name)) for name in names}, "verdict": word}
 
 
 @dataclass(frozen=True)
 class MeanDifference:
-    """A mean under stress against the clean one, and the chance of a loss as large where there is none.
+    """A mean under stress against the clean mean, with the p-value of the loss.
 
-    `days` are those under stress, `counted` those of the shorter side. `error` is the standard error of ``clean - stressed``; `t` is the clean mean's own.
+    `days` are those under stress, `counted` those of the shorter side. `error` is the standard error of ``clean -
+    stressed``; `t` is that of the clean mean.
     """
 
     days: int
@@ -224,7 +230,7 @@ class MeanDifference:
 
 @dataclass(frozen=True)
 class StressReading:
-    """One figure of one factor under one stress; `alive` says that there was something to lose, and days to show it."""
+    """One figure of one factor under one stress; it is judged if `alive`: the clean figure is significant."""
 
     clean: float
     stressed: float
@@ -234,27 +240,27 @@ class StressReading:
 
     @property
     def keeps(self) -> float:
-        """Return the share that is left; NaN where there was nothing."""
+        """Return the share of the clean figure that is left; NaN where that is not positive."""
         return self.stressed / self.clean if self.clean > 0 else math.nan
 
 
 @dataclass(frozen=True)
 class LabelOverlap:
-    """How long labels overlap: the horizon in days, and the Newey-West lag."""
+    """The overlap of labels: the horizon and the Newey-West lag, in days."""
 
     horizon: int
     lag: int
 
     @property
     def least(self) -> int:
-        """Return the days below which nothing is judged."""
+        """Return the fewest days with which a reading is judged."""
         return MIN_DAYS_IN_LAGS * self.lag
 
     def p_value(self, t: float, days: int) -> float:
         """Return the one-sided p of a Newey-West t.
 
-        Days are counted down to the next step, which is conservative. Below `SMALL_T`, where no verdict hangs on it, p
-        is the normal one, which costs nothing.
+        The number of days is rounded down to three lags times a power of two, which is conservative and lets null
+        distributions be reused. Below `SMALL_T`, where no word depends on it, p is that of the normal distribution.
         """
         if days < self.least or math.isnan(t):
             return 1.0
@@ -272,24 +278,32 @@ def compare_same_days(clean: Series, stressed: Series, clock: LabelOverlap) -> M
     Parameters
     ----------
     clean, stressed
-        ``[D]`` each. A day that is NaN in `clean` is dropped; NaN in `stressed` counts as 0.
+        Daily series ``[D]``. A day that is NaN in `clean` is dropped; NaN in `stressed` counts as 0.
     clock
         Horizon and lag of the labels, in days.
 
     Returns
     -------
     MeanDifference
-        Its p-value is one-sided, for a loss; 0 or 1 where the loss is the same on every day.
+        With the one-sided p-value of a loss; 0 or 1 where the loss is the same on every day.
     """
-    known = ~np.isnan(clean)
-    before, after = clean[known], np.nan_to_num(stressed[known])
-    own, loss = newey_west_t(before, clock.lag), newey_west_t(before - after, clock.lag)
-    if loss.days and math.isnan(loss.t):  # the same loss every day: certain, if it is one
+    present = ~np.isnan(clean)
+    before, after = clean[present], np.nan_to_num(stressed[present])
+    baseline, loss = newey_west_t(before, clock.lag), newey_west_t(before - after, clock.lag)
+    if loss.days and math.isnan(loss.t):  # the same difference every day has no error
         return MeanDifference(
-            own.days, own.mean, own.mean - loss.mean, 0.0, 0.0 if loss.mean > 0 else 1.0, own.t, own.days
+            baseline.days,
+            baseline.mean,
+            baseline.mean - loss.mean,
+            0.0,
+            0.0 if loss.mean > 0 else 1.0,
+            baseline.t,
+            baseline.days,
         )
-    p = clock.p_value(loss.t, own.days)
-    return MeanDifference(own.days, own.mean, own.mean - loss.mean, loss.standard_error, p, own.t, own.days)
+    p = clock.p_value(loss.t, baseline.days)
+    return MeanDifference(
+        baseline.days, baseline.mean, baseline.mean - loss.mean, loss.standard_error, p, baseline.t, baseline.days
+    )
 
 
 def compare_stretch(series: Series, inside: Rows, clock: LabelOverlap) -> MeanDifference:
@@ -298,53 +312,53 @@ def compare_stretch(series: Series, inside: Rows, clock: LabelOverlap) -> MeanDi
     Parameters
     ----------
     series
-        ``[D]``; NaN is dropped.
+        Daily series ``[D]``; NaN is dropped.
     inside
-        ``[D]``: the days of the stretch.
+        Days of the stretch ``[D]``.
     clock
         Horizon and lag of the labels, in days.
 
     Returns
     -------
     MeanDifference
-        Its p-value is one-sided, for a loss, at the days of the shorter side; 1 where they are too few.
+        With the one-sided p-value of a loss at the days of the shorter side; 1 where they are too few.
     """
-    there, others = newey_west_t(series[inside], clock.lag), newey_west_t(series[~inside], clock.lag)
-    error = math.hypot(_cautious_error(there, others), _cautious_error(others, there))
-    t = (others.mean - there.mean) / error if error > 0 else math.nan
-    counted = min(there.days, others.days)
-    return MeanDifference(there.days, others.mean, there.mean, error, clock.p_value(t, counted), others.t, counted)
+    stretch, others = newey_west_t(series[inside], clock.lag), newey_west_t(series[~inside], clock.lag)
+    error = math.hypot(_compute_cautious_error(stretch, others), _compute_cautious_error(others, stretch))
+    t = (others.mean - stretch.mean) / error if error > 0 else math.nan
+    counted = min(stretch.days, others.days)
+    return MeanDifference(stretch.days, others.mean, stretch.mean, error, clock.p_value(t, counted), others.t, counted)
 
 
-def _cautious_error(one: NeweyWest, other: NeweyWest) -> float:
-    """Return the error of a mean: its own, or what the other side's spread makes of its length, if that is larger."""
-    if one.days == 0:
+def _compute_cautious_error(side: NeweyWest, other: NeweyWest) -> float:
+    """Return the larger of a mean's own error and the error with its days and the other side's spread."""
+    if side.days == 0:
         return math.nan
-    return max(one.standard_error, other.daily_deviation / math.sqrt(one.days))
+    return max(side.standard_error, other.daily_deviation / math.sqrt(side.days))
 
 
 def judge_readings(readings: Sequence[StressReading]) -> list[StressWord]:
-    """Return the word for each reading of one factor."""
+    """Return the word for each reading of one factor, by Holm's rule."""
     alive = sorted((reading.p, place) for place, reading in enumerate(readings) if reading.alive)
-    certain: set[int] = set()
-    for done, (p, place) in enumerate(alive):
-        if p > HOLM_LEVEL / (len(alive) - done):
+    significant: set[int] = set()
+    for rank, (p, place) in enumerate(alive):
+        if p > HOLM_LEVEL / (len(alive) - rank):
             break
-        certain.add(place)
-    return [_word(reading, place in certain) for place, reading in enumerate(readings)]
+        significant.add(place)
+    return [_choose_word(reading, place in significant) for place, reading in enumerate(readings)]
 
 
-def _word(reading: StressReading, certain: bool) -> StressWord:
+def _choose_word(reading: StressReading, is_significant: bool) -> StressWord:
     if not reading.alive or math.isnan(reading.keeps):
         return "untested"
     if reading.keeps < BREAKS_BELOW_SHARE:
-        return "breaks" if certain else "unclear"
-    return "weakens" if certain and reading.keeps < WEAKENS_BELOW_SHARE else "holds"
+        return "breaks" if is_significant else "unclear"
+    return "weakens" if is_significant and reading.keeps < WEAKENS_BELOW_SHARE else "holds"
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One stress: its code, its group, what it is in words; a historical one has days."""
+    """One stress: its code, group and words; a historical one has its first and last day."""
 
     code: str
     group: str
@@ -354,8 +368,8 @@ class Scenario:
 
 
 def find_scenario(code: str) -> Scenario:
-    """Return a scenario that is not historical."""
-    for group, known in (("regime", REGIMES_IN_WORDS), ("data", PERTURBATION_WORDS), ("fill", FILL_WORDS)):
-        if code in known:
-            return Scenario(code, group, known[code])
+    """Return the scenario of a code that is not historical."""
+    for group, words in (("regime", REGIMES_IN_WORDS), ("data", PERTURBATION_WORDS), ("fill", FILL_WORDS)):
+        if code in words:
+            return Scenario(code, group, words[code])
     raise KeyError(code)

@@ -1,4 +1,4 @@
-"""A panel's daily log moves split into market, sector and idiosyncratic; and another market laid over the same days."""
+"""Split a panel's daily log moves into market, sector and idiosyncratic parts, and lay another market over its days."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..scoring.exposures import Exposures
 Frame = NDArray[np.float64]
 MAX_BETA = 3.0
 CLOSE_COLUMNS = ("close_raw", "cap")
-"""Columns that move as the close does: the ratio of quoted to adjusted prices, and the number of shares, stay."""
+"""Columns that are multiplied as the close is: the adjustment factor and the number of shares stay as they were."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +42,9 @@ class PanelMoves:
 
     @cached_property
     def beta(self) -> Frame:
-        """Return trailing betas, kept within [0, 3]; 1 where unknown."""
-        known = np.nan_to_num(self.exposures.beta, nan=1.0)
-        return np.clip(known, 0.0, MAX_BETA)
+        """Return trailing betas, clipped to [0, 3]; 1 where unknown."""
+        beta = np.nan_to_num(self.exposures.beta, nan=1.0)
+        return np.clip(beta, 0.0, MAX_BETA)
 
     @cached_property
     def market(self) -> Frame:
@@ -55,12 +55,12 @@ class PanelMoves:
 
     @cached_property
     def by_sector(self) -> Frame:
-        """Return the mean move over the market's of each known sector, ``[T, sectors]``; none without sectors."""
+        """Return each sector's mean move less beta times the market's, ``[T, sectors]``; ``[T, 0]`` without sectors."""
         codes, member = self.exposures.sector, self.panel.universe
-        over = np.where(member, self.total - self.beta * self.market, 0.0)
+        excess = np.where(member, self.total - self.beta * self.market, 0.0)
         count = int(codes.max(initial=-1)) + 1
         columns = [np.flatnonzero(codes == code) for code in range(count)]
-        sums = [over[:, at].sum(axis=1) / np.maximum(member[:, at].sum(axis=1), 1) for at in columns]
+        sums = [excess[:, places].sum(axis=1) / np.maximum(member[:, places].sum(axis=1), 1) for places in columns]
         return np.stack(sums, axis=1) if sums else np.empty((self.panel.days, 0))
 
     @cached_property
@@ -73,7 +73,7 @@ class PanelMoves:
 
     @cached_property
     def own(self) -> Frame:
-        """Return what is neither the market's nor the sector's."""
+        """Return the idiosyncratic part of each move."""
         return np.where(self.total != 0, self.total - self.beta * self.market - self.sector, 0.0)
 
 
@@ -86,20 +86,20 @@ def _previous_close(close: Frame) -> Frame:
 
 
 def _log_ratio(after: Frame, before: Frame) -> Frame:
-    good = (after > 0) & (before > 0)  # a comparison with a missing price is false
-    return np.asarray(np.log(np.where(good, after, 1.0) / np.where(good, before, 1.0)))
+    is_priced = (after > 0) & (before > 0)  # a comparison with a missing price is false
+    return np.asarray(np.log(np.where(is_priced, after, 1.0) / np.where(is_priced, before, 1.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """What is laid over a panel's prices and volumes.
+    """Changes to a panel's prices and volumes.
 
     Attributes
     ----------
     opening, closing
-        Added to the log of each day's open and close, ``[T, N]``, finite everywhere.
+        Shifts of the log of each day's open and close, ``[T, N]``, finite everywhere.
     reach
-        Factor on how far, in logs, high and low lie beyond the outer one of open and close; ``[T, 1]`` or a number.
+        Factor on the log distance of high and low from the outer one of open and close; ``[T, 1]`` or a number.
     volume
         Factor on the shares traded, ``[T, N]``, ``[T, 1]`` or a number.
     """
@@ -115,11 +115,11 @@ def apply_overlay(panel: Panel, overlay: Overlay) -> Panel:
 
     Notes
     -----
-    Open and close are multiplied by the exponential of their shift. High and low keep their distance, in logs, from the
-    outer one of open and close, times `reach`, so that low <= open, close <= high stays true where it was. vwap keeps its
-    place between low and high. close_raw and cap move with the close, so splits stay where they are. Volume is
-    multiplied, and amount by the product of volume's factor and that of the price paid (vwap's, else the close's).
-    `returns` follow from the new closes. Every other column, the universe, the groups and all gaps stay as they were.
+    Open and close are multiplied by the exponential of their shift. The log distance of high and low from the outer one
+    of open and close is multiplied by `reach`, so that low <= open, close <= high stays true where it was. vwap keeps
+    its relative place between low and high. close_raw and cap are multiplied as the close is, so splits stay where they
+    are. Volume is multiplied by its factor, and amount by that factor times the factor of the price paid (vwap's, else
+    the close's). `returns` follow from the new closes. Every other column, the universe, the groups and all gaps stay.
     """
     old = panel.fields
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -135,16 +135,16 @@ def apply_overlay(panel: Panel, overlay: Overlay) -> Panel:
 
 
 def _overlay_amounts(old: Mapping[str, Frame], new: Mapping[str, Frame], overlay: Overlay) -> dict[str, Frame]:
-    """Return vwap and amount, where the panel has them."""
-    found = {}
+    """Return the new vwap and amount, where the panel has them."""
+    fields = {}
     if "vwap" in old:
         span = old["high"] - old["low"]
         place = np.where(span > 0, (old["vwap"] - old["low"]) / np.where(span > 0, span, 1.0), 0.5)
-        found["vwap"] = new["low"] + place * (new["high"] - new["low"])
+        fields["vwap"] = new["low"] + place * (new["high"] - new["low"])
     if "amount" in old:
-        price = found["vwap"] / old["vwap"] if "vwap" in old else np.exp(overlay.closing)
-        found["amount"] = old["amount"] * overlay.volume * price
-    return found
+        price = fields["vwap"] / old["vwap"] if "vwap" in old else np.exp(overlay.closing)
+        fields["amount"] = old["amount"] * overlay.volume * price
+    return fields
 
 
 def replace_columns(panel: Panel, fields: Mapping[str, Frame], universe: NDArray[np.bool_] | None = None) -> Panel:

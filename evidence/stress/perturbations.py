@@ -1,4 +1,4 @@
-"""Spoiled data: what a factor is told is wrong, late or missing, while the market and what it pays stay as they were."""
+"""Spoiled data: the factor reads wrong, stale or missing values, while the market and its returns stay as they were."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MISSING_DAY_OFFSET: Final = 25
 
 @dataclass(frozen=True, eq=False)
 class SpoiledPanel:
-    """A panel as a bad feed would tell it.
+    """A panel as a bad feed would deliver it.
 
     Attributes
     ----------
     panel
-        What the factor is computed on.
+        The spoiled data, on which the factor is computed.
     days
-        Rows of the true panel that the rows of this one are, ascending.
+        The row of the true panel of each row, ascending.
     """
 
     code: str
@@ -40,7 +40,7 @@ class SpoiledPanel:
     days: NDArray[np.intp]
 
     def spread(self, values: NDArray[np.float32], total: int) -> NDArray[np.float32]:
-        """Return a factor's values on the rows of the true panel, NaN on days that never arrived, ``[total, N]``."""
+        """Return a factor's values on the rows of the true panel, ``[total, N]``; NaN on days that are missing."""
         if len(values) == total:
             return values
         out = np.full((total, values.shape[1]), np.nan, np.float32)
@@ -52,12 +52,12 @@ Spoil = Callable[[Panel, np.random.Generator], Panel]
 
 
 def spoil_panel(panel: Panel, seed: int) -> Iterator[SpoiledPanel]:
-    """Yield the panel spoiled in every way, each drawn from its own stream.
+    """Yield the panel with each perturbation, each drawn from its own random stream.
 
     Parameters
     ----------
     panel
-        The days that may be read, and no other; T days, N names.
+        The days that may be read; T days, N names.
     seed
         Equal seeds spoil the same cells.
     """
@@ -67,117 +67,119 @@ def spoil_panel(panel: Panel, seed: int) -> Iterator[SpoiledPanel]:
             if code == "missing_day"
             else None
         )
-        told = spoil(panel, np.random.default_rng([seed, 100 + place]))
-        yield SpoiledPanel(code, told, np.arange(panel.days) if days is None else days)
+        spoiled = spoil(panel, np.random.default_rng([seed, 100 + place]))
+        yield SpoiledPanel(code, spoiled, np.arange(panel.days) if days is None else days)
 
 
 def add_tick_noise(panel: Panel, rng: np.random.Generator) -> Panel:
-    """Put each open, high, low and close a tick of 0.01 up, down or nowhere; a tick is counted at the quoted price."""
-    tick = TICK * _adjustment(panel)
-    moved = {name: panel.fields[name] + tick * rng.integers(-1, 2, tick.shape) for name in PRICE_FIELDS}
+    """Move each open, high, low and close by a tick of 0.01 of the quoted price, up, down or not at all."""
+    tick = TICK * _compute_adjustment(panel)
+    prices = {name: panel.fields[name] + tick * rng.integers(-1, 2, tick.shape) for name in PRICE_FIELDS}
     return replace_columns(
-        panel, _order_prices({name: _keep_positive(new, panel.fields[name]) for name, new in moved.items()})
+        panel, _order_prices({name: _keep_positive(new, panel.fields[name]) for name, new in prices.items()})
     )
 
 
 def round_to_cents(panel: Panel, rng: np.random.Generator) -> Panel:
-    """Round every price to 0.01 as it stands in the file, adjusted or not."""
+    """Round every price to 0.01 as the file has it, adjusted or not."""
     rounded = {name: np.round(panel.fields[name] / TICK) * TICK for name in PRICE_FIELDS}
     return replace_columns(panel, {name: _keep_positive(new, panel.fields[name]) for name, new in rounded.items()})
 
 
 def add_bad_ticks(panel: Panel, rng: np.random.Generator) -> Panel:
-    """Make one price in 10,000 0.1, 0.5, 2 or 10 times itself, for one day and in one column."""
+    """Multiply one price in 10,000 by 0.1, 0.5, 2 or 10, for one day and in one column."""
     shape = panel.universe.shape
-    wrong = {
+    prices = {
         name: np.where(rng.random(shape) < BAD_TICK_SHARE, rng.choice(BAD_TICK_FACTORS, shape), 1.0)
         * panel.fields[name]
         for name in PRICE_FIELDS
     }
-    return replace_columns(panel, wrong)
+    return replace_columns(panel, prices)
 
 
 def drop_1_percent(panel: Panel, rng: np.random.Generator) -> Panel:
-    """Lose one cell in a hundred, a name's whole day."""
+    """Remove one cell in a hundred, all columns of a name's day."""
     return _empty_cells(panel, rng.random(panel.universe.shape) < 0.01)
 
 
 def drop_5_percent(panel: Panel, rng: np.random.Generator) -> Panel:
-    """Lose five cells in a hundred."""
+    """Remove five cells in a hundred."""
     return _empty_cells(panel, rng.random(panel.universe.shape) < 0.05)
 
 
 def drop_days(panel: Panel, rng: np.random.Generator) -> Panel:
-    """Lose one day in 50: the panel has no such row, and the next one's returns span two days."""
-    kept = np.arange(panel.days) % MISSING_DAY_PERIOD != MISSING_DAY_OFFSET
+    """Remove one row in 50, so that the returns of the next one span two days."""
+    rows = np.arange(panel.days) % MISSING_DAY_PERIOD != MISSING_DAY_OFFSET
     short = replace(
         panel,
-        dates=panel.dates[kept],
-        fields={name: values[kept] for name, values in panel.fields.items()},
-        universe=panel.universe[kept],
+        dates=panel.dates[rows],
+        fields={name: values[rows] for name, values in panel.fields.items()},
+        universe=panel.universe[rows],
     )
     return replace_columns(short, {})
 
 
 def add_wrong_splits(panel: Panel, rng: np.random.Generator) -> Panel:
-    """Split one name in ten two for one on a drawn day and adjust nothing: half the price and twice the volume from then on."""
+    """Halve prices and double volumes of one name in ten from a random day on: a two-for-one split, not adjusted."""
     days, names = panel.universe.shape
-    hit = rng.random(names) < SPLIT_NAME_SHARE
-    after = (np.arange(days)[:, None] >= rng.integers(1, days, names)) & hit
-    priced = {name: panel.fields[name] * np.where(after, 0.5, 1.0) for name in _priced_names(panel)}
-    return replace_columns(panel, priced | {"volume": panel.fields["volume"] * np.where(after, 2.0, 1.0)})
+    is_split = rng.random(names) < SPLIT_NAME_SHARE
+    after = (np.arange(days)[:, None] >= rng.integers(1, days, names)) & is_split
+    prices = {name: panel.fields[name] * np.where(after, 0.5, 1.0) for name in _list_price_fields(panel)}
+    return replace_columns(panel, prices | {"volume": panel.fields["volume"] * np.where(after, 2.0, 1.0)})
 
 
 def freeze_feed(panel: Panel, rng: np.random.Generator) -> Panel:
-    """Repeat a name's last close, with no volume, in one cell of twenty, in spells of five days: a feed that froze."""
+    """Repeat a name's last close, without volume, for spells of five days, in about one cell of twenty."""
     shape = panel.universe.shape
-    begins = rng.random(shape) < FROZEN_CELL_SHARE / FROZEN_DAYS
+    starts = rng.random(shape) < FROZEN_CELL_SHARE / FROZEN_DAYS
     stale = np.zeros(shape, np.bool_)
     for age in range(FROZEN_DAYS):
-        stale[age:] |= begins[: shape[0] - age]
+        stale[age:] |= starts[: shape[0] - age]
     stale[0] = False
     source = np.maximum.accumulate(np.where(stale, 0, np.arange(shape[0])[:, None]), axis=0)
     last = np.take_along_axis(panel.fields["close"], source, axis=0)
-    here = stale & np.isfinite(panel.fields["close"]) & np.isfinite(last)
-    still = {
-        name: np.where(here, last, panel.fields[name]) for name in (*PRICE_FIELDS, *_present_fields(panel, "vwap"))
+    is_frozen = stale & np.isfinite(panel.fields["close"]) & np.isfinite(last)
+    prices = {
+        name: np.where(is_frozen, last, panel.fields[name]) for name in (*PRICE_FIELDS, *_list_present(panel, "vwap"))
     }
-    quiet = {name: np.where(here, 0.0, panel.fields[name]) for name in ("volume", *_present_fields(panel, "amount"))}
-    held = {
-        name: _repeat_values(panel.fields[name], source, here) for name in _present_fields(panel, "close_raw", "cap")
+    volumes = {
+        name: np.where(is_frozen, 0.0, panel.fields[name]) for name in ("volume", *_list_present(panel, "amount"))
     }
-    return replace_columns(panel, still | quiet | held)
+    levels = {
+        name: _repeat_values(panel.fields[name], source, is_frozen) for name in _list_present(panel, "close_raw", "cap")
+    }
+    return replace_columns(panel, prices | volumes | levels)
 
 
 PERTURBATIONS: Mapping[str, Spoil] = {
-    "tick_noise": add_tick_noise, "cents": round_to_cents, "bad_ticks": add_bad_ticks, "missing_1": drop_1_percent, "missing_5": drop_5_percent,
-    "missing_day": drop_days, "wrong_split": add_wrong_splits, "frozen_feed": freeze_feed,
+    "tick_noise": add_tick_noise, "cents": round_to_cents, "bad_ticks": add_bad_ticks, "missing_1": drop_1_percent,
+    "missing_5": drop_5_percent, "missing_day": drop_days, "wrong_split": add_wrong_splits, "frozen_feed": freeze_feed,
 }  # fmt: skip
 
 
-def _present_fields(panel: Panel, *names: str) -> tuple[str, ...]:
+def _list_present(panel: Panel, *names: str) -> tuple[str, ...]:
     return tuple(name for name in names if name in panel.fields)
 
 
-def _priced_names(panel: Panel) -> tuple[str, ...]:
-    return (*PRICE_FIELDS, *_present_fields(panel, "vwap", "close_raw"))
+def _list_price_fields(panel: Panel) -> tuple[str, ...]:
+    return (*PRICE_FIELDS, *_list_present(panel, "vwap", "close_raw"))
 
 
-def _repeat_values(values: Frame, source: NDArray[np.intp], here: Cells) -> Frame:
-    return np.where(here, np.take_along_axis(values, source, axis=0), values)
+def _repeat_values(values: Frame, source: NDArray[np.intp], cells: Cells) -> Frame:
+    return np.where(cells, np.take_along_axis(values, source, axis=0), values)
 
 
-def _adjustment(panel: Panel) -> Frame:
-    """Return the adjusted over the quoted price; 1 where no quoted close is known."""
+def _compute_adjustment(panel: Panel) -> Frame:
+    """Return the adjusted over the quoted price; 1 without a quoted close."""
     quoted, close = panel.fields.get("close_raw"), panel.fields["close"]
     if quoted is None:
         return np.ones(close.shape)
-    good = (quoted > 0) & (close > 0)
-    return np.where(good, np.where(good, close, 1.0) / np.where(good, quoted, 1.0), 1.0)
+    is_quoted = (quoted > 0) & (close > 0)
+    return np.where(is_quoted, np.where(is_quoted, close, 1.0) / np.where(is_quoted, quoted, 1.0), 1.0)
 
 
 def _keep_positive(new: Frame, old: Frame) -> Frame:
-    """Return the new prices; one that would not be positive stays what it was."""
+    """Return the new prices; one that is not positive is replaced by the old one."""
     return np.where(new > 0, new, old)
 
 
@@ -187,7 +189,7 @@ def _order_prices(prices: Mapping[str, Frame]) -> dict[str, Frame]:
     return {**prices, "high": np.maximum.reduce(outer), "low": np.minimum.reduce(outer)}
 
 
-def _empty_cells(panel: Panel, gone: Cells) -> Panel:
-    """Return the panel without some cells, which leave the universe of their day."""
-    empty = {name: np.where(gone, np.nan, values) for name, values in panel.fields.items()}
-    return replace_columns(panel, empty, panel.universe & ~gone)
+def _empty_cells(panel: Panel, cells: Cells) -> Panel:
+    """Return the panel with cells emptied and removed from the universe."""
+    empty = {name: np.where(cells, np.nan, values) for name, values in panel.fields.items()}
+    return replace_columns(panel, empty, panel.universe & ~cells)

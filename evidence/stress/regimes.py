@@ -1,10 +1,10 @@
-"""Synthetic regimes: the user's own days and names, with a crash, a grind, a calm, a rotation or a drought laid over them.
+"""Synthetic regimes: the panel's own days and names with a crash, a grind, a calm, a rotation or a drought laid over.
 
-Each day's log move of a name is taken apart, r = beta m + s + e: the market's (trailing betas), the sector's, the name's
-own. A regime changes the parts as its docstring says and leaves the order of the own parts alone: what a factor foretells of
-them is still there to be foretold. So a factor that reads it steadily stays alive, and one whose reading drowns in what
-everybody does, or whose profit does not pay the wider spread, breaks. A regime cannot say how people would behave in one:
-for that there are the historical stretches. A quarter of an added move falls in the night, the rest in the day.
+Each day's log move of a name is split, r = beta m + s + e: the market's part (trailing betas), the sector's, and the
+idiosyncratic part. A regime changes the parts as its docstring says and keeps the order of the idiosyncratic parts, so
+they stay as predictable as they were. A factor that predicts them steadily survives; a factor whose signal drowns in
+common moves, or whose profit does not cover the wider spread, breaks. A regime cannot show how people would behave in
+it; the historical stretches do. A quarter of an added move falls in the night, the rest in the day.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ CRASH_COSTS, DROUGHT_COSTS = 2.0, 3.0
 
 @dataclass(frozen=True, eq=False)
 class Regime:
-    """A market in which something goes on.
+    """A market under one regime.
 
     Attributes
     ----------
     panel
-        Prices and volumes as they would be; factors are computed on it and labelled with it.
+        Prices and volumes under the regime; factors and labels are computed on it.
     rows
         Days on which the regime is measured, ``[T]``.
     costs
@@ -57,7 +57,7 @@ class Regime:
 
 @dataclass(frozen=True, eq=False)
 class RegimeOverlay:
-    """What a regime lays over a market, and the days on which it is measured."""
+    """The overlay of a regime, and the days on which it is measured."""
 
     overlay: Overlay
     rows: Rows
@@ -73,25 +73,25 @@ def build_regimes(moves: PanelMoves, seed: int) -> Iterator[Regime]:
     Parameters
     ----------
     moves
-        Of the days that may be read, and no other; T days, N names.
+        Moves of the days that may be read; T days, N names.
     seed
-        Each regime draws from its own stream, so none shifts another.
+        Each regime has its own random stream, so the draws of one do not shift another's.
     """
     for place, (code, make) in enumerate(REGIME_MAKERS.items()):
         if (code == "sector_rotation" and moves.by_sector.shape[1] < 3) or (
             code == "crash" and moves.panel.days < CRASH_CYCLE_DAYS
         ):
             continue
-        laid = make(moves, np.random.default_rng([seed, place]))
-        yield Regime(code, apply_overlay(moves.panel, laid.overlay), laid.rows, laid.costs)
+        overlay = make(moves, np.random.default_rng([seed, place]))
+        yield Regime(code, apply_overlay(moves.panel, overlay.overlay), overlay.rows, overlay.costs)
 
 
 def crash(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
     """Let the market fall 20 % in 10 days of every 42, with correlation near one, and recover until the next crash.
 
-    In it a name's move is beta times a common shock (3 % a day, adding up to log 0.8) plus half of its own and its
-    sector's move; volume is 2.5 times and ranges are twice as wide as usual, costs double. Measured on the ten days
-    and the five after them.
+    In the crash a name's move is beta times a common shock (deviation 3 % a day, total log 0.8) plus half of its
+    idiosyncratic and its sector's move. Volume is 2.5 times the usual, ranges are twice as wide, and costs double.
+    Measured on the ten days and the five after them.
     """
     days = len(moves.total)
     at = np.arange(days) % CRASH_CYCLE_DAYS - (CRASH_CYCLE_DAYS - CRASH_DAYS - CRASH_AFTERMATH_DAYS)
@@ -99,30 +99,32 @@ def crash(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
     shocks = rng.normal(0.0, CRASH_DEVIATION, (-(-days // CRASH_CYCLE_DAYS), CRASH_DAYS))
     shocks += CRASH_FALL / CRASH_DAYS - shocks.mean(axis=1, keepdims=True)
     shock = np.where(inside, shocks[np.arange(days) // CRASH_CYCLE_DAYS, np.clip(at, 0, CRASH_DAYS - 1)], 0.0)[:, None]
-    fallen = moves.beta * (shock - moves.market) - (1.0 - CRASH_OWN_SHARE) * (moves.own + moves.sector)
-    back = moves.beta * (-CRASH_FALL / (CRASH_CYCLE_DAYS - CRASH_DAYS))
+    crash_moves = moves.beta * (shock - moves.market) - (1.0 - CRASH_OWN_SHARE) * (moves.own + moves.sector)
+    recovery = moves.beta * (-CRASH_FALL / (CRASH_CYCLE_DAYS - CRASH_DAYS))
     volume, reach = np.where(inside, 2.5, 1.0)[:, None], np.where(inside, 2.0, 1.0)[:, None]
     rows = (at >= 0) & (at < CRASH_DAYS + CRASH_AFTERMATH_DAYS)
-    return RegimeOverlay(_overlay_moves(np.where(inside[:, None], fallen, back), reach, volume), rows, CRASH_COSTS)
+    return RegimeOverlay(
+        _overlay_moves(np.where(inside[:, None], crash_moves, recovery), reach, volume), rows, CRASH_COSTS
+    )
 
 
 def grind(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
-    """Let the market lose 20 % a year, evenly, at half its volatility; volume is a fifth lower; own moves stay."""
+    """Let the market lose 20 % a year, evenly, at half its volatility, with 0.8 of the volume; other moves stay."""
     extra = moves.beta * (GRIND_FALL - (1.0 - GRIND_MARKET_SHARE) * moves.market)
     return RegimeOverlay(_overlay_moves(extra, 1.0, 0.8), _all_rows(moves))
 
 
 def calm(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
-    """Let every move and range be 0.6 of what it was, volume 0.8; costs stay, so there is less to pay them with."""
+    """Scale every move and range by 0.6 and volume by 0.8; costs stay, so they take a larger share of returns."""
     night, day = (CALM_SCALE - 1.0) * moves.night, (CALM_SCALE - 1.0) * moves.day
     closing = np.cumsum(night + day, axis=0)
     return RegimeOverlay(Overlay(closing - day, closing, CALM_SCALE, 0.8), _all_rows(moves))
 
 
 def rotation(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
-    """Let half of the sectors lead by 0.4 % a day for 21 days, and the others fall as much; then let them change sides.
+    """Add 0.4 % a day to half of the sectors for 21 days and subtract it from the others; then exchange their sides.
 
-    Who begins is drawn anew after every pair of months. Names without a sector keep their moves.
+    The leading half is drawn again after every two such months. Names without a sector keep their moves.
     """
     codes = moves.exposures.sector
     days, sectors = len(moves.total), moves.by_sector.shape[1]
@@ -133,16 +135,16 @@ def rotation(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
 
 
 def drought(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
-    """Let volume be a tenth, unevenly, on 42 days of every 84; quotes bounce by 0.25 % and costs are threefold.
+    """Cut volume to about a tenth on 42 days of every 84; quotes bounce by 0.25 % and costs are threefold.
 
-    The tenth is times a lognormal of deviation 0.5 a day and name; each open and close is at the bid or at the ask, so
-    off by 0.25 % either way; ranges are half as wide again. Measured on those days.
+    The tenth is multiplied by a lognormal of deviation 0.5 per day and name. Each open and close is at the bid or at
+    the ask, 0.25 % off either way. Ranges are 1.5 times as wide. Measured on those days.
     """
     shape = moves.total.shape
-    dry = (np.arange(shape[0]) // DROUGHT_DAYS % 2 == 1)[:, None]
-    share = np.where(dry, DROUGHT_VOLUME * np.exp(rng.normal(0.0, 0.5, shape)), 1.0)
-    opening, closing = (np.where(dry, DROUGHT_SPREAD * rng.choice([-1.0, 1.0], shape), 0.0) for _ in range(2))
-    return RegimeOverlay(Overlay(opening, closing, np.where(dry, 1.5, 1.0), share), dry[:, 0], DROUGHT_COSTS)
+    is_dry = (np.arange(shape[0]) // DROUGHT_DAYS % 2 == 1)[:, None]
+    share = np.where(is_dry, DROUGHT_VOLUME * np.exp(rng.normal(0.0, 0.5, shape)), 1.0)
+    opening, closing = (np.where(is_dry, DROUGHT_SPREAD * rng.choice([-1.0, 1.0], shape), 0.0) for _ in range(2))
+    return RegimeOverlay(Overlay(opening, closing, np.where(is_dry, 1.5, 1.0), share), is_dry[:, 0], DROUGHT_COSTS)
 
 
 REGIME_MAKERS: Mapping[str, Maker] = {

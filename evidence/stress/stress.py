@@ -1,8 +1,7 @@
-"""All stress tests at once: each altered panel is made once and shared, and a factor is a function from a panel to values.
+"""Run all stress tests on several factors: each altered panel is made once and shared.
 
-Only the days that are given are read: those of the search window, for agents, the command line and the close of a campaign
-alike. So every figure here is a search fact. Nothing of the selection or sealed days can reach its reader, and a stress test
-may steer a search.
+Only the days of the given panel are read. Agents, the command line and the close of a campaign all give the search
+window, so every figure here is a search fact: it contains nothing of selection or sealed days, and may steer a search.
 """
 
 from __future__ import annotations
@@ -45,15 +44,15 @@ Series = NDArray[np.float64]
 Rows = NDArray[np.bool_]
 Values = NDArray[np.floating]
 DailyPair = tuple[Series, Series]
-"""RankIC and net return of each day."""
+"""RankIC and net return of each day, ``[T]`` each."""
 Evaluate = Callable[[Panel], Sequence[Values]]
 """Computes every factor on a panel, each ``[T, N]``, known at the close of its day, NaN missing."""
 
 After = Callable[[int], object]
-"""Is told how many scenarios were met."""
+"""Called after each scenario with the number done so far."""
 
 STRESS_SEED: Final = 1
-"""Of every draw, unless told otherwise: all factors meet the same disasters."""
+"""Default seed: all factors meet the same stresses."""
 
 Frame = NDArray[np.float64]
 ONE_POINT = Costs(1.0, 0.0)
@@ -63,42 +62,42 @@ ONE_POINT_OF_BORROW = Costs(0.0, 1.0)
 def run_stress_tests(
     evaluate: Evaluate, panel: Panel, settings: EvidenceSettings, seed: int = STRESS_SEED, after: After | None = None
 ) -> list[StressResult]:
-    """Put factors through historical stretches, synthetic regimes, spoiled data, and worse fills and costs.
+    """Test factors under historical stretches, synthetic regimes, spoiled data, and worse fills and costs.
 
     Parameters
     ----------
     evaluate
-        Computes the factors on a panel of the same names; it may not look ahead, nor remember an earlier panel. It is
-        called once on the panel itself and once for each altered one.
+        Computes the factors on a panel of the same names, without look-ahead and without state from an earlier panel.
+        It is called once on the panel itself and once for each altered one.
     panel
-        The days that may be read, and no other; T days, N names.
+        The days that may be read; T days, N names.
     settings
         Horizon, label and costs.
     seed
-        Of every draw.
+        Seed of every draw.
     after
-        Is told after each scenario how many were met.
+        Called after each scenario with the number done so far.
 
     Returns
     -------
     list of StressResult
-        One for each factor, in their order. Figures are in the direction that the factor's own mean RankIC on the clean
-        days gives it; a net Sharpe is after the settings' costs.
+        One for each factor, in their order. Figures are in the direction of the factor's mean RankIC on the clean days;
+        a net Sharpe is after the settings' costs.
     """
     rehearsal = Rehearsal(panel, settings, seed)
     parts = [rehearsal.part(values) for values in evaluate(panel)]
     outcomes: list[list[StressOutcome]] = [[] for _ in parts]
-    for met, found in enumerate(rehearsal.run(evaluate, parts), 1):
-        for place, outcome in enumerate(found):
+    for done, factor_outcomes in enumerate(rehearsal.run(evaluate, parts), 1):
+        for place, outcome in enumerate(factor_outcomes):
             outcomes[place].append(outcome)
         if after is not None:
-            after(met)
+            after(done)
     return [judge_outcomes(part.clean, outcomes[place]) for place, part in enumerate(parts)]
 
 
 @dataclass(frozen=True, eq=False)
 class CleanFactor:
-    """A factor on the clean days: its values sorted, its direction, and what it earns each day."""
+    """A factor on the clean days: its sorted values, its direction, and its daily RankIC and returns."""
 
     values: NDArray[np.float32]
     order: RowOrder
@@ -110,18 +109,18 @@ class CleanFactor:
 
     @property
     def alive(self) -> bool:
-        """Tell whether it is beyond noise on the clean days."""
+        """True if its RankIC on the clean days is significant."""
         return self.clean["t"] >= MIN_CLEAN_T
 
     @property
     def pays(self) -> bool:
-        """Tell whether its book is, before costs, and earns something after them."""
+        """True if its return before costs is significant too, and that after costs is positive."""
         return self.alive and self.clean["gross_t"] >= MIN_CLEAN_T and self.clean["net_sharpe"] > 0
 
 
 @dataclass(frozen=True, eq=False)
 class Rehearsal:
-    """The stresses of one panel, made when they are needed and forgotten after."""
+    """The stresses of one panel; each is computed when needed and not kept."""
 
     panel: Panel
     settings: EvidenceSettings
@@ -129,12 +128,12 @@ class Rehearsal:
 
     @cached_property
     def exposures(self) -> Exposures:
-        """Return what everybody is exposed to on the true days."""
+        """Return the exposures on the true days."""
         return measure_exposures(self.panel)
 
     @cached_property
     def moves(self) -> PanelMoves:
-        """Return the true days' moves, taken apart."""
+        """Return the split moves of the true days."""
         return PanelMoves(self.panel, self.exposures)
 
     @cached_property
@@ -149,33 +148,33 @@ class Rehearsal:
 
     @property
     def clock(self) -> LabelOverlap:
-        """Return how long labels overlap."""
+        """Return the overlap of labels."""
         horizon = self.settings.horizon_days
         return LabelOverlap(horizon, LAG_PER_HORIZON * horizon)
 
     def part(self, values: Values) -> CleanFactor:
-        """Measure a factor on the clean days."""
-        order = order_rows(self._member(values, self.panel))
+        """Measure a factor's values ``[T, N]`` on the clean days."""
+        order = order_rows(self._keep_members(values, self.panel))
         daily = self.ruler.rank_ic(order)
-        found = self._compare_with_zero(daily)
-        sign = -1 if found.clean < 0 else 1
+        mean = self._compare_with_zero(daily)
+        sign = -1 if mean.clean < 0 else 1
         book = self.ruler.book(order, sign)
-        net = self._net(book)
-        gross, kept = self._compare_with_zero(book.gross), net[~np.isnan(net)]
+        net = self._charge_costs(book)
+        gross, present = self._compare_with_zero(book.gross), net[~np.isnan(net)]
         clean = {
-            "rank_ic": sign * found.clean, "t": sign * found.t, "net_sharpe": sharpe(kept), "gross_t": gross.t,
-            "break_even_bps": book.break_even(self.settings.costs.borrow_bps_per_year), "days": float(found.days),
+            "rank_ic": sign * mean.clean, "t": sign * mean.t, "net_sharpe": sharpe(present), "gross_t": gross.t,
+            "break_even_bps": book.break_even(self.settings.costs.borrow_bps_per_year), "days": float(mean.days),
         }  # fmt: skip
-        return CleanFactor(self._member(values, self.panel), order, sign, sign * daily, book, net, clean)
+        return CleanFactor(self._keep_members(values, self.panel), order, sign, sign * daily, book, net, clean)
 
     def run(self, evaluate: Evaluate, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
         """Yield the outcomes of every scenario, one for each factor."""
-        yield from self._history(parts)
-        yield from self._regimes(evaluate, parts)
-        yield from self._data(evaluate, parts)
-        yield from self._fills(parts)
+        yield from self._run_history(parts)
+        yield from self._run_regimes(evaluate, parts)
+        yield from self._run_spoiled_data(evaluate, parts)
+        yield from self._run_fills(parts)
 
-    def _history(self, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
+    def _run_history(self, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
         """Compare the days of each stretch with all others."""
         last = self.panel.days - self.settings.horizon_days - 1
         stretches = [*find_stretches(self.panel, self.moves, last), *find_known_stretches(self.panel, last)]
@@ -183,49 +182,49 @@ class Rehearsal:
             inside = np.zeros(self.panel.days, np.bool_)
             inside[stretch.start : stretch.stop] = True
             days = str(self.panel.dates[stretch.start]), str(self.panel.dates[stretch.stop - 1])
-            named = Scenario(stretch.code, "history", stretch.words, *days)
-            yield [self._measure_stretch(named, part, inside) for part in parts]
+            scenario = Scenario(stretch.code, "history", stretch.words, *days)
+            yield [self._measure_stretch(scenario, part, inside) for part in parts]
 
-    def _measure_stretch(self, named: Scenario, part: CleanFactor, inside: Rows) -> StressOutcome:
+    def _measure_stretch(self, scenario: Scenario, part: CleanFactor, inside: Rows) -> StressOutcome:
         clock = self.clock
-        known, held = (~np.isnan(series) for series in (part.rank_ic, part.net))
-        ranked = compare_stretch(part.rank_ic[known], inside[known], clock)
-        earned = compare_stretch(part.net[held], inside[held], clock)
+        has_rank_ic, has_return = (~np.isnan(series) for series in (part.rank_ic, part.net))
+        rank_ic = compare_stretch(part.rank_ic[has_rank_ic], inside[has_rank_ic], clock)
+        returns = compare_stretch(part.net[has_return], inside[has_return], clock)
         gross = self._compare_with_zero(part.book.gross[~inside]).t
-        there, others = sharpe(part.net[held & inside]), sharpe(part.net[held & ~inside])
-        book = self._book_reading(earned, part, gross, others, there)
-        return StressOutcome(named, ranked.days, self._rank_ic_reading(ranked, part), book)
+        stretch_sharpe, other_sharpe = sharpe(part.net[has_return & inside]), sharpe(part.net[has_return & ~inside])
+        book = self._read_book(returns, part, gross, other_sharpe, stretch_sharpe)
+        return StressOutcome(scenario, rank_ic.days, self._read_rank_ic(rank_ic, part), book)
 
-    def _regimes(self, evaluate: Evaluate, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
-        """Compute, label and trade the factors in each market."""
+    def _run_regimes(self, evaluate: Evaluate, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
+        """Compute, label and trade the factors in each regime."""
         for regime in build_regimes(self.moves, self.seed):
             ruler = PanelLabels.of(regime.panel, self.exposures, self.settings)
             side = self.settings.costs.bps_per_side * np.where(regime.rows, regime.costs, 1.0)
-            found = []
+            outcomes = []
             for part, values in zip(parts, evaluate(regime.panel), strict=True):
-                order = order_rows(self._member(values, regime.panel))
-                after = (part.sign * ruler.rank_ic(order), self._net(ruler.book(order, part.sign), side))
-                found.append(self._compare_outcome(find_scenario(regime.code), part, after, regime.rows))
-            yield found
+                order = order_rows(self._keep_members(values, regime.panel))
+                after = (part.sign * ruler.rank_ic(order), self._charge_costs(ruler.book(order, part.sign), side))
+                outcomes.append(self._compare_outcome(find_scenario(regime.code), part, after, regime.rows))
+            yield outcomes
 
-    def _data(self, evaluate: Evaluate, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
+    def _run_spoiled_data(self, evaluate: Evaluate, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
         """Compute the factors on spoiled data, and measure them on the true market."""
-        for told in spoil_panel(self.panel, self.seed):
-            found = []
-            for part, values in zip(parts, evaluate(told.panel), strict=True):
-                spread = told.spread(self._member(values, told.panel), self.panel.days)
-                order = order_rows(spread)
-                ranked = compare_same_days(part.rank_ic, part.sign * self.ruler.rank_ic(order), self.clock)
-                named = find_scenario(told.code)
-                found.append(
+        for spoiled in spoil_panel(self.panel, self.seed):
+            outcomes = []
+            for part, values in zip(parts, evaluate(spoiled.panel), strict=True):
+                frame = spoiled.spread(self._keep_members(values, spoiled.panel), self.panel.days)
+                order = order_rows(frame)
+                rank_ic = compare_same_days(part.rank_ic, part.sign * self.ruler.rank_ic(order), self.clock)
+                scenario = find_scenario(spoiled.code)
+                outcomes.append(
                     StressOutcome(
-                        named, ranked.days, self._rank_ic_reading(ranked, part), None, *_likeness(part, order)
+                        scenario, rank_ic.days, self._read_rank_ic(rank_ic, part), None, *_measure_likeness(part, order)
                     )
                 )
-            yield found
+            yield outcomes
 
-    def _fills(self, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
-        """Trade the same values later, at another price, or dearer."""
+    def _run_fills(self, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
+        """Trade the same values later, at another price, or at higher costs."""
         close = PanelLabels.at_the_close(self.panel, self.exposures, self.settings)
         late = [self._trade_late(part, self.ruler, 1) for part in parts]
         yield [
@@ -240,76 +239,81 @@ class Rehearsal:
         ]
         halves = [(part.net + net) / 2 for part, (_, net) in zip(parts, late, strict=True)]
         side, borrow = self.settings.costs.bps_per_side, self.settings.costs.borrow_bps_per_year
-        yield [self._book_only("half_late", part, net) for part, net in zip(parts, halves, strict=True)]
-        yield [self._book_only("costs_doubled", part, part.book.net(2 * side, borrow)) for part in parts]
-        yield [self._book_only("borrow_doubled", part, part.book.net(side, 2 * borrow)) for part in parts]
+        yield [self._compare_book_only("half_late", part, net) for part, net in zip(parts, halves, strict=True)]
+        yield [self._compare_book_only("costs_doubled", part, part.book.net(2 * side, borrow)) for part in parts]
+        yield [self._compare_book_only("borrow_doubled", part, part.book.net(side, 2 * borrow)) for part in parts]
 
     def _trade_late(self, part: CleanFactor, ruler: PanelLabels, late: int) -> DailyPair:
-        """Return RankIC and net return of each day when the values of some days ago are traded."""
+        """Return RankIC and net return of each day when values are traded `late` days later."""
         order = part.order
         if late:
             old = np.full_like(part.values, np.nan)
             old[late:] = part.values[:-late]
             order = order_rows(old)
-        return part.sign * ruler.rank_ic(order), self._net(ruler.book(order, part.sign))
+        return part.sign * ruler.rank_ic(order), self._charge_costs(ruler.book(order, part.sign))
 
     def _compare_outcome(
-        self, named: Scenario, part: CleanFactor, after: DailyPair, rows: Rows | None = None
+        self, scenario: Scenario, part: CleanFactor, after: DailyPair, rows: Rows | None = None
     ) -> StressOutcome:
-        """Compare RankIC and book with the clean ones on the same days."""
+        """Compare RankIC and net return with the clean ones on the same days."""
         rows = self.everywhere if rows is None else rows
-        ranked = compare_same_days(part.rank_ic[rows], after[0][rows], self.clock)
-        return StressOutcome(named, ranked.days, self._rank_ic_reading(ranked, part), self._books(part, after[1], rows))
-
-    def _book_only(self, code: str, part: CleanFactor, net: Series) -> StressOutcome:
-        """Compare a book with itself, where RankIC is not concerned."""
+        rank_ic = compare_same_days(part.rank_ic[rows], after[0][rows], self.clock)
         return StressOutcome(
-            find_scenario(code), int(part.clean["days"]), None, self._books(part, net, self.everywhere)
+            scenario, rank_ic.days, self._read_rank_ic(rank_ic, part), self._compare_books(part, after[1], rows)
         )
 
-    def _books(self, part: CleanFactor, net: Series, rows: Rows) -> StressReading:
-        """Compare a day's net returns with the clean ones on the same days."""
-        earned = compare_same_days(part.net[rows], net[rows], self.clock)
+    def _compare_book_only(self, code: str, part: CleanFactor, net: Series) -> StressOutcome:
+        """Compare net returns only, where the stress does not change RankIC."""
+        return StressOutcome(
+            find_scenario(code), int(part.clean["days"]), None, self._compare_books(part, net, self.everywhere)
+        )
+
+    def _compare_books(self, part: CleanFactor, net: Series, rows: Rows) -> StressReading:
+        """Compare net returns with the clean ones on the same days."""
+        returns = compare_same_days(part.net[rows], net[rows], self.clock)
         gross = self._compare_with_zero(part.book.gross[rows]).t
-        known = rows & ~np.isnan(part.net)
-        return self._book_reading(earned, part, gross, sharpe(part.net[known]), sharpe(np.nan_to_num(net[known])))
+        has_return = rows & ~np.isnan(part.net)
+        return self._read_book(
+            returns, part, gross, sharpe(part.net[has_return]), sharpe(np.nan_to_num(net[has_return]))
+        )
 
-    def _rank_ic_reading(self, found: MeanDifference, part: CleanFactor) -> StressReading:
-        alive = part.alive and found.counted >= self.clock.least and found.t >= MIN_CLEAN_T
-        return StressReading(found.clean, found.stressed, found.error, found.p, alive)
+    def _read_rank_ic(self, difference: MeanDifference, part: CleanFactor) -> StressReading:
+        alive = part.alive and difference.counted >= self.clock.least and difference.t >= MIN_CLEAN_T
+        return StressReading(difference.clean, difference.stressed, difference.error, difference.p, alive)
 
-    def _book_reading(
-        self, found: MeanDifference, part: CleanFactor, gross: float, clean: float, stressed: float
+    def _read_book(
+        self, difference: MeanDifference, part: CleanFactor, gross: float, clean: float, stressed: float
     ) -> StressReading:
-        """Return the reading in Sharpe ratios; the error of the difference is put on the clean one's scale."""
-        alive = part.pays and found.counted >= self.clock.least and gross >= MIN_CLEAN_T and clean > 0
-        error = found.error * clean / found.clean if found.clean else float("nan")
-        return StressReading(clean, stressed, error, found.p, alive)
+        """Return the reading in Sharpe ratios; the error is scaled by clean Sharpe over clean mean."""
+        alive = part.pays and difference.counted >= self.clock.least and gross >= MIN_CLEAN_T and clean > 0
+        error = difference.error * clean / difference.clean if difference.clean else float("nan")
+        return StressReading(clean, stressed, error, difference.p, alive)
 
-    def _net(self, book: LongShortDays, side: Series | float | None = None) -> Series:
+    def _charge_costs(self, book: LongShortDays, side: Series | float | None = None) -> Series:
         costs = self.settings.costs
         return book.net(costs.bps_per_side if side is None else side, costs.borrow_bps_per_year)
 
     def _compare_with_zero(self, series: Series) -> MeanDifference:
         return compare_same_days(series, np.zeros(series.shape), self.clock)
 
-    def _member(self, values: Values, panel: Panel) -> NDArray[np.float32]:
+    def _keep_members(self, values: Values, panel: Panel) -> NDArray[np.float32]:
         return np.where(panel.universe, values, np.float32(np.nan)).astype(np.float32, copy=False)
 
 
-def _likeness(part: CleanFactor, order: RowOrder) -> tuple[float, float]:
-    """Return the mean daily rank correlation with the clean values, and the share of their cells that is left."""
+def _measure_likeness(part: CleanFactor, order: RowOrder) -> tuple[float, float]:
+    """Return the mean daily rank correlation with the clean values, and the share of cells that is left."""
     daily = row_rank_correlation(order, part.order)
-    known = daily[~np.isnan(daily)]
-    left = float(order.counts.sum()) / max(float(part.order.counts.sum()), 1.0)
-    return (float(known.mean()) if known.size else float("nan")), left
+    present = daily[~np.isnan(daily)]
+    cell_share = float(order.counts.sum()) / max(float(part.order.counts.sum()), 1.0)
+    return (float(present.mean()) if present.size else float("nan")), cell_share
 
 
 @dataclass(frozen=True, eq=False)
 class LongShortDays:
     """Daily figures of a factor's long-short, ``[T]``, NaN before the first sleeve and on days without returns.
 
-    `gross` is earned before any charge; `trading` and `borrow` are what one basis point a side, and one a year, cost.
+    `gross` is the return before costs. `trading` and `borrow` are the costs of one basis point per side and of one
+    basis point of borrowing per year.
     """
 
     gross: Series
@@ -317,13 +321,13 @@ class LongShortDays:
     borrow: Series
 
     def net(self, bps_per_side: Series | float, borrow_bps: float) -> Series:
-        """Return what is left of each day after charges in basis points."""
+        """Return the daily return after costs in basis points, ``[T]``."""
         return np.asarray(self.gross - bps_per_side * self.trading - borrow_bps * self.borrow)
 
     def break_even(self, borrow_bps: float) -> float:
-        """Return the basis points a side at which nothing is left; NaN for a book that never trades."""
-        paid = float(np.nansum(self.trading))
-        return float(np.nansum(self.gross - borrow_bps * self.borrow)) / paid if paid > 0 else math.nan
+        """Return the break-even cost in basis points per side; NaN for a portfolio that never trades."""
+        traded = float(np.nansum(self.trading))
+        return float(np.nansum(self.gross - borrow_bps * self.borrow)) / traded if traded > 0 else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,11 +337,11 @@ class PanelLabels:
     Attributes
     ----------
     order
-        Of the main horizon's labels, as the settings take them: residual or raw.
+        Order of the main horizon's labels, residual or raw as the settings say.
     earned
-        What each name earns from one fill to the next day's, ``[T, N]``.
+        Return of each name from one fill to the next day's, ``[T, N]``, decimal.
     horizon
-        Days from entry to exit; as many sleeves.
+        Days from entry to exit, and number of sleeves.
     """
 
     order: RowOrder
@@ -346,33 +350,35 @@ class PanelLabels:
 
     @classmethod
     def of(cls, panel: Panel, exposures: Exposures, settings: EvidenceSettings) -> PanelLabels:
-        """Return the ruler of a panel; what is exposed to what is given, so that it can be that of the true days."""
+        """Return the labels of a panel; `exposures` may be those of the true days."""
         raw = forward_returns(panel, settings.horizon_days)
         label = build_label(raw, panel, exposures, settings.returns, settings.label_scale)
         return cls(order_rows(label), next_open_returns(panel), settings.horizon_days)
 
     @classmethod
     def at_the_close(cls, panel: Panel, exposures: Exposures, settings: EvidenceSettings) -> PanelLabels:
-        """Return the ruler of who trades at the next close instead of the next open."""
+        """Return the labels of trading at the next close instead of the next open."""
         fields = {**panel.fields, "open": panel.fields["close"]}
         return cls.of(replace(panel, fields=fields), exposures, settings)
 
     def rank_ic(self, order: RowOrder) -> Series:
-        """Return each day's RankIC of a factor whose values are sorted, ``[T]``, NaN where undefined."""
+        """Return the daily RankIC ``[T]`` of a factor with sorted values, NaN where undefined."""
         return row_rank_correlation(order, self.order)
 
     def book(self, order: RowOrder, sign: int) -> LongShortDays:
-        """Return the long-short of a factor, or of its opposite."""
+        """Return the long-short of a factor, or of its opposite for a negative sign."""
         ranks = rank_rows(order)
         if sign < 0:
             count = np.maximum(order.counts, 1)[:, None]
-            ranks = (count + 1 - np.rint(2 * ranks * count) / 2) / count  # exact, as the edges of a fifth must be
+            ranks = (
+                count + 1 - np.rint(2 * ranks * count) / 2
+            ) / count  # exact, since quintile edges are compared with 0.2 and 0.8
         traded = measure_long_short(ranks, self.earned, ONE_POINT, self.horizon)
-        lent = measure_long_short(ranks, self.earned, ONE_POINT_OF_BORROW, self.horizon)
-        return LongShortDays(traded.gross, traded.gross - traded.net, lent.gross - lent.net)
+        borrowed = measure_long_short(ranks, self.earned, ONE_POINT_OF_BORROW, self.horizon)
+        return LongShortDays(traded.gross, traded.gross - traded.net, borrowed.gross - borrowed.net)
 
 
 def sharpe(series: Series) -> float:
-    """Return the annual Sharpe ratio of daily figures without NaN."""
+    """Return the annual Sharpe ratio of daily returns ``[D]`` without NaN; NaN without variation."""
     deviation = float(series.std(ddof=1)) if series.size > 1 else 0.0
     return float(series.mean()) / deviation * math.sqrt(TRADING_DAYS_PER_YEAR) if deviation > 0 else math.nan

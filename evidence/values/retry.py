@@ -1,9 +1,9 @@
-"""How long code may take: a second try on a busy machine, and a fixed allowance on days that nobody may see.
+"""Time limits of code: a second try on a busy machine, and a fixed allowance on days that must stay hidden.
 
-The time of a trial on selection days could reveal them: code may work longer where a price rose. So all its calls on days
-after search share an allowance of CPU time that depends on the number of these days alone. A server answers at whole steps of
-a clock (`TimeSteps`), before anything of the trial can be seen. What is left to the code is at which of a few steps the answer
-comes.
+The duration of a trial on selection days could reveal them: code may work longer where a price rose. All its calls on
+days after search therefore share an allowance of CPU time that depends only on the number of these days. A server
+replies at whole steps of a clock (`TimeSteps`), before any result of the trial is visible. The code can then only
+choose at which of a few steps the reply comes.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ from itertools import islice
 from ...sandbox import Job, Outcome, OutOfMemory, Runner, TimedOut
 
 SECOND_TRY_FACTOR = 4
-"""How many times the usual seconds the second try may take."""
+"""The second try may take this many times the usual seconds."""
 
 
 BASE_ALLOWANCE_SECONDS, ALLOWANCE_SECONDS_PER_DAY = 60.0, 1.0
-"""CPU seconds of all calls on days after search: a sum, and more for each day; a usual call takes 0.03."""
+"""CPU seconds for all calls on days after search: a base, and more for each day; a usual call takes 0.03."""
 CALLS_PER_CHECK = 8
-"""Calls that are under way when an allowance is looked at."""
+"""Calls that run between two checks of an allowance."""
 WALL_SECONDS_PER_CPU_SECOND = 4.0
-"""Seconds by the wall clock that count for one of CPU: behind some walls a call tells its CPU time itself."""
+"""Wall-clock seconds that count as one CPU second: with some isolation backends the call itself reports its CPU
+time."""
 
 
 @dataclass(frozen=True)
 class TimeSteps:
-    """Work that ends at whole steps of a clock.
+    """Makes work end at whole steps of a clock.
 
     Attributes
     ----------
     seconds, sleep : callable
-        A clock that only ever rises, and what waits so many seconds.
+        A monotonic clock, and a function that waits for a number of seconds.
     step : float
-        Seconds.
+        Length of a step in seconds.
     """
 
     seconds: Callable[[], float] = time.monotonic
@@ -47,7 +48,7 @@ class TimeSteps:
 
     @contextmanager
     def even(self) -> Iterator[None]:
-        """Wait, after the work and also after its failure, until a whole number of steps has gone by since it began."""
+        """Wait after the work, or its failure, until a whole number of steps has passed since its start."""
         began = self.seconds()
         try:
             yield
@@ -56,31 +57,31 @@ class TimeSteps:
 
 
 class Allowance:
-    """A runner of which the calls share a fixed CPU time; when it is used up, each further call has taken too long.
+    """A runner whose calls share a fixed CPU time; when that is used up, every further call times out.
 
     Parameters
     ----------
     runner
         Runs the calls.
     days
-        How many days they may compute: nothing else decides how much they may use.
+        Number of days that they compute, the only input of the allowance.
     """
 
     def __init__(self, runner: Runner, days: int) -> None:
-        self._runner, self._left = runner, BASE_ALLOWANCE_SECONDS + ALLOWANCE_SECONDS_PER_DAY * days
+        self._runner, self._seconds_left = runner, BASE_ALLOWANCE_SECONDS + ALLOWANCE_SECONDS_PER_DAY * days
 
     @property
     def stamp(self) -> str:
-        """Return the other runner's stamp."""
+        """Return the stamp of the wrapped runner."""
         return self._runner.stamp
 
     def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
-        """Run each job while there is time; answers come in the order of the jobs."""
-        waiting = iter(jobs)
-        while group := list(islice(waiting, CALLS_PER_CHECK)):
-            found = self._runner.run_each(group) if self._left > 0 else (_make_timeout() for _ in group)
-            for outcome in found:
-                self._left -= max(outcome.cpu_ms, outcome.wall_ms / WALL_SECONDS_PER_CPU_SECOND) / 1000.0
+        """Run each job while there is time left; outcomes are in the order of the jobs."""
+        pending = iter(jobs)
+        while group := list(islice(pending, CALLS_PER_CHECK)):
+            outcomes = self._runner.run_each(group) if self._seconds_left > 0 else (_make_timeout() for _ in group)
+            for outcome in outcomes:
+                self._seconds_left -= max(outcome.cpu_ms, outcome.wall_ms / WALL_SECONDS_PER_CPU_SECOND) / 1000.0
                 yield outcome
 
 
@@ -90,37 +91,37 @@ def _make_timeout() -> Outcome:
 
 
 class RetryingRunner:
-    """A runner that gives a call that met its limits one more try, with more time.
+    """A runner that repeats a call that met its limits once, with more time.
 
-    After one call that meets them again there is no further try: the code is slow, not the machine.
+    After one call that meets the limits twice, no further call is repeated: the code is slow, not the machine.
     """
 
     def __init__(self, runner: Runner) -> None:
-        self._runner, self._patient = runner, True
+        self._runner, self._may_retry = runner, True
 
     @property
     def stamp(self) -> str:
-        """Return the other runner's stamp."""
+        """Return the stamp of the wrapped runner."""
         return self._runner.stamp
 
     def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
-        """Run each job, some of them twice; answers come in the order of the jobs."""
-        given: deque[Job] = deque()
-        for outcome in self._runner.run_each(_note_jobs(jobs, given)):
-            yield self._again(given.popleft(), outcome)
+        """Run each job, some of them twice; outcomes are in the order of the jobs."""
+        pending: deque[Job] = deque()
+        for outcome in self._runner.run_each(_record_jobs(jobs, pending)):
+            yield self._retry(pending.popleft(), outcome)
 
-    def _again(self, job: Job, outcome: Outcome) -> Outcome:
-        if not self._patient or not _is_limit(outcome):
+    def _retry(self, job: Job, outcome: Outcome) -> Outcome:
+        if not self._may_retry or not _is_limit(outcome):
             return outcome
         [second] = self._runner.run_each([replace(job, patience=SECOND_TRY_FACTOR)])
-        self._patient = not _is_limit(second)
+        self._may_retry = not _is_limit(second)
         return second
 
 
-def _note_jobs(jobs: Iterable[Job], given: deque[Job]) -> Iterator[Job]:
-    """Yield jobs, and keep those whose answers are still to come."""
+def _record_jobs(jobs: Iterable[Job], pending: deque[Job]) -> Iterator[Job]:
+    """Yield jobs, and append them to those whose outcomes are pending."""
     for job in jobs:
-        given.append(job)
+        pending.append(job)
         yield job
 
 

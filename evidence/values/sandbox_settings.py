@@ -1,11 +1,11 @@
 """Settings of the sandbox, its start with the first Python factor, and the seed of the causality screens.
 
-The days on which code is screened follow from the seed. It is drawn when the run begins, before any code is proposed, and
-written to the ledger, so a resumed run screens as before. It follows neither from the campaign file nor from the run's id: an
-author may know both and choose code that behaves on the days that will be tried. A new run of the same file draws another
-seed. Its results are the same to the byte, unless code looks ahead on so few days that a screen may miss it. No figure of a
-factor depends on the seed, only whether a screen lets the factor through; the gate's sweep, which tries every day, uses no
-seed.
+The seed decides the days on which code is screened. It is drawn when the run begins, before any code is proposed, and
+written to the ledger, so a resumed run screens as before. It does not depend on the campaign file or the run's id: an
+author may know both, and choose code that behaves on the days that will be tested. A new run of the same file draws
+another seed. Its results are byte-identical, unless code looks ahead on so few days that a screen may miss it. No
+figure of a factor depends on the seed, only whether the factor passes a screen. The gate's sweep, which tests every
+day, uses no seed.
 """
 
 from __future__ import annotations
@@ -54,60 +54,60 @@ class SandboxSettings(BaseModel):
 
     @property
     def stamp(self) -> str:
-        """Return what must stand beside every value; empty behind a boundary."""
+        """Return the warning that every value must carry; empty if the code is isolated."""
         return UNSAFE_STAMP if self.backend == UNSAFE else ""
 
     def given(self, executor: str | None = None, backend: str | None = None) -> SandboxSettings:
-        """Return the settings with what a person said on the command line.
+        """Return the settings with the options of a command line.
 
         Raises
         ------
         SettingsError
             There is no such executor or backend, or they do not go together.
         """
-        said = {"executor": executor, "backend": backend}
-        asked = self.model_dump() | {name: value for name, value in said.items() if value is not None}
-        if asked == self.model_dump():
+        options = {"executor": executor, "backend": backend}
+        settings = self.model_dump() | {name: value for name, value in options.items() if value is not None}
+        if settings == self.model_dump():
             return self
-        return read_settings(None, SandboxSettings, [f"{name}={json.dumps(value)}" for name, value in asked.items()])
+        return read_settings(None, SandboxSettings, [f"{name}={json.dumps(value)}" for name, value in settings.items()])
 
     @property
     def chosen(self) -> bool:
-        """Tell whether a person asked for something else than the sandbox of this machine."""
+        """True if a person chose another sandbox than the native one of this machine."""
         return (self.executor, self.backend) != ("local", "native")
 
 
 Start = Callable[[SandboxSettings], AbstractContextManager[Runner]]
-"""Makes a runner by what a call may use."""
+"""Opens a runner for given settings."""
 
 
 @contextmanager
 def open_sandbox(settings: SandboxSettings) -> Iterator[Runner]:
-    """Open the sandbox that the settings name: of this machine, behind another wall, or on a cluster."""
-    with _sandbox(settings, Limits(wall_s=settings.wall_s, memory_mb=settings.memory_mb)) as sandbox:
+    """Open the sandbox that the settings name: on this machine, with another isolation backend, or on a cluster."""
+    with _make_sandbox(settings, Limits(wall_s=settings.wall_s, memory_mb=settings.memory_mb)) as sandbox:
         yield cast("Runner", sandbox)
 
 
-def _sandbox(settings: SandboxSettings, limits: Limits) -> Sandbox:
+def _make_sandbox(settings: SandboxSettings, limits: Limits) -> Sandbox:
     if settings.executor == "ray":
         from ...sandbox import Cluster
 
         return Cluster(limits, workers=settings.workers, address=settings.address or None)
     from ...sandbox.backends import find_backend
 
-    wall = find_backend(settings.backend, command=settings.command, image=settings.image, platform=settings.platform)
-    return Sandbox(limits, workers=settings.workers, backend=wall)
+    backend = find_backend(settings.backend, command=settings.command, image=settings.image, platform=settings.platform)
+    return Sandbox(limits, workers=settings.workers, backend=backend)
 
 
 class LazySandbox:
-    """A runner that starts its sandbox when the first job comes: whoever has no Python factor needs none.
+    """A runner that starts its sandbox with the first job, since a run without Python factors needs none.
 
     Parameters
     ----------
     settings
-        What a call may use.
+        Settings of the sandbox.
     start
-        Makes the runner, which lives until the jail is left; by default the sandbox of this machine.
+        Opens the runner, which is closed on exit; by default `open_sandbox`.
     """
 
     def __init__(self, settings: SandboxSettings | None = None, start: Start | None = None) -> None:
@@ -118,11 +118,11 @@ class LazySandbox:
 
     @property
     def stamp(self) -> str:
-        """Return what must stand beside every value that was computed here; empty behind a boundary."""
+        """Return the warning that every value must carry; empty if the code is isolated."""
         return self._settings.stamp or str(getattr(self._runner, "stamp", ""))
 
     def ready(self, *, needed: bool = False) -> Self:
-        """Start at once what is needed, or was asked for by name, so that what is missing is told before any work.
+        """Start the sandbox now if it is needed or chosen by name, so that it fails before any work.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class LazySandbox:
             It cannot start here.
         """
         if needed or self._settings.chosen:
-            self._begun()
+            self._start_once()
         return self
 
     def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
@@ -139,11 +139,11 @@ class LazySandbox:
         Raises
         ------
         NeedsSandbox
-            The sandbox cannot start here; nothing was run.
+            The sandbox cannot start here; no job was run.
         """
-        return self._begun().run_each(jobs)
+        return self._start_once().run_each(jobs)
 
-    def _begun(self) -> Runner:
+    def _start_once(self) -> Runner:
         if self._runner is None:
             try:
                 self._runner = self._open.enter_context(self._start(self._settings))
@@ -166,11 +166,11 @@ class LazySandbox:
 
 
 def note_screening_seed(ledger: Ledger, run: str, seed: int) -> None:
-    """Write the seed of a new run into the ledger; it is told to nobody who writes code."""
+    """Write the seed of a new run into the ledger; authors of code never see it."""
     ledger.record_event(run, SEED_EVENT_KIND, SEED_EVENT_KEY, seed)
 
 
 def read_screening_seed(ledger: Ledger, run: str) -> int | None:
     """Return the seed of a run's screens; None outside a campaign, where each screen draws its own."""
-    noted = ledger.event(run, SEED_EVENT_KIND, SEED_EVENT_KEY)
-    return None if noted is None else int(noted.body)
+    event = ledger.event(run, SEED_EVENT_KIND, SEED_EVENT_KEY)
+    return None if event is None else int(event.body)

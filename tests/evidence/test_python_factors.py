@@ -111,7 +111,7 @@ class Spending(Counting):
 
 def runner_frames(runner: Runner) -> Frames:
     """Return frames of the tests' market."""
-    return Contained(market(), runner)._shown(parse(COPY), 30)
+    return Contained(market(), runner)._make_frames(parse(COPY), 30)
 
 
 Maker = Callable[..., Evaluator]
