@@ -32,7 +32,7 @@ MIN_NAMES = 10
 
 @dataclass(frozen=True)
 class PanelContext:
-    """The engine, scorer and windows of one panel in one workspace; `samples` are shared by the forecasts of its runs."""
+    """Engine, scorer and windows of one panel in one workspace; its runs' forecasts share `samples`."""
 
     engine: Computing
     scorer: Scorer

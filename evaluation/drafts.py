@@ -47,7 +47,7 @@ def pick_drafts(
 
 
 def find_leaders(evaluator: Evaluator, limit: int) -> list[Leader]:
-    """Return the smallest set of scored formulas that explains the best results so far; see `SurrogateModel.leaders`."""
+    """Return the fewest scored formulas that explain the best results so far; see `SurrogateModel.leaders`."""
     return _learn_scores(evaluator).leaders(limit)
 
 

@@ -1,8 +1,8 @@
-"""Cases that wait for a person, and what was decided on them: records beside the gate's, which they never change.
+"""Cases that wait for a person, and the decisions on them: records beside the gate's verdicts, which they never change.
 
-With `approve: true` a factor that passed every step of the gate is a *case*: it counts as known and as a part of the
-library within its run, but is not accepted. One decision stands for each case. A case and a decision are events of the run:
-the second is also written where the agents' journal reads it, without the name and the time of whoever decided.
+With `approve: true` a factor that passed every step of the gate is a *case*: within its run it counts as known and as a
+part of the library, but it is not accepted. One decision stands for each case. Cases and decisions are events of the
+run. A decision is also written where the agents' journal reads it, without the person's name and the time.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ __all__ = ["AWAITING", "DECISIONS", "PersonDecision", "Reviews"]
 AWAITING: Word = "awaiting approval"
 ReviewChoice = Literal["approve", "reject", "ask"]
 DECISIONS: Mapping[ReviewChoice, str] = {"approve": "approved", "reject": "rejected", "ask": "asked for a change of"}
-"""What can be decided, and how it is said."""
+"""The possible decisions, with their words."""
 
 CASE_EVENT, CASE_FILE_EVENT, REVIEW_EVENT, AGENT_REVIEW_EVENT = "case", "case-file", "review", "agents.review"
-"""Kinds of the events: what waits, what a person is shown of it, what was decided, and what the agents read of that."""
+"""Kinds of events: a case, the file on it for a person, a decision, and the decision as the agents read it."""
 
 HYPOTHESIS_EVENT, SHOWN_REVIEWS_EVENT, ROUND_PATTERN = "agents.hypothesis", "agents.reviews", re.compile(r"^r(\d+)/")
-"""What agents proposed, and which reviews their prompts of a round show."""
+"""Kinds of events: a proposed hypothesis, and the reviews in the prompts of a round; and the keys of rounds."""
 
 MAX_COMMENT_CHARS = 4_000
-"""Characters of a comment that are kept."""
+"""Longest comment."""
 
 
 @dataclass(frozen=True)
 class PersonDecision:
-    """What a person decided on a case; `at` is a time of the clock and goes into no result."""
+    """A person's decision on a case; `at` is the time of the clock, which no result contains."""
 
     factor_id: str
     decision: ReviewChoice
@@ -46,17 +46,17 @@ class PersonDecision:
 
     @property
     def sentence(self) -> str:
-        """Say it in a line."""
-        said = f": {self.comment}" if self.comment else ""
-        return f"{self.by} {DECISIONS[self.decision]} it{said}"
+        """Return the decision in one line."""
+        comment = f": {self.comment}" if self.comment else ""
+        return f"{self.by} {DECISIONS[self.decision]} it{comment}"
 
     @property
     def reason(self) -> Reason:
-        """Return it as a step after the gate's own."""
+        """Return the decision as a step after the gate's own."""
         return Reason("review", self.decision == "approve", self.sentence)
 
     def record(self) -> dict[str, str]:
-        """Return it as results say it: without a clock."""
+        """Return the JSON form for results, without the time."""
         return {"id": self.factor_id, "decision": self.decision, "comment": self.comment, "by": self.by}
 
 
@@ -65,7 +65,7 @@ NO_DECISION = Reason("review", False, "nobody had decided when the run was close
 
 @dataclass(frozen=True)
 class Reviews:
-    """The cases of one run; nothing waits where the campaign does not ask for approval."""
+    """The cases of one run; `required` is False where the campaign does not ask for approval, and no case waits."""
 
     ledger: Ledger
     run: str
@@ -73,11 +73,11 @@ class Reviews:
 
     @classmethod
     def of(cls, ledger: Ledger, run: Run) -> Reviews:
-        """Return those of a run in the ledger."""
+        """Return the cases of a run in the ledger."""
         return cls(ledger, run.id, bool((run.config.get("settings") or {}).get("approve")))
 
     def word(self, row: VerdictRow) -> Word:
-        """Return what a factor is to a person: the gate's word, or what was decided where that was accepted."""
+        """Return a factor's final verdict: the gate's, or for an accepted factor that of the person's decision."""
         if not self.required or row.verdict != "accepted":
             return cast("Word", row.verdict)
         decision = self.decision(row.factor_id)
@@ -94,17 +94,17 @@ class Reviews:
         return [*reasons, (decision.reason if decision else NO_DECISION).record()]
 
     def wait(self, row: LibraryRow) -> None:
-        """Note that a factor passed the gate and waits; it enters the library when somebody approves."""
+        """Record that a factor passed the gate and waits; it enters the library when a person approves it."""
         self.ledger.record_event(self.run, CASE_EVENT, row.factor_id, asdict(row))
 
     def keep_file(self, factor_id: str, case: Mapping[str, Any]) -> None:
-        """Keep what a person who has to decide is shown; the first time it is kept for good."""
+        """Store the file on a case for the person who decides; the first one stands."""
         if self.ledger.event(self.run, CASE_FILE_EVENT, factor_id) is None:
             body = self.ledger.put(canonical_json(dict(case)).encode())
             self.ledger.record_event(self.run, CASE_FILE_EVENT, factor_id, {"file": body})
 
     def file(self, factor_id: str) -> dict[str, Any]:
-        """Return what was kept for a person who has to decide.
+        """Return the stored file on a case.
 
         Raises
         ------
@@ -117,27 +117,27 @@ class Reviews:
             raise ReviewRefused(
                 "No such case waits for approval.", field="ID", got=factor_id, allowed=self.waiting(), hint=hint
             )
-        found: dict[str, Any] = json.loads(self.ledger.get(event.body["file"]))
-        return found
+        case: dict[str, Any] = json.loads(self.ledger.get(event.body["file"]))
+        return case
 
     def cases(self) -> dict[str, LibraryRow]:
-        """Return all cases, decided ones too, by factor."""
+        """Return all cases by factor, decided ones included."""
         return {event.key: LibraryRow(**event.body) for event in self.ledger.events(self.run, CASE_EVENT)}
 
     def waiting(self) -> list[str]:
-        """Return the factors on which nobody has decided yet."""
+        """Return the factors without a decision."""
         if not self.required:
             return []
         decided = {event.key for event in self.ledger.events(self.run, REVIEW_EVENT)}
         return [event.key for event in self.ledger.events(self.run, CASE_EVENT) if event.key not in decided]
 
     def undecided(self) -> list[LibraryRow]:
-        """Return the rows that waiting factors would have in the library."""
+        """Return the library rows that the waiting factors would have."""
         cases = self.cases() if self.required else {}
         return [cases[name] for name in self.waiting()]
 
     def decision(self, factor_id: str) -> PersonDecision | None:
-        """Return what was decided on a factor, or None."""
+        """Return the decision on a factor, or None."""
         event = self.ledger.event(self.run, REVIEW_EVENT, factor_id)
         return PersonDecision(factor_id, **event.body) if event else None
 
@@ -146,20 +146,20 @@ class Reviews:
         return [PersonDecision(event.key, **event.body) for event in self.ledger.events(self.run, REVIEW_EVENT)]
 
     def heard(self) -> list[PersonDecision]:
-        """Return the decisions whose words stood in the prompts of a later round."""
-        named = (ROUND_PATTERN.match(event.key) for event in self.ledger.events(self.run, HYPOTHESIS_EVENT))
-        last = max((int(found[1]) for found in named if found), default=0)
+        """Return the decisions whose comments were in the prompts of a later round."""
+        matches = (ROUND_PATTERN.match(event.key) for event in self.ledger.events(self.run, HYPOTHESIS_EVENT))
+        last = max((int(match[1]) for match in matches if match), default=0)
         shown = [event for event in self.ledger.events(self.run, SHOWN_REVIEWS_EVENT) if int(event.key[1:]) <= last]
-        names = {told["factor"] for event in shown for told in event.body["reviews"]}
-        return [each for each in self.decisions() if each.factor_id in names and each.comment]
+        names = {review["factor"] for event in shown for review in event.body["reviews"]}
+        return [decision for decision in self.decisions() if decision.factor_id in names and decision.comment]
 
     def decide(self, decision: PersonDecision) -> None:
-        """Record what a person decided; the caller holds the run, so that nobody works on it meanwhile.
+        """Record a person's decision; the caller holds the lock of the run, so that no process works on it meanwhile.
 
         Raises
         ------
         ReviewRefused
-            Nothing of that name waits, it was decided already, or the comment is missing or too long.
+            There is no such case, it was decided already, or the comment is missing or too long.
         """
         name = decision.factor_id
         if name not in self.cases():
@@ -176,26 +176,28 @@ class Reviews:
         self.settle()
 
     def settle(self) -> None:
-        """Let every decision have its effect: the agents may read it, and what was approved is in the library."""
+        """Apply every decision: write it for the agents, and add approved factors to the library."""
         cases = self.cases() if self.required else {}
         for decision in self.decisions():
             row = cases[decision.factor_id]
-            self.ledger.record_event(self.run, AGENT_REVIEW_EVENT, row.factor_id, self._told(row, decision))
+            self.ledger.record_event(
+                self.run, AGENT_REVIEW_EVENT, row.factor_id, self._record_for_agents(row, decision)
+            )
             if decision.decision == "approve":
                 self.ledger.add_to_library(row)
 
-    def _told(self, row: LibraryRow, decision: PersonDecision) -> dict[str, Any]:
-        """Return what the agents are told: search facts and the person's words, no name and no time."""
-        noted = self.ledger.event(self.run, "set", row.factor_id)
-        members = list(noted.body) if noted else []
-        claims = {one.factor_id: one.hypothesis for one in self.ledger.evaluations(self.run)} if members else {}
+    def _record_for_agents(self, row: LibraryRow, decision: PersonDecision) -> dict[str, Any]:
+        """Return the record for agents: search facts and the person's comment, without name and time."""
+        event = self.ledger.event(self.run, "set", row.factor_id)
+        members = list(event.body) if event else []
+        claims = {score.factor_id: score.hypothesis for score in self.ledger.evaluations(self.run)} if members else {}
         hypotheses = [claims[name] for name in members] if members else [row.hypothesis]
-        said = {"decision": decision.decision, "comment": decision.comment, "text": row.canonical}
-        return {**said, "members": members, "hypotheses": list(dict.fromkeys(hypotheses))}
+        words = {"decision": decision.decision, "comment": decision.comment, "text": row.canonical}
+        return {**words, "members": members, "hypotheses": list(dict.fromkeys(hypotheses))}
 
 
 def _refuse_comment(decision: PersonDecision) -> None:
-    """Refuse a question without words, and words without end."""
+    """Refuse a request for a change without a comment, and a comment that is too long."""
     if decision.decision == "ask" and not decision.comment:
         hint = 'Say what is to change: --ask "slower, without the turnover".'
         raise ReviewRefused("A change needs a comment that says which.", field="--ask", got="", hint=hint)

@@ -1,4 +1,4 @@
-"""What agents are told of the past: search-window facts and the gate's words, never a number from another window."""
+"""Recall for agents: facts of the search window and verdicts of the gate, without a number from another window."""
 
 from __future__ import annotations
 
@@ -21,38 +21,40 @@ CITED_ID_PATTERN = re.compile(r"\bf[0-9a-f]{16}\b")
 
 
 def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str, Any]:
-    """Return the best-scored factors so far, hypotheses with what became of them, the library, and the language.
+    """Return the best factors so far, hypotheses with their outcomes, the library, and the language.
 
-    Its size does not grow with the history: of hypotheses those that say most of the query, the best and the newest are
-    told (`memory`), of mechanisms how often each was tried, of refusals some with their reasons, of the library the
-    factors that were added last. Ordered by merit, then id, so that it depends on what was recorded and not on when.
+    The size does not grow with the history. It has the hypotheses most relevant to the query, the best and the newest
+    (`memory`), the number of tries of each mechanism, some refusals with their reasons, and the factors last added to
+    the library. The order is by merit, then id, so that it depends on the records and not on their times.
     """
     words = {row.factor_id: evaluator.reviews.word(row) for row in evaluator.ledger.verdicts(evaluator.run)}
-    claims, told = evaluator.claims(), evaluator.tried.told()
+    claims, all_claims = evaluator.claims(), evaluator.tried.told()
     lines = evaluator.rows.lines
     ranked = sorted((name for name in lines if name in claims), key=lambda name: (-(lines[name].merit or 0.0), name))
-    best = _best_by_hypothesis(claims, ranked)
-    tales = _collect_records(evaluator, told, best, Counter(claims[name].id for name in ranked), words)
-    shown = select_reminders(tales, query)
-    cited = Counter(CITED_ID_PATTERN.findall(" ".join(claim.statement for claim in told.values())))
+    best = _find_best_by_hypothesis(claims, ranked)
+    records = _collect_records(evaluator, all_claims, best, Counter(claims[name].id for name in ranked), words)
+    shown = select_reminders(records, query)
+    cited = Counter(CITED_ID_PATTERN.findall(" ".join(claim.statement for claim in all_claims.values())))
     library = evaluator.library()
     return {
-        "factors": [_factor(evaluator, name, claims[name], words, cited) for name in ranked[:limit]],
+        "factors": [_describe_factor(evaluator, name, claims[name], words, cited) for name in ranked[:limit]],
         "spent": round(1.0 - evaluator.evaluations_left() / max(evaluator.budget.evaluations, 1), 3),
-        "leaders": [_leader(evaluator, one, claims, words, cited) for one in find_leaders(evaluator, MAX_LEADERS)],
-        "hypotheses": [_hypothesis(evaluator, tale, best.get(tale.id)) for tale in shown],
-        "mechanisms": summarise_mechanisms(tales),
-        "refusals": _refusals(evaluator, shown),
+        "leaders": [
+            _describe_leader(evaluator, leader, claims, words, cited) for leader in find_leaders(evaluator, MAX_LEADERS)
+        ],
+        "hypotheses": [_describe_hypothesis(evaluator, record, best.get(record.id)) for record in shown],
+        "mechanisms": summarise_mechanisms(records),
+        "refusals": _list_refusals(evaluator, shown),
         "library": [{"id": row.factor_id, "text": row.canonical} for row in library[-MAX_LIBRARY_SHOWN:]],
         "library_size": len(library),
         "decaying": read_decaying(evaluator.ledger, evaluator.run),
-        "operators": [_operator(name) for name in sorted(OPERATORS)],
+        "operators": [_describe_operator(name) for name in sorted(OPERATORS)],
         "fields": list(evaluator.mandate.columns(evaluator.panel)),
         "groups": sorted(evaluator.panel.groups),
     }
 
 
-def _factor(
+def _describe_factor(
     evaluator: Evaluator, name: str, claim: Claim, words: Mapping[str, str], cited: Mapping[str, int]
 ) -> dict[str, Any]:
     row = evaluator.rows[name]
@@ -72,17 +74,17 @@ def _factor(
     }
 
 
-def _leader(
+def _describe_leader(
     evaluator: Evaluator,
     leader: Leader,
     claims: Mapping[str, Claim],
     words: Mapping[str, str],
     cited: Mapping[str, int],
 ) -> dict[str, Any]:
-    """Return a leader's figures, with what it adds to the others and the formulas that are like it."""
+    """Return a leader's figures, with its incremental RankIC and the formulas most like it."""
     kin = [_describe_neighbour(evaluator, name) for name in leader.kin]
-    told = _factor(evaluator, leader.id, claims[leader.id], words, cited)
-    return {**told, "beside": round(leader.beside, 4), "kin": kin}
+    figures = _describe_factor(evaluator, leader.id, claims[leader.id], words, cited)
+    return {**figures, "beside": round(leader.beside, 4), "kin": kin}
 
 
 def _describe_neighbour(evaluator: Evaluator, name: str) -> dict[str, Any]:
@@ -91,8 +93,8 @@ def _describe_neighbour(evaluator: Evaluator, name: str) -> dict[str, Any]:
     return {"id": name, "text": evaluator.read(row.text).shown, "t": evaluator.rows.lines[name].t, "weaknesses": weak}
 
 
-def _best_by_hypothesis(claims: Mapping[str, Claim], ranked: Sequence[str]) -> dict[str, str]:
-    """Return by hypothesis its factor of most merit."""
+def _find_best_by_hypothesis(claims: Mapping[str, Claim], ranked: Sequence[str]) -> dict[str, str]:
+    """Return the factor of most merit of each hypothesis."""
     best: dict[str, str] = {}
     for name in ranked:
         best.setdefault(claims[name].id, name)
@@ -100,46 +102,48 @@ def _best_by_hypothesis(claims: Mapping[str, Claim], ranked: Sequence[str]) -> d
 
 
 def _collect_records(
-    evaluator: Evaluator, told: Mapping[str, Claim], best: Mapping[str, str], scored: Mapping[str, int],
+    evaluator: Evaluator, claims: Mapping[str, Claim], best: Mapping[str, str], scored: Mapping[str, int],
     words: Mapping[str, str],
 ) -> list[HypothesisRecord]:  # fmt: skip
-    """Return what became of every hypothesis, by id; none but a set's is left out."""
-    found = []
-    for name, claim in told.items():
-        mine = best.get(name)
-        t = evaluator.rows.lines[mine].t if mine else None
-        outcome = words.get(mine, "scored") if mine else "refused"
+    """Return the record of every hypothesis except those of sets, by id."""
+    records = []
+    for name, claim in claims.items():
+        factor_id = best.get(name)
+        t = evaluator.rows.lines[factor_id].t if factor_id else None
+        outcome = words.get(factor_id, "scored") if factor_id else "refused"
         refused: Mapping[str, int] = evaluator.tried.refused.get(name, {})
-        found.append(HypothesisRecord(name, claim.mechanism, claim.statement, t, outcome, scored.get(name, 0), refused))
-    return found
+        records.append(
+            HypothesisRecord(name, claim.mechanism, claim.statement, t, outcome, scored.get(name, 0), refused)
+        )
+    return records
 
 
-def _hypothesis(evaluator: Evaluator, tale: HypothesisRecord, best: str | None) -> dict[str, Any]:
-    """Return what is told of a hypothesis: what it said, what it reached, and what stood in its way."""
+def _describe_hypothesis(evaluator: Evaluator, record: HypothesisRecord, best: str | None) -> dict[str, Any]:
+    """Return a hypothesis as agents see it: its statement, its best t, and the weaknesses of its best factor."""
     weak = [weakness["code"] for weakness in evaluator.rows[best].sheet["weaknesses"]] if best else []
     return {
-        "id": tale.id,
-        "mechanism": tale.mechanism,
-        "statement": tale.statement[:MAX_RECALLED_CHARS],
-        "best_t": tale.best_t,
-        "outcome": tale.outcome,
-        "worked": tale.worked,
-        "fate": tale.fate,
+        "id": record.id,
+        "mechanism": record.mechanism,
+        "statement": record.statement[:MAX_RECALLED_CHARS],
+        "best_t": record.best_t,
+        "outcome": record.outcome,
+        "worked": record.worked,
+        "fate": record.fate,
         "weaknesses": weak,
     }
 
 
-def _refusals(evaluator: Evaluator, shown: Sequence[HypothesisRecord]) -> list[dict[str, str]]:
-    """Return refused formulas of the hypotheses that are told, one each, the newest of each step first."""
-    found, seen = [], Counter[str]()
-    for tale in reversed(shown):
-        _, text, stage, reason = evaluator.tried.examples.get(tale.id, ("", "", "", ""))
-        if stage and seen[stage] < 3:
-            seen[stage] += 1
-            found.append({"hypothesis": tale.id, "text": text, "stage": str(stage), "reason": reason})
-    return found[:MAX_REFUSALS_SHOWN]
+def _list_refusals(evaluator: Evaluator, shown: Sequence[HypothesisRecord]) -> list[dict[str, str]]:
+    """Return a refused formula of each shown hypothesis, the newest hypotheses first, at most three per step."""
+    refusals, counts = [], Counter[str]()
+    for record in reversed(shown):
+        _, text, stage, reason = evaluator.tried.examples.get(record.id, ("", "", "", ""))
+        if stage and counts[stage] < 3:
+            counts[stage] += 1
+            refusals.append({"hypothesis": record.id, "text": text, "stage": str(stage), "reason": reason})
+    return refusals[:MAX_REFUSALS_SHOWN]
 
 
-def _operator(name: str) -> dict[str, str]:
+def _describe_operator(name: str) -> dict[str, str]:
     operator = OPERATORS[name]
     return {"name": name, "signature": operator.signature, "doc": operator.doc}

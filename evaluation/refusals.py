@@ -1,4 +1,4 @@
-"""Why a formula is refused before it is scored: the steps in their order, cheapest first."""
+"""Refusals of a formula before it is scored: the steps in their order, cheapest first."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ NO_PYTHON = "this campaign takes no Python factors (agents.python is false): wri
 
 
 def find_refusal(evaluator: Evaluator, expression: Expression, claim: Claim) -> tuple[Stage, list[str]] | None:
-    """Return the step that refuses a factor and its reasons, None where it may be scored; no code is run for it."""
+    """Return the step that refuses a factor and its reasons, None if it may be scored; no code runs."""
     if expression.code and not evaluator.python:
         return "python", [NO_PYTHON]
-    found = evaluator.mandate.objections(expression, claim, evaluator.panel.groups)
-    if found:
-        return "mandate", found
-    found = find_breaches(expression, evaluator.settings.complexity)
-    if found:
-        return "complexity", found
+    objections = evaluator.mandate.objections(expression, claim, evaluator.panel.groups)
+    if objections:
+        return "mandate", objections
+    objections = find_breaches(expression, evaluator.settings.complexity)
+    if objections:
+        return "complexity", objections
     level = "" if expression.code else evaluator.levels.objection(expression)
     if level:
         return "causal", [level]
-    found = [] if expression.text in evaluator.mandate.seeds else resemblance(evaluator, expression)
-    if found:
-        return "originality", found
-    words = find_word_mismatches(expression, claim, evaluator.settings)
-    return ("alignment", words) if words else None
+    objections = [] if expression.text in evaluator.mandate.seeds else resemblance(evaluator, expression)
+    if objections:
+        return "originality", objections
+    mismatches = find_word_mismatches(expression, claim, evaluator.settings)
+    return ("alignment", mismatches) if mismatches else None
 
 
 def refuse_by_running(evaluator: Evaluator, expression: Expression) -> None:
-    """Refuse code that sees later days, or reads a level that knows them; nothing is run of a formula.
+    """Refuse code that reads later days, or a level that contains them; a formula passes.
 
     Raises
     ------
@@ -56,21 +56,21 @@ def refuse_by_running(evaluator: Evaluator, expression: Expression) -> None:
 
 
 def resemblance(evaluator: Evaluator, expression: Expression) -> list[str]:
-    """Return which known factor a formula nearly is, nothing where there is none."""
-    like = find_nearest(expression, evaluator.known())
-    if not like or like[0].ratio <= evaluator.settings.max_similarity:
+    """Return a sentence that names the known factor which a formula nearly copies; empty if there is none."""
+    nearest = find_nearest(expression, evaluator.known())
+    if not nearest or nearest[0].ratio <= evaluator.settings.max_similarity:
         return []
-    return [f"nearly {like[0].known.name} ({like[0].known.where}): shares {like[0].shared}"]
+    return [f"nearly {nearest[0].known.name} ({nearest[0].known.where}): shares {nearest[0].shared}"]
 
 
 def known_seed(evaluator: Evaluator, expression: Expression) -> list[dict[str, Any]]:
-    """Return the weakness of a person's own formula that is known already: it may have children, and is not sent itself."""
-    found = resemblance(evaluator, expression) if expression.text in evaluator.mandate.seeds else []
-    return [{"code": "known", "message": said, "value": None} for said in found]
+    """Return the weakness "known" of a person's own formula that is not new: it may only be a parent."""
+    sentences = resemblance(evaluator, expression) if expression.text in evaluator.mandate.seeds else []
+    return [{"code": "known", "message": sentence, "value": None} for sentence in sentences]
 
 
 def known_values(evaluator: Evaluator, values: NDArray[np.float32]) -> list[dict[str, Any]]:
-    """Return the weakness of values `[T, N]` that rank the names as a published factor does, however they are written."""
+    """Return the weakness "known" of values `[T, N]` that rank the names as a published factor does."""
     twin = evaluator.published_values.beyond(values, evaluator.settings.max_redundancy)
     if twin is None:
         return []
@@ -78,7 +78,7 @@ def known_values(evaluator: Evaluator, values: NDArray[np.float32]) -> list[dict
 
 
 def refusal_warnings(evaluator: Evaluator, expression: Expression) -> list[dict[str, str]]:
-    """Return the warnings on a formula that is only scored: a campaign would refuse it for them."""
+    """Return the warnings on a formula that is only scored, for which a campaign would refuse it."""
     level = evaluator.levels.objection(expression)
-    found = [{"code": "adjusted_level", "message": level}] if level else []
-    return found + [{"code": "not_new", "message": said} for said in resemblance(evaluator, expression)]
+    warnings = [{"code": "adjusted_level", "message": level}] if level else []
+    return warnings + [{"code": "not_new", "message": sentence} for sentence in resemblance(evaluator, expression)]

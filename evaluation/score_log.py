@@ -1,4 +1,4 @@
-"""What a run has scored and tried: a line of each in memory, the whole in the ledger, so that history costs little."""
+"""Scores and proposals of a run: a line of each in memory, the full records in the ledger, to save memory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..ledger import Attempt, Evaluation, Ledger, Stage
 __all__ = ["ProposalLog", "ScoreLine", "Scores"]
 
 MAX_SHEETS_KEPT = 256
-"""Whole sheets kept in memory: those that were read last."""
+"""Full evaluations cached in memory: those that were read last."""
 MAX_REFUSAL_CHARS = 200
-"""Characters of a refused formula and of its reason that are kept at hand."""
+"""Characters of a refused formula and of its reason that are kept in memory."""
 
 
 class ScoreLine(NamedTuple):
-    """The figures of a scored factor that are asked of all at once; None where undefined."""
+    """The figures that are read of all scored factors at once; None where undefined."""
 
     hypothesis: str
     t: float | None
@@ -35,22 +35,22 @@ class ScoreLine(NamedTuple):
 
 
 class Scores(Mapping[str, Evaluation]):
-    """A run's evaluations by factor id; the run's lock keeps other processes from adding to them.
+    """A run's evaluations by factor id; the lock of the run keeps other processes from adding to them.
 
     Attributes
     ----------
     lines
-        A line of every scored factor, in no order that means anything.
+        A line of every scored factor, in no defined order.
     singles
-        How many of them are single factors, and no sets.
+        Number of scored single factors, without sets.
     best_t
-        The largest absolute t on search, None while there is none.
+        The largest absolute t on search, None before the first.
     """
 
     def __init__(self, ledger: Ledger, run: str) -> None:
         self._ledger, self._run = ledger, run
-        self._turn = Lock()  # tools answer on threads
-        self._at_hand: OrderedDict[str, Evaluation] = OrderedDict()
+        self._lock = Lock()  # tools answer on threads
+        self._cache: OrderedDict[str, Evaluation] = OrderedDict()
         self.lines: dict[str, ScoreLine] = {}
         self.singles = 0
         self.best_t: float | None = None
@@ -58,61 +58,61 @@ class Scores(Mapping[str, Evaluation]):
             self.add(row)
 
     def add(self, row: Evaluation) -> None:
-        """Take in an evaluation that the ledger holds."""
+        """Add an evaluation that is in the ledger."""
         if row.factor_id not in self.lines:
             self.singles += not row.hypothesis.startswith(SET_PREFIX)
             line = self.lines[row.factor_id] = ScoreLine.of(row)
             self.best_t = max(filter(None, (self.best_t, line.t and abs(line.t))), default=self.best_t)
-        self._keep(row)
+        self._cache_row(row)
 
-    def _keep(self, row: Evaluation) -> Evaluation:
-        with self._turn:
-            self._at_hand[row.factor_id] = row
-            self._at_hand.move_to_end(row.factor_id)
-            while len(self._at_hand) > MAX_SHEETS_KEPT:
-                self._at_hand.popitem(last=False)
+    def _cache_row(self, row: Evaluation) -> Evaluation:
+        with self._lock:
+            self._cache[row.factor_id] = row
+            self._cache.move_to_end(row.factor_id)
+            while len(self._cache) > MAX_SHEETS_KEPT:
+                self._cache.popitem(last=False)
         return row
 
     def __getitem__(self, factor_id: str) -> Evaluation:
-        """Return the whole evaluation of a factor."""
+        """Return the full evaluation of a factor."""
         if factor_id not in self.lines:
             raise KeyError(factor_id)
-        row = self._at_hand.get(factor_id) or self._ledger.evaluation(self._run, factor_id)
+        row = self._cache.get(factor_id) or self._ledger.evaluation(self._run, factor_id)
         assert row is not None, "the ledger never loses a row"
-        return self._keep(row)
+        return self._cache_row(row)
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the ids."""
+        """Yield the ids of the scored factors."""
         return iter(self.lines)
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of scored factors and sets."""
         return len(self.lines)
 
     def __contains__(self, factor_id: object) -> bool:
-        """Tell whether a factor was scored, without reading it."""
+        """Tell whether a factor was scored, without reading its evaluation."""
         return factor_id in self.lines
 
 
 class ProposalLog:
-    """What a run proposed, read from the ledger as it grows.
+    """The proposals of a run, read from the ledger as it grows.
 
     Attributes
     ----------
     attempts
-        How many proposals were recorded.
+        Number of recorded proposals.
     hypotheses
         The ids of the hypotheses that they tested.
     refused
-        By hypothesis, how many of its formulas each step refused before they were scored.
+        By hypothesis, the number of its formulas that each step refused before scoring.
     examples
         By hypothesis, the refused formula with the smallest key: key, text, step, reason.
     """
 
     def __init__(self, ledger: Ledger, run: str) -> None:
         self._ledger, self._run = ledger, run
-        self._turn = Lock()
-        self._seen = 0
+        self._lock = Lock()
+        self._last_place = 0
         self._first: dict[str, tuple[str, str]] = {}
         self._claims: dict[str, Claim] = {}
         self.refused: dict[str, Counter[str]] = {}
@@ -121,10 +121,10 @@ class ProposalLog:
         self.hypotheses: set[str] = set()
 
     def refresh(self) -> ProposalLog:
-        """Read what was recorded since the last time."""
-        with self._turn:
-            for place, attempt in self._ledger.attempts_since(self._run, self._seen):
-                self._seen = place
+        """Read the proposals recorded since the last call."""
+        with self._lock:
+            for place, attempt in self._ledger.attempts_since(self._run, self._last_place):
+                self._last_place = place
                 self._add(attempt)
         return self
 
@@ -132,29 +132,29 @@ class ProposalLog:
         self.attempts += 1
         self.hypotheses.add(attempt.hypothesis)
         if attempt.stage == "scored" and attempt.factor_id:
-            mine = (attempt.key, attempt.hypothesis)
-            self._first[attempt.factor_id] = min(mine, self._first.get(attempt.factor_id, mine), key=_attempt_order)
+            entry = (attempt.key, attempt.hypothesis)
+            self._first[attempt.factor_id] = min(entry, self._first.get(attempt.factor_id, entry), key=_sort_key)
         elif attempt.stage != "scored":
             self.refused.setdefault(attempt.hypothesis, Counter())[attempt.stage] += 1
-            said = (attempt.key, attempt.text[:MAX_REFUSAL_CHARS], attempt.stage, attempt.reason[:MAX_REFUSAL_CHARS])
+            example = (attempt.key, attempt.text[:MAX_REFUSAL_CHARS], attempt.stage, attempt.reason[:MAX_REFUSAL_CHARS])
             self.examples[attempt.hypothesis] = min(
-                said, self.examples.get(attempt.hypothesis, said), key=_attempt_order
+                example, self.examples.get(attempt.hypothesis, example), key=_sort_key
             )
 
     def claim(self, factor_id: str) -> Claim | None:
-        """Return a scored factor's claim: that of the attempt with the smallest key, whatever came first in time."""
+        """Return the claim of a scored factor: that of the attempt with the smallest key, whatever its time."""
         first = self.refresh()._first.get(factor_id)
-        return self._claim(first[1]) if first else None
+        return self._read_claim(first[1]) if first else None
 
     def claims(self) -> dict[str, Claim]:
         """Return the claim of every scored factor."""
-        return {name: self._claim(hypothesis) for name, (_, hypothesis) in self.refresh()._first.items()}
+        return {name: self._read_claim(hypothesis) for name, (_, hypothesis) in self.refresh()._first.items()}
 
     def told(self) -> dict[str, Claim]:
-        """Return the claim of every hypothesis of which anything was tried, by id."""
-        return {name: self._claim(name) for name in sorted(self.refresh().hypotheses)}
+        """Return the claim of every hypothesis with a proposal, by id."""
+        return {name: self._read_claim(name) for name in sorted(self.refresh().hypotheses)}
 
-    def _claim(self, hypothesis: str) -> Claim:
+    def _read_claim(self, hypothesis: str) -> Claim:
         if hypothesis not in self._claims:
             event = self._ledger.event(self._run, "claim", hypothesis)
             assert event is not None, "a claim is recorded before its attempts"
@@ -162,6 +162,6 @@ class ProposalLog:
         return self._claims[hypothesis]
 
 
-def _attempt_order(row: tuple[str, ...]) -> tuple[object, ...]:
-    """Return what sorts rows by their key, numbers in it as numbers, then by the rest."""
+def _sort_key(row: tuple[str, ...]) -> tuple[object, ...]:
+    """Return the sort key of a row: its key with numbers compared as numbers, then the rest."""
     return (natural_sort_key(row[0]), *row[1:])

@@ -1,4 +1,4 @@
-"""The evaluation service: the one door to scores and verdicts, which enforces windows, budgets and the record."""
+"""The evaluation service: the only access to scores and verdicts; it enforces windows, budgets and the record."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ MAX_SET_MEMBERS = 10
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Scores and judges factors of one panel for one run; everything it is asked is in the ledger.
+    """Scores and judges factors of one panel for one run, and records every request in the ledger.
 
-    It does one thing at a time, whoever asks: a server's tools run on threads, and two proposals that both found one
-    evaluation left would both take it.
+    A lock serialises requests: a server's tools run on threads, and two proposals that both see one evaluation left
+    would both take it.
     """
 
     engine: Computing
@@ -94,7 +94,7 @@ class Evaluator:
 
     @cached_property
     def ran(self) -> RefusedRuns:
-        """Return the refusals of code that had run."""
+        """Return the refusals of code that ran."""
         return RefusedRuns(self.ledger, self.run)
 
     @property
@@ -104,7 +104,7 @@ class Evaluator:
 
     @cached_property
     def foresight(self) -> SurrogateModel:
-        """Return forecasts of formulas that were not scored; see `drafts`."""
+        """Return the surrogate model, which forecasts unscored formulas; see `drafts`."""
         columns = self.mandate.columns(self.panel)
         return SurrogateModel.of(self.engine.panel, self.windows.search, columns, self.budget.evaluations, self.samples)
 
@@ -129,23 +129,23 @@ class Evaluator:
 
     @cached_property
     def searched(self) -> Computing:
-        """Return what computes factors with no day after the search window shown to any code."""
+        """Return the engine that shows code no day after the search window."""
         return self.engine.until(self.windows.search.stop, read_screening_seed(self.ledger, self.run))
 
     def values(self, expression: Expression, through: Window | None = None) -> Values:
-        """Compute a factor, `[T, N]`, NaN outside the universe.
+        """Return the values of a factor, `[T, N]`, NaN outside the universe.
 
-        Values of Python code end with the search window. Through a later window they are computed day by day; only what
-        the gate has swept may be asked for there, and what a fault leaves out is NaN.
+        Values of Python code end with the search window. Through a later window they are computed day by day, only for
+        factors that the gate has swept; they are NaN from the day of a fault on.
         """
         if through is None or not expression.code:
             return self.searched.evaluate([expression])[0]
         return self.engine.sweep(expression, self.windows.edges(through, self.panel.days)).values
 
-    # What is left, and what is known.
+    # Budgets, and known formulas.
 
     def evaluations_spent(self) -> int:
-        """Count the single factors scored so far and the code that ran and was refused; a set is outside the budget."""
+        """Count the scored single factors and the refusals of code that ran; sets are outside the budget."""
         return self.rows.singles + len(self.ran)
 
     def evaluations_left(self) -> int:
@@ -153,38 +153,38 @@ class Evaluator:
         return max(self.budget.evaluations - self.evaluations_spent(), 0)
 
     def trials_left(self) -> int:
-        """Count the looks at the selection window that the budget still allows."""
+        """Count the trials that the budget still allows."""
         return max(self.budget.trials - self.trials_spent(), 0)
 
     def trials_spent(self) -> int:
-        """Count the looks at the selection window that this run opened, or took and paid for another that was cut short."""
-        seen = self.ledger.overlapping_trials(self.windows.key(self.windows.selection))
-        return sum(trial.run == self.run for trial in seen) + len(self.ledger.events(self.run, PAID_EVENT))
+        """Count the trials that this run opened, or was charged for after another run was cut short."""
+        trials = self.ledger.overlapping_trials(self.windows.key(self.windows.selection))
+        return sum(trial.run == self.run for trial in trials) + len(self.ledger.events(self.run, PAID_EVENT))
 
     def begin(self) -> None:
-        """Note what the library holds as the run begins: what other runs add meanwhile changes nothing for this one."""
+        """Record the library at the start of the run, so that later additions of other runs do not affect it."""
         self.reviews.settle()
-        held = [row.factor_id for row in self.ledger.library()]
-        noted = {"library": held, "retired": sorted(read_retired(self.ledger, self.run))}
-        for kind, body in {**noted, DECAYING_EVENT: list_decaying(self.ledger, self.windows)}.items():
+        factor_ids = [row.factor_id for row in self.ledger.library()]
+        bodies = {"library": factor_ids, "retired": sorted(read_retired(self.ledger, self.run))}
+        for kind, body in {**bodies, DECAYING_EVENT: list_decaying(self.ledger, self.windows)}.items():
             if not self.ledger.events(self.run, kind):
                 self.ledger.record_event(self.run, kind, "start", body)
 
     @cached_property
     def _library_at_start(self) -> frozenset[str] | None:
-        noted = self.ledger.events(self.run, "library")
-        return frozenset(noted[0].body) if noted else None
+        events = self.ledger.events(self.run, "library")
+        return frozenset(events[0].body) if events else None
 
     def library(self) -> list[LibraryRow]:
-        """Return the library as this run sees it: what it held at the start, what it accepted, and what waits to be."""
-        rows, held = self.ledger.library(), self._library_at_start
-        own = {row.factor_id for row in self.ledger.verdicts(self.run) if self.reviews.word(row) == "accepted"}
-        known = {row.factor_id: row for row in rows if held is None or row.factor_id in held | own}
-        known |= {row.factor_id: row for row in self.reviews.undecided() if row.factor_id not in known}
-        return [known[name] for name in sorted(known)]
+        """Return the library as this run sees it: its state at the start, and the run's accepted and waiting ones."""
+        rows, at_start = self.ledger.library(), self._library_at_start
+        accepted = {row.factor_id for row in self.ledger.verdicts(self.run) if self.reviews.word(row) == "accepted"}
+        visible = {row.factor_id: row for row in rows if at_start is None or row.factor_id in at_start | accepted}
+        visible |= {row.factor_id: row for row in self.reviews.undecided() if row.factor_id not in visible}
+        return [visible[name] for name in sorted(visible)]
 
     def known(self) -> Catalogue:
-        """Return what is not new: the published factors and the workspace's library."""
+        """Return the known formulas: the published factors and the workspace's library."""
         return Catalogue((*([read_published()] if self.settings.published else []), *self._holdings.shelves))
 
     @cached_property
@@ -196,23 +196,23 @@ class Evaluator:
         return parse(choose_own_text(row.factor_id, row.text, row.canonical, fields), fields=fields, refuse_units=False)
 
     def compared(self) -> list[LibraryRow]:
-        """Return what makes a candidate redundant: the library without what was retired, unless that is to count."""
+        """Return the library rows that make a candidate redundant; retired ones only if the settings say so."""
         return list_comparable(self.ledger, self.run, self.library(), self.settings.library)
 
     @cached_property
     def library_values(self) -> LibraryValues:
-        """Return what the library's factors that this panel can compute say on it."""
-        held = self.searched.forgiving(PythonRefused)  # code that fails on this panel says nothing here
-        return LibraryValues(held, self.windows.search, self.ledger.workspace, self._parse_row, self.compared())
+        """Return the values of the library's factors that this panel can compute."""
+        engine = self.searched.forgiving(PythonRefused)  # code that fails on this panel is NaN here
+        return LibraryValues(engine, self.windows.search, self.ledger.workspace, self._parse_row, self.compared())
 
     @cached_property
     def published_values(self) -> LibraryValues:
-        """Return what the published factors that this panel can compute say on it; sketched once for a panel."""
+        """Return the values of the published factors that this panel can compute; sketched once for a panel."""
         return values_of_published(self.searched, self.windows.search, self.ledger.workspace, self.settings)
 
     @cached_property
     def beside(self) -> AddedValue:
-        """Return the measure of what factors add to the library."""
+        """Return the measure of incremental value beside the library."""
         return AddedValue.of(self.library_values, self.scorer, self.windows.search)
 
     # Scoring on search.
@@ -229,9 +229,9 @@ class Evaluator:
         Raises
         ------
         EvidenceError
-            The hypothesis bears a name that is kept for sets, or its id or the key was used for something else.
+            The hypothesis has a name that is reserved for sets, or its id or the key has other contents already.
         """
-        if proposal.claim.id.startswith(SET_PREFIX):  # a set's score is not counted against the budget of evaluations
+        if proposal.claim.id.startswith(SET_PREFIX):  # or its score would be outside the budget, as a set's is
             raise reserved_name_error(proposal.claim.id)
         with self.turn:
             return self._propose(proposal)
@@ -242,13 +242,17 @@ class Evaluator:
         try:
             expression = self.read(proposal.text)
         except ParseError as error:
-            told = [{"message": each.message, "hint": each.hint, "at": each.at} for each in error.mistakes]
-            return self._refuse(proposal, error.stage, told)
+            errors = [
+                {"message": mistake.message, "hint": mistake.hint, "at": mistake.at} for mistake in error.mistakes
+            ]
+            return self._refuse(proposal, error.stage, errors)
         try:
-            if found := find_refusal(self, expression, proposal.claim):
-                return self._refuse(proposal, found[0], [make_plain_error(text) for text in found[1]], expression.id)
-            if known := self.ran.told(proposal.key):
-                return known
+            if refusal := find_refusal(self, expression, proposal.claim):
+                return self._refuse(
+                    proposal, refusal[0], [make_plain_error(text) for text in refusal[1]], expression.id
+                )
+            if earlier := self.ran.told(proposal.key):
+                return earlier
             row = self._evaluate(expression, proposal.claim.id)
         except PythonRefused as error:
             answer = self._refuse(proposal, error.stage, [make_plain_error(error.message, error.hint)], expression.id)
@@ -261,7 +265,7 @@ class Evaluator:
                 "stage": "budget",
                 "errors": [make_plain_error("the campaign's evaluations are used up")],
             }
-        self._attempt(proposal, expression.id, "scored", "")
+        self._record_attempt(proposal, expression.id, "scored", "")
         facts = self.facts(row)
         facts["weaknesses"] += list_doubts(expression, proposal.claim, row.sheet, proposal.description)
         return {"ok": True, **facts}
@@ -269,22 +273,26 @@ class Evaluator:
     def _refuse(
         self, proposal: Proposal, stage: str, errors: list[dict[str, Any]], factor_id: str | None = None
     ) -> dict[str, Any]:
-        self._attempt(proposal, factor_id, cast("Stage", stage), "; ".join(str(error["message"]) for error in errors))
+        self._record_attempt(
+            proposal, factor_id, cast("Stage", stage), "; ".join(str(error["message"]) for error in errors)
+        )
         return {"ok": False, "stage": stage, "errors": errors}
 
-    def _attempt(self, told: Proposal, factor_id: str | None, stage: Stage, reason: str) -> None:
-        self.ledger.record_attempt(Attempt(self.run, told.key, told.claim.id, told.text, factor_id, stage, reason))
+    def _record_attempt(self, proposal: Proposal, factor_id: str | None, stage: Stage, reason: str) -> None:
+        self.ledger.record_attempt(
+            Attempt(self.run, proposal.key, proposal.claim.id, proposal.text, factor_id, stage, reason)
+        )
 
     def _evaluate(self, expression: Expression, hypothesis: str) -> Evaluation | None:
-        """Return the recorded evaluation of a factor, making it if the budget allows; None if it does not."""
+        """Return the recorded evaluation of a factor, or score it if the budget allows; None if it does not."""
         row = self.rows.get(expression.id)
         if row is None and self.evaluations_left() > 0:
             refuse_by_running(self, expression)
-            row = self._record(expression, hypothesis)
+            row = self._score(expression, hypothesis)
         return row
 
-    def _record(self, expression: Expression, hypothesis: str) -> Evaluation:
-        """Score a factor on search and write it down; a set is scored even when the budget for single ones is spent."""
+    def _score(self, expression: Expression, hypothesis: str) -> Evaluation:
+        """Score a factor on search and record it; sets are scored even when the budget of evaluations is spent."""
         row = Evaluation(self.run, expression.id, expression.text, hypothesis, self._measure(expression))
         self.ledger.record_evaluation(row)
         self.rows.add(row)
@@ -305,9 +313,10 @@ class Evaluator:
         }
 
     def facts(self, row: Evaluation) -> dict[str, Any]:
-        """Return what the search window told of a factor of this run, as `propose` answers it."""
+        """Return the search facts of a factor of this run, in the form of `propose`."""
         sheet = {key: value for key, value in row.sheet.items() if key not in {"weaknesses", "merit", "fields"}}
-        sheet["warnings"] = [d for d in sheet["warnings"] if d["code"] != "data" or d["message"] in self.panel.stamps]
+        stamps = self.panel.stamps
+        sheet["warnings"] = [note for note in sheet["warnings"] if note["code"] != "data" or note["message"] in stamps]
         expression = self.read(row.text)
         return {
             "id": row.factor_id, "text": expression.shown, "explained": explain(expression), "sheet": sheet,
@@ -315,26 +324,29 @@ class Evaluator:
         }  # fmt: skip
 
     def score(self, text: str, dialect: str = "alphaloom") -> dict[str, Any]:
-        """Return one factor's sheet on the search window; nothing is recorded, and only what looks ahead is refused."""
+        """Return a factor's metrics and profile on search; nothing is recorded, and only look-ahead is refused."""
         expression = self.read(text, dialect)
         self.searched.screen(expression)
         values = self.values(expression)
         sheet = self._measure(expression) | Profiler(self.scorer, self.windows.search).profile(values)
-        doubts = [*sheet["warnings"], *({k: str(each[k]) for k in ("code", "message")} for each in sheet["weaknesses"])]
+        doubts = [
+            *sheet["warnings"],
+            *({key: str(weakness[key]) for key in ("code", "message")} for weakness in sheet["weaknesses"]),
+        ]
         doubts += refusal_warnings(self, expression)
         added = self.beside.addition(values, but=expression.id)
-        if added and (said := added.doubt(sheet["rank_ic"])):
-            doubts.append({"code": "adds_little", "message": said})
-        doubts += [{"code": "python" if expression.code else "units", "message": said} for said in expression.warnings]
-        kept = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
+        if added and (sentence := added.doubt(sheet["rank_ic"])):
+            doubts.append({"code": "adds_little", "message": sentence})
+        doubts += [{"code": "python" if expression.code else "units", "message": text} for text in expression.warnings]
+        figures = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
         beside = {"incremental": added.record() if added else None, "warnings": doubts}
-        return kept | {"id": expression.id, "text": expression.text, "explained": explain(expression)} | beside
+        return figures | {"id": expression.id, "text": expression.text, "explained": explain(expression)} | beside
 
     # Judging on selection.
 
     @cached_property
     def tried(self) -> ProposalLog:
-        """Return what the run has proposed."""
+        """Return the proposals of the run."""
         return ProposalLog(self.ledger, self.run)
 
     def claims(self) -> dict[str, Claim]:
@@ -342,14 +354,14 @@ class Evaluator:
         return self.tried.claims()
 
     def submit(self, ids: Sequence[str]) -> list[Verdict]:
-        """Put scored factors before the gate, in the order given; each that reaches statistics is a trial.
+        """Submit scored factors to the gate, in the given order; each that reaches statistics is a trial.
 
         Raises
         ------
         EvidenceError
             An id was never scored in this run.
         TrialsSpent
-            The budget of trials ended; verdicts given before it stay recorded.
+            The budget of trials ended; earlier verdicts stay recorded.
         """
         with self.turn:
             return self._submit(ids)
@@ -358,43 +370,51 @@ class Evaluator:
         verdicts: list[Verdict] = []
         batch: list[KnownFormula] = []
         for factor_id in dict.fromkeys(ids):
-            case = self._case(factor_id)
+            case = self._make_case(factor_id)
             verdicts.append(self._judge(case, batch))
             batch.append(KnownFormula.of(factor_id, case.expression, "earlier in this batch"))
         return verdicts
 
     def submit_set(self, ids: Sequence[str]) -> Verdict:
-        """Put up to ten scored factors before the gate as one: the sum of their signed ranks is one trial."""
+        """Submit two to ten scored factors to the gate as one: the sum of their signed ranks is one trial."""
         with self.turn:
             return self._submit_set(ids)
 
     def _submit_set(self, ids: Sequence[str]) -> Verdict:
-        members = tuple(self._case(factor_id) for factor_id in sorted(set(ids)))
+        members = tuple(self._make_case(factor_id) for factor_id in sorted(set(ids)))
         if not 2 <= len(members) <= MAX_SET_MEMBERS:
-            said = f"2 to {MAX_SET_MEMBERS}"
-            raise EvidenceError(f"A set has {said} members.", field="members", got=len(members), allowed=said)
+            allowed_text = f"2 to {MAX_SET_MEMBERS}"
+            raise EvidenceError(
+                f"A set has {allowed_text} members.", field="members", got=len(members), allowed=allowed_text
+            )
         expression = self.read(write_rank_sum(members))
         if expression.id not in self.rows and self.trials_left() <= 0:
             raise make_trials_spent_error()
-        row = self.rows.get(expression.id) or self._record(expression, f"{SET_PREFIX}{expression.id}")
-        return self._judge(self._set(expression, members, row), [])
+        row = self.rows.get(expression.id) or self._score(expression, f"{SET_PREFIX}{expression.id}")
+        return self._judge(self._make_set_case(expression, members, row), [])
 
-    def _set(self, expression: Expression, members: tuple[Case, ...], row: Evaluation) -> Case:
-        said = f"{len(members)} factors chosen on search say more together than alone"
+    def _make_set_case(self, expression: Expression, members: tuple[Case, ...], row: Evaluation) -> Case:
+        statement = f"{len(members)} factors chosen on search say more together than alone"
         claim = Claim(
-            f"{SET_PREFIX}{expression.id}", "set", said, 1, self.settings.horizon_days, tuple(sorted(expression.fields))
+            f"{SET_PREFIX}{expression.id}",
+            "set",
+            statement,
+            1,
+            self.settings.horizon_days,
+            tuple(sorted(expression.fields)),
         )
         self.ledger.record_event(self.run, "set", expression.id, [part.expression.id for part in members])
         self.ledger.record_event(self.run, "claim", claim.id, claim.record())
         return Case(expression, claim, self.values(expression), row.sheet["rank_ic"], members)
 
-    def _case(self, factor_id: str) -> Case:
+    def _make_case(self, factor_id: str) -> Case:
         row = self.rows.get(factor_id)
         claim = self.tried.claim(factor_id)
         if row is None or claim is None:
             raise EvidenceError(
-                f"No factor {factor_id!r} was scored in this campaign.", field="id", got=factor_id, allowed="the id of a factor "
-                "that score_factor answered with", hint="Score the formula first; its answer carries the id.", code="unknown_factor",
+                f"No factor {factor_id!r} was scored in this campaign.", field="id", got=factor_id,
+                allowed="the id of a factor that score_factor answered with",
+                hint="Score the formula first; its answer carries the id.", code="unknown_factor",
             )  # fmt: skip
         expression = self.read(row.text)
         return Case(expression, claim, self.values(expression), row.sheet["rank_ic"])
@@ -402,23 +422,23 @@ class Evaluator:
     def _judge(self, case: Case, batch: Sequence[KnownFormula]) -> Verdict:
         name = case.expression.id
         earlier = next((row for row in self.ledger.verdicts(self.run) if row.factor_id == name), None)
-        verdict = Verdict.restored(earlier) if earlier else self.gate.judge(case, self._around(batch))
+        verdict = Verdict.restored(earlier) if earlier else self.gate.judge(case, self._collect_surroundings(batch))
         if earlier is None:
             self.ledger.record_verdict(verdict.row(self.run))
         if verdict.word != "accepted":
             return verdict
-        self._keep(case)
+        self._keep_accepted(case)
         return replace(verdict, word=self.reviews.word(verdict.row(self.run)))
 
-    def _around(self, batch: Sequence[KnownFormula]) -> Surroundings:
+    def _collect_surroundings(self, batch: Sequence[KnownFormula]) -> Surroundings:
         ratios = daily_sharpes(self.rows.lines[name]._asdict() for name in sorted(self.rows))
         known = self.known().with_batch(batch)
         return Surroundings(known, self.published_values, self.library_values, ratios, self.trials_left())
 
-    def _keep(self, case: Case) -> None:
-        one, row = case.expression, self.rows.get(case.expression.id)
-        sheet = dict(row.sheet) if row else {"fields": sorted(one.fields)}
-        entry = LibraryRow(one.id, one.text, one.shown, case.claim.id, self.run, sheet)
+    def _keep_accepted(self, case: Case) -> None:
+        expression, row = case.expression, self.rows.get(case.expression.id)
+        sheet = dict(row.sheet) if row else {"fields": sorted(expression.fields)}
+        entry = LibraryRow(expression.id, expression.text, expression.shown, case.claim.id, self.run, sheet)
         (self.reviews.wait if self.approve else self.ledger.add_to_library)(entry)
         self._holdings.show(self.library())
         self.library_values.show(self.compared())

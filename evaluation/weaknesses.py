@@ -1,4 +1,4 @@
-"""What is wrong with a factor, named from its search sheet, so that the next change can address it."""
+"""Name the weaknesses of a factor from its metrics on search, so that the next change can address them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..factors import row_rank_correlation
 
 MIN_SCREEN_T = 3.0
 HIGH_TURNOVER = 2 / 3
-"""Share of a sleeve that is replaced when its days are over; white noise replaces four fifths of it."""
+"""Share of a sleeve that is replaced at its end; for white noise it is four fifths."""
 MAX_EXPOSURE_CORRELATION = 0.5
 MIN_RANK_IC_LEFT = 0.5
-"""Share of a RankIC that should remain: of the one-day figure at ten days, and of the mean without the best year."""
+"""Share of RankIC that should remain: of the one-day figure at ten days, and of the mean without the best year."""
 EXPOSURE_STEP_DAYS = 5
 EXPOSURES = {"beta": "beta", "size": "size", "volatility": "volatility", "momentum": "momentum", "price": "price level"}
 
 
-def _weakness(code: str, value: float, message: str) -> dict[str, Any]:
+def _make_weakness(code: str, value: float, message: str) -> dict[str, Any]:
     return {"code": code, "value": round_significant(value), "message": message}
 
 
@@ -31,58 +31,62 @@ def name_weaknesses(
 ) -> list[dict[str, Any]]:
     """Return the named weaknesses of a factor on the search window, each `{code, value, message}`.
 
-    Codes: `weak` (|t| under 3), `turnover` (over two thirds of a sleeve are replaced when its days are over; the
-    value is one-way turnover a day over gross), `costs` (loses after costs what it earns before), `decay` (half of the
-    one-day RankIC gone at ten days), `one_year` (without its best year under half is left), `exposure` (mean rank correlation
-    with beta, size, volatility, momentum or price level beyond 0.5).
+    `values` are the factor's `[T, N]`, NaN missing. The codes:
+
+    - `weak`: |t| below 3;
+    - `turnover`: over two thirds of a sleeve are replaced at its end; the value is one-way turnover per day over gross;
+    - `costs`: a positive return before costs is lost after them;
+    - `decay`: less than half of the one-day RankIC remains at ten days;
+    - `one_year`: less than half of the RankIC remains without the best year;
+    - `exposure`: mean rank correlation with beta, size, volatility, momentum or price level beyond 0.5.
     """
-    found = _name_from_figures(sheet)
+    weaknesses = _name_from_figures(sheet)
     curve = sheet["decay"]
     first, tenth = curve.get("1"), curve.get("10")
     if first and tenth is not None and abs(first) > 0.01 and tenth / first < MIN_RANK_IC_LEFT:
-        told = f"less than half of the one-day RankIC remains at ten days ({tenth / first:.0%})"
-        found.append(_weakness("decay", tenth / first, told))
-    found += _one_year(sheet)
-    found += _name_exposures(values, exposures, window)
-    return found
+        message = f"less than half of the one-day RankIC remains at ten days ({tenth / first:.0%})"
+        weaknesses.append(_make_weakness("decay", tenth / first, message))
+    weaknesses += _name_one_year(sheet)
+    weaknesses += _name_exposures(values, exposures, window)
+    return weaknesses
 
 
 def _name_from_figures(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = []
+    weaknesses = []
     t = sheet["t"] or 0.0
     if abs(t) < MIN_SCREEN_T:
-        told = f"|t| = {abs(t):.1f} in sample, below the screening threshold of {MIN_SCREEN_T:g}"
-        found.append(_weakness("weak", t, "t is undefined in sample" if sheet["t"] is None else told))
+        message = f"|t| = {abs(t):.1f} in sample, below the screening threshold of {MIN_SCREEN_T:g}"
+        weaknesses.append(_make_weakness("weak", t, "t is undefined in sample" if sheet["t"] is None else message))
     turnover = sheet["turnover"] or 0.0
     if turnover * sheet["horizon_days"] > HIGH_TURNOVER:
-        most = HIGH_TURNOVER / sheet["horizon_days"]
-        told = f"{turnover:.0%} of the book is traded each day (threshold {most:.0%})"
-        found.append(_weakness("turnover", turnover, told))
+        threshold = HIGH_TURNOVER / sheet["horizon_days"]
+        message = f"{turnover:.0%} of the book is traded each day (threshold {threshold:.0%})"
+        weaknesses.append(_make_weakness("turnover", turnover, message))
     gross, net = sheet["gross_sharpe"], sheet["net_sharpe"]
     if gross is not None and net is not None and gross > 0.3 and net <= 0:
-        found.append(_weakness("costs", net, f"Sharpe {gross:+.2f} before costs, {net:+.2f} after costs"))
-    return found
+        weaknesses.append(_make_weakness("costs", net, f"Sharpe {gross:+.2f} before costs, {net:+.2f} after costs"))
+    return weaknesses
 
 
-def _one_year(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _name_one_year(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
     years = [value for value in sheet["by_year"].values() if value is not None]
     mean = sheet["rank_ic"]
     if not mean or len(years) < 3:
         return []
     signed = sorted(value * (1 if mean > 0 else -1) for value in years)
-    rest = float(np.mean(signed[:-1])) / abs(mean)
-    told = f"less than half of the RankIC remains without the best year ({rest:.0%})"
-    return [_weakness("one_year", rest, told)] if rest < MIN_RANK_IC_LEFT else []
+    share = float(np.mean(signed[:-1])) / abs(mean)
+    message = f"less than half of the RankIC remains without the best year ({share:.0%})"
+    return [_make_weakness("one_year", share, message)] if share < MIN_RANK_IC_LEFT else []
 
 
 def _name_exposures(values: NDArray[np.float32], exposures: Exposures, window: Window) -> list[dict[str, Any]]:
-    found = []
+    weaknesses = []
     thin = np.ascontiguousarray(window.cut(values)[::EXPOSURE_STEP_DAYS])
     for name, word in EXPOSURES.items():
         exposure = np.ascontiguousarray(window.cut(getattr(exposures, name))[::EXPOSURE_STEP_DAYS])
         daily = row_rank_correlation(thin, exposure)
         mean = float(np.nanmean(daily)) if not np.isnan(daily).all() else 0.0
         if abs(mean) > MAX_EXPOSURE_CORRELATION:
-            said = f"exposure to {word}: rank correlation {mean:.2f} (threshold {MAX_EXPOSURE_CORRELATION:g})"
-            found.append(_weakness("exposure", mean, said))
-    return found
+            message = f"exposure to {word}: rank correlation {mean:.2f} (threshold {MAX_EXPOSURE_CORRELATION:g})"
+            weaknesses.append(_make_weakness("exposure", mean, message))
+    return weaknesses

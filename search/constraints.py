@@ -1,4 +1,4 @@
-"""What a campaign may work on: the fields that formulas may read, and what hypotheses may not speak of."""
+"""Constraints of a search: the fields that formulas may read, and the words that hypotheses must avoid."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ..market import Panel
 
 @dataclass(frozen=True)
 class SearchConstraints:
-    """A person's limits on a search, held by rule: no agent can talk its way around them.
+    """A person's limits on a search, enforced by rule where factors are scored.
 
     Attributes
     ----------
     fields
-        Columns that formulas may read; none named: all of the panel. Groupings such as sector are no columns.
+        Columns that formulas may read; empty: all of the panel. Groupings such as sector are not columns.
     avoid
-        Words or phrases that neither the mechanism's name nor the statement of a hypothesis may hold, compared by stems.
-        What is said in other words passes: this reads words, not minds.
+        Words or phrases that neither the mechanism nor the statement of a hypothesis may contain, compared by stems.
+        The same idea in other words passes.
     seeds
-        Texts of the person's own formulas. They are scored on search though they are known already, as parents of others;
-        the gate takes none that is not original.
+        Texts of the person's own formulas. They are scored on search even if they are known, as parents of others; the
+        gate accepts only original ones.
     told
-        Whether other fields of the panel may be named to whoever works under it; else they are as unknown as any.
+        Whether error messages may name other fields of the panel; if not, these are treated as unknown.
     """
 
     fields: tuple[str, ...] = ()
@@ -35,49 +35,49 @@ class SearchConstraints:
     told: bool = True
 
     def names(self, fields: Iterable[str]) -> tuple[str, ...]:
-        """Return those of a panel's fields that a formula may name: what it may not read is refused by name later."""
-        return tuple(fields) if self.told else self._used(fields)
+        """Return the fields that a formula may name; with `told` all: forbidden ones are refused by name later."""
+        return tuple(fields) if self.told else self._select_allowed(fields)
 
     def columns(self, panel: Panel) -> tuple[str, ...]:
         """Return the fields of a panel that may be used, sorted."""
-        return self._used(panel.fields)
+        return self._select_allowed(panel.fields)
 
-    def _used(self, fields: Iterable[str]) -> tuple[str, ...]:
+    def _select_allowed(self, fields: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(name for name in fields if not self.fields or name in self.fields))
 
     def fit(self, panel: Panel) -> SearchConstraints:
-        """Return it unchanged if the panel has the fields that are named.
+        """Return the constraints unchanged if the panel has all their fields.
 
         Raises
         ------
         EvidenceError
-            It lacks some; all of them are named.
+            The panel lacks fields; the error names them all.
         """
-        strange = sorted({*self.fields} - {*panel.fields})
-        if strange:
+        unknown = sorted({*self.fields} - {*panel.fields})
+        if unknown:
             raise EvidenceError(
-                f"The panel has no field {', '.join(strange)}.", field="steer.fields", got=strange,
-                allowed=sorted(panel.fields) if self.told else None, hint="Name fields of the panel, or none to allow them all.",
+                f"The panel has no field {', '.join(unknown)}.", field="steer.fields", got=unknown,
+                allowed=sorted(panel.fields) if self.told else None,
+                hint="Name fields of the panel, or none to allow them all.",
             )  # fmt: skip
         return self
 
     def objections(self, expression: Expression, claim: Claim, groups: Collection[str]) -> list[str]:
-        """Return what a formula or its hypothesis may not, in words: fields first, then what is to be avoided."""
-        found = self.strange(expression.fields, groups)
+        """Return a sentence for each violation by a formula or its hypothesis: fields first, then avoided words."""
+        sentences = self.strange(expression.fields, groups)
         entry = find_mention((claim.mechanism, claim.statement), self.avoid)
         if entry:
-            found.append(
+            sentences.append(
                 f"the hypothesis is about {entry!r}, which this campaign avoids (steer.avoid): take another mechanism"
             )
-        return found
+        return sentences
 
     def strange(self, names: Collection[str], groups: Collection[str]) -> list[str]:
         """Return a sentence for each field that may not be used."""
         refused = sorted({*names} - {*self.fields} - {*groups}) if self.fields else []
-        return [
-            f"the field {name} may not be used here (steer.fields of the campaign, or the token): allowed are {_join_names(self.fields)}"
-            for name in refused
-        ]
+        rule = "steer.fields of the campaign, or the token"
+        allowed = _join_names(self.fields)
+        return [f"the field {name} may not be used here ({rule}): allowed are {allowed}" for name in refused]
 
 
 def _join_names(names: Sequence[str]) -> str:

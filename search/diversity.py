@@ -1,4 +1,4 @@
-"""How varied a search was: mechanisms by round and in all, niches, and the counts of mutation operators."""
+"""The variety of a search: mechanisms by round and overall, niches, and the counts of mutation operators."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ OPERATORS_EVENT = "agents.operators"
 
 
 def effective_number(names: Iterable[str]) -> float:
-    """Return how many equally frequent names would be as varied: the exponential of Shannon's entropy.
+    """Return the effective number of names: the exponential of the Shannon entropy of their shares.
 
-    1 where all are the same, their number where all differ, 0 where there is none. Source: Hill (1973), "Diversity and
-    evenness", the number of order 1.
+    So many equally frequent names would be as varied: 1 if all are equal, their number if all differ, 0 for none.
+
+    References
+    ----------
+    Hill (1973), "Diversity and evenness", the number of order 1.
     """
     counts = Counter(names)
     total = sum(counts.values())
@@ -35,7 +38,7 @@ def effective_number(names: Iterable[str]) -> float:
 
 
 def effective_number_of_round(ledger: Ledger, run: str, number: int) -> float | None:
-    """Return the effective number of mechanisms of a round's hypotheses, None before there is one."""
+    """Return the effective number of mechanisms of a round's hypotheses; None without hypotheses."""
     names = []
     for index in range(MAX_HYPOTHESES_PER_ROUND):
         event = ledger.event(run, HYPOTHESIS_EVENT, f"r{number:02d}/h{index:02d}")
@@ -46,32 +49,32 @@ def effective_number_of_round(ledger: Ledger, run: str, number: int) -> float | 
 
 
 def count_niches(ledger: Ledger, run: str) -> int:
-    """Return how many niches of mechanism, horizon and turnover hold a scored formula, a person's seeds included."""
+    """Return the number of niches (mechanism, horizon, turnover) with a scored formula, seeds included."""
     return len(ledger.events(run, NICHE_EVENT))
 
 
 def summarise_variety(ledger: Ledger, run: str) -> dict[str, Any]:
-    """Return how varied a run's hypotheses were, those of a person included and seeds left out.
+    """Return the variety of a run's hypotheses, a person's own included, seeds left out.
 
     Returns
     -------
     dict
-        `hypotheses`, `mechanisms` (different ones), `effective` (their effective number), `count_niches` (filled), `refused`
+        `hypotheses`, `mechanisms` (different ones), `effective` (their effective number), `niches` (filled), `refused`
         (hypotheses that got no branch), and `rounds`, each with `round` and the first three.
     """
     rounds: dict[int, list[str]] = {}
     for event in ledger.events(run, HYPOTHESIS_EVENT):
-        found = ROUND_PATTERN.match(event.key)
-        if found and int(found[1]) > 0:
-            rounds.setdefault(int(found[1]), []).append(str(event.body["mechanism"]))
+        match = ROUND_PATTERN.match(event.key)
+        if match and int(match[1]) > 0:
+            rounds.setdefault(int(match[1]), []).append(str(event.body["mechanism"]))
     refused = sum(len(event.body["items"]) for event in ledger.events(run, REFUSED_IDEAS_EVENT))
-    whole = _figures([name for names in rounds.values() for name in names])
+    overall = _count_mechanisms([name for names in rounds.values() for name in names])
     filled = {"niches": count_niches(ledger, run), "refused": refused}
-    return {**whole, **filled, "rounds": [{"round": n, **_figures(rounds[n])} for n in sorted(rounds)]}
+    return {**overall, **filled, "rounds": [{"round": n, **_count_mechanisms(rounds[n])} for n in sorted(rounds)]}
 
 
 def list_own_troubles(ledger: Ledger, run: str) -> list[str]:
-    """Return what went wrong with what a person brought along: refused hypotheses, and failures of their agent."""
+    """Return the problems of a person's own parts: refused hypotheses, and failures of their agent."""
     refused = [
         row for event in ledger.events(run, REFUSED_IDEAS_EVENT) for row in event.body["items"] if row.get("source")
     ]
@@ -84,7 +87,7 @@ def list_own_troubles(ledger: Ledger, run: str) -> list[str]:
     ]
 
 
-def _figures(names: list[str]) -> dict[str, Any]:
+def _count_mechanisms(names: list[str]) -> dict[str, Any]:
     return {
         "hypotheses": len(names),
         "mechanisms": len({*names}),
@@ -93,7 +96,7 @@ def _figures(names: list[str]) -> dict[str, Any]:
 
 
 def read_operator_table(ledger: Ledger, run: str) -> list[dict[str, Any]]:
-    """Return the last table of a run, rows `{operator, where, tried, better, gained}`; none where nothing was changed.
+    """Return the last operator table of a run, rows `{operator, where, tried, better, gained}`; empty without one.
 
     `gained` sums |t| of a child less |t| of its parent on the search window.
     """

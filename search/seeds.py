@@ -1,4 +1,4 @@
-"""A person's formulas to begin a search with: a library file, or a plain list."""
+"""Read a person's seed formulas of a search: a library file, or a plain list."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_SEED_MISTAKES_SHOWN = 8
 
 
 class _SeedRow(BaseModel):
-    """A formula of a list, with what is known of it."""
+    """A formula of a list, with its direction, mechanism and statement."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,33 +35,33 @@ class _SeedRow(BaseModel):
 def read_seeds(path: Path) -> list[dict[str, Any]]:
     """Return the formulas of a file as `{text, direction, mechanism, statement}`, each once, in the order of the file.
 
-    Of a library file the factors that were not retired, with the direction in which they were judged; of a list texts, or
-    mappings with at least `text`; of any other file the lines that are neither empty nor begin with #. Whether a formula
-    can be read is told when it is scored, since the panel says which fields there are.
+    A library file gives the factors that were not retired, with the direction in which they were judged. A YAML or JSON
+    list has texts, or mappings with at least `text`. Any other file gives its lines that are not empty and do not begin
+    with #. Formulas are parsed only when they are scored, since the panel decides which fields exist.
 
     Raises
     ------
     LibraryFileError
-        It cannot be read, or holds what it should not: every mistake at once, up to eight.
+        The file cannot be read or has invalid contents; the error lists the first eight mistakes.
     """
     try:
         body = read_given_text(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise _seeds_error(
+        raise _make_seeds_error(
             path, f"cannot be read: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
         ) from None
     if path.suffix.lower() not in (".json", ".yaml", ".yml"):
         lines = [line.strip() for line in body.splitlines()]
         return _check_rows(path, [{"text": line} for line in lines if line and not line.startswith("#")])
     try:
-        found = json.loads(body) if path.suffix.lower() == ".json" else _read_yaml(path, body)
+        value = json.loads(body) if path.suffix.lower() == ".json" else _read_yaml(path, body)
     except (ValueError, RecursionError, SettingsError) as error:
-        raise _seeds_error(path, f"cannot be read: {str(error).splitlines()[0]}") from None
-    if isinstance(found, dict):
+        raise _make_seeds_error(path, f"cannot be read: {str(error).splitlines()[0]}") from None
+    if isinstance(value, dict):
         return _check_rows(path, _read_library(path))
-    if not isinstance(found, list):
-        raise _seeds_error(path, "is no list of formulas")
-    return _check_rows(path, [{"text": each} if isinstance(each, str) else each for each in found])
+    if not isinstance(value, list):
+        raise _make_seeds_error(path, "is no list of formulas")
+    return _check_rows(path, [{"text": item} if isinstance(item, str) else item for item in value])
 
 
 def _read_yaml(path: Path, body: str) -> Any:
@@ -74,30 +74,37 @@ def _read_yaml(path: Path, body: str) -> Any:
 def _read_library(path: Path) -> list[dict[str, Any]]:
     """Return the factors of an exported library that were not retired."""
     rows = []
-    for one in read_library_file(path).factors:
-        if one.status != "retired":
-            said = f"In the library {path.name} as {one.id}, there {one.proof}."
-            rows.append({"text": one.text, "direction": one.judged.sign if one.judged else 1, "statement": said})
+    for factor in read_library_file(path).factors:
+        if factor.status != "retired":
+            statement = f"In the library {path.name} as {factor.id}, there {factor.proof}."
+            rows.append(
+                {"text": factor.text, "direction": factor.judged.sign if factor.judged else 1, "statement": statement}
+            )
     return rows
 
 
 def _check_rows(path: Path, rows: Sequence[Any]) -> list[dict[str, Any]]:
-    """Check every row, and return each formula once."""
-    found: dict[str, dict[str, Any]] = {}
-    wrong: list[str] = []
+    """Validate all rows, and return each formula once."""
+    seeds: dict[str, dict[str, Any]] = {}
+    mistakes: list[str] = []
     for place, row in enumerate(rows):
         try:
-            read = _SeedRow.model_validate(row)
-            found.setdefault(read.text, read.model_dump())
+            seed = _SeedRow.model_validate(row)
+            seeds.setdefault(seed.text, seed.model_dump())
         except ValidationError as error:
-            wrong += [f"{place}.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
-    if wrong:
-        rest = f"; and {len(wrong) - MAX_SEED_MISTAKES_SHOWN} more" if len(wrong) > MAX_SEED_MISTAKES_SHOWN else ""
-        raise _seeds_error(path, f"has mistakes: {'; '.join(wrong[:MAX_SEED_MISTAKES_SHOWN])}{rest}")
-    if not 0 < len(found) <= MAX_SEEDS:
-        raise _seeds_error(path, f"holds {len(found)} formulas; allowed are 1 to {MAX_SEEDS}")
-    return list(found.values())
+            mistakes += [
+                f"{place}.{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
+                for mistake in error.errors(include_url=False)
+            ]
+    if mistakes:
+        more = (
+            f"; and {len(mistakes) - MAX_SEED_MISTAKES_SHOWN} more" if len(mistakes) > MAX_SEED_MISTAKES_SHOWN else ""
+        )
+        raise _make_seeds_error(path, f"has mistakes: {'; '.join(mistakes[:MAX_SEED_MISTAKES_SHOWN])}{more}")
+    if not 0 < len(seeds) <= MAX_SEEDS:
+        raise _make_seeds_error(path, f"holds {len(seeds)} formulas; allowed are 1 to {MAX_SEEDS}")
+    return list(seeds.values())
 
 
-def _seeds_error(path: Path, why: str) -> AlphaloomError:
+def _make_seeds_error(path: Path, why: str) -> AlphaloomError:
     return LibraryFileError(f"{path.name} {why}.", field="steer.seed_library", got=path.name, allowed=ALLOWED_FILES)

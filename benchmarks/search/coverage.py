@@ -34,8 +34,8 @@ Way = Callable[[Basis, NDArray[np.float32]], Frame]
 """Returns the worth of each formula of a pool ``[M, cells]``."""
 WAYS: dict[str, Way] = {
     "the first": lambda _, ranks: -np.arange(len(ranks), dtype=np.float64),
-    "the most unlike": lambda basis, ranks: -explained_share(basis.apart(basis.across(ranks))),
-    "the most telling": lambda basis, ranks: basis.tells(ranks, basis.apart(basis.across(ranks))),
+    "the most unlike": lambda basis, ranks: -explained_share(basis.decorrelate(basis.across(ranks))),
+    "the most telling": lambda basis, ranks: basis.measure_information(ranks, basis.decorrelate(basis.across(ranks))),
 }
 
 
@@ -57,17 +57,19 @@ def explained(world: World, way: Way, seed: int, at: Sequence[int]) -> list[floa
     """Return how much of a market's planted formulas is explained after so many choices."""
     thin, fields = SubsampledPanel(world.panel, world.windows.search), tuple(world.panel.fields)
     population, drawn = CandidatePool(thin, fields), _drawn(fields, seed)
-    planted = np.array([look.ranks for look in thin.look([parse(each.text, fields=fields) for each in world.alphas])])
+    planted = np.array(
+        [look.ranks for look in thin.fingerprint([parse(each.text, fields=fields) for each in world.alphas])]
+    )
     basis, told = Basis(), []
     for count in range(1, max(at) + 1):
         pool = [next(drawn) for _ in range(POOL)]
-        ranks = np.array([look.ranks for look in thin.look(pool)])
-        basis = basis.facing(population.ruler(count - 1))
+        ranks = np.array([look.ranks for look in thin.fingerprint(pool)])
+        basis = basis.with_references(population.get_reference_ranks(count - 1))
         worth = np.where(ranks.any(axis=1), way(basis, ranks), -np.inf)
         best = int(worth.argmax())
-        basis = basis.joined([pool[best].id], [ScoredFormula(pool[best], 0.0, 0.0)], ranks[best : best + 1])
+        basis = basis.with_formulas([pool[best].id], [ScoredFormula(pool[best], 0.0, 0.0)], ranks[best : best + 1])
         if count in at:
-            told.append(float(explained_share(basis.apart(basis.across(planted))).mean()))
+            told.append(float(explained_share(basis.decorrelate(basis.across(planted))).mean()))
     return told
 
 

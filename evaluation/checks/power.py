@@ -145,8 +145,8 @@ class Prospect:
             )
         return (
             f"After {format_count(self.trials, 'trial')}, the next look at these {self.days} selection days proves a "
-            f"RankIC of {self.rank_ic_provable:.3f} or more there, of a factor that scatters from day to day as most do "
-            f"here (a steadier one is proven by less); one whose true RankIC is {self.rank_ic_likely:.3f} would be "
+            f"RankIC of {self.rank_ic_provable:.3f} or more there, of a factor that scatters from day to day as most "
+            f"do here (a steadier one is proven by less); one whose true RankIC is {self.rank_ic_likely:.3f} would be "
             "accepted four times in five, a fainter one seldom."
         )
 

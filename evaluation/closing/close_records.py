@@ -88,7 +88,7 @@ class CombinationSummary(ResultsPart):
 
 
 class SealedFactor(ResultsPart):
-    """One factor on the sealed days; `sign` is the direction in which it is held, and the p-value is of that direction."""
+    """One factor on the sealed days; `sign` is the direction in which it is held, and of its p-value."""
 
     sign: int
     days: int | None = None

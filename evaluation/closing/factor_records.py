@@ -113,7 +113,7 @@ class SearchMetrics(WindowMetrics):
 
 
 class DeflatedSharpe(ResultsPart):
-    """Probability that the Sharpe ratio exceeds the expected best of as many worthless tries, for three counts of tries."""
+    """Probability that the Sharpe ratio exceeds the expected best of worthless tries, for three counts of tries."""
 
     by_trials: Figure = None
     by_evaluations: Figure = None

@@ -296,7 +296,7 @@ class OverfittingTest(CandidateTest):
 
 
 class SuperiorityTest(CandidateTest):
-    """Hansen's p-values that the best candidate earns nothing after costs; `block_days` is the bootstrap's mean block."""
+    """Hansen's p-values of the best candidate's return after costs; `block_days` is the bootstrap's mean block."""
 
     lower: Figure = None
     consistent: Figure = None

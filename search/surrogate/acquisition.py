@@ -1,4 +1,4 @@
-"""Formulas held against those that were scored: what these let expect of them, and what that is worth."""
+"""Acquisition: forecasts of unscored formulas from the scored ones, and the worth of scoring them."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from .matching_pursuit import MAX_LEADER_CORRELATION, marginal_contribution
 Frame = NDArray[np.float64]
 
 KNOWN_OFFSET = 0.1
-"""Added to how much of a formula is known, so that little is not blown up."""
+"""Added to the known share of a formula, so that a small share does not inflate its worth."""
 NODE_T = 0.15
-"""Standard errors of RankIC that a further node of a formula must promise."""
+"""Price of each node of a formula, in standard errors of RankIC."""
 MIN_WORTH_SCALE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class BasisComparison:
-    """Formulas, ``M`` of them, and the basis that they are held against.
+    """``M`` formulas, compared with the basis of the scored ones.
 
     Attributes
     ----------
     basis : Basis
-        Of the scored ones, ``K``.
+        Basis of the ``K`` scored formulas.
     ranks : NDArray[np.float32]
-        ``[M, cells]``: theirs.
+        ``[M, cells]``: ranks of the formulas.
     thin : NDArray[np.bool_]
-        ``[M]``: too few names have a value, or too many have the same.
+        ``[M]``: True where too few names have a value, or too many have the same.
     size : NDArray
         ``[M]``: nodes.
     across : NDArray[np.float64]
-        ``[M, K]``: rank correlations with the scored ones.
+        ``[M, K]``: rank correlations with the scored formulas.
     """
 
     basis: Basis
@@ -47,22 +47,22 @@ class BasisComparison:
 
     @cached_property
     def coordinates(self) -> Frame:
-        """Return them as `Basis.apart` does, ``[K, M]``."""
-        return self.basis.apart(self.across)
+        """Return the coordinates of the formulas in the basis, ``[K, M]``; see `Basis.decorrelate`."""
+        return self.basis.decorrelate(self.across)
 
     @cached_property
     def known(self) -> Frame:
-        """Return how much of their ranks the scored ones explain, ``[M]``."""
+        """Return the share of their ranks that the scored formulas explain, ``[M]``."""
         return explained_share(self.coordinates)
 
     @cached_property
     def rank_ic(self) -> Frame:
-        """Return the mean RankICs that scored ones let expect, ``[M]``."""
-        return self.basis.expected(self.across)
+        """Return the expected mean RankICs, ``[M]``."""
+        return self.basis.forecast(self.across)
 
     @cached_property
     def nearest(self) -> NDArray[np.intp]:
-        """Return the place of the scored formula that each is most like, ``[M]``; -1 where there is none."""
+        """Return the place of the scored formula most correlated with each, ``[M]``; -1 without scored formulas."""
         return np.abs(self.across).argmax(axis=1) if self.basis.ids else np.full(len(self.thin), -1)
 
     @cached_property
@@ -71,37 +71,38 @@ class BasisComparison:
         return self.across[np.arange(len(self.thin)), self.nearest] if self.basis.ids else np.zeros(len(self.thin))
 
     def promise(self, own: int = -1) -> Forecast:
-        """Return what they promise beside the leaders that are unlike the one at place `own`; -1: beside all."""
+        """Return the forecast after removing the leaders' part; leaders similar to `own` are kept (-1: remove all)."""
         plain = self.rank_ic / self.basis.unit
         adds, left = promise_beside_leaders(self.basis, self.across, own)
-        known = np.maximum(self.known - (1.0 - left), 0.0)
-        return Forecast(adds * self.basis.unit, self._worth(adds, known), self._worth(plain, self.known))
+        share = np.maximum(self.known - (1.0 - left), 0.0)
+        return Forecast(
+            adds * self.basis.unit, self._compute_worth(adds, share), self._compute_worth(plain, self.known)
+        )
 
-    def _worth(self, promised: Frame, known: Frame) -> Frame:
+    def _compute_worth(self, promised: Frame, known: Frame) -> Frame:
         return np.asarray(promised / np.sqrt(known + KNOWN_OFFSET), np.float64)
 
     @property
     def price(self) -> Frame:
-        """Return what their nodes cost, ``[M]``, in t."""
+        """Return the price of their nodes, ``[M]``, in t."""
         return np.asarray(NODE_T * self.size, np.float64)
 
     @cached_property
-    def tells(self) -> Frame:
-        """Return what their scores would tell of all that could be written, ``[M]``; see `Basis.tells`."""
-        return self.basis.tells(self.ranks, self.coordinates)
+    def information(self) -> Frame:
+        """Return the information of their scores about the candidate pool, ``[M]``; see `measure_information`."""
+        return self.basis.measure_information(self.ranks, self.coordinates)
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What formulas promise.
+    """Forecasts of formulas.
 
     Attributes
     ----------
     rank_ic : NDArray[np.float64]
-        ``[M]``: expected beside the leaders.
+        ``[M]``: expected RankIC beside the leaders.
     beside, at_all : NDArray[np.float64]
-        ``[M]``: what all of a formula would show, in t, were the rest like the part that is known; beside the leaders, and
-        alone.
+        ``[M]``: the t of the whole formula if its unknown part were like its known part; beside the leaders, and alone.
     """
 
     rank_ic: Frame
@@ -110,36 +111,52 @@ class Forecast:
 
 
 def promise_beside_leaders(basis: Basis, across: Frame, own: int = -1) -> tuple[Frame, Frame]:
-    """Return the t that formulas promise beside the leaders that are unlike the one at place `own`; -1: beside all.
+    """Return the expected t of formulas after removing the leaders' part, and the share of ranks that is left.
 
-    Also the share of their ranks that those leaders leave; both ``[M]``, from their rank correlations ``[M, K]``.
+    Parameters
+    ----------
+    basis
+        Basis of the ``K`` scored formulas, with the leaders.
+    across
+        Rank correlations of the formulas with the scored ones ``[M, K]``.
+    own
+        Place of a scored formula; leaders similar to it are kept. -1 removes all leaders.
+
+    Returns
+    -------
+    tuple
+        Expected t and share of ranks, both ``[M]``.
     """
-    plain = basis.expected(across) / basis.unit
-    others = [at for at in basis.leading if own < 0 or np.abs(basis.dictionary.alike[own, at]) < MAX_LEADER_CORRELATION]
+    plain = basis.forecast(across) / basis.unit
+    others = [
+        place
+        for place in basis.leading
+        if own < 0 or np.abs(basis.dictionary.alike[own, place]) < MAX_LEADER_CORRELATION
+    ]
     return marginal_contribution(plain, across, basis.dictionary, others) if others else (plain, np.ones(len(plain)))
 
 
 def rank_places(worth: Frame, fits: NDArray[np.bool_]) -> list[int]:
-    """Return the places that fit, the most worthy first; ties go to the first."""
-    told = worth / max(float(np.abs(worth).max(initial=0.0)), MIN_WORTH_SCALE)
-    return [int(place) for place in np.argsort(-np.round(told, 6), kind="stable") if fits[place]]
+    """Return the places that fit, in falling order of worth; ties go to the first."""
+    scaled = worth / max(float(np.abs(worth).max(initial=0.0)), MIN_WORTH_SCALE)
+    return [int(place) for place in np.argsort(-np.round(scaled, 6), kind="stable") if fits[place]]
 
 
 def choose_dissimilar(
     orders: Sequence[Sequence[int]], ranks: NDArray[np.float32], count: int, alike: float
 ) -> list[int]:
-    """Return places whose ranks correlate less than `alike`, from the orders in turn: of each its first still to be had."""
+    """Return up to `count` places with correlations below `alike`: the first free one of each order in turn."""
     chosen: list[int] = []
     norms = lengths(ranks)
 
-    def fresh(place: int) -> bool:
+    def is_dissimilar(place: int) -> bool:
         near = np.abs(ranks[chosen] @ ranks[place]) / (norms[chosen] * norms[place])
         return place not in chosen and not (near >= alike).any()
 
-    queues = [iter(each) for each in orders]
+    queues = [iter(order) for order in orders]
     while queues and len(chosen) < count:
         queue = queues.pop(0)
-        place = next((each for each in queue if not chosen or fresh(each)), None)
+        place = next((candidate for candidate in queue if not chosen or is_dissimilar(candidate)), None)
         if place is not None:
             chosen.append(place)
             queues.append(queue)

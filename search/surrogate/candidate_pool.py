@@ -1,9 +1,9 @@
-"""The candidate pool: formulas drawn at random, which represent everything that could be written and is not scored.
+"""The candidate pool: random formulas, which represent everything that could be written and is not scored.
 
-The pool is a large sample of the plain part of the language (`factors.space`: a few nodes, no groups, no conditions). It
-shows where the scores promise something, and how much a score of each candidate would tell about the rest. No return is read
-here. `CrossProducts` keeps the rank products between the pool and the scored formulas. `Samples` shares a pool between the
-runs on one panel.
+The pool is a large sample of the plain part of the language (`factors.space`: a few nodes, no groups, no conditions).
+It shows where the scores are promising, and how much information a score of each candidate would give about the rest.
+No return is read here. `CrossProducts` caches the rank products between the pool and the scored formulas. `Samples`
+shares a pool between the runs on one panel.
 """
 
 from __future__ import annotations
@@ -29,36 +29,37 @@ from .basis import Basis, lengths
 from .subsample import SubsampledPanel
 
 MAX_POOL_FORMULAS, POOL_STEP_FORMULAS = 24_000, 500
-"""Formulas of the whole sample, and how many are drawn at a time: a short campaign need not look at all of them."""
+"""Largest size of the pool, and formulas per draw: a short campaign does not need them all."""
 FORMULAS_PER_SCORE = 16
-"""Formulas that each score asks for beside the first `POOL_STEP_FORMULAS`."""
+"""Formulas by which each score enlarges the pool, after the first `POOL_STEP_FORMULAS`."""
 REFERENCE_FORMULAS = 320
-"""Formulas of the part that others are measured by."""
+"""Reference formulas: the part of the pool for which information is measured."""
 SCORES_PER_REFERENCE = 64
-"""Scores after which the next part is the ruler: what is scored would grow to fit the few that it was chosen by."""
+"""Scores after which the next part of the pool is the reference, or scored formulas would overfit one reference."""
 MAX_REFERENCES_KEPT = 4
-"""Rulers that are kept: runs that share a sample are not all as far."""
+"""References cached in memory: runs that share a pool have different numbers of scores."""
 IDLE_DRAWS_PER_FORMULA = 20
-"""Times as many draws after which a smaller sample will do: a panel of one field has few formulas."""
+"""Draws without a new formula, per reference formula, that end the pool: a panel of one field has few formulas."""
 
 Frame = NDArray[np.float64]
 
 
 @dataclass(eq=False)
 class CandidatePool:
-    """Draws formulas of some fields and looks at them; it grows with what is scored, and what was drawn stays.
+    """Draws random formulas of some fields and ranks their values; it grows with the number of scores.
 
-    Which ones depends on the panel, the fields and how many were scored, on no seed: a sample is a ruler, and every campaign
-    of a panel measures by the same. One thread asks at a time.
+    The members depend on the panel, the fields and the number of scores, not on a seed: every campaign on a panel uses
+    the same pool. The pool is not thread-safe.
 
     Attributes
     ----------
     members : list of Expression
-        The formulas, ``J`` of them, in the order in which they were drawn.
+        The ``J`` formulas, in the order in which they were drawn.
     parts : list of NDArray[np.int8]
-        Their ranks, ``[rows, cells]`` each, ``J`` rows between them: of at most `MAX_SAMPLE_NAMES` names, so within 127.
+        Their ranks, ``[rows, cells]`` each, ``J`` rows together. They are of at most `MAX_SAMPLE_NAMES` names, so
+        within 127.
     thin : list of bool
-        Whether too few names have a value, or too many the same.
+        Whether too few names have a value, or too many have the same.
     """
 
     at: SubsampledPanel
@@ -67,69 +68,73 @@ class CandidatePool:
     parts: list[NDArray[np.int8]] = field(default_factory=list, init=False)
     thin: list[bool] = field(default_factory=list, init=False)
     _firsts: list[int] = field(default_factory=list, init=False)
-    _rulers: OrderedDict[range, NDArray[np.float32]] = field(default_factory=OrderedDict, init=False)
+    _references: OrderedDict[range, NDArray[np.float32]] = field(default_factory=OrderedDict, init=False)
 
     def size(self, scored: int) -> int:
-        """Return how many of the first members stand for all after so many scores; what is missing is drawn."""
-        asked = min(MAX_POOL_FORMULAS, POOL_STEP_FORMULAS + FORMULAS_PER_SCORE * scored)
-        while len(self.members) < asked and self._draw_step():
+        """Grow the pool to ``500 + 16 * scored`` members (at most 24,000) and return its size."""
+        wanted_size = min(MAX_POOL_FORMULAS, POOL_STEP_FORMULAS + FORMULAS_PER_SCORE * scored)
+        while len(self.members) < wanted_size and self._draw_step():
             pass
-        return min(len(self.members), asked)
+        return min(len(self.members), wanted_size)
 
-    def ruler(self, scored: int) -> NDArray[np.float32]:
-        """Return the ranks of the members, ``[at most REFERENCE_FORMULAS, cells]``, that others are measured by after so many scores.
+    def get_reference_ranks(self, scored: int) -> NDArray[np.float32]:
+        """Return the ranks of the reference formulas after so many scores, ``[at most REFERENCE_FORMULAS, cells]``.
 
-        The same array while they are the same and few others are asked for.
+        The array is cached: the same reference is the same array while at most `MAX_REFERENCES_KEPT` are in use.
         """
-        turn = scored // SCORES_PER_REFERENCE
-        size = self.size(turn * SCORES_PER_REFERENCE)
-        first = turn % max(size // REFERENCE_FORMULAS, 1) * REFERENCE_FORMULAS
-        asked = range(first, min(first + REFERENCE_FORMULAS, size))
-        if asked not in self._rulers:
-            self._rulers[asked] = self.ranks(asked)
-        self._rulers.move_to_end(asked)
-        while len(self._rulers) > MAX_REFERENCES_KEPT:
-            self._rulers.popitem(last=False)
-        return self._rulers[asked]
+        reference_number = scored // SCORES_PER_REFERENCE
+        size = self.size(reference_number * SCORES_PER_REFERENCE)
+        first = reference_number % max(size // REFERENCE_FORMULAS, 1) * REFERENCE_FORMULAS
+        places = range(first, min(first + REFERENCE_FORMULAS, size))
+        if places not in self._references:
+            self._references[places] = self.ranks(places)
+        self._references.move_to_end(places)
+        while len(self._references) > MAX_REFERENCES_KEPT:
+            self._references.popitem(last=False)
+        return self._references[places]
 
     def ranks(self, places: Sequence[int]) -> NDArray[np.float32]:
-        """Return the ranks of some members, ``[places, cells]``."""
-        found = np.zeros((len(places), self.at.cells), np.float32)
-        for row, (part, at) in enumerate(map(self.place, places)):
-            found[row] = self.parts[part][at]
-        return found
+        """Return the ranks of members by place, ``[places, cells]``."""
+        ranks = np.zeros((len(places), self.at.cells), np.float32)
+        for row, (part, part_row) in enumerate(map(self.place, places)):
+            ranks[row] = self.parts[part][part_row]
+        return ranks
 
     def place(self, member: int) -> tuple[int, int]:
-        """Return the part in which a member lies, and its row there."""
+        """Return the part that has a member, and its row there."""
         part = bisect_right(self._firsts, member) - 1
         return part, member - self._firsts[part]
 
     def _draw_step(self) -> bool:
-        """Draw as many as a step holds; say whether any of them orders names."""
-        drawn = list(islice(self._fresh, POOL_STEP_FORMULAS))
-        looks = self.at.look(drawn)
-        seen = [(one, look) for one, look in zip(drawn, looks, strict=True) if look.ranks.any()]
-        if seen:
+        """Draw the formulas of one step; return whether any of them orders names."""
+        formulas = list(islice(self._new_formulas, POOL_STEP_FORMULAS))
+        fingerprints = self.at.fingerprint(formulas)
+        ordering = [
+            (formula, fingerprint)
+            for formula, fingerprint in zip(formulas, fingerprints, strict=True)
+            if fingerprint.ranks.any()
+        ]
+        if ordering:
             self._firsts.append(len(self.members))
-            self.members += [one for one, _ in seen]
-            self.thin += [look.thin for _, look in seen]
-            self.parts.append(np.array([look.ranks for _, look in seen]).astype(np.int8))
-        return bool(seen)
+            self.members += [formula for formula, _ in ordering]
+            self.thin += [fingerprint.thin for _, fingerprint in ordering]
+            self.parts.append(np.array([fingerprint.ranks for _, fingerprint in ordering]).astype(np.int8))
+        return bool(ordering)
 
     @cached_property
-    def _fresh(self) -> Iterator[Expression]:
-        """Yield formulas, each once, that may be looked at; it ends where nothing new is found."""
-        rng, names, known, idle = np.random.default_rng(0), select_fields(sorted(self.fields)), set[str](), 0
+    def _new_formulas(self) -> Iterator[Expression]:
+        """Yield formulas without look-ahead, each once; end after many draws without a new one."""
+        rng, names, known_ids, idle = np.random.default_rng(0), select_fields(sorted(self.fields)), set[str](), 0
         while idle < IDLE_DRAWS_PER_FORMULA * REFERENCE_FORMULAS:
             tree = sample_plain(rng, names)
-            one = self._read(tree) if tree is not None else None
+            formula = self._parse_tree(tree) if tree is not None else None
             idle += 1
-            if one is not None and one.id not in known and not self.at.knows_later(one):
-                known.add(one.id)
+            if formula is not None and formula.id not in known_ids and not self.at.reads_price_level(formula):
+                known_ids.add(formula.id)
                 idle = 0
-                yield one
+                yield formula
 
-    def _read(self, tree: Node) -> Expression | None:
+    def _parse_tree(self, tree: Node) -> Expression | None:
         try:
             return express(tree, fields=tuple(self.fields))
         except FactorError:
@@ -138,16 +143,16 @@ class CandidatePool:
 
 @dataclass(eq=False)
 class CrossProducts:
-    """Keeps products of ranks, so that each is worked out once.
+    """Caches the rank products between the parts of a pool and the scored formulas, so that each is computed once.
 
     Attributes
     ----------
     sample : CandidatePool
-        Its parts are followed.
+        The pool.
     ids : tuple of str
-        The scored formulas, ``K``, of the last time.
+        The ``K`` scored formulas of the last update.
     products : list of NDArray[np.float32]
-        ``[rows, K]`` for each part of the sample: whole numbers, so exact.
+        ``[rows, K]`` for each part of the pool: integers, and therefore exact.
     """
 
     sample: CandidatePool
@@ -155,45 +160,49 @@ class CrossProducts:
     products: list[NDArray[np.float32]] = field(default_factory=list)
     _lengths: list[Frame] = field(default_factory=list, init=False)
 
-    def follow(self, basis: Basis) -> None:
-        """Work out what is new: formulas that were scored since, and further parts of the sample."""
+    def update(self, basis: Basis) -> None:
+        """Add the products of newly scored formulas and of new parts of the pool."""
         old = {name: place for place, name in enumerate(self.ids)}
         stay = [place for place, name in enumerate(basis.ids) if name in old]
         before = [old[basis.ids[place]] for place in stay]
         fresh = [place for place, name in enumerate(basis.ids) if name not in old]
-        products, own = list(self.products), list(self._lengths)
-        for at, part in enumerate(self.sample.parts):
-            known = at < len(self.products)
-            if known and self.ids == basis.ids:
+        products, part_lengths = list(self.products), list(self._lengths)
+        for place_of_part, part in enumerate(self.sample.parts):
+            is_known = place_of_part < len(self.products)
+            if is_known and self.ids == basis.ids:
                 continue
             ranks = part.astype(np.float32)
-            asked = fresh if known else range(len(basis.ids))
-            found = np.empty((len(part), len(basis.ids)), np.float32)
-            if len(asked):
-                found[:, asked] = ranks @ basis.looks[asked].T
-            if known:
-                found[:, stay] = self.products[at][:, before]
-                products[at] = found
+            wanted_places = fresh if is_known else range(len(basis.ids))
+            part_products = np.empty((len(part), len(basis.ids)), np.float32)
+            if len(wanted_places):
+                part_products[:, wanted_places] = ranks @ basis.ranks[wanted_places].T
+            if is_known:
+                part_products[:, stay] = self.products[place_of_part][:, before]
+                products[place_of_part] = part_products
             else:
-                products.append(found)
-                own.append(lengths(ranks))
-        self.products, self._lengths, self.ids = products, own, basis.ids  # all or, where memory ends before, nothing
+                products.append(part_products)
+                part_lengths.append(lengths(ranks))
+        self.products, self._lengths, self.ids = (
+            products,
+            part_lengths,
+            basis.ids,
+        )  # set together, so that running out of memory changes nothing
 
     def across(self, basis: Basis, part: int) -> Frame:
-        """Return the rank correlations of a part with the scored formulas that were followed last, ``[rows, K]``."""
+        """Return the rank correlations of a part with the scored formulas of the last update, ``[rows, K]``."""
         return np.asarray(self.products[part] / np.outer(self._lengths[part], basis.lengths), np.float64)
 
     def rows(self, basis: Basis, places: Sequence[int]) -> Frame:
-        """Return those of some members, ``[places, K]``."""
-        found, own = np.zeros((len(places), len(basis.ids))), np.zeros(len(places))
-        for row, (part, at) in enumerate(map(self.sample.place, places)):
-            found[row], own[row] = self.products[part][at], self._lengths[part][at]
-        return found / np.outer(own, basis.lengths) if basis.ids else found
+        """Return the rank correlations of members by place with the scored formulas, ``[places, K]``."""
+        products, row_lengths = np.zeros((len(places), len(basis.ids))), np.zeros(len(places))
+        for row, (part, part_row) in enumerate(map(self.sample.place, places)):
+            products[row], row_lengths[row] = self.products[part][part_row], self._lengths[part][part_row]
+        return products / np.outer(row_lengths, basis.lengths) if basis.ids else products
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Looks at a panel, the sample of what could be written, and whose turn it is to ask them: tools answer on threads."""
+    """A subsampled panel with its candidate pool, and the lock for them: tools run on threads."""
 
     thin: SubsampledPanel
     population: CandidatePool
@@ -201,21 +210,21 @@ class Sample:
 
 
 class Samples:
-    """Keeps a sample for each panel, window and set of fields.
+    """Caches a sample for each panel, window and set of fields, independent of any run.
 
-    It hangs on no run. It takes 75 MB on a small panel, and more as scores ask for a larger part of the language; where
-    two hundred callers have runs of their own, that is not to be had for each.
+    A sample takes 75 MB on a small panel, and more as scores enlarge the pool: too much for each run of a server with
+    two hundred callers.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[Panel, Window, tuple[str, ...]], Sample] = {}
-        self._turn = RLock()
+        self._samples: dict[tuple[Panel, Window, tuple[str, ...]], Sample] = {}
+        self._lock = RLock()
 
     def sample(self, panel: Panel, window: Window, fields: Sequence[str]) -> Sample:
-        """Return the sample of a panel's window and fields; the same for whoever asks."""
+        """Return the sample of a panel's window and fields, the same object for all callers."""
         key = panel, window, tuple(fields)
-        with self._turn:
-            if key not in self._kept:
+        with self._lock:
+            if key not in self._samples:
                 thin = SubsampledPanel(panel, window)
-                self._kept[key] = Sample(thin, CandidatePool(thin, key[2]))
-            return self._kept[key]
+                self._samples[key] = Sample(thin, CandidatePool(thin, key[2]))
+            return self._samples[key]

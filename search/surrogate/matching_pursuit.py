@@ -1,8 +1,8 @@
-"""Choose the few factors that between them say what many scored ones say.
+"""Choose the few factors that explain the RankICs of many scored ones.
 
-A sparse choice from a dictionary whose entries are much alike: orthogonal matching pursuit (Pati, Rezaiifar and
-Krishnaprasad 1993), where every choice may be taken back in favour of a better one after each step. The greedy choice
-alone takes a blend of two alphas first, since a blend scores above either, and never lets go of it.
+This is a sparse choice from a dictionary of correlated entries: orthogonal matching pursuit (Pati, Rezaiifar and
+Krishnaprasad 1993), where after each step every choice may be exchanged for a better one. The greedy choice alone takes
+a blend of two alphas first, since a blend scores above either, and never drops it.
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ from numpy.typing import NDArray
 Frame = NDArray[np.float64]
 
 NODE_SQUARED_T = 2.0 * float(np.log(32.0))
-"""Squared t that one node of a formula must be worth: the best of the 32^k formulas of k nodes has about that by chance."""
+"""Price of a node in squared t: the best of 32^k formulas of k nodes has about this much per node by chance."""
 FREE_NODES = 2
 MIN_ADDED_SQUARED_T = 8.0
-"""Squared t, less the price of its nodes, that one more choice must add."""
+"""Least squared t, less the price of its nodes, that a further choice must add."""
 MIN_EXCHANGE_SQUARED_T = 1.0
-"""Squared t by which one must be better to take another's place."""
+"""Least gain in squared t of an exchange."""
 MAX_LEADER_CORRELATION = 0.6
-"""Absolute rank correlation from which two factors are not both chosen."""
+"""Absolute rank correlation at which two factors are not both chosen."""
 MIN_SHARE_LEFT = 0.3
-"""Share of a factor's ranks that the other choices must leave."""
+"""Least share of a factor's ranks that the other choices leave unexplained."""
 OWN_SHARE = 0.5
-"""Share of what a factor adds that it must show alone: one that is nothing without others is their difference."""
+"""Least t of a factor alone, as a share of its contribution: a factor without t of its own is a difference of
+others."""
 NOISE_VARIANCE_SHARE = 0.03
-"""Share of a factor's variance that thin looks get wrong; it keeps near-copies from being told apart by noise."""
+"""Share of a factor's variance that is error of the subsample; with it, noise does not separate near-copies."""
 MAX_EXCHANGE_PASSES = 6
 
 
 @dataclass(frozen=True)
 class Dictionary:
-    """What is chosen from.
+    """The factors to choose from.
 
     Attributes
     ----------
@@ -52,11 +53,11 @@ class Dictionary:
     alike: Frame
 
     def beside(self, taken: Sequence[int]) -> Frame:
-        """Return what each factor adds to those taken, ``[K]``; see `marginal_contribution`."""
+        """Return the contribution of each factor beside those taken, ``[K]``; see `marginal_contribution`."""
         return marginal_contribution(self.t, self.alike, self, taken)[0] if taken else self.t
 
     def worth(self, taken: Sequence[int]) -> Frame:
-        """Return the squared t that each adds less the price of its nodes, ``[K]``; -1 where it is too like one taken."""
+        """Return the squared contributions less the price of nodes, ``[K]``; -1 where too correlated with one taken."""
         gains = self.beside(taken) ** 2 - NODE_SQUARED_T * np.maximum(self.size - FREE_NODES, 0)
         if taken:
             gains[np.abs(self.alike[:, taken]).max(axis=1) >= MAX_LEADER_CORRELATION] = -1.0
@@ -64,32 +65,36 @@ class Dictionary:
 
 
 def marginal_contribution(t: Frame, across: Frame, dictionary: Dictionary, taken: Sequence[int]) -> tuple[Frame, Frame]:
-    """Return what factors add to some that are taken, ``[M]``, and the share of their ranks that those leave, ``[M]``.
-
-    What they add is in the unit of `t`, and 0 where those explain it, or where it is nothing alone.
+    """Return the contributions of factors beside some that are taken, and the shares of their ranks that are left.
 
     Parameters
     ----------
     t : NDArray[np.float64]
-        ``[M]``: of the factors, in any unit.
+        ``[M]``: mean RankIC of the factors, in any unit.
     across : NDArray[np.float64]
-        ``[M, K]``: their rank correlations with the dictionary's.
+        ``[M, K]``: their rank correlations with those of the dictionary.
     dictionary : Dictionary
-        Its t are in the same unit.
+        The factors to choose from, with t in the same unit.
     taken : sequence of int
-        Places in the dictionary, one at least.
+        Places in the dictionary, at least one.
+
+    Returns
+    -------
+    tuple
+        Contributions ``[M]`` in the unit of `t`, 0 where those taken explain the factor or it has too little alone; and
+        unexplained shares of ranks ``[M]``.
     """
-    own = dictionary.alike[np.ix_(taken, taken)] + NOISE_VARIANCE_SHARE * np.eye(len(taken))
-    shown = across[:, taken]
-    solved = np.linalg.solve(own, np.column_stack([dictionary.t[taken], shown.T]))
-    share = 1.0 - np.einsum("ij,ji->i", shown, solved[:, 1:])
-    left = (t - shown @ solved[:, 0]) / np.sqrt(np.maximum(share, MIN_SHARE_LEFT))
-    stands = (share >= MIN_SHARE_LEFT) & (left * t > 0) & (np.abs(t) >= OWN_SHARE * np.abs(left))
-    return np.where(stands, left, 0.0), share
+    covariance = dictionary.alike[np.ix_(taken, taken)] + NOISE_VARIANCE_SHARE * np.eye(len(taken))
+    correlations = across[:, taken]
+    solved = np.linalg.solve(covariance, np.column_stack([dictionary.t[taken], correlations.T]))
+    share = 1.0 - np.einsum("ij,ji->i", correlations, solved[:, 1:])
+    contribution = (t - correlations @ solved[:, 0]) / np.sqrt(np.maximum(share, MIN_SHARE_LEFT))
+    counts = (share >= MIN_SHARE_LEFT) & (contribution * t > 0) & (np.abs(t) >= OWN_SHARE * np.abs(contribution))
+    return np.where(counts, contribution, 0.0), share
 
 
 def choose_leaders(dictionary: Dictionary, limit: int) -> dict[int, float]:
-    """Return the chosen places with what each adds to the others, in t; at most `limit`."""
+    """Return at most `limit` chosen places, each with its contribution beside the others, in t."""
     chosen: list[int] = []
     while len(chosen) < limit:
         worth = dictionary.worth(chosen)
@@ -99,28 +104,28 @@ def choose_leaders(dictionary: Dictionary, limit: int) -> dict[int, float]:
         chosen.append(best)
         _exchange(dictionary, chosen)
     chosen = _drop_redundant(dictionary, chosen)
-    others = {one: [other for other in chosen if other != one] for one in chosen}
-    return {one: float(dictionary.beside(rest)[one]) for one, rest in others.items()}
+    others = {place: [other for other in chosen if other != place] for place in chosen}
+    return {place: float(dictionary.beside(rest)[place]) for place, rest in others.items()}
 
 
 def _drop_redundant(dictionary: Dictionary, chosen: list[int]) -> list[int]:
-    """Return the choices without those that say nothing beside the others, the least worthy first to go."""
+    """Return the choices without those that contribute nothing beside the others; the smallest are removed first."""
     while chosen:
-        adds = [abs(float(dictionary.beside([other for other in chosen if other != one])[one])) for one in chosen]
+        adds = [abs(float(dictionary.beside([other for other in chosen if other != place])[place])) for place in chosen]
         if min(adds) > 0:
             break
-        chosen = [one for place, one in enumerate(chosen) if place != adds.index(min(adds))]
+        chosen = [place for index, place in enumerate(chosen) if index != adds.index(min(adds))]
     return chosen
 
 
 def _exchange(dictionary: Dictionary, chosen: list[int]) -> None:
-    """Put a better one in the place of any choice until there is none."""
+    """Exchange choices for better ones until none is better."""
     for _ in range(MAX_EXCHANGE_PASSES):
         before = list(chosen)
-        for place, one in enumerate(before):
-            worth = dictionary.worth([other for other in chosen if other != one])
+        for index, place in enumerate(before):
+            worth = dictionary.worth([other for other in chosen if other != place])
             best = int(worth.argmax())
-            if worth[best] > worth[one] + MIN_EXCHANGE_SQUARED_T:
-                chosen[place] = best
+            if worth[best] > worth[place] + MIN_EXCHANGE_SQUARED_T:
+                chosen[index] = best
         if chosen == before:
             return

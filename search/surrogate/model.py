@@ -1,10 +1,10 @@
-"""What was scored already says how a formula would score: no return is looked at.
+"""The surrogate model: forecasts of unscored formulas from the scored ones, without reading a return.
 
-The mean RankIC of a factor is nearly linear in its ranks. So the RankICs of all factors of a panel are taken for one draw
-of a Gaussian process whose covariance is the rank correlation of their values (kriging with a linear kernel), and those
-that were scored tell what to expect of one that was not, and how much of it they know. A forecast costs no evaluation.
-The gate's p-values are taken on other days and hold whatever it chose; |t| on search is flattered, since a choice by
-forecasts fits the luck of earlier scores.
+The mean RankIC of a factor is nearly linear in its ranks. The RankICs of all factors of a panel are therefore modelled
+as one draw of a Gaussian process whose covariance is the rank correlation of their values (kriging with a linear
+kernel). The scored factors then give the expected RankIC of an unscored one, and the share of it that they explain. A
+forecast costs no evaluation. The gate's p-values are measured on other days and hold whatever the model chose; |t| on
+search is biased upwards, since a choice by forecasts fits the luck of earlier scores.
 """
 
 from __future__ import annotations
@@ -27,52 +27,52 @@ from .candidate_pool import CrossProducts, Sample, Samples
 Frame = NDArray[np.float64]
 
 RANK_IC_DECIMALS = 3
-"""Of a RankIC that is expected: its error is in the third, so that is the last that is told."""
+"""Decimals of an expected RankIC: its error is in the third."""
 NOVELTY_BONUS_T = 2.0
-"""What a change of which nothing is known is worth, in standard errors of RankIC: how far formulas scatter."""
+"""Bonus of an entirely unexplained change, in standard errors of RankIC: the spread of formulas."""
 FIRST_BONUS_T = 1e3
-"""Added to the worth of what is to come first, more than any t."""
+"""Bonus of drafts that are to come first, more than any t."""
 COPY_CORRELATION = 0.95
-"""Absolute rank correlation with a scored factor from which a draft is a copy of it."""
+"""Absolute rank correlation with a scored factor at which a draft counts as its copy."""
 NEWS_CORRELATION = 0.7
-"""Absolute rank correlation with every scored factor below which a draft is news."""
+"""Absolute rank correlation with every scored factor below which a draft counts as new."""
 TWIN_CORRELATION = 0.9
 """Absolute rank correlation of two drafts of which only one is chosen."""
 NEAR_CORRELATION = 0.3
-"""Absolute rank correlation that a draft must have with the factor that it is to improve."""
+"""Least absolute rank correlation of a draft with the factor that it is to improve."""
 UNEXPLORED_CORRELATION = 0.7
-"""Absolute rank correlation from which only one of two unexplored formulas is told."""
+"""Absolute rank correlation at which only one of two unexplored formulas is shown."""
 SHORTLIST = 1_500
-"""Formulas of the sample whose worth is worked out to the end, of those that promise most, and of those that may tell most."""
+"""Members of the pool whose worth is computed exactly, by promise and by information."""
 SCORES_PER_TURN = 16
-"""Scores after which other formulas of the sample are asked what they would tell."""
+"""Scores after which the information of another part of the pool is computed."""
 SURVEY_SHARE, MAX_SURVEY_SCORES, MIN_SURVEY_EVALUATIONS = 0.4, 800, 500
-"""Share of a search, and most of its scores, that are to tell of all that could be written, whatever it promises. Forecasts
-that rest on what was chosen for promise believe their own luck: after hundreds of scores that were not, true formulas stand
-out of a sample. A search of fewer evaluations than `MIN_SURVEY_EVALUATIONS` has no time for it and follows what is loud.
+"""Exploration: share of a search, and most of its scores, that are chosen for information, whatever their promise.
+Forecasts that rest on formulas chosen for promise overfit luck; after hundreds of other scores, true formulas stand
+out. A search with fewer evaluations than `MIN_SURVEY_EVALUATIONS` does not explore.
 """
 COMPARED_PER_TOLD = 8
-"""Times as many of the most worthy unexplored formulas are held against each other as are told."""
+"""So many times more of the best unexplored formulas are compared with each other than are shown."""
 
 
 @dataclass(frozen=True)
 class FormulaForecast:
-    """What is expected of a formula.
+    """The forecast of a formula.
 
     Attributes
     ----------
     rank_ic : float
-        The mean RankIC that scored factors let expect.
+        Expected mean RankIC.
     known : float
-        How much of its ranks they explain, from 0 (nothing is known of it) to 1 (nearly a copy).
+        Share of its ranks that the scored factors explain, from 0 to 1 (nearly a copy).
     nearest : str
-        The id of the scored factor that it is most like; empty where there is none.
+        Id of the scored factor most correlated with it; empty without one.
     rank_correlation : float
-        With that one, signed.
+        Signed rank correlation with that factor.
     thin : bool
-        Too few names have a value, or too many have the same.
+        True where too few names have a value, or too many have the same.
     beside : float
-        The RankIC that it promises beside the leaders of its run; see `SurrogateModel.choose`.
+        Expected RankIC beside the leaders of its run; see `SurrogateModel.choose`.
     """
 
     rank_ic: float
@@ -83,7 +83,7 @@ class FormulaForecast:
     beside: float = 0.0
 
     def record(self) -> dict[str, Any]:
-        """Return the JSON form, rounded: nothing that follows may hang on the last digits."""
+        """Return the JSON form, rounded, so that no later step depends on the last digits."""
         return {
             "rank_ic": round(self.rank_ic, RANK_IC_DECIMALS),
             "known": round(self.known, 2),
@@ -96,22 +96,22 @@ class FormulaForecast:
 
 @dataclass(frozen=True)
 class UnexploredFormula:
-    """A formula that nobody wrote yet, in the text of the language, and what is expected of it."""
+    """The text of a formula that is not written yet, and its forecast."""
 
     text: str
     foreseen: FormulaForecast
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form."""
-        told = self.foreseen.record()
-        return {"text": self.text, **{name: told[name] for name in ("rank_ic", "beside", "known")}}
+        forecast = self.foreseen.record()
+        return {"text": self.text, **{name: forecast[name] for name in ("rank_ic", "beside", "known")}}
 
 
 @dataclass(frozen=True)
 class Leader:
-    """A scored factor that says something of its own: its RankIC, what is `promise_beside_leaders` the other leaders, and its `kin`.
+    """A scored factor with its expected RankIC alone and beside the other leaders.
 
-    Kin are scored factors that are like it, the strongest of them first.
+    `kin` are the scored factors correlated with it, the strongest first.
     """
 
     id: str
@@ -130,25 +130,25 @@ class Leader:
 
 
 class SurrogateModel:
-    """Forecasts of one run, of formulas only: what Python code says is not known before it runs."""
+    """Forecasts of one run, for formulas only: the values of Python code are unknown before it runs."""
 
     def __init__(self, sample: Sample, surveys: int = 0) -> None:
-        self._thin = sample.thin
-        self._population = sample.population
-        self._surveys = surveys
-        self._turn = sample.turn
+        self._subsample = sample.thin
+        self._pool = sample.population
+        self._survey_scores = surveys
+        self._lock = sample.turn
         self._basis = Basis()
-        self._reach = CrossProducts(sample.population)
-        self._passed: set[str] = set()
+        self._cross_products = CrossProducts(sample.population)
+        self._learnt: set[str] = set()
 
     @classmethod
     def of(
         cls, panel: Panel, window: Window, fields: Sequence[str], evaluations: int = 0, samples: Samples | None = None
     ) -> SurrogateModel:
-        """Return forecasts for a panel that know nothing yet; no day after the window is looked at.
+        """Return a model of a panel without any score; it reads no day after the window.
 
-        `fields` are the columns that formulas may read, `evaluations` how many are to be scored: see `SURVEY_SHARE`. `samples`
-        is what other runs stand on too.
+        `fields` are the columns that formulas may read, `evaluations` is the budget of scores (see `SURVEY_SHARE`), and
+        `samples` is shared with other runs.
         """
         surveys = (
             min(round(SURVEY_SHARE * evaluations), MAX_SURVEY_SCORES) if evaluations >= MIN_SURVEY_EVALUATIONS else 0
@@ -157,174 +157,187 @@ class SurrogateModel:
 
     @property
     def surveying(self) -> bool:
-        """Tell whether what is scored now is to tell of all that could be written, whatever it promises."""
-        return len(self._passed) < self._surveys
+        """True while the search is still exploring (first 40 % of evaluations, at most 800)."""
+        return len(self._learnt) < self._survey_scores
 
     def __contains__(self, factor_id: object) -> bool:
-        """Tell whether a factor was learned, though it may have been forgotten since."""
-        return factor_id in self._passed
+        """Tell whether a factor was learnt; it may have left the basis since."""
+        return factor_id in self._learnt
 
     def may_see(self, expression: Expression) -> bool:
-        """Tell whether a formula may be looked at: it is no code, and tells nothing of days after the window."""
-        return not expression.code and not self._thin.knows_later(expression)
+        """Tell whether a formula may be forecast: it is not code, and reads no level that contains later days."""
+        return not expression.code and not self._subsample.reads_price_level(expression)
 
     def learn(self, scored: Mapping[str, ScoredFormula]) -> None:
-        """Take in scored formulas by id; what is known already, was forgotten, or is Python code is passed over."""
-        with self._turn:
-            fresh = [name for name in scored if name not in self._passed]
-            self._passed.update(fresh)
+        """Learn scored formulas by id; Python code and ids that were learnt before are skipped."""
+        with self._lock:
+            fresh = [name for name in scored if name not in self._learnt]
+            self._learnt.update(fresh)
             fresh = [name for name in fresh if not scored[name].expression.code]
-            looks = self._thin.look([scored[name].expression for name in fresh])
-            kept = [(name, look.ranks) for name, look in zip(fresh, looks, strict=True) if look.ranks.any()]
-            if kept:
-                names = [name for name, _ in kept]
-                ranks = np.array([ranks for _, ranks in kept])
-                self._basis = self._basis.joined(names, [scored[name] for name in names], ranks)
+            fingerprints = self._subsample.fingerprint([scored[name].expression for name in fresh])
+            ordering = [
+                (name, fingerprint.ranks)
+                for name, fingerprint in zip(fresh, fingerprints, strict=True)
+                if fingerprint.ranks.any()
+            ]
+            if ordering:
+                names = [name for name, _ in ordering]
+                ranks = np.array([ranks for _, ranks in ordering])
+                self._basis = self._basis.with_formulas(names, [scored[name] for name in names], ranks)
 
     def choose(
         self, expressions: Sequence[Expression], count: int, direction: int = 0, like: str = ""
     ) -> tuple[list[FormulaForecast], list[int]]:
-        """Return what is expected of drafts, and the places of the `count` that are most worth scoring, best first.
+        """Return the forecasts of drafts, and the places of the `count` drafts most worth scoring, best first.
 
-        A draft promises what is expected of it over the square root of how much of it is known: what all of it would show,
-        were the rest like the part that earlier scores tell of; what leaders explain is left out of both. Its nodes have a
-        price. The choice goes by what is promised beside the leaders, and every other one by what a score would tell of all
-        that could be written; see `Basis.tells`.
+        The promise of a draft is its forecast over the square root of its known share: the t of the whole draft if the
+        unknown part were like the known part. The part that leaders explain is removed from both, and each node has a
+        price. Choices alternate between the promise beside the leaders and the information of a score about the
+        candidate pool; see `Basis.measure_information`.
 
-        Of drafts that are to improve a scored factor every other choice goes by what is promised at all, of those that are
-        news: leaders that are blends explain away the very formulas that they are blends of, until one of those is scored.
-        What is unknown of such a draft is worth a bonus.
+        For drafts that are to improve a scored factor, every other choice is by the promise without removing leaders,
+        among new drafts: a leader that is a blend explains the very formulas of which it is a blend, until one of those
+        is scored. The unknown share of such a draft earns a bonus.
 
         Parameters
         ----------
         expressions : sequence of Expression
             The drafts.
         count : int
-            How many to choose; fewer are chosen where the rest are thin, or copies of what was scored or chosen.
+            Number to choose; fewer are chosen where the rest are thin, or copies of scored or chosen formulas.
         direction : {1, -1, 0}
-            Sign in which the RankIC is wanted; 0 for either.
+            Wanted sign of the RankIC; 0 for either.
         like : str
-            The id of a scored factor that drafts are to improve: what is like it comes first, and is held against those
-            leaders only that are unlike it. An id that is not known counts as none.
+            Id of a scored factor that drafts are to improve. Drafts correlated with it come first, and only leaders
+            unlike it are removed. An unknown id counts as none.
 
         Raises
         ------
         FactorError
-            One of them is Python code.
+            A draft is Python code.
         """
         if not expressions:
             return [], []
-        with self._turn:
+        with self._lock:
             basis = self._update_reference()
-            seen, own = self._seen(basis, expressions), basis.places.get(like, -1)
-            promise, price = seen.promise(own), seen.price
-            fits = ~seen.thin & (np.abs(seen.near) < COPY_CORRELATION)
-            if own >= 0:
-                first = fits & (np.abs(seen.across[:, own]) >= NEAR_CORRELATION)
-                price = price - NOVELTY_BONUS_T * np.sqrt(1.0 - seen.known) - FIRST_BONUS_T * first
-            orders = [rank_places(_turn_promise(direction, promise.beside) - price, fits)]
-            if own >= 0:
+            comparison, like_place = self._compare(basis, expressions), basis.places.get(like, -1)
+            promise, price = comparison.promise(like_place), comparison.price
+            fits = ~comparison.thin & (np.abs(comparison.near) < COPY_CORRELATION)
+            if like_place >= 0:
+                first = fits & (np.abs(comparison.across[:, like_place]) >= NEAR_CORRELATION)
+                price = price - NOVELTY_BONUS_T * np.sqrt(1.0 - comparison.known) - FIRST_BONUS_T * first
+            orders = [rank_places(_apply_direction(direction, promise.beside) - price, fits)]
+            if like_place >= 0:
                 orders.append(
                     rank_places(
-                        _turn_promise(direction, promise.at_all) - price, fits & (np.abs(seen.near) < NEWS_CORRELATION)
+                        _apply_direction(direction, promise.at_all) - price,
+                        fits & (np.abs(comparison.near) < NEWS_CORRELATION),
                     )
                 )
             if not like and not direction and self.surveying:
-                orders = [rank_places(seen.tells, fits)]
+                orders = [rank_places(comparison.information, fits)]
             elif not like:
-                orders.append(rank_places(seen.tells, fits))
-                if len(self._passed) % 2:  # where one is chosen at a time, both have their turn
+                orders.append(rank_places(comparison.information, fits))
+                if len(self._learnt) % 2:  # so that both orders are used when one draft is chosen at a time
                     orders.reverse()
-            told = [_make_forecast(seen, promise, place) for place in range(len(expressions))]
-            return told, choose_dissimilar(orders, seen.ranks, count, TWIN_CORRELATION)
+            forecasts = [_make_forecast(comparison, promise, place) for place in range(len(expressions))]
+            return forecasts, choose_dissimilar(orders, comparison.ranks, count, TWIN_CORRELATION)
 
     def unexplored(self, limit: int) -> list[UnexploredFormula]:
-        """Return formulas that nobody wrote yet and that are most worth a score, at most `limit`, no two alike.
+        """Return the unwritten formulas most worth a score, at most `limit`, no two of them similar.
 
-        They come from a large random sample of the language: in turn the one that promises most beside the leaders, and the
-        one whose score would tell most of all that could be written; see `choose`. No return is looked at.
+        They come from the candidate pool, alternately by the promise beside the leaders and by the information of a
+        score about the pool; see `choose`. No return is read.
         """
-        with self._turn:
+        with self._lock:
             basis = self._update_reference()
-            size = self._population.size(len(self._passed))
-            self._reach.follow(basis)
+            size = self._pool.size(len(self._learnt))
+            self._cross_products.update(basis)
             orders = [self._rank_by_information(basis, size)]
             if basis.ids and not self.surveying:
                 orders.insert(0, self._rank_by_promise(basis, size))
             places = list(dict.fromkeys(chain(*orders)))
-            row = {place: at for at, place in enumerate(places)}
-            best = [[row[place] for place in each[: COMPARED_PER_TOLD * limit]] for each in orders]
-            chosen = choose_dissimilar(best, self._population.ranks(places), limit, UNEXPLORED_CORRELATION)
-            members = [self._population.members[places[at]] for at in chosen]
-            seen = self._seen(basis, members)
-            promise = seen.promise()
-            return [UnexploredFormula(one.text, _make_forecast(seen, promise, at)) for at, one in enumerate(members)]
+            row = {place: index for index, place in enumerate(places)}
+            best = [[row[place] for place in order[: COMPARED_PER_TOLD * limit]] for order in orders]
+            chosen = choose_dissimilar(best, self._pool.ranks(places), limit, UNEXPLORED_CORRELATION)
+            members = [self._pool.members[places[index]] for index in chosen]
+            comparison = self._compare(basis, members)
+            promise = comparison.promise()
+            return [
+                UnexploredFormula(formula.text, _make_forecast(comparison, promise, index))
+                for index, formula in enumerate(members)
+            ]
 
     def _rank_by_promise(self, basis: Basis, size: int) -> list[int]:
-        """Return the places of the first members that promise most; how much is known is asked of the best only."""
+        """Return places of the first members by promise; only the known shares of the best are computed."""
         adds = [
-            promise_beside_leaders(basis, self._reach.across(basis, part))[0]
-            for part in range(len(self._population.parts))
+            promise_beside_leaders(basis, self._cross_products.across(basis, part))[0]
+            for part in range(len(self._pool.parts))
         ]
-        hopeful = np.argsort(-np.round(np.abs(np.concatenate(adds)[:size]), 6), kind="stable")[:SHORTLIST]
-        places = sorted(int(place) for place in hopeful)
-        seen = self._of(basis, places)
-        return [places[at] for at in rank_places(np.abs(seen.promise().beside) - seen.price, self._fits(seen, places))]
+        shortlist = np.argsort(-np.round(np.abs(np.concatenate(adds)[:size]), 6), kind="stable")[:SHORTLIST]
+        places = sorted(int(place) for place in shortlist)
+        comparison = self._compare_members(basis, places)
+        return [
+            places[index]
+            for index in rank_places(
+                np.abs(comparison.promise().beside) - comparison.price, self._find_fitting(comparison, places)
+            )
+        ]
 
     def _rank_by_information(self, basis: Basis, size: int) -> list[int]:
-        """Return the places of the members that would tell most, of a part of the first ones: another part at every round."""
+        """Return places of members by information, from a part of the first members that changes with the scores."""
         stride = max(-(-size // SHORTLIST), 1)
-        places = list(range(len(self._passed) // SCORES_PER_TURN % stride, size, stride))
-        seen = self._of(basis, places)
-        return [places[at] for at in rank_places(seen.tells, self._fits(seen, places))]
+        places = list(range(len(self._learnt) // SCORES_PER_TURN % stride, size, stride))
+        comparison = self._compare_members(basis, places)
+        return [places[index] for index in rank_places(comparison.information, self._find_fitting(comparison, places))]
 
-    def _fits(self, seen: BasisComparison, places: Sequence[int]) -> NDArray[np.bool_]:
-        new = [self._population.members[place].id not in self._passed for place in places]
-        return ~seen.thin & (np.abs(seen.near) < COPY_CORRELATION) & np.array(new, np.bool_)
+    def _find_fitting(self, comparison: BasisComparison, places: Sequence[int]) -> NDArray[np.bool_]:
+        is_new = [self._pool.members[place].id not in self._learnt for place in places]
+        return ~comparison.thin & (np.abs(comparison.near) < COPY_CORRELATION) & np.array(is_new, np.bool_)
 
-    def _of(self, basis: Basis, places: Sequence[int]) -> BasisComparison:
-        """Return members of the sample, held against what was scored."""
-        sample = self._population
+    def _compare_members(self, basis: Basis, places: Sequence[int]) -> BasisComparison:
+        """Compare members of the pool with the scored formulas."""
+        sample = self._pool
         size = np.array([sample.members[place].core.size for place in places], np.int64)
         thin = np.array([sample.thin[place] for place in places], np.bool_)
-        return BasisComparison(basis, sample.ranks(places), thin, size, self._reach.rows(basis, places))
+        return BasisComparison(basis, sample.ranks(places), thin, size, self._cross_products.rows(basis, places))
 
     def _update_reference(self) -> Basis:
-        """Return what is known, held against the part of the sample that is the ruler now."""
-        self._basis = self._basis.facing(self._population.ruler(len(self._passed)))
+        """Return the basis with the current reference formulas."""
+        self._basis = self._basis.with_references(self._pool.get_reference_ranks(len(self._learnt)))
         return self._basis
 
-    def _seen(self, basis: Basis, expressions: Sequence[Expression]) -> BasisComparison:
-        if any(each.code for each in expressions):
+    def _compare(self, basis: Basis, expressions: Sequence[Expression]) -> BasisComparison:
+        if any(expression.code for expression in expressions):
             raise FactorError("nothing can be foreseen of Python code", field="texts", hint="Score it.")
-        looks = self._thin.look(expressions)
-        ranks = np.array([look.ranks for look in looks]).reshape(-1, self._thin.cells)
-        thin = np.array([look.thin for look in looks], np.bool_)
-        size = np.array([each.core.size for each in expressions], np.int64)
+        fingerprints = self._subsample.fingerprint(expressions)
+        ranks = np.array([fingerprint.ranks for fingerprint in fingerprints]).reshape(-1, self._subsample.cells)
+        thin = np.array([fingerprint.thin for fingerprint in fingerprints], np.bool_)
+        size = np.array([expression.core.size for expression in expressions], np.int64)
         return BasisComparison(basis, ranks, thin, size, basis.across(ranks))
 
     def leaders(self, limit: int) -> list[Leader]:
-        """Return the scored factors that between them say what was found, at most `limit`, strongest first."""
-        with self._turn:
+        """Return the fewest scored factors that explain the best results, at most `limit`, strongest first."""
+        with self._lock:
             basis = self._basis
-            found = [
+            leaders = [
                 Leader(basis.ids[at], float(basis.rank_ic[at]), float(adds * basis.unit), basis.kin(at))
                 for at, adds in basis.leading.items()
             ]
-        return sorted(found, key=lambda one: (-abs(one.beside), one.id))[:limit]
+        return sorted(leaders, key=lambda leader: (-abs(leader.beside), leader.id))[:limit]
 
 
-def _make_forecast(seen: BasisComparison, promise: Forecast, place: int) -> FormulaForecast:
-    nearest = int(seen.nearest[place])
+def _make_forecast(comparison: BasisComparison, promise: Forecast, place: int) -> FormulaForecast:
+    nearest = int(comparison.nearest[place])
     return FormulaForecast(
-        rank_ic=float(seen.rank_ic[place]),
-        known=float(seen.known[place]),
-        nearest=seen.basis.ids[nearest] if nearest >= 0 else "",
-        rank_correlation=float(seen.near[place]),
-        thin=bool(seen.thin[place]),
+        rank_ic=float(comparison.rank_ic[place]),
+        known=float(comparison.known[place]),
+        nearest=comparison.basis.ids[nearest] if nearest >= 0 else "",
+        rank_correlation=float(comparison.near[place]),
+        thin=bool(comparison.thin[place]),
         beside=float(promise.rank_ic[place]),
     )
 
 
-def _turn_promise(direction: int, promised: Frame) -> Frame:
+def _apply_direction(direction: int, promised: Frame) -> Frame:
     return direction * promised if direction else np.abs(promised)

@@ -35,7 +35,7 @@ def test_every_sheet_comes_back_though_few_are_at_hand(ledger: Ledger) -> None:
     ledger.record_evaluation(scored("two", 9_000))
     scores = Scores(ledger, "one")
     assert dict(scores) == {row.factor_id: row for row in rows}
-    assert len(scores._at_hand) == MAX_SHEETS_KEPT
+    assert len(scores._cache) == MAX_SHEETS_KEPT
     assert scores.best_t == max(abs(row.sheet["t"]) for row in rows if row.sheet["t"] is not None)
     assert "f9000" not in scores
 
@@ -85,5 +85,5 @@ def test_a_journal_returns_what_was_first_kept_though_little_of_it_is_in_memory(
         assert kept == again.read("note", str(number))
         assert kept["b"] == number
     assert journal._bytes <= AT_HAND_BYTES
-    assert len(journal._at_hand) < 12
+    assert len(journal._cache) < 12
     assert journal.read("note", "40") is None

@@ -24,9 +24,9 @@ def unit(ranks: NDArray[np.float32]) -> NDArray[np.float64]:
 def test_a_score_tells_by_how_much_the_rest_grows_less_uncertain(seed: int, scored: int) -> None:
     rng = np.random.default_rng(seed)
     known, others, drafts = (rng.integers(-9, 10, (count, 30)).astype(np.float32) for count in (scored, 7, 3))
-    one = Basis().facing(others[:2])
+    one = Basis().with_references(others[:2])
     for at in range(scored):  # learned one by one, and before and after the others were exchanged
-        one = one.joined([f"f{at}"], [ONE], known[at : at + 1]).facing(others)
+        one = one.with_formulas([f"f{at}"], [ONE], known[at : at + 1]).with_references(others)
 
     def unknown(given: NDArray[np.float32]) -> float:
         """Return the mean variance of `others` when the scores of some formulas are given, each with its own doubt."""
@@ -37,8 +37,8 @@ def test_a_score_tells_by_how_much_the_rest_grows_less_uncertain(seed: int, scor
             left = left - across @ np.linalg.solve(alike, across.T)
         return float(np.diag(left).mean())
 
-    one = one.facing(others)
-    told = one.tells(drafts, one.apart(one.across(drafts)))
+    one = one.with_references(others)
+    told = one.measure_information(drafts, one.decorrelate(one.across(drafts)))
     expected = [unknown(known) - unknown(np.vstack([known, draft[None]])) for draft in drafts]
     np.testing.assert_allclose(told, expected, atol=1e-9)
 
@@ -56,7 +56,7 @@ def test_of_too_many_the_same_are_kept_whenever_they_came(monkeypatch: pytest.Mo
     for _ in range(5):
         one = Basis()
         for name in rng.permutation(list(rows)):
-            one = one.joined([name], [rows[name]], ranks[name])
+            one = one.with_formulas([name], [rows[name]], ranks[name])
         found.append(one.ids)
     by_strength = sorted(rows, key=lambda name: -abs(rows[name].rank_ic))
     assert set(found) == {tuple(sorted([*by_strength[:4], *sorted(by_strength[4:])[:3]]))}

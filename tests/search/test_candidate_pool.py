@@ -32,11 +32,11 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_hangs_on_nothing_but_the_fields_and_the_count_of_scores() -> None:
     one, other = of("close", "volume"), of("close", "volume")
-    first, later = one.ruler(0), one.ruler(SCORES_PER_REFERENCE)
-    assert one.ruler(SCORES_PER_REFERENCE) is later
+    first, later = one.get_reference_ranks(0), one.get_reference_ranks(SCORES_PER_REFERENCE)
+    assert one.get_reference_ranks(SCORES_PER_REFERENCE) is later
     other.size(500)  # whatever was drawn meanwhile
-    np.testing.assert_array_equal(other.ruler(SCORES_PER_REFERENCE), later)
-    np.testing.assert_array_equal(other.ruler(SCORES_PER_REFERENCE - 1), first)
+    np.testing.assert_array_equal(other.get_reference_ranks(SCORES_PER_REFERENCE), later)
+    np.testing.assert_array_equal(other.get_reference_ranks(SCORES_PER_REFERENCE - 1), first)
     assert first.shape[0] == later.shape[0] == 12
     assert first.tobytes() != later.tobytes()
     assert [each.text for each in other.members[: len(one.members)]] == [each.text for each in one.members]
@@ -47,7 +47,7 @@ def test_its_ranks_are_those_of_a_look() -> None:
     sample = of("close", "volume")
     sample.size(100)
     places = [0, 29, 61, 30]
-    looks = SubsampledPanel(PANEL, SEARCH).look([sample.members[place] for place in places])
+    looks = SubsampledPanel(PANEL, SEARCH).fingerprint([sample.members[place] for place in places])
     np.testing.assert_array_equal(sample.ranks(places), [look.ranks for look in looks])
     assert [sample.thin[place] for place in places] == [look.thin for look in looks]
 
@@ -75,7 +75,7 @@ def test_a_panel_of_too_few_names_stands_for_nothing() -> None:
     )  # fmt: skip
     thin = SubsampledPanel(few, SEARCH)
     drafts = [parse("close / open")]
-    assert CandidatePool(thin, ("close",)).ruler(0).shape == (0, thin.look(drafts)[0].ranks.size)
+    assert CandidatePool(thin, ("close",)).get_reference_ranks(0).shape == (0, thin.fingerprint(drafts)[0].ranks.size)
     foresight = SurrogateModel(Sample(thin, CandidatePool(thin, ("close",))))
     assert foresight.choose(drafts, 1)[1] == [0]
     assert foresight.unexplored(5) == []
@@ -87,7 +87,7 @@ def test_levels_of_back_adjusted_prices_are_not_drawn() -> None:
     sample = CandidatePool(thin, ("close",))
     sample.size(0)
     assert sample.members
-    assert not any(thin.knows_later(each) for each in sample.members)
+    assert not any(thin.reads_price_level(each) for each in sample.members)
     plain = of("close")
     plain.size(0)
-    assert any(map(thin.knows_later, plain.members))
+    assert any(map(thin.reads_price_level, plain.members))

@@ -30,11 +30,15 @@ def test_products_are_those_of_what_is_known_now(seed: int, steps: list[set[int]
     sample = CandidatePool(SubsampledPanel(PANEL, Window("search", 0, 60, "", "")), ("close",))
     reach = CrossProducts(sample)
     for places in map(sorted, steps):
-        basis = Basis().joined([f"f{at}" for at in places], [ONE] * len(places), ranks[places]) if places else Basis()
+        basis = (
+            Basis().with_formulas([f"f{at}" for at in places], [ONE] * len(places), ranks[places])
+            if places
+            else Basis()
+        )
         rows = rng.integers(1, 4)
         sample._firsts.append(sum(map(len, sample.parts)))
         sample.parts.append(rng.integers(-9, 10, (rows, 20)).astype(np.int8))
-        reach.follow(basis)
+        reach.update(basis)
         whole = np.vstack(sample.parts).astype(np.float64)
         expected = unit(whole) @ unit(ranks[places]).T
         found = np.vstack([reach.across(basis, part) for part in range(len(sample.parts))])

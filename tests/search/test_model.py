@@ -47,7 +47,7 @@ def test_a_forecast_is_that_of_a_gaussian_process_over_rank_correlations() -> No
     assert few.names == 64
     ranks = [
         look.ranks.astype(np.float64)
-        for look in SubsampledPanel(PANEL, SEARCH).look([*(s.expression for s in SCORED.values()), *ASKED])
+        for look in SubsampledPanel(PANEL, SEARCH).fingerprint([*(s.expression for s in SCORED.values()), *ASKED])
     ]
     unit = np.array([each / np.linalg.norm(each) for each in ranks])
     known, asked = unit[: len(SCORED)], unit[len(SCORED) :]
@@ -106,7 +106,10 @@ def test_every_other_choice_is_what_would_tell_most_of_all_that_could_be_written
         parse(text) for text in ("ts_skew(volume, 30)", "ts_mean(close, 20) / close", "high / low", "ts_std(low, 5)")
     ]
     thin = SubsampledPanel(PANEL, SEARCH)
-    others, ranks = CandidatePool(thin, FIELDS).ruler(0), np.array([look.ranks for look in thin.look(drafts)])
+    others, ranks = (
+        CandidatePool(thin, FIELDS).get_reference_ranks(0),
+        np.array([look.ranks for look in thin.fingerprint(drafts)]),
+    )
     alike = (ranks @ others.T) / np.outer(np.linalg.norm(ranks, axis=1), np.linalg.norm(others, axis=1))
     telling = int((alike**2).mean(axis=1).argmax())
     foresight = learned([])
@@ -180,4 +183,4 @@ def test_runs_that_share_a_sample_foresee_what_each_would_alone(monkeypatch: pyt
     second.learn({names[0]: SCORED[names[0]]})
     assert second.unexplored(6) == learned(names[:1]).unexplored(6), "that another is further changes nothing"
     assert first.unexplored(6) == ahead
-    assert first._population is second._population
+    assert first._pool is second._pool
