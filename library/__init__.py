@@ -34,7 +34,10 @@ else:
         __name__,
         {
             "condition": "Condition list_conditions",
-            "entries": "ADDED_BY_HAND Entry PROMOTED WATCHLIST ambiguous_error find_entry list_comparable list_decaying list_entries read_retired write_in_own_language choose_own_text",
+            "entries": (
+                "ADDED_BY_HAND Entry PROMOTED WATCHLIST ambiguous_error find_entry list_comparable list_decaying "
+                "list_entries read_retired write_in_own_language choose_own_text"
+            ),
             "exchange": "export_library import_library read_library_file",
             "observations": "FactorReading",
             "watch": "LibraryWatch",

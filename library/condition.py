@@ -1,4 +1,4 @@
-"""How a factor of the library stands: its figures on selection, on the days since, and what follows from them."""
+"""The condition of a library factor: its figures on selection and on the days since, with e-values and decay tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .observations import Observations
 class Condition:
     """One factor with the figures of its new days; `promoted` counts the factors that new days proved before.
 
-    `elsewhere` says that it was judged on a market that this workspace has no data of.
+    `elsewhere` is True if it was judged on a market of which this workspace has no data.
     """
 
     entry: Entry
@@ -38,11 +38,11 @@ class Condition:
         promoted: int,
         markets: Sequence[Sequence[str]] | None = None,
     ) -> Condition:
-        """Read the days of a factor; `markets` are the names of the workspace's data sets, read anew where not given."""
+        """Read the days of a factor; `markets` are the names of the workspace's data sets, by default from the ledger."""
         sign = entry.terms.sign if entry.terms else 1
-        seen = Observations.of(ledger.kept.sightings(entry.factor_id), sign)
-        known = list_markets(ledger) if markets is None else markets
-        return cls(entry, seen, rules, promoted, is_of_other_market(entry, known))
+        observations = Observations.of(ledger.kept.sightings(entry.factor_id), sign)
+        market_names = list_markets(ledger) if markets is None else markets
+        return cls(entry, observations, rules, promoted, is_of_other_market(entry, market_names))
 
     @cached_property
     def since(self) -> NeweyWest:
@@ -65,29 +65,29 @@ class Condition:
         terms = self.entry.terms
         if terms is None:
             return []
-        return [float(each) for each in compute_capital(settle_quarters(self.seen.daily, 0.0, terms.horizon_days))]
+        return [float(value) for value in compute_capital(settle_quarters(self.seen.daily, 0.0, terms.horizon_days))]
 
     @cached_property
     def quarters(self) -> list[dict[str, Any]]:
-        """Return each whole quarter: last day, mean RankIC of its days, e-value and the test for decay."""
+        """Return each complete quarter: last day, mean RankIC, e-value and the test for decay."""
         if self.entry.terms is None:
             return []
-        length, found = quarter_days(self.entry.terms.horizon_days), []
-        for k, (age, e_value) in enumerate(zip(self.ageing(), self.e_values, strict=True)):
-            mean = newey_west_t(self.seen.daily[k * length : (k + 1) * length], 0).mean
+        length, rows = quarter_days(self.entry.terms.horizon_days), []
+        for number, (decay, e_value) in enumerate(zip(self.ageing(), self.e_values, strict=True)):
+            mean = newey_west_t(self.seen.daily[number * length : (number + 1) * length], 0).mean
             row = {
-                "day": age.day,
+                "day": decay.day,
                 "rank_ic": round_significant(mean),
                 "e_value": round_significant(e_value),
-                "decay": age.record(),
+                "decay": decay.record(),
             }
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows
 
     def record(self) -> dict[str, Any]:
-        """Return what a list tells of the factor, as JSON; RankICs are in the claimed direction."""
+        """Return the factor's row of a list, as JSON; RankICs are in the claimed direction."""
         entry, terms, since = self.entry, self.entry.terms, self.since
-        aged = self.ageing(last=True) if entry.status != WATCHLIST else []
+        decay_tests = self.ageing(last=True) if entry.status != WATCHLIST else []
         return {
             "id": entry.factor_id,
             "text": entry.canonical,
@@ -105,19 +105,19 @@ class Condition:
             "t_since": round_significant(since.t),
             "last_day": self.seen.days[-1] if self.seen.days else None,
             "e_value": round_significant(self.e_values[-1]) if self.e_values else None,
-            "proves_at": round_significant(self._threshold()) if entry.status == WATCHLIST else None,
-            "decay": aged[-1].record() if aged else None,
+            "proves_at": round_significant(self._find_threshold()) if entry.status == WATCHLIST else None,
+            "decay": decay_tests[-1].record() if decay_tests else None,
             "terms_known": terms is not None,
             "elsewhere": self.elsewhere,
             "lacking": entry.lacking or None,
         }
 
-    def _threshold(self) -> float:
+    def _find_threshold(self) -> float:
         """Return the e-value that would prove an entry of the watchlist now."""
         return e_lond_threshold(self.entry.place, self.promoted, self.rules.level) if self.entry.place else float("nan")
 
     def full(self) -> dict[str, Any]:
-        """Return everything that is known of the factor, as JSON."""
+        """Return all records of the factor, as JSON."""
         entry = self.entry
         days = [
             {"day": day, "rank_ic": round_significant(value)}
@@ -130,9 +130,9 @@ class Condition:
             "hypothesis": entry.hypothesis,
             "succeeds": entry.succeeds or None,
             "successor": entry.successor or None,
-            "search": _figures(entry.search),
+            "search": _select_figures(entry.search),
             "terms": entry.terms.record() if isinstance(entry.terms, JudgementTerms) else None,
-            "history": [asdict(each) for each in entry.history],
+            "history": [asdict(change) for change in entry.history],
             "quarters": self.quarters,
             "daily": days,
         }
@@ -140,19 +140,19 @@ class Condition:
 
 def list_conditions(ledger: Ledger, rules: LibrarySettings) -> list[Condition]:
     """Return the library and the watchlist: live and decaying factors, then the watchlist, then retired ones."""
-    known = list_entries(ledger)
-    promoted = sum(one.origin == PROMOTED for one in known)
+    entries = list_entries(ledger)
+    promoted = sum(entry.origin == PROMOTED for entry in entries)
     order = {"live": 0, "decaying": 0, WATCHLIST: 1, "retired": 2}
     markets = list_markets(ledger)
-    found = [Condition.of(entry, ledger, rules, promoted, markets) for entry in known]
-    return sorted(found, key=lambda one: (order[one.entry.status], one.entry.place or 0))
+    conditions = [Condition.of(entry, ledger, rules, promoted, markets) for entry in entries]
+    return sorted(conditions, key=lambda condition: (order[condition.entry.status], condition.entry.place or 0))
 
 
 def list_markets(ledger: Ledger) -> list[tuple[str, ...]]:
     """Return the names of each data set of a workspace."""
-    return [each.names for each in ledger.boundaries()]
+    return [boundaries.names for boundaries in ledger.boundaries()]
 
 
-def _figures(search: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the figures of the search window that a person reads."""
+def _select_figures(search: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of the search window for a person."""
     return {name: search[name] for name in ("window", "days", "rank_ic", "icir", "t", "net_sharpe") if name in search}

@@ -1,15 +1,16 @@
-"""Does an accepted factor still give what selection showed? Two tests on the days since, at the end of each quarter.
+"""Test whether an accepted factor has decayed: two tests on its new days, at the end of each quarter.
 
-The bar is `decay_share` = half of the mean RankIC that selection showed: a factor is accepted for a high one, so that its
-true RankIC is lower; half of it is what a fair one still has.
+The bar is `decay_share` = half of the mean RankIC on selection. A factor is accepted for a high RankIC, so its true one
+is lower; a sound factor still has about half.
 
-*Decaying* is a flag, to make somebody look: the mean of the last `flag_days` = 252 scored days lies below the bar, with a
+*Decaying* is a flag for a person: the mean of the last `flag_days` = 252 scored days is below the bar, with a
 Newey-West t whose p-value, from the exact null distribution of overlapping labels, is at most `flag_p` = 0.02. The flag
-goes when that mean is back at the bar. *Retired* is meant to last, so it needs an e-detector (`eprocess.py`) of `retire_e`
-= 10 against "the expected RankIC is at least the bar": a factor that gives the bar and no more is retired once in 10
-quarters on average at most, whatever the dependence between quarters.
+is removed when that mean is at the bar again. *Retired* is meant to last, so it needs an e-detector (`eprocess.py`) of
+`retire_e` = 10 against "the expected RankIC is at least the bar": a factor exactly at the bar is retired at most once
+in 10 quarters on average, under any dependence between quarters.
 
-Measured (1,000 series, h = 5, slow factor, RankIC of a day with standard deviation 0.08, 0.03 on selection, five years):
+Measured (1,000 series, h = 5, slow factor, RankIC of a day with standard deviation 0.08, 0.03 on selection, five
+years):
 
 ==================================  ==========  ============  ============  ===================  =======================
                                     retired or flagged within five years    median days to it, in trading days
@@ -24,10 +25,10 @@ e-detector of 10 (retirement)       0.000       0.000         0.003         1,19
 e-detector of 20                    0.000       0.000         0.000         1,575                1,575
 ==================================  ==========  ============  ============  ===================  =======================
 
-A factor that turns against its sign is flagged after 189 days and retired after 378. The flag is the early word; retirement by
-rule needs bets that hold for any law of the days (`eprocess.py`), and whoever does not want to wait retires by hand. All days since are the wrong window: a
-death after good years stays hidden. Two years of days say no more than this about the death of a RankIC of 0.03; one of
-0.05 is flagged after about a year.
+A factor that turns against its sign is flagged after 189 days and retired after 378. The flag comes early. Retirement
+by rule needs bets that are valid under any distribution of the days (`eprocess.py`); a person can retire a factor
+earlier by hand. A test on all days since would hide a death after good years. Two years of days allow no faster
+detection of the death of a RankIC of 0.03; one of 0.05 is flagged after about a year.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ MIN_DECAY_DAYS = 126
 
 @dataclass(frozen=True)
 class SelectionRecord:
-    """What selection showed of a factor: mean RankIC in the claimed direction, deviation of a day, days of the label."""
+    """A factor on selection: mean RankIC in the claimed direction, standard deviation of a day, horizon in days."""
 
     rank_ic: float
     deviation: float
@@ -57,17 +58,17 @@ class SelectionRecord:
 
 @dataclass(frozen=True)
 class DecayTest:
-    """The end of one quarter.
+    """The decay tests at the end of one quarter.
 
     Attributes
     ----------
     day
-        The last scored day of it.
+        The last scored day of the quarter.
     rank_ic, t, p_value
         Mean RankIC of the last `flag_days` scored days in the claimed direction, its Newey-West t against the bar, and
-        the probability of one as low where the true mean is the bar; NaN before 126 days.
+        the one-sided p-value of a mean this low; t and p-value are NaN before 126 days.
     bar
-        `decay_share` of what selection showed.
+        `decay_share` of the RankIC on selection.
     e_value
         The e-detector against a mean of at least the bar.
     """
@@ -90,33 +91,36 @@ class DecayTest:
 def run_decay_tests(
     days: Sequence[str], daily: ArrayLike, promise: SelectionRecord, rules: LibrarySettings, *, first: int = 0
 ) -> list[DecayTest]:
-    """Return the tests at the end of each whole quarter, from the one with the number `first` on, counted from 0.
+    """Return the tests at the end of each complete quarter, from number `first` (counted from 0) on.
 
     Parameters
     ----------
     days, daily
         Scored days in order and the RankIC of each in the claimed direction, ``[D]``; NaN where undefined.
     promise
-        What selection showed.
+        The factor on selection.
     rules
-        Share, look-back and levels.
+        Decay share, look-back and thresholds.
     """
     values = np.asarray(daily, dtype=np.float64)
     bar = rules.decay_share * promise.rank_ic
-    found = e_detector(settle_quarters(-values, -bar, promise.horizon))
+    e_values = e_detector(settle_quarters(-values, -bar, promise.horizon))
     length = quarter_days(promise.horizon)
-    wanted = list(enumerate(found))[first:]
-    return [_end(days, values[: (k + 1) * length], bar, (promise, rules), float(e)) for k, e in wanted]
+    quarters = list(enumerate(e_values))[first:]
+    return [
+        _test_quarter(days, values[: (number + 1) * length], bar, (promise, rules), float(e_value))
+        for number, e_value in quarters
+    ]
 
 
-def _end(
+def _test_quarter(
     days: Sequence[str],
     values: np.ndarray[tuple[int], np.dtype[np.float64]],
     bar: float,
-    of: tuple[SelectionRecord, LibrarySettings],
+    terms: tuple[SelectionRecord, LibrarySettings],
     e_value: float,
 ) -> DecayTest:
-    promise, rules = of
+    promise, rules = terms
     lag = LAG_PER_HORIZON * promise.horizon
     test = newey_west_t(values[-rules.flag_days :] - bar, lag)
     day = days[len(values) - 1]

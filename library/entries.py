@@ -1,9 +1,10 @@
-"""The library of a workspace: each factor with how it came in, how it was judged, and what became of it.
+"""The library of a workspace: each factor with its origin, its judgement and its history.
 
-A run that begins is told which factors decay (`list_decaying`): a formula, its hypothesis and the end of the quarter in which
-it was flagged, without a figure. The flag rests on days after the panel on which the factor was judged. They may be told,
-because no test reads them again: a run is told only of flags whose days all lie outside its own selection and sealed windows,
-and what is put on the watchlist from then on is watched on days after every day on which the library was watched.
+A run that begins is told which factors are decaying (`list_decaying`): the formula, its hypothesis and the end of the
+quarter in which it was flagged, without a figure. A flag rests on days after the panel on which the factor was judged.
+These days may be disclosed because no test reads them again: a run is told only of flags whose days all lie outside its
+own selection and sealed windows, and later entries of the watchlist are watched only on days after every day on which
+the library was watched.
 """
 
 from __future__ import annotations
@@ -31,33 +32,33 @@ PROOF: Mapping[str, str] = {
 }
 UNJUDGED_PROOF = "from elsewhere, judged nowhere"
 MIN_PANEL_NAME_SHARE = 0.5
-"""Share of the names on which a factor was judged that a panel must have to tell of it."""
+"""Least share of the names on which a factor was judged that a panel must have to observe it."""
 
 MAX_FACTORS_TOLD = 20
-"""Factors that a run is told of; a prompt must not grow with the library."""
+"""Most factors that a run is told of, so that prompts do not grow with the library."""
 
 
 @dataclass(frozen=True)
 class JudgementTerms:
-    """How a factor was judged.
+    """The terms on which a factor was judged.
 
     Attributes
     ----------
     sign
         Direction in which it is held, fixed on search.
     judged_to
-        The last day of the panel on which it was judged, or the last one that the library had been watched on by then, on
-        shared names: nothing up to it counts as new.
+        The last day of the panel on which it was judged, or the last day on which the library had been watched by then
+        on shared names; only later days are new.
     rank_ic
-        Mean RankIC on selection as written, not signed.
+        Mean RankIC on selection of the factor as written.
     deviation
         Standard deviation of a day's RankIC on search.
     sectors
-        Whether that panel had sectors, which residual returns are without; None where unknown.
+        Whether that panel had sectors, which residual returns remove; None where unknown.
     names
         Names of that panel; empty where unknown.
     label_scale
-        Unit of residual returns; files of before there was a choice do not name it.
+        Unit of residual returns; files older than the setting do not have it.
     """
 
     horizon_days: int
@@ -72,7 +73,7 @@ class JudgementTerms:
 
     @property
     def promise(self) -> SelectionRecord:
-        """Return what selection showed, in the claimed direction."""
+        """Return the factor on selection, in the claimed direction."""
         return SelectionRecord(self.sign * self.rank_ic, self.deviation, self.horizon_days)
 
     def record(self) -> dict[str, Any]:
@@ -81,29 +82,29 @@ class JudgementTerms:
         return {name: getattr(self, name) for name in plain}
 
     def full(self) -> dict[str, Any]:
-        """Return the JSON form with the names, from which the terms can be made again."""
+        """Return the JSON form with the names, from which the terms can be restored."""
         return {**self.record(), "names": list(self.names)}
 
 
 def write_in_own_language(expression: Expression) -> str:
-    """Return a formula as it was written, or in canonical form where it was written in another dialect."""
+    """Return the text of a formula, or its canonical form if the text is in another dialect."""
     return choose_own_text(expression.id, expression.text, expression.shown, sorted(expression.fields))
 
 
 def choose_own_text(factor_id: str, text: str, canonical: str, fields: Collection[str]) -> str:
-    """Return the text if Alphaloom's own language reads this factor in it, else the canonical form."""
+    """Return the text if it is this factor in Alphaloom's own language, else the canonical form."""
     try:
-        known = parse(text, fields=tuple(fields), refuse_units=False)
-        return text if known.id == factor_id else canonical
+        expression = parse(text, fields=tuple(fields), refuse_units=False)
+        return text if expression.id == factor_id else canonical
     except ParseError:
         return canonical
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One factor of the library or of the watchlist; `lacking` says why `terms` are not known.
+    """One factor of the library or of the watchlist; `lacking` says why `terms` are unknown.
 
-    `succeeds` is the decaying factor that its hypothesis named, empty for none.
+    `succeeds` is the id of the decaying factor that its hypothesis named, empty for none.
     """
 
     factor_id: str
@@ -122,24 +123,24 @@ class Entry:
 
     @property
     def status(self) -> str:
-        """Return what it is now: live, decaying, retired, or watchlist."""
+        """Return its current status: live, decaying, retired, or watchlist."""
         return self.history[-1].status if self.history else "watchlist" if self.origin == WATCHLIST else "live"
 
     @property
     def proof(self) -> str:
-        """Return in words what was proven of it, and where."""
+        """Return in words how it was proven."""
         return UNJUDGED_PROOF if self.origin == IMPORTED and self.terms is None else PROOF[self.origin]
 
     @property
     def successor(self) -> str:
-        """Return the factor that took its place, empty for none."""
+        """Return the id of the factor that replaced it, empty for none."""
         return str(self.history[-1].numbers.get("successor", "")) if self.history else ""
 
     @property
     def place(self) -> int | None:
-        """Return its place among all entries of the watchlist that were ever watched."""
-        found = [each.numbers["place"] for each in self.history if "place" in each.numbers]
-        return int(found[0]) if found else None
+        """Return its place among all watched entries of the watchlist; None if it was never watched."""
+        places = [change.numbers["place"] for change in self.history if "place" in change.numbers]
+        return int(places[0]) if places else None
 
     @cached_property
     def expression(self) -> Expression:
@@ -148,56 +149,57 @@ class Entry:
 
     @property
     def own_text(self) -> str:
-        """Return the formula in Alphaloom's own language; earlier versions kept one of another dialect as it was written."""
+        """Return the formula in Alphaloom's own language; earlier versions stored other dialects as written."""
         return choose_own_text(self.factor_id, self.text, self.canonical, self.fields)
 
 
 def list_entries(ledger: Ledger) -> list[Entry]:
-    """Return the library's factors by id, then the entries of the watchlist in the order in which they were judged."""
+    """Return the library's factors by id, then the entries of the watchlist in the order of judgement."""
     histories: dict[str, list[StatusChange]] = {}
     for standing in ledger.kept.standings():
         histories.setdefault(standing.factor_id, []).append(standing)
     reader = _Reader(ledger)
     rows = ledger.library()
-    held = [reader.kept(row, histories.get(row.factor_id, [])) for row in rows]
-    seen = {row.factor_id for row in rows}
-    return [*held, *reader.watchlist(seen, histories)]
+    entries = [reader.read_entry(row, histories.get(row.factor_id, [])) for row in rows]
+    factor_ids = {row.factor_id for row in rows}
+    return [*entries, *reader.watchlist(factor_ids, histories)]
 
 
 def find_entry(ledger: Ledger, name: str) -> Entry:
-    """Return the factor that a person means: an id, the start of one, or the formula.
+    """Return the factor with this id, start of an id, or formula.
 
     Raises
     ------
     EvidenceError
-        None or several have that name.
+        No factor matches, or several do.
     """
-    known = list_entries(ledger)
-    same = [one for one in known if name in (one.factor_id, one.text, one.canonical)]
-    found = same or [one for one in known if name and one.factor_id.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ambiguous_error(name, [f"{one.factor_id} {one.canonical}" for one in found])
-    hint = "alphaloom library list shows what is there." if known else "The library and the watchlist are empty."
+    entries = list_entries(ledger)
+    same = [entry for entry in entries if name in (entry.factor_id, entry.text, entry.canonical)]
+    matches = same or [entry for entry in entries if name and entry.factor_id.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise ambiguous_error(name, [f"{entry.factor_id} {entry.canonical}" for entry in matches])
+    hint = "alphaloom library list shows what is there." if entries else "The library and the watchlist are empty."
     raise EvidenceError(
         "No factor of the library or the watchlist has this id.", field="ID", got=name, hint=hint, code="unknown_factor"
     )
 
 
 def ambiguous_error(name: str, matches: Sequence[str]) -> EvidenceError:
-    """Return the error that says what the start of an id may mean, a match each with its formula."""
+    """Return the error of an ambiguous start of an id, with the matches and their formulas."""
     more = f" and {len(matches) - MAX_MATCHES_SHOWN:,} more" if len(matches) > MAX_MATCHES_SHOWN else ""
     hint = f"Give more of the one that is meant: {'; '.join(matches[:MAX_MATCHES_SHOWN])}{more}"
     return EvidenceError(f"{name!r} begins several ids.", field="ID", got=name, hint=hint, code="unknown_factor")
 
 
 def is_of_other_market(entry: Entry, markets: Sequence[Sequence[str]]) -> bool:
-    """Tell whether a factor from elsewhere was judged on names of which no data set of this workspace holds half.
+    """Tell whether an imported factor was judged on names of which no data set of this workspace has half.
 
-    `markets` are the names of each data set on which windows were fixed; where there is none, nothing is said.
+    `markets` are the names of each data set on which windows were fixed; without any, the result is False.
 
-    Its formula counts for originality, and its values here for redundancy; no panel of these names can tell of its claim.
+    Such a factor counts for originality by its formula and for redundancy by its values, but these data sets cannot
+    observe its claim.
     """
     if entry.origin != IMPORTED or entry.terms is None or not entry.terms.names:
         return False
@@ -208,23 +210,23 @@ def is_of_other_market(entry: Entry, markets: Sequence[Sequence[str]]) -> bool:
 
 
 def read_retired(ledger: Ledger, run: str) -> frozenset[str]:
-    """Return the factors that were retired when a run began, or are now for a run that did not note it."""
-    noted = ledger.events(run, "retired")
-    if noted:
-        return frozenset(noted[0].body)
-    last = {each.factor_id: each.status for each in ledger.kept.standings()}
+    """Return the factors that were retired when a run began; for a run without this record, those retired now."""
+    events = ledger.events(run, "retired")
+    if events:
+        return frozenset(events[0].body)
+    last = {change.factor_id: change.status for change in ledger.kept.standings()}
     return frozenset(name for name, status in last.items() if status == "retired")
 
 
 def list_comparable(ledger: Ledger, run: str, rows: Sequence[LibraryRow], rules: LibrarySettings) -> list[LibraryRow]:
-    """Return the factors that make a run's candidates redundant: all but what was retired, unless that is to count."""
+    """Return the factors that make a run's candidates redundant; retired ones only if the rules say so."""
     unused: frozenset[str] = frozenset() if rules.retired_are_redundant else read_retired(ledger, run)
     return [row for row in rows if row.factor_id not in unused]
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads runs once, whatever the number of their factors."""
+    """Reads each run once, whatever the number of its factors."""
 
     ledger: Ledger
 
@@ -232,47 +234,51 @@ class _Reader:
     def archives(self) -> dict[str, RunArchive]:
         return {run.id: RunArchive(self.ledger, run) for run in self.ledger.runs()}
 
-    def kept(self, row: LibraryRow, history: Sequence[StatusChange]) -> Entry:
-        """Return a factor of the library."""
+    def read_entry(self, row: LibraryRow, history: Sequence[StatusChange]) -> Entry:
+        """Return the entry of a library row."""
         archive = self.archives.get(row.run)
         fields = tuple(row.sheet.get("fields", ()))
-        told: dict[str, Any] = {"text": row.text, "canonical": row.canonical, "fields": fields}
-        told |= {"origin": row.origin, "run": row.run}
+        known: dict[str, Any] = {"text": row.text, "canonical": row.canonical, "fields": fields}
+        known |= {"origin": row.origin, "run": row.run}
         if row.origin in (ACCEPTED, PROMOTED) and archive and row.factor_id in archive.verdicts:
-            return self._judged(archive, row.factor_id, told, history)
+            return self._read_judged(archive, row.factor_id, known, history)
         judged = row.terms.get("judged")
         terms = JudgementTerms(**{**judged, "names": tuple(judged["names"])}) if judged else None
-        lost = "its verdict is not in this record" if row.origin in (ACCEPTED, PROMOTED) else "it was never judged"
-        lacking = "" if terms else lost
+        unjudged_text = (
+            "its verdict is not in this record" if row.origin in (ACCEPTED, PROMOTED) else "it was never judged"
+        )
+        lacking = "" if terms else unjudged_text
         return Entry(
-            row.factor_id, **told, trial=None, hypothesis=row.hypothesis, search=row.sheet, terms=terms,
+            row.factor_id, **known, trial=None, hypothesis=row.hypothesis, search=row.sheet, terms=terms,
             lacking=lacking, history=tuple(history),
         )  # fmt: skip
 
-    def watchlist(self, held: set[str], histories: Mapping[str, Sequence[StatusChange]]) -> Iterator[Entry]:
-        """Yield what is watched and not held; the first run that put a factor on the watchlist counts."""
-        seen = set(held)
+    def watchlist(self, library: set[str], histories: Mapping[str, Sequence[StatusChange]]) -> Iterator[Entry]:
+        """Yield the watchlist without the library's factors; the first run that watched a factor counts."""
+        listed = set(library)
         for run, archive in self.archives.items():
-            for name, verdict in sorted(archive.verdicts.items(), key=lambda each: each[1].metrics["trial"] or 0):
-                if verdict.verdict != "watchlist" or name in seen:
+            for name, verdict in sorted(archive.verdicts.items(), key=lambda item: item[1].metrics["trial"] or 0):
+                if verdict.verdict != "watchlist" or name in listed:
                     continue
-                seen.add(name)
+                listed.add(name)
                 row = archive.evaluations[name]
                 fields = tuple(row.sheet["fields"])
                 canonical = parse(row.text, fields=fields).shown
-                told = {"text": row.text, "canonical": canonical, "fields": fields, "origin": WATCHLIST, "run": run}
-                yield self._judged(archive, name, told, histories.get(name, []))
+                known = {"text": row.text, "canonical": canonical, "fields": fields, "origin": WATCHLIST, "run": run}
+                yield self._read_judged(archive, name, known, histories.get(name, []))
 
-    def _judged(self, archive: RunArchive, name: str, told: dict[str, Any], history: Sequence[StatusChange]) -> Entry:
-        terms, lacking = self._terms(archive, name)
+    def _read_judged(
+        self, archive: RunArchive, name: str, known: dict[str, Any], history: Sequence[StatusChange]
+    ) -> Entry:
+        terms, lacking = self._read_terms(archive, name)
         return Entry(
-            name, **told, trial=archive.verdicts[name].metrics["trial"], hypothesis=archive.claims[name].statement,
+            name, **known, trial=archive.verdicts[name].metrics["trial"], hypothesis=archive.claims[name].statement,
             search=archive.evaluations[name].sheet, terms=terms, lacking=lacking, history=tuple(history),
             succeeds=str(archive.claims[name].detail.get("succeeds") or ""),
         )  # fmt: skip
 
-    def _terms(self, archive: RunArchive, name: str) -> tuple[JudgementTerms | None, str]:
-        """Return how a run judged a factor, or what is not known of it."""
+    def _read_terms(self, archive: RunArchive, name: str) -> tuple[JudgementTerms | None, str]:
+        """Return the terms on which a run judged a factor, or why they are unknown."""
         rules, row, search = archive.rules, archive.verdicts[name], archive.evaluations[name].sheet
         selection, last = row.metrics["selection"] or {}, last_day(self.ledger, archive.run)
         if rules is None or not last:
@@ -295,7 +301,7 @@ class _Reader:
 
 
 def last_day(ledger: Ledger, run: Run) -> str:
-    """Return the last day of the panel that a run saw; of an old run, as its results say; empty where nothing says it."""
+    """Return the last day of a run's panel; for an old run from its results; empty if unknown."""
     if "last_day" in run.config:
         return str(run.config["last_day"])
     digest = ledger.artefacts(run.id).get("results.json")
@@ -303,34 +309,37 @@ def last_day(ledger: Ledger, run: Run) -> str:
 
 
 def list_decaying(ledger: Ledger, windows: Windows) -> list[dict[str, str]]:
-    """Return the factors that decay and may be told of in a run with these windows, by id.
+    """Return the decaying factors of which a run with these windows may be told, by id.
 
     Returns
     -------
     list of dict
-        ``{id, text, mechanism, hypothesis, since}``; `since` is the end of the quarter that flagged it. Nothing where the
-        workspace knows the run's returns under other dates: days of the watch cannot be held against its windows then.
+        ``{id, text, mechanism, hypothesis, since}``; `since` is the end of the quarter that flagged it. Empty if the
+        workspace knows the run's returns under other dates, since watched days cannot be compared with its windows
+        then.
     """
     if ledger.known_as(windows.key(windows.search)):
         return []
-    shown = [
-        entry for entry in list_entries(ledger) if entry.status == "decaying" and _may_be_told(entry, ledger, windows)
+    entries = [
+        entry for entry in list_entries(ledger) if entry.status == "decaying" and _may_disclose(entry, ledger, windows)
     ]
-    return [_line(entry, ledger) for entry in shown[:MAX_FACTORS_TOLD]]
+    return [_describe_decaying(entry, ledger) for entry in entries[:MAX_FACTORS_TOLD]]
 
 
-def _may_be_told(entry: Entry, ledger: Ledger, windows: Windows) -> bool:
-    """Tell whether a factor is of these names, and was flagged by days that no window of the gate holds."""
+def _may_disclose(entry: Entry, ledger: Ledger, windows: Windows) -> bool:
+    """Tell whether a factor is of these names, and was watched only on days outside selection and sealed."""
     names = set(entry.terms.names) if entry.terms else set()
-    own = len(names.intersection(windows.boundaries.names))
+    shared = len(names.intersection(windows.boundaries.names))
     closed = windows.selection.first_day, windows.sealed.last_day
-    days = [each.day for each in ledger.kept.sightings(entry.factor_id)]
-    return own >= MIN_PANEL_NAME_SHARE * max(len(names), 1) and not any(closed[0] <= day <= closed[1] for day in days)
+    days = [sighting.day for sighting in ledger.kept.sightings(entry.factor_id)]
+    return shared >= MIN_PANEL_NAME_SHARE * max(len(names), 1) and not any(
+        closed[0] <= day <= closed[1] for day in days
+    )
 
 
-def _line(entry: Entry, ledger: Ledger) -> dict[str, str]:
+def _describe_decaying(entry: Entry, ledger: Ledger) -> dict[str, str]:
     claim = RunArchive(ledger, ledger.run(entry.run)).claims.get(entry.factor_id)
-    since = next(each.day for each in reversed(entry.history) if each.status == "decaying")
+    since = next(change.day for change in reversed(entry.history) if change.status == "decaying")
     return {
         "id": entry.factor_id,
         "text": entry.canonical,

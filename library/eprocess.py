@@ -1,25 +1,26 @@
-"""Evidence that grows with the days: a capital that bets on a factor's daily RankIC, and can be looked at any time.
+"""Evidence that accumulates with the days: the capital of bets on a factor's daily RankIC, valid at any time.
 
-The hypothesis that is tested: on every day, given all that the market knew at its close, the expected RankIC of the factor
-in the claimed direction is not above a bar. Whoever bets on a RankIC above it then expects to win nothing, and his capital
-reaches 1/alpha with a probability of at most alpha, however long he plays and whenever he looks (Ville's inequality).
+The tested hypothesis: on every day, given all that the market knew at its close, the expected RankIC of the factor in
+the claimed direction is not above a bar. Bets on a RankIC above the bar then have no expected gain, and their capital
+reaches 1/alpha with a probability of at most alpha, however long the bets last and whenever it is read (Ville's
+inequality).
 
-A label of h days makes the RankIC of neighbouring days overlap, and half-known bets would let one stop at a lucky moment.
-So h + 1 accounts take turns: each bets on every (h + 1)-th day, and knows how its last bet ended before it bets again.
-Days are settled in quarters of `settle_days` days. No bet is made in the last h days of a quarter, so that at its end
-nothing is open; the accounts are then counted together and share the capital evenly. The capital at the ends of quarters
-is a martingale of the whole market's knowledge. An average of accounts that is read at any day is none: one could wait for
-the end of a bet that stands well and stop before the end of one that stands badly. Tests simulate it, with labels that
-overlap fully and nearly not.
+A label of h days makes the RankICs of neighbouring days overlap, and half-known bets would allow stopping at a lucky
+moment. Therefore h + 1 accounts take turns: each bets on every (h + 1)-th day, and knows the end of its last bet before
+the next one. Days are settled in quarters of `quarter_days` days. There is no bet in the last h days of a quarter, so
+at its end no bet is open; the accounts are then pooled and share the capital evenly. The capital at the ends of
+quarters is a martingale with respect to the whole market's knowledge. An average of accounts that is read at any day is
+not: one could wait for the end of a winning bet and stop before the end of a losing one. Tests simulate this, with
+labels that overlap fully and hardly.
 
-The bet is the largest that nothing can ruin: 0.95 of what an account holds, times the RankIC less the bar, over the most that
-a RankIC of -1 could lose. Nothing is cut and no law of the days is assumed, so a mean of zero that is made of rare crashes
-proves nothing either. Larger bets would need a floor under the losses: bets of up to half a unit of three daily deviations
-were proven in half of the days (567 and 441 at 0.03), and by crashes too (capital at 20 in 9 of 100 series with skewness -1
-and twice the deviation expected); they were left.
+The bet is the largest that cannot lose all: 0.95 of an account's capital, times the RankIC less the bar, over the
+largest loss at a RankIC of -1. Nothing is clipped and no distribution is assumed, so a mean of zero with rare crashes
+proves nothing either. Larger bets would need a floor under the losses. Bets of up to half a unit of three daily
+deviations proved a factor in half of the days (567 and 441 at 0.03), but also by crashes (capital at 20 in 9 of 100
+series with skewness -1 and twice the expected deviation); they were rejected.
 
-Measured (4,000 series of ten years for zero, 1,000 of twenty for the others; h = 5, RankIC of a day with standard deviation
-0.08; slow factor / one that is mostly new each day; tests repeat a part of it):
+Measured (4,000 series of ten years for zero, 1,000 of twenty for the others; h = 5, RankIC of a day with standard
+deviation 0.08; slow factor / one that is mostly new each day; tests repeat a part of it):
 
 =======================  =======================  =======================  =======================
 true mean RankIC         capital ever at 20       median days to a         median days to a
@@ -31,20 +32,18 @@ true mean RankIC         capital ever at 20       median days to a         media
 0.05                                              567 / 567                693 / 693
 =======================  =======================  =======================  =======================
 
-The average of accounts without quarters would be faster by an eighth. It is no e-value: whoever stops a single bet of 0.9 after
-four of its six days if they went badly, and waits if they went well, has 1.11 in expectation, not 1. A test of the h-day
-position marked to market each day, which needs no turns, was tried and left: on S&P 500 prices it tests something else. A
-60-day volatility has a RankIC of 0.0001 on five-day labels (t 0.0), and of -0.008 a day (t -5) by that measure, since ranks of
-one-day returns see the median and not the mean.
+The average of accounts without quarters would be faster by an eighth, but it is not an e-value: if a single bet of 0.9
+is stopped after four of its six days if they went badly, and continued if they went well, its expectation is 1.11, not
+1. A test of the h-day position marked to market each day, which needs no turns, was tried and rejected: on S&P 500
+prices it tests something else. A 60-day volatility has a RankIC of 0.0001 on five-day labels (t 0.0), and of -0.008 a
+day (t -5) by that measure, since ranks of one-day returns see the median instead of the mean.
 
-What is not covered: a factor whose expected RankIC is above zero in some months and below in others, zero on average, and
-foreseeable from its own past. The hypothesis rules such months out, and so does no test of overlapping days.
+Not covered is a factor whose expected RankIC is above zero in some months and below in others, zero on average, and
+predictable from its own past. The hypothesis excludes such months, as does every test of overlapping days.
 
-References
-----------
-Ville (1939); Waudby-Smith and Ramdas (2024), JRSS B 86: betting on bounded means. Henzi and Ziegel (2022), Biometrika 109:
-turns for overlapping horizons. Shin, Ramdas and Rinaldo (2024), NEJSDS 2: e-detectors. Xu and Ramdas (2024), AISTATS:
-e-LOND. Shares of the level: ours, 1 / (k (k + 1)).
+References ---------- Ville (1939); Waudby-Smith and Ramdas (2024), JRSS B 86: betting on bounded means. Henzi and
+Ziegel (2022), Biometrika 109: turns for overlapping horizons. Shin, Ramdas and Rinaldo (2024), NEJSDS 2: e-detectors.
+Xu and Ramdas (2024), AISTATS: e-LOND. Shares of the level: ours, 1 / (k (k + 1)).
 """
 
 from __future__ import annotations
@@ -56,57 +55,57 @@ from numpy.typing import ArrayLike, NDArray
 
 Series = NDArray[np.float64]
 BET_SHARE: Final = 0.95
-"""Share of what an account holds that a RankIC of -1 would lose."""
+"""Share of an account's capital that a RankIC of -1 would lose."""
 QUARTER_DAYS: Final = 63
 
 
 def quarter_days(horizon: int) -> int:
-    """Return after how many scored days bets are settled: 63, or twice as many where the horizon fills a quarter."""
+    """Return the scored days of a quarter: 63, or twice as many for a horizon that fills too much of it."""
     return QUARTER_DAYS if 6 * (horizon + 1) <= QUARTER_DAYS + 3 else 2 * QUARTER_DAYS
 
 
 def settle_quarters(daily: ArrayLike, bar: float, horizon: int) -> Series:
-    """Return by what each whole quarter multiplies the capital.
+    """Return the factor by which each complete quarter multiplies the capital.
 
     Parameters
     ----------
     daily
         RankIC of each day in the claimed direction, ``[D]``, in order of time, in [-1, 1]. NaN is a day without a bet.
     bar
-        The hypothesis is a mean of at most this; bets win on days above it. RankIC, above -1.
+        RankIC above -1: the hypothesis is a mean of at most this, and bets win on days above it.
     horizon
         Days of the label.
 
     Returns
     -------
     Series
-        ``[quarters]``, above 0; days after the last whole quarter wait for its end.
+        ``[quarters]``, above 0; days of an incomplete last quarter are left out.
 
     Raises
     ------
     ValueError
-        If `bar` is not above -1.
+        `bar` is not above -1.
     """
     if not bar > -1.0:
         raise ValueError(f"bar must be above -1, got {bar}")
     length, turns = quarter_days(horizon), horizon + 1
-    won = np.nan_to_num(BET_SHARE * (np.asarray(daily, dtype=np.float64) - bar) / (1.0 + bar))
-    won = won[: len(won) // length * length].reshape(-1, length)[:, : length - horizon]
-    logs = np.log1p(won)
+    gains = np.nan_to_num(BET_SHARE * (np.asarray(daily, dtype=np.float64) - bar) / (1.0 + bar))
+    gains = gains[: len(gains) // length * length].reshape(-1, length)[:, : length - horizon]
+    logs = np.log1p(gains)
     accounts = np.asarray([np.exp(logs[:, turn::turns].sum(axis=1)) for turn in range(turns)], dtype=np.float64)
     return np.asarray(accounts.mean(axis=0), dtype=np.float64)
 
 
 def compute_capital(factors: Series) -> Series:
-    """Return the capital at the end of each quarter, 1 at the start: an e-value at any of them. ``[quarters]``."""
+    """Return the capital at the end of each quarter ``[quarters]``, 1 at the start: an e-value at any of them."""
     return np.asarray(np.cumprod(factors), dtype=np.float64)
 
 
 def e_detector(factors: Series) -> Series:
-    """Return the e-detector at the end of each quarter: bets that may have begun at any quarter, the best of them.
+    """Return the e-detector at the end of each quarter ``[quarters]``: the best of the bets begun at any quarter.
 
-    While the hypothesis holds, it stays below c for c quarters on average at least, whatever the days before. So it finds
-    a change that comes after good years, which `compute_capital` has to earn back first. ``[quarters]``, 1 at the start.
+    While the hypothesis holds, it first reaches c after at least c quarters on average, whatever the days before. It
+    finds a change after good years, which would have to use up the capital of `compute_capital` first. It starts at 1.
     """
     best, out = 1.0, np.empty(len(factors))
     for quarter, factor in enumerate(factors):
@@ -121,22 +120,22 @@ def e_lond_threshold(place: int, promoted: int, level: float) -> float:
     Parameters
     ----------
     place
-        1 for the first entry that was ever watched, and so on; an entry keeps its place.
+        Place of the entry among all that were ever watched, from 1; an entry keeps its place.
     promoted
-        Entries that were proven before.
+        Number of entries that were proven before.
     level
-        Expected share of false ones among all that will ever be proven, in (0, 1).
+        False discovery rate over all entries that will ever be proven, in (0, 1).
 
     Returns
     -------
     float
         ``place (place + 1) / (level (promoted + 1))``: the shares of the level, ``1 / (k (k + 1))``, sum to 1. They are
-        larger than those of the stream of trials up to the 25th place, and watchlists are short.
+        larger than those of the stream of trials up to the 25th place, which suits short watchlists.
 
     Raises
     ------
     ValueError
-        If `place` or `promoted` cannot be.
+        `place` is below 1, or `promoted` below 0.
     """
     if place < 1 or promoted < 0:
         raise ValueError(f"place must be at least 1 and promoted at least 0, got {place} and {promoted}")

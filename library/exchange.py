@@ -1,4 +1,4 @@
-"""The library as one file, for another workspace: written the same for the same library, checked whole when it is read."""
+"""Export and import of the library as one file: equal libraries give equal files, and a file is checked whole."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .entries import IMPORTED, WATCHLIST, JudgementTerms, list_entries
 LIBRARY_FORMAT: Literal["alphaloom library"] = "alphaloom library"
 LIBRARY_FORMAT_VERSION = 1
 MAX_FILE_MISTAKES_SHOWN = 5
-"""Mistakes of a file that are told at once."""
+"""Most mistakes of a file in one error."""
 EXPORT_HINT = "alphaloom library export FILE writes one."
 
 
 class _StrictEntry(BaseModel):
-    """Takes what it names and nothing else, and numbers that are numbers."""
+    """Base of records that refuse unknown keys, converted types, NaN and infinity."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class JudgedElsewhere(_StrictEntry):
-    """How a factor was judged where it came from; `rank_ic` is on selection, as written."""
+    """The terms on which a factor was judged elsewhere; `rank_ic` is on selection, of the factor as written."""
 
     horizon_days: int = Field(ge=1, le=20)
     returns: Literal["residual", "raw"]
@@ -66,8 +66,8 @@ class LibraryFile(_StrictEntry):
 
 
 def export_library(ledger: Ledger) -> dict[str, Any]:
-    """Return the library, retired factors too and the watchlist not, as JSON without a clock or a path."""
-    rows = [_factor(Condition.of(entry, ledger, LibrarySettings(), 0)) for entry in list_entries(ledger)]
+    """Return the library with retired factors and without the watchlist, as JSON without a clock or a path."""
+    rows = [_write_factor(Condition.of(entry, ledger, LibrarySettings(), 0)) for entry in list_entries(ledger)]
     return {
         "format": LIBRARY_FORMAT,
         "version": LIBRARY_FORMAT_VERSION,
@@ -75,8 +75,8 @@ def export_library(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _factor(one: Condition) -> dict[str, Any]:
-    entry, told = one.entry, one.record()
+def _write_factor(condition: Condition) -> dict[str, Any]:
+    entry, figures = condition.entry, condition.record()
     return {
         "id": entry.factor_id,
         "text": entry.own_text,
@@ -86,8 +86,8 @@ def _factor(one: Condition) -> dict[str, Any]:
         "hypothesis": entry.hypothesis,
         "search_rank_ic": entry.search.get("rank_ic"),
         "judged": entry.terms.full() if entry.terms else None,
-        "days_since": told["days"],
-        "rank_ic_since": told["rank_ic_since"],
+        "days_since": figures["days"],
+        "rank_ic_since": figures["rank_ic_since"],
     }
 
 
@@ -97,7 +97,7 @@ def read_library_file(path: Path) -> LibraryFile:
     Raises
     ------
     LibraryFileError
-        It is not there, no JSON, of another version, or holds what it should not: the first few mistakes at once.
+        The file is missing, not JSON, of another version, or invalid; the error lists the first five mistakes.
     """
     try:
         body = json.loads(read_given_text(path))
@@ -111,50 +111,52 @@ def read_library_file(path: Path) -> LibraryFile:
         raise LibraryFileError(f"{path} is no library file.", field="format", allowed=LIBRARY_FORMAT, hint=EXPORT_HINT)
     if body.get("version") != LIBRARY_FORMAT_VERSION:
         raise LibraryFileError(
-            f"{path} is of another version of the format.", field="version", got=body.get("version"), allowed=LIBRARY_FORMAT_VERSION,
-            hint="Export it again with this version of Alphaloom, or upgrade.",
+            f"{path} is of another version of the format.", field="version", got=body.get("version"),
+            allowed=LIBRARY_FORMAT_VERSION, hint="Export it again with this version of Alphaloom, or upgrade.",
         )  # fmt: skip
     try:
-        found = LibraryFile.model_validate_json(json.dumps(body))
+        file = LibraryFile.model_validate_json(json.dumps(body))
     except ValidationError as error:
-        raise LibraryFileError(f"{path}: {_mistakes(error)}", field="factors") from None
-    _check(found, path)
-    return found
+        raise LibraryFileError(f"{path}: {_list_mistakes(error)}", field="factors") from None
+    _check_factors(file, path)
+    return file
 
 
-def _mistakes(error: ValidationError) -> str:
-    told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-    rest = f"; and {len(told) - MAX_FILE_MISTAKES_SHOWN} more" if len(told) > MAX_FILE_MISTAKES_SHOWN else ""
-    return "; ".join(told[:MAX_FILE_MISTAKES_SHOWN]) + rest
+def _list_mistakes(error: ValidationError) -> str:
+    mistakes = [f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}" for mistake in error.errors()]
+    more = f"; and {len(mistakes) - MAX_FILE_MISTAKES_SHOWN} more" if len(mistakes) > MAX_FILE_MISTAKES_SHOWN else ""
+    return "; ".join(mistakes[:MAX_FILE_MISTAKES_SHOWN]) + more
 
 
-def _check(file: LibraryFile, path: Path) -> None:
-    """Refuse a formula that cannot be read, or that another id stands beside, and a promise that no factor could break."""
-    for place, one in enumerate(file.factors):
+def _check_factors(file: LibraryFile, path: Path) -> None:
+    """Refuse a formula that cannot be parsed or has another id, and a RankIC against its sign."""
+    for place, factor in enumerate(file.factors):
         where = f"factors.{place}"
-        if one.judged and one.judged.sign * one.judged.rank_ic <= 0:
-            said = f"{path}: {where}.judged.rank_ic is not in the direction of its sign; no gate takes such a factor."
-            raise LibraryFileError(said, field=f"{where}.judged.rank_ic", got=one.judged.rank_ic)
+        if factor.judged and factor.judged.sign * factor.judged.rank_ic <= 0:
+            message = (
+                f"{path}: {where}.judged.rank_ic is not in the direction of its sign; no gate takes such a factor."
+            )
+            raise LibraryFileError(message, field=f"{where}.judged.rank_ic", got=factor.judged.rank_ic)
         try:
-            known = parse(one.text, fields=one.fields, refuse_units=False).id
+            factor_id = parse(factor.text, fields=factor.fields, refuse_units=False).id
         except ParseError as error:
-            said = f"{path}: the formula of {where} cannot be read: {error.mistakes[0].message}"
-            raise LibraryFileError(said, field=f"{where}.text", got=one.text) from None
-        if known != one.id:
-            said = f"{path}: {where}.id is not that of its formula; the file was changed by hand."
-            raise LibraryFileError(said, field=f"{where}.id", got=one.id, allowed=known)
+            message = f"{path}: the formula of {where} cannot be read: {error.mistakes[0].message}"
+            raise LibraryFileError(message, field=f"{where}.text", got=factor.text) from None
+        if factor_id != factor.id:
+            message = f"{path}: {where}.id is not that of its formula; the file was changed by hand."
+            raise LibraryFileError(message, field=f"{where}.id", got=factor.id, allowed=factor_id)
 
 
 def import_library(ledger: Ledger, path: Path, day: str) -> dict[str, Any]:
-    """Take in the factors of a file that are neither in the library nor on the watchlist, all of them or none.
+    """Add the factors of a file that are neither in the library nor on the watchlist, all of them or none.
 
-    They are marked as judged elsewhere: they count for originality, and live ones for redundancy, and are proven here
-    never. What their file says of their past is kept with them.
+    They are marked as judged elsewhere: they count for originality, and live ones for redundancy, and are never proven
+    here. Their recorded past is stored with them.
 
     Parameters
     ----------
     day
-        Of the act, for the history.
+        Day of the import, for the history.
     """
     file = read_library_file(path)
     with ledger.lock_library():
@@ -162,22 +164,31 @@ def import_library(ledger: Ledger, path: Path, day: str) -> dict[str, Any]:
 
 
 def _import_factors(ledger: Ledger, file: LibraryFile, name: str, day: str) -> dict[str, Any]:
-    known = {entry.factor_id: entry for entry in list_entries(ledger)}
-    fresh = {one.id: one for one in file.factors if one.id not in known}
-    rows = [_row(one) for one in fresh.values()]
-    standings = [_imported_status(one, name, day) for one in fresh.values()]
+    entries = {entry.factor_id: entry for entry in list_entries(ledger)}
+    fresh = {factor.id: factor for factor in file.factors if factor.id not in entries}
+    rows = [_make_row(factor) for factor in fresh.values()]
+    standings = [_make_status(factor, name, day) for factor in fresh.values()]
     added = ledger.kept.record(rows=rows, standings=standings)
-    watched = sorted(one.id for one in file.factors if one.id in known and known[one.id].status == WATCHLIST)
+    watched = sorted(
+        factor.id for factor in file.factors if factor.id in entries and entries[factor.id].status == WATCHLIST
+    )
     return {"added": added, "known": len(file.factors) - added, "on_watchlist": watched, "ids": sorted(fresh)}
 
 
-def _row(one: Factor) -> LibraryRow:
-    canonical = parse(one.text, fields=one.fields, refuse_units=False).shown
-    judged = JudgementTerms(**one.judged.model_dump()).full() if one.judged else None
-    terms = {"judged": judged, "proof": one.proof, "days_since": one.days_since, "rank_ic_since": one.rank_ic_since}
-    sheet = {"fields": list(one.fields), "rank_ic": one.search_rank_ic}
-    return LibraryRow(one.id, one.text, canonical, one.hypothesis, "", sheet, IMPORTED, terms)
+def _make_row(factor: Factor) -> LibraryRow:
+    canonical = parse(factor.text, fields=factor.fields, refuse_units=False).shown
+    judged = JudgementTerms(**factor.judged.model_dump()).full() if factor.judged else None
+    terms = {
+        "judged": judged,
+        "proof": factor.proof,
+        "days_since": factor.days_since,
+        "rank_ic_since": factor.rank_ic_since,
+    }
+    sheet = {"fields": list(factor.fields), "rank_ic": factor.search_rank_ic}
+    return LibraryRow(factor.id, factor.text, canonical, factor.hypothesis, "", sheet, IMPORTED, terms)
 
 
-def _imported_status(one: Factor, name: str, day: str) -> StatusChange:
-    return StatusChange(one.id, "imported", one.status, "hand", f"imported from {name}; there: {one.proof}", day)
+def _make_status(factor: Factor, name: str, day: str) -> StatusChange:
+    return StatusChange(
+        factor.id, "imported", factor.status, "hand", f"imported from {name}; there: {factor.proof}", day
+    )

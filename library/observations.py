@@ -1,4 +1,4 @@
-"""What a panel tells of one library factor on days that came after the panel on which it was judged."""
+"""Observations of one library factor: its daily RankIC on days after the panel on which it was judged."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from .entries import Entry, JudgementTerms
 from .eprocess import quarter_days
 
 RANK_IC_TOLERANCE = 1e-3
-"""Largest difference between two readings of a day's RankIC that adjusted prices and rounding explain."""
+"""Largest difference of two readings of a day's RankIC from adjusted prices and rounding."""
 ChangedDay = tuple[str, float | None, float | None]
-"""A day, the RankIC that was seen on it, and the one that is told now."""
+"""A day, its recorded RankIC, and the RankIC on the present panel."""
 
 
 @dataclass(frozen=True)
 class Observations:
-    """All that was seen of a factor on new days: days in order and the RankIC of each in the claimed direction."""
+    """All observations of a factor: days in order and the RankIC of each in the claimed direction, NaN undefined."""
 
     days: tuple[str, ...]
     daily: NDArray[np.float64]
 
     @classmethod
     def of(cls, sightings: Sequence[Sighting], sign: int) -> Observations:
-        """Turn sightings, which are not signed, into a series."""
-        daily = [np.nan if one.rank_ic is None else sign * one.rank_ic for one in sightings]
-        return cls(tuple(one.day for one in sightings), np.asarray(daily, dtype=np.float64))
+        """Return the observations of sightings, whose RankICs are of the factor as written."""
+        daily = [np.nan if sighting.rank_ic is None else sign * sighting.rank_ic for sighting in sightings]
+        return cls(tuple(sighting.day for sighting in sightings), np.asarray(daily, dtype=np.float64))
 
 
 @dataclass(frozen=True)
 class FactorReading:
-    """What a panel tells of one factor.
+    """The reading of one factor on a panel.
 
-    `find_changed_days` are days seen before of which it tells something else; `lacking` says why it tells nothing; `absent` counts the
-    names on which it was judged that the panel does not have.
+    `unlike` are recorded days whose RankIC differs on this panel. `lacking` says why there is no reading. `absent`
+    counts the names on which the factor was judged and which the panel lacks.
     """
 
     entry: Entry
@@ -51,16 +51,16 @@ class FactorReading:
 
     @property
     def left_out(self) -> str:
-        """Say that the panel lacks names on which the factor was judged; nothing where it has them all.
+        """Return the note that the panel lacks names on which the factor was judged; empty if it has them all.
 
-        Whoever left them out may have known the new days: a list of those who are still there does it by itself.
+        The choice of names may depend on the new days: a list of surviving names does by itself.
         """
-        of = len(self.terms.names)
-        return f"the panel lacks {self.absent} of the {of} names on which it was judged" if self.absent else ""
+        count = len(self.terms.names)
+        return f"the panel lacks {self.absent} of the {count} names on which it was judged" if self.absent else ""
 
     @property
     def terms(self) -> JudgementTerms:
-        """Return how the factor was judged; it was, or it would not be watched."""
+        """Return the terms on which the factor was judged; only judged factors are watched."""
         assert self.entry.terms is not None
         return self.entry.terms
 
@@ -76,12 +76,13 @@ class FactorReading:
 
 
 def find_changed_days(before: Sequence[Sighting], now: Mapping[str, float | None]) -> list[ChangedDay]:
-    """Return the days of which two readings differ, or which the later one skips."""
+    """Return the days on which two readings differ, or which the later one lacks."""
     if not now:
         return []
     days = list(now)
-    inside = [one for one in before if days[0] <= one.day <= days[-1]]
-    return [(one.day, one.rank_ic, now.get(one.day)) for one in inside if not _agree(one.rank_ic, now.get(one.day))]
+    inside = [sighting for sighting in before if days[0] <= sighting.day <= days[-1]]
+    pairs = [(sighting, now.get(sighting.day)) for sighting in inside]
+    return [(old.day, old.rank_ic, value) for old, value in pairs if not _agree(old.rank_ic, value)]
 
 
 def _agree(was: float | None, now: float | None) -> bool:

@@ -1,14 +1,14 @@
-"""What new days change: factors that decay, that are retired, and entries of the watchlist that are proven.
+"""Status changes from new days: factors that decay, that are retired, and entries of the watchlist that are proven.
 
-Everything is decided at the ends of quarters, in the order of their last days, so that the record is the same however often
-somebody looks.
+All decisions are made at the ends of quarters, in the order of their last days, so the record does not depend on how
+often the library is watched.
 
-An entry of the watchlist is proven when its e-value (`eprocess.py`: capital against "no RankIC in the claimed direction")
-reaches the threshold of e-LOND, which holds the expected share of false ones at `level`, whatever the dependence between
-factors. It is a stream of its own beside that of the trials: the gate's acceptances and these promotions together hold
-twice the level. A plain e of 20 would be right for one entry and wrong for ten. The days after the panel were seen by
-nobody, so no trial is spent, and the e-process may be read as often as one likes. What is proven joins the library only if
-the library does not say the same by then.
+An entry of the watchlist is proven when its e-value (`eprocess.py`: capital against "no RankIC in the claimed
+direction") reaches the threshold of e-LOND, which controls the false discovery rate at `level` under any dependence
+between factors. This stream is separate from that of the trials: the gate's acceptances and these promotions together
+have twice the level. A fixed threshold of 20 would be right for one entry and wrong for ten. The days after the panel
+were unseen, so no trial is spent, and the e-process may be read at any time. A proven entry joins the library only if
+it is not redundant with it by then.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from .observations import FactorReading
 
 @dataclass(frozen=True)
 class StatusChanges:
-    """What follows from a pass over new days: the sights with their changes, and the factors that they prove."""
+    """The result of a pass over new days: the readings with their changes, and the rows of proven factors."""
 
-    sights: Sequence[FactorReading]
+    readings: Sequence[FactorReading]
     rows: Sequence[LibraryRow]
 
 
 def judge_new_days(
-    sights: Sequence[FactorReading], ledger: Ledger, engine: Computing, settings: EvidenceSettings
+    readings: Sequence[FactorReading], ledger: Ledger, engine: Computing, settings: EvidenceSettings
 ) -> StatusChanges:
-    """Return what new days change.
+    """Return the status changes from new days.
 
     Parameters
     ----------
-    sights
-        One for each factor that is watched; those that lack something change nothing.
+    readings
+        One for each watched factor; those with `lacking` change nothing.
     ledger
-        Tells what is in the library; nothing is written.
+        The ledger with the library; nothing is written.
     engine
-        Of the panel, to compare the values of what is proven with the library's.
+        Engine of the panel, to compare the values of proven entries with the library's.
     settings
         Rules of the library, and the limits of originality and redundancy.
     """
-    told = [each for each in sights if not each.lacking]
-    bench = _StatusPass(ledger, engine, settings)
-    for each in told:
-        if each.entry.origin != WATCHLIST:
-            bench.age(each, each.entry.status, each.ended())
-    bench.promote([each for each in told if each.entry.origin == WATCHLIST])
-    return StatusChanges([bench.outcome(each) for each in sights], list(bench.rows.values()))
+    complete = [reading for reading in readings if not reading.lacking]
+    status_pass = _StatusPass(ledger, engine, settings)
+    for reading in complete:
+        if reading.entry.origin != WATCHLIST:
+            status_pass.age(reading, reading.entry.status, reading.ended())
+    status_pass.promote([reading for reading in complete if reading.entry.origin == WATCHLIST])
+    return StatusChanges([status_pass.outcome(reading) for reading in readings], list(status_pass.rows.values()))
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _QuarterEnd:
     place: int
     quarter: int
     e_value: float
-    sight: FactorReading = field(compare=False)
+    reading: FactorReading = field(compare=False)
 
     @property
     def key(self) -> tuple[str, int]:
@@ -79,7 +79,7 @@ class _QuarterEnd:
 
 @dataclass(frozen=True)
 class _StatusPass:
-    """Gathers changes by factor; `gone` holds the day on which each was retired in this pass."""
+    """Collects changes by factor; `gone` has day and quarter of the retirements in this pass."""
 
     ledger: Ledger
     engine: Computing
@@ -88,123 +88,135 @@ class _StatusPass:
     gone: dict[str, tuple[str, int]] = field(default_factory=dict)
     rows: dict[str, LibraryRow] = field(default_factory=dict)
 
-    def outcome(self, sight: FactorReading) -> FactorReading:
-        """Return a sight with its changes; what came after a retirement was not watched."""
-        name = sight.entry.factor_id
-        kept = sight.new
+    def outcome(self, reading: FactorReading) -> FactorReading:
+        """Return a reading with its changes, without the days after a retirement."""
+        name = reading.entry.factor_id
+        new = reading.new
         if name in self.gone:
-            kept = kept[: max((self.gone[name][1] + 1) * _length(sight) - len(sight.before), 0)]
-        return replace(sight, new=kept, changes=self.changes.get(name, ()))
+            new = new[: max((self.gone[name][1] + 1) * _count_quarter_days(reading) - len(reading.before), 0)]
+        return replace(reading, new=new, changes=self.changes.get(name, ()))
 
-    def age(self, sight: FactorReading, status: str, through: range) -> None:
-        """Note the changes of a library factor's status, quarter by quarter."""
-        name, rules = sight.entry.factor_id, self.settings.library
-        seen, promise = sight.seen, sight.terms.promise
-        tests = run_decay_tests(seen.days, seen.daily, promise, rules, first=through.start) if through else []
+    def age(self, reading: FactorReading, status: str, through: range) -> None:
+        """Add the changes of a library factor's status, quarter by quarter."""
+        name, rules = reading.entry.factor_id, self.settings.library
+        observations, promise = reading.seen, reading.terms.promise
+        tests = (
+            run_decay_tests(observations.days, observations.daily, promise, rules, first=through.start)
+            if through
+            else []
+        )
         for quarter, test in zip(through, tests, strict=True):
             after, why = status_after(status, test, rules)
             if after != status:
-                self._note(StatusChange(name, f"{test.day} {after}", after, "rule", why, test.day, test.record()))
+                self._add(StatusChange(name, f"{test.day} {after}", after, "rule", why, test.day, test.record()))
             status = after
             if status == "retired":
                 self.gone[name] = (test.day, quarter)
                 return
 
-    def promote(self, sights: Sequence[FactorReading]) -> None:
-        """Note the places of new entries, and the proven ones."""
-        places = self._places(sights)
-        events = [event for sight in sights for event in _events(sight, places[sight.entry.factor_id])]
+    def promote(self, readings: Sequence[FactorReading]) -> None:
+        """Add the places of new entries, and the promotions of proven ones."""
+        places = self._assign_places(readings)
+        events = [
+            event for reading in readings for event in _list_quarter_ends(reading, places[reading.entry.factor_id])
+        ]
         promoted = sum(row.origin == PROMOTED for row in self.ledger.library())
-        for event in sorted(events, key=lambda each: each.key):
-            name = event.sight.entry.factor_id
+        for event in sorted(events, key=lambda event: event.key):
+            name = event.reading.entry.factor_id
             need = e_lond_threshold(event.place, promoted, self.settings.library.level)
             if name not in self.rows and event.e_value >= need and self._admit(event, need, promoted):
                 promoted += 1
 
     def _admit(self, event: _QuarterEnd, need: float, promoted: int) -> bool:
-        """Take a proven entry into the library, unless the library says the same; return whether it came in."""
-        sight, name = event.sight, event.sight.entry.factor_id
+        """Add a proven entry to the library unless it is redundant there; return whether it was added."""
+        reading, name = event.reading, event.reading.entry.factor_id
         numbers = {
             "place": event.place,
             "e_value": round_significant(event.e_value),
             "threshold": round_significant(need),
         }
         numbers["promoted_before"] = promoted
-        twin = self._twin(sight.entry, event.day)
+        twin = self._find_twin(reading.entry, event.day)
         if twin:
-            said = f"proven (e {event.e_value:.3g}, {need:.3g} needed), but {twin}"
-            past = [*sight.entry.history, *self.changes[name]]
-            if not any(each.reason.endswith(f"but {twin}") for each in past):
-                self._note(StatusChange(name, f"{event.day} proven", WATCHLIST, "rule", said, event.day, numbers))
+            reason = f"proven (e {event.e_value:.3g}, {need:.3g} needed), but {twin}"
+            past = [*reading.entry.history, *self.changes[name]]
+            if not any(change.reason.endswith(f"but {twin}") for change in past):
+                self._add(StatusChange(name, f"{event.day} proven", WATCHLIST, "rule", reason, event.day, numbers))
             return False
-        said = (
+        reason = (
             f"proven on new days: e {event.e_value:.3g}, {need:.3g} needed at place {event.place} "
-            f"after {promoted} promoted{'; ' * bool(sight.left_out)}{sight.left_out}"
+            f"after {promoted} promoted{'; ' * bool(reading.left_out)}{reading.left_out}"
         )
-        self._note(StatusChange(name, f"{event.day} promoted", "live", "rule", said, event.day, numbers))
-        self.rows[name] = _row(sight.entry)
-        self.age(sight, "live", range(event.quarter + 1, sight.ended().stop))
+        self._add(StatusChange(name, f"{event.day} promoted", "live", "rule", reason, event.day, numbers))
+        self.rows[name] = _make_row(reading.entry)
+        self.age(reading, "live", range(event.quarter + 1, reading.ended().stop))
         return True
 
-    def _note(self, standing: StatusChange) -> None:
+    def _add(self, standing: StatusChange) -> None:
         self.changes.setdefault(standing.factor_id, []).append(standing)
 
-    def _places(self, sights: Sequence[FactorReading]) -> dict[str, int]:
-        """Give every entry that is watched for the first time the next place."""
-        taken = sum(each.key == "watched" for each in self.ledger.kept.standings())
+    def _assign_places(self, readings: Sequence[FactorReading]) -> dict[str, int]:
+        """Give each entry that is watched for the first time the next place."""
+        taken = sum(standing.key == "watched" for standing in self.ledger.kept.standings())
         places: dict[str, int] = {}
-        for sight in sights:
-            name, known = sight.entry.factor_id, sight.entry.place
+        for reading in readings:
+            name, place = reading.entry.factor_id, reading.entry.place
             self.changes[name] = []
-            if known is None:
+            if place is None:
                 taken += 1
-                said = f"place {taken} of the watchlist"
-                self._note(
-                    StatusChange(name, "watched", WATCHLIST, "rule", said, sight.terms.judged_to, {"place": taken})
+                reason = f"place {taken} of the watchlist"
+                self._add(
+                    StatusChange(name, "watched", WATCHLIST, "rule", reason, reading.terms.judged_to, {"place": taken})
                 )
-            places[name] = known or taken
+            places[name] = place or taken
         return places
 
-    def _twin(self, entry: Entry, day: str) -> str:
-        """Return which factor of the library says the same on a day, in formula or in values, or nothing."""
-        kept = [one for one in list_entries(self.ledger) if one.origin != WATCHLIST]
+    def _find_twin(self, entry: Entry, day: str) -> str:
+        """Return the library factor that resembles an entry on a day, by formula or values; empty if there is none."""
+        entries = [other for other in list_entries(self.ledger) if other.origin != WATCHLIST]
         rows = [*self.ledger.library(), *self.rows.values()]
-        like = Catalogue(KnownLibrary(self.ledger.workspace, _read, rows).shelves).nearest(entry.expression)
-        if like and like[0].ratio > self.settings.max_similarity:
-            return f"nearly {like[0].known.name} of the library"
-        live = [one.expression for one in kept if one.status != "retired"] + list(map(_read, self.rows.values()))
-        live = [each for each in live if self.gone.get(each.id, ("9999", 0))[0] > day]
-        return self._alike(entry, [each for each in live if each.fields <= set(self.engine.panel.fields)])
+        nearest = Catalogue(KnownLibrary(self.ledger.workspace, _parse_row, rows).shelves).nearest(entry.expression)
+        if nearest and nearest[0].ratio > self.settings.max_similarity:
+            return f"nearly {nearest[0].known.name} of the library"
+        live = [other.expression for other in entries if other.status != "retired"]
+        live += map(_parse_row, self.rows.values())
+        live = [factor for factor in live if self.gone.get(factor.id, ("9999", 0))[0] > day]
+        return self._find_similar(entry, [factor for factor in live if factor.fields <= set(self.engine.panel.fields)])
 
-    def _alike(self, entry: Entry, live: Sequence[Expression]) -> str:
-        """Return which of some factors has values like those of an entry, over the days before it was watched."""
+    def _find_similar(self, entry: Entry, live: Sequence[Expression]) -> str:
+        """Return the first factor with values like an entry's over the days before it was watched, in words."""
         assert entry.terms is not None
         panel: Panel = self.engine.panel
-        rows = [place for place, each in enumerate(panel.dates) if str(each) <= entry.terms.judged_to]
+        rows = [place for place, day in enumerate(panel.dates) if str(day) <= entry.terms.judged_to]
         engine = self.engine.until(len(rows))
-        window, own = Window("before", 0, len(rows), "", ""), engine.evaluate([entry.expression])[0]
-        for each, values in zip(live, engine.stream(live), strict=True):
-            if abs(rank_correlation(own, values, window)) > self.settings.max_redundancy:
-                return f"it says what {each.id} of the library says"
+        window, entry_values = Window("before", 0, len(rows), "", ""), engine.evaluate([entry.expression])[0]
+        for factor, values in zip(live, engine.stream(live), strict=True):
+            if abs(rank_correlation(entry_values, values, window)) > self.settings.max_redundancy:
+                return f"it says what {factor.id} of the library says"
         return ""
 
 
-def _length(sight: FactorReading) -> int:
-    return quarter_days(sight.terms.horizon_days)
+def _count_quarter_days(reading: FactorReading) -> int:
+    return quarter_days(reading.terms.horizon_days)
 
 
-def _events(sight: FactorReading, place: int) -> list[_QuarterEnd]:
+def _list_quarter_ends(reading: FactorReading, place: int) -> list[_QuarterEnd]:
     """Return the end of each new quarter of an entry with its e-value."""
-    promise = sight.terms.promise
-    grown = compute_capital(settle_quarters(sight.seen.daily, 0.0, promise.horizon))
-    days = sight.seen.days
-    return [_QuarterEnd(days[(k + 1) * _length(sight) - 1], place, k, float(grown[k]), sight) for k in sight.ended()]
+    promise = reading.terms.promise
+    capital = compute_capital(settle_quarters(reading.seen.daily, 0.0, promise.horizon))
+    days = reading.seen.days
+    return [
+        _QuarterEnd(
+            days[(number + 1) * _count_quarter_days(reading) - 1], place, number, float(capital[number]), reading
+        )
+        for number in reading.ended()
+    ]
 
 
-def _row(entry: Entry) -> LibraryRow:
+def _make_row(entry: Entry) -> LibraryRow:
     sheet = dict(entry.search)
     return LibraryRow(entry.factor_id, entry.text, entry.canonical, entry.hypothesis, entry.run, sheet, PROMOTED)
 
 
-def _read(row: LibraryRow) -> Expression:
+def _parse_row(row: LibraryRow) -> Expression:
     return parse(row.text, fields=tuple(row.sheet.get("fields", ())), refuse_units=False)

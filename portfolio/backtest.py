@@ -1,4 +1,4 @@
-"""A combination traded as a book: vectorbt places the orders, and plain arithmetic checks what it says."""
+"""Backtest a combination: vectorbt places the orders, and plain arithmetic checks its result."""
 
 from __future__ import annotations
 
@@ -22,29 +22,30 @@ Frame = NDArray[np.float64]
 Series = NDArray[np.float64]
 
 START_CASH: Final = 1e8
-"""Money at the start: large, so that no order is too small for vectorbt."""
+"""Cash at the start: large, so that no order is too small for vectorbt."""
 
 
 @dataclass(frozen=True, eq=False)
 class Book:
-    """What a book earned after costs, valued at the opens at which it trades.
+    """The result of a backtest after costs, valued at the opens at which it trades.
 
     Attributes
     ----------
     dates
         Days on which it traded or could have, ``[D]``.
     equity
-        Value at each open after that day's trades and costs, ``[D]``; 1 is the money at the start.
+        Value at each open after that day's trades and costs, ``[D]``; 1 is the cash at the start.
     daily_returns
-        Change of equity from the open before, ``[D]``, decimal, after trading costs and borrow.
+        Change of equity from the previous open, ``[D]``, decimal, after trading and borrowing costs.
     sharpe, annual_return, max_drawdown
-        Sharpe by root of 252; compound return a year of 252 days; drawdown as a negative share of the highest equity.
+        Sharpe ratio annualised by the root of 252; compound return per year of 252 days; drawdown as a negative share
+        of the highest equity.
     turnover_per_day
         Notional bought and sold, halved, over the gross of both sides; mean over days.
     costs_paid, borrow_paid
-        Sums of the daily charges, as shares of equity.
+        Sums of the daily costs, as shares of equity.
     plain_sharpe, plain_annual_return, plain_max_difference
-        The same book by weights times returns minus costs, without vectorbt, and the largest absolute difference
+        The same backtest by weights times returns minus costs, without vectorbt, and the largest absolute difference
         between the two series of daily returns.
     """
 
@@ -74,7 +75,7 @@ class Book:
 
 @dataclass(frozen=True, eq=False)
 class _Orders:
-    """Prices and target weights of each trading day, ``[D, N]``; a NaN target leaves the position alone."""
+    """Prices and target weights of each trading day, ``[D, N]``; a NaN target keeps the position."""
 
     price: Frame
     target: Frame
@@ -91,20 +92,21 @@ class _Path:
 
 
 def run_backtest(score: NDArray[np.floating[Any]], panel: Panel, *, costs: Costs, horizon: int, span: slice) -> Book:
-    """Trade a score as a long-short book and account for it day by day.
+    """Backtest a score as a long-short portfolio, day by day.
 
     Parameters
     ----------
     score
-        ``[T, N]``, known at the close of each row's day; NaN takes no position. Only rows of `span` are read.
+        Scores ``[T, N]``, known at the close of each row's day; NaN takes no position. Only rows of `span` are read.
     panel
         The panel of the score; open and close prices are used, in `span` only.
     costs
-        Of trading and borrowing. Borrow is charged on the short notional beside vectorbt's account.
+        Costs of trading and borrowing. Borrowing is charged on the short notional, outside vectorbt's account.
     horizon
-        Sleeves; the target of a day is the mean of the last `horizon` days' equal-weighted top minus bottom quintile.
+        Number of sleeves: the target of a day is the mean of the last `horizon` days' equal-weighted top minus bottom
+        quintile.
     span
-        Rows of the panel, step 1, at least 3. The first score trades at the second row's open; the last never does.
+        Rows of the panel, step 1, at least 3. The first score trades at the second row's open; the last never trades.
 
     Returns
     -------
@@ -122,38 +124,40 @@ def run_backtest(score: NDArray[np.floating[Any]], panel: Panel, *, costs: Costs
     rows = range(*span.indices(panel.days))
     if rows.step != 1 or len(rows) < 3:
         raise ValueError(f"span must be at least 3 rows in a row, got {span} of {panel.days} days")
-    vectorbt = _vectorbt()
+    vectorbt = _import_vectorbt()
     cut = slice(rows.start, rows.stop)
-    orders = _orders(np.asarray(score[cut], np.float32), panel.fields["open"][cut], panel.fields["close"][cut], horizon)
-    plain = _walk(orders, costs)
-    traded = _simulate(vectorbt, orders, costs)
-    return _account(panel.dates[cut][1:], traded, plain, costs)
+    orders = _build_orders(
+        np.asarray(score[cut], np.float32), panel.fields["open"][cut], panel.fields["close"][cut], horizon
+    )
+    plain = _account_plainly(orders, costs)
+    traded = _simulate_by_vectorbt(vectorbt, orders, costs)
+    return _build_book(panel.dates[cut][1:], traded, plain, costs)
 
 
-def _orders(score: NDArray[np.float32], opened: Frame, closed: Frame, horizon: int) -> _Orders:
+def _build_orders(score: NDArray[np.float32], opens: Frame, closes: Frame, horizon: int) -> _Orders:
     """Return the price and target of every name on every day but the first."""
     target = sleeve_weights(rank_rows(np.ascontiguousarray(score)), horizon)[:-1]
-    quoted = np.isfinite(opened) & (opened > 0)
-    known = _carry(np.where(quoted, opened, np.nan), closed)
-    alive = np.maximum.accumulate(quoted[::-1], axis=0)[::-1]
-    gone = ~alive & np.vstack([alive[:1], alive[:-1]])
-    target = np.where(gone[1:], 0.0, np.where(quoted[1:], target, np.nan))
-    return _Orders(known[1:], target)
+    quoted = np.isfinite(opens) & (opens > 0)
+    price = _carry_forward_prices(np.where(quoted, opens, np.nan), closes)
+    is_listed = np.maximum.accumulate(quoted[::-1], axis=0)[::-1]
+    is_delisting = ~is_listed & np.vstack([is_listed[:1], is_listed[:-1]])
+    target = np.where(is_delisting[1:], 0.0, np.where(quoted[1:], target, np.nan))
+    return _Orders(price[1:], target)
 
 
-def _carry(opened: Frame, closed: Frame) -> Frame:
-    """Fill missing opens with the last close before; before a name's first price there is nothing to hold: 1."""
-    days, names = opened.shape
-    both = np.empty((2 * days, names))
-    both[0::2] = opened
-    both[1::2] = np.where(closed > 0, closed, np.nan)
-    row = np.where(np.isnan(both), 0, np.arange(2 * days)[:, None])
-    filled = np.take_along_axis(both, np.maximum.accumulate(row, axis=0), axis=0)[0::2]
+def _carry_forward_prices(opens: Frame, closes: Frame) -> Frame:
+    """Fill missing opens with the last close before them, and with 1 before a name's first price."""
+    days, names = opens.shape
+    prices = np.empty((2 * days, names))
+    prices[0::2] = opens
+    prices[1::2] = np.where(closes > 0, closes, np.nan)
+    row = np.where(np.isnan(prices), 0, np.arange(2 * days)[:, None])
+    filled = np.take_along_axis(prices, np.maximum.accumulate(row, axis=0), axis=0)[0::2]
     return np.where(np.isnan(filled), 1.0, filled)
 
 
-def _walk(orders: _Orders, costs: Costs) -> _Path:
-    """Account for the book by weights times returns minus costs; weights drift with prices between the opens."""
+def _account_plainly(orders: _Orders, costs: Costs) -> _Path:
+    """Account by weights times returns minus costs; weights drift with prices between the opens."""
     days, names = orders.price.shape
     path = _Path(*(np.zeros(days) for _ in range(4)))
     weights = np.zeros(names)
@@ -162,32 +166,32 @@ def _walk(orders: _Orders, costs: Costs) -> _Path:
             moves = orders.price[day] / orders.price[day - 1] - 1.0
             path.returns[day] = weights @ moves
             weights = weights * (1.0 + moves) / (1.0 + path.returns[day])
-        wanted = np.where(np.isnan(orders.target[day]), weights, orders.target[day])
-        path.traded[day] = np.abs(wanted - weights).sum()
+        target = np.where(np.isnan(orders.target[day]), weights, orders.target[day])
+        path.traded[day] = np.abs(target - weights).sum()
         path.cost[day] = path.traded[day] * costs.side
-        path.short[day] = np.maximum(-wanted, 0.0).sum() / (1.0 - path.cost[day])
+        path.short[day] = np.maximum(-target, 0.0).sum() / (1.0 - path.cost[day])
         path.returns[day] = (1.0 + path.returns[day]) * (1.0 - path.cost[day]) - 1.0
-        weights = wanted / (1.0 - path.cost[day])
+        weights = target / (1.0 - path.cost[day])
     return path
 
 
-def _vectorbt() -> ModuleType:
-    """Import vectorbt, whose plotting speaks of other people's deprecations."""
+def _import_vectorbt() -> ModuleType:
+    """Import vectorbt without the deprecation warnings of its plotting libraries."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            logging.getLogger("matplotlib.font_manager").setLevel(logging.WARNING)  # its cache is no news to a user
+            logging.getLogger("matplotlib.font_manager").setLevel(logging.WARNING)  # it reports its font cache
             import vectorbt
-    except ImportError as missing:
+    except ImportError as error:
         raise BookUnavailable(
             "the book backtest needs vectorbt, which is not installed", hint=install_hint("vectorbt")
-        ) from missing
+        ) from error
     module: ModuleType = vectorbt
     return module
 
 
-def _simulate(vectorbt: ModuleType, orders: _Orders, costs: Costs) -> Series:
-    """Return vectorbt's daily returns of the book before borrow, ``[D]``."""
+def _simulate_by_vectorbt(vectorbt: ModuleType, orders: _Orders, costs: Costs) -> Series:
+    """Return vectorbt's daily returns before borrowing costs, ``[D]``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         portfolio = vectorbt.Portfolio.from_orders(
@@ -207,8 +211,8 @@ def _simulate(vectorbt: ModuleType, orders: _Orders, costs: Costs) -> Series:
     return value / before - 1.0
 
 
-def _account(dates: NDArray[np.datetime64], traded: Series, plain: _Path, costs: Costs) -> Book:
-    """Charge the borrow of the position held since the open before, and sum up."""
+def _build_book(dates: NDArray[np.datetime64], traded: Series, plain: _Path, costs: Costs) -> Book:
+    """Subtract the borrowing costs of the position since the previous open, and summarise."""
     borrow = np.concatenate([[0.0], plain.short[:-1]]) * costs.borrow
     daily, check = traded - borrow, plain.returns - borrow
     equity = np.cumprod(1.0 + daily, dtype=np.float64)
@@ -218,18 +222,18 @@ def _account(dates: NDArray[np.datetime64], traded: Series, plain: _Path, costs:
         equity=equity,
         daily_returns=daily,
         sharpe=annual_sharpe(daily),
-        annual_return=_annual_return(daily),
+        annual_return=_compute_annual_return(daily),
         max_drawdown=float((equity / highest - 1.0).min()),
         turnover_per_day=float(plain.traded.mean()) / 2 / GROSS,
         costs_paid=float(plain.cost.sum()),
         borrow_paid=float(borrow.sum()),
         plain_sharpe=annual_sharpe(check),
-        plain_annual_return=_annual_return(check),
+        plain_annual_return=_compute_annual_return(check),
         plain_max_difference=float(np.abs(daily - check).max()),
     )
 
 
-def _annual_return(daily: Series) -> float:
-    """Return the compound return a year; NaN after ruin."""
+def _compute_annual_return(daily: Series) -> float:
+    """Return the compound return per year; NaN after a total loss."""
     final = float(np.prod(1.0 + daily))
     return final ** (TRADING_DAYS_PER_YEAR / len(daily)) - 1.0 if final > 0 else math.nan

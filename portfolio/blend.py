@@ -1,6 +1,6 @@
-"""Several factors as one score: ranks in, weights learnt from labels that have ended, one frame out.
+"""Combine factors into one score, with weights learnt from labels that have ended.
 
-For callers with arrays and no campaign: `blend_values(values, labels, allowed)`.
+Callers with arrays and without a campaign use `blend_values(values, labels, allowed)`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Blend:
     Attributes
     ----------
     score
-        ``[T, N]`` in [-0.5, 0.5], NaN where no factor has a value.
+        Scores ``[T, N]`` in [-0.5, 0.5], NaN where no factor has a value.
     weights
-        ``[T, K]``: how the factors, turned by `signs`, were weighed at the close of each day.
+        ``[T, K]``: weights at the close of each day of the factors times `signs`.
     signs
-        ``[K]``: 1 or -1.
+        ``[K]``: direction of each factor, 1 or -1.
     """
 
     score: Frame
@@ -52,21 +52,21 @@ def blend_values(
     Parameters
     ----------
     values
-        K frames ``[T, N]``, or an array ``[K, T, N]``: values or ranks known at the close of each day, NaN missing, held
-        either way. Each is turned by the sign of its mean RankIC over the allowed days.
+        K frames ``[T, N]``, or an array ``[K, T, N]``: values or ranks known at the close of each day, NaN missing, in
+        either direction. Each is multiplied by the sign of its mean RankIC over the allowed days.
     labels
-        ``[T, N]``: what is foretold, the return of `horizon` days from the next open; NaN where there is none.
+        ``[T, N]``: returns to predict, over `horizon` days from the next open; NaN where there is none.
     allowed
-        ``[T]``: days whose labels may be learnt from; those of all others are not read. On days after the last of them
-        the weights stand still but for the market's state.
+        ``[T]``: days whose labels may be learnt from; other labels are not read. After the last of them, weights change
+        only with the market's state.
     kind
         ``equal``, ``ridge`` or ``adaptive``.
     horizon
         Days of the label: the label of day s is first used at the close of day s + 1 + `horizon`.
     states
-        ``[S, T]`` as of `market_state.market_states`, known at the close of each day; None listens to no state.
+        ``[S, T]`` from `market_state.market_states`, known at the close of each day; None uses no state.
     """
-    ranks = [standard_ranks(each) for each in values]
+    ranks = [standard_ranks(frame) for frame in values]
     moments = measure_moments(ranks, np.where(allowed[:, None], labels, np.nan))
     return blend_ranks(ranks, moments, allowed, build_combiner(kind, horizon), states=states).score
 
@@ -75,7 +75,23 @@ def blend_ranks(
     ranks: Sequence[Frame], moments: RankMoments, allowed: Flags, how: Combiner, *, states: Series | None = None,
     signs: NDArray[np.int64] | None = None,
 ) -> Blend:  # fmt: skip
-    """Return factors weighed by a combiner; `ranks` and `moments` are as written, `signs` those of the allowed days if None."""
+    """Return factors weighed by a combiner.
+
+    Parameters
+    ----------
+    ranks
+        K frames ``[T, N]`` from `standard_ranks`, of the factors as written.
+    moments
+        Second moments of the factors as written.
+    allowed
+        ``[T]``: days whose labels may be learnt from.
+    how
+        The combiner.
+    states
+        ``[S, T]`` from `market_state.market_states`; None uses no state.
+    signs
+        ``[K]``: direction of each factor; None takes the sign of its mean RankIC over the allowed days.
+    """
     turn = moments.signs(allowed) if signs is None else signs
     weights = how.weights(moments.turned(turn), allowed, states)
     return Blend(weigh_ranks(ranks, weights * turn), weights, turn)
@@ -86,13 +102,13 @@ def weigh_ranks(ranks: Sequence[Frame], weights: Series) -> Frame:
 
     Notes
     -----
-    Absolute weights add up to 1 on each day. A missing value counts as the middle, as it did when the weights were learnt:
-    a name of which one factor in ten speaks is not believed as if all ten did.
+    Absolute weights add up to 1 on each day. A missing value counts as the middle rank, as it did when the weights were
+    learnt, so the score of a name with values of few factors is small.
     """
     total = np.zeros(ranks[0].shape)
-    spoken = np.zeros(ranks[0].shape, dtype=np.bool_)
-    for place, each in enumerate(ranks):
-        seen = ~np.isnan(each)
-        total += np.where(seen, each, 0.0) * weights[:, place, None]
-        spoken |= seen
-    return np.where(spoken, total / RANK_SCALE, np.nan).astype(np.float32)
+    has_value = np.zeros(ranks[0].shape, dtype=np.bool_)
+    for place, frame in enumerate(ranks):
+        is_present = ~np.isnan(frame)
+        total += np.where(is_present, frame, 0.0) * weights[:, place, None]
+        has_value |= is_present
+    return np.where(has_value, total / RANK_SCALE, np.nan).astype(np.float32)

@@ -1,8 +1,8 @@
-"""The combination of a campaign's accepted factors: combiner, trading rate, and how the alternatives would have done.
+"""The combination of a campaign's accepted factors: combiner, trading rate, and a comparison of combiners.
 
-Weights are learnt from labels that ended before the first sealed day. Through the sealed days the learnt part stays fixed,
-and only the market's state, known at each close, moves adaptive weights. Combiner and trading rate are chosen on search days
-alone.
+Weights are learnt from labels that ended before the first sealed day. During the sealed days the learnt part stays
+fixed, and adaptive weights change only with the market's state, known at each close. Combiner and trading rate are
+chosen on search days only.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ Frame = NDArray[np.float32]
 
 BEST_COMBINER = "best"
 WALK_FORWARD_NOTE = (
-    "Each day's weights rest on labels that had ended by then, so these are walk-forward figures; but the factors were found, "
-    "and their signs and the trading rate chosen, on search, and the factors were accepted on selection, so that all rows "
-    "flatter alike."
+    "Each day's weights rest on labels that had ended by then, so these are walk-forward figures; but the factors were "
+    "found, and their signs and the trading rate chosen, on search, and the factors were accepted on selection, so "
+    "that all rows flatter alike."
 )
 
 Series = NDArray[np.float64]
 
 BOOTSTRAP_BLOCK_HORIZONS = 4
-"""Days of a block for each day of the label: labels overlap, and factors' good weeks come together."""
+"""Block length in horizons: labels overlap, and good periods of factors cluster."""
 BOOTSTRAP_DRAWS = 2_000
 BOOTSTRAP_SEED = 20_130_606
 INTERVAL_SHARE = 0.95
@@ -54,13 +54,13 @@ class Combination:
     kind, rate
         The combiner, and the share of the way to its score that is traded each day.
     chosen
-        Who chose the combiner, in words.
+        How the combiner was chosen, in words.
     score
-        ``[T, N]``, traded at `rate`.
+        The score slowed to the trading rate, ``[T, N]``.
     weights
-        ``[T, K]`` of `parts`, turned by their signs.
+        ``[T, K]``: weights of `parts` times their signs.
     at_once
-        The score as it would be traded at once, ``[T, N]``.
+        The score before the trading rate, ``[T, N]``.
     """
 
     kind: CombinerKind
@@ -80,11 +80,11 @@ class Combination:
 
 
 class JudgedRun(Protocol):
-    """The run whose factors are combined: the days and the rules by which they were judged."""
+    """The run whose factors are combined: its scorer, windows and settings."""
 
     @property
     def scorer(self) -> Scorer:
-        """Return what scores on the run's panel."""
+        """Return the scorer of the run's panel."""
 
     @property
     def windows(self) -> Windows:
@@ -92,64 +92,68 @@ class JudgedRun(Protocol):
 
     @property
     def settings(self) -> EvidenceSettings:
-        """Return the rules."""
+        """Return the evidence settings."""
 
 
 @dataclass(frozen=True, eq=False)
 class Combining:
-    """Combines the accepted factors of one run in every way, each made once."""
+    """Combines the accepted factors of one run by any combiner; each combination is computed once."""
 
     judged: JudgedRun
     parts: Sequence[CombinationPart]
 
-    def chosen(self) -> Combination:
-        """Return the combination that the settings ask for."""
-        asked = self.judged.settings.combination
+    def combine_as_set(self) -> Combination:
+        """Return the combination by the combiner of the settings."""
+        kind = self.judged.settings.combination
         if len(self.parts) == 1:
-            return self.made("equal", "there is one factor")
-        if asked == "best":
-            return self.made(self._best(), "highest Sharpe ratio after costs in walk-forward on search")
-        return self.made(asked, "named by evidence.combination")
+            return self.combine("equal", "there is one factor")
+        if kind == "best":
+            return self.combine(self._choose_best(), "highest Sharpe ratio after costs in walk-forward on search")
+        return self.combine(kind, "named by evidence.combination")
 
-    def made(self, kind: CombinerKind, chosen: str) -> Combination:
-        """Return the combination by one combiner; each is made once."""
-        if kind not in self._made:
-            found = self._blend(kind)
-            rate = self.judged.settings.trading_rate or self._rate(found.score)
-            score = slow_score(found.score, rate)
-            self._made[kind] = Combination(kind, rate, "", self.parts, score, found.weights, found.score)
-        return replace(self._made[kind], chosen=chosen)
+    def combine(self, kind: CombinerKind, chosen: str) -> Combination:
+        """Return the combination by one combiner; `chosen` says in words how it was chosen."""
+        if kind not in self._combinations:
+            blend = self._blend(kind)
+            rate = self.judged.settings.trading_rate or self._choose_rate(blend.score)
+            score = slow_score(blend.score, rate)
+            self._combinations[kind] = Combination(kind, rate, "", self.parts, score, blend.weights, blend.score)
+        return replace(self._combinations[kind], chosen=chosen)
 
-    def compared(self) -> dict[str, Any] | None:
-        """Return every combiner beside the others, on search and selection; None for a single factor."""
+    def compare(self) -> dict[str, Any] | None:
+        """Return the comparison of all combiners on search and selection; None for a single factor."""
         if len(self.parts) == 1:
             return None
         windows = (self.judged.windows.search, self.judged.windows.selection)
         profilers = {window.name: Profiler(self.judged.scorer, window) for window in windows}
-        made = {kind: self.made(kind, "") for kind in COMBINER_KINDS}
-        entrants: dict[str, Entrant] = {kind: Entrant(each.at_once, each.score) for kind, each in made.items()}
-        rates = {kind: round_significant(each.rate) for kind, each in made.items()}
+        combinations = {kind: self.combine(kind, "") for kind in COMBINER_KINDS}
+        entrants: dict[str, Entrant] = {
+            kind: Entrant(combination.at_once, combination.score) for kind, combination in combinations.items()
+        }
+        rates = {kind: round_significant(combination.rate) for kind, combination in combinations.items()}
         return {"note": WALK_FORWARD_NOTE, "trading_rate": rates, **compare_combiners(entrants, profilers)}
 
-    def _best(self) -> CombinerKind:
+    def _choose_best(self) -> CombinerKind:
         scorer, search = self.judged.scorer, self.judged.windows.search
-        sharpes = {kind: scorer.score(self.made(kind, "").score, search, 1).net_sharpe for kind in COMBINER_KINDS}
-        known = [kind for kind in COMBINER_KINDS if not np.isnan(sharpes[kind])] or [COMBINER_KINDS[0]]
-        return max(known, key=lambda kind: sharpes[kind])
+        sharpes = {kind: scorer.score(self.combine(kind, "").score, search, 1).net_sharpe for kind in COMBINER_KINDS}
+        defined = [kind for kind in COMBINER_KINDS if not np.isnan(sharpes[kind])] or [COMBINER_KINDS[0]]
+        return max(defined, key=lambda kind: sharpes[kind])
 
     def _blend(self, kind: CombinerKind) -> Blend:
-        """Return the combination by one combiner as it would be traded at once."""
+        """Return the combination by one combiner, before the trading rate."""
         how = build_combiner(kind, self.judged.settings.horizon_days)
         if kind == "equal":
             even = np.full((self.judged.scorer.panel.days, len(self.parts)), 1.0 / len(self.parts))
             return Blend(combine_ranks(self.parts), even, self._signs)
-        return blend_ranks(self._ranks, self._moments, self._teaching_days, how, states=self._states, signs=self._signs)
+        return blend_ranks(
+            self._ranks, self._moments, self._learnable_days, how, states=self._states, signs=self._signs
+        )
 
-    def _rate(self, score: Frame) -> float:
+    def _choose_rate(self, score: Frame) -> float:
         return choose_trading_rate(score, self.judged.scorer, self.judged.windows.search)
 
     @cached_property
-    def _made(self) -> dict[CombinerKind, Combination]:
+    def _combinations(self) -> dict[CombinerKind, Combination]:
         return {}
 
     @cached_property
@@ -165,14 +169,14 @@ class Combining:
         return np.array([part.sign for part in self.parts], dtype=np.int64)
 
     @cached_property
-    def _teaching_days(self) -> NDArray[np.bool_]:
-        """Tell which days teach: those whose labels ended before the first sealed day, `[T]`."""
+    def _learnable_days(self) -> NDArray[np.bool_]:
+        """Return the days whose labels ended before the first sealed day, `[T]`."""
         horizon, sealed = self.judged.settings.horizon_days, self.judged.windows.sealed
         return np.arange(self.judged.scorer.panel.days) + 1 + horizon < sealed.start
 
     @cached_property
     def _moments(self) -> RankMoments:
-        label = np.where(self._teaching_days[:, None], self.judged.scorer.main_label, np.nan)
+        label = np.where(self._learnable_days[:, None], self.judged.scorer.main_label, np.nan)
         return measure_moments(self._ranks, label)
 
 
@@ -186,12 +190,12 @@ class CombinationPart:
 
 
 def combine_ranks(parts: Sequence[CombinationPart]) -> NDArray[np.float32]:
-    """Return the mean of the parts' ranks, each centred at 0 and turned by its sign.
+    """Return the mean of the parts' ranks, each centred at 0 and multiplied by its sign.
 
     Parameters
     ----------
     parts
-        At least one; values `[T, N]`.
+        At least one part; values `[T, N]`, NaN missing.
 
     Returns
     -------
@@ -202,14 +206,14 @@ def combine_ranks(parts: Sequence[CombinationPart]) -> NDArray[np.float32]:
     count = np.zeros(parts[0].values.shape)
     for part in parts:
         ranks = part.sign * (rank_rows(part.values) - 0.5)
-        seen = ~np.isnan(ranks)
-        total += np.where(seen, ranks, 0.0)
-        count += seen
+        is_present = ~np.isnan(ranks)
+        total += np.where(is_present, ranks, 0.0)
+        count += is_present
     return np.where(count > 0, total / np.maximum(count, 1), np.nan).astype(np.float32)
 
 
 def write_combination(score: NDArray[np.float32], panel: Panel, path: Path) -> int:
-    """Write a score as a tidy Parquet file (date, symbol, score), whole or not at all, and return its rows."""
+    """Write a score `[T, N]` atomically as a Parquet file (date, symbol, score), and return its rows."""
     import pandas as pd
 
     rows, columns = np.nonzero(~np.isnan(score))
@@ -223,13 +227,13 @@ def write_combination(score: NDArray[np.float32], panel: Panel, path: Path) -> i
         frame.to_parquet(unfinished, index=False, compression="zstd")
         unfinished.replace(path)
     finally:
-        unfinished.unlink(missing_ok=True)  # what a full disk cut off
+        unfinished.unlink(missing_ok=True)  # left by a failed write, such as on a full disk
     return len(frame)
 
 
 @dataclass(frozen=True, eq=False)
 class Entrant:
-    """A combination as it is, and as it is traded at its rate; ``[T, N]`` each."""
+    """A combination before and after its trading rate; ``[T, N]`` each."""
 
     at_once: Frame
     traded: Frame
@@ -237,7 +241,7 @@ class Entrant:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """Mean of paired daily differences with the interval that holds it in 95 of 100 redrawn histories; NaN unknown."""
+    """Mean of paired daily differences with its 95 % bootstrap interval; NaN unknown."""
 
     mean: float
     low: float
@@ -246,7 +250,7 @@ class PairedDifference:
 
     @property
     def is_tie(self) -> bool:
-        """Tell whether 0 lies within the interval, or nothing is known."""
+        """True if the interval contains 0 or is unknown."""
         return not (self.low > 0 or self.high < 0)
 
     def record(self) -> dict[str, Any]:
@@ -263,11 +267,16 @@ def bootstrap_difference(
     Parameters
     ----------
     one, other
-        ``[D]``, NaN where undefined; a day counts where both are known.
+        Daily series ``[D]``, NaN where undefined; a day counts where both are defined.
     horizon
         Days of the label; blocks are four times as long.
     draws, seed
-        Redrawn histories, and where all chance comes from.
+        Number of bootstrap samples, and the seed.
+
+    Returns
+    -------
+    PairedDifference
+        Of `one` less `other`. The interval is NaN for fewer days than two blocks.
 
     References
     ----------
@@ -278,8 +287,8 @@ def bootstrap_difference(
     days, block = len(paired), BOOTSTRAP_BLOCK_HORIZONS * horizon
     if days < 2 * block:
         return PairedDifference(float(paired.mean()) if days else float("nan"), float("nan"), float("nan"), days)
-    around = np.concatenate([paired, paired[: block - 1]])
-    sums = np.convolve(around, np.ones(block), mode="valid")
+    wrapped = np.concatenate([paired, paired[: block - 1]])
+    sums = np.convolve(wrapped, np.ones(block), mode="valid")
     starts = np.random.default_rng(seed).integers(0, days, (draws, -(-days // block)))
     means = sums[starts].mean(axis=1) / block
     low, high = np.quantile(means, [(1 - INTERVAL_SHARE) / 2, (1 + INTERVAL_SHARE) / 2])
@@ -287,32 +296,32 @@ def bootstrap_difference(
 
 
 def combination_figures(score: Frame, profiler: Profiler) -> dict[str, Any]:
-    """Return what a combination shows on a window: RankIC, t, turnover, Sharpe, half-life, capacity."""
+    """Return the metrics of a combination on a window: RankIC, t, turnover, Sharpe, half-life, capacity."""
     window = profiler.window
     sheet = profiler.scorer.score(score, window, 1)
-    named = ("rank_ic", "t", "turnover", "gross_sharpe", "net_sharpe")
+    names = ("rank_ic", "t", "turnover", "gross_sharpe", "net_sharpe")
     return {
-        **{name: round_significant(getattr(sheet, name)) for name in named},
+        **{name: round_significant(getattr(sheet, name)) for name in names},
         "half_life_days": round_significant(measure_half_life(score, window)),
         "capacity": profiler.capacity(score),
     }
 
 
 def compare_pairs(entrants: Mapping[str, Entrant], profiler: Profiler) -> list[dict[str, Any]]:
-    """Return the differences of each pair: of the daily RankIC at once, and of the daily return after costs as traded.
+    """Return the differences of each pair: daily RankIC before the trading rate, and daily return after costs with it.
 
-    The first tells the combiners apart, whatever the rates; the second is what the rates are chosen for.
+    The first compares the combiners whatever their rates; the second is the quantity for which rates are chosen.
     """
     scorer, window = profiler.scorer, profiler.window
-    told = {name: scorer.daily_rank_ic(each.at_once, window) for name, each in entrants.items()}
-    earned = {name: scorer.score(each.traded, window, 1).net_daily for name, each in entrants.items()}
+    rank_ics = {name: scorer.daily_rank_ic(entrant.at_once, window) for name, entrant in entrants.items()}
+    returns = {name: scorer.score(entrant.traded, window, 1).net_daily for name, entrant in entrants.items()}
     names, horizon = list(entrants), scorer.settings.horizon_days
     return [
         {
             "of": one,
             "less": other,
-            "rank_ic": bootstrap_difference(told[one], told[other], horizon).record(),
-            "net_return": bootstrap_difference(earned[one], earned[other], horizon).record(),
+            "rank_ic": bootstrap_difference(rank_ics[one], rank_ics[other], horizon).record(),
+            "net_return": bootstrap_difference(returns[one], returns[other], horizon).record(),
         }
         for place, one in enumerate(names)
         for other in names[:place]
@@ -323,7 +332,7 @@ def compare_combiners(entrants: Mapping[str, Entrant], profilers: Mapping[str, P
     """Return figures and paired differences of several combinations on each window, by the window's name."""
     return {
         name: {
-            "combiners": {kind: combination_figures(each.traded, profiler) for kind, each in entrants.items()},
+            "combiners": {kind: combination_figures(entrant.traded, profiler) for kind, entrant in entrants.items()},
             "differences": compare_pairs(entrants, profiler),
         }
         for name, profiler in profilers.items()

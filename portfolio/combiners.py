@@ -1,20 +1,21 @@
-"""How accepted factors are weighed: equally, by ridge regression, or adapted to the recent past and to the market's state.
+"""Combiners weigh accepted factors: equally, by ridge regression, or adapted to the recent past and the market's state.
 
-Each combiner gives the weight of each factor at the close of each day, from the same small record (`moments.py`). The weights
-of day t rest only on labels that had ended by t, of days from which it may learn.
+Each combiner computes the weight of each factor at the close of each day from the same second moments (`moments.py`).
+The weights of day t rest only on labels that had ended by t, of days from which it may learn.
 
-**Adaptive weights** are a Bayesian average over learners that differ in memory, in restraint and in the market's state. Each
-learner is a regression of label ranks on factor ranks, shrunk towards something plainer: the long one, over all days known so
-far, towards equal weights; those with a shorter memory towards the long one; those that listen to the market's state, with
-past days weighed by their likeness to today, towards the learner of the same memory that does not. So with little evidence
-all weights are equal, and each step away must be supported by evidence.
+**Adaptive weights** are a Bayesian average over learners that differ in memory, in restraint and in the market's state.
+Each learner is a regression of label ranks on factor ranks, shrunk towards a simpler one. The long learner, over all
+days known so far, is shrunk towards equal weights. Learners with a shorter memory are shrunk towards the long one.
+Learners with a market state, which weight past days by their likeness to today, are shrunk towards the learner of the
+same memory without it. With little evidence all weights are therefore equal, and each step away needs evidence.
 
-Learners are averaged by prior times likelihood of their walk-forward predictions (dynamic model averaging: Raftery, Karny and
-Ettler 2010, Technometrics 52, 52-66, without forgetting). No learner is picked, and nothing is tuned on the days that are
-reported. The likelihood of a day is divided by the label's length, because labels overlap, and by how much more daily RankICs
-scatter than the number of names explains, because factors share risks. On real markets this ratio is 3 to 8.
+Learners are averaged by prior times likelihood of their walk-forward predictions (dynamic model averaging: Raftery,
+Karny and Ettler 2010, Technometrics 52, 52-66, without forgetting). No learner is selected, and nothing is tuned on the
+days that are reported. The likelihood of a day is divided by the label's length, because labels overlap, and by the
+ratio of the scatter of daily RankICs to that which the number of names explains, because factors share risks. On real
+markets this ratio is 3 to 8.
 
-A weight below zero becomes zero: an accepted factor is left out, and never held against the direction that was proven.
+A weight below zero becomes zero: an accepted factor may be left out, but is never held against its proven direction.
 """
 
 from __future__ import annotations
@@ -34,52 +35,52 @@ CombinerKind = Literal["equal", "ridge", "adaptive"]
 
 COMBINER_KINDS: tuple[CombinerKind, ...] = ("equal", "ridge", "adaptive")
 MIN_KNOWN_DAYS = 60
-"""Known days before which nothing is learnt: weights are equal."""
+"""Fewest known days; with fewer, weights are equal."""
 STRENGTHS = (5.0, 20.0, 80.0, 320.0, 1280.0)
-"""Candidates for the strength of ridge, in days of evidence."""
+"""Candidates for the strength of the ridge, in days of evidence."""
 Sums = tuple[Series, Series]
 
 LEARNING_STEP_DAYS = 5
-"""Weights are learnt anew every so many days and held between: evidence of a week changes little, and trading costs."""
+"""Weights are learnt every so many days and kept in between: a week changes little evidence, and trading costs."""
 EQUAL_PRIOR, LONG_PRIOR, RECENT_PRIOR, STATE_PRIOR = 0.25, 0.25, 0.25, 0.25
 """Prior shares of the four kinds of learners."""
 STATE_BANDWIDTH = 0.2
-"""Distance of two days, in the share of days by which states are told, at which the one counts for 0.6 of the other."""
+"""Difference of two days' states (shares of days, see `market_state`) at which a past day has weight 0.6."""
 PRIOR_DAYS = 60
-"""Days that are taken to have shown daily RankICs no wilder than the names make them."""
+"""Prior for the scatter of daily RankICs: so many days at the scatter that the number of names explains."""
 
 
 class Combiner(Protocol):
-    """Weighs factors. Frozen, without memory: equal moments, equal weights."""
+    """Weighs factors; frozen and without state, so equal moments give equal weights."""
 
     @property
     def name(self) -> CombinerKind:
-        """Return what settings call it."""
+        """Return its name in the settings."""
         ...
 
     def weights(self, moments: RankMoments, allowed: Flags, states: Series | None = None) -> Series:
-        """Return the weight of each factor at the close of each day, ``[T, K]``, absolute ones adding up to 1.
+        """Return the weight of each factor at the close of each day, ``[T, K]``; absolute weights sum to 1.
 
         Parameters
         ----------
         moments
-            Of the factors, turned so that more is better.
+            Second moments of the factors, each in its held direction.
         allowed
             ``[T]``: days whose labels may be learnt from. Weights of later days rest on what was learnt by then.
         states
-            ``[S, T]`` as of `market_state.market_states`; None learns nothing of the market's state.
+            ``[S, T]`` from `market_state.market_states`; None uses no state.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Equal:
-    """All factors weigh the same."""
+    """Equal weights."""
 
     name: CombinerKind = "equal"
 
     def weights(self, moments: RankMoments, allowed: Flags, states: Series | None = None) -> Series:
-        """Return equal weights."""
+        """Return equal weights, ``[T, K]``."""
         return equal_weights(moments)
 
 
@@ -92,7 +93,7 @@ class Ridge:
     horizon
         Days of the label.
     strengths
-        Candidates, each in days: that of the smallest squared error in walk-forward so far is taken, every day anew. The
+        Candidates, in days of evidence: each day takes the one with the smallest squared walk-forward error so far. The
         error of a day counts once its label has ended, so the walk is purged by `horizon` + 1 days.
     """
 
@@ -101,15 +102,15 @@ class Ridge:
     name: CombinerKind = "ridge"
 
     def weights(self, moments: RankMoments, allowed: Flags, states: Series | None = None) -> Series:
-        """Return the weights of the strength that did best so far."""
+        """Return the weights of the best strength so far, ``[T, K]``."""
         last = last_known_rows(allowed, self.horizon)
         gram, covariance = expanding_sums(moments, allowed, last)
-        tried = [_ridge(gram, covariance, each) for each in self.strengths]
-        losses = np.stack([moments.loss(each) for each in tried])
+        candidates = [_solve_ridge(gram, covariance, strength) for strength in self.strengths]
+        losses = np.stack([moments.loss(weights) for weights in candidates])
         so_far = np.cumsum(np.where(allowed, losses * moments.names, 0.0), axis=1)
         best = np.argmin(np.where(last >= 0, so_far[:, last], 0.0), axis=0)
-        found = np.stack(tried)[best, np.arange(moments.days)]
-        return _scale_weights(found, moments, allowed, last)
+        chosen = np.stack(candidates)[best, np.arange(moments.days)]
+        return _scale_weights(chosen, moments, allowed, last)
 
 
 def build_combiner(kind: CombinerKind, horizon: int) -> Combiner:
@@ -128,18 +129,18 @@ def expanding_sums(moments: RankMoments, allowed: Flags, last: NDArray[np.int64]
     use = (allowed & (moments.names > 0)).astype(np.float64)
     gram = np.cumsum(moments.gram * use[:, None, None], axis=0)[last]
     covariance = np.cumsum(moments.covariance * use[:, None], axis=0)[last]
-    none = last < 0
-    gram[none], covariance[none] = 0.0, 0.0
+    is_empty = last < 0
+    gram[is_empty], covariance[is_empty] = 0.0, 0.0
     return gram, covariance
 
 
-def _ridge(gram: Series, covariance: Series, strength: float) -> Series:
-    held = gram + strength * np.eye(gram.shape[1])
-    return np.asarray(np.linalg.solve(held, covariance[..., None])[..., 0], dtype=np.float64)
+def _solve_ridge(gram: Series, covariance: Series, strength: float) -> Series:
+    regularised = gram + strength * np.eye(gram.shape[1])
+    return np.asarray(np.linalg.solve(regularised, covariance[..., None])[..., 0], dtype=np.float64)
 
 
 def _scale_weights(weights: Series, moments: RankMoments, allowed: Flags, last: NDArray[np.int64]) -> Series:
-    """Scale weights to an absolute sum of 1; equal where too little is known, or where all are 0."""
+    """Scale weights to an absolute sum of 1; equal with too few known days, or where all are 0."""
     known = np.cumsum(allowed & (moments.names > 0))
     total = np.abs(weights).sum(axis=1)
     usable = (last >= 0) & (known[last] >= MIN_KNOWN_DAYS) & (total > 0)
@@ -163,9 +164,9 @@ class Adaptive:
     horizon
         Days of the label.
     memories
-        Half-lives of what is recent, in known days.
+        Half-lives of the learners with a shorter memory, in known days.
     restraints
-        How strongly a learner is held to the plainer one, in days of evidence.
+        Strengths of the shrinkage of a learner to the simpler one, in days of evidence.
     """
 
     horizon: int
@@ -174,52 +175,54 @@ class Adaptive:
     name: CombinerKind = "adaptive"
 
     def weights(self, moments: RankMoments, allowed: Flags, states: Series | None = None) -> Series:
-        """Return the mixture's weights; see `combiners.Combiner`."""
-        school = _TrainingDays(moments, allowed, last_known_rows(allowed, self.horizon), states)
-        learners = [_Learner(one.prior, np.maximum(one.weights, 0.0)) for one in self._learners(school)]
-        daily = np.stack([school.each_day(one.weights) for one in learners])
-        share = school.shares(daily, np.array([one.prior for one in learners]), self.horizon)
-        mixed: Series = np.einsum("et,etk->tk", share[:, school.days], daily[:, school.days])
+        """Return the weights of the mixture, ``[T, K]``; see `Combiner`."""
+        training = _TrainingDays(moments, allowed, last_known_rows(allowed, self.horizon), states)
+        learners = [
+            _Learner(learner.prior, np.maximum(learner.weights, 0.0)) for learner in self._build_learners(training)
+        ]
+        daily = np.stack([training.repeat_daily(learner.weights) for learner in learners])
+        share = training.posterior_shares(daily, np.array([learner.prior for learner in learners]), self.horizon)
+        mixed: Series = np.einsum("et,etk->tk", share[:, training.days], daily[:, training.days])
         total = mixed.sum(axis=1, keepdims=True)
-        usable = school.taught[:, None] & (total > 0)
-        return school.each_day(np.where(usable, mixed / np.where(usable, total, 1.0), 1.0 / moments.factors))
+        usable = training.has_enough_days[:, None] & (total > 0)
+        return training.repeat_daily(np.where(usable, mixed / np.where(usable, total, 1.0), 1.0 / moments.factors))
 
-    def _learners(self, school: _TrainingDays) -> Iterator[_Learner]:
-        equal = school.scaled_evenly()
+    def _build_learners(self, training: _TrainingDays) -> Iterator[_Learner]:
+        equal = training.scale_evenly()
         yield _Learner(EQUAL_PRIOR, equal)
-        all_days = school.sums(None)
-        plain = {each: _shrink_weights(all_days, each, equal) for each in self.restraints}
-        for found in plain.values():
-            yield _Learner(LONG_PRIOR / len(plain), found)
+        all_days = training.sums(None)
+        plain = {restraint: _shrink_weights(all_days, restraint, equal) for restraint in self.restraints}
+        for weights in plain.values():
+            yield _Learner(LONG_PRIOR / len(plain), weights)
         middle = self.restraints[len(self.restraints) // 2]
-        yield from self._recent(school, plain[middle])
-        if school.states is not None:
-            yield from self._state_learners(school, plain[middle])
+        yield from self._build_recent_learners(training, plain[middle])
+        if training.states is not None:
+            yield from self._build_state_learners(training, plain[middle])
 
-    def _recent(self, school: _TrainingDays, long: Series) -> Iterator[_Learner]:
+    def _build_recent_learners(self, training: _TrainingDays, long: Series) -> Iterator[_Learner]:
         share = RECENT_PRIOR / len(self.memories) / len(self.restraints)
         for memory in self.memories:
-            sums = school.sums(memory)
+            sums = training.sums(memory)
             for restraint in self.restraints:
                 yield _Learner(share, _shrink_weights(sums, restraint, long))
 
-    def _state_learners(self, school: _TrainingDays, long: Series) -> Iterator[_Learner]:
-        """Yield learners by one state each, over all days and over recent ones."""
-        assert school.states is not None
+    def _build_state_learners(self, training: _TrainingDays, long: Series) -> Iterator[_Learner]:
+        """Yield learners with one state each, over all days and over recent days."""
+        assert training.states is not None
         few, middle = self.restraints[0], self.restraints[len(self.restraints) // 2]
         slow = self.memories[0]
-        plainer = {None: long, slow: _shrink_weights(school.sums(slow), middle, long)}
-        share = STATE_PRIOR / len(school.states) / 4
-        for state in school.states:
+        plainer = {None: long, slow: _shrink_weights(training.sums(slow), middle, long)}
+        share = STATE_PRIOR / len(training.states) / 4
+        for state in training.states:
             for memory, base in plainer.items():
-                sums = school.sums(memory, state)
+                sums = training.sums(memory, state)
                 for restraint in (few, middle):
                     yield _Learner(share, _shrink_weights(sums, restraint, base))
 
 
 @dataclass(frozen=True, eq=False)
 class _TrainingDays:
-    """What is taught on each day of learning: every `LEARNING_STEP_DAYS`-th day, from what is known by then."""
+    """The training data of each learning day: every `LEARNING_STEP_DAYS`-th day, from labels that ended by then."""
 
     moments: RankMoments
     allowed: Flags
@@ -228,30 +231,30 @@ class _TrainingDays:
 
     @property
     def days(self) -> NDArray[np.int64]:
-        """Return the days of learning, ``[U]``."""
+        """Return the learning days, ``[U]``."""
         return np.arange(0, self.moments.days, LEARNING_STEP_DAYS)
 
     @property
     def use(self) -> Flags:
-        """Tell which days teach."""
+        """Return which days have labels that may be learnt from, ``[T]``."""
         return self.allowed & (self.moments.names > 0)
 
     @property
-    def taught(self) -> Flags:
-        """Tell on which days of learning enough is known, ``[U]``."""
+    def has_enough_days(self) -> Flags:
+        """Return on which learning days enough days are known, ``[U]``."""
         known = np.cumsum(self.use)
         last = self.last[self.days]
         return (last >= 0) & (known[last] >= MIN_KNOWN_DAYS)
 
-    def each_day(self, weights: Series) -> Series:
-        """Hold each day of learning's weights until the next, ``[T, K]``."""
+    def repeat_daily(self, weights: Series) -> Series:
+        """Return weights ``[T, K]`` from those of learning days, each kept until the next."""
         return np.repeat(weights, LEARNING_STEP_DAYS, axis=0)[: self.moments.days]
 
     def sums(self, memory: float | None, state: Series | None = None) -> Sums:
-        """Return gram and covariance added up over known days, ``[U, K, K]`` and ``[U, K]``.
+        """Return weighted sums of gram and covariance over known days, ``[U, K, K]`` and ``[U, K]``.
 
-        A day weighs half for each `memory` of days that teach after it, and less the less its state is like today's. Age
-        is counted from the last day known, so where nothing more may be learnt nothing is forgotten.
+        The weight of a day halves with every `memory` later learnable days, and falls with the difference of its state
+        from today's. Age is counted from the last known day, so nothing is forgotten while nothing more may be learnt.
         """
         order = np.cumsum(self.use)
         days, rows = self.days, np.flatnonzero(self.use)
@@ -266,30 +269,32 @@ class _TrainingDays:
         gram = weigh @ self.moments.gram[rows].reshape(len(rows), size * size)
         return gram.reshape(len(days), size, size), weigh @ self.moments.covariance[rows]
 
-    def scaled_evenly(self) -> Series:
-        """Return equal weights in the unit of the regression: the slope of labels on the factors' sum, not below 0."""
+    def scale_evenly(self) -> Series:
+        """Return equal weights in the unit of the regression: the slope of labels on the factors' sum, at least 0."""
         gram, covariance = self.sums(None)
         slope = np.maximum(covariance.sum(axis=1), 0.0) / np.maximum(gram.sum(axis=(1, 2)), 1e-12)
-        found: Series = slope[:, None] * np.ones(self.moments.factors)
-        return found
+        weights: Series = slope[:, None] * np.ones(self.moments.factors)
+        return weights
 
-    def shares(self, daily: Series, prior: Series, horizon: int) -> Series:
-        """Return how much each learner is believed each day, ``[E, T]``, adding up to 1."""
+    def posterior_shares(self, daily: Series, prior: Series, horizon: int) -> Series:
+        """Return the posterior share of each learner on each day, ``[E, T]``, with sum 1."""
         moments, use = self.moments, self.use
-        wild = moments.names * (moments.covariance**2).mean(axis=1)
-        seen = np.cumsum(use) + PRIOR_DAYS
-        wilder = np.maximum((np.cumsum(np.where(use, wild, 0.0)) + PRIOR_DAYS) / seen, 1.0)
-        gain = np.stack([np.where(use, -0.5 * moments.names * moments.loss(each), 0.0) for each in daily])
-        past = np.cumsum(gain, axis=1) / wilder / horizon
-        told = np.log(prior)[:, None] + np.where(self.last >= 0, past[:, self.last], 0.0)
-        share = np.exp(told - told.max(axis=0))
-        found: Series = share / share.sum(axis=0)
-        return found
+        scatter = moments.names * (moments.covariance**2).mean(axis=1)
+        counted_days = np.cumsum(use) + PRIOR_DAYS
+        scatter_ratio = np.maximum((np.cumsum(np.where(use, scatter, 0.0)) + PRIOR_DAYS) / counted_days, 1.0)
+        gain = np.stack([np.where(use, -0.5 * moments.names * moments.loss(weights), 0.0) for weights in daily])
+        past = np.cumsum(gain, axis=1) / scatter_ratio / horizon
+        log_posterior = np.log(prior)[:, None] + np.where(self.last >= 0, past[:, self.last], 0.0)
+        share = np.exp(log_posterior - log_posterior.max(axis=0))
+        shares: Series = share / share.sum(axis=0)
+        return shares
 
 
 def _shrink_weights(sums: Sums, restraint: float, towards: Series) -> Series:
-    """Return the least-squares weights that are held to others by so many days of evidence."""
+    """Return least-squares weights, shrunk towards others with a strength in days of evidence."""
     gram, covariance = sums
-    held = gram + restraint * np.eye(gram.shape[1])
-    found: Series = np.asarray(np.linalg.solve(held, (covariance + restraint * towards)[..., None])[..., 0], np.float64)
-    return found
+    regularised = gram + restraint * np.eye(gram.shape[1])
+    weights: Series = np.asarray(
+        np.linalg.solve(regularised, (covariance + restraint * towards)[..., None])[..., 0], np.float64
+    )
+    return weights

@@ -1,6 +1,6 @@
-"""What a linear combination of ranks would have earned, kept small: second moments of ranks and labels, day by day.
+"""Daily second moments of ranks and labels.
 
-The daily RankIC of any weighting follows from them, so a combiner may try many weightings without touching a frame again.
+The daily RankIC of any weighting follows from them, so a combiner can try many weightings without reading frames again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Series = NDArray[np.float64]
 Frame = NDArray[np.float32]
 
 MIN_MOMENT_NAMES = 10
-"""Names with a label below which a day teaches nothing."""
+"""Fewest names with a label on a day that is learnt from."""
 RANK_SCALE = float(np.sqrt(12.0))
-"""Turns a centred percentile rank into one of deviation 1."""
+"""Factor that scales a centred percentile rank to standard deviation 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +29,11 @@ class RankMoments:
     Attributes
     ----------
     gram
-        ``[T, K, K]``: mean product of two factors' standard ranks; a missing value counts as the middle, 0.
+        ``[T, K, K]``: mean product of two factors' standard ranks; a missing value counts as the middle rank, 0.
     covariance
         ``[T, K]``: mean product of a factor's standard ranks with those of the label.
     names
-        ``[T]``: how many names had a label; 0 on a day with fewer than 10, whose moments are 0.
+        ``[T]``: number of names with a label; 0 on a day with fewer than 10, whose moments are 0.
     """
 
     gram: Series
@@ -51,22 +51,22 @@ class RankMoments:
         return int(self.covariance.shape[1])
 
     def turned(self, signs: Sequence[int] | NDArray[np.int64]) -> RankMoments:
-        """Return the moments of factors held in other directions, 1 or -1 each."""
+        """Return the moments of factors multiplied by signs ``[K]``, 1 or -1 each."""
         turn = np.asarray(signs, dtype=np.float64)
         return RankMoments(self.gram * turn[:, None] * turn, self.covariance * turn, self.names)
 
     def signs(self, allowed: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the direction of each factor's mean RankIC over some days, ``[K]``; 1 where it is 0."""
+        """Return the sign of each factor's mean RankIC over allowed days ``[T]``, as ``[K]``; 1 where it is 0."""
         return np.where(self.covariance[allowed].sum(axis=0) < 0, -1, 1)
 
     def loss(self, weights: Series) -> Series:
-        """Return the mean squared error of a weighting each day, less that of predicting nothing, ``[T]``.
+        """Return the daily mean squared error of a weighting less that of a zero prediction, ``[T]``.
 
-        `weights` is ``[T, K]``, in label deviations for a standard rank of one.
+        `weights` is ``[T, K]``, in standard deviations of the label per standard rank.
         """
         square = np.einsum("tk,tkl,tl->t", weights, self.gram, weights)
-        found: Series = square - 2.0 * np.einsum("tk,tk->t", weights, self.covariance)
-        return found
+        loss: Series = square - 2.0 * np.einsum("tk,tk->t", weights, self.covariance)
+        return loss
 
 
 def measure_moments(ranks: Sequence[Frame] | NDArray[np.floating], labels: NDArray[np.floating]) -> RankMoments:
@@ -75,35 +75,35 @@ def measure_moments(ranks: Sequence[Frame] | NDArray[np.floating], labels: NDArr
     Parameters
     ----------
     ranks
-        K frames ``[T, N]`` as of `standard_ranks`, NaN missing.
+        K frames ``[T, N]`` from `standard_ranks`, NaN missing.
     labels
-        ``[T, N]``, NaN where there is none; only their order within a day matters.
+        Labels ``[T, N]``, NaN where there is none; only their order within a day matters.
     """
     target = standard_ranks(labels)
-    seen = ~np.isnan(target)
-    count = seen.sum(axis=1)
+    has_label = ~np.isnan(target)
+    count = has_label.sum(axis=1)
     names = np.where(count >= MIN_MOMENT_NAMES, count, 0)
     days, size = len(target), len(ranks)
     gram, covariance = np.zeros((days, size, size)), np.zeros((days, size))
     for day in np.flatnonzero(names):
-        row = seen[day]
-        shown = np.nan_to_num(np.stack([each[day][row] for each in ranks]).astype(np.float64))
-        gram[day] = shown @ shown.T / names[day]
-        covariance[day] = shown @ target[day][row] / names[day]
+        row = has_label[day]
+        day_ranks = np.nan_to_num(np.stack([frame[day][row] for frame in ranks]).astype(np.float64))
+        gram[day] = day_ranks @ day_ranks.T / names[day]
+        covariance[day] = day_ranks @ target[day][row] / names[day]
     return RankMoments(gram, covariance, names.astype(np.float64))
 
 
 def standard_ranks(values: NDArray[np.floating]) -> Frame:
     """Return each day's percentile ranks, centred at 0 with deviation 1, ``[T, N]``; NaN stays NaN."""
-    found = RANK_SCALE * (rank_rows(np.ascontiguousarray(values)) - 0.5)
-    return found.astype(np.float32)
+    ranks = RANK_SCALE * (rank_rows(np.ascontiguousarray(values)) - 0.5)
+    return ranks.astype(np.float32)
 
 
 def last_known_rows(allowed: NDArray[np.bool_], horizon: int) -> NDArray[np.int64]:
     """Return the last row that each day may learn from, ``[T]``, -1 where there is none.
 
-    The label of row s ends at the open of s + 1 + `horizon`, so it is known at the close of that day and later; rows that
-    are not `allowed` teach nothing.
+    The label of row s ends at the open of s + 1 + `horizon`, so it is known from the close of that day on. Rows that
+    are not `allowed` (``[T]``) are not learnt from.
     """
     rows = np.where(allowed, np.arange(len(allowed)), -1)
     last = np.full(len(allowed), -1, dtype=np.int64)

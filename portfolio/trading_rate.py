@@ -1,8 +1,8 @@
-"""How fast to trade towards a combination: the share of the way each day that leaves the highest Sharpe ratio after costs.
+"""The trading rate: the share of the way to a combination's score that is traded each day.
 
-Trading costs grow with speed, and the loss from a slow score depends on how long the factors' forecasts last; the best rate
-follows from both (Garleanu and Pedersen 2013, Journal of Finance 68, 2309-2340: trade part of the way towards the aim). No
-formula of half-lives is used: each candidate is held on search days, with the costs of the campaign.
+Trading costs grow with the rate, and the loss from a slow score depends on how fast forecasts decay; the best rate
+follows from both (Garleanu and Pedersen 2013, Journal of Finance 68, 2309-2340: trade part of the way towards the aim).
+The rate is chosen by the Sharpe ratio after the campaign's costs of each candidate on search days, not from half-lives.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from ..evidence.scoring import Scorer
 Frame = NDArray[np.float32]
 
 RATES = (1.0, 0.5, 1 / 3, 0.2, 0.125)
-"""Candidates, the fastest first; of equals the fastest is taken. The slowest halves what is left to trade in five days."""
+"""Candidates, the fastest first; the fastest wins a tie. The slowest trades half of the distance in five days."""
 
 
 def choose_trading_rate(score: Frame, scorer: Scorer, search: Window) -> float:
-    """Return the rate with the highest Sharpe ratio after costs on search; 1 where none is defined."""
-    found = net_sharpes(score, scorer, search)
-    known = {rate: value for rate, value in found.items() if not np.isnan(value)}
-    return max(known, key=lambda rate: (known[rate], rate), default=1.0)
+    """Return the rate with the highest Sharpe ratio after costs on search; 1 if none is defined."""
+    sharpes = net_sharpes(score, scorer, search)
+    defined = {rate: value for rate, value in sharpes.items() if not np.isnan(value)}
+    return max(defined, key=lambda rate: (defined[rate], rate), default=1.0)
 
 
 def net_sharpes(score: Frame, scorer: Scorer, window: Window) -> Mapping[float, float]:
-    """Return the Sharpe ratio after costs at each rate."""
+    """Return the Sharpe ratio after costs of a score ``[T, N]`` at each rate."""
     return {rate: scorer.score(slow_score(score, rate), window, 1).net_sharpe for rate in RATES}
 
 
 def measure_half_life(score: Frame, window: Window, days: int = 5) -> float:
-    """Return in how many days the rank correlation of a score with itself falls to a half.
+    """Return the half-life of a score's rank autocorrelation.
 
     Parameters
     ----------
     score
-        ``[T, N]``, NaN missing.
+        Scores ``[T, N]``, NaN missing.
     window
-        Every fifth of its days is compared.
+        Days of the score; every fifth is compared.
     days
-        Distance of the compared days; the correlation is taken to fall exponentially from there.
+        Distance of the compared days; the correlation is assumed to fall exponentially.
 
     Returns
     -------
@@ -55,33 +55,33 @@ def measure_half_life(score: Frame, window: Window, days: int = 5) -> float:
     cut = window.cut(score)
     if len(cut) <= days:
         return float("nan")
-    now, later = (np.ascontiguousarray(each[::5]) for each in (cut[:-days], cut[days:]))
+    now, later = (np.ascontiguousarray(rows[::5]) for rows in (cut[:-days], cut[days:]))
     daily = row_rank_correlation(now, later)
-    known = daily[~np.isnan(daily)]
-    alike = float(known.mean()) if known.size else float("nan")
-    return float(days * np.log(0.5) / np.log(alike)) if 0 < alike < 1 else float("nan")
+    present = daily[~np.isnan(daily)]
+    correlation = float(present.mean()) if present.size else float("nan")
+    return float(days * np.log(0.5) / np.log(correlation)) if 0 < correlation < 1 else float("nan")
 
 
 def slow_score(score: Frame, rate: float) -> Frame:
-    """Return a score that goes from where it stood a share of the way to where it should be, every day.
+    """Return the score that moves a share of the way from its last value to the given score each day.
 
     Parameters
     ----------
     score
-        ``[T, N]``, NaN missing.
+        Scores ``[T, N]``, NaN missing.
     rate
-        Share of the way, in (0, 1]; 1 changes nothing.
+        Share of the way, in (0, 1]; 1 returns the score itself.
 
     Returns
     -------
     Frame
-        ``[T, N]``. A name that comes back starts from its score of that day.
+        ``[T, N]``, NaN where the score is. A name that reappears starts from its score of that day.
     """
     if rate >= 1.0:
         return score
     out = np.empty_like(score)
-    stands = np.full(score.shape[1], np.nan)
-    for day, wanted in enumerate(score.astype(np.float64)):
-        stands = np.where(np.isnan(stands), wanted, stands + rate * (wanted - stands))
-        out[day] = stands
+    position = np.full(score.shape[1], np.nan)
+    for day, target in enumerate(score.astype(np.float64)):
+        position = np.where(np.isnan(position), target, position + rate * (target - position))
+        out[day] = position
     return out

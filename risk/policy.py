@@ -1,6 +1,6 @@
-"""The limits of a book, and the rules that compare whole numbers with them.
+"""The limits of a book, and the rules that compare integers with them.
 
-A person sets the limits in the campaign file. Each rule is a comparison that is logged whether it binds or not.
+A person sets the limits in the campaign file. Each rule is a comparison that is recorded whether it binds or not.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class RuleCheck:
     Attributes
     ----------
     rule
-        Its name.
+        Name of the rule.
     actual, limit
-        What was compared; None where there is nothing to compare, such as the age of a price that does not exist.
+        The compared values; None where there is no value, such as the age of a missing price.
     passed
         Whether the rule holds.
     binds
-        Whether failing it refuses: limits on risk do not bind what only reduces an exposure.
+        Whether a failure refuses the signal: limits on risk do not bind a signal that only reduces an exposure.
     """
 
     rule: str
@@ -67,19 +67,19 @@ class RuleCheck:
 
 @dataclass(frozen=True, slots=True)
 class SignalChange:
-    """A well-formed signal beside the position that it would change."""
+    """A well-formed signal with the position that it would change."""
 
     signal: Signal
     held_bp: int
 
     @property
     def change_bp(self) -> int:
-        """Return what would be bought, or sold if negative."""
+        """Return the exposure to buy, negative to sell."""
         return self.signal.target_bp - self.held_bp
 
     @property
     def reduces(self) -> bool:
-        """Tell whether the target lies between nothing and what is held."""
+        """True if the target lies between zero and the position."""
         low, high = min(0, self.held_bp), max(0, self.held_bp)
         return low <= self.signal.target_bp <= high
 
@@ -98,7 +98,7 @@ class Totals:
     turnover: int
 
     def checks(self, policy: Policy, binds: bool = True) -> tuple[RuleCheck, ...]:
-        """Return the three rules of the whole book."""
+        """Return the three checks of the whole book."""
         return (
             check_at_most("gross", self.gross, policy.gross_cap_bp, binds),
             check_at_most("net", self.net, policy.net_cap_bp, binds),
@@ -112,7 +112,7 @@ def check_at_most(rule: str, actual: int, limit: int, binds: bool = True) -> Rul
 
 
 def book_checks(state: BookState, policy: Policy, binds: bool = True) -> tuple[RuleCheck, ...]:
-    """Return the rules that look at the book alone: kill switch, drawdown, loss of the day."""
+    """Return the checks of the book alone: kill switch, drawdown, loss of the day."""
     began = state.equity - state.pnl_today
     drawdown = _share_bp(state.high_water - state.equity, state.high_water)
     loss = _share_bp(-state.pnl_today, began) if began > 0 else 10_000
@@ -123,20 +123,20 @@ def book_checks(state: BookState, policy: Policy, binds: bool = True) -> tuple[R
     )
 
 
-def own_checks(asked: SignalChange, state: BookState, policy: Policy, now: date) -> tuple[RuleCheck, ...]:
-    """Return the rules that look at one signal alone, and those of the book as they bear on it."""
-    binds = not asked.reduces
-    width = asked.signal.hi_bp - asked.signal.lo_bp
+def own_checks(change: SignalChange, state: BookState, policy: Policy, now: date) -> tuple[RuleCheck, ...]:
+    """Return the checks of one signal alone, and those of the book as they apply to it."""
+    binds = not change.reduces
+    width = change.signal.hi_bp - change.signal.lo_bp
     return (
-        stale_check(asked.signal.asset, state.last_price, policy, now),
-        check_at_most("single_name", asked.worst_bp, policy.single_name_cap_bp, binds),
+        stale_check(change.signal.asset, state.last_price, policy, now),
+        check_at_most("single_name", change.worst_bp, policy.single_name_cap_bp, binds),
         check_at_most("interval_width", width, policy.interval_width_cap_bp, binds),
         *book_checks(state, policy, binds),
     )
 
 
 def stale_check(asset: str, last_price: Mapping[str, date], policy: Policy, now: date) -> RuleCheck:
-    """Check the age of a price; none at all and one from the future fail as well."""
+    """Check the age of a price; a missing price and one from the future fail as well."""
     day = last_price.get(asset)
     age = None if day is None else (now - day).days
     passed = age is not None and 0 <= age <= policy.max_data_age_days
@@ -144,10 +144,10 @@ def stale_check(asset: str, last_price: Mapping[str, date], policy: Policy, now:
 
 
 def has_refusal(checks: Sequence[RuleCheck]) -> bool:
-    """Tell whether a check that binds has failed."""
+    """Tell whether a binding check has failed."""
     return any(check.binds and not check.passed for check in checks)
 
 
 def _share_bp(part: int, whole: int) -> int:
-    """Return part of whole in basis points, rounded up: a hair above a limit is above it."""
+    """Return part of whole in basis points, rounded up, so that any excess over a limit counts."""
     return -(-part * 10_000 // whole)

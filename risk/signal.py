@@ -1,6 +1,6 @@
-"""`Signal`: an exposure in one asset, in basis points of the book's equity; and scores turned into signals.
+"""`Signal`: an exposure in one asset, in basis points of the book's equity; and the conversion of scores into signals.
 
-Floats end in `signals_from_scores`: from there on all exposures are whole basis points.
+`signals_from_scores` converts floats: from there on all exposures are integer basis points.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from ..ledger import JSON, AlphaloomError
 
 MAX_EXPOSURE_BP: Final = 1_000_000
-"""No exposure beyond 100 times equity is a number anyone meant."""
+"""Largest exposure, 100 times equity; a larger one is a mistake."""
 
 _NUMBER_FIELDS: Final = ("target_bp", "lo_bp", "hi_bp", "horizon_days")
 _TEXT_FIELDS: Final = ("asset", "reason", "evidence")
@@ -33,7 +33,7 @@ class RiskError(AlphaloomError):
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A wished exposure, with bounds.
+    """A target exposure with bounds.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Signal:
     target_bp, lo_bp, hi_bp
         Exposure in basis points of equity, negative for short, ``lo_bp <= target_bp <= hi_bp``. Whole numbers.
     horizon_days
-        Trading days that it is meant to be held, at least 1.
+        Intended holding period in trading days, at least 1.
     reason
-        Why, for a person.
+        The reason, for a person.
     evidence
         Id of the factor, set or combination behind it.
 
@@ -74,7 +74,7 @@ class Signal:
 
 
 def find_mistake(signal: Signal) -> tuple[str, str] | None:
-    """Return field and reason of the first thing wrong; types come before any comparison, which NaN would pass."""
+    """Return field and reason of the first mistake; types are checked first, since NaN would pass a comparison."""
     for name in _TEXT_FIELDS:
         value = getattr(signal, name, None)
         if type(value) is not str or not value:
@@ -94,18 +94,18 @@ def find_mistake(signal: Signal) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class Sizing:
-    """How scores become exposures.
+    """The conversion of scores into exposures.
 
     Attributes
     ----------
     side_bp
         Exposure of each side, in basis points of equity.
     horizon_days
-        Of the scores.
+        Horizon of the scores, in days.
     rank_ic, rank_ic_error
         Mean daily RankIC on the search window and its Newey-West standard error: their ratio sets the bounds.
     reason, evidence
-        Handed on to every signal.
+        Copied to every signal.
     """
 
     side_bp: int
@@ -117,7 +117,7 @@ class Sizing:
 
     @property
     def doubt(self) -> float:
-        """Return the relative uncertainty of the edge, from 0 to 1; 1 where it is unknown."""
+        """Return the relative standard error of the RankIC, from 0 to 1; 1 where it is unknown."""
         if not (math.isfinite(self.rank_ic) and math.isfinite(self.rank_ic_error)) or self.rank_ic == 0:
             return 1.0
         return min(abs(self.rank_ic_error / self.rank_ic), 1.0)
@@ -129,24 +129,24 @@ def signals_from_scores(
     sizing: Sizing,
     positions: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[Signal, ...]:
-    """Turn scores into whole-number signals: top fifth long, bottom fifth short, equal weights.
+    """Convert scores into integer signals: top quintile long, bottom quintile short, equal weights.
 
     Parameters
     ----------
     symbols, scores
-        One score a symbol, known now; higher is better. NaN takes no position. Ties go by symbol.
+        One score per symbol, known now; higher is better. NaN takes no position. Ties are broken by symbol.
     sizing
-        Exposure of a side, and the dispersion of the evidence.
+        Exposure of a side, and the standard error of the evidence.
     positions
-        What is held, in basis points; names that are no longer wanted get a target of 0.
+        Positions in basis points; positions outside both quintiles get a target of 0.
 
     Returns
     -------
     tuple of Signal
-        By asset. Each side sums to `side_bp` exactly, odd basis points going to the strongest scores. Bounds: a target
-        that is proportional to the edge is as uncertain as the edge, so they lie one standard error of the search
-        RankIC away, ``target * (1 -+ error / rank_ic)``, rounded outwards and never across 0. With fewer than ten
-        scores nothing is wanted.
+        By asset. Each side sums to `side_bp` exactly; odd basis points go to the strongest scores. A target that is
+        proportional to the edge is as uncertain as the edge, so the bounds are one standard error of the search RankIC
+        away, ``target * (1 -+ error / rank_ic)``, rounded outwards and never across 0. With fewer than ten scores all
+        targets are 0.
 
     Raises
     ------
@@ -163,24 +163,24 @@ def signals_from_scores(
             "a score is infinite", field="scores", got=infinite[:5], allowed="finite numbers or NaN", code="signal"
         )
     pairs = ((float(score), symbol) for symbol, score in zip(symbols, scores, strict=True))
-    known = sorted((score, symbol) for score, symbol in pairs if not math.isnan(score))
-    count = len(known) // 5 if len(known) >= MIN_SCORED_NAMES else 0
-    long = _share([symbol for _, symbol in reversed(known)][:count], sizing.side_bp)
-    short = _share([symbol for _, symbol in known][:count], sizing.side_bp)
-    wanted = {symbol: 0 for symbol, held in positions.items() if held}
-    wanted |= long | {symbol: -size for symbol, size in short.items()}
-    return tuple(_signal(asset, wanted[asset], sizing) for asset in sorted(wanted))
+    ranked = sorted((score, symbol) for score, symbol in pairs if not math.isnan(score))
+    count = len(ranked) // 5 if len(ranked) >= MIN_SCORED_NAMES else 0
+    long = _divide([symbol for _, symbol in reversed(ranked)][:count], sizing.side_bp)
+    short = _divide([symbol for _, symbol in ranked][:count], sizing.side_bp)
+    targets = {symbol: 0 for symbol, position in positions.items() if position}
+    targets |= long | {symbol: -size for symbol, size in short.items()}
+    return tuple(_make_signal(asset, targets[asset], sizing) for asset in sorted(targets))
 
 
-def _share(names: Sequence[str], total: int) -> dict[str, int]:
-    """Divide whole basis points; the first names take the odd ones."""
+def _divide(names: Sequence[str], total: int) -> dict[str, int]:
+    """Divide integer basis points; the first names get the odd ones."""
     if not names:
         return {}
-    each, odd = divmod(total, len(names))
-    return {name: each + (place < odd) for place, name in enumerate(names)}
+    share, remainder = divmod(total, len(names))
+    return {name: share + (place < remainder) for place, name in enumerate(names)}
 
 
-def _signal(asset: str, target: int, sizing: Sizing) -> Signal:
+def _make_signal(asset: str, target: int, sizing: Sizing) -> Signal:
     near = math.floor(abs(target) * (1.0 - sizing.doubt))
     far = math.ceil(abs(target) * (1.0 + sizing.doubt))
     low, high = (near, far) if target >= 0 else (-far, -near)

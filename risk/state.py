@@ -1,4 +1,4 @@
-"""What the gate knows of the book when it decides. The clock is an argument of the gate, not a part of this."""
+"""The state of the book for the risk gate; the clock is an argument of the gate and not a part of it."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BookState:
-    """Positions, money and freshness of prices.
+    """Positions, money and days of last prices.
 
     Attributes
     ----------
     positions
         Exposure of each held asset in basis points of equity, negative for short.
     last_price
-        Day of each asset's last price; an asset that is not listed has none.
+        Day of each asset's last price; an asset without a price has no key.
     equity, high_water, pnl_today
-        Money in the smallest unit (cents): now, at its highest, and gained since the day began.
+        Money in the smallest unit (cents): the present value, the highest, and the gain since the day began.
     traded_bp
         Bought plus sold earlier on this day, in basis points of equity.
 
     Raises
     ------
     RiskError
-        A field has another type, the highest equity is below the present one, or nothing was ever there.
+        A field has another type, the highest equity is below the present one, or it is not positive.
     """
 
     positions: Mapping[str, int]
@@ -44,7 +44,7 @@ class BookState:
     traded_bp: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a malformed state; put assets in order."""
+        """Refuse a malformed state; sort assets."""
         for name in ("equity", "high_water", "pnl_today", "traded_bp"):
             _refuse_unless(type(getattr(self, name)) is int, name, getattr(self, name), "a whole number")
         for asset, value in self.positions.items():
@@ -57,7 +57,7 @@ class BookState:
         object.__setattr__(self, "last_price", MappingProxyType(dict(sorted(self.last_price.items()))))
 
     def after(self, approved: Iterable[Approved]) -> BookState:
-        """Return the state once everything approved has been traded."""
+        """Return the state after all approved signals are traded."""
         positions, traded = dict(self.positions), self.traded_bp
         for item in approved:
             asset, target = item.signal.asset, item.signal.target_bp

@@ -27,7 +27,9 @@ else:
         __name__,
         {
             "constraints": "SearchConstraints",
-            "diversity": "count_niches effective_number_of_round list_own_troubles read_operator_table summarise_variety",
+            "diversity": (
+                "count_niches effective_number_of_round list_own_troubles read_operator_table summarise_variety"
+            ),
             "memory": "HypothesisRecord MAX_RECALLED_CHARS select_reminders summarise_mechanisms",
             "seeds": "read_seeds",
         },

@@ -66,7 +66,7 @@ def _make_part(evaluator: Evaluator, name: str) -> CombinationPart:
 def unseal(evaluator: Evaluator, accepted: Sequence[str], reason: str) -> dict[str, Any]:
     """Combine accepted factors and examine them on the sealed days."""
     parts = [_make_part(evaluator, name) for name in sorted(accepted)]
-    return run_sealed_exam(evaluator, parts, Combining(evaluator, parts).chosen().score, reason)
+    return run_sealed_exam(evaluator, parts, Combining(evaluator, parts).combine_as_set().score, reason)
 
 
 def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> Closing:
@@ -79,14 +79,14 @@ def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> C
         return Closing((), None, None, None, None)
     parts = [_make_part(evaluator, name) for name in sorted(accepted)]
     combining = Combining(evaluator, parts)
-    combination = combining.chosen()
+    combination = combining.combine_as_set()
     score = combination.score
     sealed = run_sealed_exam(evaluator, parts, score, CLOSE_REASON) if open_sealed else None
     window = evaluator.windows.sealed if sealed else evaluator.windows.selection
     book, curve = _backtest_book(evaluator, score, window)
     search = evaluator.scorer.score(score, evaluator.windows.search, 1)
     stress = stress_on_search(evaluator, [evaluator.read(evaluator.rows[name].text) for name in sorted(accepted)])
-    return Closing(parts, score, sealed, book, curve, search, stress, combination, combining.compared())
+    return Closing(parts, score, sealed, book, curve, search, stress, combination, combining.compare())
 
 
 def write_closing(closing: Closing, evaluator: Evaluator, folder: Path) -> CombinationSummary | None:

@@ -226,7 +226,7 @@ def failing(function: Callable[..., Any], calls: int) -> Callable[..., Any]:
 PLACES = {
     "a model's reply": (Calls, "_record", 7),
     "a score": (Ledger, "record_evaluation", 20),
-    "a look at selection": (AcceptanceGate, "_look", 2),
+    "a look at selection": (AcceptanceGate, "_test_on_selection", 2),
     "the close": (campaign, "close", 1),
     "the combination": (campaign, "write_closing", 1),
     "the risk gate": (campaign, "trade", 1),

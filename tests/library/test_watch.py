@@ -178,11 +178,11 @@ def test_a_column_that_is_missing_and_can_be_derived_is_told_how(ledger: Ledger)
     (entry,) = list_entries(ledger)
     fields = {name: values for name, values in whole().fields.items() if name not in ("amount", "cap")}
     eye = LibraryWatch(ledger, replace(whole(), fields=fields), "small", EASY)
-    said = eye._obstacle(replace(entry, fields=("amount", "cap")))
+    said = eye._find_obstacle(replace(entry, fields=("amount", "cap")))
     assert said == (
         "the panel has no column amount, cap; a campaign file can derive it, under market: derive: {amount: close*volume}"
     )
-    assert eye._obstacle(replace(entry, fields=("cap",))) == "the panel has no column cap"
+    assert eye._find_obstacle(replace(entry, fields=("cap",))) == "the panel has no column cap"
 
 
 def test_a_strong_entry_of_the_watchlist_is_proven_by_new_days(ledger: Ledger) -> None:
