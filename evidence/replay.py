@@ -275,8 +275,8 @@ def find_differences(recorded: Any, recomputed: Any, field: str = "") -> Iterato
         for key in sorted({*recorded, *recomputed}):
             yield from find_differences(recorded.get(key), recomputed.get(key), f"{field}.{key}" if field else str(key))
     elif _is_list(recorded) and _is_list(recomputed) and len(recorded) == len(recomputed):
-        for place, (one, other) in enumerate(zip(recorded, recomputed, strict=True)):
-            yield from find_differences(one, other, f"{field}[{place}]")
+        for place, (old, new) in enumerate(zip(recorded, recomputed, strict=True)):
+            yield from find_differences(old, new, f"{field}[{place}]")
     elif not _is_same(recorded, recomputed, FIELD_TOLERANCES.get(field.rpartition(".")[2], RELATIVE_TOLERANCE)):
         yield RecordDifference(field, recorded, recomputed)
 
@@ -298,9 +298,9 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def _is_same(one: Any, other: Any, tolerance: float) -> bool:
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
-    return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-15) if numbers else bool(one == other)
+def _is_same(old: Any, new: Any, tolerance: float) -> bool:
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (old, new))
+    return math.isclose(old, new, rel_tol=tolerance, abs_tol=1e-15) if numbers else bool(old == new)
 
 
 def _to_json_number(value: Any) -> float | None:

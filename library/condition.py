@@ -24,7 +24,7 @@ class Condition:
     """
 
     entry: Entry
-    seen: Observations
+    observations: Observations
     rules: LibrarySettings
     promoted: int
     elsewhere: bool = False
@@ -38,7 +38,7 @@ class Condition:
         promoted: int,
         markets: Sequence[Sequence[str]] | None = None,
     ) -> Condition:
-        """Read the days of a factor; `markets` are the names of the workspace's data sets, by default from the ledger."""
+        """Read the days of a factor; `markets` are the names of the workspace's data sets (default: the ledger's)."""
         sign = entry.terms.sign if entry.terms else 1
         observations = Observations.of(ledger.kept.sightings(entry.factor_id), sign)
         market_names = list_markets(ledger) if markets is None else markets
@@ -47,16 +47,22 @@ class Condition:
     @cached_property
     def since(self) -> NeweyWest:
         """Return the mean RankIC of the new days in the claimed direction, with Newey-West errors."""
-        return newey_west_t(self.seen.daily, LAG_PER_HORIZON * self.entry.terms.horizon_days if self.entry.terms else 0)
+        return newey_west_t(
+            self.observations.daily, LAG_PER_HORIZON * self.entry.terms.horizon_days if self.entry.terms else 0
+        )
 
-    def ageing(self, *, last: bool = False) -> Sequence[DecayTest]:
+    def list_decay_tests(self, *, last: bool = False) -> Sequence[DecayTest]:
         """Return the tests for decay at the end of each quarter, or of the last one."""
         terms = self.entry.terms
         if terms is None:
             return []
-        ended = len(self.seen.days) // quarter_days(terms.horizon_days)
+        ended = len(self.observations.days) // quarter_days(terms.horizon_days)
         return run_decay_tests(
-            self.seen.days, self.seen.daily, terms.promise, self.rules, first=max(ended - 1, 0) if last else 0
+            self.observations.days,
+            self.observations.daily,
+            terms.promise,
+            self.rules,
+            first=max(ended - 1, 0) if last else 0,
         )
 
     @cached_property
@@ -65,7 +71,9 @@ class Condition:
         terms = self.entry.terms
         if terms is None:
             return []
-        return [float(value) for value in compute_capital(settle_quarters(self.seen.daily, 0.0, terms.horizon_days))]
+        return [
+            float(value) for value in compute_capital(settle_quarters(self.observations.daily, 0.0, terms.horizon_days))
+        ]
 
     @cached_property
     def quarters(self) -> list[dict[str, Any]]:
@@ -73,8 +81,8 @@ class Condition:
         if self.entry.terms is None:
             return []
         length, rows = quarter_days(self.entry.terms.horizon_days), []
-        for number, (decay, e_value) in enumerate(zip(self.ageing(), self.e_values, strict=True)):
-            mean = newey_west_t(self.seen.daily[number * length : (number + 1) * length], 0).mean
+        for number, (decay, e_value) in enumerate(zip(self.list_decay_tests(), self.e_values, strict=True)):
+            mean = newey_west_t(self.observations.daily[number * length : (number + 1) * length], 0).mean
             row = {
                 "day": decay.day,
                 "rank_ic": round_significant(mean),
@@ -87,7 +95,7 @@ class Condition:
     def record(self) -> dict[str, Any]:
         """Return the factor's row of a list, as JSON; RankICs are in the claimed direction."""
         entry, terms, since = self.entry, self.entry.terms, self.since
-        decay_tests = self.ageing(last=True) if entry.status != WATCHLIST else []
+        decay_tests = self.list_decay_tests(last=True) if entry.status != WATCHLIST else []
         return {
             "id": entry.factor_id,
             "text": entry.canonical,
@@ -103,7 +111,7 @@ class Condition:
             "days": since.days,
             "rank_ic_since": round_significant(since.mean),
             "t_since": round_significant(since.t),
-            "last_day": self.seen.days[-1] if self.seen.days else None,
+            "last_day": self.observations.days[-1] if self.observations.days else None,
             "e_value": round_significant(self.e_values[-1]) if self.e_values else None,
             "proves_at": round_significant(self._find_threshold()) if entry.status == WATCHLIST else None,
             "decay": decay_tests[-1].record() if decay_tests else None,
@@ -121,7 +129,7 @@ class Condition:
         entry = self.entry
         days = [
             {"day": day, "rank_ic": round_significant(value)}
-            for day, value in zip(self.seen.days, self.seen.daily, strict=True)
+            for day, value in zip(self.observations.days, self.observations.daily, strict=True)
         ]  # fmt: skip
         return {
             **self.record(),

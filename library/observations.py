@@ -65,14 +65,14 @@ class FactorReading:
         return self.entry.terms
 
     @cached_property
-    def seen(self) -> Observations:
+    def observations(self) -> Observations:
         """Return all days of the factor, old and new."""
         return Observations.of([*self.before, *self.new], self.terms.sign)
 
-    def ended(self) -> range:
+    def list_ended_quarters(self) -> range:
         """Return the numbers of the quarters that end within the new days."""
         length = quarter_days(self.terms.horizon_days)
-        return range(len(self.before) // length, len(self.seen.days) // length)
+        return range(len(self.before) // length, len(self.observations.days) // length)
 
 
 def find_changed_days(before: Sequence[Sighting], now: Mapping[str, float | None]) -> list[ChangedDay]:

@@ -57,7 +57,7 @@ def judge_new_days(
     status_pass = _StatusPass(ledger, engine, settings)
     for reading in complete:
         if reading.entry.origin != WATCHLIST:
-            status_pass.age(reading, reading.entry.status, reading.ended())
+            status_pass.age(reading, reading.entry.status, reading.list_ended_quarters())
     status_pass.promote([reading for reading in complete if reading.entry.origin == WATCHLIST])
     return StatusChanges([status_pass.outcome(reading) for reading in readings], list(status_pass.rows.values()))
 
@@ -99,7 +99,7 @@ class _StatusPass:
     def age(self, reading: FactorReading, status: str, through: range) -> None:
         """Add the changes of a library factor's status, quarter by quarter."""
         name, rules = reading.entry.factor_id, self.settings.library
-        observations, promise = reading.seen, reading.terms.promise
+        observations, promise = reading.observations, reading.terms.promise
         tests = (
             run_decay_tests(observations.days, observations.daily, promise, rules, first=through.start)
             if through
@@ -149,7 +149,7 @@ class _StatusPass:
         )
         self._add(StatusChange(name, f"{event.day} promoted", "live", "rule", reason, event.day, numbers))
         self.rows[name] = _make_row(reading.entry)
-        self.age(reading, "live", range(event.quarter + 1, reading.ended().stop))
+        self.age(reading, "live", range(event.quarter + 1, reading.list_ended_quarters().stop))
         return True
 
     def _add(self, standing: StatusChange) -> None:
@@ -157,18 +157,20 @@ class _StatusPass:
 
     def _assign_places(self, readings: Sequence[FactorReading]) -> dict[str, int]:
         """Give each entry that is watched for the first time the next place."""
-        taken = sum(standing.key == "watched" for standing in self.ledger.kept.standings())
+        last_place = sum(standing.key == "watched" for standing in self.ledger.kept.standings())
         places: dict[str, int] = {}
         for reading in readings:
             name, place = reading.entry.factor_id, reading.entry.place
             self.changes[name] = []
             if place is None:
-                taken += 1
-                reason = f"place {taken} of the watchlist"
+                last_place += 1
+                reason = f"place {last_place} of the watchlist"
                 self._add(
-                    StatusChange(name, "watched", WATCHLIST, "rule", reason, reading.terms.judged_to, {"place": taken})
+                    StatusChange(
+                        name, "watched", WATCHLIST, "rule", reason, reading.terms.judged_to, {"place": last_place}
+                    )
                 )
-            places[name] = place or taken
+            places[name] = place or last_place
         return places
 
     def _find_twin(self, entry: Entry, day: str) -> str:
@@ -203,13 +205,13 @@ def _count_quarter_days(reading: FactorReading) -> int:
 def _list_quarter_ends(reading: FactorReading, place: int) -> list[_QuarterEnd]:
     """Return the end of each new quarter of an entry with its e-value."""
     promise = reading.terms.promise
-    capital = compute_capital(settle_quarters(reading.seen.daily, 0.0, promise.horizon))
-    days = reading.seen.days
+    capital = compute_capital(settle_quarters(reading.observations.daily, 0.0, promise.horizon))
+    days = reading.observations.days
     return [
         _QuarterEnd(
             days[(number + 1) * _count_quarter_days(reading) - 1], place, number, float(capital[number]), reading
         )
-        for number in reading.ended()
+        for number in reading.list_ended_quarters()
     ]
 
 

@@ -318,12 +318,12 @@ def compare_pairs(entrants: Mapping[str, Entrant], profiler: Profiler) -> list[d
     names, horizon = list(entrants), scorer.settings.horizon_days
     return [
         {
-            "of": one,
+            "of": name,
             "less": other,
-            "rank_ic": bootstrap_difference(rank_ics[one], rank_ics[other], horizon).record(),
-            "net_return": bootstrap_difference(returns[one], returns[other], horizon).record(),
+            "rank_ic": bootstrap_difference(rank_ics[name], rank_ics[other], horizon).record(),
+            "net_return": bootstrap_difference(returns[name], returns[other], horizon).record(),
         }
-        for place, one in enumerate(names)
+        for place, name in enumerate(names)
         for other in names[:place]
     ]
 

@@ -57,8 +57,8 @@ class TrialStream:
         if rule.decides:
             discoveries, threshold = self._find_discoveries(), self._find_last_level()
         else:
-            discoveries = [self.trials[place - 1 - self.declared] for place in decision.found]
-            threshold = decision.asked
+            discoveries = [self.trials[place - 1 - self.declared] for place in decision.discoveries]
+            threshold = decision.threshold
         own_trials = {(name, row.metrics["trial"]) for name, row in self.verdicts.items()}
         return StreamRule(
             rule=rule.key,

@@ -74,24 +74,24 @@ class MeanTest:
         }
 
 
-def run_mean_test(rank_ic: Series, held: Series | None, horizon: int, lag: int) -> MeanTest:
+def run_mean_test(rank_ic: Series, held_rank_ic: Series | None, horizon: int, lag: int) -> MeanTest:
     """Test whether the mean daily RankIC of a window differs from 0.
 
     Parameters
     ----------
     rank_ic
         RankIC of each day with the h-day label `[D]`, NaN where undefined.
-    held
+    held_rank_ic
         RankIC of the ranks held on each day with its one-day return `[D]`, NaN where undefined; None tests `rank_ic`.
     horizon, lag
         Days h of the label, and Newey-West lag of its series; that of the held series is 2.
     """
-    if held is None:
+    if held_rank_ic is None:
         labels = newey_west_t(rank_ic, lag)
         return MeanTest("labels", labels.t, labels.days, horizon, lag, labels.standard_error)
-    holding = newey_west_t(held, HOLDING_LAG_DAYS)
+    holding = newey_west_t(held_rank_ic, HOLDING_LAG_DAYS)
     has_enough_days = np.count_nonzero(~np.isnan(rank_ic)) > lag  # with fewer days, neither test is significant
-    error = holding.standard_error * estimate_label_slope(rank_ic, held, horizon)
+    error = holding.standard_error * estimate_label_slope(rank_ic, held_rank_ic, horizon)
     return MeanTest("held", holding.t if has_enough_days else math.nan, holding.days, 1, HOLDING_LAG_DAYS, error)
 
 
@@ -135,14 +135,14 @@ def find_null(test: str, horizon: int, window: int) -> NullDistribution:
     return null_distribution(max(window - horizon - 1, 1), horizon, LAG_PER_HORIZON * horizon)
 
 
-def estimate_label_slope(rank_ic: Series, held: Series, horizon: int) -> float:
+def estimate_label_slope(rank_ic: Series, held_rank_ic: Series, horizon: int) -> float:
     """Return the RankIC of the h-day label for each unit of RankIC of the held series.
 
     Parameters
     ----------
     rank_ic
         RankIC of each day with the h-day label `[D]`, NaN where undefined.
-    held
+    held_rank_ic
         RankIC of the ranks held on each day with its one-day return `[D]`, NaN where undefined.
     horizon
         Days h of the label.
@@ -154,11 +154,11 @@ def estimate_label_slope(rank_ic: Series, held: Series, horizon: int) -> float:
         It lies between 1, for a factor that is drawn anew each day, and the root of h, for one that never changes. NaN
         where either series is empty.
     """
-    known = ~np.isnan(held)
-    total, count = np.cumsum(np.where(known, held, 0.0)), np.cumsum(known)
+    known = ~np.isnan(held_rank_ic)
+    total, count = np.cumsum(np.where(known, held_rank_ic, 0.0)), np.cumsum(known)
     total[horizon:] -= total[:-horizon].copy()
     count[horizon:] -= count[:-horizon].copy()
-    ahead = np.full(len(held), np.nan)
+    ahead = np.full(len(held_rank_ic), np.nan)
     complete = count[horizon - 1 :] == horizon
     ahead[: len(complete)] = np.where(complete, total[horizon - 1 :] / horizon, np.nan)
     both = ~np.isnan(ahead) & ~np.isnan(rank_ic)

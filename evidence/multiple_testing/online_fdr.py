@@ -108,8 +108,8 @@ class RuleDecision:
     """The decision of a rule on a stream: places of its discoveries, from 1, and threshold of the last trial."""
 
     rule: OnlineRule
-    found: tuple[int, ...]
-    asked: float | None
+    discoveries: tuple[int, ...]
+    threshold: float | None
 
 
 def apply_rules(p_values: Sequence[float], level: float) -> list[RuleDecision]:

@@ -399,12 +399,12 @@ class SortedRun:
             return
         at, stop = self._starts[place], self._starts[place + 1]
         width, first, step = len(codes), int(self.code_starts[place]) - at * len(codes), FIRST_READ_POSTINGS
-        wanted = np.array(codes, np.int16)
+        searched = np.array(codes, np.int16)
         while at < stop:
             end = min(at + step, stop)
             holders = self.holders[at:end]
             if width:
-                distances = np.abs(self.codes[first + at * width : first + end * width].reshape(-1, width) - wanted)
+                distances = np.abs(self.codes[first + at * width : first + end * width].reshape(-1, width) - searched)
                 holders = holders[(distances[:, 0] if width == 1 else distances.max(axis=1)) <= MAX_CODE_DISTANCE]
             yield from zip(self.sizes[holders].tolist(), holders.tolist(), strict=True)
             at, step = end, min(step * READ_GROWTH, MAX_READ_POSTINGS)
@@ -431,13 +431,13 @@ class SortedRun:
 
     def __contains__(self, name: str) -> bool:
         """Tell whether there is a formula of this name."""
-        low, high, wanted = 0, len(self), name.encode()
+        low, high, searched = 0, len(self), name.encode()
         while low < high:
             middle = (low + high) // 2
             middle_name = self._find_name(int(self.by_name[middle]))
-            if middle_name == wanted:
+            if middle_name == searched:
                 return True
-            low, high = (middle + 1, high) if middle_name < wanted else (low, middle)
+            low, high = (middle + 1, high) if middle_name < searched else (low, middle)
         return False
 
 

@@ -70,10 +70,10 @@ class BasisComparison:
         """Return the signed rank correlation with that one, ``[M]``."""
         return self.across[np.arange(len(self.thin)), self.nearest] if self.basis.ids else np.zeros(len(self.thin))
 
-    def promise(self, own: int = -1) -> Forecast:
-        """Return the forecast after removing the leaders' part; leaders similar to `own` are kept (-1: remove all)."""
+    def promise(self, kept_place: int = -1) -> Forecast:
+        """Return the forecast without the leaders' part; leaders similar to `kept_place` stay (-1: none)."""
         plain = self.rank_ic / self.basis.unit
-        adds, left = promise_beside_leaders(self.basis, self.across, own)
+        adds, left = promise_beside_leaders(self.basis, self.across, kept_place)
         share = np.maximum(self.known - (1.0 - left), 0.0)
         return Forecast(
             adds * self.basis.unit, self._compute_worth(adds, share), self._compute_worth(plain, self.known)
@@ -110,7 +110,7 @@ class Forecast:
     at_all: Frame
 
 
-def promise_beside_leaders(basis: Basis, across: Frame, own: int = -1) -> tuple[Frame, Frame]:
+def promise_beside_leaders(basis: Basis, across: Frame, kept_place: int = -1) -> tuple[Frame, Frame]:
     """Return the expected t of formulas after removing the leaders' part, and the share of ranks that is left.
 
     Parameters
@@ -119,7 +119,7 @@ def promise_beside_leaders(basis: Basis, across: Frame, own: int = -1) -> tuple[
         Basis of the ``K`` scored formulas, with the leaders.
     across
         Rank correlations of the formulas with the scored ones ``[M, K]``.
-    own
+    kept_place
         Place of a scored formula; leaders similar to it are kept. -1 removes all leaders.
 
     Returns
@@ -131,7 +131,7 @@ def promise_beside_leaders(basis: Basis, across: Frame, own: int = -1) -> tuple[
     others = [
         place
         for place in basis.leading
-        if own < 0 or np.abs(basis.dictionary.alike[own, place]) < MAX_LEADER_CORRELATION
+        if kept_place < 0 or np.abs(basis.dictionary.alike[kept_place, place]) < MAX_LEADER_CORRELATION
     ]
     return marginal_contribution(plain, across, basis.dictionary, others) if others else (plain, np.ones(len(plain)))
 

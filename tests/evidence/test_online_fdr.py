@@ -23,7 +23,7 @@ streams = st.lists(st.floats(1e-12, 1), min_size=1, max_size=40)
 
 
 def found(p_values: list[float], level: float = 0.05) -> dict[str, tuple[int, ...]]:
-    return {said.rule.key: said.found for said in apply_rules(p_values, level)}
+    return {said.rule.key: said.discoveries for said in apply_rules(p_values, level)}
 
 
 def test_the_stream_of_the_vignette() -> None:
@@ -119,7 +119,7 @@ def test_what_comes_later_changes_no_online_decision(p_values: list[float]) -> N
 
 
 def test_an_empty_stream_has_no_discoveries() -> None:
-    assert all((said.found, said.asked) == ((), None) for said in apply_rules([], 0.05))
+    assert all((said.discoveries, said.threshold) == ((), None) for said in apply_rules([], 0.05))
 
 
 def test_one_rule_decides_and_it_is_shown_first() -> None:
