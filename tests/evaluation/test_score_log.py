@@ -85,5 +85,5 @@ def test_a_journal_returns_what_was_first_kept_though_little_of_it_is_in_memory(
         assert kept == again.read("note", str(number))
         assert kept["b"] == number
     assert journal._bytes <= AT_HAND_BYTES
-    assert len(journal._cache) < 12
+    assert len(journal._at_hand) < 12
     assert journal.read("note", "40") is None
