@@ -1,8 +1,9 @@
 """The published factors that ship: 101 formulas of WorldQuant, Qlib's Alpha158, and classics of the literature.
 
-Formulas are compared as text (`read_published`), and as values on the panel at hand (`values_of_published`): values that rank
-the names alike are not new, whatever the formula. Their sketches are made once for a panel and kept in the workspace beside
-those of the library: 3.7 CPU-seconds for the 222 that the S&P panel of 494 names and 2,518 days can compute.
+Formulas are compared as text (`read_published`), and by their values on a panel (`values_of_published`): values that
+rank the names alike are not new, whatever the formula. Sketches are computed once for a panel and stored in the
+workspace beside those of the library: 3.7 CPU-seconds for the 222 that the S&P panel of 494 names and 2,518 days can
+compute.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .redundancy import LibraryValues, Overlap
 
 
 class PublishedList(NamedTuple):
-    """A published list: its file, its language, and what its formulas and where they stand are called."""
+    """A published list: its file, its language, and the patterns of the names and sources of its formulas."""
 
     file: str
     dialect: str
@@ -52,14 +53,14 @@ SOURCES: Mapping[str, PublishedList] = MappingProxyType(
 
 @cache
 def formulas(source: str) -> Mapping[str, str]:
-    """Return a published list as it was printed, by number or name: `worldquant` or `alpha158`."""
-    lines = _text(SOURCES[source].file).splitlines()
+    """Return the formulas of a published list as printed, by number or name: `worldquant` or `alpha158`."""
+    lines = _read_text(SOURCES[source].file).splitlines()
     return MappingProxyType(dict(line.split(" ", 1) for line in lines if line and not line.startswith("# ")))
 
 
 def published_expressions() -> Iterator[tuple[str, Expression, str]]:
     """Yield each published factor with its name and source."""
-    for row in yaml.safe_load(_text("published.yaml")):
+    for row in yaml.safe_load(_read_text("published.yaml")):
         yield row["name"], parse(row["text"]), row["source"]
     for key, source in SOURCES.items():
         for name, text in formulas(key).items():
@@ -68,81 +69,84 @@ def published_expressions() -> Iterator[tuple[str, Expression, str]]:
 
 @cache
 def read_published() -> MemoryIndex:
-    """Return the published factors, ready to be searched; read when they are first asked for.
+    """Return the index of the published factors, read at the first call.
 
-    To read 286 formulas takes half a second, so what comes of it is kept in the user's cache folder, under a digest of all
-    that decides it; without such a folder they are read anew in each process.
+    Parsing 286 formulas takes half a second, so the result is stored in the user's cache folder under a digest of all
+    its inputs; without such a folder each process parses them.
     """
     from platformdirs import user_cache_path
 
-    return read_published_file(user_cache_path("alphaloom") / "published" / f"{_digest()}.json")
+    return read_published_file(user_cache_path("alphaloom") / "published" / f"{_hash_inputs()}.json")
 
 
 def read_published_file(path: Path) -> MemoryIndex:
-    """Return the published factors as they are kept in a file; one that is missing or damaged is written anew."""
+    """Return the published factors from a cache file; a missing or damaged one is written again."""
     try:
         seal, _, body = path.read_bytes().partition(b"\n")
         if hashlib.sha256(body).hexdigest().encode() == seal:
             return _build_index(json.loads(body))
     except OSError:
         pass
-    rows = [_row(*draw_formula(*each)) for each in published_expressions()]
+    rows = [_make_row(*draw_formula(*formula)) for formula in published_expressions()]
     with suppress(OSError):
-        _write(path, json.dumps(rows).encode())
+        _write_sealed(path, json.dumps(rows).encode())
     return _build_index(rows)
 
 
-def _row(known: KnownFormula, whole: Outline) -> list[Any]:
+def _make_row(known: KnownFormula, whole: Outline) -> list[Any]:
     return [*known, postings(whole)]
 
 
 def _build_index(rows: list[list[Any]]) -> MemoryIndex:
     shelf = MemoryIndex()
     for name, where, text, drawing, numbers, size, parts in rows:
-        codes = [(key, tuple(own)) for key, own in parts]
+        codes = [(key, tuple(subtree_codes)) for key, subtree_codes in parts]
         shelf.add(KnownFormula(name, where, text, drawing, tuple(numbers), size), codes)
     return shelf
 
 
-def _write(path: Path, body: bytes) -> None:
-    """Write a file at once, sealed with the digest of its contents."""
+def _write_sealed(path: Path, body: bytes) -> None:
+    """Write a file atomically; its first line is the digest of the rest."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(f".{os.getpid()}")
     new.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
     new.replace(path)
 
 
-def _digest() -> str:
-    """Return a digest of the lists, and of the code that reads and draws them."""
-    package, own = Path(str(factors.__file__)).parent, Path(__file__).parent
-    sources = [*package.rglob("*.py"), *package.rglob("*.lark"), *own.glob("published*")]
-    sources += [own / "catalogue.py"]
+def _hash_inputs() -> str:
+    """Return a digest of the lists, and of the code that parses them and draws their outlines."""
+    package, folder = Path(str(factors.__file__)).parent, Path(__file__).parent
+    sources = [*package.rglob("*.py"), *package.rglob("*.lark"), *folder.glob("published*")]
+    sources += [folder / "catalogue.py"]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()[:16]
 
 
-def _text(file: str) -> str:
+def _read_text(file: str) -> str:
     return files(__package__).joinpath(file).read_text(encoding="utf-8")
 
 
 def values_of_published(engine: Computes, window: Window, workspace: Path, settings: EvidenceSettings) -> LibraryValues:
-    """Return the published factors that a panel can compute, ready to be compared with; none where settings leave them out."""
-    rows = _rows() if settings.published else {}
+    """Return the published factors that a panel can compute; none if the settings leave them out."""
+    rows = _make_library_rows() if settings.published else {}
     return LibraryValues(
         engine, window, workspace, lambda row: rows[row.factor_id][1], [row for row, _ in rows.values()]
     )
 
 
 def describe_twin(twin: Overlap) -> str:
-    """Say which published factor values are like, and how much."""
-    where = _rows()[twin.factor_id][0].terms["where"]
+    """Name the published factor that values resemble, with the rank correlation."""
+    where = _make_library_rows()[twin.factor_id][0].terms["where"]
     return f"ranks the names like {twin.factor_id} ({where}): rank correlation {twin.rank_correlation:+.2f}"
 
 
 @cache
-def _rows() -> Mapping[str, tuple[LibraryRow, Expression]]:
+def _make_library_rows() -> Mapping[str, tuple[LibraryRow, Expression]]:
     """Return each published factor as a library row under its name, with its formula."""
-    found = {}
-    for name, each, where in published_expressions():
-        fields = {"fields": sorted(each.fields)}
-        found[name] = LibraryRow(name, each.text, each.shown, "", "", fields, "published", {"where": where}), each
-    return MappingProxyType(found)
+    rows = {}
+    for name, expression, where in published_expressions():
+        fields = {"fields": sorted(expression.fields)}
+        rows[name] = (
+            LibraryRow(name, expression.text, expression.shown, "", "", fields, "published", {"where": where}),
+            expression,
+        )
+    return MappingProxyType(rows)

@@ -1,13 +1,13 @@
 """Sketches of a factor's ranks in 12 kB: they bound its rank correlation with any other factor.
 
-A sketch has two parts. A count sketch: each rank of a day, centred and scaled, is added with a hashed sign to one of 8,192
-buckets. The product of two sketches is that of all ranks, up to an error that does not depend on how the ranks are
-distributed (Charikar, Chen and Farach-Colton 2002). And a sample of 4,096 cells, which shows where only one of two factors
-has a value, and how the ranks of the rest lie.
+A sketch has two parts. The first is a count sketch: each rank of a day, centred and scaled, is added with a hashed sign
+to one of 8,192 buckets. The product of two sketches is that of all ranks, up to an error that does not depend on the
+distribution of the ranks (Charikar, Chen and Farach-Colton 2002). The second is a sample of 4,096 cells, which shows
+where only one of two factors has a value, and the distribution of the other ranks.
 
-`SketchStore` keeps sketches in a folder of the workspace: two files that only grow, and an SQLite table of their contents. A
-sketch counts once the table names it, in one transaction after both files are on the disk. So a crash leaves at most bytes
-that the next addition writes over, and two processes wait for each other.
+`SketchStore` stores sketches in a folder of the workspace: two files that only grow, and an SQLite table of their
+contents. A sketch is valid once the table names it, in one transaction after both files are on the disk. A crash leaves
+at most bytes that the next addition overwrites, and two processes wait for each other.
 """
 
 from __future__ import annotations
@@ -37,28 +37,29 @@ Frame = NDArray[np.float64]
 Bytes = NDArray[np.int8]
 
 SKETCH_STEP_DAYS = 5
-"""Every so many days of the window are compared."""
+"""Distance in days of the compared days of the window."""
 MIN_SKETCH_NAMES = 10
 SKETCH_BUCKETS, SKETCH_CELLS = 8192, 4096
 MAX_SKETCH_VALUE = 127
 STEPS_PER_DEVIATION = 24.0
-"""Steps of a sampled cell for one standard deviation of a day's ranks; beyond five of them it is held."""
+"""Steps of a sampled cell per standard deviation of a day's ranks; values beyond five deviations are clipped."""
 MISSING_CELL = -128
 SKETCH_SEED = 20_111
 
 GUESS_STANDARD_ERRORS = 5.0
-"""Standard errors that a guess is allowed to be off: in three of ten million it is more."""
+"""Standard errors of the slack of an estimate, which is exceeded in three of ten million cases."""
 DISTORTION = 0.5
-"""What a guess is allowed to be off beside that, for each cell that only one has: ranks among fewer names are others.
-Measured on random formulas on real prices it was a quarter of that at most."""
+"""Slack for each cell that only one factor has, since ranks among fewer names differ. On random formulas on real prices
+the measured error is at most a quarter of it."""
 GUESS_ROUNDING = 0.002
 MAX_APART_SHARE, MIN_SHARED_CELLS, MIN_SHARED_VARIANCE = 0.6, 64, 0.02
-"""Nothing is guessed where more cells than that are one's alone (there are days then with too few names for a correlation),
-fewer sampled ones are shared, or the variance of either's ranks on them is below."""
+"""Limits of an estimate: largest share of cells that only one factor has (beyond it, days may have too few names for a
+correlation), fewest shared cells of the sample, and least variance of either factor's ranks on them."""
 
 
 SUMS = ("theirs", "both", "mine_sum", "mine_squares", "their_sum", "their_squares", "own_sum", "own_squares")
-"""Of sampled cells: how many they have and both have; sums over these of either's ranks; sums over all of theirs."""
+"""Sums over the sample: cells of the other and of both; moments of both on shared cells; the other's on all its
+cells."""
 
 SKETCH_BUSY_SECONDS = 60.0
 TABLE_FILE = "sketches.sqlite"
@@ -69,14 +70,14 @@ SKETCH_TABLE = """CREATE TABLE IF NOT EXISTS sketches
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
-    """What is kept of one factor.
+    """The sketch of one factor.
 
     Attributes
     ----------
     buckets : NDArray[np.int8]
-        ``[8192]``, the largest of them 127 in size.
+        ``[8192]``, scaled to a largest absolute value of 127.
     cells : NDArray[np.int8]
-        ``[4096]``: the sampled ranks in steps of a 24th of a standard deviation; -128 is missing.
+        ``[4096]``: the sampled ranks in 24ths of a standard deviation; -128 is missing.
     share : float
         Mean share of a day's universe that has a value.
     """
@@ -102,14 +103,14 @@ class Sketches:
 
     @classmethod
     def of(cls, sketches: Sequence[Sketch]) -> Sketches:
-        """Return sketches as one."""
-        buckets = np.array([one.buckets for one in sketches], np.int8).reshape(-1, SKETCH_BUCKETS)
-        cells = np.array([one.cells for one in sketches], np.int8).reshape(-1, SKETCH_CELLS)
-        shares, lengths = ([getattr(one, name) for one in sketches] for name in ("share", "length"))
+        """Return several sketches as one."""
+        buckets = np.array([sketch.buckets for sketch in sketches], np.int8).reshape(-1, SKETCH_BUCKETS)
+        cells = np.array([sketch.cells for sketch in sketches], np.int8).reshape(-1, SKETCH_CELLS)
+        shares, lengths = ([getattr(sketch, name) for sketch in sketches] for name in ("share", "length"))
         return cls(buckets, cells, np.array(shares, np.float64), np.array(lengths, np.float64))
 
     def __len__(self) -> int:
-        """Count them."""
+        """Count the sketches."""
         return len(self.shares)
 
 
@@ -120,7 +121,7 @@ class Sketcher:
     Attributes
     ----------
     universe : NDArray[np.bool_]
-        ``[T, N]``, as the panel has it.
+        Membership ``[T, N]`` of the panel.
     window : Window
         Every fifth of its days is compared.
     """
@@ -130,13 +131,13 @@ class Sketcher:
 
     @cached_property
     def _names_per_day(self) -> Frame:
-        """Return how many names each compared day has; NaN where they are too few for a correlation."""
+        """Return the number of names of each compared day; NaN if too few for a correlation."""
         counts = self.window.cut(self.universe)[::SKETCH_STEP_DAYS].sum(axis=1).astype(np.float64)
         return np.where(counts >= MIN_SKETCH_NAMES, counts, np.nan)
 
     @cached_property
     def _sample_places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return days and columns of the sampled cells: as many on each day, members of the universe."""
+        """Return days and columns of the sampled cells: members of the universe, equally many on each day."""
         rng = np.random.default_rng(SKETCH_SEED)
         member = self.window.cut(self.universe)[::SKETCH_STEP_DAYS]
         usable = np.flatnonzero(~np.isnan(self._names_per_day))
@@ -152,16 +153,16 @@ class Sketcher:
     def sketch(self, values: Values) -> Sketch:
         """Return the sketch of a factor's values `[T, N]`, NaN where missing.
 
-        Days on which it has fewer than 10 values, or all are equal, count as missing: they have no rank correlation.
+        Days with fewer than 10 values, or only equal ones, count as missing: they have no rank correlation.
         """
         scores = rank_rows(np.ascontiguousarray(self.window.cut(values)[::SKETCH_STEP_DAYS]))
         totals = np.zeros(SKETCH_BUCKETS)
-        share = _fill(totals, scores, self._names_per_day)
-        most = float(np.abs(totals).max())
-        buckets = np.rint(totals * (MAX_SKETCH_VALUE / most if most > 0 else 0.0)).astype(np.int8)
-        near = scores[self._sample_places]
-        steps = np.clip(np.rint(np.nan_to_num(near) * STEPS_PER_DEVIATION), -MAX_SKETCH_VALUE, MAX_SKETCH_VALUE)
-        cells = np.where(np.isnan(near), MISSING_CELL, steps).astype(np.int8)
+        share = _add_to_buckets(totals, scores, self._names_per_day)
+        largest = float(np.abs(totals).max())
+        buckets = np.rint(totals * (MAX_SKETCH_VALUE / largest if largest > 0 else 0.0)).astype(np.int8)
+        sampled = scores[self._sample_places]
+        steps = np.clip(np.rint(np.nan_to_num(sampled) * STEPS_PER_DEVIATION), -MAX_SKETCH_VALUE, MAX_SKETCH_VALUE)
+        cells = np.where(np.isnan(sampled), MISSING_CELL, steps).astype(np.int8)
         return Sketch(buckets, cells, share)
 
 
@@ -176,7 +177,7 @@ def _mix_bits(number: np.uint64) -> np.uint64:
 
 @kernel
 def _standardise(row: Frame) -> int:
-    """Centre a day's ranks and scale them to mean square 1, in place; all missing where that cannot be done."""
+    """Centre a day's ranks and scale them to mean square 1, in place; NaN with too few or equal ranks."""
     count, total, low, high = 0, 0.0, np.inf, -np.inf
     for j in range(row.size):
         if row[j] == row[j]:
@@ -197,10 +198,10 @@ def _standardise(row: Frame) -> int:
 
 
 @kernel
-def _fill(totals: Frame, ranks: Frame, inhabited: Frame) -> float:
-    """Turn ranks into scores, in place, and add them to their buckets, so that every day weighs the same.
+def _add_to_buckets(totals: Frame, ranks: Frame, inhabited: Frame) -> float:
+    """Standardise ranks in place and add them to their buckets, so that every day has the same weight.
 
-    Returns the mean share of the universe that has a score.
+    Returns the mean share of the universe with a value.
     """
     share, days = 0.0, 0
     for day in range(ranks.shape[0]):
@@ -214,21 +215,21 @@ def _fill(totals: Frame, ranks: Frame, inhabited: Frame) -> float:
         for j in range(row.size):
             if row[j] == row[j]:
                 bits = _mix_bits(np.uint64(day * row.size + j))
-                own = row[j] * weight
-                totals[bits % np.uint64(SKETCH_BUCKETS)] += own if bits >> np.uint64(63) else -own
+                score = row[j] * weight
+                totals[bits % np.uint64(SKETCH_BUCKETS)] += score if bits >> np.uint64(63) else -score
     return share / max(days, 1)
 
 
 @dataclass(frozen=True)
 class Guesses:
-    """What sketches say of the rank correlation of one factor with others.
+    """Estimates of the rank correlation of one factor with others.
 
     Attributes
     ----------
     rank_correlation : NDArray[np.float64]
         ``[n]``, in [-1, 1].
     slack : NDArray[np.float64]
-        ``[n]``: by how much it may be off; 2, which is anything, where the two share too little.
+        ``[n]``: bound of the error; 2, no bound at all, where the two share too little.
     """
 
     rank_correlation: Frame
@@ -236,31 +237,31 @@ class Guesses:
 
     @property
     def most(self) -> Frame:
-        """Return the largest size that each correlation may have."""
+        """Return a bound of the absolute correlations, ``[n]``."""
         return np.asarray(np.abs(self.rank_correlation) + self.slack)
 
 
 def estimate_correlations(one: Sketch, others: Sketches) -> Guesses:
-    """Guess the mean daily rank correlation of one factor with others, all sketched by one sketcher.
+    """Estimate the mean daily rank correlation of one factor with others, all sketched by one sketcher.
 
     Notes
     -----
-    The product over shared cells of ranks among all own names is put right by mean and variance of the sampled ranks
-    that both have. What is left is that ranks among the shared names are no straight line of those; that, and the
-    chance in the buckets, is in the slack.
+    The product over shared cells is of ranks among all names of each factor; mean and variance of the sampled ranks on
+    shared cells correct it. The remaining error is that ranks among shared names are not linear in these, and chance in
+    the buckets; the slack covers both.
     """
     products = np.empty(len(others), np.int32)
     sums = np.empty((len(others), len(SUMS)), np.int32)
-    _multiply(products, others.buckets, one.buckets)
-    _gather(sums, others.cells, one.cells)
+    _multiply_buckets(products, others.buckets, one.buckets)
+    _sum_cells(sums, others.cells, one.cells)
     with np.errstate(divide="ignore", invalid="ignore"):
         cosine = products / (one.length * others.lengths)
         return _correct_cosine(cosine, one.share, others.shares, _SampledCells.of(one.cells, sums))
 
 
 @kernel
-def _multiply(products: NDArray[np.int32], others: Bytes, one: NDArray[np.int8]) -> None:
-    """Multiply buckets, in whole numbers: sixteen bits hold a product, and 32 the sum."""
+def _multiply_buckets(products: NDArray[np.int32], others: Bytes, one: NDArray[np.int8]) -> None:
+    """Multiply buckets as integers: 16 bits hold a product, and 32 bits the sum."""
     for at in range(others.shape[0]):
         row, total = others[at], np.int32(0)
         for j in range(one.size):
@@ -269,7 +270,7 @@ def _multiply(products: NDArray[np.int32], others: Bytes, one: NDArray[np.int8])
 
 
 @kernel
-def _gather(sums: NDArray[np.int32], others: Bytes, one: NDArray[np.int8]) -> None:
+def _sum_cells(sums: NDArray[np.int32], others: Bytes, one: NDArray[np.int8]) -> None:
     """Fill `SUMS` for each record."""
     for at in range(others.shape[0]):
         row, out = others[at], sums[at]
@@ -277,28 +278,28 @@ def _gather(sums: NDArray[np.int32], others: Bytes, one: NDArray[np.int8]) -> No
         b_sum, b_squares, all_sum, all_squares = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
         for j in range(one.size):
             a, b = np.int16(one[j]), np.int16(row[j])
-            there = np.int16(b != MISSING_CELL)
-            here = np.int16(there & np.int16(a != MISSING_CELL))
-            mine, own = np.int16(a * here), np.int16(b * there)
-            shared = np.int16(b * here)
-            theirs = np.int32(theirs + there)
-            both = np.int32(both + here)
-            a_sum = np.int32(a_sum + mine)
-            a_squares = np.int32(a_squares + np.int32(np.int16(mine) * np.int16(mine)))
+            in_other = np.int16(b != MISSING_CELL)
+            in_both = np.int16(in_other & np.int16(a != MISSING_CELL))
+            own_value, other_value = np.int16(a * in_both), np.int16(b * in_other)
+            shared = np.int16(b * in_both)
+            theirs = np.int32(theirs + in_other)
+            both = np.int32(both + in_both)
+            a_sum = np.int32(a_sum + own_value)
+            a_squares = np.int32(a_squares + np.int32(np.int16(own_value) * np.int16(own_value)))
             b_sum = np.int32(b_sum + shared)
             b_squares = np.int32(b_squares + np.int32(np.int16(shared) * np.int16(shared)))
-            all_sum = np.int32(all_sum + own)
-            all_squares = np.int32(all_squares + np.int32(np.int16(own) * np.int16(own)))
+            all_sum = np.int32(all_sum + other_value)
+            all_squares = np.int32(all_squares + np.int32(np.int16(other_value) * np.int16(other_value)))
         out[0], out[1], out[2], out[3] = theirs, both, a_sum, a_squares
         out[4], out[5], out[6], out[7] = b_sum, b_squares, all_sum, all_squares
 
 
 @dataclass(frozen=True)
 class _SampledCells:
-    """What the sampled cells say of one factor and each of the others.
+    """Statistics of the sampled cells of one factor and each of the others.
 
-    `mean` and `variance` are of either's ranks on the cells that both have, less what the same sample is off on all that
-    it has itself: there they are 0 and 1.
+    `mean` and `variance` are of either factor's ranks on shared cells, corrected by the sampling error on all cells of
+    that factor, where they are known to be 0 and 1.
     """
 
     mine: float
@@ -309,40 +310,42 @@ class _SampledCells:
 
     @classmethod
     def of(cls, one: NDArray[np.int8], sums: NDArray[np.int32]) -> _SampledCells:
-        own = one[one != MISSING_CELL].astype(np.float64)
+        own_cells = one[one != MISSING_CELL].astype(np.float64)
         theirs, both, a, aa, b, bb, all_b, all_bb = sums.T.astype(np.float64)
-        pairs = ((a, aa, own.sum(), (own**2).sum(), own.size), (b, bb, all_b, all_bb, theirs))
-        moments = [_moments(part, squares, both, whole, whole_squares, count)
+        pairs = ((a, aa, own_cells.sum(), (own_cells**2).sum(), own_cells.size), (b, bb, all_b, all_bb, theirs))
+        moments = [_correct_moments(part, squares, both, whole, whole_squares, count)
                    for part, squares, whole, whole_squares, count in pairs]  # fmt: skip
         (mean_a, variance_a), (mean_b, variance_b) = moments
-        return cls(float(own.size), theirs, both, (mean_a, mean_b), (variance_a, variance_b))
+        return cls(float(own_cells.size), theirs, both, (mean_a, mean_b), (variance_a, variance_b))
 
 
-def _moments(
+def _correct_moments(
     part: Frame, squares: Frame, both: Frame, whole: Frame, whole_squares: Frame, count: Frame | int
 ) -> tuple[Frame, Frame]:
-    """Return mean and variance on shared cells, by how far these are from all cells."""
+    """Return mean and variance on shared cells, corrected by those on all cells."""
     mean = (part / both - whole / count) / STEPS_PER_DEVIATION
     return mean, 1.0 + (squares / both - whole_squares / count) / STEPS_PER_DEVIATION**2 - mean**2
 
 
 def _correct_cosine(cosine: Frame, share: float, shares: Frame, sampled: _SampledCells) -> Guesses:
-    """Turn the cosine of sketches into a correlation over shared cells."""
+    """Convert the cosine of sketches into a correlation over shared cells."""
     shared = 0.5 * (share + shares - (sampled.mine + sampled.theirs - 2.0 * sampled.both) / SKETCH_CELLS)
     apart = np.clip(1.0 - shared / (share + shares - shared), 0.0, 1.0)
     product = cosine * np.sqrt(share * shares) / shared - sampled.mean[0] * sampled.mean[1]
-    narrow = np.minimum(*sampled.variance)
-    guessed = product / np.sqrt(sampled.variance[0] * sampled.variance[1])
-    enough = (apart <= MAX_APART_SHARE) & (sampled.both >= MIN_SHARED_CELLS)
-    known = enough & (narrow > MIN_SHARED_VARIANCE) & np.isfinite(guessed)
-    held = np.clip(np.where(known, guessed, 0.0), -1.0, 1.0)
-    chance = np.sqrt((1.0 - held**2) ** 2 / SKETCH_BUCKETS + apart / SKETCH_CELLS)
-    unknown = np.where(share * shares > 0, 2.0, 0.0)  # one without a value on any day is correlated with nothing
-    return Guesses(held, np.where(known, GUESS_STANDARD_ERRORS * chance + DISTORTION * apart + GUESS_ROUNDING, unknown))
+    least_variance = np.minimum(*sampled.variance)
+    estimate = product / np.sqrt(sampled.variance[0] * sampled.variance[1])
+    shares_enough = (apart <= MAX_APART_SHARE) & (sampled.both >= MIN_SHARED_CELLS)
+    is_known = shares_enough & (least_variance > MIN_SHARED_VARIANCE) & np.isfinite(estimate)
+    correlation = np.clip(np.where(is_known, estimate, 0.0), -1.0, 1.0)
+    chance = np.sqrt((1.0 - correlation**2) ** 2 / SKETCH_BUCKETS + apart / SKETCH_CELLS)
+    no_bound = np.where(share * shares > 0, 2.0, 0.0)  # a factor without values has correlation 0
+    return Guesses(
+        correlation, np.where(is_known, GUESS_STANDARD_ERRORS * chance + DISTORTION * apart + GUESS_ROUNDING, no_bound)
+    )
 
 
 class SketchStore:
-    """The sketches of one panel and window, by the name of the factor; a name that is there keeps its sketch."""
+    """The sketches of one panel and window, by name of the factor; a stored name keeps its sketch."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._lock = folder, threading.RLock()
@@ -357,7 +360,7 @@ class SketchStore:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open the table for as long as it takes: a campaign may last for days."""
+        """Open the table for one use, since a campaign may last for days."""
         connection = sqlite3.connect(
             self._folder / TABLE_FILE, timeout=SKETCH_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -368,44 +371,47 @@ class SketchStore:
             connection.close()
 
     def read(self) -> None:
-        """See what other processes have added."""
+        """Read the sketches again, with those that other processes have added."""
         with self._lock, explained(self._folder), self._open() as connection:
             rows = connection.execute("SELECT name, share, length FROM sketches ORDER BY place").fetchall()
-            buckets, cells = (self._whole(file, len(rows)) for file in SKETCH_FILES)
+            buckets, cells = (self._read_file(file, len(rows)) for file in SKETCH_FILES)
             shares, lengths = (np.array([row[at] for row in rows], np.float64) for at in (1, 2))
             self.names, self.sketches = tuple(row[0] for row in rows), Sketches(buckets, cells, shares, lengths)
 
-    def _whole(self, file: str, count: int) -> NDArray[np.int8]:
+    def _read_file(self, file: str, count: int) -> NDArray[np.int8]:
         width = SKETCH_FILES[file]
         if not count:
             return np.empty((0, width), np.int8)
-        with (self._folder / file).open("rb") as opened:
-            held = opened.read(count * width)
-        return np.frombuffer(held, np.int8).reshape(count, width)
+        with (self._folder / file).open("rb") as stream:
+            body = stream.read(count * width)
+        return np.frombuffer(body, np.int8).reshape(count, width)
 
     def add(self, sketches: Mapping[str, Sketch]) -> int:
-        """Add sketches and return how many were new; on the disk when it returns."""
+        """Add sketches and return how many were new; they are on the disk on return."""
         with self._lock, explained(self._folder), self._open() as connection:
             with begin_immediate(connection):
-                known = {name for (name,) in connection.execute("SELECT name FROM sketches")}
-                fresh = {name: sketches[name] for name in sorted(sketches) if name not in known}
-                self._append(list(fresh.values()), len(known))
-                rows = [(len(known) + at, name, one.share, one.length) for at, (name, one) in enumerate(fresh.items())]
+                stored = {name for (name,) in connection.execute("SELECT name FROM sketches")}
+                fresh = {name: sketches[name] for name in sorted(sketches) if name not in stored}
+                self._append(list(fresh.values()), len(stored))
+                rows = [
+                    (len(stored) + at, name, sketch.share, sketch.length)
+                    for at, (name, sketch) in enumerate(fresh.items())
+                ]
                 connection.executemany("INSERT INTO sketches VALUES (?, ?, ?, ?)", rows)
             self.read()
         return len(fresh)
 
     def _append(self, fresh: list[Sketch], place: int) -> None:
-        """Write behind what is named, over whatever a crash has left there."""
-        both = [[one.buckets for one in fresh], [one.cells for one in fresh]]
-        for (file, width), parts in zip(SKETCH_FILES.items(), both, strict=True):
-            with _open_for_writing(self._folder / file) as opened:
-                opened.seek(place * width)
-                opened.write(b"".join(part.tobytes() for part in parts))
-                opened.flush()
-                os.fsync(opened.fileno())
+        """Write after the listed sketches, over bytes that a crash may have left."""
+        contents = [[sketch.buckets for sketch in fresh], [sketch.cells for sketch in fresh]]
+        for (file, width), parts in zip(SKETCH_FILES.items(), contents, strict=True):
+            with _open_for_writing(self._folder / file) as stream:
+                stream.seek(place * width)
+                stream.write(b"".join(part.tobytes() for part in parts))
+                stream.flush()
+                os.fsync(stream.fileno())
 
 
 def _open_for_writing(path: Path) -> BinaryIO:
-    """Open a file to write into it, without cutting it off."""
+    """Open a file to write into it, without truncation."""
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600), "r+b")
