@@ -3,8 +3,8 @@
 python -m benchmarks.adaptive                                synthetic markets in which nothing is
 python -m benchmarks.adaptive --panel FILE [--sectors FILE]  your prices, made null by a coin for each day
 
-For each seed, K worthless formulas go to the real gate, one trial each. Then every strategy submits one more trial, each to a copy
-of the workspace after those looks, so that no strategy knows of another:
+For each seed, K worthless formulas go to the real gate, one trial each. Then every strategy submits one more trial,
+each to a copy of the workspace after those looks, so that no strategy knows of another:
 
 - weighted     one formula: the ranks of the formulas with a positive selection t, added up in proportion to it
 - equal        the same with equal weights
@@ -14,9 +14,10 @@ of the workspace after those looks, so that no strategy knows of another:
 - set          the strongest ten as a set, which the gate refuses for members that were looked at
 - unseen       a formula that nothing was learned about: what the stream's level promises
 
-Every acceptance is false. A formula holds 2,000 characters and 200 nodes, so the sums stop at what fits, the strongest first; `without a limit`
-adds up all of them outside the language and applies the gate's own test and level. Bounds on complexity, likeness and redundancy
-are raised: they are no part of the error rate. The exit status says nothing: this measures, and the gate does not promise it.
+Every acceptance is false. A formula holds 2,000 characters and 200 nodes, so the sums stop at what fits, the strongest
+first; `without a limit` adds up all of them outside the language and applies the gate's own test and level. Bounds on
+complexity, likeness and redundancy are raised: they are no part of the error rate. The exit status says nothing: this
+measures, and the gate does not promise it.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ REFUSED: Final = Outcome(accepted=False, p=1.0)
 
 @dataclass(frozen=True)
 class Seen:
-    """A formula that was looked at, written so that search has it positive: its selection t and p-value, and the word told."""
+    """A tested formula, written so that its RankIC on search is positive: selection t, p-value and verdict."""
 
     id: str
     text: str
@@ -122,7 +123,10 @@ def claim_of(text: str) -> Claim:
 
 
 def submitted(evaluator: Evaluator, text: str) -> Seen | None:
-    """Score a formula and send it to the gate, turned so that search has it positive; None where it is refused before a look."""
+    """Score a formula and send it to the gate.
+
+    It is negated where its RankIC on search is negative. None if it is refused before the test.
+    """
     for written in (text, f"-({text})"):
         answer = evaluator.propose(Proposal(written, claim_of(written), written))
         if answer["ok"] and (answer["sheet"]["rank_ic"] or 0.0) > 0:
@@ -237,7 +241,7 @@ def _on_a_copy(room: Room, home: Path, name: str, seen: Sequence[Seen], rng: np.
 
 
 def without_limit(evaluator: Evaluator, seen: Sequence[Seen]) -> Outcome:
-    """Return what the gate's test and level say of the weighted sum of all, as if a formula could be as long as it likes."""
+    """Apply the gate's test and level to the weighted sum of all formulas, without a limit on length."""
     chosen = positive(seen)
     expressions = [evaluator.read(one.text) for one in chosen]
     total: NDArray[Any] = np.zeros(evaluator.panel.universe.shape)
@@ -254,7 +258,7 @@ SMALL_P: Final = 0.01
 
 
 def table(found: Sequence[Mapping[tuple[int, str], Outcome]], counts: Sequence[int]) -> list[str]:
-    """Return by strategy and number of looks the share of seeds with an acceptance, and that with a p-value of at most 0.01."""
+    """Format by strategy and number of looks the share of seeds accepted, and of those with p <= 0.01."""
     head = "looks".ljust(18) + "".join(f"{count:>18d}" for count in counts)
     promised = "sum of levels".ljust(18) + "".join(
         f"{sum(lond_level(number, 0, SETTINGS.level) for number in range(1, count + 2)):18.4f}" for count in counts

@@ -3,15 +3,18 @@
 python -m benchmarks.blocks                                the synthetic market
 python -m benchmarks.blocks --panel FILE [--sectors FILE]  your prices, and the same made null by a coin for each day
 
-The gate takes a factor's daily RankIC for a constant mean plus independent shocks that overlap, and measures the error of a
-mean by Newey-West within the window. A style that has good and bad years breaks that: the means of blocks of a year then
-scatter more than the errors within the blocks promise. For each published factor the days are cut into blocks, and this prints
+The gate takes a factor's daily RankIC for a constant mean plus independent shocks that overlap, and measures the error
+of a mean by Newey-West within the window. A style that has good and bad years breaks that: the means of blocks of a
+year then scatter more than the errors within the blocks promise. For each published factor the days are cut into
+blocks, and this prints
 
-- the variance of the block means over the mean squared Newey-West error (1: as promised; the estimate itself is noisy, and
-  Newey-West errors are somewhat too small in blocks of this length, which the null distribution of the gate allows for);
+- the variance of the block means over the mean squared Newey-West error (1: as promised; the estimate itself is noisy,
+  and Newey-West errors are somewhat too small in blocks of this length, which the null distribution of the gate allows
+  for);
 - the share of blocks whose mean, less that of all blocks, has a t beyond the gate's two-sided 2 % and 0.2 %.
 
-On a panel made null by coins the shocks are independent from day to day by construction, so no control of that kind can show it.
+On a panel made null by coins the shocks are independent from day to day by construction, so no control of that kind can
+show it.
 """
 
 from __future__ import annotations

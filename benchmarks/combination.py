@@ -1,17 +1,17 @@
 """What is each way to weigh factors worth? Equal, ridge and adaptive beside an oracle, where the truth is known.
 
-python -m benchmarks.combination                         five markets whose alphas fade and die, five with some that live in wild months
+python -m benchmarks.combination        five markets whose alphas fade and die, five with some that live in wild months
 python -m benchmarks.combination --seeds 1 --days 1500 --names 200
 python -m benchmarks.combination --panel prices.parquet --sectors sectors.parquet
 
-On a planted market the factors are what a good search would have: every second alpha itself, of the others the formula with
-other windows, and two textbook formulas. Each line is the mean daily correlation of the combination with the noise-free
-expected return on the sealed span (the last fifth of the days), and its RankIC and Sharpe ratio after costs there, at the
-trading rate that search chose. `search`: labels of the first three fifths teach; `to the seal`: also those of selection; `day
-by day`: all that have ended. The oracle holds the true formulas by least squares on search.
+On a planted market the factors are what a good search would have: every second alpha itself, of the others the formula
+with other windows, and two textbook formulas. Each line is the mean daily correlation of the combination with the
+noise-free expected return on the sealed span (the last fifth of the days), and its RankIC and Sharpe ratio after costs
+there, at the trading rate that search chose. `search`: labels of the first three fifths teach; `to the seal`: also
+those of selection; `day by day`: all that have ended. The oracle holds the true formulas by least squares on search.
 
-On a panel the factors are the published formulas with |t| of 2 on search and pairwise |rank correlation| below 0.7, ten at most.
-Search is told in walk-forward, selection with what was learnt up to each day; the sealed span is not read.
+On a panel the factors are the published formulas with |t| of 2 on search and pairwise |rank correlation| below 0.7, ten
+at most. Search is told in walk-forward, selection with what was learnt up to each day; the sealed span is not read.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Field:
 
 
 def planted(seed: int, days: int, names: int, *, wild: bool) -> Mapping[str, Sequence[float]]:
-    """Return likeness to the expected return, RankIC and Sharpe after costs on the sealed span, by line of the table."""
+    """Return likeness to the expected return, and sealed RankIC and Sharpe after costs, by line of the table."""
     plants = draw_plants(seed, PlantSettings(count=9, rank_ic=(0.015, 0.04), fading=0.25, dying=0.2))
     if wild:
         plants = tuple(_wild(each) if place % 3 == 0 else each for place, each in enumerate(plants))

@@ -1,7 +1,7 @@
 """What documents cost a campaign in tokens, in about a minute: python -m benchmarks.documents [FOLDER].
 
-The same small campaign with the offline researcher, without documents and with them, twice in one workspace; beside it what
-it would be to send all of them each time. Tokens are four characters each. Without a folder the made documents of
+The same small campaign with the offline researcher, without documents and with them, twice in one workspace; beside it
+what it would be to send all of them each time. Tokens are four characters each. Without a folder the made documents of
 `benchmarks.context` are told.
 """
 

@@ -1,7 +1,8 @@
 """A long campaign: memory of the process, size of the checkpoints and time of an evaluation, as its history grows.
 
-`python -m benchmarks.endurance` runs 10,000 evaluations on a small synthetic market, offline, and prints a line at every
-thousandth. Ends with 1 if the checkpoints pass 50 MB, or memory or time of an evaluation grows after the first quarter.
+`python -m benchmarks.endurance` runs 10,000 evaluations on a small synthetic market, offline, and prints a line at
+every thousandth. Ends with 1 if the checkpoints pass 50 MB, or memory or time of an evaluation grows after the first
+quarter.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MOST_GROWTH = 1.15
 MOST_SLOWDOWN = 1.5
 """CPU time of the last quarter's evaluations over that of the second; a machine that is shared wavers by a third."""
 PER_ROUND = 25
-"""Evaluations that a late round comes to at least, of the hundred that it may propose: the rest are refused or known."""
+"""Fewest evaluations of a late round; the rest of its hundred proposals are refused or known."""
 
 
 @dataclass(frozen=True)

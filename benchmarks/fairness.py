@@ -3,13 +3,13 @@
 python -m benchmarks.fairness                  FIFO, round robin and VTC in one run; a minute or two
 python -m benchmarks.fairness --calls 2000     fewer calls
 
-A quiet tenant and one that always has 100 calls waiting share an endpoint, half each. The quiet one's calls come at random
-(Poisson) and use half of what half the endpoint can do; its 99th percentile of waiting and service is held against
-that of the same calls alone on half of the endpoint's places. The gate is the real one; time is simulated, so nothing depends on
-the machine. A place answers at a constant speed, whatever the others do. VTC weighs tokens by how long they keep a place;
-"VTC 1:2" has the weights of the paper, which are not this endpoint's: it is fair in other tokens than those that cost time. No call is interrupted, so where
-places are few and the flood's replies long, waiting for the next place to fall free is what is left; hence the fifth is
-promised from 16 places on.
+A quiet tenant and one that always has 100 calls waiting share an endpoint, half each. The quiet one's calls come at
+random (Poisson) and use half of what half the endpoint can do; its 99th percentile of waiting and service is held
+against that of the same calls alone on half of the endpoint's places. The gate is the real one; time is simulated, so
+nothing depends on the machine. A place answers at a constant speed, whatever the others do. VTC weighs tokens by how
+long they keep a place; "VTC 1:2" has the weights of the paper, which are not this endpoint's: it is fair in other
+tokens than those that cost time. No call is interrupted, so where places are few and the flood's replies long, waiting
+for the next place to fall free is what is left; hence the fifth is promised from 16 places on.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Does one tenant's flood move another tenant's tail over real HTTP? The gateway of `alphaloom models gate`, real sockets.
+"""Does one tenant's flood move another's tail over real HTTP? The gateway of `alphaloom models gate`.
 
 python -m benchmarks.gateway                           8, 16 and 32 places, replies of the flood four times as long
 python -m benchmarks.gateway --places 8 --longer 1     one, replies of the same length
 
-The law of calls is that of benchmarks.fairness, `--speed` times as fast: a quiet tenant whose calls come at random and use
-half of what half the endpoint can do, beside one that always has 100 calls waiting and streams its replies without saying
-usage. Endpoint, gateway and load are three processes on this machine. In turns: the quiet tenant alone on half of the
-places, beside the flood in order of arrival (FIFO), by virtual token counters (VTC), and so that no tenant holds more than
-three quarters of the places (`calls`). Same calls at the same moments in all of them; the figure is the quiet tenant's 99th
-percentile over that alone, with a 95 % interval from 2,000 paired resamples of its calls. `again`
-is alone once more, at the end: where it is far from 1, the machine was busy and the line says little. The endpoint is a stand-in that
-holds a call for as long as its tokens say: it measures the gateway and the order, not a model.
+The law of calls is that of benchmarks.fairness, `--speed` times as fast: a quiet tenant whose calls come at random and
+use half of what half the endpoint can do, beside one that always has 100 calls waiting and streams its replies without
+saying usage. Endpoint, gateway and load are three processes on this machine. In turns: the quiet tenant alone on half
+of the places, beside the flood in order of arrival (FIFO), by virtual token counters (VTC), and so that no tenant holds
+more than three quarters of the places (`calls`). Same calls at the same moments in all of them; the figure is the quiet
+tenant's 99th percentile over that alone, with a 95 % interval from 2,000 paired resamples of its calls. `again` is
+alone once more, at the end: where it is far from 1, the machine was busy and the line says little. The endpoint is a
+stand-in that holds a call for as long as its tokens say: it measures the gateway and the order, not a model.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WAYS = {"FIFO": ("FIFO", 1.0), "VTC": ("VTC", 1.0), "VTC, 3/4": ("VTC", 0.75)}
 
 @dataclass(frozen=True)
 class Scenario:
-    """How many places, how busy the quiet tenant keeps its half, how much longer the flood's replies are, how fast all is."""
+    """Number of places, load of the quiet tenant on its half, length of the flood's replies, and speed."""
 
     places: int
     load: float
@@ -210,7 +210,7 @@ def alone(scenario: Scenario, upstream: str) -> list[float]:
 
 
 def overhead(upstream: str, calls: int = 300) -> tuple[float, float]:
-    """Return the median milliseconds of a call that takes no time at the endpoint: straight, and through the gateway."""
+    """Return the median milliseconds of an instant call: straight to the endpoint, and through the gateway."""
 
     async def median(address: str) -> float:
         found = []

@@ -3,10 +3,10 @@
 python -m benchmarks.learning                40 seeds of 4,000 tasks; some minutes
 python -m benchmarks.learning --seeds 5      fewer
 
-Success is drawn by the laws below, which change half-way (the local model is exchanged: better at some intents, worse at
-others), and prices scatter about their means. A task is asked until its reply is valid, and each failed attempt costs
-FAILURE beside its price; so every task ends in one valid reply, and strategies differ in what that took. The oracle knows
-the laws of each half and takes the cheapest way. Intervals are 95 %, by bootstrap over seeds.
+Success is drawn by the laws below, which change half-way (the local model is exchanged: better at some intents, worse
+at others), and prices scatter about their means. A task is asked until its reply is valid, and each failed attempt
+costs FAILURE beside its price; so every task ends in one valid reply, and strategies differ in what that took. The
+oracle knows the laws of each half and takes the cheapest way. Intervals are 95 %, by bootstrap over seeds.
 """
 
 from __future__ import annotations

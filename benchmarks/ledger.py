@@ -1,6 +1,7 @@
 """What a record costs in PostgreSQL beside the file, in the same run: python -m benchmarks.ledger postgresql://USER@HOST/DATABASE.
 
-Wall time, since both wait for a disk: blocks of either in turns, medians of the blocks. The database must be an empty one.
+Wall time, since both wait for a disk: blocks of either in turns, medians of the blocks. The database must be an empty
+one.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 python -m benchmarks.memory                     some minutes on a slow disk; --sizes 100 1000 for less
 
 A ledger is filled with hypotheses of the known mechanisms, twenty factors each, of which 15 % were refused; figures are
-drawn by a seed, since only their number and their words matter here. Then the desk's own code recalls and writes the context.
+drawn by a seed, since only their number and their words matter here. Then the desk's own code recalls and writes the
+context.
 """
 
 from __future__ import annotations

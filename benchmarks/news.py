@@ -1,8 +1,10 @@
-"""What is held back of ordinary texts, how fast, and how much of injected ones is found: python -m benchmarks.news [FOLDER] [--injections FILE].
+"""Measure how many ordinary and injected texts the news screening holds back, and how fast.
+
+python -m benchmarks.news [FOLDER] [--injections FILE]
 
 FOLDER holds text_*.parquet (time_utc, symbol, text); by default what ALPHALOOM_DATA names. The lines of FILE are
-{"id", "template", "family", "language", "text"}. Items that were made from one template are alike, so the interval (Wilson, 95 %)
-counts templates: one is found to the share of its items that are held back.
+{"id", "template", "family", "language", "text"}. Items that were made from one template are alike, so the interval
+(Wilson, 95 %) counts templates: one is found to the share of its items that are held back.
 """
 
 from __future__ import annotations

@@ -6,12 +6,14 @@ python -m benchmarks.power --panel prices.parquet --sectors sectors.parquet
 
 The noise is a market's own daily returns with the sign of each day drawn anew: volatility, sectors and fat tails stay,
 and nothing known before a day tells of it, so the null is exact. Factors are formulas drawn from the grammar. A planted
-factor adds strength x the median name's volatility x the normal score of its rank to each day's log returns, at strengths
-at which its RankIC with the raw five-day label is 0.02, 0.03 ... in expectation: one yardstick for all variants.
+factor adds strength x the median name's volatility x the normal score of its rank to each day's log returns, at
+strengths at which its RankIC with the raw five-day label is 0.02, 0.03 ... in expectation: one yardstick for all
+variants.
 
 Size counts both tails, each of which is a one-sided test: twice the level is expected, and the interval is exact
 (Clopper-Pearson). Provable is the true RankIC at which four of five are accepted as the tenth trial with none found
-before; worth compares it with `+ size`, overlapping labels, plain returns. Worlds that `--keep` holds are not run again.
+before; worth compares it with `+ size`, overlapping labels, plain returns. Worlds that `--keep` holds are not run
+again.
 """
 
 from __future__ import annotations
@@ -141,7 +143,7 @@ class Projection:
         return cls(basis, unit, seen)
 
     def __call__(self, label: Frame) -> Frame:
-        """Return the residual of a label, 0 where it is missing; raw where there is nothing to take out but the mean."""
+        """Return the residual of a label, 0 where it is missing; raw where only the mean could be taken out."""
         scaled = np.where(self.seen, np.nan_to_num(label) / self.unit, 0.0)
         out: Frame = (
             scaled - np.matmul(self.basis, np.matmul(scaled[:, None, :], self.basis).transpose(0, 2, 1))[..., 0]
@@ -225,7 +227,10 @@ def tests(world: World, planted: Planted, noise: Mapping[str, Frame], rank_ic: f
 
 
 def _day_weights(daily: Frame) -> Frame:
-    """Return one over the mean square of the RankIC of 40 days whose labels ended before the day, half shrunk to all."""
+    """Return a weight per day: the inverse mean square of the RankIC of 40 earlier days, half shrunk to all.
+
+    Only days whose labels ended before the day count.
+    """
     square = np.nan_to_num(daily) ** 2
     total = np.concatenate([[0.0], np.cumsum(square)])
     stop = np.maximum(np.arange(len(daily)) - H, 0)

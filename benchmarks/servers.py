@@ -24,8 +24,9 @@ class Server:
     """A server of one model.
 
     `changes` replaces members of its answers, or all of them, and `location` is where it sends whoever asks. Every
-    `slow_every`th call takes `slow_s`. `statuses` are said to the next calls, then all is well; `hangs` lets calls, `deaf`
-    all requests wait for ever. `served` counts the answers given to each prompt, `posts`, `gets` and `cut` the calls, the looks, and the calls whose caller left.
+    `slow_every`th call takes `slow_s`. `statuses` are said to the next calls, then all is well; `hangs` lets calls,
+    `deaf` all requests wait for ever. `served` counts the answers given to each prompt, `posts`, `gets` and `cut` the
+    calls, the looks, and the calls whose caller left.
     """
 
     text: str = IDEA

@@ -2,10 +2,10 @@
 
     python -m benchmarks.serving_check [--model NAME|config.json ...] [--share 0.5]
 
-For each model the tensors of one GPU's part are allocated one by one with the shapes that the planner counts, then as many
-blocks of the cache as `--share` of what it says is left, layer by layer; `torch.cuda.memory_allocated` must agree within
-5 %. Then one step's matrix work and one reading of the weights are timed, for the efficiencies that the planner assumes.
-Exit code 0: all agree; 1: one does not; 3: there is no GPU here, or no torch.
+For each model the tensors of one GPU's part are allocated one by one with the shapes that the planner counts, then as
+many blocks of the cache as `--share` of what it says is left, layer by layer; `torch.cuda.memory_allocated` must agree
+within 5 %. Then one step's matrix work and one reading of the weights are timed, for the efficiencies that the planner
+assumes. Exit code 0: all agree; 1: one does not; 3: there is no GPU here, or no torch.
 """
 
 from __future__ import annotations

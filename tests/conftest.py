@@ -1,4 +1,4 @@
-"""Processes that tests start import the checkout that the tests stand in; properties draw the same examples each time."""
+"""Processes that tests start import this checkout; properties draw the same examples each time."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def race(
 
 
 def peak(lab: Lab, contender: Contender, trees: Sequence[Tree]) -> int:
-    """Return the most bytes that a fresh process holds that only computes: what it compiles, another one has compiled."""
+    """Return the peak memory in bytes of a fresh process that only computes: another one has compiled."""
     with lab.open(contender) as process:
         process.prepare("all", trees)
     with lab.open(contender) as process:

@@ -16,7 +16,7 @@ from alphaloom.factors import Expression, Node, parse, walk
 FIELDS = ("open", "high", "low", "close", "vwap", "volume", "returns")
 GROUPINGS = ("sector",)
 RANK_SHARE = 0.14
-"""The largest share of distinct operator nodes that may be cross-sectional ranks, which are where engines differ most."""
+"""Largest share of cross-sectional ranks among the distinct operator nodes: engines differ most there."""
 
 TIME_SERIES: tuple[str, ...] = (
     "(close - open) / open",

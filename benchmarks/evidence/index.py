@@ -1,8 +1,8 @@
-"""Time the index of known formulas: queries, additions, bytes; beside comparing pair by pair and beside one SQLite table.
+"""Time the index of known formulas, beside comparing pair by pair and beside one SQLite table.
 
-Formulas are drawn with `alphaloom.factors.sample`. Since to parse a million takes half an hour, each drawn one stands for
-several: its tree with other windows, and with other columns of the same unit. CPU time of one core; what is compared pair by
-pair is measured on few pairs and extrapolated, which is said.
+Formulas are drawn with `alphaloom.factors.sample`. Since to parse a million takes half an hour, each drawn one stands
+for several: its tree with other windows, and with other columns of the same unit. CPU time of one core; what is
+compared pair by pair is measured on few pairs and extrapolated, which is said.
 """
 
 from __future__ import annotations

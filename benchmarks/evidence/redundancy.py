@@ -1,9 +1,9 @@
-"""Time the comparison with a library in values: from sketches, beside correlating ranks with every factor, and say how often they agree.
+"""Time the comparison with a library by sketches, beside correlating ranks with every factor.
 
-Formulas are drawn with `alphaloom.factors.sample` on a synthetic market, and join the library as the gate would let them:
-only where none that is there has an absolute rank correlation above 0.7. Their sketches are repeated up to the number
-that is asked for, which the product does not notice; how many are compared in full is counted in the library as it is.
-What compares every pair is measured on few pairs and extrapolated, which is said. CPU time of one core.
+Formulas are drawn with `alphaloom.factors.sample` on a synthetic market, and join the library as the gate would let
+them: only where none that is there has an absolute rank correlation above 0.7. Their sketches are repeated up to the
+number that is asked for, which the product does not notice; how many are compared in full is counted in the library as
+it is. What compares every pair is measured on few pairs and extrapolated, which is said. CPU time of one core.
 """
 
 from __future__ import annotations

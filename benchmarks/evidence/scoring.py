@@ -3,8 +3,9 @@
 python -m benchmarks.evidence scoring --setup     install the rivals, once
 python -m benchmarks.evidence scoring             2,520 days x 1,000 names
 
-Ours makes the whole sheet: RankIC, IC, ICIR, Newey-West t, fifths, turnover, the long-short before and after costs, coverage
-and years; decay at four horizons is timed apart. Alphalens leaves out names that stop trading, so its RankIC differs. CPU time of one thread, median of several runs; RankIC is compared day by day.
+Ours makes the whole sheet: RankIC, IC, ICIR, Newey-West t, fifths, turnover, the long-short before and after costs,
+coverage and years; decay at four horizons is timed apart. Alphalens leaves out names that stop trading, so its RankIC
+differs. CPU time of one thread, median of several runs; RankIC is compared day by day.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 python -m benchmarks.mcp_calls              in memory, over stdio and over HTTP; some minutes
 python -m benchmarks.mcp_calls --calls 50   fewer calls
 
-The servers over stdio and HTTP are those that the command line starts, with tokens and the record of calls; the client is
-the SDK's. Ours and the bare server take turns in blocks. Milliseconds by the wall clock, since that is what waits, and of
-CPU beside them (client, server and all that they started), since a shared machine cannot lengthen those.
+The servers over stdio and HTTP are those that the command line starts, with tokens and the record of calls; the client
+is the SDK's. Ours and the bare server take turns in blocks. Milliseconds by the wall clock, since that is what waits,
+and of CPU beside them (client, server and all that they started), since a shared machine cannot lengthen those.
 """
 
 from __future__ import annotations

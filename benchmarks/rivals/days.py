@@ -17,7 +17,7 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Days:
-    """Some search days: features ``[F, D, N]`` as they lie on the disk, labels ``[D, N]`` with NaN where there is none."""
+    """Some search days: features ``[F, D, N]`` as on disk, labels ``[D, N]`` (NaN: none)."""
 
     features: NDArray[np.float16]
     label: Array

@@ -2,7 +2,8 @@
 
 python -m benchmarks.rivals.gplearn_search FOLDER
 
-Every program of every generation is a candidate, not the last generation's only; they are put in order by what each adds.
+Every program of every generation is a candidate, not the last generation's only; they are put in order by what each
+adds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Walk a tree with a table of functions on whole arrays; missing values stay missing through comparisons and choices."""
+"""Walk a tree with a table of functions on whole arrays; comparisons and choices keep missing values."""
 
 from __future__ import annotations
 

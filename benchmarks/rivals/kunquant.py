@@ -224,8 +224,8 @@ class KunQuant:
     data : Path
         The folder of the columns.
     settings : dict
-        ``lanes`` (8 or 16), ``layout`` (``TS`` or ``STs``), ``threads``, ``options`` of its compiler, and ``libraries``,
-        a folder that keeps what was compiled.
+        ``lanes`` (8 or 16), ``layout`` (``TS`` or ``STs``), ``threads``, ``options`` of its compiler, and
+        ``libraries``, a folder that keeps what was compiled.
     """
 
     def __init__(self, data: Path, settings: dict[str, Any]) -> None:

@@ -1,8 +1,9 @@
-"""Gradient boosting by LightGBM on Alpha158 features: it foretells the rank of the label, and stops by a purged validation.
+"""Gradient boosting by LightGBM on Alpha158 features forecasts the label's rank; early stopping is purged.
 
 python -m benchmarks.rivals.lightgbm_ranks FOLDER
 
-An evaluation is a tree. Where time decides, settings are drawn until it is spent and the best on validation days is kept.
+An evaluation is a tree. Where time decides, settings are drawn until it is spent and the best on validation days is
+kept.
 """
 
 from __future__ import annotations

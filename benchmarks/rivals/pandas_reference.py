@@ -1,7 +1,7 @@
 """Formulas as a user of pandas writes them, in float64, nothing shared: the values that the others are compared with.
 
-What pandas has no method for is written with `rolling(...).apply`, as its users do; with the setting `lags` it is computed
-by numpy, one pass for each lag, which is faster.
+What pandas has no method for is written with `rolling(...).apply`, as its users do; with the setting `lags` it is
+computed by numpy, one pass for each lag, which is faster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Other ways to score a factor, each run in an environment of its own: reads arrays from a folder, writes times and values.
+"""Score a factor by other libraries, each in an environment of its own; arrays and times pass as files.
 
 python scoring.py WAY FOLDER REPEATS
 

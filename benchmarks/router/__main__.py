@@ -1,18 +1,19 @@
 """The router measured: how long it takes, how often it is right, and what it saves.
 
-python -m benchmarks.router                     latency, accuracy and replay, one after the other; some minutes
-python -m benchmarks.router latency             a decision, beside scikit-learn
-python -m benchmarks.router accuracy            on prompts by people who saw nothing that was trained on
-python -m benchmarks.router writers             each writer of the training prompts left out in turn; a quarter of an hour
-python -m benchmarks.router replay              cost and quality, by replaying a table that is drawn by a stated law
-python -m benchmarks.router failover            dead, hanging, dying and busy servers, beside LiteLLM's own router; two minutes
-python -m benchmarks.router misbehaving         92 kinds of servers that misbehave: who is asked, what is charged, what comes of it
-python -m benchmarks.router serving             first token, each further one and goodput of a real vLLM on this machine's processor
+python -m benchmarks.router              latency, accuracy and replay, one after the other; some minutes
+python -m benchmarks.router latency      a decision, beside scikit-learn
+python -m benchmarks.router accuracy     on prompts by people who saw nothing that was trained on
+python -m benchmarks.router writers      each writer of the training prompts left out in turn; a quarter of an hour
+python -m benchmarks.router replay       cost and quality, by replaying a table that is drawn by a stated law
+python -m benchmarks.router failover     dead, hanging, dying and busy servers, beside LiteLLM's own router; two minutes
+python -m benchmarks.router misbehaving  92 kinds of misbehaving servers: who is asked, what is charged, what comes of it
+python -m benchmarks.router serving      first token, later tokens and goodput of a real vLLM on this processor
 
-`--embedding FOLDER` of latency, accuracy and replay adds a sentence embedding of yours: a folder as sentence-transformers
-publishes it, with `onnx/model.onnx` (or `model.onnx`) and `tokenizer.json`; docs/how-to/choose-models.md says how one is
-made. What takes scikit-learn is left out where that is not installed. Each part is a module of this folder with a `main` that
-takes the rest of the command line; the exit code is that of the worst.
+`--embedding FOLDER` of latency, accuracy and replay adds a sentence embedding of yours: a folder as
+sentence-transformers publishes it, with `onnx/model.onnx` (or `model.onnx`) and `tokenizer.json`;
+docs/how-to/choose-models.md says how one is made. What takes scikit-learn is left out where that is not installed. Each
+part is a module of this folder with a `main` that takes the rest of the command line; the exit code is that of the
+worst.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """How often the router is right on prompts by people who saw the taxonomy and nothing that was trained on.
 
 python -m benchmarks.router accuracy
-python -m benchmarks.router accuracy --embedding FOLDER     a sentence embedding of yours, its head fitted to the same prompts
+python -m benchmarks.router accuracy --embedding FOLDER     your sentence embedding, its head fitted to the same prompts
 
-Difficulty is balanced: the mean of the shares of hard and of easy prompts told as such. *Hard sent small* and *easy kept
-small* are those that the router as it ships sends to the local tier; a rival does that from the same probability on. A flip is
-a prompt whose tier changes with noise that nobody was trained on. Intervals are 95 %, by bootstrap over prompts; a rival's
-second column is its figure less the router's on the same samples. The exit code is 1 where one of `PROMISES` is not kept on a set.
+Difficulty is balanced: the mean of the shares of hard and of easy prompts told as such. *Hard sent small* and *easy
+kept small* are those that the router as it ships sends to the local tier; a rival does that from the same probability
+on. A flip is a prompt whose tier changes with noise that nobody was trained on. Intervals are 95 %, by bootstrap over
+prompts; a rival's second column is its figure less the router's on the same samples. The exit code is 1 where one of
+`PROMISES` is not kept on a set.
 """
 
 from __future__ import annotations

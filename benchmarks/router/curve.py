@@ -1,10 +1,10 @@
 """From an order of the prompts to a curve of cost and quality, and to the figures that are read off it.
 
-Whoever gives each prompt a number gives an order: the lowest go to the cheap way. Sending more and more of them there leads
-from always-frontier to always-cheap. Quality is *recovered* quality: 0 at always-local's share of right replies, 1 at
-always-frontier's. The *saving at q* is the largest 1 - cost / cost(always-frontier) at which at least q is recovered, read
-off at the best cut, for everybody alike; 0 where no cut but always-frontier recovers that much. The *area* is that under
-recovered quality over cost, both from 0 (always-local) to 1 (always-frontier): 0.5 for chance.
+Whoever gives each prompt a number gives an order: the lowest go to the cheap way. Sending more and more of them there
+leads from always-frontier to always-cheap. Quality is *recovered* quality: 0 at always-local's share of right replies,
+1 at always-frontier's. The *saving at q* is the largest 1 - cost / cost(always-frontier) at which at least q is
+recovered, read off at the best cut, for everybody alike; 0 where no cut but always-frontier recovers that much. The
+*area* is that under recovered quality over cost, both from 0 (always-local) to 1 (always-frontier): 0.5 for chance.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Figures:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """An order of all calls of a table: those with the lowest `scores` take the cheap way first, equal ones by chance."""
+    """An order of all calls: the lowest `scores` take the cheap way first, equal ones by chance."""
 
     table: Table
     scores: Numbers

@@ -3,9 +3,10 @@
 python -m benchmarks.router failover                  all of it; about two minutes
 python -m benchmarks.router failover --calls 30       fewer calls
 
-A deaf server takes connections and never says a word; a hanging one answers looks and never a call. A call that waited for
-its time in vain is a timeout. LiteLLM's own router is measured beside, on the same servers, without retries, with a
-fallback and a cooldown longer than the run. A prompt that two servers answered, or one twice, would have been paid twice.
+A deaf server takes connections and never says a word; a hanging one answers looks and never a call. A call that waited
+for its time in vain is a timeout. LiteLLM's own router is measured beside, on the same servers, without retries, with a
+fallback and a cooldown longer than the run. A prompt that two servers answered, or one twice, would have been paid
+twice.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 python -m benchmarks.router latency                        2,000 prompts
 python -m benchmarks.router latency --embedding FOLDER     a sentence embedding of yours as well
 
-A row reads a prompt or decides on it; the first hundred calls are not counted. Load and memory are those of a fresh process:
-what the first reading takes of CPU once Python runs, imports included, and how much memory is held after it. The exit code is 1 if the
-99th percentile of a decision is not below five milliseconds of CPU.
+A row reads a prompt or decides on it; the first hundred calls are not counted. Load and memory are those of a fresh
+process: what the first reading takes of CPU once Python runs, imports included, and how much memory is held after it.
+The exit code is 1 if the 99th percentile of a decision is not below five milliseconds of CPU.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What would become of each prompt at each tier: a table drawn by a stated law, the same for everybody who chooses.
 
-Nobody was paid to answer these prompts: success, price and what shows of a failure are simulated, and the law is printed
-with every result. A prompt's label may be wrong, tiers differ more on hard prompts than on easy ones, and prompts of one
-label differ among themselves.
+Nobody was paid to answer these prompts: success, price and what shows of a failure are simulated, and the law is
+printed with every result. A prompt's label may be wrong, tiers differ more on hard prompts than on easy ones, and
+prompts of one label differ among themselves.
 """
 
 from __future__ import annotations

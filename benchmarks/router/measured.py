@@ -88,7 +88,7 @@ class Measured:
         return found + (["always cascade"] if most <= alone else [])
 
     def level(self) -> list[str]:
-        """Return the rivals from which the router is not told apart: the interval of a difference from theirs holds 0."""
+        """Return the rivals that are not significantly worse: the interval of the difference holds 0."""
         found = []
         for name in self.rivals():
             pairs = [(each[ROUTER], each[name]) for each in self.again]

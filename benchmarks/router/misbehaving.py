@@ -1,11 +1,11 @@
 """What model servers that misbehave cost: each kind alone and before a healthy model, at a price and for nothing.
 
-python -m benchmarks.router misbehaving                       the table: who was asked, what was charged, what came of it
-python -m benchmarks.router misbehaving --provider openai     through OpenAI's library instead of LiteLLM's own client
+python -m benchmarks.router misbehaving                      the table: who was asked, what was charged, what came of it
+python -m benchmarks.router misbehaving --provider openai    through OpenAI's library instead of LiteLLM's own client
 
-m1 misbehaves, m2 is healthy. Charged is one word for each attempt on the bill: `told` by the server, `cached` (told, some of it
-at the lower price), `counted` by us where what it told cannot be, `worst` where nobody can know or it told more than can be.
-The exit code is 1 where a row is not as it should be.
+m1 misbehaves, m2 is healthy. Charged is one word for each attempt on the bill: `told` by the server, `cached` (told,
+some of it at the lower price), `counted` by us where what it told cannot be, `worst` where nobody can know or it told
+more than can be. The exit code is 1 where a row is not as it should be.
 """
 
 from __future__ import annotations

@@ -191,7 +191,10 @@ class _Listener(socketserver.ThreadingTCPServer):
 
 @contextmanager
 def served(play: Play | None, heard: Callable[[bytes], int]) -> Iterator[str]:
-    """Serve calls as told, and all looks well; None is nobody. Yield the address; `heard` returns the number of a call."""
+    """Answer calls as `play` says and other requests well; None: nobody listens.
+
+    Yield the address; `heard` returns the number of a call.
+    """
     if play is None:
         with closing(socket.create_server(("127.0.0.1", 0))) as taken:
             port = taken.getsockname()[1]

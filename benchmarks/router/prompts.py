@@ -45,7 +45,7 @@ def training() -> list[Example]:
 
 
 def mixed(amount: int, seed: int) -> list[str]:
-    """Return so many texts in random order: all that are held out, then as many of the training prompts as are wanted."""
+    """Return `amount` texts in random order: all held-out ones, then training prompts."""
     rng = np.random.default_rng(seed)
     held, trained = [each.text for each in held_out()], [each.prompt for each in training()]
     chosen = [*held, *(trained[at] for at in rng.permutation(len(trained)))][:amount]

@@ -1,16 +1,17 @@
 """What routing saves at equal quality: a table of outcomes drawn by a stated law, replayed by everybody who chooses.
 
-python -m benchmarks.router replay                    600 prompts, some minutes
-python -m benchmarks.router replay --svg FILE         draw the curves there
-python -m benchmarks.router replay --embedding FOLDER     two more rows: your embedding alone, and plugged into the router
+python -m benchmarks.router replay                       600 prompts, some minutes
+python -m benchmarks.router replay --svg FILE            draw the curves there
+python -m benchmarks.router replay --embedding FOLDER    two more rows: your embedding alone, and plugged into the router
 
-The router is held against methods of others (chance, length, a matrix factorisation in the manner of RouteLLM, a sentence
-embedding with logistic regression where one is given), against the very prompts that it learned from as other models read
-them (the nearest prompts; TF-IDF with logistic regression of scikit-learn), against always-local, always-frontier and a
-cascade, and against an oracle that knows the law. Everybody has a row with the same cascade too; its best cut is looked up on
-the prompts asked of, where the router as it ships has only its own limit. The exit code is 1 unless, on the prompts as written
-and as typed, the router lies above every rival both in area and in saving at 95 % of recovered quality, and the router with a
-cascade saves more there than every rival with one and than the cascade alone.
+The router is held against methods of others (chance, length, a matrix factorisation in the manner of RouteLLM, a
+sentence embedding with logistic regression where one is given), against the very prompts that it learned from as other
+models read them (the nearest prompts; TF-IDF with logistic regression of scikit-learn), against always-local,
+always-frontier and a cascade, and against an oracle that knows the law. Everybody has a row with the same cascade too;
+its best cut is looked up on the prompts asked of, where the router as it ships has only its own limit. The exit code is
+1 unless, on the prompts as written and as typed, the router lies above every rival both in area and in saving at 95 %
+of recovered quality, and the router with a cascade saves more there than every rival with one and than the cascade
+alone.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def decided(prompts: Sequence[Prompt]) -> list[RoutingDecision]:
 
 
 def typed(prompts: Sequence[Prompt], seed: int) -> list[Prompt]:
-    """Return the prompts as somebody else would have typed them: each with one kind of noise that nobody was trained on."""
+    """Return the prompts as others would type them: each with one kind of noise unseen in training."""
     kinds = list(NOISES)
     return [
         replace(each, text=add_noise(each.text, kinds[at % len(kinds)], seed, learned=False))
@@ -90,7 +91,7 @@ def main(given: Sequence[str]) -> int:
 
 
 def verdict(behind: Sequence[tuple[str, str]]) -> str:
-    """Return above whom the router does not lie, on which prompts: methods of others, and other readers of its prompts."""
+    """Name the rows above which the router does not lie: methods of others, and other readers of its prompts."""
     readers = {each + end for each in READERS for end in ("", CASCADE)}
     lines = []
     for kind, chosen in (

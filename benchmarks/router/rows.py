@@ -60,8 +60,8 @@ def _where(small: NDArray[np.bool_], cheap: Way, dear: Way) -> Way:
 def learned(table: Table, law: Law, decisions: Sequence[RoutingDecision], seed: int) -> Way:
     """Return what becomes of all calls in one course, world after world, where the learner takes the router's word.
 
-    Difficulty is the router's tier, the intent is what it read; bounds are the defaults. The learner hears only of wrong
-    replies that show themselves.
+    Difficulty is the router's tier, the intent is what it read; bounds are the defaults. The learner hears only of
+    wrong replies that show themselves.
     """
     learner = Learner(Prior(), Bounds(failure_usd=FAILURE_USD), seed)
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Those who say how hard a prompt is: the router, and what is usually tried instead; all learn from the same prompts."""
+"""Scorers of a prompt's difficulty: the router and the usual rivals, fitted to the same prompts."""
 
 from __future__ import annotations
 
@@ -127,10 +127,10 @@ def _neighbours(known: sp.csr_array, hard: NDArray[np.bool_], asked: sp.csr_arra
 class Factors:
     """A matrix factorisation in the manner of RouteLLM: the chance that only the frontier is right.
 
-    A vector for each model and a projection of the prompt's vector; their product, through a logistic, is the chance that
-    the strong model wins. It learns from outcomes of the training prompts, drawn by the law, not from labels. RouteLLM's own
-    weights take their prompt vectors from a paid service; here these are the leading singular directions of the router's
-    features.
+    A vector for each model and a projection of the prompt's vector; their product, through a logistic, is the chance
+    that the strong model wins. It learns from outcomes of the training prompts, drawn by the law, not from labels.
+    RouteLLM's own weights take their prompt vectors from a paid service; here these are the leading singular directions
+    of the router's features.
     """
 
     def __init__(self, known: sp.csr_array, examples: Sequence[Example], law: Law, seed: int) -> None:
@@ -172,7 +172,7 @@ def embedded(folder: Path | None) -> EmbeddingVectors | None:
 
 
 def beside(embedding: Path | None) -> tuple[Tfidf | None, Classifier | None]:
-    """Return who reads prompts beside the router: TF-IDF where scikit-learn is installed, and an embedding where one is named."""
+    """Return the other readers: TF-IDF where scikit-learn is installed, and an embedding where one is named."""
     own = embedded(embedding)
     try:
         tfidf: Tfidf | None = Tfidf(training())

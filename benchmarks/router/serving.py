@@ -2,11 +2,12 @@
 
     python -m benchmarks.router serving [--streams 1 8 64] [--speculate none ngram draft] [--words 64]
 
-A tiny model (made once, as the slow tests do) is served on this machine's processor by `alphaloom models serve`. So many
-streams ask at once, each its requests one after the other, greedily and for as many tokens. TTFT: until the first token;
-TPOT: from then on, for each token; E2E: the whole reply; goodput: requests a second of those that met both limits, 1 s and
-50 ms. A server that is quicker than its connection sends many tokens at once, so that TPOT may be 0. Figures are of this machine and
-of whatever else it does: only rows of one run compare. Exit code 0: measured; 3: there is no vLLM here.
+A tiny model (made once, as the slow tests do) is served on this machine's processor by `alphaloom models serve`. So
+many streams ask at once, each its requests one after the other, greedily and for as many tokens. TTFT: until the first
+token; TPOT: from then on, for each token; E2E: the whole reply; goodput: requests a second of those that met both
+limits, 1 s and 50 ms. A server that is quicker than its connection sends many tokens at once, so that TPOT may be 0.
+Figures are of this machine and of whatever else it does: only rows of one run compare. Exit code 0: measured; 3: there
+is no vLLM here.
 """
 
 from __future__ import annotations

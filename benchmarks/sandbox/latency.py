@@ -1,12 +1,12 @@
 """What a call costs, beside the ways in which others run generated code, in the same run.
 
-python -m benchmarks.sandbox latency                500 days x 40 names, six fields; then ten megabytes; as root and as nobody
-python -m benchmarks.sandbox latency --calls 50     fewer calls
+python -m benchmarks.sandbox latency              500 days x 40 names, six fields; then ten megabytes; as root and as nobody
+python -m benchmarks.sandbox latency --calls 50   fewer calls
 
-Rivals do the same work on the same panel and take turns with us: a fresh interpreter that is sent the code and the panel
-as a pickle and sends the answer back as one (what those do that call `python factor.py`), the same inside bubblewrap,
-and a fork without any wall (our own server with every wall left out). Milliseconds by the wall clock, since that is what
-waits: the least (what an idle machine would take), the median, the 95th percentile; ratios are of medians.
+Rivals do the same work on the same panel and take turns with us: a fresh interpreter that is sent the code and the
+panel as a pickle and sends the answer back as one (what those do that call `python factor.py`), the same inside
+bubblewrap, and a fork without any wall (our own server with every wall left out). Milliseconds by the wall clock, since
+that is what waits: the least (what an idle machine would take), the median, the 95th percentile; ratios are of medians.
 """
 
 from __future__ import annotations

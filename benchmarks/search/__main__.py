@@ -1,7 +1,7 @@
 """What a search finds, beside other ways to search.
 
 python -m benchmarks.search setup                 install the rivals, once
-python -m benchmarks.search planted               markets whose alphas are known, at equal evaluations and at equal CPU time
+python -m benchmarks.search planted               markets with known alphas, at equal evaluations and at equal CPU time
 python -m benchmarks.search planted --seeds 2 --method oracle --method random
 python -m benchmarks.search planted --ablation    what each part of Alphaloom is worth
 python -m benchmarks.search coverage              what choosing formulas for what they tell is worth, before any score

@@ -96,7 +96,8 @@ class Cells:
 def code_of(method: Method) -> str:
     """Return the digest of the code that decides what a method finds, and of what else it says decides it.
 
-    Whoever searches reads formulas, computes them, and is scored, by the same rooms; so all are asked again when one changes.
+    Whoever searches reads formulas, computes them, and is scored, by the same rooms; so all are asked again when one
+    changes.
     """
     own = Path(__file__).parent
     module = Path(str(sys.modules[type(method).__module__].__file__))

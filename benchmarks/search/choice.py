@@ -19,7 +19,7 @@ MOST = 10
 ALIKE = 0.7
 """Absolute mean daily rank correlation from which two factors are one; also what makes a hit."""
 PENALTY = 0.01
-"""Of the ridge, as a share of the mean variance of the factors' ranks: it only keeps twins from taking opposite sides."""
+"""The ridge's share of the mean variance of the factors' ranks: it keeps twins from taking opposite sides."""
 
 
 def likeness(one: RowOrder, other: RowOrder) -> float:

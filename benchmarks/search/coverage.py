@@ -1,7 +1,8 @@
 """Coverage: how much of planted formulas others explain, by how these are chosen. No return is looked at.
 
-What is like nothing that was scored cannot be forecast. So before promise counts, formulas are worth scoring for what they
-tell of the rest. Three ways to choose one of sixteen random formulas, again and again, are held against each other.
+What is like nothing that was scored cannot be forecast. So before promise counts, formulas are worth scoring for what
+they tell of the rest. Three ways to choose one of sixteen random formulas, again and again, are held against each
+other.
 """
 
 from __future__ import annotations

@@ -33,8 +33,9 @@ def formula(text: str) -> Expression:
 def hand_over(ground: Ground, folder: Path) -> None:
     """Write what a rival in another process reads.
 
-    ``features.npy`` ``[158, T, N]``: centred ranks of each day, 0 where missing, of all days; ``label.npy`` ``[days, N]``:
-    centred ranks of the labels of search days, NaN where there is none. No label of a later day is written.
+    ``features.npy`` ``[158, T, N]``: centred ranks of each day, 0 where missing, of all days; ``label.npy``
+    ``[days, N]``: centred ranks of the labels of search days, NaN where there is none. No label of a later day is
+    written.
     """
     days, names = ground.whole.universe.shape
     features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float16, (len(alpha158()), days, names))

@@ -1,4 +1,4 @@
-"""What somebody could know without searching: every draw of the desk's skeletons, the textbook, the published factors."""
+"""Formulas known without a search: all draws of the desk's skeletons, the textbook, the published factors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["draws", "form", "known_forms"]
 
 
 def form(expression: Expression) -> str:
-    """Return what two formulas share that order names alike but for their windows: the canonical core, windows bucketed."""
+    """Return the canonical core with bucketed windows: equal for formulas that differ only in their windows."""
     return render(bucket_windows(expression.core))
 
 

@@ -1,7 +1,7 @@
 """Planted markets: what each method finds of alphas that were drawn from the grammar.
 
-Two tables: at equal evaluations, and at the CPU seconds that Alphaloom took on the same market. What is kept is not searched
-again, so the same command goes on after an interruption.
+Two tables: at equal evaluations, and at the CPU seconds that Alphaloom took on the same market. What is kept is not
+searched again, so the same command goes on after an interruption.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ class Distinct:
 def by_gain(columns: Sequence[Values], label: Values, *, most: int = 10, alike: float = 0.7) -> list[int]:
     """Return factors in the order in which each explains most of what those before it leave of the label.
 
-    Ten of the strongest t are ten variants of the loudest effect; so a rival that is to be strong is given this order. It is
-    orthogonal matching pursuit: after each choice the label is regressed on all that were chosen.
+    Ten of the strongest t are ten variants of the loudest effect; so a rival that is to be strong is given this order.
+    It is orthogonal matching pursuit: after each choice the label is regressed on all that were chosen.
 
     Parameters
     ----------

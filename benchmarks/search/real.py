@@ -1,8 +1,9 @@
-"""A real panel: each method searches the first 60 % of its days, and its combination is examined once on the sealed ones.
+"""Each method searches the first 60 % of a real panel; its combination is tested once on the sealed days.
 
-Nobody knows what is true here, so the combinations' RankIC on sealed days is all there is: with size taken out, since a list
-of survivors rewards small names, and as a paired difference to Alphaloom with a block-bootstrap interval. An interval that
-holds 0 is a tie. Every look at the sealed days is written to a ledger before it is taken, and numbered in the table.
+Nobody knows what is true here, so the combinations' RankIC on sealed days is all there is: with size taken out, since a
+list of survivors rewards small names, and as a paired difference to Alphaloom with a block-bootstrap interval. An
+interval that holds 0 is a tie. Every look at the sealed days is written to a ledger before it is taken, and numbered in
+the table.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ TAIL = 0.025
 
 @dataclass(frozen=True)
 class Seen:
-    """What the sealed days showed of one method: RankIC by day, the mean over its seeds, and the numbers of its looks."""
+    """Results of one method on sealed days: daily RankIC (mean over its seeds) and the numbers of its looks."""
 
     name: str
     daily: Series
@@ -99,7 +100,7 @@ def opened(world: World, who: str, ledger: Ledger) -> int:
 
 
 def neutral_rank_ic(combined: Values, world: World) -> Series:
-    """Return the daily RankIC on sealed days of a score with size taken out of its ranks, ``[days]``; NaN without labels."""
+    """Return the daily RankIC on sealed days, ``[days]``, with size taken out of the ranks; NaN without labels."""
     window = world.windows.sealed
     nobody = np.full(world.panel.names, -1, dtype=np.int16)
     own = neutralise_ranks(np.ascontiguousarray(window.cut(combined)), [window.cut(world.size)], nobody)

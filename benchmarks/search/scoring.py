@@ -110,8 +110,8 @@ def examined(world: World, factors: Sequence[Values], combined: Values, truth: T
 def judged(world: World, accepted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Hold what a gate accepted against the truth of the selection days that it looked at.
 
-    An acceptance is false if its mean rank correlation there with the noise-free expected return, in the direction in which
-    it is held, is below 0.02, as in `benchmarks.honesty`.
+    An acceptance is false if its mean rank correlation there with the noise-free expected return, in the direction in
+    which it is held, is below 0.02, as in `benchmarks.honesty`.
     """
     assert world.expected is not None, "nobody knows what is true of this panel"
     window = world.windows.selection

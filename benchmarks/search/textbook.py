@@ -14,5 +14,8 @@ TEN = (
     "-ts_corr(close, volume, 10)",
     "-ts_skew(returns, 60)",
 )
-"""Reversal of a week and of a month, momentum, the 52-week high, volatility, lottery demand, illiquidity, abnormal volume,
-price with volume, skewness; sources stand in `evidence/originality/published.yaml`."""
+"""Ten textbook factors; sources stand in `evidence/originality/published.yaml`.
+
+Reversal of a week and of a month, momentum, the 52-week high, volatility, lottery demand, illiquidity, abnormal volume,
+price with volume, skewness.
+"""

@@ -71,8 +71,9 @@ class Alpha:
 class World:
     """Everything of one benchmark panel.
 
-    `label` `[T, N]` holds the evaluator's own residual five-day labels, NaN where one would end outside its window; `size`
-    the log of what a name is worth, trailing; `expected` the noise-free expected return, None where nobody knows it.
+    `label` `[T, N]` holds the evaluator's own residual five-day labels, NaN where one would end outside its window;
+    `size` the log of what a name is worth, trailing; `expected` the noise-free expected return, None where nobody knows
+    it.
     """
 
     name: str
@@ -130,7 +131,7 @@ class Ground:
         return PriceLevelTest(self.panel, Window("search", 0, self.panel.days, "", ""))
 
     def test(self, values: Values) -> NeweyWest:
-        """Return mean RankIC and t of values on search days, `[days, N]`; t is 0 for what orders names on too few days."""
+        """Return mean RankIC and t of values on search days, `[days, N]`; t is 0 where too few days have ranks."""
         daily = row_rank_correlation(values, self.order)
         found = newey_west_t(daily, LAG)
         seen = found.days >= LEAST_DAYS * np.count_nonzero(self.order.counts) and np.isfinite(found.t)

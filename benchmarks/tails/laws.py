@@ -1,4 +1,4 @@
-"""What a worthless factor's daily RankIC may look like: the laws that the gate's size is claimed for, and its limits."""
+"""Laws of a worthless factor's daily RankIC: those that the gate's size is claimed for, and its limits."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class Servers:
     def choose_drafts(
         self, texts: list[str], hypothesis: dict[str, Any], count: int, like: str | None = None, either: bool = False
     ) -> dict[str, Any]:
-        """Choose the last drafts, and turn the very last where that is allowed: that the choice is taken can be seen."""
+        """Choose the last drafts, and turn the very last where allowed, which shows that the choice is taken."""
         chosen = list(range(len(texts)))[::-1][:count]
         turned = [{"place": place, "text": f"-({texts[place]})"} for place in chosen[: int(either)]]
         return {"forecasts": [None] * len(texts), "chosen": chosen, "turned": turned}

@@ -44,7 +44,7 @@ def told(lab: Lab, role: str) -> dict[str, list[str]]:
 
 
 def breaks(lab: Lab, role: str) -> list[bool]:
-    """Return for each pair of a branch's successive prompts whether the later does not begin with what the earlier told."""
+    """Return for each pair of a branch's successive prompts whether the later does not begin with the earlier."""
     pairs = [pair for texts in told(lab, role).values() for pair in pairwise(texts)]
     return [not later.startswith(earlier) for earlier, later in pairs]
 

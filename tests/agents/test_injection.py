@@ -1,8 +1,8 @@
 """Text that carries instructions changes nothing outside its own content, whoever wrote it and whoever obeys it.
 
-Two kinds of double stand in for models. A canned one says the same whatever it reads: with it a campaign on a hostile text
-must make the very calls that it makes on a harmless one. Obedient ones do what any text tells them, as far as a reply
-lets them: one breaks its schema for it, one stays within it and asks for the most that it allows.
+Two kinds of double stand in for models. A canned one says the same whatever it reads: with it a campaign on a hostile
+text must make the very calls that it makes on a harmless one. Obedient ones do what any text tells them, as far as a
+reply lets them: one breaks its schema for it, one stays within it and asks for the most that it allows.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def from_a_reviewer(campaign: Lab, text: str) -> None:
 
 
 def from_the_news(campaign: Lab, text: str) -> None:
-    """Let a text in that passes the detector, by a person's release where it must: what the real server tells of it is read."""
+    """Let a text in that passes the detector, released by a person where needed, and served as news."""
     campaign.model.say = canned
     item = news_item(text, title=text[:60])
     with shelved(campaign.folder / "news", item) as shelf:

@@ -1,4 +1,4 @@
-"""The Idea agent is told of texts from outside only where a person asks for it, apart from all else, and the same again."""
+"""The Idea agent reads outside texts only where a person asks for it, apart from all else and reproducibly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints in PostgreSQL: the newest alone is kept, several processes make the tables at once, and restarts are waited out."""
+"""Checkpoints in PostgreSQL: only the newest is kept, processes share the tables, restarts are waited out."""
 
 from __future__ import annotations
 

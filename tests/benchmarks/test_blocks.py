@@ -1,4 +1,4 @@
-"""Whether block means scatter as promised is measured right: independent days as promised, years with means of their own beyond."""
+"""Block means scatter as promised on independent days, and beyond it where years have means of their own."""
 
 from __future__ import annotations
 

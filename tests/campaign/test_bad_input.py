@@ -326,7 +326,7 @@ WRITES: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("place", WRITES)
 def test_a_disk_that_fills_up(place: str, files: Files, tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
-    """Once for a person and once for a program, each in a workspace of its own: what one accepted the other would know."""
+    """Once for a person and once for a program: workspaces differ, or one would know what the other accepted."""
     run = ["run", str(files.campaign), *TINY, *ACCEPTING, "--workspace"]
     with monkeypatch.context() as filled:
         filled.setattr(*WRITES[place], full)

@@ -1,4 +1,4 @@
-"""A whole campaign between two servers, one of the house and one elsewhere: what may not leave does not, keys go nowhere."""
+"""A whole campaign with one server of the house and one elsewhere: confidential text and keys stay in."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SMALL = [
 
 @dataclass
 class Heard:
-    """What came of a campaign: what each server was asked, every answer of a tool, the environments of all processes."""
+    """Record of a campaign: prompts to each server, answers of tools, the environments of all processes."""
 
     near: Served
     cloud: Served

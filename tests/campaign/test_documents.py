@@ -1,4 +1,4 @@
-"""A person's documents on the real path: from files beside the campaign file to prompts, over stops and other campaigns."""
+"""A person's documents on the real path: from files to prompts, over stops and other campaigns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where Python factors run changes nothing that a campaign says, even when workers die; what is missing ends it at once."""
+"""Where Python factors run changes no result, even when workers die; a missing executor ends the run at once."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def test_killed_at_fifty_random_moments_it_ends_the_same(storm: Callable[[str], 
 
 
 def check(storm: Storm, expected: bytes, calm: Path) -> None:
-    """Let a campaign through: same bytes, nothing asked again whose answer was recorded, and only what was lost charged anew."""
+    """Let a campaign end: same bytes, no recorded answer asked again, and only lost calls charged anew."""
     assert storm.through() == expected
     assert answered_again(storm.log) == []
     assert bill(storm.log).keys() == bill(calm).keys()

@@ -53,8 +53,8 @@ Answer = tuple[str, dict[str, Any]]
 class Heard:
     """What agents were told in one campaign.
 
-    Every answer of a tool as it came, every prompt, what stood in prompts before numbers were cut to three digits, which no
-    search could tell from others, and every note that agents keep.
+    Every answer of a tool as it came, every prompt, what stood in prompts before numbers were cut to three digits,
+    which no search could tell from others, and every note that agents keep.
     """
 
     result: CampaignResult
@@ -130,9 +130,9 @@ def grown() -> Panel:
 def ending(panel: Panel, *, other: bool) -> Panel:
     """Return the market with one of two ends that differ in everything; until search ends both are the same.
 
-    In the other one every price goes the opposite way, as wild as before so that nothing looks broken; volumes come from
-    behind, capitalisations are somebody else's, and some names leave. In both, two names come after search ended, in a
-    sector of their own.
+    In the other one every price goes the opposite way, as wild as before so that nothing looks broken; volumes come
+    from behind, capitalisations are somebody else's, and some names leave. In both, two names come after search ended,
+    in a sector of their own.
     """
     fields = {name: np.array(values) for name, values in panel.fields.items() if name != "returns"}
     universe = np.array(panel.universe)

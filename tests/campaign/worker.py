@@ -1,4 +1,4 @@
-"""Runs a campaign, or goes on with the one in the workspace, with a model that takes its time and charges for each call."""
+"""Runs or resumes a campaign with a model that takes its time and charges for each call."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def main(workspace: Path, log: Path, overrides: list[str]) -> None:
 
 
 def nurse() -> None:
-    """Start a worker for each line that comes in, from a process that has loaded everything: tell its number, then its end."""
+    """Fork a worker for each line on stdin, with everything loaded; print its process id, then its exit code."""
     load_litellm()
     importlib.import_module("alphaloom.agents.checkpoints")
     for line in sys.stdin:

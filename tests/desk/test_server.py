@@ -51,7 +51,7 @@ print("ended", flush=True)
 
 
 def ended(stuck: str = "pass", first: str = "pass") -> tuple[int, float, str]:
-    """Return how a server ended after SIGTERM that came while it worked on a request, after how long, and what it said."""
+    """Return the exit code, seconds and output of a server that gets SIGTERM while it works on a request."""
     script = STUCK.format(stuck=stuck, first=first)
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=ROOT, env=environment(), text=True) as process:  # fmt: skip
         try:

@@ -1,4 +1,4 @@
-"""What was looked at is counted, whatever happens between the count and the look, and under whatever name the data comes."""
+"""Every look is counted, whatever fails between the count and the look, and however the data is named."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def with_splits(*, quoted: bool) -> Panel:
 
 
 def test_volumes_that_splits_of_search_days_show_to_be_adjusted_may_not_be_read_by_their_level() -> None:
-    """Nobody has to say so: what the panel's own splits show must not be read by a formula that is said to be causal."""
+    """Without any setting: the panel's own splits show, and a formula called causal may not read them."""
     seen, quoted = levels(with_splits(quoted=False)), levels(with_splits(quoted=True))
     for text in ("volume", "rank(ts_mean(volume, 20))", "close_raw * volume", "amount", "abs(returns) / amount"):
         assert seen.objection(parse(text)) == READS_VOLUMES_MESSAGE

@@ -1,4 +1,4 @@
-"""The same returns are the same data, whatever their symbols, dates and price levels: trials, windows and the seal stay."""
+"""Equal returns are equal data, whatever symbols, dates and price levels: trials, windows and seal stay."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_trials_must_be_counted() -> None:
 
 
 def test_the_best_of_ten_worthless_series_is_no_better_than_even(lab: Callable[..., Lab]) -> None:
-    """Ratios that were folded to be positive, or taken for those of a window as short as selection, once made it 0.8."""
+    """Ratios folded to be positive, or taken for those of a window as short as selection, once made it 0.8."""
     windows, rng, count = lab().evaluator.windows, np.random.default_rng(4), 10
     search, selection = windows.search.days, windows.selection.days
     assert search > 1.4 * selection

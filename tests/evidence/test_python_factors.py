@@ -116,7 +116,7 @@ def runner_frames(runner: Runner) -> Frames:
 
 Maker = Callable[..., Evaluator]
 ALONE = SMALL.model_copy(update={"published": False})
-"""Settings for code that ranks the names as some published factor does, as simple code will: it is judged all the same."""
+"""Settings that judge code although it ranks the names as some published factor does, as simple code will."""
 SHORT, QUICK = 280, ALONE.model_copy(update={"windows": WIDE.model_copy(update={"min_sealed_days": 20})})
 """Days of a market on which a look is quickly taken, since each of its days is a call or more; and its rules."""
 

@@ -1,4 +1,4 @@
-"""What sketches say of rank correlations is true within their slack, and what is answered from them is what comparing all says."""
+"""Sketched rank correlations are true within their slack; their answers equal those of a full comparison."""
 
 from __future__ import annotations
 

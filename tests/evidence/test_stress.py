@@ -1,4 +1,4 @@
-"""Whole stresses: a good factor stays alive where it should, what must break breaks, and no day but those given is read."""
+"""Whole stresses: a good factor survives where it should, others break, and no later day is read."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def fixed(count: int, leak: float) -> Callable[[Panel], list[Values]]:
 
 @pytest.mark.parametrize(("leak", "judged"), [(0.0, False), (0.12, True)])
 def test_worthless_and_healthy_factors_are_seldom_said_to_break(leak: float, judged: bool) -> None:
-    """No stress changes these factors or the order of own moves, so a broken RankIC is a false alarm: 1 in 20 at most."""
+    """No stress changes these factors or the order of own moves: a broken RankIC is a false alarm (1 in 20)."""
     count = 24
     found = run_stress_tests(fixed(count, leak), market(3), SMALL)
     told = [[said.get("rank_ic") for said in words(each).values()] for each in found]
@@ -203,7 +203,7 @@ def test_a_panel_with_the_least_columns_can_be_stressed() -> None:
 
 
 def test_worthless_formulas_lose_nothing_that_could_be_judged() -> None:
-    """On a market with nothing in it, what is drawn at random breaks only if luck made it look good, and seldom then."""
+    """On a market with nothing in it, a random formula breaks seldom, and only if luck made it look good."""
     panel = market(2, days=800, names=100, nothing=True)
     rng = np.random.default_rng(2)
     drawn = [sample(rng) for _ in range(25)]

@@ -94,7 +94,7 @@ def test_the_more_is_judged_the_stronger_a_proof_must_be() -> None:
 
 
 def alarms(mean: float, spread_inside: float, length: int, runs: int = 400) -> float:
-    """Return how often one factor of this mean is said to break or weaken in some of eight stretches that change nothing.
+    """Return how often one factor of this mean breaks or weakens in any of eight stretches that change nothing.
 
     `spread_inside` is the spread of a stretch's days over that of the others: a wild quarter is no break.
     """

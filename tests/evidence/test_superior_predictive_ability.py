@@ -83,7 +83,7 @@ def p_values(markets: int, replications: int) -> NDArray[np.float64]:
 
 
 def furthest(found: NDArray[np.float64]) -> float:
-    """Return how far the shares below each level up to 0.6 are from the levels: above, the cut at zero makes a p of 1."""
+    """Return how far the shares below each level up to 0.6 are from it: above, the cut at zero makes a p of 1."""
     levels = np.linspace(0.01, 0.6, 60)
     return float(np.abs((found[:, None] <= levels + 1e-9).mean(axis=0) - levels).max())
 

@@ -1,8 +1,9 @@
 """What may not move while the house is rebuilt.
 
-`facts.json` holds numbers, ids, order, verdicts, the shapes of the MCP tools, the decoding grammar and exit codes: no commit changes
-it. `words.json` holds digests of texts and keys, and the descriptions of the tools: only commits about names and prose change it.
-`FREEZE=facts,words pytest tests/golden` writes what is not yet there, and other words; a fact is never written over.
+`facts.json` holds numbers, ids, order, verdicts, the shapes of the MCP tools, the decoding grammar and exit codes: no
+commit changes it. `words.json` holds digests of texts and keys, and the descriptions of the tools: only commits about
+names and prose change it. `FREEZE=facts,words pytest tests/golden` writes what is not yet there, and other words; a
+fact is never written over.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SAME = 1e-6
 
 
 def agrees(part: str, name: str, value: Any) -> None:
-    """Assert that a value is the frozen one; write it where nothing is frozen yet, or where `FREEZE` names this part."""
+    """Assert that a value is the frozen one; write it where none is frozen yet, or `FREEZE` names this part."""
     file = FOLDER / f"{part}.json"
     frozen = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     if part in os.environ.get("FREEZE", "").split(",") and (part != "facts" or name not in frozen):
@@ -55,7 +56,7 @@ def digest(text: str) -> str:
 
 
 def _sums(value: Any) -> list[float]:
-    """Return how many numbers there are and how many below zero, and the sum of their logarithms, in which each counts alike."""
+    """Return the count of numbers, that of negative ones, and the sum of logarithms, where all weigh alike."""
     numbers = list(_numbers(value))
     return [len(numbers), sum(each < 0 for each in numbers), math.fsum(math.log(abs(each)) for each in numbers if each)]
 

@@ -24,7 +24,7 @@ DEVIATION, HORIZON = 0.08, 5
 
 
 def overlapping(seed: int, reps: int, days: int, horizon: int = HORIZON, fast: float = 0.0) -> Series:
-    """Return the daily RankIC of worthless factors under labels that overlap; `fast` is the share that is new each day."""
+    """Return the daily RankIC of worthless factors under overlapping labels; `fast` is the share new each day."""
     rng = np.random.default_rng(seed)
     shocks = rng.standard_normal((reps, days + horizon))
     slow = sum(shocks[:, lag : lag + days] for lag in range(horizon)) / math.sqrt(horizon)

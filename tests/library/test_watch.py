@@ -72,7 +72,7 @@ def test_new_days_are_those_after_the_panel_with_a_whole_label(ledger: Ledger) -
 
 
 def test_known_days_under_later_dates_are_not_new(ledger: Ledger) -> None:
-    """Moved by some years, search, selection and sealed days would all come after the panel on which a factor was judged."""
+    """Moved by some years, all known days would come after the panel on which a factor was judged."""
     judged(ledger)
     panel = first(CUT)
     moved = replace(panel, dates=panel.dates + np.timedelta64(3_650, "D"))

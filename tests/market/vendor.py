@@ -41,7 +41,7 @@ class Vendor:
         return Actions(found.days[kept], symbols, found.dividends[kept], found.splits[kept])
 
     def sold(self, stop: int, found: Actions, volume: str = "adjusted", own: str = "") -> Panel:
-        """Return what is sold: the volume quoted or adjusted, vwap and amount derived, or the vendor's own, quoted or adjusted."""
+        """Return the panel as sold: volume quoted or adjusted; vwap and amount derived, or the vendor's `own`."""
         rows = self.raw.rows(0, stop)
         quoted = {name: rows.fields[name].copy() for name in ("open", "high", "low", "close", "volume")}
         for values in quoted.values():

@@ -28,7 +28,7 @@ def seconds(name: str, usual: float) -> float:
 
 
 def repeat(until: float, drawn: st.SearchStrategy[Any], ask: Callable[[Any], None]) -> int:
-    """Ask what is drawn, with one seed after another, until a moment; return how many seeds. A failure names its seed."""
+    """Ask drawn examples, seed after seed, until a moment; return the number of seeds. A failure names its seed."""
     number = 0
     while time.monotonic() < until:
 

@@ -31,7 +31,7 @@ def sign(value: float, digits: int) -> Sign:
 
 
 def signs(values: Iterable[float], fewest: int) -> set[Sign]:
-    """Return what numbers look like when they are told: as they are, in percent and in basis points, from so many digits."""
+    """Return the signs of numbers as they are, in percent and in basis points, with `fewest` digits or more."""
     spelled = [unit * value for value in values for unit in (1.0, 100.0, 10_000.0)]
     return {sign(value, digits) for value in spelled for digits in range(fewest, MOST_DIGITS + 1)}
 

@@ -1,8 +1,8 @@
 """Python that tries to tell what it read, in every way that a sandbox leaves open: drawn from a seed, a family each.
 
-Every probe reads a measurement of the panel (`MEASURES`) and sends it out through a channel (`CHANNELS`). The measurements
-are those in which a later day could show: ratios to the quoted close, levels, counts of columns, hashes of all bytes,
-memory behind the arrays. The text in `{m}` is the expression, `{k}` a number of the probe's own.
+Every probe reads a measurement of the panel (`MEASURES`) and sends it out through a channel (`CHANNELS`). The
+measurements are those in which a later day could show: ratios to the quoted close, levels, counts of columns, hashes of
+all bytes, memory behind the arrays. The text in `{m}` is the expression, `{k}` a number of the probe's own.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ HEAD = "def factor(panel):\n    close, raw = panel['close'], panel['close_raw']\
 
 
 def probes(count: int, seed: int = 0) -> list[str]:
-    """Return so many different probes: each channel and each measurement as often as any other, drawn together by a seed."""
+    """Return `count` different probes, with channels and measurements balanced and combined by a seed."""
     rng = random.Random(seed)
     found = dict[str, None]()
     while len(found) < count:

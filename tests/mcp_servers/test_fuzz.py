@@ -147,7 +147,7 @@ def later(evaluator: Evaluator) -> set[Any]:
 
 @cache
 def later_days(panel: Panel, stop: int) -> set[Any]:
-    """Return what the panel's numbers from a row on look like, less what they look like before; a panel never changes."""
+    """Return the signs of the panel's numbers from a row on, less those before; a panel never changes."""
     known = {shown for name in panel.fields for shown in spelled(panel.fields[name][:stop])}
     return {shown for name in panel.fields for shown in spelled(panel.fields[name][stop:])} - known
 

@@ -71,7 +71,7 @@ def test_no_part_is_large_where_the_rest_of_the_panel_shrinks(handles: Handles, 
 
 
 def test_what_others_hand_over_meanwhile_stays(tmp_path: Path, clock: Clock) -> None:
-    """Sweeping looks at handles and then at files: what came in between has a file and, for a sweeper, no handle yet."""
+    """A sweep reads handles, then files: a panel that comes in between has a file and, for it, no handle yet."""
     kept = {who: [pa.table({who: [float(at)]}) for at in range(60)] for who in "abcd"}
 
     def hand_all(who: str) -> list[str]:

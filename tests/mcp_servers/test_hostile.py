@@ -1,4 +1,4 @@
-"""Words that carry instructions are words to the servers: the same sheet, the same budget, and nobody's terminal steered."""
+"""Instructions in words stay words to the servers: same sheet, same budget, no terminal steered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The servers over HTTP: real clients of both eras, each its own data; what is refused, and that all of it is on record."""
+"""The servers over HTTP: clients of both eras, each with its own data; refusals; all calls on record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code is told nothing of a day after search: on two panels that differ only there every tool answers with the same bytes.
+"""Code learns nothing of a day after search: panels that differ only there give the same bytes.
 
 `make attacks` asks 330 probes of every family; the default suite a few of each.
 """
@@ -65,7 +65,8 @@ def panel(other: bool, *, quoted: bool = True, volume: str = "quoted") -> Panel:
     """Return a market as a vendor sells it: the same until search ends, and another one afterwards.
 
     Later prices are others, other names are split and pay, and in one of the two three names are listed in a sector of
-    their own. What is sold is adjusted backwards, so that every earlier price, and perhaps volume, bears what came later.
+    their own. What is sold is adjusted backwards, so that every earlier price, and perhaps volume, bears what came
+    later.
     """
     raw = market(7, days=DAYS, names=NAMES + 3)
     fields = {name: values.copy() for name, values in raw.fields.items() if name != "returns"}
@@ -109,7 +110,7 @@ def jail() -> Iterator[LazySandbox]:
 
 
 def told(sold: Panel, texts: Sequence[str], jail: LazySandbox, folder: Path) -> list[tuple[str, str]]:
-    """Return what every tool that takes code answers, and what the other tools tell afterwards, as it stands on the wire."""
+    """Return the answers of every tool that takes code, then of the other tools, as they are on the wire."""
 
     async def call(sessions: dict[str, Any], name: str, arguments: dict[str, Any]) -> Any:
         server, _, tool = name.partition(".")

@@ -1,4 +1,4 @@
-"""Two hundred callers at once on running servers: no line of the record lost, nobody's panel in another's hands, flat memory.
+"""Two hundred callers at once: no line of the record lost, no panel in wrong hands, flat memory.
 
 `make mcp-endurance` runs it; MCP_LOAD_SECONDS says how long, two minutes by default, MCP_LOAD_CALLERS how many.
 """

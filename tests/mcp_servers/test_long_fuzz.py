@@ -70,7 +70,7 @@ class Talk:
         }
 
     def ask(self, said: list[Any]) -> list[Any]:
-        """Return answers and refusals, in order; of what is said each has a server and a request, or a tool and arguments."""
+        """Return answers and refusals in order; an item is a server with a request, or a tool with arguments."""
         return [self.portal.call(self._asked, name, what) for name, what in said]
 
     async def _asked(self, name: str, what: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The news server tells of texts what was known then, marks them as a stranger's words, and holds back what is held back."""
+"""The news server gives texts known at the time, marks them as foreign words, and withholds what is held back."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_answers_are_those_of_a_shelf_that_never_had_later_texts(
 
 
 def test_a_day_after_the_search_window_is_never_told_whoever_asks(run: Evaluator, tmp_path: Path) -> None:
-    """Neither to who has no last day, nor to one whose last day is later: it would tell of days that factors are judged on."""
+    """Not without a last day, nor with a later one: the text would tell of days that factors are judged on."""
     with shelved(tmp_path, text("the last", 0.4), text("too late", 0.6), text("early", -9)) as shelf:
         for last_day, told in ((None, 2), (date(2011, 8, 12), 2), (LAST_DAY, 2), (date(2010, 10, 14), 1)):
             found = called(on(run, shelf, last_day), "search_news")

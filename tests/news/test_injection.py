@@ -328,7 +328,7 @@ def test_a_list_of_codes_is_read_whole_however_it_ends(list_: str) -> None:
     "unit", ["#65 ", "&65; ", r"\101 ", "65 ", "101 ", "01", "aaaaaa ", "a,", "i g ", "[", "http://[a"]
 )
 def test_no_pattern_goes_back_over_what_it_has_read(unit: str) -> None:
-    """As many characters in one text as in eight: a pattern that begins again at each place of a run takes eight times as long."""
+    """As many characters in one text as in eight: a pattern that restarts along a run would take eight times longer."""
     modules = (disguises, fold)
     patterns = [each for module in modules for each in vars(module).values() if isinstance(each, re.Pattern)]
     short, long = (unit * (size // len(unit)) + "x" for size in (6_000, 48_000))

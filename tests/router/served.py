@@ -1,4 +1,4 @@
-"""Small servers of the tests, on this machine: one that speaks the OpenAI protocol, and one that says what it is told to."""
+"""Small local servers: one that speaks the OpenAI protocol, and one that says what it is told to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Confidential text goes to a machine elsewhere while that proves what it runs, over the channel that it proved, and no longer."""
+"""Confidential text goes elsewhere only while the machine proves what it runs, over the proven channel."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_200_callers_in_four_processes_never_pass_a_budget_of_ten(
 def test_what_a_killed_process_held_is_not_under_way_but_stays_counted(
     place: tuple[str, str], run: str, cap: float
 ) -> None:
-    """Nobody heard what its call took, which may be 0.3 USD: there is room for another one under a cap of 0.8, not of 0.5."""
+    """The cost of the killed call, at most 0.3 USD, is unknown: another one fits under a cap of 0.8, not of 0.5."""
     if place[1] and run == "mine":
         pytest.skip("a database elsewhere waits for the longest time of a call: see tests/ledger/test_holds.py")
     budget = {"day_usd": cap}

@@ -1,4 +1,4 @@
-"""Which model answers: what is declared, what the house has fixed, what the text says; and that nothing goes where it may not."""
+"""Which model answers, by declaration, house rules and the text; and nothing goes where it may not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a small model cannot do goes up with its failure attached; what was learned steers the next call, and is kept."""
+"""A small model's failure goes up with its reason; what was learned steers the next call, and is kept."""
 
 from __future__ import annotations
 

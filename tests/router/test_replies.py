@@ -1,4 +1,4 @@
-"""JSON objects are found wherever a text holds them, what is ambiguous is not, and only a closed schema is called strict."""
+"""JSON objects are found anywhere in a text, ambiguous ones are not, and only closed schemas are strict."""
 
 from __future__ import annotations
 

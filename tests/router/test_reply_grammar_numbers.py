@@ -1,4 +1,4 @@
-"""Numbers within bounds, as digits: what is written is within them, and what is within them and short can be written."""
+"""Numbers within bounds, as digits: all that is written is within, and all short ones can be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A machine elsewhere is believed for what it signs, of this question, of this launch, of this channel, and for a while."""
+"""A machine elsewhere is believed for signed statements on this question, launch and channel, for a while."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ def test_what_is_sent_holds_all_that_it_imports() -> None:
 
 
 def test_a_container_can_be_asked_for_where_linux_is_missing() -> None:
-    """On Windows neither these modules nor `ctypes.CDLL(None)` are there; `shutil` asks the system when it is imported."""
+    """Windows has neither these modules nor `ctypes.CDLL(None)`; `shutil` asks the system when imported."""
     code = (
         "import ctypes, shutil, sys; sys.modules.update(dict.fromkeys(['fcntl', 'resource'])); ctypes.CDLL = None\n"
         "sys.platform = 'win32'; from alphaloom.sandbox.backends import find_backend as named\n"

@@ -1,4 +1,4 @@
-"""The sample that stands for all formulas: it grows with what is scored, by the fields alone, of what may be looked at."""
+"""The candidate pool grows with the scored formulas, depends on the fields alone, and reads only allowed ones."""
 
 from __future__ import annotations
 

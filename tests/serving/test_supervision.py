@@ -1,4 +1,4 @@
-"""A server is started, waited for, watched and ended with all that it started; a small real program stands in for vLLM."""
+"""A server and its children are started, awaited, watched and ended; a small real program stands in for vLLM."""
 
 from __future__ import annotations
 

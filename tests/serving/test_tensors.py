@@ -166,7 +166,7 @@ def test_layers_of_two_kinds_are_dealt_out_in_groups_and_padded() -> None:
 
 
 def test_vllm_itself_counts_as_many_sequences() -> None:
-    """A server of vLLM 0.32 on a CPU said at its start "Maximum concurrency": 2048.00x, 224.44x, and with a draft 409.56x."""
+    """At its start vLLM 0.32 on a CPU printed "Maximum concurrency": 2048.00x, 224.44x, and with a draft 409.56x."""
     plain = Architecture("plain", "", "llama", 256, 4, 4, 2, 64, 512, 258, 2048)
     rules = CacheRules(2, 128, 1024, 1, steps=1)
     assert 4 * GIB / count_sequence_bytes(plain, 1024, rules) == 2048

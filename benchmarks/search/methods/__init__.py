@@ -1,1 +1,1 @@
-"""The ways to search, each asked the same: factors in an order of preference, for so many evaluations or CPU seconds."""
+"""The ways to search: each returns factors in order of preference, for some evaluations or CPU seconds."""

@@ -53,7 +53,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method found, best first in its own order; `combined` `[T, N]` is its own score, None takes the common one."""
+    """The factors of a method, best first; `combined` `[T, N]` is its own score (None: the common one)."""
 
     factors: tuple[Factor, ...]
     evaluations: int
@@ -129,8 +129,8 @@ def tried(ground: Ground, drawn: Iterable[Expression], allowance: Allowance) -> 
 def preferred(ground: Ground, found: Sequence[Factor]) -> list[Factor]:
     """Return the formulas in the order of what each adds to those before.
 
-    The strongest are looked at, near-copies of stronger ones left out, or they would fill the places of what is faint. What
-    reads the level of back-adjusted prices is left out too, as Alphaloom's evaluator does.
+    The strongest are looked at, near-copies of stronger ones left out, or they would fill the places of what is faint.
+    What reads the level of back-adjusted prices is left out too, as Alphaloom's evaluator does.
     """
     strongest = iter(sorted(found, key=lambda factor: (-abs(factor.t), factor.text)))
     days = slice(None, None, STEP)

@@ -1,7 +1,7 @@
 """What a FactorMiner formula means in FactorMiner, slow and obvious: one window of one name at a time.
 
-After what `factorminer/core/expression_tree.py` of minihellboy/factorminer computes at commit 2290d0e2, with the defaults of
-`factorminer/core/types.py`. Days are rows and names columns. Nothing here knows the rewrite rules.
+After what `factorminer/core/expression_tree.py` of minihellboy/factorminer computes at commit 2290d0e2, with the
+defaults of `factorminer/core/types.py`. Days are rows and names columns. Nothing here knows the rewrite rules.
 """
 
 from __future__ import annotations

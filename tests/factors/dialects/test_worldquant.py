@@ -19,7 +19,7 @@ from .worldquant_meaning import Meaning, Values
 PUBLISHED: Mapping[int, str] = {int(number): formula for number, formula in formulas("worldquant").items()}
 """The 101 formulas of the paper, as two public copies of it agree on them."""
 EMPTY = {96}
-"""Alpha 96 asks for a month without three days of one rank, which is a correlation of a constant: there is no such month."""
+"""Alpha 96 needs a month without three days of equal rank (a correlation of a constant): there is none."""
 REFUSED: Mapping[int, str] = {}
 """Those that cannot be carried over, and why: none."""
 MARKET = small_market(101, days=320, names=16)

@@ -1,8 +1,8 @@
 """What the formulas of the WorldQuant paper mean, slow and obvious: numpy on the formula as it is written.
 
-Nothing here knows of the rules that translate. Each step is rounded to float32, as the engine stores it. Where two names
-are almost equal, the last digit decides which ranks higher; to know such cells, a formula is computed again with noise in
-the last digit of each step.
+Nothing here knows of the rules that translate. Each step is rounded to float32, as the engine stores it. Where two
+names are almost equal, the last digit decides which ranks higher; to know such cells, a formula is computed again with
+noise in the last digit of each step.
 """
 
 from __future__ import annotations

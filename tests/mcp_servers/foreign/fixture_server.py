@@ -1,7 +1,7 @@
 """A server of our own class with the tools, resources and prompts that the conformance suite asks for by name.
 
-What it shows is that nothing of `ToolServer` and `web` (refusals, record, scopes, one server for each caller) stands in the
-way of what the protocol allows. Everything is answered as the suite's descriptions say, as shortly as they allow.
+What it shows is that nothing of `ToolServer` and `web` (refusals, record, scopes, one server for each caller) stands in
+the way of what the protocol allows. Everything is answered as the suite's descriptions say, as shortly as they allow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Python library of the handshake era, in an environment of its own. Argument: a file that says where servers are."""
+"""The Python library of the handshake era, in an environment of its own; the argument is a file of servers."""
 
 from __future__ import annotations
 

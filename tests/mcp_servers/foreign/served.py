@@ -1,4 +1,4 @@
-"""Servers in the way of foreign clients: the real ones, started by the command line, and a pass-through that adds a token."""
+"""Servers for foreign clients: the real ones, started by the command line, and a proxy that adds a token."""
 
 from __future__ import annotations
 
@@ -123,7 +123,10 @@ def over_http(base: str, token: str) -> dict[str, Mapping[str, str]]:
 
 @contextmanager
 def bearing(base: str, token: str) -> Iterator[str]:
-    """Pass everything on to `base`, Host and Origin as they came, with a token added: the conformance suite can send none."""
+    """Pass everything on to `base` with a token added, which the conformance suite cannot send.
+
+    Host and Origin stay as they came.
+    """
 
     @asynccontextmanager
     async def open_client(app: Starlette) -> AsyncIterator[None]:

@@ -103,7 +103,7 @@ EXPECTED: Mapping[str, Mapping[str, Row]] = {
 COMPLETE = ("all", "factors")
 """The servers that have something to complete; others say that they do not."""
 UNTESTABLE = frozenset({"sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"})
-"""Checks within a scenario for the real servers that need a fixture tool; against the fixture server they must be kept."""
+"""Checks that need a fixture tool: the real servers cannot meet them, the fixture server must."""
 
 
 def on_real(server: str, revision: str) -> dict[str, State]:

@@ -1,4 +1,4 @@
-"""Intents of one's own, told by examples: recognised in other words, without harm to ours, and refused where they cannot be used."""
+"""Intents taught by examples: recognised in other words, harmless to ours, refused where they cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sentence embedding in miniature: a table of word vectors as an ONNX graph, and its tokenizer, as files in a folder."""
+"""A tiny sentence embedding: a table of word vectors as an ONNX graph, and its tokenizer, in a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A process that adds one document: python -m tests.router.context.worker STORE PLACE SEED COUNTS [die-before | die-after].
+"""A process that adds one document.
+
+python -m tests.router.context.worker STORE PLACE SEED COUNTS [die-before | die-after]
 
 Each time that it embeds, it adds a line to the file COUNTS. It dies without a word before it has written what it made,
 or after that and before it gives its lease back.

@@ -1,4 +1,4 @@
-"""Says which texts a grammar accepts, in vLLM's own environment: JSON of grammar, texts and the model's folder comes in."""
+"""Says which texts a grammar accepts, in vLLM's environment; input: JSON of grammar, texts, model folder."""
 
 from __future__ import annotations
 

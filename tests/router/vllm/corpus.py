@@ -1,4 +1,4 @@
-"""The text that the tiny model is made from: the pages that agents read, and replies such as they write, all generated."""
+"""The text that trains the tiny model: the pages that agents read and replies like theirs, generated."""
 
 from __future__ import annotations
 

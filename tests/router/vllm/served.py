@@ -1,4 +1,4 @@
-"""A real vLLM on this machine's processor, with a tiny model that is made here, started as `alphaloom models serve` does."""
+"""A real vLLM on this machine's processor with a tiny model, started as `alphaloom models serve` does."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ USUAL: dict[str, Any] = {
     "budget": {"evaluations": 600, "trials": 4},
     "steer": {"hypotheses": "ideas.yaml"},
 }
-"""What its agents do is as a campaign has it that says nothing of it. Of five hypotheses the tiny model gives one, so most are told."""
+"""Agents by their defaults. Of five hypotheses the tiny model gives one, so most come from a file."""
 IDEAS = [
     {
         "mechanism": f"{what} of {name}", "direction": 1, "horizon_days": 5, "fields": ["close", name], "regime": "any",

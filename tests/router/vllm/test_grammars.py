@@ -1,4 +1,4 @@
-"""The grammars of the agents' replies, read by what vLLM reads them with: they take what fits, and nothing that does not."""
+"""The grammars of the agents' replies, read by vLLM's own reader: they take exactly what fits."""
 
 from __future__ import annotations
 

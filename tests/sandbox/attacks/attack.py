@@ -24,7 +24,7 @@ __all__ = ["HONEST", "Attack", "Verdict"]
 
 WALL_S, MEMORY_MB, GRACE_S = 6.0, 256, 4.0
 MOST_MB, MOST_TASKS = 700.0, 3
-"""More than the sandbox's own processes hold (some 100 MiB each) and a call may add; and its own tasks during a call."""
+"""Above the sandbox's own processes (some 100 MiB each) and what a call adds; and its tasks during a call."""
 LONGEST_TEXT = 2400
 HONEST = "def factor(panel):\n    close = panel['close']\n    return close.rolling(5).mean() / close + 256 - close.sum(axis=1).mean()\n"
 INVISIBLE = re.compile(

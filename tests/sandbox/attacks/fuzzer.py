@@ -41,7 +41,7 @@ def fuzzed(known: Sequence[Snippet], seed: int) -> Iterator[Snippet]:
 
 
 def _spliced(rng: random.Random, material: Sequence[Snippet]) -> str:
-    """Call two to four snippets one after the other; what one could not, the next one tries in the world that it left."""
+    """Call two to four snippets in turn; where one fails, the next one tries in the world that it left."""
     code, names = "", []
     for place, part in enumerate(rng.sample(material, rng.randint(2, 4))):
         names.append(f"part_{place}")

@@ -29,7 +29,8 @@ class Snippet:
     code : str
         Source that defines `factor(panel)`; names of the ground (SECRET, TCP and others) are put before it.
     options : Mapping[str, str]
-        `wall` (seconds), `rows` (days that it may see), `expect` (`error`: an answer is an escape), `twice`, `prove`, `sweep`.
+        `wall` (seconds), `rows` (days that it may see), `expect` (`error`: an answer is an escape), `twice`, `prove`,
+        `sweep`.
     ablation : str
         How many layers must be left when it runs.
     """

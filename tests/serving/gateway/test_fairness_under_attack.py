@@ -1,4 +1,4 @@
-"""The gate beside a tenant that means harm: counts out of all proportion, calls that are abandoned or cannot be counted."""
+"""The gate beside a hostile tenant: counts out of all proportion, calls abandoned or uncountable."""
 
 from __future__ import annotations
 
