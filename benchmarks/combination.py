@@ -184,8 +184,10 @@ def print_panel(panel: Panel) -> None:
             less = bootstrap_difference(plain.daily, scorer.score(scores["equal"], window, 1).daily, H)
             said = f"{less.mean:+.4f} ({less.low:+.4f} to {less.high:+.4f}){', a tie' if less.is_tie else ''}"
             print(
-                f"{window.name:10}{kind:9} RankIC {plain.rank_ic:+.4f} t {plain.t:+.1f}, less equal {said}; after costs "
-                f"{plain.net_sharpe:+.2f} at once, {slow.net_sharpe:+.2f} at rate {rate:.2f}, turnover {slow.turnover:.3f}"
+                f"{window.name:10}{kind:9} RankIC {plain.rank_ic:+.4f} t {plain.t:+.1f}, less equal {said}; "
+                "after costs "
+                f"{plain.net_sharpe:+.2f} at once, {slow.net_sharpe:+.2f} at rate {rate:.2f}, "
+                f"turnover {slow.turnover:.3f}"
             )
 
 

@@ -32,22 +32,44 @@ FIRST = 5
 SEED, DOCUMENTS, FILLER, TIMES = 7, 6, 1500, 5
 
 NAMES = (
-    "Halvorsen", "Quillmark", "Tressider", "Boxwood", "Caldera", "Dunmore", "Eastvale", "Fenwick", "Garrick", "Holbrook",
-    "Ironbridge", "Juniper", "Kestrel", "Larkspur", "Meridian", "Northgate", "Oakhurst", "Pemberton", "Ravenna", "Silverton",
+    "Halvorsen", "Quillmark", "Tressider", "Boxwood", "Caldera", "Dunmore", "Eastvale", "Fenwick", "Garrick",
+    "Holbrook", "Ironbridge", "Juniper", "Kestrel", "Larkspur", "Meridian", "Northgate", "Oakhurst", "Pemberton",
+    "Ravenna", "Silverton",
 )  # fmt: skip
 MATTERS = (
-    ("{} acquired a smaller competitor to widen its distribution.", "acquisition of small competitors by {} for wider distributing", "which rival was bought by {}"),
+    ("{} acquired a smaller competitor to widen its distribution.", (
+        "acquisition of small competitors by {} for wider "
+        "distributing"
+    ), "which rival was bought by {}"),
     ("{} lowered its dividend because cash was short.", "lower dividends at {} for shortage of cash", "did {} cut the payout to shareholders"),
-    ("{} depends on one supplier for nearly all of its resin.", "dependence of {} on a single supplier of resins", "is {} exposed to a sole vendor of raw material"),
-    ("{} was sued by former employees over unpaid overtime.", "suits by a former employee of {} on overtime payment", "litigation by ex staff for wages at {}"),
-    ("{} restated revenue after an error in recognising licences.", "restatement of revenues by {} for errors in licence recognition", "were sales figures of {} corrected for accounting mistakes"),
+    ((
+        "{} depends on one supplier for nearly all of its "
+        "resin."
+    ), "dependence of {} on a single supplier of resins", "is {} exposed to a sole vendor of raw material"),
+    ((
+        "{} was sued by former employees over unpaid "
+        "overtime."
+    ), "suits by a former employee of {} on overtime payment", "litigation by ex staff for wages at {}"),
+    ("{} restated revenue after an error in recognising licences.", (
+        "restatement of revenues by {} for errors in licence "
+        "recognition"
+    ), "were sales figures of {} corrected for accounting mistakes"),
     ("{} refinanced its bonds at a higher coupon.", "refinancing of a bond of {} at higher coupons", "costlier debt replaced old borrowings at {}"),
-    ("{} closed a plant and dismissed four hundred workers.", "closing of plants and dismissal of workers by {}", "factory shutdown with layoffs at {}"),
-    ("{} hedges its exposure to jet fuel with swaps.", "hedging of jet fuels by {} with a swap", "are kerosene price moves offset by derivatives at {}"),
+    ((
+        "{} closed a plant and dismissed four hundred "
+        "workers."
+    ), "closing of plants and dismissal of workers by {}", "factory shutdown with layoffs at {}"),
+    ("{} hedges its exposure to jet fuel with swaps.", "hedging of jet fuels by {} with a swap", (
+        "are kerosene price moves offset by derivatives at "
+        "{}"
+    )),
     ("{} lost its largest customer in the autumn.", "loss of large customers by {} in autumn", "biggest client left {}"),
     ("{} impaired goodwill of its retail segment.", "impairment of retail goodwill at {}", "writedown of intangible assets in shops of {}"),
     ("{} appointed a chief executive from outside.", "appointment of an outside chief executive at {}", "new boss hired externally by {}"),
-    ("{} suffered an intrusion into its payment systems.", "intrusions in a payment system of {}", "was {} hacked by cyber criminals"),
+    ((
+        "{} suffered an intrusion into its payment "
+        "systems."
+    ), "intrusions in a payment system of {}", "was {} hacked by cyber criminals"),
 )  # fmt: skip
 ASKED = ("its own words", "other forms of them", "other words and the name", "other words without it")
 PROSE = (
@@ -141,14 +163,23 @@ def found(fact: Fact, first: Sequence[Ranked]) -> bool:
 
 def recall(kind: str, texts: Sequence[str], facts: Sequence[Fact]) -> Iterator[str]:
     """Yield the table of what is found, and of the tokens that are read for it."""
-    sources = [PassageSource(str(at), text, "public", Index.of(text, Cutting(), HashedEmbedder())) for at, text in enumerate(texts)]  # fmt: skip
+    sources = [
+        PassageSource(str(at), text, "public", Index.of(text, Cutting(), HashedEmbedder()))
+        for at, text in enumerate(texts)
+    ]
     total = sum(source.index.tokens for source in sources)
-    first = {name: [[rank(each)[:FIRST] for each in fact.questions] for fact in facts] for name, rank in ways(sources).items()}  # fmt: skip
+    first = {
+        name: [[rank(each)[:FIRST] for each in fact.questions] for fact in facts]
+        for name, rank in ways(sources).items()
+    }
     yield f"{kind}: {len(facts)} statements in {len(texts)} documents, {total:,} tokens; recall@{FIRST} in per cent"
     yield f"| asked for in | {' | '.join(first)} | all is read |"
     yield "|---" * (len(first) + 2) + "|"
     for level, words in enumerate(ASKED):
-        hits = [np.mean([found(*pair) for pair in zip(facts, (each[level] for each in heard), strict=True)]) for heard in first.values()]  # fmt: skip
+        hits = [
+            np.mean([found(*pair) for pair in zip(facts, (each[level] for each in heard), strict=True)])
+            for heard in first.values()
+        ]
         yield f"| {words} | {' | '.join(f'{100 * hit:.0f}' for hit in hits)} | 100 |"
     read = [median(_tokens(each, sources) for each in heard[0]) for heard in first.values()]
     yield f"| tokens read | {' | '.join(f'{each:,.0f}' for each in read)} | {total:,} |"
@@ -204,7 +235,10 @@ def main() -> None:
         for line in recall(kind, texts, facts):
             print(line, flush=True)
         print()
-    print(f"Without the name {len(NAMES)} statements answer alike and one counts: none could find above {100 * FIRST // len(NAMES)} %.\n")  # fmt: skip
+    print(
+        f"Without the name {len(NAMES)} statements answer alike and one counts: "
+        f"none could find above {100 * FIRST // len(NAMES)} %.\n"
+    )
     with tempfile.TemporaryDirectory() as folder:
         for line in speed(" ".join(texts * 4), Path(folder)):
             print(line, flush=True)

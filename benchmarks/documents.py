@@ -23,7 +23,8 @@ from .context import SEED, scattered
 SMALL = [
     "market.synthetic.days=420", "market.synthetic.names=60", "evidence.windows.min_selection_days=60",
     "evidence.windows.min_sealed_days=60", "agents.rounds=4", "agents.hypotheses=3", "agents.candidates=2",
-    "agents.steps=0", "budget.evaluations=24", "budget.trials=0", "steer.goal=which firms lowered dividends because cash was short",
+    "agents.steps=0", "budget.evaluations=24", "budget.trials=0",
+    "steer.goal=which firms lowered dividends because cash was short",
 ]  # fmt: skip
 
 
@@ -41,7 +42,11 @@ def table(folder: Path, scratch: Path) -> Iterator[str]:
     total = sum(ByteTokenizer().count(path.read_text()) for path in folder.iterdir())
     named = [f"context.documents=[{folder}]", "context.summaries=model"]
     plain = asked(scratch / "plain")
-    runs = {"without": plain, "passages": asked(scratch / "told", *named), "passages, again": asked(scratch / "told", *named, "seed=8")}  # fmt: skip
+    runs = {
+        "without": plain,
+        "passages": asked(scratch / "told", *named),
+        "passages, again": asked(scratch / "told", *named, "seed=8"),
+    }
     rounds = len(plain["idea"])
     yield f"{len(list(folder.iterdir()))} documents, {total:,} tokens, {rounds} rounds"
     yield "| campaign | to the Idea agent | calls to summarise | tokens for that |"

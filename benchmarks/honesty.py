@@ -162,7 +162,8 @@ def known(question: Question) -> bool:
             answer = question.kept(seed, partial(known_factor, seed, question.size, workspace))
         found.append(answer)
         say(
-            f"{seed:4d}  {answer['t']:11.1f}  {answer['rank_ic']:6.3f}  {answer['verdict']:9s}  {answer['seconds']:7.0f}"
+            f"{seed:4d}  {answer['t']:11.1f}  {answer['rank_ic']:6.3f}  {answer['verdict']:9s}  "
+            f"{answer['seconds']:7.0f}"
         )
     accepted = sum(each["verdict"] == "accepted" for each in found)
     strong = [each for each in found if each["t"] >= 8]
@@ -222,7 +223,8 @@ def planted(question: Question) -> bool:
         truth = " ".join(f"{each:+.2f}" for each in answer["truth"])
         say(
             f"{seed:4d}  {answer['evaluations']:11d}  {answer['trials']:6d}  {len(answer['truth']):8d}  "
-            f"{false_ones(answer):5d}  {answer['found']:5d}  {answer['likeness']:8.2f}  {truth:33s}  {answer['seconds']:7.0f}"
+            f"{false_ones(answer):5d}  {answer['found']:5d}  {answer['likeness']:8.2f}  {truth:33s}  "
+            f"{answer['seconds']:7.0f}"
         )
     wrong, accepted = sum(map(false_ones, found)), sum(len(each["truth"]) for each in found)
     alphas, seen = sum(each["alphas"] for each in found), sum(each["found"] for each in found)

@@ -41,7 +41,10 @@ def ordinary(path: Path) -> Iterator[str]:
     texts = table["text"].to_pylist()
     verdicts, speed = judged(texts)
     held = [(verdict, text) for verdict, text in zip(verdicts, texts, strict=True) if verdict.injected]
-    yield f"{path.name}: {len(texts):,} texts, {len(held)} held back as injected ({len(held) / len(texts):.3%}), {speed:,.0f} items a second"
+    yield (
+        f"{path.name}: {len(texts):,} texts, {len(held)} held back as injected ({len(held) / len(texts):.3%}), "
+        f"{speed:,.0f} items a second"
+    )
     names = Counter(sign.name for verdict, _ in held for sign in verdict.signs)
     yield "  signs: " + ", ".join(f"{name} {count}" for name, count in names.most_common(8))
     shown = {text[:40]: (verdict, text) for verdict, text in held}
@@ -59,7 +62,10 @@ def shouted(texts: Sequence[str], symbols: Sequence[str], times: Sequence[dateti
         known = round(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000
         said[symbol].append(Utterance(f"{number:09d}", known, str(number), False, compute_bands(text)))
     found = [int(item) for each in said.values() for item in find_bursts(each)]
-    yield f"  noise, were each text a voice of its own ({MIN_BURST_VOICES} voices in {WINDOW_HOURS:g} h): {len(found)} ({len(found) / len(texts):.2%})"
+    yield (
+        f"  noise, were each text a voice of its own ({MIN_BURST_VOICES} voices in {WINDOW_HOURS:g} h): "
+        f"{len(found)} ({len(found) / len(texts):.2%})"
+    )
     for text, count in Counter(texts[number][:80] for number in found).most_common(4):
         yield f"    {count:>5} {text!r}"
 

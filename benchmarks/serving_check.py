@@ -75,7 +75,8 @@ def compared(torch: Any, model: Architecture, device: Device, share: float) -> b
     apart = (for_weights / chosen.weights - 1, for_cache / expected - 1)
     well = all(abs(one) <= TOLERANCE for one in apart)
     say(
-        f"{model.name:<16} {chosen.gpus} GPU {chosen.precision}: weights {for_weights / GIB:.3f} of {chosen.weights / GIB:.3f} "
+        f"{model.name:<16} {chosen.gpus} GPU {chosen.precision}: "
+        f"weights {for_weights / GIB:.3f} of {chosen.weights / GIB:.3f} "
         f"GiB planned ({apart[0]:+.2%}), cache {for_cache / GIB:.3f} of {expected / GIB:.3f} ({apart[1]:+.2%})"
         f"{'' if well else '  DISAGREES'}"
     )
@@ -126,7 +127,8 @@ def main() -> int:
     device = nearest(torch)
     memory = torch.cuda.get_device_properties(0).total_memory
     say(
-        f"{torch.cuda.get_device_name(0)}, {memory / GIB:.1f} GiB; the table has {device.title}, {device.memory / GIB:.1f} GiB"
+        f"{torch.cuda.get_device_name(0)}, {memory / GIB:.1f} GiB; "
+        f"the table has {device.title}, {device.memory / GIB:.1f} GiB"
     )
     well = [compared(torch, find_model(name), device, asked.share) for name in asked.model]
     efficiencies(torch, device)

@@ -44,7 +44,10 @@ def draw(result: Result) -> str:
     scale = Scale(0.0, math.log10(max(top, 10.0)), LEFT, WIDTH - RIGHT)
     title = "CPU time of other engines, in multiples of alphaloom's"
     body = [element("style", STYLE), element("text", title, x=12.0, y=24.0, font_weight="600")]
-    about = f"{result.days} days x {result.names} names, one thread, same run; longer bar: alphaloom leads by more (log scale)"
+    about = (
+        f"{result.days} days x {result.names} names, one thread, same run; longer bar: "
+        "alphaloom leads by more (log scale)"
+    )
     body.append(element("text", about, x=12.0, y=44.0, class_="small"))
     bottom = TOP + ROW * len(shown)
     for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500):

@@ -74,7 +74,10 @@ def _pairs(result: Result) -> Iterator[str]:
     if result.pairs:
         first = result.pairs[0]
         speed = first.factors["all"] / first.own["all"]
-        yield f"alphaloom computes {speed:.0f} factors a second and core, once it has read them, which takes {first.read:.2f} s"
+        yield (
+            f"alphaloom computes {speed:.0f} factors a second and core, once it has read them, "
+            f"which takes {first.read:.2f} s"
+        )
     for pair in result.pairs:
         for name, reason in pair.left_out.items():
             yield f"left out beside {pair.rival}: {name} ({reason})"
@@ -91,7 +94,10 @@ def _peaks(result: Result) -> Iterator[str]:
 def _agreement(result: Result, operators: dict[str, set[str]]) -> Iterator[str]:
     if not result.agreement:
         return
-    yield "\nagreement with pandas in float64: cells within 1e-3 of the day's standard deviation, and cells missing in both"
+    yield (
+        "\nagreement with pandas in float64: cells within 1e-3 of the day's standard deviation, "
+        "and cells missing in both"
+    )
     for name, found in result.agreement.items():
         apart = {factor: each for factor, each in found.items() if not each.full}
         yield f"{name}: {len(found) - len(apart)} of {len(found)} factors in more than 99.99 % of cells"
@@ -156,7 +162,8 @@ def lead(result: Result) -> str:
     series, ahead = best.other["ts"] - best.own["ts"], result.best("KunQuant", "ts")
     text = (
         f"All {best.factors['all']} factors take KunQuant {result.best('KunQuant', 'all'):.1f} times the CPU seconds of"
-        f" alphaloom, its compiling not counted; {100 * ranks / gap:.0f} % of the difference are its cross-sectional ranks"
+        f" alphaloom, its compiling not counted; {100 * ranks / gap:.0f} % of the difference are its cross-sectional "
+        "ranks"
     )
     if ahead > 1:
         text += f" and {100 * series / gap:.0f} % the time-series factors, where alphaloom leads {ahead:.1f} times."

@@ -305,7 +305,10 @@ def lines(
     yield f"Nearest {TOP} of known formulas; {options.queries} new queries each, CPU of one core, seed {options.seed}."
     yield f"Each drawn formula stands for {options.variants}: other windows, other columns of the same unit."
     yield ""
-    yield "| formulas | query p50 | p99 | longest | search alone p50 | p99 | before settling p50 | p99 | one SQLite table p50 | p99 |"
+    yield (
+        "| formulas | query p50 | p99 | longest | search alone p50 | p99 | before settling p50 | p99 | "
+        "one SQLite table p50 | p99 |"
+    )
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for row in rows:
         figures = (
@@ -314,17 +317,24 @@ def lines(
         )  # fmt: skip
         yield f"| {row.formulas:,} | " + " | ".join("-" if np.isnan(one) else f"{one:.0f} us" for one in figures) + " |"
     yield ""
-    yield "| formulas | nodes | subtrees | outline | add | add, a node | settle | open | bytes each | SQLite add | bytes each | peak memory |"
+    yield (
+        "| formulas | nodes | subtrees | outline | add | add, a node | settle | open | bytes each | SQLite add | "
+        "bytes each | peak memory |"
+    )
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
     for row in rows:
         sql = "- | -" if np.isnan(row.table_add_us) else f"{row.table_add_us:.0f} us | {row.table_bytes_each:.0f}"
         yield (
             f"| {row.formulas:,} | {row.nodes:.1f} | {row.subtrees:.1f} | {row.draw_us:.0f} us | {row.add_us:.0f} us | "
-            f"{row.add_us_per_node:.1f} us | {row.settle_s:.1f} s | {row.open_ms:.1f} ms | {row.bytes_each:.0f} | {sql} | "
+            f"{row.add_us_per_node:.1f} us | {row.settle_s:.1f} s | {row.open_ms:.1f} ms | {row.bytes_each:.0f} | "
+            f"{sql} | "
             f"{row.peak_mb:.0f} MB |"
         )
     yield ""
-    yield f"Parse and canonical form of a query: p50 {percentiles(reading)[0]:.0f} us, p99 {percentiles(reading)[1]:.0f} us."
+    yield (
+        f"Parse and canonical form of a query: p50 {percentiles(reading)[0]:.0f} us, "
+        f"p99 {percentiles(reading)[1]:.0f} us."
+    )
     for name, what in (("pair", "comparing every pair"), ("parsed", "parsing both texts for every pair")):
         ratios = ", ".join(f"{pairs[name] * row.formulas / row.p50_us:,.0f}x at {row.formulas:,}" for row in rows)
         yield f"{what.capitalize()}: {pairs[name]:.1f} us a pair, measured on few and extrapolated: {ratios}."

@@ -231,7 +231,8 @@ def lines(row: Row, options: argparse.Namespace) -> Iterator[str]:
     """Yield the report."""
     many = row.sketches
     yield (
-        f"{options.days:,} days x {options.names:,} names, every fifth day of the first 60 %; {row.candidates} candidates; "
+        f"{options.days:,} days x {options.names:,} names, every fifth day of the first 60 %; "
+        f"{row.candidates} candidates; "
         f"CPU, medians, seed {options.seed}."
     )
     yield ""
@@ -248,6 +249,7 @@ def lines(row: Row, options: argparse.Namespace) -> Iterator[str]:
         yield f"| every pair: {name} ({pair:.2f} ms a pair, extrapolated to {many:,}) | {pair * many / 1e3:,.1f} s |"
     yield ""
     yield (
-        f"The same factor with the same correlation as comparing with every one: {row.agree} of the {row.above} candidates "
+        "The same factor with the same correlation as comparing with every one: "
+        f"{row.agree} of the {row.above} candidates "
         f"whose largest is {CORRELATION_FLOOR} or more; below that any small one will do."
     )

@@ -44,7 +44,10 @@ class Spans:
 
     def text(self) -> str:
         """Return the three figures in words."""
-        return f"{self.at(0.5):.1f} at the median, {self.at(0.99):.1f} at 99 %, CPU {self.each:.1f} ({len(self.wall)} times)"
+        return (
+            f"{self.at(0.5):.1f} at the median, {self.at(0.99):.1f} at 99 %, "
+            f"CPU {self.each:.1f} ({len(self.wall)} times)"
+        )
 
 
 @dataclass

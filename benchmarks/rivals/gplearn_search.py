@@ -46,7 +46,8 @@ def main() -> None:
     chosen = [best[place] for place in order]
     asked.answer(
         values=np.stack([on_all_days(each, days.features) for each in chosen]),
-        names=[str(each) for each in chosen], fitness=[float(each.raw_fitness_) for each in chosen], evaluations=len(unique(programs)),
+        names=[str(each) for each in chosen], fitness=[float(each.raw_fitness_) for each in chosen],
+        evaluations=len(unique(programs)),
     )  # fmt: skip
 
 
@@ -62,8 +63,9 @@ def evolved(asked: Asked, days: Days, table: Array) -> list[Any]:
     population = WIDE if asked.cpu_s is not None else max(min(POPULATION, asked.evaluations // 3), 5)
     estimator = genetic.SymbolicRegressor(
         population_size=population, generations=1, tournament_size=max(population // 20, 2), function_set=FUNCTIONS,
-        metric=fitness.make_fitness(function=rank_ic, greater_is_better=True, wrap=False), parsimony_coefficient=PARSIMONY,
-        init_depth=(1, 4), stopping_criteria=1.0, warm_start=True, random_state=asked.seed, n_jobs=1,
+        metric=fitness.make_fitness(function=rank_ic, greater_is_better=True, wrap=False),
+        parsimony_coefficient=PARSIMONY, init_depth=(1, 4), stopping_criteria=1.0, warm_start=True,
+        random_state=asked.seed, n_jobs=1,
     )  # fmt: skip
     goal = np.nan_to_num(days.label).ravel()
     tried: list[Any] = []

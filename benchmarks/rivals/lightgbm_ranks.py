@@ -28,8 +28,9 @@ USUAL = {
     "lambda_l2": 10.0,
 }  # fmt: skip
 DRAWN: dict[str, tuple[float, ...]] = {
-    "learning_rate": (0.01, 0.02, 0.03, 0.05), "num_leaves": (7, 15, 31, 63), "min_data_in_leaf": (200, 500, 1000, 3000),
-    "feature_fraction": (0.1, 0.2, 0.3, 0.5, 0.8), "bagging_fraction": (0.5, 0.7, 0.9), "lambda_l2": (0.0, 1.0, 10.0, 100.0),
+    "learning_rate": (0.01, 0.02, 0.03, 0.05), "num_leaves": (7, 15, 31, 63),
+    "min_data_in_leaf": (200, 500, 1000, 3000), "feature_fraction": (0.1, 0.2, 0.3, 0.5, 0.8),
+    "bagging_fraction": (0.5, 0.7, 0.9), "lambda_l2": (0.0, 1.0, 10.0, 100.0),
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ python -m benchmarks.router accuracy     on prompts by people who saw nothing th
 python -m benchmarks.router writers      each writer of the training prompts left out in turn; a quarter of an hour
 python -m benchmarks.router replay       cost and quality, by replaying a table that is drawn by a stated law
 python -m benchmarks.router failover     dead, hanging, dying and busy servers, beside LiteLLM's own router; two minutes
-python -m benchmarks.router misbehaving  92 kinds of misbehaving servers: who is asked, what is charged, what comes of it
+python -m benchmarks.router misbehaving  92 kinds of misbehaving servers: who is asked, what is charged, the outcome
 python -m benchmarks.router serving      first token, later tokens and goodput of a real vLLM on this processor
 
 `--embedding FOLDER` of latency, accuracy and replay adds a sentence embedding of yours: a folder as

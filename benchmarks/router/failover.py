@@ -206,7 +206,10 @@ def hedged(calls: int, *, hedge: bool, slow_s: float = 1.5) -> tuple[Row, float]
             usd = sum(call.cost_usd for call in ledger.calls("one"))
     took.sort()
     median, tail = took[len(took) // 2], took[int(0.99 * len(took))]
-    said = f"p50 {1e3 * median:.0f} ms, p99 {1e3 * tail:.0f} ms, {1e3 * usd:.1f} thousandths of a dollar, {second.posts} asked beside"
+    said = (
+        f"p50 {1e3 * median:.0f} ms, p99 {1e3 * tail:.0f} ms, {1e3 * usd:.1f} thousandths of a dollar, "
+        f"{second.posts} asked beside"
+    )
     return Row(f"{calls} calls in turn, every 20th slow, hedging {'on' if hedge else 'off'}", said, True), tail
 
 

@@ -2,7 +2,7 @@
 
 python -m benchmarks.router replay                       600 prompts, some minutes
 python -m benchmarks.router replay --svg FILE            draw the curves there
-python -m benchmarks.router replay --embedding FOLDER    two more rows: your embedding alone, and plugged into the router
+python -m benchmarks.router replay --embedding FOLDER    two more rows: your embedding alone and plugged into the router
 
 The router is held against methods of others (chance, length, a matrix factorisation in the manner of RouteLLM, a
 sentence embedding with logistic regression where one is given), against the very prompts that it learned from as other
@@ -75,7 +75,9 @@ def main(given: Sequence[str]) -> int:
     law, written = Law(), held_out()
     scorers = Scorers(training(), law, told.seed, embedded(told.embedding))
     print(
-        f"{len(written)} prompts, seed {told.seed}, {told.samples} bootstrap samples of prompts\n{law.told()};\na wrong reply that shows costs the learner US$ {FAILURE_USD} more\n"
+        f"{len(written)} prompts, seed {told.seed}, {told.samples} bootstrap samples of prompts\n"
+        f"{law.told()};\n"
+        f"a wrong reply that shows costs the learner US$ {FAILURE_USD} more\n"
     )
     behind = []
     for title, prompts in (("as written", written), ("as typed, with noise", typed(written, told.seed))):
@@ -106,7 +108,10 @@ def verdict(behind: Sequence[tuple[str, str]]) -> str:
 def sensitivity(prompts: Sequence[Prompt], scorers: Scorers, law: Law, seed: int) -> str:
     """Return what a cascade is worth by how many of its wrong replies show themselves."""
     lines = [
-        f"{'wrong replies that show':26s} {'cascade recovers':>18s} {'and saves':>10s} {'router + cascade at 95 %':>26s}"
+        (
+            f"{'wrong replies that show':26s} {'cascade recovers':>18s} {'and saves':>10s} "
+            f"{'router + cascade at 95 %':>26s}"
+        )
     ]
     for shown in (0.25, 0.5, 0.75, 0.9, 1.0):
         replay = replayed(prompts, scorers, replace(law, shown=shown), seed)

@@ -29,7 +29,10 @@ def report(measured: Measured) -> str:
 def _curves(measured: Measured) -> list[str]:
     saved = " ".join(f"{f'at {level:.0%}':>8s}" for level in LEVELS)
     lines = [
-        f"{'':29s} {'':22s} {'saving':>{len(saved)}s} {'of the oracle':>22s} {'router above by (area, saving at 95 %)':>44s}",
+        (
+            f"{'':29s} {'':22s} {'saving':>{len(saved)}s} {'of the oracle':>22s} "
+            f"{'router above by (area, saving at 95 %)':>44s}"
+        ),
         f"{'order by':29s} {'area':>22s} {saved} {'at 95 %':>22s} {'':44s} {'equal cost':>11s} {'equal quality':>14s}",
     ]
     for name, found in measured.found.items():
@@ -39,10 +42,12 @@ def _curves(measured: Measured) -> list[str]:
         share = _told(measured, lambda each, name=name, best=best: _share(each[name], each[best]), "{:.0%}")
         above = _above(measured, name) if name not in (ROUTER, ROUTER + CASCADE, best) else ""
         lines.append(
-            f"{_marked(name):29s} {area:>22s} {savings} {share:>22s} {above:>44s} {found.quality_at:>11.1%} {found.saving_at:>14.1%}"
+            f"{_marked(name):29s} {area:>22s} {savings} {share:>22s} {above:>44s} {found.quality_at:>11.1%} "
+            f"{found.saving_at:>14.1%}"
         )
     lines.append(
-        f"* the same prompts as the router's, read by another model\nequal cost: quality recovered at the cost of the {SHIPPED} "
+        "* the same prompts as the router's, read by another model\nequal cost: "
+        f"quality recovered at the cost of the {SHIPPED} "
         f"(of a row with a cascade: {THEN_CASCADE}); equal quality: saving where it recovers as much"
     )
     return lines

@@ -1,6 +1,6 @@
 """What a call costs, beside the ways in which others run generated code, in the same run.
 
-python -m benchmarks.sandbox latency              500 days x 40 names, six fields; then ten megabytes; as root and as nobody
+python -m benchmarks.sandbox latency              500 days x 40 names x six fields; then ten MB; as root and as nobody
 python -m benchmarks.sandbox latency --calls 50   fewer calls
 
 Rivals do the same work on the same panel and take turns with us: a fresh interpreter that is sent the code and the
@@ -95,7 +95,9 @@ def measured_as(user: int | None, calls: int) -> dict[str, object]:
     with within_reach(user, Path("/")) as place:
         command = [place.python, "-B", "-m", "benchmarks.sandbox", "latency", "--here", "--calls", str(calls)]
         environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": place.paths}
-        run = subprocess.run(command, env=environment, cwd=place.root, stdout=subprocess.PIPE, check=True, **as_user(user))  # type: ignore[call-overload]  # fmt: skip
+        run = subprocess.run(  # type: ignore[call-overload]
+            command, env=environment, cwd=place.root, stdout=subprocess.PIPE, check=True, **as_user(user)
+        )
     return dict(json.loads(run.stdout))
 
 
@@ -209,7 +211,10 @@ def lines(user: str, found: dict[str, object]) -> list[str]:
         "|---|---|---:|---:|---:|---:|",
     ]
     text += [
-        f"| {row.size} | {row.way} | {row.least:.1f} | {row.median:.1f} | {row.p95:.1f} | {row.median / ours[row.size]:.2f} |"
+        (
+            f"| {row.size} | {row.way} | {row.least:.1f} | {row.median:.1f} | {row.p95:.1f} | "
+            f"{row.median / ours[row.size]:.2f} |"
+        )
         for row in rows
     ]
     told = ", ".join(f"{each:.0f} with {workers}" for workers, each in rates.items())  # type: ignore[attr-defined]

@@ -106,7 +106,8 @@ def shown(title: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], options: 
     low, high = PLANTS.rank_ic
     covered = 1 - 0.5 ** (options.seeds - 1)
     print(
-        f"{title}: {options.seeds} markets of {size.days:,} days x {size.names:,} names, alphas of RankIC {low} to {high}"
+        f"{title}: {options.seeds} markets of {size.days:,} days x {size.names:,} names, "
+        f"alphas of RankIC {low} to {high}"
     )
     print(
         f"medians over the seeds; in brackets the lowest and the highest, which cover the median with {covered:.0%}\n"

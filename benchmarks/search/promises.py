@@ -37,7 +37,10 @@ def kept(rows: Rows) -> list[tuple[bool, str]]:
         ),
         (
             own["correlation"] >= best["correlation"][0] + LEAST_LEAD,
-            f"correlation {own['correlation']:.2f}, {LEAST_LEAD:.2f} above the best rival asked: {told(best['correlation'])}",
+            (
+                f"correlation {own['correlation']:.2f}, {LEAST_LEAD:.2f} above the best rival asked: "
+                f"{told(best['correlation'])}"
+            ),
         ),
         (
             own["correlation"] >= LEAST_OF_ORACLE * oracle,

@@ -61,7 +61,8 @@ def main(given: Sequence[str]) -> int:
     world = labelled(source.name, load_panel(source))
     sealed = world.windows.sealed
     print(
-        f"{world.name}: {world.panel.days:,} days x {world.panel.names:,} names; search ends {world.windows.search.last_day}"
+        f"{world.name}: {world.panel.days:,} days x {world.panel.names:,} names; "
+        f"search ends {world.windows.search.last_day}"
     )
     print(
         f"sealed: {sealed.first_day} to {sealed.last_day}, {options.evaluations:,} evaluations, {options.seeds} seeds\n"
@@ -132,7 +133,10 @@ def interval(daily: Series, seed: int = 0) -> tuple[float, float]:
 def table(found: Sequence[Seen], world: World) -> str:
     """Return one line for each method, with its paired difference to Alphaloom where that was run."""
     own = next((each for each in found if each.name == NAME), None)
-    head = f"{'':28}{'sealed RankIC':>14}{'t':>7}{'Alphaloom ahead by':>20}{'95 % interval':>20}{'':>8}{'CPU s':>8}  opening"
+    head = (
+        f"{'':28}{'sealed RankIC':>14}{'t':>7}{'Alphaloom ahead by':>20}{'95 % interval':>20}{'':>8}{'CPU s':>8}  "
+        "opening"
+    )
     return "\n".join([f"size-neutral, {world.name}", head, *(line(each, own) for each in found)])
 
 

@@ -11,9 +11,10 @@ __all__ = ["figures", "median", "table"]
 
 Row = Mapping[str, Any]
 COLUMNS = (
-    ("recall", "recall", 2), ("new", "of new ones", 2), ("correlation", "correlation", 2), ("span_r2", "span R2", 2), ("sealed_rank_ic", "sealed RankIC", 3),
-    ("sealed_t", "t", 1), ("unrelated", "unrelated", 2), ("evaluations", "evaluations", 0), ("cpu_s", "CPU s", 0),
-    ("cost", "CPU s per alpha", 0), ("accepted", "accepted", 0), ("false", "false", 0),
+    ("recall", "recall", 2), ("new", "of new ones", 2), ("correlation", "correlation", 2), ("span_r2", "span R2", 2),
+    ("sealed_rank_ic", "sealed RankIC", 3), ("sealed_t", "t", 1), ("unrelated", "unrelated", 2),
+    ("evaluations", "evaluations", 0), ("cpu_s", "CPU s", 0), ("cost", "CPU s per alpha", 0),
+    ("accepted", "accepted", 0), ("false", "false", 0),
 )  # fmt: skip
 WITH_RANGE = ("recall", "correlation")
 

@@ -30,7 +30,11 @@ from .test_injection import HOSTILE
 
 Maker = Callable[..., Lab]
 TEXTS = {
-    "inventory": "# Inventory\nRetailers whose inventory outgrows their sales earn less. Managers order too much in good years, and write it off in bad ones, slowly, quarter by quarter, while prices still hope for sales that do not come back soon.",
+    "inventory": (
+        "# Inventory\nRetailers whose inventory outgrows their sales earn less. "
+        "Managers order too much in good years, and write it off in bad ones, slowly, quarter by quarter, "
+        "while prices still hope for sales that do not come back soon."
+    ),
     "calm": "# Calm names\nStocks of low volatility earn more than their risk, since many investors may not borrow.",
     "calm pages": "\n".join(f"Calm names of low volatility earned {n} bp more in month {n}." for n in range(80)),
     "far": filing(4, 600),
@@ -191,7 +195,8 @@ def test_a_hostile_summary_is_not_told_and_a_hostile_passage_changes_no_call(
 
 def test_what_was_held_back_or_known_later_is_told_to_the_person_only() -> None:
     given = [
-        one("calm", known=date(2015, 3, 31)), one("inventory", held="orders a machine"), one("far", known=date(2019, 1, 1)), one("undated")
+        one("calm", known=date(2015, 3, 31)), one("inventory", held="orders a machine"),
+        one("far", known=date(2019, 1, 1)), one("undated")
     ]  # fmt: skip
     told, said = select_documents(given, "2017-12-29")
     assert [each.id for each in told] == ["calm", "undated"]

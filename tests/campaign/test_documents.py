@@ -87,7 +87,10 @@ def test_a_resumed_run_reads_what_it_began_with_whatever_became_of_files_and_sto
 
 @pytest.mark.parametrize("named", ["[gone.md]", "[{path: notes, sensitivity: confidential}]"])
 def test_what_cannot_be_told_to_anybody_begins_nothing(files: Files, tmp_path: Path, named: str) -> None:
-    away = "models.models={far: {model: hosted_vllm/x, api_base: 'http://127.0.0.1:9/v1', input_cost_per_mtok: 0, output_cost_per_mtok: 0}}"
+    away = (
+        "models.models={far: {model: hosted_vllm/x, api_base: 'http://127.0.0.1:9/v1', input_cost_per_mtok: "
+        "0, output_cost_per_mtok: 0}}"
+    )
     with pytest.raises(AlphaloomError) as caught:
         run(files, folder(tmp_path), f"context.documents={named}", away)
     assert isinstance(caught.value, Confidential) == ("confidential" in named)
@@ -98,7 +101,12 @@ def test_a_confidential_document_reaches_the_server_of_the_house_alone(files: Fi
     """The goal, which is public, would have gone to the other."""
     secret = tmp_path / "secret.md"
     secret.write_text(f"{MARKER} {CALM}")
-    heard = hear(files, tmp_path / "w", f"context.documents=[{{path: {secret}, sensitivity: confidential}}]", "context.summaries=model")  # fmt: skip
+    heard = hear(
+        files,
+        tmp_path / "w",
+        f"context.documents=[{{path: {secret}, sensitivity: confidential}}]",
+        "context.summaries=model",
+    )
     assert any("untrusted_passages" in body for body in heard.near.bodies)
     assert any("untrusted_text" in body for body in heard.near.bodies)
     assert heard.cloud.bodies == []
@@ -131,7 +139,20 @@ def summarised(files: Files, place: Path, *more: str, seeds: tuple[int, ...] = (
     named = f"context.documents=[{place / 'notes'}]"
     code = CODE.replace("Campaign.from_yaml", f"{COUNTING}\nCampaign.from_yaml", 1)
     (place / "w").mkdir(exist_ok=True)
-    command = [sys.executable, "-c", code, str(ROOT), str(files.campaign), str(place / "w"), *BRIEF, "budget.evaluations=1", GOAL, named, "context.summaries=model", *more]  # fmt: skip
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        str(ROOT),
+        str(files.campaign),
+        str(place / "w"),
+        *BRIEF,
+        "budget.evaluations=1",
+        GOAL,
+        named,
+        "context.summaries=model",
+        *more,
+    ]
     environment = {**os.environ, "STORE_PASSWORD": PASSWORD}
     started = [subprocess.Popen([*command, f"seed={seed}"], stderr=subprocess.PIPE, env=environment) for seed in seeds]
     for process in started:

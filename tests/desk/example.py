@@ -74,11 +74,15 @@ def entry(name: str, text: str, rank_ic: float, *failed: str, trial: int | None 
         "explained": "The opposite of yesterday's volatility over 30 days, ranked among all names of the day.",
         "hypothesis": {
             "id": f"h-{name[-3:]}", "mechanism": "liquidity provision",
-            "statement": "Names pushed down on heavy volume recover within a week, because the sellers were in a hurry.",
+            "statement": (
+                "Names pushed down on heavy volume recover within a week, "
+                "because the sellers were in a hurry."
+            ),
             "direction": -1, "horizon_days": 5, "fields": ["close", "volume"],
             "refuted_by": "no difference between days of heavy and of light volume",
         },
-        "reasons": reasons(*failed), "metrics": {"search": {**sheet(rank_ic, SEARCH), "weaknesses": weaknesses}, "selection": selection},
+        "reasons": reasons(*failed),
+        "metrics": {"search": {**sheet(rank_ic, SEARCH), "weaknesses": weaknesses}, "selection": selection},
         "trial": trial, "members": None, "library_correlation": 0.22,
         "incremental": {"rank_ic": 0.031, "t": 3.1, "kept": 0.84, "against": ["f0"], "library": 12} if trial else None,
     }  # fmt: skip
@@ -170,7 +174,8 @@ def results() -> JSON:
         "sealed": {"opened": True, "number": 1, "rank_ic": 0.031, "t": 2.2, "days": 294},
         "overfitting": {"probability": 0.31, "candidates": 50, "blocks": 10}, **beside(first["id"], second["id"]),
         "book": {"window": "sealed", "sharpe": 1.12, "annual_return": 0.082, "max_drawdown": -0.061,
-                 "turnover_per_day": 0.19, "costs_paid": 0.031, "borrow_paid": 0.006, "plain_sharpe": 1.12, "days": 294},
+                 "turnover_per_day": 0.19, "costs_paid": 0.031, "borrow_paid": 0.006, "plain_sharpe": 1.12,
+                 "days": 294},
         "signals": signals(), "settings": settings(), "looks_reused": 0,
         "warnings": [
             {"code": "data", "message": "vwap is derived: typical price"},

@@ -494,7 +494,8 @@ def test_the_first_interruption_is_answered_and_the_second_ends_the_process() ->
 
 def test_a_server_that_handles_interruptions_is_not_ended_by_the_second() -> None:
     process = interrupted(
-        "import signal; signal.signal(signal.SIGINT, lambda *_: sys.exit(7)); print('mine', flush=True); time.sleep(600)"
+        "import signal; signal.signal(signal.SIGINT, lambda *_: sys.exit(7)); print('mine', flush=True); "
+        "time.sleep(600)"
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "mine\n"
@@ -514,7 +515,10 @@ def test_a_command_that_is_interrupted_says_so(
 
 
 def test_the_process_ends_without_a_last_collection_of_garbage() -> None:
-    code = "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count())); sys.argv = ['alphaloom', '--version']"
+    code = (
+        "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count())); "
+        "sys.argv = ['alphaloom', '--version']"
+    )
     command = [sys.executable, "-c", f"{code}; from alphaloom.desk.cli.main import main; main()"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert int(said[-1]) > 1000

@@ -10,13 +10,43 @@ from pathlib import Path
 
 import pytest
 
-BEFORE = "import logging, sys, threading\nfrom alphaloom.desk.cli import main as cli\n\nclass Odd:\n    def __del__(self):\n        raise ValueError('odd\\nend')\n\n"
+BEFORE = (
+    "import logging, sys, threading\n"
+    "from alphaloom.desk.cli import main as cli\n\n"
+    "class Odd:\n"
+    "    def __del__(self):\n"
+    "        raise ValueError('odd\\nend')\n\n"
+)
 RUN = "\ncli.run_command = lambda _: deed()\ncli.main()\n"
 DEEDS = {
-    "thread": "def deed():\n    each = threading.Thread(target=lambda: 1 / 0)\n    each.start()\n    each.join()\n    return 0\n",
+    "thread": (
+        "def deed():\n"
+        "    each = threading.Thread(target=lambda: 1 / 0)\n"
+        "    each.start()\n"
+        "    each.join()\n"
+        "    return 0\n"
+    ),
     "finaliser": "def deed():\n    Odd()\n    return 0\n",
-    "log": "def deed():\n    try:\n        1 / 0\n    except ZeroDivisionError:\n        logging.getLogger('any').exception('a task failed\\nthere')\n    return 0\n",
-    "task": "import asyncio, gc\nasync def one():\n    asyncio.ensure_future(two())\n    await asyncio.sleep(0)\nasync def two():\n    1 / 0\ndef deed():\n    asyncio.run(one())\n    gc.collect()\n    return 0\n",
+    "log": (
+        "def deed():\n"
+        "    try:\n"
+        "        1 / 0\n"
+        "    except ZeroDivisionError:\n"
+        "        logging.getLogger('any').exception('a task failed\\nthere')\n"
+        "    return 0\n"
+    ),
+    "task": (
+        "import asyncio, gc\n"
+        "async def one():\n"
+        "    asyncio.ensure_future(two())\n"
+        "    await asyncio.sleep(0)\n"
+        "async def two():\n"
+        "    1 / 0\n"
+        "def deed():\n"
+        "    asyncio.run(one())\n"
+        "    gc.collect()\n"
+        "    return 0\n"
+    ),
     "exit": "import atexit\ndef deed():\n    atexit.register(lambda: 1 / 0)\n    return 0\n",
     "main": "def deed():\n    return 1 / 0\n",
 }

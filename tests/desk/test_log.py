@@ -67,13 +67,15 @@ def test_everything_is_told_in_order_and_in_plain_words(workspace: Path, capsys:
     assert run_command(["log", "r1", "--workspace", str(workspace)]) == 0
     told = capsys.readouterr().out
     wanted = [
-        "2026-03-02", "the run begins", 'told of desk.md (ab12): 2 passages: "Quiet names drift.', "r01, failure 1: models.qwen: no reply It does not answer.", "hypothesis r01/h00, slow money: It?[31m drifts.",
+        "2026-03-02", "the run begins", 'told of desk.md (ab12): 2 passages: "Quiet names drift.',
+        "r01, failure 1: models.qwen: no reply It does not answer.", "hypothesis r01/h00, slow money: It?[31m drifts.",
         "expects higher values, lower returns over 5 days; refuted by: no drift", "1 formula for r01/h00",
         "explore: rank(close)", "refused at types: rank(close)", "price and volume",
-        f"scored f1: t {MINUS}3.46, RankIC {MINUS}0.0200 on search: rank(close)", "weak: turnover", "r01/h00 goes on after step 0",
-        "asks to swap field: close is noisy", "scored f2", f"smooth of f1 (t {MINUS}3.46, turnover)",
-        "what changes did until the end of r01", "smooth: 2 of 4, +0.25", "f1 rejected: statistics: p = 0.2 on selection",
-        "f1: ann asked for a change of it: slower", "ann asks the run to stop", "the run stops, to be gone on with",
+        f"scored f1: t {MINUS}3.46, RankIC {MINUS}0.0200 on search: rank(close)", "weak: turnover",
+        "r01/h00 goes on after step 0", "asks to swap field: close is noisy", "scored f2",
+        f"smooth of f1 (t {MINUS}3.46, turnover)", "what changes did until the end of r01", "smooth: 2 of 4, +0.25",
+        "f1 rejected: statistics: p = 0.2 on selection", "f1: ann asked for a change of it: slower",
+        "ann asks the run to stop", "the run stops, to be gone on with",
     ]  # fmt: skip
     places = [told.find(line) for line in wanted]
     assert -1 not in places

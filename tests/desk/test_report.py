@@ -24,8 +24,8 @@ def html(folder: Path) -> str:
 def test_every_part_is_there(finished: Run) -> None:
     titles = re.findall(r"<h2>(.+?)</h2>", html(finished()))
     assert titles == [
-        "Data and windows", "What was tried", "What could have been proven", "What other rules would have said", "Accepted",
-        "Watchlist", "Rejected", "The book", "Sealed exam", "Risk gate", "Spend",
+        "Data and windows", "What was tried", "What could have been proven", "What other rules would have said",
+        "Accepted", "Watchlist", "Rejected", "The book", "Sealed exam", "Risk gate", "Spend",
     ]  # fmt: skip
 
 

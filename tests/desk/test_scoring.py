@@ -30,7 +30,15 @@ def sheet(*, verdict: str) -> dict[str, Any]:
         "weaknesses": [], "scenarios": [row, {**row, "code": "grind"}], "rule": "A factor breaks where",
     }  # fmt: skip
     data = [{"code": "data", "message": text} for text in (str(TICKS), "prices derived by adj_factor")]
-    prices = {"synthetic": True, "seed": 7, "file": None, "days": 700, "symbols": 40, "first_day": "2011-01-03", "last_day": "2013-09-06"}  # fmt: skip
+    prices = {
+        "synthetic": True,
+        "seed": 7,
+        "file": None,
+        "days": 700,
+        "symbols": 40,
+        "first_day": "2011-01-03",
+        "last_day": "2013-09-06",
+    }
     return {"id": "f1", "text": "rank(close)", "data": prices, "warnings": data, "stress": stress}
 
 
@@ -75,5 +83,13 @@ def test_without_prices_the_first_line_says_that_the_market_is_synthetic(
 
 
 def test_the_first_line_names_the_file_of_prices() -> None:
-    prices = {"synthetic": False, "seed": None, "file": "mine.parquet", "days": 2000, "symbols": 504, "first_day": "2010-01-04", "last_day": "2017-12-29"}  # fmt: skip
+    prices = {
+        "synthetic": False,
+        "seed": None,
+        "file": "mine.parquet",
+        "days": 2000,
+        "symbols": 504,
+        "first_day": "2010-01-04",
+        "last_day": "2017-12-29",
+    }
     assert data_line(prices) == "data: mine.parquet, 2,000 days x 504 symbols, 2010-01-04 to 2017-12-29"

@@ -53,7 +53,9 @@ print("ended", flush=True)
 def ended(stuck: str = "pass", first: str = "pass") -> tuple[int, float, str]:
     """Return the exit code, seconds and output of a server that gets SIGTERM while it works on a request."""
     script = STUCK.format(stuck=stuck, first=first)
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=ROOT, env=environment(), text=True) as process:  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=ROOT, env=environment(), text=True
+    ) as process:
         try:
             assert process.stdout is not None
             port = int(process.stdout.readline())
@@ -76,7 +78,10 @@ def test_a_request_without_end_is_cut_off() -> None:
 
 @pytest.mark.parametrize(
     ("stuck", "said"),
-    [("threading.Thread(target=time.sleep, args=(60,)).start(); await __import__('asyncio').sleep(60)", "ended\n"), ("time.sleep(60)", "")],
+    [((
+        "threading.Thread(target=time.sleep, args=(60,)).start(); "
+        "await __import__('asyncio').sleep(60)"
+    ), "ended\n"), ("time.sleep(60)", "")],
     ids=["a thread", "the loop"],
 )  # fmt: skip
 def test_what_cannot_be_cut_off_ends_with_the_process(stuck: str, said: str) -> None:

@@ -124,7 +124,10 @@ EVASIONS = {
         "returns * (rank(close) + rank(volume))",
         "returns * rank(close) + returns * rank(volume)",
     ),
-    "returns spelled out": ("ts_std(returns, 20) * rank(volume)", "ts_std(close / delay(close, 1) - 1, 20) * rank(volume)"),
+    "returns spelled out": ("ts_std(returns, 20) * rank(volume)", (
+        "ts_std(close / delay(close, 1) - 1, "
+        "20) * rank(volume)"
+    )),
     "returns by logarithms": (
         "ts_std(returns, 20) * rank(volume)",
         "ts_std(log(close) - log(delay(close, 1)), 20) * rank(volume)",
@@ -180,7 +183,8 @@ ORDER_KEPT = {
     "rank(delta(close, 5))": ("-0.333 * rank(delta(close, 5))", "power(rank(delta(close, 5)), 2)", "1 / rank(delta(close, 5))",
                               "max(rank(delta(abs(close), 5)), 0)", "rank(rank(delta(close, 5))) + 0.5"),
     "(high - low) / close": ("abs(low - high) / close", "max(high - low, low - high) / close", "high / close - low / close",
-                             "(high - low) * (high - low) / (close * close)", "where(high > low, high - low, low - high) / close"),
+                             "(high - low) * (high - low) / (close * close)",
+                             "where(high > low, high - low, low - high) / close"),
     "ts_std(returns, 20)": ("ts_var(returns, 20)", "sign(ts_std(returns, 20)) * ts_std(returns, 20)",
                             "ts_std(abs(close) / abs(delay(close, 1)) - 1, 20)"),
 }  # fmt: skip

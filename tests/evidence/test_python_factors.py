@@ -163,7 +163,12 @@ def test_a_copy_in_python_scores_as_the_formula_does_and_is_not_new(service: Mak
 
 def test_no_code_is_shown_a_day_after_search(service: Maker, runner: Counting) -> None:
     evaluator = service()
-    told = 'def factor(panel):\n    x = panel["close"]\n    raise ValueError(f"{len(x)} days to {x.index[-1]}")\n    return x'
+    told = (
+        'def factor(panel):\n'
+        '    x = panel["close"]\n'
+        '    raise ValueError(f"{len(x)} days to {x.index[-1]}")\n'
+        '    return x'
+    )
     answer = proposed(evaluator, told)
     last = evaluator.windows.search.stop
     assert answer["stage"] == "python"
@@ -281,7 +286,11 @@ def test_a_look_that_runs_code_ends_at_a_whole_step_of_the_clock(service: Maker)
 
 def test_what_the_lint_only_doubts_is_run(service: Maker) -> None:
     """Its words stand beside the factor; what the code may do is not for a reading of it to say."""
-    odd = 'def factor(panel):\n    look = getattr(panel["returns"], "rolling")\n    return -look(20).std() * panel["open"]'
+    odd = (
+        'def factor(panel):\n'
+        '    look = getattr(panel["returns"], "rolling")\n'
+        '    return -look(20).std() * panel["open"]'
+    )
     evaluator = service()
     answer = proposed(evaluator, odd)
     assert answer["ok"], answer
@@ -387,7 +396,8 @@ def test_a_verdict_says_that_its_code_ran_uncontained(service: Maker, monkeypatc
 def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(service: Maker) -> None:
     evaluator = service(settings=ALONE)
     day = str(evaluator.panel.dates[evaluator.windows.search.stop + 20])
-    cheat = STATE.replace("    return pd", f'    late = panel["close"].index > "{day}"\n    ahead = np.roll(close, -1, 0)\n'
+    cheat = STATE.replace("    return pd", f'    late = panel["close"].index > "{day}"\n'
+    '    ahead = np.roll(close, -1, 0)\n'
                           "    out = np.where(late[:, None], ahead / close, out)\n    return pd")  # fmt: skip
     verdict = judged(evaluator, cheat)
     assert (verdict.word, verdict.trial) == ("rejected", 1)

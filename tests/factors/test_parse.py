@@ -167,12 +167,12 @@ def test_an_error_teaches(text: str) -> None:
 
 
 STAGES = {
-    "": "parse", "   ": "parse", "close..5": "parse", "clip(returns, 1, -1)": "parse", "quantile_bucket(close, 2.5)": "parse",
-    "1e400 * close": "parse", "max(close)": "parse", "f(": "parse", "(((": "parse", "a=b": "parse", "close(1)": "parse",
-    "ts_mean(close, -5)": "causal", "delta(close, -1)": "causal", "ts_returns(close, window=-3)": "causal",
-    "exp(close)": "types", "1 + 2": "types", "ts_mean(3, 5)": "types", "close / 0": "types", "log(-1) * close": "types",
-    "close & open": "types", "where(close, 1, 2)": "types", "(1 > 2) * close": "types", "close ** rank(close)": "types",
-    "1e15 ** 16 * close": "types",
+    "": "parse", "   ": "parse", "close..5": "parse", "clip(returns, 1, -1)": "parse",
+    "quantile_bucket(close, 2.5)": "parse", "1e400 * close": "parse", "max(close)": "parse", "f(": "parse",
+    "(((": "parse", "a=b": "parse", "close(1)": "parse", "ts_mean(close, -5)": "causal", "delta(close, -1)": "causal",
+    "ts_returns(close, window=-3)": "causal", "exp(close)": "types", "1 + 2": "types", "ts_mean(3, 5)": "types",
+    "close / 0": "types", "log(-1) * close": "types", "close & open": "types", "where(close, 1, 2)": "types",
+    "(1 > 2) * close": "types", "close ** rank(close)": "types", "1e15 ** 16 * close": "types",
 }  # fmt: skip
 
 

@@ -23,11 +23,12 @@ TOLD = {"title", "description", "examples"}
 COMMANDS = [
     "--version", "--help", "rnu", "run nothing.yaml", "run --sede 3", "run --set budget=3", "resume", "resume latest",
     "status", "log latest", "report latest", "stop latest", "review latest", "factor check rank(close)",
-    "factor check rank(clsoe)", "factor check close+volume", "factor check --file nothing.txt", "factor similar rank(close)",
-    "factor score rank(close) --panel nothing.parquet", "evidence power --panel nothing.csv", "evidence verify latest",
-    "library list", "library retire f0 --reason x", "audit verify", "audit tail", "token list --file nothing.yaml",
-    "route --file nothing.jsonl", "models plan --gpu nothing", "sandbox check nothing.py", "news list", "doctor nothing.yaml",
-    "init", "serve mcp nothing",
+    "factor check rank(clsoe)", "factor check close+volume", "factor check --file nothing.txt",
+    "factor similar rank(close)", "factor score rank(close) --panel nothing.parquet",
+    "evidence power --panel nothing.csv", "evidence verify latest", "library list", "library retire f0 --reason x",
+    "audit verify", "audit tail", "token list --file nothing.yaml", "route --file nothing.jsonl",
+    "models plan --gpu nothing", "sandbox check nothing.py", "news list", "doctor nothing.yaml", "init",
+    "serve mcp nothing",
 ]  # fmt: skip
 
 

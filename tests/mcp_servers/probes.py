@@ -34,7 +34,10 @@ MEASURES: Mapping[str, str] = {
     "usage": "int(close.memory_usage(deep=True).sum())",
     "address": "close.to_numpy().__array_interface__",
     "strides": "(close.to_numpy().strides, str(close.to_numpy().flags), close.to_numpy().base is None)",
-    "behind": "np.lib.stride_tricks.as_strided(close.to_numpy(), (close.shape[0] + {k}, close.shape[1])).tobytes().hex()[-400:]",
+    "behind": (
+        "np.lib.stride_tricks.as_strided(close.to_numpy(), (close.shape[0] + {k}, "
+        "close.shape[1])).tobytes().hex()[-400:]"
+    ),
     "before": "__import__('ctypes').string_at(close.to_numpy().ctypes.data - 4096, 4096).hex()[:400]",
     "later": "[float(x) for x in (close.iloc[row, 0] for row in range(len(close) - 2, len(close) + {k} % 2))]",
     "quantile": "float(np.nanquantile((raw / close).to_numpy(), {k} / 100))",
@@ -45,7 +48,10 @@ CHANNELS: Mapping[str, str] = {
     "long_message": "raise ValueError(str({m}) * 2000)",
     "odd_letters": "raise ValueError('\\x1b[2J\\u202e\\ud800\\x00\\r\\n' + str({m}))",
     "type_name": "raise type('E' + str({m})[:60].replace(' ', '_'), (Exception,), {{}})()",
-    "which_type": "raise [KeyError, IndexError, TypeError, OSError, ZeroDivisionError, StopIteration][hash(str({m})) % 6]('x')",
+    "which_type": (
+        "raise [KeyError, IndexError, TypeError, OSError, ZeroDivisionError, "
+        "StopIteration][hash(str({m})) % 6]('x')"
+    ),
     "which_line": "exec(compile('\\n' * (hash(str({m})) % 5000) + 'raise ValueError()', '<factor>', 'exec'))",
     "group": "raise ExceptionGroup(str({m}), [ValueError(str({m})), TypeError({k})])",
     "cause": "raise ValueError('outer') from ValueError({m})",
@@ -64,11 +70,18 @@ CHANNELS: Mapping[str, str] = {
     "warned": "import warnings; warnings.simplefilter('error'); warnings.warn(str({m}))",
     "wrong_kind": "return str({m})",
     "wrong_shape": "return close.iloc[: hash(str({m})) % len(close)]",
-    "wrong_columns": "out = close.copy(); out.columns = [str({m})[:40] + str(i) for i in range(out.shape[1])]; return out",
+    "wrong_columns": (
+        "out = close.copy(); out.columns = [str({m})[:40] + str(i) for i in range(out.shape[1])]; "
+        "return out"
+    ),
     "wrong_index": "out = close.copy(); out.index = out.index + pd.Timedelta(days=1 + hash(str({m})) % 9); return out",
     "object_columns": "out = close.astype(object); out.iloc[:, hash(str({m})) % out.shape[1]] = str({m}); return out",
-    "infinite_cell": "out = close * 0.0; out.iloc[hash(str({m})) % len(out), hash(str({m})) % out.shape[1]] = np.inf; return out",
-    "nan_payload": "out = close.to_numpy().copy(); out.view('i8')[:] = 0x7ff8000000000000 + abs(hash(str({m}))) % 2**40; "
+    "infinite_cell": (
+        "out = close * 0.0; out.iloc[hash(str({m})) % len(out), hash(str({m})) % out.shape[1]] = np.inf; "
+        "return out"
+    ),
+    "nan_payload": "out = close.to_numpy().copy(); out.view('i8')[:] = 0x7ff8000000000000 + abs(hash(str({m}))) % "
+    "2**40; "
     "return pd.DataFrame(out, close.index, close.columns)",
     "a_constant": "return close * 0.0 + (hash(str({m})) % 1000)",
     "in_the_values": "return close.rank(axis=1) * (1 + (hash(str({m})) % 1000) * 1e-12)",
@@ -88,7 +101,11 @@ CHANNELS: Mapping[str, str] = {
     "frames_above": "import sys; raise ValueError([str(sys._getframe(i).f_locals)[:200] for i in range(3)], {m})",
     "collected": "import gc; raise ValueError(len(gc.get_objects()) >= 0, {m})",
     "looks_ahead": "n = -(1 + hash(str({m})) % 5); return close.shift(n) / close",
-    "starts_late": "n = 10 + hash(str({m})) % 20\n    if len(close) < n: raise ValueError({m})\n    return close.pct_change(5)",
+    "starts_late": (
+        "n = 10 + hash(str({m})) % 20\n"
+        "    if len(close) < n: raise ValueError({m})\n"
+        "    return close.pct_change(5)"
+    ),
     "not_twice": "out = close.pct_change(5); out.iloc[-1, 0] = id({m}) % 7; return out",
 }
 """Statements: each ends the call, with the measurement in it."""

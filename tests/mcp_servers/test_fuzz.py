@@ -34,13 +34,14 @@ JUNK = ("rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)", "ra
 HASHES = re.compile(r"\b[0-9a-f]{64}\b|\"bytes\": \d+")
 WINDOWS = ("selection", "sealed", "search", "embargo", "2031-12-31", "latest", "run", "trials", "outcomes")
 TEXTS = (
-    "", " ", "close", "rank(close)", "-rank(open)", "close + volume", "delay(close, -5)", "ts_mean(close, 1e9)", "((((", "🜁",
-    "'; DROP TABLE trials; --", "../../../etc/passwd", "/etc/shadow", "\x00", "\ud800", "ts_kurt(high / low, 25)", "x" * 3000,
-    "NaN", "1e400", "-1", "rank(" * 400, "__import__('os').system('id')", "{{7*7}}", "selection.close", "close\n\nsealed", *JUNK,
+    "", " ", "close", "rank(close)", "-rank(open)", "close + volume", "delay(close, -5)", "ts_mean(close, 1e9)", "((((",
+    "🜁", "'; DROP TABLE trials; --", "../../../etc/passwd", "/etc/shadow", "\x00", "\ud800", "ts_kurt(high / low, 25)",
+    "x" * 3000, "NaN", "1e400", "-1", "rank(" * 400, "__import__('os').system('id')", "{{7*7}}", "selection.close",
+    "close\n\nsealed", *JUNK,
 )  # fmt: skip
 ODD = st.one_of(
-    st.none(), st.booleans(), st.integers(-(10**30), 10**30), st.integers(-2, 120), st.floats(), st.binary(max_size=4).map(repr),
-    st.sampled_from(TEXTS), st.sampled_from(WINDOWS), st.text(max_size=30),
+    st.none(), st.booleans(), st.integers(-(10**30), 10**30), st.integers(-2, 120), st.floats(),
+    st.binary(max_size=4).map(repr), st.sampled_from(TEXTS), st.sampled_from(WINDOWS), st.text(max_size=30),
 )  # fmt: skip
 NESTED = st.recursive(
     ODD,

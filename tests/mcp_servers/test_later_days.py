@@ -203,8 +203,9 @@ def test_no_probe_tells_two_panels_apart_that_differ_after_search(jail: LazySand
 def test_other_ways_to_adjust_hide_as_much(quoted: bool, volume: str, jail: LazySandbox, tmp_path: Path) -> None:
     code = HEAD.replace(", panel['close_raw']", ", panel['open']")
     texts = [code + f"    raise ValueError({m})\n" for m in (
-        "[hash(panel[name].to_numpy().tobytes()) for name in panel]", "close.iloc[0].to_list()", "panel['volume'].iloc[0].to_list()",
-        "list(close.columns)", "sorted(set(panel['sector'].to_numpy().ravel().tolist()), key=str)",
+        "[hash(panel[name].to_numpy().tobytes()) for name in panel]", "close.iloc[0].to_list()",
+        "panel['volume'].iloc[0].to_list()", "list(close.columns)",
+        "sorted(set(panel['sector'].to_numpy().ravel().tolist()), key=str)",
     )]  # fmt: skip
     sold = [panel(other, quoted=quoted, volume=volume) for other in (False, True)]
     assert not unlike(sold, [*texts, code + "    return -close.pct_change(5).rolling(7).mean()\n"], jail, tmp_path)

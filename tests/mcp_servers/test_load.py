@@ -225,7 +225,8 @@ def test_two_hundred_callers_at_once(tmp_path: Path) -> None:
     )
     each, own = (1e3 * spent / len(load.spans) for spent in (load.worked, time.process_time() - load.own))
     print(
-        f"{len(load.spans) / SECONDS:.0f} calls of tools a second, {each:.1f} ms of the servers' CPU for each, {own:.1f} of the clients'"
+        f"{len(load.spans) / SECONDS:.0f} calls of tools a second, {each:.1f} ms of the servers' CPU for each, "
+        f"{own:.1f} of the clients'"
     )
     print(f"load average {os.getloadavg()[0]:.1f}")
     print(f"memory of the servers: {before:.0f} MB before, {warm:.0f} after a third, {last:.0f} at the end")

@@ -317,7 +317,8 @@ def test_more_hidden_pieces_than_are_read_hold_a_text_back(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    "list_", ["#73 #103 #110 #111 #114 #101 #32 #97 #108 #108 #32 #112 #114 #105 #111 #114 #32 #114 #117 #108 #101 #115 ",
+    "list_",
+    ["#73 #103 #110 #111 #114 #101 #32 #97 #108 #108 #32 #112 #114 #105 #111 #114 #32 #114 #117 #108 #101 #115 ",
               r"\111 \147 \156 \157 \162 \145 \040 \141 \154 \154 \040 \160 \162 \151 \157 \162 \040 \162 \165 \154 \145 \163 "],
 )  # fmt: skip
 def test_a_list_of_codes_is_read_whole_however_it_ends(list_: str) -> None:

@@ -89,7 +89,10 @@ def test_an_entry_that_was_changed_is_known_from_the_change_on(tmp_path: Path) -
 @pytest.mark.parametrize(
     "body",
     [
-        '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><rss><channel><item><title>&b;</title></item></channel></rss>',
+        (
+            '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b '
+            '"&a;&a;&a;&a;">]><rss><channel><item><title>&b;</title></item></channel></rss>'
+        ),
         '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/hostname">]><rss><channel><item><title>&x;</title></item></channel></rss>',
         '<!DOCTYPE r SYSTEM "http://x.example/a.dtd"><rss/>',
     ],
@@ -145,8 +148,8 @@ def test_everything_wrong_in_lines_is_said_at_once(tmp_path: Path) -> None:
     ]
     lines = refused(write(tmp_path, "a.jsonl", "\n".join(rows)))
     assert [line.partition(":")[0] for line in lines] == [
-        "record 3, publishd", "record 4", "record 5", "record 7", "record 1, published", "record 2, known", "record 3, credibility",
-        "record 6, kind", "record 6, symbols",
+        "record 3, publishd", "record 4", "record 5", "record 7", "record 1, published", "record 2, known",
+        "record 3, credibility", "record 6, kind", "record 6, symbols",
     ]  # fmt: skip
     assert "Rename it to 'published'" in lines[0]
 
@@ -178,7 +181,8 @@ def test_a_broken_table_is_refused(tmp_path: Path) -> None:
     assert refused(write(tmp_path, "a.csv", "time,x\n1,2\n"))[0].startswith("body: the column is missing")
     lines = refused(write(tmp_path, "b.csv", "time_utc,symbol,text\n,ACME,hello\n2015-13-01T00:00:00Z,ACME,\n"))
     assert [line.partition(" (got")[0].partition(";")[0] for line in lines] == [
-        "record 1, published: it is missing", "record 2, published: it is not an instant of the calendar", "record 2, body: the record has neither a title nor a text",
+        "record 1, published: it is missing", "record 2, published: it is not an instant of the calendar",
+        "record 2, body: the record has neither a title nor a text",
     ]  # fmt: skip
 
 

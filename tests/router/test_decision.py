@@ -123,14 +123,16 @@ def test_a_tasks_own_latency_is_the_one_that_counts(task: Callable[..., Task]) -
 
 
 @given(
-    st.text(max_size=400), st.sampled_from([None, *ROLE_INTENTS, "x"]), st.sampled_from(["public", "internal", "confidential"]),
-    st.sampled_from(["", "EU", "CH"]), st.integers(1, 5_000), st.sampled_from([PROVEN, frozenset()]),
+    st.text(max_size=400), st.sampled_from([None, *ROLE_INTENTS, "x"]),
+    st.sampled_from(["public", "internal", "confidential"]), st.sampled_from(["", "EU", "CH"]), st.integers(1, 5_000),
+    st.sampled_from([PROVEN, frozenset()]),
 )  # fmt: skip
 def test_no_decision_breaks_a_rule(
     prompt: str, role: str | None, sensitivity: Any, jurisdiction: str, tokens: int, proven: frozenset[str]
 ) -> None:
     asked = RoutingQuestion(
-        prompt=prompt, role=role, sensitivity=sensitivity, jurisdiction=jurisdiction, context_tokens=tokens, attested=proven
+        prompt=prompt, role=role, sensitivity=sensitivity, jurisdiction=jurisdiction, context_tokens=tokens,
+        attested=proven
     )  # fmt: skip
     told = decider().decide(asked)
     assert told == decider().decide(asked)

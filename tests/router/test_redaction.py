@@ -24,8 +24,9 @@ UNITS = ["sh", "shares", "%", "bps", "contracts", "lots", "k shares", "mm notion
 SIDES = ["long", "short", "Bought", "sold", "holding", "SELL", "position in", "target weight", "exposure to"]
 tickers, amounts, units, sides = (st.sampled_from(each) for each in (TICKERS, AMOUNTS, UNITS, SIDES))
 SHAPES = (
-    "{name} {much} {unit}", "{name}: {much} {unit}", "{much} {unit} of {name}", "{much} {unit} {name}", "{side} {much} {name}",
-    "{side} {name} {much}", "{side} {much} {unit} of {name}", "{side} {name}: {much} {unit}", "{name} {side} {much}",
+    "{name} {much} {unit}", "{name}: {much} {unit}", "{much} {unit} of {name}", "{much} {unit} {name}",
+    "{side} {much} {name}", "{side} {name} {much}", "{side} {much} {unit} of {name}", "{side} {name}: {much} {unit}",
+    "{name} {side} {much}",
 )  # fmt: skip
 around = st.text(alphabet="abcdefghij .,;:\n()", max_size=20).map(lambda text: f" {text} ")
 
@@ -79,10 +80,11 @@ def test_a_book_goes_as_a_whole(book: dict[str, float], name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "HTTP 500 from the server", "status 404, 12 bytes", "GPT 4 answered in 2.5 s", '{"weight": 0.3}', "RankIC 0.03 t 4.1",
-        "budget.usd: 10 of 10 USD", "context 8192 tokens, max 4096", "POST /v1/chat/completions 200 OK", "timeout: 120 S",
-        "Error code: 400 - {'error': {'message': 'too long', 'code': 400}}", "ts_mean(returns, 20) * 5%", "buy AAPL", "",
-        "no reply from near: Connection error.", "rank(close) / 2 hold", "litellm.RateLimitError: slow down",
+        "HTTP 500 from the server", "status 404, 12 bytes", "GPT 4 answered in 2.5 s", '{"weight": 0.3}',
+        "RankIC 0.03 t 4.1", "budget.usd: 10 of 10 USD", "context 8192 tokens, max 4096",
+        "POST /v1/chat/completions 200 OK", "timeout: 120 S",
+        "Error code: 400 - {'error': {'message': 'too long', 'code': 400}}", "ts_mean(returns, 20) * 5%", "buy AAPL",
+        "", "no reply from near: Connection error.", "rank(close) / 2 hold", "litellm.RateLimitError: slow down",
     ],
 )  # fmt: skip
 def test_what_is_no_position_stays(text: str) -> None:
@@ -113,9 +115,10 @@ def test_a_key_goes_in_each_of_its_spellings(key: str, before: str, after: str) 
 @pytest.mark.parametrize(
     "text",
     [
-        "Authorization: Bearer abcDEF123456", "api_key=abcdef123456", '"api_key": "abcdef123456"', "sk-abcdef0123456789abcd",
-        "AIza" + "x" * 35, "hf_" + "x" * 30, "postgres://me:abcdef123456@host/db", "AKIA" + "A1" * 8, "ghp_" + "a" * 36,
-        "-----BEGIN PRIVATE KEY-----\nabcdef123456\n-----END PRIVATE KEY-----", "OPENAI_API_KEY=abcdef123456",
+        "Authorization: Bearer abcDEF123456", "api_key=abcdef123456", '"api_key": "abcdef123456"',
+        "sk-abcdef0123456789abcd", "AIza" + "x" * 35, "hf_" + "x" * 30, "postgres://me:abcdef123456@host/db",
+        "AKIA" + "A1" * 8, "ghp_" + "a" * 36, "-----BEGIN PRIVATE KEY-----\nabcdef123456\n-----END PRIVATE KEY-----",
+        "OPENAI_API_KEY=abcdef123456",
     ],
 )  # fmt: skip
 def test_what_looks_like_a_key_goes_though_nobody_configured_it(text: str) -> None:

@@ -13,8 +13,8 @@ from alphaloom.serving.architecture import parse_architecture, read_architecture
 from alphaloom.serving.errors import ServingError
 
 PLAIN: dict[str, Any] = {
-    "model_type": "llama", "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 512,
-    "vocab_size": 258, "max_position_embeddings": 2048,
+    "model_type": "llama", "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4,
+    "intermediate_size": 512, "vocab_size": 258, "max_position_embeddings": 2048,
 }  # fmt: skip
 
 

@@ -30,8 +30,8 @@ from alphaloom.serving.memory import compute_memory_budget
 
 OF_VLLM = {  # options of vLLM 0.32's `EngineArgs.add_cli_args`
     "model", "served-model-name", "dtype", "quantization", "kv-cache-dtype", "tensor-parallel-size", "max-model-len",
-    "max-num-seqs", "max-num-batched-tokens", "gpu-memory-utilization", "enable-prefix-caching", "enable-chunked-prefill",
-    "structured-outputs-config", "speculative-config",
+    "max-num-seqs", "max-num-batched-tokens", "gpu-memory-utilization", "enable-prefix-caching",
+    "enable-chunked-prefill", "structured-outputs-config", "speculative-config",
 }  # fmt: skip
 SMALL = [
     "Llama-3.2-1B",

@@ -19,24 +19,24 @@ GAPS = small_market(2, days=60, names=6, gaps=0.08)
 LONGEST_WINDOW = 20
 
 EXACT = (
-    "ABS($return)", "SIGN($return)", "EXP($return)", "SQRT($return)", "LOG($return)", "FLOOR($close)", "$close != $close ? 1 : $close", "INV($close)", "POW($return, 2)",
-    "MAX($open, $close)", "MIN($open, $close, $vwap)", "$close + $open * 2 - $high / $low", "-$close * 2 + 1",
-    "$close > $open", "$close < DELAY($close, 1)", "$close >= $open", "$close <= $open", "$close == $high",
-    "$close != $open", "$close > $open && $volume > DELAY($volume) || $return < 0",
-    "$close > $open ? $volume : -$return", "$return ? 1 : 2",
-    "RANK($volume)", "ZSCORE($return)", "SCALE($return)", "SCALE($return, 2)", "$close - MEAN($close)",
-    "DELAY($close)", "DELAY($close, 0)", "DELTA($close)", "DELTA($close, 7)", "TS_PCTCHANGE($close)",
-    "TS_PCTCHANGE($close, 5)", "TS_MEAN($close, 20)", "TS_MEAN($close)", "TS_SUM($return, 5)", "SUMAC($return)",
-    "TS_MIN($low, 9)", "TS_MAX($high, 9)", "TS_MEDIAN($close, 8)", "TS_RANK($close, 10)", "TS_STD($return)",
-    "TS_STD($return, 1)", "TS_VAR($return, 6)", "TS_VAR($return, 6, 0)", "TS_ZSCORE($close, 12)",
+    "ABS($return)", "SIGN($return)", "EXP($return)", "SQRT($return)", "LOG($return)", "FLOOR($close)",
+    "$close != $close ? 1 : $close", "INV($close)", "POW($return, 2)", "MAX($open, $close)",
+    "MIN($open, $close, $vwap)", "$close + $open * 2 - $high / $low", "-$close * 2 + 1", "$close > $open",
+    "$close < DELAY($close, 1)", "$close >= $open", "$close <= $open", "$close == $high", "$close != $open",
+    "$close > $open && $volume > DELAY($volume) || $return < 0", "$close > $open ? $volume : -$return",
+    "$return ? 1 : 2", "RANK($volume)", "ZSCORE($return)", "SCALE($return)", "SCALE($return, 2)",
+    "$close - MEAN($close)", "DELAY($close)", "DELAY($close, 0)", "DELTA($close)", "DELTA($close, 7)",
+    "TS_PCTCHANGE($close)", "TS_PCTCHANGE($close, 5)", "TS_MEAN($close, 20)", "TS_MEAN($close)", "TS_SUM($return, 5)",
+    "SUMAC($return)", "TS_MIN($low, 9)", "TS_MAX($high, 9)", "TS_MEDIAN($close, 8)", "TS_RANK($close, 10)",
+    "TS_STD($return)", "TS_STD($return, 1)", "TS_VAR($return, 6)", "TS_VAR($return, 6, 0)", "TS_ZSCORE($close, 12)",
     "TS_QUANTILE($close, 10, 0.3)", "TS_QUANTILE($close, 10)", "PERCENTILE($close, 0.8, 12)",
     "TS_CORR($close, $volume, 10)", "TS_CORR($close, $volume)", "TS_COVARIANCE($close, $volume, 10)",
     "COUNT($close > $open, 10)", "COUNT($close > DELAY($close))", "SUMIF($return, 10, $close > $open)",
-    "FILTER($volume, $close > $open)", "EMA($close, 3)", "EMA($close, 1) - $close", "SMA($close, 7)", "SMA($close, 7, 2)",
-    "SMA($close, 5, 1)", "REGBETA($close, $volume, 10)", "REGBETA($close, SEQUENCE(10), 10)",
+    "FILTER($volume, $close > $open)", "EMA($close, 3)", "EMA($close, 1) - $close", "SMA($close, 7)",
+    "SMA($close, 7, 2)", "SMA($close, 5, 1)", "REGBETA($close, $volume, 10)", "REGBETA($close, SEQUENCE(10), 10)",
     "REGBETA($close, SEQUENCE(5))", "REGRESI($return, $open, 10)", "REGRESI($close, SEQUENCE(12), 12)",
-    "MACD($return)", "MACD($return, 5, 10)", "RSI($close)", "RSI($close, 6)", "BB_MIDDLE($close, 10)", "BB_UPPER($close, 10)",
-    "BB_LOWER($close, 10)", "close - $open",
+    "MACD($return)", "MACD($return, 5, 10)", "RSI($close)", "RSI($close, 6)", "BB_MIDDLE($close, 10)",
+    "BB_UPPER($close, 10)", "BB_LOWER($close, 10)", "close - $open",
 )  # fmt: skip
 """Formulas whose meaning is kept in every cell; infinite there is missing here."""
 EDGES = (

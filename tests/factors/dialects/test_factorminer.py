@@ -31,9 +31,9 @@ EXACT = (
     "$close", "$amt", "Add($close, 2)", "Sub($close, $open)", "Mul(2, $close)", "Neg($close)", "Div($close, 4)",
     "Div($close, $volume)", "Div($volume, Delay($volume, 3))", "Inv($volume)", "Abs($returns)", "Sign($returns)",
     "Log(Sub($close, $open))", "Sqrt(Sub($close, $open))", "Square($returns)", "Pow($returns, 3)", "Pow($returns, 0.5)",
-    "SignedPower($returns)", "SignedPower($returns, 0.3)", "Power($returns)", "Power($returns, 0.5)", "Power($returns, 4)",
-    "Exp($returns)", "Tanh($returns)", "Max($returns, 0)", "Min($close, $open)", "Max2($close, $open)",
-    "Min2($close, $open)", "Clip(Mul($returns, 100))", "Clip($returns, -0.01, 0.02)",
+    "SignedPower($returns)", "SignedPower($returns, 0.3)", "Power($returns)", "Power($returns, 0.5)",
+    "Power($returns, 4)", "Exp($returns)", "Tanh($returns)", "Max($returns, 0)", "Min($close, $open)",
+    "Max2($close, $open)", "Min2($close, $open)", "Clip(Mul($returns, 100))", "Clip($returns, -0.01, 0.02)",
     "Greater($close, $open)", "GreaterEqual($close, $open)", "Less($close, $open)", "LessEqual($close, $open)",
     "Equal($close, $open)", "Eq($close, $open)", "Ne($close, $open)", "Not(Greater($close, $open))", "Not($returns)",
     "And($returns, Greater($close, $open))", "Or($returns, Less($close, $open))", "Not(And($returns, $volume))",
@@ -218,7 +218,10 @@ def test_every_word_goes_out_and_comes_back(text: str) -> None:
 
 
 OUT = {
-    "ts_corr(close, volume, 7)": "Div(Cov($close, $volume, 7), Mul(Sqrt(Cov($close, $close, 7)), Sqrt(Cov($volume, $volume, 7))))",
+    "ts_corr(close, volume, 7)": (
+        "Div(Cov($close, $volume, 7), Mul(Sqrt(Cov($close, $close, 7)), Sqrt(Cov($volume, $volume, "
+        "7))))"
+    ),
     "ts_argmax(high, 5)": "Sub(Sub(5, TsArgMax($high, 5)), 1)",
     "ts_returns(close, 3)": "Return($close, 3)",
     "fill(returns, 0)": "IfElse(Not(GreaterEqual($returns, $returns)), 0, $returns)",

@@ -255,7 +255,10 @@ def test_our_words_mean_the_same_in_qlib(text: str) -> None:
 OUT = {
     "ts_mean(close, 20, min_periods=1)": "Mean($close, 20)",
     "ts_corr(rank(close), delta(volume, 2), 5, min_periods=1)": "Corr(CSRank($close), Delta($volume, 2), 5)",
-    "where(holds(close > open) & ~holds(low > open), high, -low)": "If(And($close > $open, Not($low > $open)), $high, -1 * $low)",
+    "where(holds(close > open) & ~holds(low > open), high, -low)": (
+        "If(And($close > $open, Not($low > $open)), $high, "
+        "-1 * $low)"
+    ),
     "ts_zscore(close, 9, min_periods=1)": "($close - Mean($close, 9)) / Std($close, 9)",
     "decay_linear(close, 9)": "WMA($close, 9) * 9",
     "ema(close, 40, min_periods=1, span=5)": "EMA($close, 5)",
@@ -311,9 +314,15 @@ def test_nothing_but_a_parse_error_ever_comes_out(text: str) -> None:
 
 ALPHABENCH = {
     "Div(Sub($close, Ref($close, 5)), Add(Ref($close, 5), 1e-12))": "delta(close, 5) / (delay(close, 5) + 1e-12)",
-    "Mul(-1, Corr(Rank($open, 10), Rank($volume, 10), 10))": "-ts_corr(ts_rank(open, 10, min_periods=1), ts_rank(volume, 10, min_periods=1), 10, min_periods=1)",
+    "Mul(-1, Corr(Rank($open, 10), Rank($volume, 10), 10))": (
+        "-ts_corr(ts_rank(open, 10, min_periods=1), ts_rank(volume, 10, min_periods=1), 10, "
+        "min_periods=1)"
+    ),
     "Std(Div($close, Ref($close, 1)), 20)": "ts_std(close / delay(close, 1), 20, min_periods=1)",
-    "Div(Sub($close, Mean($close, 20)), Add(Std($close, 20), 1e-12))": "(close - ts_mean(close, 20, min_periods=1)) / (ts_std(close, 20, min_periods=1) + 1e-12)",
+    "Div(Sub($close, Mean($close, 20)), Add(Std($close, 20), 1e-12))": (
+        "(close - ts_mean(close, 20, min_periods=1)) / (ts_std(close, 20, "
+        "min_periods=1) + 1e-12)"
+    ),
     "Quantile($close, 20, 0.8)": "ts_quantile(close, 20, 0.8, min_periods=1)",
     "If(Gt($close, $open), $volume, Mul(-1, $volume))": "where(holds(open < close), volume, -volume)",
     "Rsquare($close, 20)": "ts_rsquare(close, 20, min_periods=1)",

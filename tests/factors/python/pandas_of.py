@@ -17,7 +17,8 @@ ROLLING = {
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
          "ne": "!=", "and": "&", "or": "|"}  # fmt: skip
 NUMPY = {"log": "np.log", "exp": "np.exp", "sqrt": "np.sqrt", "sign": "np.sign", "tanh": "np.tanh", "abs": "np.abs",
-         "max": "np.maximum", "min": "np.minimum", "floor": "np.floor", "ceil": "np.ceil", "arctan": "np.arctan"}  # fmt: skip
+         "max": "np.maximum", "min": "np.minimum", "floor": "np.floor", "ceil": "np.ceil",
+         "arctan": "np.arctan"}  # fmt: skip
 
 
 class Unwritten(Exception):

@@ -68,7 +68,8 @@ def codes(draw: st.DrawFn) -> str:
     for _ in range(draw(st.integers(1, 5))):
         one, other = draw(st.sampled_from(names)), draw(st.sampled_from(names))
         step = draw(st.sampled_from(["{0} + {1}", "{0} * {1} - {2}", "-{2} ** 2 * {0}", "{0}.shift({3})", "{0} > {1}",
-                                     "np.maximum({0}, {2})", "(lambda y: y / {2})({0})", "({0} if {1} is None else {0})",
+                                     "np.maximum({0}, {2})", "(lambda y: y / {2})({0})",
+                                     "({0} if {1} is None else {0})",
                                      "{0}.rolling(window={3}).mean()"]))  # fmt: skip
         name = draw(NAMES)
         lines.append(f"    {name} = " + step.format(one, other, draw(NUMBERS), draw(st.integers(1, 30))))

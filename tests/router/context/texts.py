@@ -17,7 +17,9 @@ def filing(seed: int, sentences: int = 400) -> str:
         if number % 80 == 0:
             parts.append(f"\n\n# Part {number // 80 + 1}\n\n")
         said = [draw.choice(kind) for kind in (SUBJECTS, VERBS, PLACES)]
-        parts.append(f"{' '.join(said)} by {draw.randint(1, 99)}.{draw.randint(0, 9)} % against plan {draw.randint(100, 9999)}. ")  # fmt: skip
+        parts.append(
+            f"{' '.join(said)} by {draw.randint(1, 99)}.{draw.randint(0, 9)} % against plan {draw.randint(100, 9999)}. "
+        )
         if number % 7 == 6:
             parts.append("\n\n")
     return "".join(parts)

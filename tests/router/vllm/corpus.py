@@ -17,7 +17,8 @@ WHO = (
 DOES = "overreact to|underreact to|are late with|pay too much for|are forced out of|wait too long for|do not see"
 WHAT = "bad news|turnover|a rise in volume|old highs|spreads|losses of the week|momentum|quiet names|dividends"
 FORMULAS = (
-    "-1 * ts_sum(returns, 5)|rank(volume) * rank(returns)|ts_corr(close, volume, 20)|ts_mean(returns, 20)|-ts_std(returns, 60)|"
+    "-1 * ts_sum(returns, 5)|rank(volume) * rank(returns)|ts_corr(close, volume, 20)|ts_mean(returns, "
+    "20)|-ts_std(returns, 60)|"
     "(close - ts_min(low, 20)) / (ts_max(high, 20) - ts_min(low, 20))|rank(ts_mean(volume, 5))|delay(returns, 1)"
 )
 CODES = "turnover|decay|crowded|one_year|coverage|sign"
@@ -40,8 +41,8 @@ class Writer:
         return {
             "mechanism": self.one(WHAT), "statement": self.sentence(), "who_is_on_the_other_side": self.one(WHO),
             "why_it_persists": self.sentence(), "direction": self.draw.choice((1, -1)),
-            "horizon_days": self.draw.randint(1, 60), "fields": ["close", "volume"], "regime": self.one("calm|any|stress"),
-            "refuted_by": self.sentence(), "succeeds": "", "either_way": False,
+            "horizon_days": self.draw.randint(1, 60), "fields": ["close", "volume"],
+            "regime": self.one("calm|any|stress"), "refuted_by": self.sentence(), "succeeds": "", "either_way": False,
         }  # fmt: skip
 
     def candidate(self) -> dict[str, Any]:

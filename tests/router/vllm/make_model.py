@@ -39,10 +39,11 @@ def model(words: Any, layers: int, hidden: int) -> Any:
     torch, transformers = importlib.import_module("torch"), importlib.import_module("transformers")
     torch.manual_seed(layers)
     shape = transformers.LlamaConfig(
-        hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=hidden // 64, num_key_value_heads=hidden // 128,
-        head_dim=64, intermediate_size=2 * hidden, vocab_size=len(words), max_position_embeddings=POSITIONS,
-        tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 1e4},
-        bos_token_id=words.bos_token_id, eos_token_id=words.eos_token_id,
+        hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=hidden // 64,
+        num_key_value_heads=hidden // 128, head_dim=64, intermediate_size=2 * hidden, vocab_size=len(words),
+        max_position_embeddings=POSITIONS, tie_word_embeddings=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e4}, bos_token_id=words.bos_token_id,
+        eos_token_id=words.eos_token_id,
     )  # fmt: skip
     return transformers.LlamaForCausalLM(shape)
 

@@ -152,7 +152,8 @@ def test_a_campaign_through_the_server_has_only_replies_that_fit(
     with capsys.disabled():
         tokens = sum(call.tokens_in for call in calls) / len(calls)
         print(
-            f"\n{len(calls)} calls, {tokens:,.0f} tokens of prompt each; {found / asked:.1%} of them from the prefix cache"
+            f"\n{len(calls)} calls, {tokens:,.0f} tokens of prompt each; "
+            f"{found / asked:.1%} of them from the prefix cache"
         )
     assert {call.role for call in calls} == {"idea", "factor", "eval"}
     assert set(campaign.finishes()) == {"stop"}

@@ -111,11 +111,13 @@ def _started(options: argparse.Namespace, top: Path) -> int:
     with within_reach(options.user, top) as place:
         environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": place.paths, **keys}
         command = [
-            place.python, "-B", "-m", "tests.sandbox.attacks", "--top", str(top), "--token", token(options.seed, "argv"),
-            "--seed", options.seed, "--classes", options.classes, "--only", options.only, "--fuzz", str(options.fuzz),
-            "--without", options.without,
+            place.python, "-B", "-m", "tests.sandbox.attacks", "--top", str(top), "--token",
+            token(options.seed, "argv"), "--seed", options.seed, "--classes", options.classes, "--only", options.only,
+            "--fuzz", str(options.fuzz), "--without", options.without,
         ]  # fmt: skip
-        run = subprocess.run(command, env=environment, cwd=place.root, timeout=limit, check=False, **as_user(options.user))  # type: ignore[call-overload]  # fmt: skip
+        run = subprocess.run(  # type: ignore[call-overload]
+            command, env=environment, cwd=place.root, timeout=limit, check=False, **as_user(options.user)
+        )
     return int(run.returncode)
 
 

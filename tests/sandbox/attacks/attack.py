@@ -26,7 +26,11 @@ WALL_S, MEMORY_MB, GRACE_S = 6.0, 256, 4.0
 MOST_MB, MOST_TASKS = 700.0, 3
 """Above the sandbox's own processes (some 100 MiB each) and what a call adds; and its tasks during a call."""
 LONGEST_TEXT = 2400
-HONEST = "def factor(panel):\n    close = panel['close']\n    return close.rolling(5).mean() / close + 256 - close.sum(axis=1).mean()\n"
+HONEST = (
+    "def factor(panel):\n"
+    "    close = panel['close']\n"
+    "    return close.rolling(5).mean() / close + 256 - close.sum(axis=1).mean()\n"
+)
 INVISIBLE = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )

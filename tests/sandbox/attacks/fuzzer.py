@@ -45,7 +45,12 @@ def _spliced(rng: random.Random, material: Sequence[Snippet]) -> str:
     code, names = "", []
     for place, part in enumerate(rng.sample(material, rng.randint(2, 4))):
         names.append(f"part_{place}")
-        code += f"try:\n{textwrap.indent(part.code, '    ')}    part_{place} = factor\nexcept Exception:\n    part_{place} = calm\n"
+        code += (
+            "try:\n"
+            f"{textwrap.indent(part.code, '    ')}    part_{place} = factor\n"
+            "except Exception:\n"
+            f"    part_{place} = calm\n"
+        )
     tried = "".join(f"    try:\n        found = {name}(panel)\n    except Exception:\n        pass\n" for name in names)
     return f"{code}def factor(panel):\n    found = None\n{tried}    return found\n"
 
@@ -137,9 +142,10 @@ def _calls(rng: random.Random) -> str:
 
 def _argument(rng: random.Random) -> str:
     kinds = (
-        lambda: str(rng.choice(_ODD)), lambda: str(rng.randrange(16)), lambda: "at", lambda: "page", lambda: "page + 4096",
-        lambda: "SECRET.encode()", lambda: "FOLDER.encode()", lambda: "PARENT", lambda: "SIBLING", lambda: "ADDRESS",
-        lambda: str(1 << rng.randrange(63)), lambda: "id(panel)", lambda: "b'x' * 64",
+        lambda: str(rng.choice(_ODD)), lambda: str(rng.randrange(16)), lambda: "at", lambda: "page",
+        lambda: "page + 4096", lambda: "SECRET.encode()", lambda: "FOLDER.encode()", lambda: "PARENT",
+        lambda: "SIBLING", lambda: "ADDRESS", lambda: str(1 << rng.randrange(63)), lambda: "id(panel)",
+        lambda: "b'x' * 64",
     )  # fmt: skip
     return rng.choice(kinds)()
 

@@ -120,9 +120,9 @@ class Host:
         kinds = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
         return {
             "the canary": self.ground.state(), "the host's output": self._said.read_bytes()[-400:],
-            "limits": [resource.getrlimit(kind) for kind in kinds], "niceness": os.nice(0), "cores": os.sched_getaffinity(0),
-            "folder": os.getcwd(), "name": os.uname().nodename, "session": (os.getsid(0), os.getpgrp()),
-            "user": (os.getresuid(), os.getresgid(), os.getgroups()),
+            "limits": [resource.getrlimit(kind) for kind in kinds], "niceness": os.nice(0),
+            "cores": os.sched_getaffinity(0), "folder": os.getcwd(), "name": os.uname().nodename,
+            "session": (os.getsid(0), os.getpgrp()), "user": (os.getresuid(), os.getresgid(), os.getgroups()),
             "worlds": [os.readlink(f"/proc/self/ns/{name}") for name in ("net", "mnt", "pid", "user", "ipc", "uts")],
             "old shared memory": [_OLD_KEY in Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "msg", "sem")],
         }  # fmt: skip

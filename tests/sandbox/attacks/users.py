@@ -103,7 +103,9 @@ def runs(code: str, python: str, user: int | None, search: str = "") -> bool:
     """Tell whether the user can run this code."""
     environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": search}
     try:
-        run = subprocess.run([python, "-B", "-c", code], env=environment, cwd="/", capture_output=True, check=False, **as_user(user))  # type: ignore[call-overload]  # fmt: skip
+        run = subprocess.run(  # type: ignore[call-overload]
+            [python, "-B", "-c", code], env=environment, cwd="/", capture_output=True, check=False, **as_user(user)
+        )
     except OSError:
         return False
     return bool(run.returncode == 0)

@@ -58,7 +58,8 @@ def test_an_event_that_comes_in_many_pieces_is_read_once() -> None:
 @pytest.mark.parametrize(
     "body",
     [b"", b"data: [DONE]\n\n", b"data: 7\n\n", b"data: {\n\n", b": a comment\n\n", b'data: {"choices": 3, "usage": 4}\n\n',
-     b'data: {"choices": [1], "usage": {"completion_tokens": -1}}\n\n', b"\xff\xfe\n\n", b"data: " + b"[" * 100_000 + b"\n\n"],
+     b'data: {"choices": [1], "usage": {"completion_tokens": -1}}\n\n', b"\xff\xfe\n\n",
+     b"data: " + b"[" * 100_000 + b"\n\n"],
 )  # fmt: skip
 @pytest.mark.parametrize("streams", [False, True])
 def test_what_is_no_reply_counts_nothing(body: bytes, streams: bool) -> None:
@@ -103,7 +104,8 @@ def test_a_picture_weighs_the_same_however_many_bytes_it_has() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["data:text/plain,a b", "data:image/png", "DATA:,x", "http://10.0.0.1/", "file:///etc/passwd", 7, ["data:image/png,"]]
+    "url",
+    ["data:text/plain,a b", "data:image/png", "DATA:,x", "http://10.0.0.1/", "file:///etc/passwd", 7, ["data:image/png,"]]
 )  # fmt: skip
 def test_what_is_no_picture_is_not_taken_for_one(url: Any) -> None:
     with refuses_call("a picture must be in the call itself"):
@@ -113,8 +115,9 @@ def test_what_is_no_picture_is_not_taken_for_one(url: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [("priority", -9), ("kv_transfer_params", {}), ("vllm_xargs", {}), ("min_tokens", 9), ("cache_salt", "another's"),
-     ("request_id", "x"), ("chat_template", "{{ 1 }}"), ("use_beam_search", True), ("prompt_logprobs", 1), ("ignore_eos", True),
-     ("prompt_embeds", "x"), ("guided_grammar", "x"), ("cache_\u017falt", "x"), ("x" * 10_000, 1)],
+     ("request_id", "x"), ("chat_template", "{{ 1 }}"), ("use_beam_search", True), ("prompt_logprobs", 1),
+     ("ignore_eos", True), ("prompt_embeds", "x"), ("guided_grammar", "x"), ("cache_\u017falt", "x"),
+     ("x" * 10_000, 1)],
 )  # fmt: skip
 def test_a_field_that_would_steer_the_endpoint_is_refused_by_its_name(name: str, value: Any) -> None:
     with refuses_call("does not pass the field") as refused:
@@ -126,7 +129,8 @@ def test_a_field_that_would_steer_the_endpoint_is_refused_by_its_name(name: str,
 def test_what_stands_deeper_is_looked_at_too() -> None:
     kept = {"type": "image_url", "image_url": None, "uuid": "another's"}
     for told in (
-        {"chat_template_kwargs": {"chat_template": "x"}}, {"chat_template_kwargs": {"enable_thinking": False, "tokenize": True}},
+        {"chat_template_kwargs": {"chat_template": "x"}},
+        {"chat_template_kwargs": {"enable_thinking": False, "tokenize": True}},
         {"messages": [{"role": "user", "content": [kept]}]}, {"messages": [{"content": [{"video_url": {"url": "http://x"}}]}]},
     ):  # fmt: skip
         with refuses_call(r"does not pass the (field|member)"):
