@@ -164,10 +164,10 @@ def test_a_copy_in_python_scores_as_the_formula_does_and_is_not_new(service: Mak
 def test_no_code_is_shown_a_day_after_search(service: Maker, runner: Counting) -> None:
     evaluator = service()
     told = (
-        'def factor(panel):\n'
+        "def factor(panel):\n"
         '    x = panel["close"]\n'
         '    raise ValueError(f"{len(x)} days to {x.index[-1]}")\n'
-        '    return x'
+        "    return x"
     )
     answer = proposed(evaluator, told)
     last = evaluator.windows.search.stop
@@ -287,7 +287,7 @@ def test_a_look_that_runs_code_ends_at_a_whole_step_of_the_clock(service: Maker)
 def test_what_the_lint_only_doubts_is_run(service: Maker) -> None:
     """Its words stand beside the factor; what the code may do is not for a reading of it to say."""
     odd = (
-        'def factor(panel):\n'
+        "def factor(panel):\n"
         '    look = getattr(panel["returns"], "rolling")\n'
         '    return -look(20).std() * panel["open"]'
     )

@@ -49,8 +49,7 @@ CHANNELS: Mapping[str, str] = {
     "odd_letters": "raise ValueError('\\x1b[2J\\u202e\\ud800\\x00\\r\\n' + str({m}))",
     "type_name": "raise type('E' + str({m})[:60].replace(' ', '_'), (Exception,), {{}})()",
     "which_type": (
-        "raise [KeyError, IndexError, TypeError, OSError, ZeroDivisionError, "
-        "StopIteration][hash(str({m})) % 6]('x')"
+        "raise [KeyError, IndexError, TypeError, OSError, ZeroDivisionError, StopIteration][hash(str({m})) % 6]('x')"
     ),
     "which_line": "exec(compile('\\n' * (hash(str({m})) % 5000) + 'raise ValueError()', '<factor>', 'exec'))",
     "group": "raise ExceptionGroup(str({m}), [ValueError(str({m})), TypeError({k})])",
@@ -71,14 +70,12 @@ CHANNELS: Mapping[str, str] = {
     "wrong_kind": "return str({m})",
     "wrong_shape": "return close.iloc[: hash(str({m})) % len(close)]",
     "wrong_columns": (
-        "out = close.copy(); out.columns = [str({m})[:40] + str(i) for i in range(out.shape[1])]; "
-        "return out"
+        "out = close.copy(); out.columns = [str({m})[:40] + str(i) for i in range(out.shape[1])]; return out"
     ),
     "wrong_index": "out = close.copy(); out.index = out.index + pd.Timedelta(days=1 + hash(str({m})) % 9); return out",
     "object_columns": "out = close.astype(object); out.iloc[:, hash(str({m})) % out.shape[1]] = str({m}); return out",
     "infinite_cell": (
-        "out = close * 0.0; out.iloc[hash(str({m})) % len(out), hash(str({m})) % out.shape[1]] = np.inf; "
-        "return out"
+        "out = close * 0.0; out.iloc[hash(str({m})) % len(out), hash(str({m})) % out.shape[1]] = np.inf; return out"
     ),
     "nan_payload": "out = close.to_numpy().copy(); out.view('i8')[:] = 0x7ff8000000000000 + abs(hash(str({m}))) % "
     "2**40; "
@@ -102,9 +99,7 @@ CHANNELS: Mapping[str, str] = {
     "collected": "import gc; raise ValueError(len(gc.get_objects()) >= 0, {m})",
     "looks_ahead": "n = -(1 + hash(str({m})) % 5); return close.shift(n) / close",
     "starts_late": (
-        "n = 10 + hash(str({m})) % 20\n"
-        "    if len(close) < n: raise ValueError({m})\n"
-        "    return close.pct_change(5)"
+        "n = 10 + hash(str({m})) % 20\n    if len(close) < n: raise ValueError({m})\n    return close.pct_change(5)"
     ),
     "not_twice": "out = close.pct_change(5); out.iloc[-1, 0] = id({m}) % 7; return out",
 }

@@ -219,8 +219,7 @@ def test_every_word_goes_out_and_comes_back(text: str) -> None:
 
 OUT = {
     "ts_corr(close, volume, 7)": (
-        "Div(Cov($close, $volume, 7), Mul(Sqrt(Cov($close, $close, 7)), Sqrt(Cov($volume, $volume, "
-        "7))))"
+        "Div(Cov($close, $volume, 7), Mul(Sqrt(Cov($close, $close, 7)), Sqrt(Cov($volume, $volume, 7))))"
     ),
     "ts_argmax(high, 5)": "Sub(Sub(5, TsArgMax($high, 5)), 1)",
     "ts_returns(close, 3)": "Return($close, 3)",

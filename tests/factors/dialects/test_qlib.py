@@ -256,8 +256,7 @@ OUT = {
     "ts_mean(close, 20, min_periods=1)": "Mean($close, 20)",
     "ts_corr(rank(close), delta(volume, 2), 5, min_periods=1)": "Corr(CSRank($close), Delta($volume, 2), 5)",
     "where(holds(close > open) & ~holds(low > open), high, -low)": (
-        "If(And($close > $open, Not($low > $open)), $high, "
-        "-1 * $low)"
+        "If(And($close > $open, Not($low > $open)), $high, -1 * $low)"
     ),
     "ts_zscore(close, 9, min_periods=1)": "($close - Mean($close, 9)) / Std($close, 9)",
     "decay_linear(close, 9)": "WMA($close, 9) * 9",
