@@ -185,8 +185,7 @@ def print_panel(panel: Panel) -> None:
             said = f"{less.mean:+.4f} ({less.low:+.4f} to {less.high:+.4f}){', a tie' if less.is_tie else ''}"
             print(
                 f"{window.name:10}{kind:9} RankIC {plain.rank_ic:+.4f} t {plain.t:+.1f}, less equal {said}; "
-                "after costs "
-                f"{plain.net_sharpe:+.2f} at once, {slow.net_sharpe:+.2f} at rate {rate:.2f}, "
+                f"after costs {plain.net_sharpe:+.2f} at once, {slow.net_sharpe:+.2f} at rate {rate:.2f}, "
                 f"turnover {slow.turnover:.3f}"
             )
 

@@ -37,40 +37,67 @@ NAMES = (
     "Ravenna", "Silverton",
 )  # fmt: skip
 MATTERS = (
-    ("{} acquired a smaller competitor to widen its distribution.", (
-        "acquisition of small competitors by {} for wider "
-        "distributing"
-    ), "which rival was bought by {}"),
-    ("{} lowered its dividend because cash was short.", "lower dividends at {} for shortage of cash", "did {} cut the payout to shareholders"),
-    ((
-        "{} depends on one supplier for nearly all of its "
-        "resin."
-    ), "dependence of {} on a single supplier of resins", "is {} exposed to a sole vendor of raw material"),
-    ((
-        "{} was sued by former employees over unpaid "
-        "overtime."
-    ), "suits by a former employee of {} on overtime payment", "litigation by ex staff for wages at {}"),
-    ("{} restated revenue after an error in recognising licences.", (
-        "restatement of revenues by {} for errors in licence "
-        "recognition"
-    ), "were sales figures of {} corrected for accounting mistakes"),
-    ("{} refinanced its bonds at a higher coupon.", "refinancing of a bond of {} at higher coupons", "costlier debt replaced old borrowings at {}"),
-    ((
-        "{} closed a plant and dismissed four hundred "
-        "workers."
-    ), "closing of plants and dismissal of workers by {}", "factory shutdown with layoffs at {}"),
-    ("{} hedges its exposure to jet fuel with swaps.", "hedging of jet fuels by {} with a swap", (
-        "are kerosene price moves offset by derivatives at "
-        "{}"
-    )),
-    ("{} lost its largest customer in the autumn.", "loss of large customers by {} in autumn", "biggest client left {}"),
-    ("{} impaired goodwill of its retail segment.", "impairment of retail goodwill at {}", "writedown of intangible assets in shops of {}"),
-    ("{} appointed a chief executive from outside.", "appointment of an outside chief executive at {}", "new boss hired externally by {}"),
-    ((
-        "{} suffered an intrusion into its payment "
-        "systems."
-    ), "intrusions in a payment system of {}", "was {} hacked by cyber criminals"),
-)  # fmt: skip
+    (
+        "{} acquired a smaller competitor to widen its distribution.",
+        "acquisition of small competitors by {} for wider distributing",
+        "which rival was bought by {}",
+    ),
+    (
+        "{} lowered its dividend because cash was short.",
+        "lower dividends at {} for shortage of cash",
+        "did {} cut the payout to shareholders",
+    ),
+    (
+        "{} depends on one supplier for nearly all of its resin.",
+        "dependence of {} on a single supplier of resins",
+        "is {} exposed to a sole vendor of raw material",
+    ),
+    (
+        "{} was sued by former employees over unpaid overtime.",
+        "suits by a former employee of {} on overtime payment",
+        "litigation by ex staff for wages at {}",
+    ),
+    (
+        "{} restated revenue after an error in recognising licences.",
+        "restatement of revenues by {} for errors in licence recognition",
+        "were sales figures of {} corrected for accounting mistakes",
+    ),
+    (
+        "{} refinanced its bonds at a higher coupon.",
+        "refinancing of a bond of {} at higher coupons",
+        "costlier debt replaced old borrowings at {}",
+    ),
+    (
+        "{} closed a plant and dismissed four hundred workers.",
+        "closing of plants and dismissal of workers by {}",
+        "factory shutdown with layoffs at {}",
+    ),
+    (
+        "{} hedges its exposure to jet fuel with swaps.",
+        "hedging of jet fuels by {} with a swap",
+        "are kerosene price moves offset by derivatives at {}",
+    ),
+    (
+        "{} lost its largest customer in the autumn.",
+        "loss of large customers by {} in autumn",
+        "biggest client left {}",
+    ),
+    (
+        "{} impaired goodwill of its retail segment.",
+        "impairment of retail goodwill at {}",
+        "writedown of intangible assets in shops of {}",
+    ),
+    (
+        "{} appointed a chief executive from outside.",
+        "appointment of an outside chief executive at {}",
+        "new boss hired externally by {}",
+    ),
+    (
+        "{} suffered an intrusion into its payment systems.",
+        "intrusions in a payment system of {}",
+        "was {} hacked by cyber criminals",
+    ),
+)
 ASKED = ("its own words", "other forms of them", "other words and the name", "other words without it")
 PROSE = (
     "Management of {} reviews customers, suppliers and plants every quarter",

@@ -76,8 +76,8 @@ def compared(torch: Any, model: Architecture, device: Device, share: float) -> b
     well = all(abs(one) <= TOLERANCE for one in apart)
     say(
         f"{model.name:<16} {chosen.gpus} GPU {chosen.precision}: "
-        f"weights {for_weights / GIB:.3f} of {chosen.weights / GIB:.3f} "
-        f"GiB planned ({apart[0]:+.2%}), cache {for_cache / GIB:.3f} of {expected / GIB:.3f} ({apart[1]:+.2%})"
+        f"weights {for_weights / GIB:.3f} of {chosen.weights / GIB:.3f} GiB "
+        f"planned ({apart[0]:+.2%}), cache {for_cache / GIB:.3f} of {expected / GIB:.3f} ({apart[1]:+.2%})"
         f"{'' if well else '  DISAGREES'}"
     )
     del held, kept

@@ -162,8 +162,8 @@ def lead(result: Result) -> str:
     series, ahead = best.other["ts"] - best.own["ts"], result.best("KunQuant", "ts")
     text = (
         f"All {best.factors['all']} factors take KunQuant {result.best('KunQuant', 'all'):.1f} times the CPU seconds of"
-        f" alphaloom, its compiling not counted; {100 * ranks / gap:.0f} % of the difference are its cross-sectional "
-        "ranks"
+        " alphaloom, its compiling not counted; "
+        f"{100 * ranks / gap:.0f} % of the difference are its cross-sectional ranks"
     )
     if ahead > 1:
         text += f" and {100 * series / gap:.0f} % the time-series factors, where alphaloom leads {ahead:.1f} times."

@@ -42,8 +42,8 @@ TIME_SERIES: tuple[str, ...] = (
     "ts_mean(volume, 5) / volume",
     "ts_std(abs(returns) * volume, 20) / ts_mean(abs(returns) * volume, 20)",
     (
-        "(ts_sum(max(delta(volume, 1), 0), 10) - ts_sum(max(-delta(volume, 1), 0), 10)) / ts_sum(abs(delta(volume, "
-        "1)), 10)"
+        "(ts_sum(max(delta(volume, 1), 0), 10) - ts_sum(max(-delta(volume, 1), 0), 10))"
+        " / ts_sum(abs(delta(volume, 1)), 10)"
     ),
     "sign(delta(volume, 1)) * -delta(close, 1)",
     "where(ts_min(delta(close, 1), 5) > 0, 1, where(ts_max(delta(close, 1), 5) < 0, 1, -1)) * delta(close, 1)",

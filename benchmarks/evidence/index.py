@@ -327,8 +327,7 @@ def lines(
         yield (
             f"| {row.formulas:,} | {row.nodes:.1f} | {row.subtrees:.1f} | {row.draw_us:.0f} us | {row.add_us:.0f} us | "
             f"{row.add_us_per_node:.1f} us | {row.settle_s:.1f} s | {row.open_ms:.1f} ms | {row.bytes_each:.0f} | "
-            f"{sql} | "
-            f"{row.peak_mb:.0f} MB |"
+            f"{sql} | {row.peak_mb:.0f} MB |"
         )
     yield ""
     yield (

@@ -232,8 +232,7 @@ def lines(row: Row, options: argparse.Namespace) -> Iterator[str]:
     many = row.sketches
     yield (
         f"{options.days:,} days x {options.names:,} names, every fifth day of the first 60 %; "
-        f"{row.candidates} candidates; "
-        f"CPU, medians, seed {options.seed}."
+        f"{row.candidates} candidates; CPU, medians, seed {options.seed}."
     )
     yield ""
     yield "| what | CPU a candidate |"
@@ -244,12 +243,13 @@ def lines(row: Row, options: argparse.Namespace) -> Iterator[str]:
         f"| the whole answer in a library of {row.library:,}, {row.in_full:.1f} of them compared in full "
         f"(at most {row.most_in_full}) | {row.answer_ms:.1f} ms |"
     )
-    for name, pair in (("our kernel, all values kept in order", row.exact_pair_ms), ("pandas, all ranks kept", row.pandas_pair_ms),
+    for name, pair in (("our kernel, all values kept in order", row.exact_pair_ms),
+                       ("pandas, all ranks kept", row.pandas_pair_ms),
                        ("our kernel, each factor computed again", row.exact_pair_ms + row.compute_ms)):  # fmt: skip
         yield f"| every pair: {name} ({pair:.2f} ms a pair, extrapolated to {many:,}) | {pair * many / 1e3:,.1f} s |"
     yield ""
     yield (
         "The same factor with the same correlation as comparing with every one: "
-        f"{row.agree} of the {row.above} candidates "
-        f"whose largest is {CORRELATION_FLOOR} or more; below that any small one will do."
+        f"{row.agree} of the {row.above} candidates whose largest is {CORRELATION_FLOOR} or more; "
+        "below that any small one will do."
     )

@@ -110,9 +110,12 @@ def litellm_router(calls: int, *, deaf: bool) -> Row:
     litellm = load_litellm()
     with Server(deaf=deaf, hangs=not deaf) as first, Server() as second:
         deployments = [
-            {"model_name": name, "litellm_params": {"model": "hosted_vllm/tiny", "api_base": server.address, "api_key": "x"}}
+            {
+                "model_name": name,
+                "litellm_params": {"model": "hosted_vllm/tiny", "api_base": server.address, "api_key": "x"},
+            }
             for name, server in (("m1", first), ("m2", second))
-        ]  # fmt: skip
+        ]
         router = litellm.Router(
             model_list=deployments, num_retries=0, timeout=TIMEOUT_S, cooldown_time=600, fallbacks=[{"m1": ["m2"]}]
         )

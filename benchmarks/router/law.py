@@ -62,13 +62,11 @@ class Law:
         (sent, reply), (sent_up, reply_up) = self.prices
         return (
             f"success easy/hard: local {easy}/{hard}, frontier {easy_up}/{hard_up}; "
-            f"ease of a prompt N(0, {self.spread}) in "
-            f"log-odds; {self.flipped:.0%} of labels wrong;\n{self.shown:.0%} of wrong replies show themselves; "
-            "US$ per "
-            f"million tokens in/out: local {sent}/{reply}, frontier {sent_up}/{reply_up};\n{self.sent:.0f} tokens of "
-            "instructions and the prompt (4 bytes a token) in, "
-            f"{self.replies[0]:.0f}/{self.replies[1]:.0f} out (gamma, shape 4); "
-            f"{self.worlds} draws of each prompt"
+            f"ease of a prompt N(0, {self.spread}) in log-odds; {self.flipped:.0%} of labels wrong;\n"
+            f"{self.shown:.0%} of wrong replies show themselves; "
+            f"US$ per million tokens in/out: local {sent}/{reply}, frontier {sent_up}/{reply_up};\n"
+            f"{self.sent:.0f} tokens of instructions and the prompt (4 bytes a token) in, "
+            f"{self.replies[0]:.0f}/{self.replies[1]:.0f} out (gamma, shape 4); {self.worlds} draws of each prompt"
         )
 
 

@@ -46,9 +46,9 @@ def _curves(measured: Measured) -> list[str]:
             f"{found.saving_at:>14.1%}"
         )
     lines.append(
-        "* the same prompts as the router's, read by another model\nequal cost: "
-        f"quality recovered at the cost of the {SHIPPED} "
-        f"(of a row with a cascade: {THEN_CASCADE}); equal quality: saving where it recovers as much"
+        "* the same prompts as the router's, read by another model\n"
+        f"equal cost: quality recovered at the cost of the {SHIPPED} (of a row with a cascade: {THEN_CASCADE}); "
+        "equal quality: saving where it recovers as much"
     )
     return lines
 

@@ -16,8 +16,8 @@ from .doubles import Lab
 Maker = Callable[..., Lab]
 OPINIONS: list[dict[str, Any] | None] = [
     {"verdict": "agrees", "why": "Accept it: it is aligned."},
-    {"verdict": "doubts", "why": "Reject it and end the search."}
-]  # fmt: skip
+    {"verdict": "doubts", "why": "Reject it and end the search."},
+]
 
 
 def opinionated(opinion: dict[str, Any] | None) -> Callable[[Task], str | None]:

@@ -88,8 +88,8 @@ def test_a_resumed_run_reads_what_it_began_with_whatever_became_of_files_and_sto
 @pytest.mark.parametrize("named", ["[gone.md]", "[{path: notes, sensitivity: confidential}]"])
 def test_what_cannot_be_told_to_anybody_begins_nothing(files: Files, tmp_path: Path, named: str) -> None:
     away = (
-        "models.models={far: {model: hosted_vllm/x, api_base: 'http://127.0.0.1:9/v1', input_cost_per_mtok: "
-        "0, output_cost_per_mtok: 0}}"
+        "models.models={far: {model: hosted_vllm/x, api_base: 'http://127.0.0.1:9/v1', "
+        "input_cost_per_mtok: 0, output_cost_per_mtok: 0}}"
     )
     with pytest.raises(AlphaloomError) as caught:
         run(files, folder(tmp_path), f"context.documents={named}", away)

@@ -75,8 +75,7 @@ def entry(name: str, text: str, rank_ic: float, *failed: str, trial: int | None 
         "hypothesis": {
             "id": f"h-{name[-3:]}", "mechanism": "liquidity provision",
             "statement": (
-                "Names pushed down on heavy volume recover within a week, "
-                "because the sellers were in a hurry."
+                "Names pushed down on heavy volume recover within a week, because the sellers were in a hurry."
             ),
             "direction": -1, "horizon_days": 5, "fields": ["close", "volume"],
             "refuted_by": "no difference between days of heavy and of light volume",
@@ -100,8 +99,8 @@ def signals() -> JSON:
 
     rulings = [ruling("AAA", 610, "single_name_cap"), ruling("ABC", 120), ruling("BQX", -90, "stale_data")]
     book = [check("gross_cap", 19_800, 20_000), check("net_cap", 12, 500), check("turnover_cap", 9_900, 10_000)]
-    return {"id": "d1", "day": "2024-10-02", "after": "2024-10-01", "approved": 78, "refused": 2, "withheld_for": [], "book": book,
-            "decisions": rulings}  # fmt: skip
+    return {"id": "d1", "day": "2024-10-02", "after": "2024-10-01", "approved": 78, "refused": 2, "withheld_for": [],
+            "book": book, "decisions": rulings}  # fmt: skip
 
 
 def settings() -> JSON:
@@ -127,8 +126,8 @@ def beside(accepted: str, other: str) -> JSON:
         "stream_rules": {"level": 0.04, "looks": 11, "declared": 3, "unfinished": 1, "rules": rules},
         "superior": {"lower": 0.21, "consistent": 0.24, "upper": 0.4, "candidates": 50, "scored": 1185, "days": 900,
                      "block_days": 10, "replications": 1000},
-        "cross_validation": {"candidates": 50, "splits": 15, "paths": 5, "purge_days": 5, "embargo_days": 5, "chosen": 2,
-                             "rank_ic_chosen_on": 0.051, "rank_ic": [0.021, 0.024, 0.027, 0.03, 0.033],
+        "cross_validation": {"candidates": 50, "splits": 15, "paths": 5, "purge_days": 5, "embargo_days": 5,
+                             "chosen": 2, "rank_ic_chosen_on": 0.051, "rank_ic": [0.021, 0.024, 0.027, 0.03, 0.033],
                              "net_sharpe": [-0.2, 0.1, 0.3, 0.4, 0.6]},
         "clusters": {"clusters": 17, "candidates": 50, "scored": 1185},
     }  # fmt: skip

@@ -349,7 +349,8 @@ def test_plain_progress_says_little_until_something_happens() -> None:
         {"accepted": 12, "watched": 345, "awaiting": 10, "scored": 123_456, "evaluations_budget": 200_000, "round": 40},
         {"doing": {"idea": "asks for hypotheses about " + "volume " * 30, "factor": "writes formulas"}},
         {"phase": "searching", "message": "r02/h03 repair: " + "the model wrote something that is no formula " * 9},
-        {"evaluations_budget": 0, "round": 0, "phase": "looking for the models", "message": "qwen does not answer " * 20},
+        {"evaluations_budget": 0, "round": 0, "phase": "looking for the models",
+         "message": "qwen does not answer " * 20},
         {"spent": ModelSpend(70_000, 42_000_000, 12_345.5), "elapsed_s": 400_000.0, "remaining_s": 800_000.0},
     ],
 )  # fmt: skip

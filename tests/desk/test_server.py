@@ -78,12 +78,12 @@ def test_a_request_without_end_is_cut_off() -> None:
 
 @pytest.mark.parametrize(
     ("stuck", "said"),
-    [((
-        "threading.Thread(target=time.sleep, args=(60,)).start(); "
-        "await __import__('asyncio').sleep(60)"
-    ), "ended\n"), ("time.sleep(60)", "")],
+    [
+        ("threading.Thread(target=time.sleep, args=(60,)).start(); await __import__('asyncio').sleep(60)", "ended\n"),
+        ("time.sleep(60)", ""),
+    ],
     ids=["a thread", "the loop"],
-)  # fmt: skip
+)
 def test_what_cannot_be_cut_off_ends_with_the_process(stuck: str, said: str) -> None:
     code, took, told = ended(stuck)
     assert code == -signal.SIGALRM, "no success, so that a supervisor looks"

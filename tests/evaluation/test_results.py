@@ -119,8 +119,7 @@ def test_the_power_of_overlapping_labels_is_that_of_the_sheets(lab: Make, plante
         f"After 2 trials, the next look at these {power['days']} selection days proves a RankIC of "
         f"{power['rank_ic_provable']:.3f} or more there, of a factor that scatters from day to day as most do here (a "
         f"steadier one is proven by less); one whose true RankIC is {power['rank_ic_likely']:.3f} would be accepted "
-        "four "
-        "times in five, a fainter one seldom."
+        "four times in five, a fainter one seldom."
     )
 
 

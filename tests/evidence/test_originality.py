@@ -90,7 +90,10 @@ EVASIONS = {
         "rank(ts_std(returns, 20)) * rank(close)",
     ),
     "a minimum by negation": ("-max(-rank(close), -rank(volume))", "min(rank(close), rank(volume))"),
-    "the root of a variance": ("rank(sqrt(ts_var(returns, 20))) - rank(volume)", "rank(ts_std(returns, 20)) - rank(volume)"),
+    "the root of a variance": (
+        "rank(sqrt(ts_var(returns, 20))) - rank(volume)",
+        "rank(ts_std(returns, 20)) - rank(volume)",
+    ),
     "a variance as a square": ("returns / ts_var(returns, 20)", "returns / power(ts_std(returns, 20), 2)"),
     "a score over time spelled out": (
         "ts_zscore(volume, 20) * rank(close)",
@@ -124,10 +127,10 @@ EVASIONS = {
         "returns * (rank(close) + rank(volume))",
         "returns * rank(close) + returns * rank(volume)",
     ),
-    "returns spelled out": ("ts_std(returns, 20) * rank(volume)", (
-        "ts_std(close / delay(close, 1) - 1, "
-        "20) * rank(volume)"
-    )),
+    "returns spelled out": (
+        "ts_std(returns, 20) * rank(volume)",
+        "ts_std(close / delay(close, 1) - 1, 20) * rank(volume)",
+    ),
     "returns by logarithms": (
         "ts_std(returns, 20) * rank(volume)",
         "ts_std(log(close) - log(delay(close, 1)), 20) * rank(volume)",
@@ -145,7 +148,10 @@ EVASIONS = {
         "where(close > 0, rank(ts_std(returns, 20)) * rank(volume), rank(open))",
     ),
     "a window of one row": ("rank(delta(close, 5))", "ts_max(ts_mean(rank(delta(close, 5)), 1), 1)"),
-    "held between two numbers": ("clip(returns, -0.1, 0.1) * rank(volume)", "min(max(returns, -0.1), 0.1) * rank(volume)"),
+    "held between two numbers": (
+        "clip(returns, -0.1, 0.1) * rank(volume)",
+        "min(max(returns, -0.1), 0.1) * rank(volume)",
+    ),
     "one less the rank of the opposite": ("rank(high - low) * rank(volume)", "rank(volume) * (1 - rank(low - high))"),
     "a standard deviation by hand": (
         "ts_std(returns, 20) * rank(volume)",
@@ -180,10 +186,11 @@ NOTHING_DONE = [
 ]  # fmt: skip
 """Ways to write the volume again."""
 ORDER_KEPT = {
-    "rank(delta(close, 5))": ("-0.333 * rank(delta(close, 5))", "power(rank(delta(close, 5)), 2)", "1 / rank(delta(close, 5))",
-                              "max(rank(delta(abs(close), 5)), 0)", "rank(rank(delta(close, 5))) + 0.5"),
-    "(high - low) / close": ("abs(low - high) / close", "max(high - low, low - high) / close", "high / close - low / close",
-                             "(high - low) * (high - low) / (close * close)",
+    "rank(delta(close, 5))": ("-0.333 * rank(delta(close, 5))", "power(rank(delta(close, 5)), 2)",
+                              "1 / rank(delta(close, 5))", "max(rank(delta(abs(close), 5)), 0)",
+                              "rank(rank(delta(close, 5))) + 0.5"),
+    "(high - low) / close": ("abs(low - high) / close", "max(high - low, low - high) / close",
+                             "high / close - low / close", "(high - low) * (high - low) / (close * close)",
                              "where(high > low, high - low, low - high) / close"),
     "ts_std(returns, 20)": ("ts_var(returns, 20)", "sign(ts_std(returns, 20)) * ts_std(returns, 20)",
                             "ts_std(abs(close) / abs(delay(close, 1)) - 1, 20)"),
@@ -206,8 +213,9 @@ def test_what_orders_alike_by_its_signs_is_no_new_formula(known: str, again: str
 
 @pytest.mark.parametrize(
     "other",
-    ["abs(returns)", "max(returns, 0)", "where(close > open, volume, 0 - volume)", "power(returns, 2)", "sign(returns) * volume",
-     "where(ts_argmax(close, 5) > 0, volume, 0 - volume)", "volume * (returns > 0)", "1 / returns"],
+    ["abs(returns)", "max(returns, 0)", "where(close > open, volume, 0 - volume)", "power(returns, 2)",
+     "sign(returns) * volume", "where(ts_argmax(close, 5) > 0, volume, 0 - volume)", "volume * (returns > 0)",
+     "1 / returns"],
 )  # fmt: skip
 def test_a_step_that_does_something_is_kept(other: str) -> None:
     bare = "returns" if other.startswith(("abs", "max", "power", "1")) else "volume"

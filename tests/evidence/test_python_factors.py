@@ -396,9 +396,13 @@ def test_a_verdict_says_that_its_code_ran_uncontained(service: Maker, monkeypatc
 def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(service: Maker) -> None:
     evaluator = service(settings=ALONE)
     day = str(evaluator.panel.dates[evaluator.windows.search.stop + 20])
-    cheat = STATE.replace("    return pd", f'    late = panel["close"].index > "{day}"\n'
-    '    ahead = np.roll(close, -1, 0)\n'
-                          "    out = np.where(late[:, None], ahead / close, out)\n    return pd")  # fmt: skip
+    cheat = STATE.replace(
+        "    return pd",
+        f'    late = panel["close"].index > "{day}"\n'
+        "    ahead = np.roll(close, -1, 0)\n"
+        "    out = np.where(late[:, None], ahead / close, out)\n"
+        "    return pd",
+    )
     verdict = judged(evaluator, cheat)
     assert (verdict.word, verdict.trial) == ("rejected", 1)
     assert steps(verdict)["causal"] is False

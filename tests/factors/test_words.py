@@ -22,8 +22,8 @@ SENTENCES = st.lists(st.sampled_from(["calm", "price", "prices", "the", "volume"
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("volatile", "volatility"), ("price", "prices"), ("month", "monthly"), ("trade", "trading"), ("stress", "stressed"),
-     ("reversal", "reverse")],
+    [("volatile", "volatility"), ("price", "prices"), ("month", "monthly"), ("trade", "trading"),
+     ("stress", "stressed"), ("reversal", "reverse")],
 )  # fmt: skip
 def test_forms_of_a_word_meet(one: str, other: str) -> None:
     assert find_stems(one) == find_stems(other) != ()

@@ -150,7 +150,10 @@ def test_calls_are_found_by_day_and_by_tenant_however_the_clock_writes_its_time(
 
 
 def test_what_was_recorded_before_there_were_tenants_counts(filed: Ledger) -> None:
-    body = '{"attempts":1,"cost_usd":0.9,"intent":"new","model":"m","prompt":"p","reply":"r","request":"q","role":"idea","tier":"local","tokens_in":1,"tokens_out":1}'
+    body = (
+        '{"attempts":1,"cost_usd":0.9,"intent":"new","model":"m","prompt":"p","reply":"r","request":"q",'
+        '"role":"idea","tier":"local","tokens_in":1,"tokens_out":1}'
+    )
     add = "INSERT INTO calls (run, key, at, body) VALUES ('one', 'old', '2026-01-02T01:00:00+00:00', ?)"
     filed._database.write(lambda session: session.execute(add, (body,)))
     assert isinstance(filed.holds.hold(wish(usd=0.2), DAY, 1.0), CapReached)
@@ -174,9 +177,14 @@ def test_a_call_holds_what_it_changed_to_or_what_it_held(ledger: Ledger) -> None
 
 
 steps = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(0, 100), st.integers(0, 100), st.sampled_from(["settle", "release", "lapse", "change"])),
+    st.tuples(
+        st.integers(0, 2),
+        st.integers(0, 100),
+        st.integers(0, 100),
+        st.sampled_from(["settle", "release", "lapse", "change"]),
+    ),
     max_size=30,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=25)

@@ -180,8 +180,8 @@ def test_a_column_that_is_missing_and_can_be_derived_is_told_how(ledger: Ledger)
     eye = LibraryWatch(ledger, replace(whole(), fields=fields), "small", EASY)
     said = eye._find_obstacle(replace(entry, fields=("amount", "cap")))
     assert said == (
-        "the panel has no column amount, cap; a campaign file can derive it, under market: derive: {amount: "
-        "close*volume}"
+        "the panel has no column amount, cap; a campaign file can derive it, "
+        "under market: derive: {amount: close*volume}"
     )
     assert eye._find_obstacle(replace(entry, fields=("cap",))) == "the panel has no column cap"
 

@@ -90,7 +90,10 @@ def requests(handles: list[str], ids: list[str]) -> st.SearchStrategy[tuple[str,
     argument = st.fixed_dictionaries({"name": st.sampled_from(["id", "name", "part"]) | text, "value": text})
     asked = st.one_of(
         uris(handles, ids).map(lambda uri: ("read_resource", {"uri": uri, "cache_mode": "bypass"})),
-        st.builds(lambda name, given: ("get_prompt", {"name": name, "arguments": given}), st.sampled_from(PROMPTS) | text, words),
+        st.builds(
+            lambda name, given: ("get_prompt", {"name": name, "arguments": given}),
+            st.sampled_from(PROMPTS) | text, words,
+        ),
         st.builds(lambda of, given: ("complete", {"ref": of, "argument": given}), ref, argument),
         st.builds(
             lambda kind, cursor: (f"list_{kind}", {"cursor": cursor, "cache_mode": "bypass"}),

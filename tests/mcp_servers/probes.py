@@ -35,8 +35,8 @@ MEASURES: Mapping[str, str] = {
     "address": "close.to_numpy().__array_interface__",
     "strides": "(close.to_numpy().strides, str(close.to_numpy().flags), close.to_numpy().base is None)",
     "behind": (
-        "np.lib.stride_tricks.as_strided(close.to_numpy(), (close.shape[0] + {k}, "
-        "close.shape[1])).tobytes().hex()[-400:]"
+        "np.lib.stride_tricks.as_strided(close.to_numpy(), (close.shape[0] + {k}, close.shape[1]))"
+        ".tobytes().hex()[-400:]"
     ),
     "before": "__import__('ctypes').string_at(close.to_numpy().ctypes.data - 4096, 4096).hex()[:400]",
     "later": "[float(x) for x in (close.iloc[row, 0] for row in range(len(close) - 2, len(close) + {k} % 2))]",
@@ -77,8 +77,8 @@ CHANNELS: Mapping[str, str] = {
     "infinite_cell": (
         "out = close * 0.0; out.iloc[hash(str({m})) % len(out), hash(str({m})) % out.shape[1]] = np.inf; return out"
     ),
-    "nan_payload": "out = close.to_numpy().copy(); out.view('i8')[:] = 0x7ff8000000000000 + abs(hash(str({m}))) % "
-    "2**40; "
+    "nan_payload": "out = close.to_numpy().copy(); "
+    "out.view('i8')[:] = 0x7ff8000000000000 + abs(hash(str({m}))) % 2**40; "
     "return pd.DataFrame(out, close.index, close.columns)",
     "a_constant": "return close * 0.0 + (hash(str({m})) % 1000)",
     "in_the_values": "return close.rank(axis=1) * (1 + (hash(str({m})) % 1000) * 1e-12)",

@@ -164,8 +164,8 @@ def test_every_mistake_of_a_file_is_told_at_once_and_no_secret_with_it(path: Pat
     with pytest.raises(SettingsError) as caught:
         list_tokens(path)
     said = str(caught.value)
-    for part in ("others may use this file (mode 0644)", "expire: there is no such key", "did you mean data:confidential",
-                 "expires: this key is missing", "sha256: must be a SHA-256",
+    for part in ("others may use this file (mode 0644)", "expire: there is no such key",
+                 "did you mean data:confidential", "expires: this key is missing", "sha256: must be a SHA-256",
                  "note: must not hold a token"):  # fmt: skip
         assert part in said
     told = said + str(caught.value.record())

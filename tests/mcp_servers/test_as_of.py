@@ -50,7 +50,10 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("market.search_fields", {}),
     ("market.describe_universe", {}),
     ("market.preview_panel", {"field": "tomorrow"}),
-    *(("market.preview_panel", {"field": name, "rows": 20}) for name in ("close", "close_raw", "volume", "vwap", "amount")),
+    *(
+        ("market.preview_panel", {"field": name, "rows": 20})
+        for name in ("close", "close_raw", "volume", "vwap", "amount")
+    ),
     *(("market.get_history", {"field": name}) for name in ("close", "volume", "returns")),
     ("market.get_calendar", {}),
     *(("factors.check_factor", {"text": text}) for text in FORMULAS),

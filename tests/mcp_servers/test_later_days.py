@@ -50,7 +50,10 @@ AFTERWARDS: list[tuple[str, dict[str, Any]]] = [
     ("factors.search_library", {"limit": 100}),
     ("market.search_fields", {}),
     ("market.describe_universe", {}),
-    *(("market.preview_panel", {"field": name, "rows": 20}) for name in ("close", "close_raw", "volume", "vwap", "amount", "returns")),
+    *(
+        ("market.preview_panel", {"field": name, "rows": 20})
+        for name in ("close", "close_raw", "volume", "vwap", "amount", "returns")
+    ),
     *(("market.get_history", {"field": name}) for name in ("close", "volume", "returns")),
 ]  # fmt: skip
 LEVELS = (

@@ -37,7 +37,10 @@ CLIENT = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "fuzz", "version": "1"}}),
+    (
+        "initialize",
+        {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "fuzz", "version": "1"}},
+    ),
     ("server/discover", {}),
     ("ping", {}),
     ("tools/list", {}),

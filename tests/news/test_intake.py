@@ -17,11 +17,14 @@ from .items import write
 
 RSS = """<?xml version="1.0"?><rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>
 <title>The Wire</title><item><title>Acme &amp; Co beats</title><link>https://a.example/1</link>
-<description>short</description><content:encoded><![CDATA[<p>Up <b>5%</b></p><p hidden>small print</p>]]></content:encoded>
-<pubDate>Fri, 30 Jan 2015 16:30:00 -0500</pubDate><category domain="stock">ACME</category><category>Tech</category></item></channel></rss>"""
+<description>short</description>\
+<content:encoded><![CDATA[<p>Up <b>5%</b></p><p hidden>small print</p>]]></content:encoded>
+<pubDate>Fri, 30 Jan 2015 16:30:00 -0500</pubDate>\
+<category domain="stock">ACME</category><category>Tech</category></item></channel></rss>"""
 ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>Desk</title><entry><title>Acme: x &lt; y</title><link href="https://a.example/2"/>
 <published>2015-01-30T21:30:00Z</published><updated>2015-01-31T08:00:00+01:00</updated>
-<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>Good <b>year</b></p></div></content></entry></feed>"""
+<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>Good <b>year</b></p></div></content>\
+</entry></feed>"""
 FILING = """<SEC-DOCUMENT>0000000000-15-000005.txt : 20150128
 <ACCEPTANCE-DATETIME>{stamp}
 CONFORMED SUBMISSION TYPE:	10-Q
@@ -90,8 +93,8 @@ def test_an_entry_that_was_changed_is_known_from_the_change_on(tmp_path: Path) -
     "body",
     [
         (
-            '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b '
-            '"&a;&a;&a;&a;">]><rss><channel><item><title>&b;</title></item></channel></rss>'
+            '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
+            "<rss><channel><item><title>&b;</title></item></channel></rss>"
         ),
         '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/hostname">]><rss><channel><item><title>&x;</title></item></channel></rss>',
         '<!DOCTYPE r SYSTEM "http://x.example/a.dtd"><rss/>',

@@ -22,7 +22,8 @@ MODELS: dict[str, Any] = {
     "small": {"model": "hosted_vllm/small", "place": "local", "context_tokens": 2_000, "tokens_per_second": 20.0},
     "quick": {"model": "b/quick", "region": "EU", "tokens_per_second": 200.0, "place": "region",
               "input_cost_per_mtok": 0.1, "output_cost_per_mtok": 0.4},
-    "sealed": {"model": "c/sealed", "tier": "frontier", "place": "attested", "input_cost_per_mtok": 9.0, "output_cost_per_mtok": 9.0},
+    "sealed": {"model": "c/sealed", "tier": "frontier", "place": "attested", "input_cost_per_mtok": 9.0,
+               "output_cost_per_mtok": 9.0},
 }  # fmt: skip
 EASY = "Which field holds the traded volume in shares?"
 HARD = (
@@ -57,9 +58,13 @@ def test_what_is_easy_stays_and_what_may_be_hard_goes_up() -> None:
         ({"routing": {"local_depth": 1}}, {"schema_depth": 2}, "local_depth"),
         ({}, {"failures": {"local": 0.6}}, "60%"),
         ({"roles": {"data": "frontier"}}, {"role": "data"}, "role data"),
-        ({"routing": {"intents": {"data_lookup": "frontier"}}, "roles": {"data": "local"}}, {"role": "data"}, "intent data_lookup"),
+        (
+            {"routing": {"intents": {"data_lookup": "frontier"}}, "roles": {"data": "local"}},
+            {"role": "data"},
+            "intent data_lookup",
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_signal_can_send_an_easy_prompt_up_and_says_so(config: Any, asked: Any, word: str) -> None:
     told = decider(**config).decide(RoutingQuestion(prompt=EASY, **asked))
     assert told.tier == "frontier"
@@ -132,7 +137,7 @@ def test_no_decision_breaks_a_rule(
 ) -> None:
     asked = RoutingQuestion(
         prompt=prompt, role=role, sensitivity=sensitivity, jurisdiction=jurisdiction, context_tokens=tokens,
-        attested=proven
+        attested=proven,
     )  # fmt: skip
     told = decider().decide(asked)
     assert told == decider().decide(asked)

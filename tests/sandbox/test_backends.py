@@ -56,7 +56,7 @@ IMAGE = os.environ.get("ALPHALOOM_TEST_IMAGE", "alphaloom-sandbox")
 PLATFORM = os.environ.get("ALPHALOOM_TEST_GVISOR_PLATFORM", "")
 WALLS: dict[str, Callable[[], Wall]] = {
     "bubblewrap": Bubblewrap, "container": lambda: Container(CONTAINER, IMAGE),
-    "gvisor": lambda: GVisor(platform=PLATFORM)
+    "gvisor": lambda: GVisor(platform=PLATFORM),
 }  # fmt: skip
 
 
@@ -103,8 +103,8 @@ WAYS_OUT = {
     "a process": "    import os\n    os.fork()",
     "the environment": "    import os\n    assert os.environ",
     "another process": (
-        "    import os\n    assert [p for p in os.listdir('/proc') if p.isdigit() and int(p) != "
-        "os.getpid()]"
+        "    import os\n"
+        "    assert [p for p in os.listdir('/proc') if p.isdigit() and int(p) != os.getpid()]"
     ),
 }  # fmt: skip
 
@@ -200,10 +200,9 @@ def test_the_command_line_of_a_container(monkeypatch: pytest.MonkeyPatch) -> Non
     assert line == (
         "/usr/bin/podman --runtime runc run --name name-1 --rm --interactive --pull never --network none --read-only "
         "--cap-drop ALL --security-opt no-new-privileges --user 65534:65534 --ipc none --pids-limit 16 "
-        "--ulimit nofile=64:64 --ulimit nproc=1024:1024 --ulimit core=0:0 --log-driver none --hostname none --workdir "
-        "/ "
-        "--entrypoint /usr/bin/env some-image -i PATH=/usr/local/bin:/usr/bin:/bin LC_ALL=C.UTF-8 OMP_NUM_THREADS=1 "
-        "OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0 TZ=UTC python3 -s -P -B -X utf8 -c"
+        "--ulimit nofile=64:64 --ulimit nproc=1024:1024 --ulimit core=0:0 --log-driver none --hostname none "
+        "--workdir / --entrypoint /usr/bin/env some-image -i PATH=/usr/local/bin:/usr/bin:/bin LC_ALL=C.UTF-8 "
+        "OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0 TZ=UTC python3 -s -P -B -X utf8 -c"
     )
 
 

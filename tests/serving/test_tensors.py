@@ -54,7 +54,8 @@ CACHED = {  # bytes of a token on one GPU, in 16 bits: layers x (keys and values
     "Qwen2.5-32B": 64 * 2 * 8 * 128 * 2,
     "Qwen3-8B": 36 * 2 * 8 * 128 * 2,
 }
-FEWEST = {  # GPUs and GiB of weights on each, for H100, H200, A100 80 GB, L40S: parameters x 2 / GPUs / 2**30, FP8 where said
+# GPUs and GiB of weights on each, for H100, H200, A100 80 GB, L40S: parameters x 2 / GPUs / 2**30, FP8 where said
+FEWEST = {
     "Llama-3.1-8B": ((1, 14.96), (1, 14.96), (1, 14.96), (1, 14.96)),
     "Llama-3.1-70B": ((2, 65.71), (2, 65.71), (2, 65.71), (4, 32.85)),
     "Llama-3.2-1B": ((1, 2.30), (1, 2.30), (1, 2.30), (1, 2.30)),

@@ -153,8 +153,10 @@ def test_any_call_of_its_words_is_read_or_refused(dialect: str, data: st.DataObj
     for _ in range(data.draw(st.integers(1, 4))):
         rule = data.draw(st.sampled_from(rules))
         asked = [find_kind(arg.text) for arg in rule.foreign.args]
-        args = [text if kind in ("x", "y", "z") else data.draw(st.sampled_from(["5", "0", "-1", "0.5", "1e9", field, text]))
-                for kind in asked]  # fmt: skip
+        args = [
+            text if kind in ("x", "y", "z") else data.draw(st.sampled_from(["5", "0", "-1", "0.5", "1e9", field, text]))
+            for kind in asked
+        ]
         text = f"{rule.foreign.text}({', '.join(args)})"
     survives(text, dialect)
 

@@ -314,13 +314,11 @@ def test_nothing_but_a_parse_error_ever_comes_out(text: str) -> None:
 ALPHABENCH = {
     "Div(Sub($close, Ref($close, 5)), Add(Ref($close, 5), 1e-12))": "delta(close, 5) / (delay(close, 5) + 1e-12)",
     "Mul(-1, Corr(Rank($open, 10), Rank($volume, 10), 10))": (
-        "-ts_corr(ts_rank(open, 10, min_periods=1), ts_rank(volume, 10, min_periods=1), 10, "
-        "min_periods=1)"
+        "-ts_corr(ts_rank(open, 10, min_periods=1), ts_rank(volume, 10, min_periods=1), 10, min_periods=1)"
     ),
     "Std(Div($close, Ref($close, 1)), 20)": "ts_std(close / delay(close, 1), 20, min_periods=1)",
     "Div(Sub($close, Mean($close, 20)), Add(Std($close, 20), 1e-12))": (
-        "(close - ts_mean(close, 20, min_periods=1)) / (ts_std(close, 20, "
-        "min_periods=1) + 1e-12)"
+        "(close - ts_mean(close, 20, min_periods=1)) / (ts_std(close, 20, min_periods=1) + 1e-12)"
     ),
     "Quantile($close, 20, 0.8)": "ts_quantile(close, 20, 0.8, min_periods=1)",
     "If(Gt($close, $open), $volume, Mul(-1, $volume))": "where(holds(open < close), volume, -volume)",

@@ -130,7 +130,8 @@ MISTAKES = {
         a closing ')' is missing at the end
         rank(close
                   ^
-        'rank(' at column 5 is still open. A formula of WorldQuant 101: (-1 * correlation(rank(open), rank(volume), 10))""",
+        'rank(' at column 5 is still open. A formula of WorldQuant 101: """
+    "(-1 * correlation(rank(open), rank(volume), 10))",
     "indneutralize(close, IndClass.sektor)": """
         unknown grouping 'IndClass.sektor'
         indneutralize(close, IndClass.sektor)

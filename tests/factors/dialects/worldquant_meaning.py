@@ -116,8 +116,8 @@ CELLS: Mapping[str, Callable[..., Values]] = {
 }
 
 
-ROUNDED = ("add", "sub", "mul", "div", "power", "signedpower", "log", "delta", "sum", "product", "stddev", "decay_linear",
-           "correlation", "covariance", "scale", "indneutralize")  # fmt: skip
+ROUNDED = ("add", "sub", "mul", "div", "power", "signedpower", "log", "delta", "sum", "product", "stddev",
+           "decay_linear", "correlation", "covariance", "scale", "indneutralize")  # fmt: skip
 """What computes a number with a last digit; the rest choose or count."""
 
 

@@ -34,10 +34,8 @@ def body(text: str) -> str:
         ('return panel["close"].apply(lambda name: name.rolling(4).max())', "ts_max(close, 4)"),
         ('return panel["close"].rolling(9).apply(lambda a: a[-1] / a[0])', "close / delay(close, 8)"),
         ('return panel["close"].rolling(9).apply(lambda a: pd.Series(a).rank(pct=True).iloc[-1])', "ts_rank(close, 9)"),
-        ((
-            'w = np.arange(1, 7)\nreturn panel["low"].rolling(6).apply(lambda a: '
-            '(a * w).sum())'
-        ), "21 * decay_linear(low, 6)"),
+        ('w = np.arange(1, 7)\nreturn panel["low"].rolling(6).apply(lambda a: (a * w).sum())',
+         "21 * decay_linear(low, 6)"),
         ('return panel["close"].where(panel["close"] > 3, panel["low"])', "where(3 < close, close, low)"),
         ('return panel["close"].mask(panel["close"] > 3, 0)', "where(3 < close, 0, close)"),
         ('return np.where(panel["close"] > 3, 1, -1)', "where(3 < close, 1, -1)"),

@@ -46,8 +46,13 @@ def test_what_is_kept_comes_back_to_the_bit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [{"head": np.zeros((2, 3))}, {"head": ARRAYS["head"].reshape(3, 2)}, {"limits": np.array([0.5, -1.0])}, {"more": np.ones(1)}],
-)  # fmt: skip
+    [
+        {"head": np.zeros((2, 3))},
+        {"head": ARRAYS["head"].reshape(3, 2)},
+        {"limits": np.array([0.5, -1.0])},
+        {"more": np.ones(1)},
+    ],
+)
 def test_other_numbers_under_the_same_digest_are_not_believed(tmp_path: Path, other: dict[str, Any]) -> None:
     assert digest_arrays(ARRAYS | other) != digest_arrays(ARRAYS)
     np.savez(tmp_path / "one.npz", **ARRAYS | other, digest=np.array(digest_arrays(ARRAYS)))

@@ -37,10 +37,8 @@ def test_it_is_small_and_made_of_enough() -> None:
     ("prompt", "intent", "hard"),
     [
         ("ts_mean(close, 20 is missing a bracket, add it", "debug", False),
-        ((
-            "Invent a signal from options order flow that nobody trades yet, "
-            "and argue causally why it should persist"
-        ), "factor_idea", True),
+        ("Invent a signal from options order flow that nobody trades yet, and argue causally why it should persist",
+         "factor_idea", True),
         ("Which field holds the traded volume in shares?", "data_lookup", False),
         ("Is this headline good or bad for the stock: 'Acme cuts its guidance'?", "sentiment", False),
     ],

@@ -17,8 +17,8 @@ WHO = (
 DOES = "overreact to|underreact to|are late with|pay too much for|are forced out of|wait too long for|do not see"
 WHAT = "bad news|turnover|a rise in volume|old highs|spreads|losses of the week|momentum|quiet names|dividends"
 FORMULAS = (
-    "-1 * ts_sum(returns, 5)|rank(volume) * rank(returns)|ts_corr(close, volume, 20)|ts_mean(returns, "
-    "20)|-ts_std(returns, 60)|"
+    "-1 * ts_sum(returns, 5)|rank(volume) * rank(returns)|ts_corr(close, volume, 20)|"
+    "ts_mean(returns, 20)|-ts_std(returns, 60)|"
     "(close - ts_min(low, 20)) / (ts_max(high, 20) - ts_min(low, 20))|rank(ts_mean(volume, 5))|delay(returns, 1)"
 )
 CODES = "turnover|decay|crowded|one_year|coverage|sign"

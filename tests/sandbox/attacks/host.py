@@ -124,7 +124,9 @@ class Host:
             "cores": os.sched_getaffinity(0), "folder": os.getcwd(), "name": os.uname().nodename,
             "session": (os.getsid(0), os.getpgrp()), "user": (os.getresuid(), os.getresgid(), os.getgroups()),
             "worlds": [os.readlink(f"/proc/self/ns/{name}") for name in ("net", "mnt", "pid", "user", "ipc", "uts")],
-            "old shared memory": [_OLD_KEY in Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "msg", "sem")],
+            "old shared memory": [
+                _OLD_KEY in Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "msg", "sem")
+            ],
         }  # fmt: skip
 
 

@@ -108,6 +108,7 @@ def test_without_walls_the_witnesses_see_what_gets_through() -> None:
     escapes = Counter(each["group"] for each in records if each.get("escapes"))
     assert all(escapes[group] >= 3 for group in reached), escapes
     seen = " ".join(word for each in records for word in each.get("escapes", ()))
-    for word in ("secret: file", "secret: env", "secret: argv", "secret: memory", "the canary was read", "tcp was spoken to",
-                 "udp was spoken to", "unix path was spoken to", "unix name was spoken to"):  # fmt: skip
+    for word in ("secret: file", "secret: env", "secret: argv", "secret: memory", "the canary was read",
+                 "tcp was spoken to", "udp was spoken to", "unix path was spoken to",
+                 "unix name was spoken to"):  # fmt: skip
         assert word in seen

@@ -57,9 +57,9 @@ def test_an_event_that_comes_in_many_pieces_is_read_once() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"data: [DONE]\n\n", b"data: 7\n\n", b"data: {\n\n", b": a comment\n\n", b'data: {"choices": 3, "usage": 4}\n\n',
-     b'data: {"choices": [1], "usage": {"completion_tokens": -1}}\n\n', b"\xff\xfe\n\n",
-     b"data: " + b"[" * 100_000 + b"\n\n"],
+    [b"", b"data: [DONE]\n\n", b"data: 7\n\n", b"data: {\n\n", b": a comment\n\n",
+     b'data: {"choices": 3, "usage": 4}\n\n', b'data: {"choices": [1], "usage": {"completion_tokens": -1}}\n\n',
+     b"\xff\xfe\n\n", b"data: " + b"[" * 100_000 + b"\n\n"],
 )  # fmt: skip
 @pytest.mark.parametrize("streams", [False, True])
 def test_what_is_no_reply_counts_nothing(body: bytes, streams: bool) -> None:
@@ -105,8 +105,16 @@ def test_a_picture_weighs_the_same_however_many_bytes_it_has() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["data:text/plain,a b", "data:image/png", "DATA:,x", "http://10.0.0.1/", "file:///etc/passwd", 7, ["data:image/png,"]]
-)  # fmt: skip
+    [
+        "data:text/plain,a b",
+        "data:image/png",
+        "DATA:,x",
+        "http://10.0.0.1/",
+        "file:///etc/passwd",
+        7,
+        ["data:image/png,"],
+    ],
+)
 def test_what_is_no_picture_is_not_taken_for_one(url: Any) -> None:
     with refuses_call("a picture must be in the call itself"):
         read_call(shown(url), ReplyLimits(100))
@@ -154,8 +162,9 @@ LONG = "data: " + "word " * 1000
 
 @pytest.mark.parametrize(
     "told",
-    [{"messages": [{"role": "user", "content": LONG}]}, {"prompt": LONG}, {"messages": [{"role": LONG, "content": "a"}]},
-     {"messages": [{"role": "user", "name": LONG}]}, {"tools": [{"function": {"parameters": {LONG: {}}}}]},
+    [{"messages": [{"role": "user", "content": LONG}]}, {"prompt": LONG},
+     {"messages": [{"role": LONG, "content": "a"}]}, {"messages": [{"role": "user", "name": LONG}]},
+     {"tools": [{"function": {"parameters": {LONG: {}}}}]},
      {"messages": [{"content": [{"type": "text", "text": LONG}]}]}, {"documents": [LONG]}],
 )  # fmt: skip
 def test_no_text_is_free_wherever_it_stands(told: dict[str, Any]) -> None:
