@@ -119,17 +119,16 @@ def race(
         For each contender and key the CPU seconds.
     """
     with started(lab, contenders) as processes:
-        found = {name: {key: Timing() for key in sets[name]} for name in processes}
+        timings = {name: {key: Timing() for key in sets[name]} for name in processes}
         for name, process in processes.items():
             for key, trees in sets[name].items():
-                found[name][key].prepared = process.prepare(key, trees)["cpu"]
+                timings[name][key].prepared = process.prepare(key, trees)["cpu"]
                 process.run(key)
-        for key in dict.fromkeys(key for each in sets.values() for key in each):
-            for _ in range(repeats):
-                for name, process in processes.items():
-                    if key in sets[name]:
-                        found[name][key].runs.append(process.run(key)["cpu"])
-    return found
+        for key in dict.fromkeys(key for keys in sets.values() for key in keys):
+            runners = [name for name in processes if key in sets[name]]
+            for name in runners * repeats:
+                timings[name][key].runs.append(processes[name].run(key)["cpu"])
+    return timings
 
 
 def peak(lab: Lab, contender: Contender, trees: Sequence[Tree]) -> int:

@@ -109,11 +109,10 @@ def _agreement(result: Result, operators: dict[str, set[str]]) -> Iterator[str]:
 
 def reason(engine: str, used: set[str], found: Agreement) -> str:
     """Say why values differ, as far as the operators tell."""
-    for start, causes in REASONS.items():
-        if engine.startswith(start):
-            for names, why in causes:
-                if used & set(names) and (found.gaps < 0.99 or "drift" in why or "moments" in why or "sums" in why):
-                    return why
+    causes = (cause for start, known in REASONS.items() if engine.startswith(start) for cause in known)
+    for names, why in causes:
+        if used & set(names) and (found.gaps < 0.99 or "drift" in why or "moments" in why or "sums" in why):
+            return why
     return NEAR_TIES if used & {"rank", "ts_rank", "ts_corr"} else ""
 
 

@@ -55,6 +55,13 @@ def progress(**changes: Any) -> Any:
     return Progress(**(plain | spent | {"counts": counted} | changes))
 
 
+def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, **parts: Any) -> None:
+    """Put a made-up module in the place of one of the command line's."""
+    module = types.ModuleType(f"alphaloom.desk.cli.{name}")
+    module.__dict__.update(parts)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
 @pytest.fixture
 def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[Any]]:
     """Return a function that puts a made-up campaign in the wiring's place; what it was told is listed."""
@@ -97,14 +104,8 @@ def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
             sheet = {"id": "f1", "text": text, "data": data, **example.sheet(0.03, example.SEARCH)}
             return sheet | {"costs": costs, "gate": gate}
 
-        fronts: dict[str, dict[str, Any]] = {
-            "campaign.reported": {"Campaign": Campaign},
-            "evaluator": {"score_factor": score_factor},
-        }
-        for name, parts in fronts.items():
-            module = types.ModuleType(f"alphaloom.desk.cli.{name}")
-            module.__dict__.update(parts)
-            monkeypatch.setitem(sys.modules, module.__name__, module)
+        stand_in(monkeypatch, "campaign.reported", Campaign=Campaign)
+        stand_in(monkeypatch, "evaluator", score_factor=score_factor)
         return told
 
     return place

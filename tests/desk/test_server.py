@@ -50,6 +50,12 @@ print("ended", flush=True)
 """
 
 
+def ask(port: int) -> None:
+    """Send a request that gets no answer in time."""
+    with pytest.raises(httpx2.TransportError):
+        httpx2.get(f"http://127.0.0.1:{port}/", timeout=0.5, trust_env=False)
+
+
 def ended(stuck: str = "pass", first: str = "pass") -> tuple[int, float, str]:
     """Return the exit code, seconds and output of a server that gets SIGTERM while it works on a request."""
     script = STUCK.format(stuck=stuck, first=first)
@@ -60,8 +66,7 @@ def ended(stuck: str = "pass", first: str = "pass") -> tuple[int, float, str]:
             assert process.stdout is not None
             port = int(process.stdout.readline())
             if first == "pass":
-                with pytest.raises(httpx2.TransportError):
-                    httpx2.get(f"http://127.0.0.1:{port}/", timeout=0.5, trust_env=False)
+                ask(port)
                 assert process.stdout.readline() == "stuck\n"
                 process.send_signal(signal.SIGTERM)
             began = time.monotonic()

@@ -225,16 +225,21 @@ def under_way(server: Running) -> Iterator[None]:
         assert pieces, "read no further, and not closed"
 
 
+def check_answers(server: Running, attack: Attack) -> None:
+    """Ask during an attack and after it."""
+    with held(server, attack):
+        for _ in range(3):
+            server.ask()
+    server.ask()
+
+
 @pytest.mark.parametrize("kind", SERVERS)
 def test_strangers_keep_no_honest_client_out_and_no_server_from_its_end(kind: str, tmp_path: Path) -> None:
     with SERVERS[kind](tmp_path) as server:
         server.ask(within=60)
         server.took.clear()
         for attack in ATTACKS.values():
-            with held(server, attack):
-                for _ in range(3):
-                    server.ask()
-            server.ask()
+            check_answers(server, attack)
         with held(server, ATTACKS["silent"]), held(server, ATTACKS["no body"]), under_way(server):
             server.ask()
             check_end(server)

@@ -90,16 +90,15 @@ def test_operator_agrees_with_its_reference(
 @given(
     name=st.sampled_from(sorted(WINDOWED)),
     flavour=st.sampled_from(panels.FLAVOURS),
-    days=st.sampled_from([1, 2, 7, 31]),
-    names=st.sampled_from([1, 3, 18]),
+    size=st.tuples(st.sampled_from([1, 2, 7, 31]), st.sampled_from([1, 3, 18])),
     window=st.sampled_from([1, 2, 3, 7, 40]),
     share=st.sampled_from([0.0, 0.5, 1.0]),
     seed=st.integers(0, 99),
 )
 def test_rolling_operator_agrees_on_any_panel_and_window(
-    name: str, flavour: str, days: int, names: int, window: int, share: float, seed: int
+    name: str, flavour: str, size: tuple[int, int], window: int, share: float, seed: int
 ) -> None:
-    panel = panels.draw(seed, days, names, flavour)
+    panel = panels.draw(seed, *size, flavour)
     node = step(name, window=window, min_periods=max(1, round(share * window)))
     expected = inside(reference.evaluate(node, panel), panel)
     scale = np.nanmax(np.abs(expected), initial=1.0) if name in ROUGH else 1.0

@@ -21,13 +21,15 @@ def around(path: Path, text: str) -> Iterator[str]:
     """Yield the imports of a file of the package that reach into another room past its fronts."""
     folder = path.relative_to(ROOT).parts[:-1]
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and 1 < node.level <= len(folder) + 1:
-            place = (*folder[: len(folder) + 1 - node.level], *(node.module or "").split("."))
-            front = ROOT.joinpath(*place)
-            if place[0] not in {"", folder[0], "lazy", "extras"}:
-                files = [one.name for one in node.names if (front / f"{one.name}.py").is_file()]
-                if files or not (front / "__init__.py").is_file():
-                    yield f"{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)}"
+        if not isinstance(node, ast.ImportFrom) or not 1 < node.level <= len(folder) + 1:
+            continue
+        place = (*folder[: len(folder) + 1 - node.level], *(node.module or "").split("."))
+        if place[0] in {"", folder[0], "lazy", "extras"}:
+            continue
+        front = ROOT.joinpath(*place)
+        files = [name.name for name in node.names if (front / f"{name.name}.py").is_file()]
+        if files or not (front / "__init__.py").is_file():
+            yield f"{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)}"
 
 
 def listed(path: Path) -> dict[str, str]:

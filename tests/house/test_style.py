@@ -86,12 +86,17 @@ def constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            together = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-            names = target.elts if isinstance(target, ast.Tuple) else [target]
-            values = node.value.elts if together and isinstance(node.value, ast.Tuple) else [node.value] * len(names)
-            for name, value in zip(names, values, strict=True):
-                if isinstance(name, ast.Name) and name.id.isupper() and not name.id.startswith("_"):
-                    yield name.id, ast.unparse(value)
+            yield from assigned(target, node.value)
+
+
+def assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
+    """Yield the public constants of an assignment; a tuple assigned to a tuple is taken apart."""
+    names = target.elts if isinstance(target, ast.Tuple) else [target]
+    together = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+    values = value.elts if together and isinstance(value, ast.Tuple) else [value] * len(names)
+    for name, part in zip(names, values, strict=True):
+        if isinstance(name, ast.Name) and name.id.isupper() and not name.id.startswith("_"):
+            yield name.id, ast.unparse(part)
 
 
 TWICE = {

@@ -239,6 +239,13 @@ def test_what_is_marked_is_not_there_without_the_label(tmp_path: Path) -> None:
             _ = one.serve(Caller("eve")).evaluator
 
 
+def check_no_field(rooms: CallerContexts, fields: frozenset[str]) -> None:
+    """Check that a caller who may see these fields alone is refused."""
+    with pytest.raises(McpServerError, match="No field") as caught:
+        _ = rooms.serve(Caller("ann", EVERY_SCOPE, fields)).evaluator
+    assert caught.value.code == "forbidden"
+
+
 def test_fields_that_meet_nowhere_are_none_and_not_all(tmp_path: Path) -> None:
     def clock() -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC)
@@ -249,9 +256,7 @@ def test_fields_that_meet_nowhere_are_none_and_not_all(tmp_path: Path) -> None:
         ground = ServerSetup(lambda: (panel, "sold"), ledger, SETTINGS, Budget(), mandate, clock, unrecorded)
         with CallerContexts(ground) as rooms:
             for fields in (frozenset({"volume"}), frozenset[str]()):
-                with pytest.raises(McpServerError, match="No field") as caught:
-                    _ = rooms.serve(Caller("ann", EVERY_SCOPE, fields)).evaluator
-                assert caught.value.code == "forbidden"
+                check_no_field(rooms, fields)
 
 
 def test_windows_of_who_knows_more_tell_nothing_and_nothing_is_fixed_by_who_knows_less(tmp_path: Path) -> None:

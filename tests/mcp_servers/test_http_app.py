@@ -86,6 +86,11 @@ def reason(told: Any) -> dict[str, Any]:
     return dict(body["error"]["data"])
 
 
+def wait_until_started(server: HttpServer) -> None:
+    while not server.started:
+        pass
+
+
 @contextmanager
 def running(
     folder: Path,
@@ -109,8 +114,7 @@ def running(
             thread = threading.Thread(target=server.run, kwargs={"sockets": [free]})
             thread.start()
             try:
-                while not server.started:
-                    pass
+                wait_until_started(server)
                 yield served
             finally:
                 server.should_exit = True

@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -112,50 +112,82 @@ def jail() -> Iterator[LazySandbox]:
         yield made
 
 
-def told(sold: Panel, texts: Sequence[str], jail: LazySandbox, folder: Path) -> list[tuple[str, str]]:
-    """Return the answers of every tool that takes code, then of the other tools, as they are on the wire."""
+@dataclass
+class Conversation:
+    """Calls of the servers' tools, and what each answered on the wire."""
 
-    async def call(sessions: dict[str, Any], name: str, arguments: dict[str, Any]) -> Any:
+    sessions: dict[str, Any]
+    answers: list[tuple[str, str]] = field(default_factory=list)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Call a tool without noting its answer; a refusal is its record."""
         server, _, tool = name.partition(".")
         try:
-            return await sessions[server].call(tool, arguments)
+            return await self.sessions[server].call(tool, arguments)
         except ToolError as refused:
             return refused.record()
 
-    async def ask(evaluator: Any) -> list[tuple[str, str]]:
-        heard = []
-        async with opened_to(evaluator) as sessions:
+    async def note(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Call a tool and note its answer."""
+        answer = await self.call(name, arguments)
+        self.answers.append((name, json.dumps([arguments, answer], sort_keys=True)))
+        return answer
 
-            async def note(name: str, arguments: dict[str, Any]) -> Any:
-                answer = await call(sessions, name, arguments)
-                heard.append((name, json.dumps([arguments, answer], sort_keys=True)))
-                return answer
+    async def note_scores(self, texts: Sequence[str], claim: dict[str, Any]) -> list[str]:
+        """Score every text; return the ids of the code that has a score."""
+        scored = []
+        for place, text in enumerate(texts):
+            arguments = {"text": text, "hypothesis": claim, "key": f"k{place}"}
+            answer = await self.note("evaluation.score_factor", arguments)
+            scored += [answer["id"]] if answer.get("ok") and "def factor" in text else []
+        return scored
 
-            claim = {"id": "h", "mechanism": "probe", "statement": "what code tells", "direction": 1, "horizon_days": 5,
-                     "fields": sorted(sold.fields)}  # fmt: skip
-            scored = []
-            for at, text in enumerate(texts):
-                asked = {"text": text, "hypothesis": claim, "key": f"k{at}"}
-                answer = await note("evaluation.score_factor", asked)
-                scored += [answer["id"]] if answer.get("ok") and "def factor" in text else []
-            for text in texts[:3]:
-                for name in BY_TEXT:
-                    await note(name, {"text": text} | ({"source": "alphaloom"} if "translate" in name else {}))
-                await note("evaluation.choose_drafts", {"texts": [text, "rank(close)"], "hypothesis": claim})
-            for name in scored:
-                await note("factors.get_factor", {"id": name})
-            for name in scored[:1] if "close_raw" in sold.fields else ():
-                for kind in ("measure_decay", "stress_factor"):
-                    await _job(note, call, sessions, kind, name)
-            if scored:  # without a trial nothing after search is looked at
-                await note("evaluation.submit_to_gate", {"ids": scored[:1], "key": "s"})
-            for name, arguments in AFTERWARDS:
-                await note(name, arguments)
-            for server, session in sessions.items():
-                for uri in sorted(str(each.uri) for each in (await session.client.list_resources()).resources):
-                    heard.append((f"{server} {uri}", (await session.client.read_resource(uri)).model_dump_json()))
-        return heard
+    async def note_texts(self, texts: Sequence[str], claim: dict[str, Any]) -> None:
+        """Call the other tools that take a text."""
+        for text in texts:
+            for name in BY_TEXT:
+                await self.note(name, {"text": text} | ({"source": "alphaloom"} if "translate" in name else {}))
+            await self.note("evaluation.choose_drafts", {"texts": [text, "rank(close)"], "hypothesis": claim})
 
+    async def note_job(self, kind: str, factor: str) -> None:
+        """Begin a job, wait for its end, and note it."""
+        begun = await self.call(f"evaluation.{kind}", {"id": factor})
+        state = await self.call("evaluation.get_job", {"job": begun["job"], "wait_s": 20})
+        while state["status"] in ("waiting", "running"):
+            state = await self.call("evaluation.get_job", {"job": begun["job"], "wait_s": 20})
+        await self.note("evaluation.get_job", {"job": begun["job"]})
+
+    async def note_resources(self) -> None:
+        """Read everything that the servers list."""
+        for server, session in self.sessions.items():
+            for uri in sorted(str(entry.uri) for entry in (await session.client.list_resources()).resources):
+                body = (await session.client.read_resource(uri)).model_dump_json()
+                self.answers.append((f"{server} {uri}", body))
+
+
+async def ask(evaluator: Any, sold: Panel, texts: Sequence[str]) -> list[tuple[str, str]]:
+    fields = sorted(sold.fields)
+    claim = {"id": "h", "mechanism": "probe", "statement": "what code tells", "direction": 1, "horizon_days": 5,
+             "fields": fields}  # fmt: skip
+    async with opened_to(evaluator) as sessions:
+        talk = Conversation(sessions)
+        scored = await talk.note_scores(texts, claim)
+        await talk.note_texts(texts[:3], claim)
+        for name in scored:
+            await talk.note("factors.get_factor", {"id": name})
+        for name in scored[:1] if "close_raw" in fields else ():
+            await talk.note_job("measure_decay", name)
+            await talk.note_job("stress_factor", name)
+        if scored:  # without a trial nothing after search is looked at
+            await talk.note("evaluation.submit_to_gate", {"ids": scored[:1], "key": "s"})
+        for name, arguments in AFTERWARDS:
+            await talk.note(name, arguments)
+        await talk.note_resources()
+    return talk.answers
+
+
+def answers(sold: Panel, texts: Sequence[str], jail: LazySandbox, folder: Path) -> list[tuple[str, str]]:
+    """Return the answers of every tool that takes code, then of the other tools, as they are on the wire."""
     with Ledger.open(folder, clock=clock) as ledger:
         bench = PanelContext.set_up(sold, ledger, SETTINGS, "sold", runner=jail)
         assert bench.windows.search.stop == STOP
@@ -163,29 +195,20 @@ def told(sold: Panel, texts: Sequence[str], jail: LazySandbox, folder: Path) -> 
         ledger.record_event("run", "screening", "seed", 5)
         (folder / "panels").mkdir(parents=True)
         (folder / "panels" / "key").write_bytes(bytes(32))  # or handles would differ
-        return asyncio.run(ask(bench.evaluator("run", Budget(evaluations=1000, trials=0))))
-
-
-async def _job(note: Any, call: Any, sessions: Any, kind: str, name: str) -> None:
-    """Begin a job, wait for its end, and note it."""
-    begun = await call(sessions, f"evaluation.{kind}", {"id": name})
-    state = await call(sessions, "evaluation.get_job", {"job": begun["job"], "wait_s": 20})
-    while state["status"] in ("waiting", "running"):
-        state = await call(sessions, "evaluation.get_job", {"job": begun["job"], "wait_s": 20})
-    await note("evaluation.get_job", {"job": begun["job"]})
+        return asyncio.run(ask(bench.evaluator("run", Budget(evaluations=1000, trials=0)), sold, texts))
 
 
 def unlike(sold: Sequence[Panel], texts: Sequence[str], jail: LazySandbox, folder: Path) -> list[tuple[str, str, str]]:
     """Return what two panels let tools say otherwise."""
-    one, other = (told(each, texts, jail, folder / str(at)) for at, each in enumerate(sold))
+    one, other = (answers(prices, texts, jail, folder / str(place)) for place, prices in enumerate(sold))
     _count(one)
     return [(name, mine, theirs) for (name, mine), (_, theirs) in zip(one, other, strict=True) if mine != theirs]
 
 
 def _count(heard: Sequence[tuple[str, str]]) -> None:
     """Print how the probes ended, for who reads the report of `make attacks`."""
-    answers = [json.loads(body)[1] for name, body in heard if name == "evaluation.score_factor"]
-    print(Counter("scored" if each.get("ok") else each.get("stage", each.get("code")) for each in answers))
+    ends = [json.loads(body)[1] for name, body in heard if name == "evaluation.score_factor"]
+    print(Counter("scored" if end.get("ok") else end.get("stage", end.get("code")) for end in ends))
 
 
 def test_the_two_panels_are_the_same_until_search_ends_and_their_levels_are_not() -> None:

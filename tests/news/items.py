@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from alphaloom.news import NewsItem, Provenance, judge_text, sanitise
-from alphaloom.news.screening.credibility import ItemKind
 
 START = datetime(2015, 1, 30, 14, 0, tzinfo=UTC)
 RUMOUR = "zorvex gets secret takeover offer at forty dollars a share says insider"
@@ -19,13 +19,12 @@ def item(
     symbols: tuple[str, ...] = ("ACME",),
     credibility: float = 0.5,
     late: float = 0,
-    kind: ItemKind = "news",
 ) -> NewsItem:
     """Return an item published some minutes after the start, known `late` minutes after that."""
     published = START + timedelta(minutes=minutes)
     clean = sanitise(text)
     return NewsItem(
-        source, "", symbols, "", clean.text, published, published + timedelta(minutes=late), kind,
+        source, "", symbols, "", clean.text, published, published + timedelta(minutes=late), "news",
         Provenance("made.jsonl", 1, "0" * 64), credibility, judge_text(clean).signs,
     )  # fmt: skip
 
@@ -33,10 +32,10 @@ def item(
 def crowd(count: int, minutes: float = 0, apart: float = 1, text: str = RUMOUR) -> list[NewsItem]:
     """Return nearly the same text from as many voices of low standing."""
     ends = ("now", "wow", "today", "!!!")
-    return [
-        item(f"{text} {ends[n % 4]}", minutes + n * apart, f"forum/user{n}", credibility=0.2, kind="post")
-        for n in range(count)
+    posts = [
+        item(f"{text} {ends[n % 4]}", minutes + n * apart, f"forum/user{n}", credibility=0.2) for n in range(count)
     ]
+    return [replace(post, kind="post") for post in posts]
 
 
 def at(minutes: float) -> datetime:

@@ -1,6 +1,8 @@
 """A process that asks many things at once of a model that takes its time, and says what came of it.
 
-python spender.py ROOT WORKSPACE ADDRESS RUN FIRST CALLERS BUDGET SECONDS
+python spender.py ROOT WORKSPACE ADDRESS RUN NUMBERS BUDGET SECONDS
+
+NUMBERS is a JSON list of the numbers of its tasks, BUDGET a JSON object.
 """
 
 from __future__ import annotations
@@ -65,10 +67,10 @@ def ledger(workspace: str, address: str = "", *runs: str) -> Ledger:
     return opened
 
 
-async def main(workspace: str, address: str, run: str, first: str, callers: str, budget: str, seconds: str) -> None:
+async def main(workspace: str, address: str, run: str, numbers: str, budget: str, seconds: str) -> None:
     with ledger(workspace, address, run) as kept:
         asked = router(kept, json.loads(budget), float(seconds))
-        tasks = [asked.ask(task(run, number)) for number in range(int(first), int(first) + int(callers))]
+        tasks = [asked.ask(task(run, number)) for number in json.loads(numbers)]
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         await asked.close()
     ended = [each for each in outcomes if isinstance(each, BudgetEnded)]

@@ -40,7 +40,7 @@ def no_network() -> None:
 
 @contextmanager
 def process(place: tuple[str, str], run: str, numbers: range, budget: Any, seconds: float) -> Iterator[Any]:
-    arguments = [str(ROOT), *place, run, str(numbers.start), str(len(numbers)), json.dumps(budget), str(seconds)]
+    arguments = [str(ROOT), *place, run, json.dumps([*numbers]), json.dumps(budget), str(seconds)]
     command = [sys.executable, str(Path(spender.__file__)), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
         try:

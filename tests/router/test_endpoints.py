@@ -325,11 +325,11 @@ def metrics(waiting: int, cache: float) -> str:
     return f'vllm:num_requests_waiting{{m="t"}} {waiting}\nvllm:kv_cache_usage_perc{{m="t"}} {cache}\n'
 
 
-@pytest.mark.parametrize(("first", "second", "wins"), [((9, 0.1), (0, 0.5), "m2"), ((0, 0.2), (0, 0.9), "m1")])
+@pytest.mark.parametrize(("loads", "wins"), [(((9, 0.1), (0, 0.5)), "m2"), (((0, 0.2), (0, 0.9)), "m1")])
 def test_of_two_servers_of_one_model_the_one_with_the_shorter_queue_is_asked(
-    build: Build, task: Make, one: Server, two: Server, first: Any, second: Any, wins: str
+    build: Build, task: Make, one: Server, two: Server, loads: Any, wins: str
 ) -> None:
-    one.metrics, two.metrics = metrics(*first), metrics(*second)
+    one.metrics, two.metrics = (metrics(*load) for load in loads)
     replies = asyncio.run(asked(build(**settings(at(one), at(two))), [task(str(i)) for i in range(5)], together=False))
     assert {reply.model for reply in replies} == {wins}
     assert one.gets["/metrics"] <= 2

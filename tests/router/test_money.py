@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -77,7 +77,7 @@ def test_a_call_that_is_given_up_from_outside_is_charged(
 
 @pytest.mark.parametrize("provider", ["hosted_vllm", "openai"])
 @pytest.mark.parametrize(
-    ("body", "usd"),
+    "priced",
     [
         ({"choices": []}, 1.0),
         ("no JSON", 1.0),
@@ -87,9 +87,9 @@ def test_a_call_that_is_given_up_from_outside_is_charged(
     ],
 )  # fmt: skip
 def test_an_answer_that_says_nothing_sound_of_its_price_is_not_free(
-    build: Build, task: Make, server: Server, ledger: Ledger, provider: str, body: Any, usd: float
+    build: Build, task: Make, server: Server, ledger: Ledger, provider: str, priced: tuple[Any, float]
 ) -> None:
-    server.changes = body
+    server.changes, usd = priced
     settings = paid(server, retries=0, timeout_seconds=20)
     settings["models"]["m"]["model"] = f"{provider}/tiny"
     asyncio.run(asked(build(**settings), [task(max_tokens=100)]))
@@ -147,30 +147,38 @@ def other() -> Iterator[Server]:
 CHEAP, DEAR = {"output_cost_per_mtok": 1_000.0}, {"output_cost_per_mtok": 10_000.0}
 
 
+class Failure(NamedTuple):
+    """Prices of two models, what the first one answers, and the US dollars held before each answer."""
+
+    prices: tuple[dict[str, float], dict[str, float]]
+    breaks: list[int] | str
+    held: list[float]
+
+
 @pytest.mark.parametrize(
-    ("prices", "breaks", "held"),
+    "failure",
     [
-        ((CHEAP, DEAR), [500], [0.1, 1.0]),  # the first said no: only the second may be on the bill
-        ((DEAR, CHEAP), [500], [1.0, 0.1]),
-        ((CHEAP, DEAR), "no JSON", [0.1, 1.1]),  # the first may be on the bill, too
-        ((CHEAP, DEAR), [], [0.1]),
+        Failure((CHEAP, DEAR), [500], [0.1, 1.0]),  # the first said no: only the second may be on the bill
+        Failure((DEAR, CHEAP), [500], [1.0, 0.1]),
+        Failure((CHEAP, DEAR), "no JSON", [0.1, 1.1]),  # the first may be on the bill, too
+        Failure((CHEAP, DEAR), [], [0.1]),
     ],
 )
 def test_a_call_is_held_at_the_worst_of_the_models_that_may_be_on_the_bill(
-    build: Build, task: Make, server: Server, other: Server, ledger: Ledger, prices: Any, breaks: Any, held: list[float]
+    build: Build, task: Make, server: Server, other: Server, ledger: Ledger, failure: Failure
 ) -> None:
-    seen: list[float] = []
-    for each in (server, other):
-        each.before_answer = lambda: seen.append(sum(hold.picos for hold in ledger.holds.open()) / 1e12)
-    if isinstance(breaks, str):
-        server.changes = breaks
+    held: list[float] = []
+    for endpoint in (server, other):
+        endpoint.before_answer = lambda: held.append(sum(hold.picos for hold in ledger.holds.open()) / 1e12)
+    if isinstance(failure.breaks, str):
+        server.changes = failure.breaks
     else:
-        server.statuses = list(breaks)
+        server.statuses = list(failure.breaks)
     settings = paid(server, retries=0, timeout_seconds=20)
-    first = settings["models"]["m"] | prices[0]
-    settings["models"] = {"m": first, "n": first | {"api_base": other.address} | prices[1]}
+    first = settings["models"]["m"] | failure.prices[0]
+    settings["models"] = {"m": first, "n": first | {"api_base": other.address} | failure.prices[1]}
     asyncio.run(asked(build(**settings), [task(max_tokens=100)]))
-    assert seen == pytest.approx(held)
+    assert held == pytest.approx(failure.held)
     assert ledger.holds.open() == []
 
 

@@ -31,10 +31,11 @@ SHAPES = (
 around = st.text(alphabet="abcdefghij .,;:\n()", max_size=20).map(lambda text: f" {text} ")
 
 
-@given(st.sampled_from(SHAPES), tickers, amounts, units, sides, around, around)
+@given(st.sampled_from(SHAPES), tickers, amounts, units, sides, st.tuples(around, around))
 def test_a_position_in_words_goes_and_the_words_around_it_stay(
-    shape: str, name: str, much: str, unit: str, side: str, before: str, after: str
+    shape: str, name: str, much: str, unit: str, side: str, context: tuple[str, str]
 ) -> None:
+    before, after = context
     told = before + shape.format(name=name, much=much, unit=unit, side=side) + after
     kept = redact_text(told)
     assert POSITION_MASK in kept

@@ -128,7 +128,7 @@ def test_a_bad_reply_is_repaired_with_the_exact_error(
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"),
+    "wrong",
     [
         (ScriptedReply('{"text": "x", "direction": 1}', finish="length"), "cut off after 20 tokens"),
         (ScriptedReply(""), "the reply was empty"),
@@ -139,8 +139,9 @@ def test_a_bad_reply_is_repaired_with_the_exact_error(
     ],
 )
 def test_two_repairs_are_made_and_no_more(
-    build: Build, task: Make, double: ScriptedModel, ledger: Ledger, tmp_path: Path, line: ScriptedReply, reason: str
+    build: Build, task: Make, double: ScriptedModel, ledger: Ledger, tmp_path: Path, wrong: tuple[ScriptedReply, str]
 ) -> None:
+    line, reason = wrong
     double.script = [line]
     with pytest.raises(ReplyRefused, match="after 2 repairs") as caught:
         asyncio.run(build().ask(task()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,12 +45,12 @@ class Skeletons:
 def _drawn(ground: Ground, seed: int) -> Iterator[Expression]:
     rng = np.random.default_rng([seed, STREAM])
     fields, groups = tuple(ground.panel.fields), tuple(ground.panel.groups)
-    usable = [each for each in load_mechanisms() if each.usable((*fields, *groups))]
-    for _ in range(IDLE_TURNS):
-        for mechanism in usable:
-            names = [name for name in mechanism.fields if name in fields]
-            for skeleton in mechanism.skeletons:
-                try:
-                    yield parse(fill_skeleton(skeleton, names, rng), fields=fields, groups=groups)
-                except FactorError:
-                    continue
+    skeletons = [
+        (skeleton, [name for name in mechanism.fields if name in fields])
+        for mechanism in load_mechanisms()
+        if mechanism.usable((*fields, *groups))
+        for skeleton in mechanism.skeletons
+    ]
+    for skeleton, names in skeletons * IDLE_TURNS:
+        with suppress(FactorError):
+            yield parse(fill_skeleton(skeleton, names, rng), fields=fields, groups=groups)

@@ -195,28 +195,30 @@ def test_cookies_and_inner_headers_of_the_endpoint_reach_nobody(endpoint: Modell
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "key", "body", "status", "code"),
+    ("call", "status", "code"),
     [
-        ("POST", CHAT, "", b"{}", 401, "invalid_api_key"),
-        ("POST", CHAT, "key-c", b"{}", 401, "invalid_api_key"),
-        ("GET", "/v1/models", "key-c", b"", 401, "invalid_api_key"),
-        ("POST", CHAT, "key-mcp", b"{}", 403, "forbidden"),
-        ("POST", CHAT, "key-a", b"[", 400, "bad_call"),
-        ("POST", CHAT, "key-a", b"[" * 100_000, 400, "bad_call"),
-        ("POST", CHAT, "key-a", b'{"max_tokens": "many"}', 400, "bad_call"),
-        ("POST", CHAT, "key-a", b'{"max_tokens": 1%s}' % (b"0" * 400), 400, "bad_call"),
-        ("POST", CHAT, "key-a", b'{"messages": %s}' % (b"[" * 500 + b"]" * 500), 400, "bad_call"),
-        ("POST", CHAT, "key-a", b'{"n": 2}', 400, "bad_call"),
-        ("POST", "/v1/completions", "key-a", b'{"prompt": ["a", "b"]}', 400, "bad_call"),
-        ("POST", CHAT, "key-a", b" " * ((32 << 20) + 1), 413, "bad_call"),
-        ("GET", CHAT, "key-a", b"", 405, "not_served"),
-        ("POST", "/v1/embeddings", "key-a", b"{}", 404, "not_served"),
-        ("POST", "/metrics", "key-a", b"{}", 405, "not_served"),
+        (("POST", CHAT, "", b"{}"), 401, "invalid_api_key"),
+        (("POST", CHAT, "key-c", b"{}"), 401, "invalid_api_key"),
+        (("GET", "/v1/models", "key-c", b""), 401, "invalid_api_key"),
+        (("POST", CHAT, "key-mcp", b"{}"), 403, "forbidden"),
+        (("POST", CHAT, "key-a", b"["), 400, "bad_call"),
+        (("POST", CHAT, "key-a", b"[" * 100_000), 400, "bad_call"),
+        (("POST", CHAT, "key-a", b'{"max_tokens": "many"}'), 400, "bad_call"),
+        (("POST", CHAT, "key-a", b'{"max_tokens": 1%s}' % (b"0" * 400)), 400, "bad_call"),
+        (("POST", CHAT, "key-a", b'{"messages": %s}' % (b"[" * 500 + b"]" * 500)), 400, "bad_call"),
+        (("POST", CHAT, "key-a", b'{"n": 2}'), 400, "bad_call"),
+        (("POST", "/v1/completions", "key-a", b'{"prompt": ["a", "b"]}'), 400, "bad_call"),
+        (("POST", CHAT, "key-a", b" " * ((32 << 20) + 1)), 413, "bad_call"),
+        (("GET", CHAT, "key-a", b""), 405, "not_served"),
+        (("POST", "/v1/embeddings", "key-a", b"{}"), 404, "not_served"),
+        (("POST", "/metrics", "key-a", b"{}"), 405, "not_served"),
     ],
 )
 def test_what_is_no_call_is_refused_in_the_form_of_openai(
-    endpoint: Modelled, method: str, path: str, key: str, body: bytes, status: int, code: str
+    endpoint: Modelled, call: tuple[str, str, str, bytes], status: int, code: str
 ) -> None:
+    method, path, key, body = call
+
     async def steps(stage: Stage) -> None:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         answer = await stage.http.request(method, path, content=body, headers=headers)

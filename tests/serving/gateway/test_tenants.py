@@ -62,16 +62,19 @@ def test_settings_that_mean_nothing_are_refused(wrong: dict[str, object]) -> Non
 
 
 def test_who_may_not_wait_is_told_which_quota_holds_the_call_back_and_how_long() -> None:
+    async def refused(gate: FairScheduler) -> QuotaReached:
+        with pytest.raises(QuotaReached) as caught:
+            async with gate.acquire("desk", 4, 4):
+                pass
+        return caught.value
+
     async def course() -> list[QuotaReached]:
-        found = []
+        errors = []
         for own in (TenantSettings(tokens_per_minute=10, queue=0), TenantSettings(calls=1, queue=0)):
             gate = FairScheduler(FairnessSettings(places=5, default=own), clock=lambda: 0.0)
             async with gate.acquire("desk", 4, 4):
-                with pytest.raises(QuotaReached) as caught:
-                    async with gate.acquire("desk", 4, 4):
-                        pass
-            found.append(caught.value)
-        return found
+                errors.append(await refused(gate))
+        return errors
 
     minute, calls = asyncio.run(course())
     assert (minute.field, minute.seconds) == ("tenants.desk.tokens_per_minute", 60.0)
