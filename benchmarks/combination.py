@@ -61,7 +61,7 @@ class InWildMonths:
         """Return the values ``[T, N]``."""
         months = panel.dates.astype("datetime64[M]")
         names = np.unique(months)
-        moves = np.array([market_return(panel)[months == each].std() for each in names])
+        moves = np.array([market_return(panel)[months == name].std() for name in names])
         after_wild = np.append(False, moves[:-1] > np.median(moves))
         wild = after_wild[np.searchsorted(names, months)]
         return np.where(wild[:, None], self.inner(panel), np.nan)

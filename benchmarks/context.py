@@ -152,7 +152,7 @@ def sectioned(seed: int) -> tuple[list[str], list[Fact]]:
             body.insert(draw.randrange(len(body)), said.format("The company"))
         start = len(texts[at])
         texts[at] += f"\n\n# {name}\n\n{joined(body)}"
-        facts += [_fact(at, texts[at], start, each[0].format("The company"), name, each) for each in MATTERS]
+        facts += [_fact(at, texts[at], start, matter[0].format("The company"), name, matter) for matter in MATTERS]
     return texts, facts
 
 
@@ -169,7 +169,7 @@ def ways(sources: Sequence[PassageSource]) -> dict[str, Way]:
     places = [
         Ranked(at, first, stop) for at, each in enumerate(sources) for first, stop, _ in each.index.places.tolist()
     ]
-    bare = [sources[each.source].text[each.first : each.stop] for each in places]
+    bare = [sources[place.source].text[place.first : place.stop] for place in places]
     terms, vectors = StemCounts.of(bare), np.concatenate([source.index.vectors for source in sources])
 
     def by(score: Callable[[str], NDArray[np.floating[Any]]]) -> Way:
@@ -196,7 +196,7 @@ def recall(kind: str, texts: Sequence[str], facts: Sequence[Fact]) -> Iterator[s
     ]
     total = sum(source.index.tokens for source in sources)
     first = {
-        name: [[rank(each)[:FIRST] for each in fact.questions] for fact in facts]
+        name: [[rank(question)[:FIRST] for question in fact.questions] for fact in facts]
         for name, rank in ways(sources).items()
     }
     yield f"{kind}: {len(facts)} statements in {len(texts)} documents, {total:,} tokens; recall@{FIRST} in per cent"

@@ -156,17 +156,17 @@ def nothing_there(question: Question) -> bool:
 def known(question: Question) -> bool:
     """Print what the gate says of a known factor as the tenth trial; return whether nine tenths were accepted."""
     say(f"a known factor as the tenth trial, {question.size}\nseed  selection t  RankIC  verdict    seconds")
-    found = []
+    answers = []
     for seed in range(question.seeds):
         with fresh() as workspace:
             answer = question.kept(seed, partial(known_factor, seed, question.size, workspace))
-        found.append(answer)
+        answers.append(answer)
         say(
             f"{seed:4d}  {answer['t']:11.1f}  {answer['rank_ic']:6.3f}  {answer['verdict']:9s}  "
             f"{answer['seconds']:7.0f}"
         )
-    accepted = sum(each["verdict"] == "accepted" for each in found)
-    strong = [each for each in found if each["t"] >= 8]
+    accepted = sum(each["verdict"] == "accepted" for each in answers)
+    strong = [each for each in answers if each["t"] >= 8]
     of_strong = sum(each["verdict"] == "accepted" for each in strong)
     say(f"t at least 8 on {len(strong)} seeds, of which accepted: {with_interval(of_strong, len(strong))}")
     enough = accepted >= LEAST_SHARE_KNOWN * question.seeds
@@ -216,19 +216,19 @@ def planted(question: Question) -> bool:
     """Print what searches for faint alphas accept; return whether the share of false ones is at or below the level."""
     say(f"eight alphas of RankIC 0.03 to 0.04 in {question.size}")
     say("seed  evaluations  trials  accepted  false  found  likeness  truth of each                      seconds")
-    found = []
+    answers = []
     for seed in range(question.seeds):
         answer = question.kept(seed, partial(planted_campaign, seed, question))
-        found.append(answer)
+        answers.append(answer)
         truth = " ".join(f"{each:+.2f}" for each in answer["truth"])
         say(
             f"{seed:4d}  {answer['evaluations']:11d}  {answer['trials']:6d}  {len(answer['truth']):8d}  "
             f"{false_ones(answer):5d}  {answer['found']:5d}  {answer['likeness']:8.2f}  {truth:33s}  "
             f"{answer['seconds']:7.0f}"
         )
-    wrong, accepted = sum(map(false_ones, found)), sum(len(each["truth"]) for each in found)
-    alphas, seen = sum(each["alphas"] for each in found), sum(each["found"] for each in found)
-    alive = sum(1 for each in found if each["likeness"] >= LIKE)
+    wrong, accepted = sum(map(false_ones, answers)), sum(len(each["truth"]) for each in answers)
+    alphas, seen = sum(each["alphas"] for each in answers), sum(each["found"] for each in answers)
+    alive = sum(1 for each in answers if each["likeness"] >= LIKE)
     say(f"planted alphas found: {with_interval(seen, alphas)}; missed {alphas - seen}")
     say(f"markets on which one of them was found and accepted: {with_interval(alive, question.seeds)}")
     share = wrong / accepted if accepted else 0.0
@@ -326,12 +326,12 @@ ANSWERS: dict[str, Callable[[Question], bool]] = {
 def asked(given: argparse.Namespace) -> Sequence[Question]:
     """Return the questions of a command line."""
     names = list(ANSWERS) if given.question == "all" else [given.question]
-    found = []
+    questions = []
     for name in names:
         usual = SIZES[name]
         size = Size(given.days or usual.days, given.names or usual.names, given.evaluations or usual.evaluations)
-        found.append(Question(name, given.seeds or SEEDS[name], size, given.folder, given.panel, given.sectors))
-    return found
+        questions.append(Question(name, given.seeds or SEEDS[name], size, given.folder, given.panel, given.sectors))
+    return questions
 
 
 def main() -> int:

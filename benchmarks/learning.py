@@ -151,7 +151,7 @@ def table(found: Mapping[str, Sequence[float]], below: Mapping[str, int]) -> str
     lines = [f"{'strategy':20s} {'0.001 US$ per valid reply':28s} {'over the oracle':24s} hard below the floor"]
     for name, values in found.items():
         best = found["oracle, floor 0.9" if "floor" in name else "oracle"]
-        cost = interval([1000 * each for each in values])
+        cost = interval([1000 * value for value in values])
         over = interval([each / least for each, least in zip(values, best, strict=True)])
         shown = f"{cost[0]:6.2f} ({cost[1]:.2f} to {cost[2]:.2f})"
         lines.append(f"{name:20s} {shown:28s} {f'{over[0]:.3f} ({over[1]:.3f} to {over[2]:.3f})':24s} {below[name]}")

@@ -105,7 +105,7 @@ def line(name: str, places: Sequence[int], rows: Sequence[Mapping[str, object]],
     templates: dict[object, list[bool]] = defaultdict(list)
     for place in places:
         templates[rows[place]["template"]].append(found[place])
-    hits = sum(sum(each) / len(each) for each in templates.values())
+    hits = sum(sum(template) / len(template) for template in templates.values())
     low, high = wilson(hits, len(templates))
     many = f"{len(places)} | {sum(found[place] for place in places)} | {len(templates)}"
     return f"| {name} | {many} | {hits / len(templates):.3f} | {low:.3f} to {high:.3f} |"

@@ -137,7 +137,7 @@ class Projection:
             _orthonormal(np.column_stack([dummies, *(each[day] for each in single)]), unit[day], seen[day])
             for day in range(len(seen))
         ]
-        basis = np.zeros((*seen.shape, max(each.shape[1] for each in bases)))
+        basis = np.zeros((*seen.shape, max(base.shape[1] for base in bases)))
         for day, each in enumerate(bases):
             basis[day, :, : each.shape[1]] = each
         return cls(basis, unit, seen)

@@ -61,20 +61,20 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 def chosen(options: argparse.Namespace) -> tuple[list[Contender], dict[str, str]]:
     """Return the rivals that run, and why the others do not."""
-    wanted = [each.strip() for each in options.rivals.split(",") if each.strip()]
+    wanted = [rival.strip() for rival in options.rivals.split(",") if rival.strip()]
     rivals = [
-        each for each in RIVALS if not wanted or any(each.name.lower().startswith(name.lower()) for name in wanted)
+        rival for rival in RIVALS if not wanted or any(rival.name.lower().startswith(name.lower()) for name in wanted)
     ]
-    skipped = {each.name: why for each in rivals if (why := missing(each, options.environments))}
-    return [each for each in rivals if each.name not in skipped], skipped
+    skipped = {rival.name: why for rival in rivals if (why := missing(rival, options.environments))}
+    return [rival for rival in rivals if rival.name not in skipped], skipped
 
 
 def nodes_of(work: Workload) -> dict[str, dict[str, object]]:
     """Count operator nodes, and refuse a workload with too many ranks."""
     found: dict[str, dict[str, object]] = {}
     for form, trees in (
-        ("as written", [each.root for each in work.expressions]),
-        ("in canonical form", [each.canonical for each in work.expressions]),
+        ("as written", [expression.root for expression in work.expressions]),
+        ("in canonical form", [expression.canonical for expression in work.expressions]),
     ):
         nodes = count(trees)
         share = nodes.ranks / nodes.distinct
@@ -88,7 +88,7 @@ def nodes_of(work: Workload) -> dict[str, dict[str, object]]:
 
 def measure_race(lab: Lab, rivals: Sequence[Contender], formulas: Formulas, result: Result) -> None:
     """Time every rival beside alphaloom, on the formulas that both can compute."""
-    lacks = {each.name: unable(lab, each, formulas) for each in rivals}
+    lacks = {rival.name: unable(lab, rival, formulas) for rival in rivals}
     sets: dict[str, dict[str, list[Tree]]] = {OWN.name: {group: formulas.group(group) for group in GROUPS}}
     for each in rivals:
         without, suffix = frozenset(lacks[each.name]), f"_{each.slug}" if lacks[each.name] else ""
@@ -114,7 +114,7 @@ def measure_peaks(lab: Lab, rivals: Sequence[Contender], formulas: Formulas, res
 
 def measure_agreement(labs: Sequence[Lab], rivals: Sequence[Contender], formulas: Formulas, result: Result) -> None:
     """Compare everybody's values with the reference's on panels of several widths; the worst of them is told."""
-    reference = next((each for each in rivals if each.name == REFERENCE), None)
+    reference = next((rival for rival in rivals if rival.name == REFERENCE), None)
     if reference is None:
         return
     for each in (OWN, *(rival for rival in rivals if rival is not reference)):
@@ -145,7 +145,7 @@ def measure_search(
     lab: Lab, rivals: Sequence[Contender], work: Workload, options: argparse.Namespace, result: Result
 ) -> None:
     """Measure what a child of the sixty costs, beside the compiling engine."""
-    compiling = next((each for each in rivals if each.name.startswith("KunQuant")), None)
+    compiling = next((rival for rival in rivals if rival.name.startswith("KunQuant")), None)
     for brood in broods(work.expressions, options.children, options.seed, FIELDS, GROUPINGS):
         result.search.append(search_cost(lab, brood, work.expressions, compiling))
 
@@ -153,7 +153,7 @@ def measure_search(
 def measure(options: argparse.Namespace, result: Result, rivals: Sequence[Contender], scratch: Path) -> None:
     """Measure the parts that were asked for; one that fails is named in the report and does not stop the others."""
     work = workload()
-    formulas = Formulas(work.names, tuple(tree_of(each.root) for each in work.expressions))
+    formulas = Formulas(work.names, tuple(tree_of(expression.root) for expression in work.expressions))
     lab = _lab(options, scratch, result.days, result.names)
     widths = [_lab(options, scratch, min(COMPARED, result.days), names) for names in (result.names, NARROW)]
     parts: dict[str, Callable[[], object]] = {

@@ -85,7 +85,7 @@ def default_folder() -> Path:
 
 def set_up(folder: Path) -> None:
     """Make the environments of the engine's rivals that are not there yet."""
-    install(folder, {each.environment: each.packages for each in RIVALS})
+    install(folder, {rival.environment: rival.packages for rival in RIVALS})
 
 
 def install(folder: Path, wanted: Mapping[str, tuple[str, ...]]) -> None:

@@ -87,7 +87,7 @@ class Formulas:
 def started(lab: Lab, contenders: Sequence[Contender]) -> Iterator[dict[str, Process]]:
     """Start several contenders and end them together."""
     with ExitStack() as stack:
-        yield {each.name: stack.enter_context(lab.open(each)) for each in contenders}
+        yield {contender.name: stack.enter_context(lab.open(contender)) for contender in contenders}
 
 
 def unable(lab: Lab, contender: Contender, formulas: Formulas) -> dict[str, str]:

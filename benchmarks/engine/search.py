@@ -58,7 +58,7 @@ def broods(
         Columns and groupings that a new subtree may read.
     """
     rng = np.random.default_rng(seed)
-    usable = {node.op for each in parents for _, node in walk(each.root)}
+    usable = {node.op for parent in parents for _, node in walk(parent.root)}
 
     def fresh(_: Node) -> Node:
         while True:
@@ -71,7 +71,7 @@ def broods(
     def borrowed(_: Node) -> Node:
         return _pick(rng, parents[int(rng.integers(len(parents)))].root)[1]
 
-    stock = {node for each in parents for _, node in walk(each.canonical) if not node.is_leaf}
+    stock = {node for parent in parents for _, node in walk(parent.canonical) if not node.is_leaf}
     return [
         _brood(kind, tuple(_children(rng, parents, graft, number)), stock)
         for kind, graft in (("mutation", fresh), ("crossover", borrowed))
@@ -79,7 +79,7 @@ def broods(
 
 
 def _brood(kind: str, children: tuple[Expression, ...], stock: set[Node]) -> Brood:
-    nodes = [node for each in children for node in {n for _, n in walk(each.canonical) if not n.is_leaf}]
+    nodes = [node for child in children for node in {n for _, n in walk(child.canonical) if not n.is_leaf}]
     return Brood(kind, children, sum(node in stock for node in nodes) / len(nodes))
 
 
@@ -134,8 +134,8 @@ class SearchCost:
 
 def search_cost(lab: Lab, brood: Brood, parents: Sequence[Expression], rival: Contender | None) -> SearchCost:
     """Measure what a child costs."""
-    children = [tree_of(each.root) for each in brood.children]
-    older = [tree_of(each.root) for each in parents]
+    children = [tree_of(child.root) for child in brood.children]
+    older = [tree_of(parent.root) for parent in parents]
     own = {
         "single": _own(lab, children, 1, older, cache=0),
         "batch": _own(lab, children, BATCH, older, cache=0),

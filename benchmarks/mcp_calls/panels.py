@@ -30,7 +30,7 @@ async def handed_over(market: Any, bare: Any, panels: int) -> list[str]:
         again = await same.add(1, partial(_history, market, *asked))
         assert again["handle"] == told["handle"]
     files = [await parts.add(1, partial(_part, market, part["uri"])) for part in told["parts"]]
-    whole = pa.concat_tables(pq.read_table(io.BytesIO(each)) for each in files)
+    whole = pa.concat_tables(pq.read_table(io.BytesIO(content)) for content in files)
     assert (whole.num_rows, whole.num_columns) == (told["rows"], told["columns"])
     await inline.add(INLINE, partial(bare.call_tool, "get_panel", {}))
     largest = max(map(len, files))

@@ -42,7 +42,7 @@ def main() -> None:
     best = different(unique(programs), table, days)
     columns = [ranked(each.execute(table).reshape(days.label.shape), days.label) for each in best]
     there = ~np.isnan(days.label)
-    order = by_gain([each[there] for each in columns], np.nan_to_num(days.label)[there], most=ORDERED)
+    order = by_gain([column[there] for column in columns], np.nan_to_num(days.label)[there], most=ORDERED)
     chosen = [best[place] for place in order]
     asked.answer(
         values=np.stack([on_all_days(each, days.features) for each in chosen]),
@@ -83,7 +83,7 @@ def evolved(asked: Asked, days: Days, table: Array) -> list[Any]:
 
 def unique(programs: list[Any]) -> list[Any]:
     """Return programs that are written differently, the first of each."""
-    return list({str(each): each for each in reversed(programs)}.values())
+    return list({str(program): program for program in reversed(programs)}.values())
 
 
 def different(programs: list[Any], table: Array, days: Days) -> list[Any]:

@@ -61,17 +61,17 @@ def main(given: Sequence[str]) -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--embedding", type=Path, help="folder with model.onnx and tokenizer.json")
     options.add_argument("--samples", type=int, default=2_000, help="bootstrap samples")
-    told = options.parse_args(given)
+    arguments = options.parse_args(given)
     prompts, broken = held_out(), 0
-    rivals = {name: cache(reader) for name, reader in readers(told.embedding).items()}
-    sources = sorted({each.source for each in prompts})
+    rivals = {name: cache(reader) for name, reader in readers(arguments.embedding).items()}
+    sources = sorted({prompt.source for prompt in prompts})
     for sources_of in (*((source,) for source in sources), tuple(sources)):
-        chosen = [each for each in prompts if each.source in sources_of]
+        chosen = [prompt for prompt in prompts if prompt.source in sources_of]
         own: dict[str, Measure] = {}
         for name, reader in rivals.items():
             found = measures(chosen, reader) | (by_role(chosen) if name == "router" else {})
             title = f"set {' and '.join(sources_of)}, {len(chosen)} prompts, {name}"
-            print(f"{title}\n{table(found, told.samples, own)}\n", flush=True)
+            print(f"{title}\n{table(found, arguments.samples, own)}\n", flush=True)
             own = own or found
             once = np.ones(len(chosen), dtype=np.int64)
             broken += name == "router" and not all(PROMISES[each](found[each].of(once)) for each in found)
@@ -97,8 +97,8 @@ def reader_of(classifier: Classifier) -> Reader:
 
 def measures(prompts: Sequence[Prompt], reader: Reader) -> dict[str, Measure]:
     """Return all that is measured of a reader."""
-    told = [reader(each.text) for each in prompts]
-    hard = np.array([each.hard for each in prompts])
+    told = [reader(prompt.text) for prompt in prompts]
+    hard = np.array([prompt.hard for prompt in prompts])
     chance = np.array([each for _, each in told])
     small, everybody = chance < SMALL_BELOW, np.ones(len(prompts), dtype=bool)
     right = np.array([intent == each.intent for (intent, _), each in zip(told, prompts, strict=True)])
@@ -109,7 +109,7 @@ def measures(prompts: Sequence[Prompt], reader: Reader) -> dict[str, Measure]:
         "easy kept small": Measure(small, (~hard,)),
     }
     for kind in NOISES:
-        again = [reader(add_noise(each.text, kind, SEED, learned=False))[1] < SMALL_BELOW for each in prompts]
+        again = [reader(add_noise(prompt.text, kind, SEED, learned=False))[1] < SMALL_BELOW for prompt in prompts]
         found[f"flips by {kind}"] = Measure(np.array(again) != small, (everybody,))
     return found
 
@@ -117,7 +117,10 @@ def measures(prompts: Sequence[Prompt], reader: Reader) -> dict[str, Measure]:
 def by_role(prompts: Sequence[Prompt]) -> dict[str, Measure]:
     """Return how often the intent is right where the router is told who asks."""
     decider = Decider(RouterConfig.model_validate({"models": MODELS}))
-    told = [decider.decide(RoutingQuestion(prompt=each.text, role=each.role)).intent == each.intent for each in prompts]
+    told = [
+        decider.decide(RoutingQuestion(prompt=prompt.text, role=prompt.role)).intent == prompt.intent
+        for prompt in prompts
+    ]
     return {"intent, role known": Measure(np.array(told), (np.ones(len(told), dtype=bool),))}
 
 

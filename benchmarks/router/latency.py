@@ -48,9 +48,9 @@ def main(given: Sequence[str]) -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--prompts", type=int, default=2_000)
     options.add_argument("--embedding", type=Path, help="folder with model.onnx and tokenizer.json")
-    told = options.parse_args(given)
-    texts = mixed(told.prompts, seed=1)
-    timed = {name: durations(call, texts) for name, call in calls(told.embedding).items()}
+    arguments = options.parse_args(given)
+    texts = mixed(arguments.prompts, seed=1)
+    timed = {name: durations(call, texts) for name, call in calls(arguments.embedding).items()}
     print(f"{len(texts)} prompts, {np.mean([len(text) for text in texts]):.0f} characters in the mean\n{table(timed)}")
     for name, code in (("numpy alone", _NUMPY), ("the classifier, numpy included", _READ)):
         if (taken := fresh(code)) is not None:
@@ -74,12 +74,12 @@ def durations(call: Callable[[str], object], texts: Sequence[str]) -> NDArray[np
     """Return milliseconds of each call by the clock and of CPU, ``[2, texts]``."""
     for text in texts[:WARM]:
         call(text)
-    found = np.empty((2, len(texts)))
+    values = np.empty((2, len(texts)))
     for at, text in enumerate(texts):
         clock, used = time.perf_counter_ns(), time.thread_time_ns()
         call(text)
-        found[:, at] = time.perf_counter_ns() - clock, time.thread_time_ns() - used
-    return found / 1e6
+        values[:, at] = time.perf_counter_ns() - clock, time.thread_time_ns() - used
+    return values / 1e6
 
 
 def table(timed: Mapping[str, NDArray[np.float64]]) -> str:

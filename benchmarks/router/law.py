@@ -101,7 +101,7 @@ def drawn(prompts: Sequence[Prompt], law: Law, seed: int) -> Table:
     ease = rng.normal(scale=law.spread, size=shape)
     base = np.where(hard, np.array(law.success)[:, 1, None, None], np.array(law.success)[:, 0, None, None])
     chance = 1.0 / (1.0 + (1.0 / base - 1.0) * np.exp(-ease))
-    sizes = np.array([len(each.text.encode()) / BYTES_OF_A_TOKEN for each in prompts])[:, None] + law.sent
+    sizes = np.array([len(prompt.text.encode()) / BYTES_OF_A_TOKEN for prompt in prompts])[:, None] + law.sent
     reply = np.where(hard, law.replies[1], law.replies[0])
     prices = np.array(law.prices)[:, :, None, None] / 1e6
     cost = prices[:, 0] * sizes + prices[:, 1] * reply * rng.gamma(4.0, 0.25, size=(2, *shape))

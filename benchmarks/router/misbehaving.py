@@ -180,7 +180,7 @@ def outcome(kind: str, models: int, *, priced: bool, provider: str = "hosted_vll
         router = Router(config, ledger, environment={"M1": KEY, "M2": KEY[::-1]}, timing=timing)
         got, said = asyncio.run(_asked(router))
         charges, calls = Charges(config.models), ledger.calls("one")
-        words = _sorted(each for call in calls for each in _words(ledger, charges, call))
+        words = _sorted(word for call in calls for word in _words(ledger, charges, call))
         most = [charges.bound_cost(name, task(), body["messages"]).cost_usd for name, body in scene.asked]
         return Outcome(
             Row(" ".join(name for name, _ in scene.asked), words if priced else "", got),
@@ -214,7 +214,7 @@ def _words(ledger: Ledger, charges: Charges, call: ModelCall) -> Iterator[str]:
         total - sum(each[name] for each in beside)
         for total, name in ((call.tokens_in, "tokens_in"), (call.tokens_out, "tokens_out"))
     )
-    counted = sum(count_charged_tokens(each["content"]) for each in messages), count_charged_tokens(body["text"])
+    counted = sum(count_charged_tokens(message["content"]) for message in messages), count_charged_tokens(body["text"])
     known = {(worst.tokens_in, worst.tokens_out): "worst", counted: "counted"}
     known |= {(tokens[0], worst.tokens_out): "worst", TOLD: "cached" if "cached" in body else "told"}
     yield known.get(tokens, f"{tokens}")

@@ -28,8 +28,8 @@ NEVER = 3600.0
 
 def http(body: bytes, status: int = 200, *headers: str) -> bytes:
     """Return an answer as it goes over the wire."""
-    told = "".join(f"{each}\r\n" for each in headers)
-    if not any(each.startswith("Content-Length") for each in headers):
+    told = "".join(f"{header}\r\n" for header in headers)
+    if not any(header.startswith("Content-Length") for header in headers):
         told += f"Content-Length: {len(body)}\r\n"
     return f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nConnection: close\r\n{told}\r\n".encode() + body
 
@@ -79,8 +79,8 @@ def called(arguments: Any) -> dict[str, Any]:
 def in_chunks(pieces: Iterable[bytes | float]) -> Iterator[bytes | float]:
     """Yield an answer in chunks that never ends."""
     yield b"HTTP/1.1 200 X\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-    for each in pieces:
-        yield each if isinstance(each, float) else b"%x\r\n%s\r\n" % (len(each), each)
+    for piece in pieces:
+        yield piece if isinstance(piece, float) else b"%x\r\n%s\r\n" % (len(piece), piece)
 
 
 def drips() -> Iterator[bytes | float]:

@@ -34,7 +34,7 @@ def draw(measured: Measured) -> str:
     body = [element("style", STYLE), element("text", title, x=12.0, y=24.0, font_weight="600"), *_grid(across, up)]
     replay, weights = measured.replay, measured.replay.weights(measured.once)
     ends = Ends.of(replay.table, weights)
-    dashed = {name: replay.cascaded[name] for name in (each + CASCADE for each in CASCADES)}
+    dashed = {name: replay.cascaded[name] for name in (cascade + CASCADE for cascade in CASCADES)}
     lines = list(enumerate({**replay.curves, **dashed}.items()))
     for place, (name, curve) in reversed(lines):  # the router is drawn last, on top
         costs, right = curve.line(weights)

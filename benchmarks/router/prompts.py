@@ -54,7 +54,7 @@ def mixed(amount: int, seed: int) -> list[str]:
 
 def hardness(prompts: Sequence[Prompt]) -> NDArray[np.bool_]:
     """Return which prompts are labelled hard."""
-    return np.array([each.hard for each in prompts])
+    return np.array([prompt.hard for prompt in prompts])
 
 
 def resampled(amount: int, times: int, seed: int) -> NDArray[np.int64]:

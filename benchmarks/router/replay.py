@@ -40,7 +40,7 @@ from benchmarks.router.scorers import READERS, ROUTER, Scorers, embedded
 def replayed(prompts: Sequence[Prompt], scorers: Scorers, law: Law, seed: int) -> Replay:
     """Return the table of some prompts, with all curves and points."""
     table = drawn(prompts, law, seed)
-    told = {name: score[table.owner] for name, score in scorers.scores([each.text for each in prompts]).items()}
+    told = {name: score[table.owner] for name, score in scorers.scores([prompt.text for prompt in prompts]).items()}
     told = {ROUTER: told.pop(ROUTER), ORACLE: oracle(table), **told}
     low, both = tier(table, LOCAL), cascade(table, law.shown)
     curves = {name: Curve(table, scores, low, seed) for name, scores in told.items()}
@@ -52,7 +52,7 @@ def replayed(prompts: Sequence[Prompt], scorers: Scorers, law: Law, seed: int) -
 def decided(prompts: Sequence[Prompt]) -> list[RoutingDecision]:
     """Return the decisions of the router as it ships."""
     decider = Decider(RouterConfig.model_validate({"models": MODELS}), Classifier.shipped())
-    return [decider.decide(RoutingQuestion(prompt=each.text, role=each.role)) for each in prompts]
+    return [decider.decide(RoutingQuestion(prompt=prompt.text, role=prompt.role)) for prompt in prompts]
 
 
 def typed(prompts: Sequence[Prompt], seed: int) -> list[Prompt]:
@@ -71,30 +71,30 @@ def main(given: Sequence[str]) -> int:
     options.add_argument("--samples", type=int, default=500, help="bootstrap samples of the prompts")
     options.add_argument("--svg", type=Path, help="file for the picture of the curves, prompts as written")
     options.add_argument("--embedding", type=Path, help="folder with model.onnx and tokenizer.json")
-    told = options.parse_args(given)
+    arguments = options.parse_args(given)
     law, written = Law(), held_out()
-    scorers = Scorers(training(), law, told.seed, embedded(told.embedding))
+    scorers = Scorers(training(), law, arguments.seed, embedded(arguments.embedding))
     print(
-        f"{len(written)} prompts, seed {told.seed}, {told.samples} bootstrap samples of prompts\n"
+        f"{len(written)} prompts, seed {arguments.seed}, {arguments.samples} bootstrap samples of prompts\n"
         f"{law.told()};\n"
         f"a wrong reply that shows costs the learner US$ {FAILURE_USD} more\n"
     )
     behind = []
-    for title, prompts in (("as written", written), ("as typed, with noise", typed(written, told.seed))):
-        measured = Measured.of(replayed(prompts, scorers, law, told.seed), told.samples, told.seed)
+    for title, prompts in (("as written", written), ("as typed, with noise", typed(written, arguments.seed))):
+        measured = Measured.of(replayed(prompts, scorers, law, arguments.seed), arguments.samples, arguments.seed)
         print(f"Prompts {title}\n{report(measured)}\n", flush=True)
         behind += [(name, title) for name in measured.behind()]
         print(f"not told apart from the router, 95 %: {', '.join(measured.level()) or 'nobody'}\n")
-        if told.svg and prompts is written:
-            told.svg.write_text(draw(measured), "utf-8")
-    print(sensitivity(written, scorers, law, told.seed))
+        if arguments.svg and prompts is written:
+            arguments.svg.write_text(draw(measured), "utf-8")
+    print(sensitivity(written, scorers, law, arguments.seed))
     print(verdict(behind))
     return int(bool(behind))
 
 
 def verdict(behind: Sequence[tuple[str, str]]) -> str:
     """Name the rows above which the router does not lie: methods of others, and other readers of its prompts."""
-    readers = {each + end for each in READERS for end in ("", CASCADE)}
+    readers = {reader + end for reader in READERS for end in ("", CASCADE)}
     lines = []
     for kind, chosen in (
         ("methods of others", [each for each in behind if each[0] not in readers]),

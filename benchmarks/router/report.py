@@ -37,7 +37,7 @@ def _curves(measured: Measured) -> list[str]:
     ]
     for name, found in measured.found.items():
         plain, best = CASCADE not in name, _best(name)
-        savings = " ".join(f"{each:8.1%}" for each in found.savings)
+        savings = " ".join(f"{saving:8.1%}" for saving in found.savings)
         area = _told(measured, lambda each, name=name: each[name].area, "{:.3f}") if plain else ""
         share = _told(measured, lambda each, name=name, best=best: _share(each[name], each[best]), "{:.0%}")
         above = _above(measured, name) if name not in (ROUTER, ROUTER + CASCADE, best) else ""

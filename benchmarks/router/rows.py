@@ -42,7 +42,7 @@ def oracle_of_cascade(table: Table, shown: float) -> Numbers:
 def points(table: Table, law: Law, decisions: Sequence[RoutingDecision], seed: int) -> Mapping[str, Way]:
     """Return the ways that are one point each; the decisions are the router's as it ships, one for each prompt."""
     local, frontier, both = tier(table, LOCAL), tier(table, FRONTIER), cascade(table, law.shown)
-    small = np.array([each.tier == "local" for each in decisions])[table.owner]
+    small = np.array([decision.tier == "local" for decision in decisions])[table.owner]
     return {
         "always local": local,
         "always frontier": frontier,

@@ -52,10 +52,10 @@ class Tfidf:
             TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=2),
             TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2),
         )
-        rows = self._vectors.fit_transform([each.prompt for each in examples])
+        rows = self._vectors.fit_transform([example.prompt for example in examples])
         told = {"max_iter": 300, "C": 10.0, "class_weight": "balanced"}
-        self._intent = LogisticRegression(**told).fit(rows, [each.intent for each in examples])
-        self._hard = LogisticRegression(**told).fit(rows, [each.hard for each in examples])
+        self._intent = LogisticRegression(**told).fit(rows, [example.intent for example in examples])
+        self._hard = LogisticRegression(**told).fit(rows, [example.hard for example in examples])
 
     def read(self, prompt: str) -> tuple[str, float]:
         """Return the intent of a prompt, and the probability that it is hard."""
@@ -70,10 +70,10 @@ class Scorers:
         self, examples: Sequence[Example], law: Law, seed: int, embedding: EmbeddingVectors | None = None
     ) -> None:
         self._embedding = embedding
-        self._texts, self._seed = [each.prompt for each in examples], seed
+        self._texts, self._seed = [example.prompt for example in examples], seed
         self._rarity = _rarity(self._texts)
         self._known = _rows(self._texts, self._rarity)
-        self._hard = np.array([each.hard for each in examples])
+        self._hard = np.array([example.hard for example in examples])
         self._router = Classifier.shipped()
         self._factors = Factors(self._known, examples, law, seed)
         try:
@@ -134,7 +134,7 @@ class Factors:
     """
 
     def __init__(self, known: sp.csr_array, examples: Sequence[Example], law: Law, seed: int) -> None:
-        table = drawn([Prompt(each.prompt, "", each.intent, each.hard, "") for each in examples], law, seed)
+        table = drawn([Prompt(example.prompt, "", example.intent, example.hard, "") for example in examples], law, seed)
         wins = table.success[FRONTIER] & ~table.success[LOCAL]
         won = np.bincount(table.owner, weights=wins) / law.worlds
         size = min(SIZE, len(examples) // 4)

@@ -17,8 +17,8 @@ def main(given: Sequence[str]) -> int:
     """Train without each writer, and print how that reads it."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--writer", action="append", help="this one only; may be given again")
-    told = options.parse_args(given)
+    arguments = options.parse_args(given)
     print(f"{'left out':10s} {'prompts':>8s} {'intent':>8s} {'difficulty (balanced)':>22s}")
-    for fold in judge_left_out_voices(training(), told.writer):
+    for fold in judge_left_out_voices(training(), arguments.writer):
         print(f"{fold.voice:10s} {fold.prompts:8d} {fold.intent:8.1%} {fold.difficulty:22.1%}", flush=True)
     return 0

@@ -46,8 +46,8 @@ def main(given: Sequence[str]) -> int:
         without = ",".join(wall for wall in WALLS if wall not in standing)
         records = list(besiege("--classes", options.classes, "--without", without, "--seed", f"without {without}"))
         kept[column] = records
-        sent = Counter(each["group"] for each in records if "group" in each)
-        escaped = Counter(each["group"] for each in records if each.get("escapes"))
+        sent = Counter(record["group"] for record in records if "group" in record)
+        escaped = Counter(record["group"] for record in records if record.get("escapes"))
         cells[column] = {group: (escaped[group], count) for group, count in sent.items()}
     print("\n".join(lines(cells)))
     if options.json:

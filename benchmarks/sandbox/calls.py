@@ -92,7 +92,7 @@ def held() -> list[Held]:
         number, name = waiting.pop(0)
         found.append(Held(name, _private_mb(number), _descriptors(number)))
         tasks = Path(f"/proc/{number}/task").glob("*/children")
-        children = [int(each) for task in tasks for each in task.read_text().split()]
+        children = [int(word) for task in tasks for word in task.read_text().split()]
         waiting += [
             (child, f"{name if name != 'caller' else 'server'}/{place}") for place, child in enumerate(children)
         ]

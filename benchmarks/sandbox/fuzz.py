@@ -43,8 +43,8 @@ def main(given: Sequence[str]) -> int:
         if record["escapes"]:
             escapes.append(record)
             print(f"{record['title']}: {'; '.join(record['escapes'])}\n{record['code']}", file=sys.stderr)
-    told = ", ".join(f"{count} {name}" for name, count in endings.most_common())
-    print(f"{endings.total()} mutated snippets (seed {options.seed}): {told}")
+    text = ", ".join(f"{count} {name}" for name, count in endings.most_common())
+    print(f"{endings.total()} mutated snippets (seed {options.seed}): {text}")
     print(f"{len(escapes)} got through; left behind: {', '.join(left) or 'nothing'}")
     if options.json:
         options.json.write_text(json.dumps(escapes, indent=1, sort_keys=True) + "\n")

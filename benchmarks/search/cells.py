@@ -127,9 +127,9 @@ def on_all_days(world: World, factors: Sequence[Factor]) -> list[Values]:
 
 def combined_of(world: World, values: Sequence[Values]) -> Values:
     """Return the common combination: ranks weighted by a ridge fitted on search days."""
-    ranks = [centred_ranks(each) for each in values]
+    ranks = [centred_ranks(value) for value in values]
     search = world.windows.search
-    weights = ridge([search.cut(each) for each in ranks], search.cut(world.label))
+    weights = ridge([search.cut(rank) for rank in ranks], search.cut(world.label))
     return combination(ranks, weights, world.panel.universe)
 
 

@@ -75,7 +75,7 @@ def ridge(ranks: Sequence[Values], label: Frame) -> Frame:
         return np.zeros(0)
     there = ~np.isnan(label)
     goal = centred_ranks(label.astype(np.float32))[there].astype(np.float64)
-    columns = np.stack([each[there] for each in ranks]).astype(np.float64)
+    columns = np.stack([rank[there] for rank in ranks]).astype(np.float64)
     gram = columns @ columns.T
     gram += PENALTY * float(np.mean(np.diag(gram))) * np.eye(len(ranks))
     weights: Frame = np.asarray(np.linalg.lstsq(gram, columns @ goal, rcond=None)[0], dtype=np.float64)

@@ -58,9 +58,8 @@ def explained(world: World, way: Way, seed: int, at: Sequence[int]) -> list[floa
     """Return how much of a market's planted formulas is explained after so many choices."""
     thin, fields = SubsampledPanel(world.panel, world.windows.search), tuple(world.panel.fields)
     population, drawn = CandidatePool(thin, fields), _drawn(fields, seed)
-    planted = np.array(
-        [look.ranks for look in thin.fingerprint([parse(each.text, fields=fields) for each in world.alphas])]
-    )
+    formulas = [parse(alpha.text, fields=fields) for alpha in world.alphas]
+    planted = np.array([look.ranks for look in thin.fingerprint(formulas)])
     basis, told = Basis(), []
     for count in range(1, max(at) + 1):
         pool = [next(drawn) for _ in range(POOL)]

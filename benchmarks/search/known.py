@@ -28,7 +28,7 @@ def form(expression: Expression) -> str:
 
 def known_forms(folder: Path) -> frozenset[str]:
     """Return the form of everything that is known; made once for a library and kept in a folder."""
-    skeletons = sorted({skeleton for each in load_mechanisms() for skeleton in each.skeletons})
+    skeletons = sorted({skeleton for mechanism in load_mechanisms() for skeleton in mechanism.skeletons})
     lists = [*TEXTBOOK, *TEN, *(each.text for _, each, _ in published_expressions())]
     slots = {kind: _filled(kind) for kind in (*SLOT_WINDOWS, *OPERATOR_SLOTS, "price", "activity")}
     kept = folder / f"known-{compute_digest([skeletons, lists, slots, state_of('factors')])[:12]}.json"

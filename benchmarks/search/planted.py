@@ -94,7 +94,7 @@ def searches(environments: Path) -> list[Method]:
 
 def able(methods: Sequence[Method], asked: Sequence[str]) -> list[Method]:
     """Return the methods whose name holds one of the asked words; those that cannot run are told."""
-    wanted = [each for each in methods if not asked or any(word in each.name for word in asked)]
+    wanted = [method for method in methods if not asked or any(word in method.name for word in asked)]
     for each in wanted:
         if reason := each.missing():
             say(f"{each.name}: left out: {' '.join(reason.split())}")

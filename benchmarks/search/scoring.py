@@ -46,7 +46,7 @@ class Truth:
 
     def likeness(self, factors: Sequence[Values]) -> Frame:
         """Return the likeness of each alpha to each factor `[T, N]` on sealed days, ``[alphas, factors]``."""
-        own = [order_rows(np.ascontiguousarray(self.window.cut(each))) for each in factors]
+        own = [order_rows(np.ascontiguousarray(self.window.cut(factor))) for factor in factors]
         return np.array([[likeness(alpha, one) for one in own] for alpha in self.orders]).reshape(len(self.orders), -1)
 
 
@@ -76,7 +76,7 @@ def span_r2(ranks: Sequence[Values], expected: Values, present: NDArray[np.bool_
     if not ranks:
         return 0.0
     goal = _standardised(np.where(present, expected, np.nan))[present]
-    columns = np.stack([_demeaned(np.where(present, each, np.nan))[present] for each in ranks]).T
+    columns = np.stack([_demeaned(np.where(present, rank, np.nan))[present] for rank in ranks]).T
     fitted = columns @ np.linalg.lstsq(columns, goal, rcond=None)[0]
     return float(1.0 - np.sum((goal - fitted) ** 2) / np.sum(goal**2))
 

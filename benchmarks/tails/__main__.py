@@ -48,8 +48,8 @@ def main(given: Sequence[str]) -> int:
     print("\nLimits, not claimed:\n")
     print(table([cell for cell in cells if not cell.claimed]))
     found = above_nominal(cells)
-    said = ", ".join(f"{cell.law} ({cell.days} days, h {cell.horizon}, {cell.level:g})" for cell in found)
-    verdict = f"above nominal: {said}" if found else "none is above nominal beyond sampling error"
+    text = ", ".join(f"{cell.law} ({cell.days} days, h {cell.horizon}, {cell.level:g})" for cell in found)
+    verdict = f"above nominal: {text}" if found else "none is above nominal beyond sampling error"
     print(f"\n{len(claimed)} claimed cells, {verdict} (chance of a false alarm {DOUBT:g} for the whole table).")
     return 1 if found else 0
 

@@ -27,9 +27,9 @@ def required(days: int, horizon: int) -> NDArray[np.float64]:
 
 def t_of(series: Paths, horizon: int) -> NDArray[np.float64]:
     """Return the t of each path, with the gate's lag."""
-    found = np.empty(len(series))
-    t_statistics(np.ascontiguousarray(series), LAG_PER_HORIZON * horizon, found)
-    return found
+    values = np.empty(len(series))
+    t_statistics(np.ascontiguousarray(series), LAG_PER_HORIZON * horizon, values)
+    return values
 
 
 def beyond(t: NDArray[np.float64], limits: NDArray[np.float64]) -> NDArray[np.int64]:

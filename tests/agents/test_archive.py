@@ -195,7 +195,7 @@ FRESH: dict[str, Any] = {
 
 def told(count: int, **changes: Any) -> list[dict[str, Any]]:
     """Return hypotheses of one mechanism that differ in horizon."""
-    return [FRESH | {"horizon_days": 2**each} | changes for each in range(count)]
+    return [FRESH | {"horizon_days": 2**number} | changes for number in range(count)]
 
 
 def test_a_mechanism_has_its_share_of_a_round() -> None:

@@ -32,7 +32,9 @@ def asked(*, python: bool) -> dict[str, Any]:
 
 
 def test_code_is_written_only_where_it_is_allowed() -> None:
-    without, allowed = ([each["text"] for each in asked(python=python)["candidates"]] for python in (False, True))
+    without, allowed = (
+        [candidate["text"] for candidate in asked(python=python)["candidates"]] for python in (False, True)
+    )
     assert not any("def factor" in text for text in without)
     assert ["def factor" in text for text in allowed] == [True, False, False, False]
 

@@ -88,7 +88,7 @@ def test_passages_that_have_to_do_with_the_goal_stand_apart_and_only_the_idea_ag
         assert first["untrusted_name"] == "calm.md"
         assert first["untrusted_passages"] == [TEXTS["calm"]]
         assert first["untrusted_summary"]
-        told = [text for each in body["untrusted_documents"] for text in each["untrusted_passages"]]
+        told = [text for document in body["untrusted_documents"] for text in document["untrusted_passages"]]
         assert sum(map(len, told)) <= 4 * 400 < len(TEXTS["far"])
         assert task.prompt == load_prompts("idea", "documents").digest
     assert not any("untrusted_documents" in body for _, body in asked(campaign, "factor", "eval"))
@@ -134,7 +134,7 @@ def test_a_confidential_passage_makes_all_that_follows_confidential(
     labels: dict[str, set[str]] = {}
     for round_key in ("r01", "r02", "r03"):
         kept = json.loads(campaign.journal.kept["recall", round_key])
-        labels[round_key] = {each["untrusted_name"] for each in kept["documents"]}
+        labels[round_key] = {document["untrusted_name"] for document in kept["documents"]}
     assert (labels["r01"], "inventory.md" in labels["r02"]) == ({"calm pages.md"}, True)
     ideas = [task.sensitivity for task, _ in asked(campaign, "idea")]
     assert ideas[0] == "public"

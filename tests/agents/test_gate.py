@@ -59,7 +59,7 @@ def test_trials_are_kept_for_the_close_and_the_set_goes_first(lab: Callable[...,
     first, *others = sent(campaign, "submit_to_gate")
     assert first["as_set"]
     assert len(first["ids"]) >= 2
-    assert not any(each.get("as_set") for each in others)
+    assert not any(other.get("as_set") for other in others)
 
 
 def test_what_contradicts_its_hypothesis_or_is_weak_is_not_sent(lab: Callable[..., Lab]) -> None:

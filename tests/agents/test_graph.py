@@ -94,7 +94,7 @@ def test_a_refused_formula_goes_back_with_the_exact_error_twice_at_most(lab: Mak
     first = json.loads(campaign.journal.kept["score", "r01/h00/s0/c0/a0"])
     assert repairs[0]["branch"]["refused"] == [{"text": first["text"], "stage": "types", "errors": [error]}]
     assert sorted(kinds(campaign, "score")) == [f"r01/h00/s0/c0/a{attempt}" for attempt in range(3)]
-    assert [len(each["branch"]["scored"]) for each in repairs] == [1, 2]
+    assert [len(repair["branch"]["scored"]) for repair in repairs] == [1, 2]
 
 
 def test_a_refusal_that_no_spelling_cures_is_not_repaired(lab: Maker) -> None:

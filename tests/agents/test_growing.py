@@ -69,18 +69,18 @@ def test_what_a_branch_is_told_only_grows_at_its_end(deep: Lab, role: str) -> No
     found = breaks(deep, role)
     assert len(found) > 6
     assert not any(found)
-    assert {each["task"] for each in contexts(deep, "factor")} == {"factor", "repair"}
+    assert {context["task"] for context in contexts(deep, "factor")} == {"factor", "repair"}
 
 
 def test_a_critique_sees_what_the_one_before_saw(deep: Lab) -> None:
     shown: dict[str, list[int]] = {}
-    for each in contexts(deep, "eval"):
-        shown.setdefault(each["hypothesis"]["id"], []).append(len(each["factors"]))
+    for context in contexts(deep, "eval"):
+        shown.setdefault(context["hypothesis"]["id"], []).append(len(context["factors"]))
     assert max(map(max, shown.values())) > 3
 
 
 def test_a_critique_reads_horizons_in_order_and_returns_in_basis_points(deep: Lab) -> None:
-    (first, *_), *_ = (each["factors"] for each in contexts(deep, "eval"))
+    (first, *_), *_ = (context["factors"] for context in contexts(deep, "eval"))
     assert list(first["decay"]) == ["1", "5", "10"]
     assert (first["decay"]["5"], first["decay"]["10"]) == (0.0123, None)
     assert str(first["quantile_returns_bps"]) == "[-12.3, None, 0.0]"
@@ -99,8 +99,8 @@ def test_the_best_of_a_branch_is_told_however_much_it_tried(lab: Maker) -> None:
     campaign.model.say = lambda task: GOES_ON if task.role == "eval" else None
     campaign.run()
     known: dict[str, float] = {}
-    for each in contexts(campaign, "factor")[1:]:
-        rows = [*each["branch"]["scored"], *each["branch"]["best"]]
+    for context in contexts(campaign, "factor")[1:]:
+        rows = [*context["branch"]["scored"], *context["branch"]["best"]]
         known |= {row["id"]: abs(row["t"]) for row in rows if "id" in row}
         assert max(known.values()) == max(abs(row["t"]) for row in rows if "id" in row)
         assert len(rows) <= MAX_SCORED_SHOWN + 6
@@ -117,7 +117,7 @@ def test_what_a_person_sends_back_stands_behind_what_grows(held: Lab) -> None:
     )
     decide(held, factor, "ask", "slower, please", [branch])
     halted_for_review(held)
-    back = [each for each in contexts(held, "factor") if each["hypothesis"]["id"] == "r02/a00"]
+    back = [context for context in contexts(held, "factor") if context["hypothesis"]["id"] == "r02/a00"]
     assert [row["id"] for row in back[0]["branch"]["best"]] == [factor]
     assert len(back) > 1
     assert not any(breaks(held, "factor"))
@@ -142,7 +142,7 @@ def test_a_critique_after_many_steps_sees_the_best_now_alone(deep: Lab) -> None:
 
 
 def test_the_idea_agent_is_told_names_of_operators_and_no_merit(deep: Lab) -> None:
-    last = [each for each in contexts(deep, "idea") if each["record"]["factors"]][-1]
+    last = [context for context in contexts(deep, "idea") if context["record"]["factors"]][-1]
     assert last["language"]["operators"] == sorted(OPERATORS)
     assert last["record"]["factors"]
     assert not any("merit" in row for row in last["record"]["factors"])

@@ -46,10 +46,10 @@ def held(lab: Maker) -> Lab:
     judge = campaign.servers.submit_to_gate
 
     def submit(ids: list[str], key: str, as_set: bool = False) -> dict[str, Any]:
-        told = judge(ids, key, as_set)
+        answer = judge(ids, key, as_set)
         if not any(name == "budget" and "review" in str(more) for name, more in campaign.servers.calls):
-            told["verdicts"][0]["verdict"] = AWAITING
-        return told
+            answer["verdicts"][0]["verdict"] = AWAITING
+        return answer
 
     campaign.servers.submit_to_gate = submit  # type: ignore[method-assign]
     return campaign
@@ -89,7 +89,7 @@ def test_what_ends_the_search_from_outside_closes_it_at_once(lab: Maker) -> None
         campaign, replace(campaign.desk(), ended=lambda: "budget.wall_s" if len(campaign.model.tasks) > 2 else "")
     )
     assert (state["finished"], state["ended"], state["round"]) == (True, "budget.wall_s", 1)
-    assert not [each for each in contexts(campaign) if each["task"] == "critique"]
+    assert not [context for context in contexts(campaign) if context["task"] == "critique"]
 
 
 @pytest.mark.parametrize("most", [1, 3, 4])
@@ -117,7 +117,7 @@ def test_what_a_person_sends_back_is_worked_on_after_the_last_round_too(held: La
     decide(held, factor, "ask", "slower, please", [branch])
     state = halted_for_review(held)
     assert (state["finished"], state["round"]) == (True, 2)
-    later = [each for each in contexts(held) if each.get("hypothesis", {}).get("id", "").startswith("r02/")]
+    later = [context for context in contexts(held) if context.get("hypothesis", {}).get("id", "").startswith("r02/")]
     assert {each["hypothesis"]["id"] for each in later} == {"r02/a00"}
     assert later[0]["hypothesis"]["asked"]["comment"] == "slower, please"
     assert [row["id"] for row in later[0]["branch"]["best"]] == [factor]
@@ -139,5 +139,5 @@ def test_reviews_are_few_short_and_newest_first(lab: Maker) -> None:
     assert [each["factor"] for each in told] == [f"f{n}{k}" for n in (4, 3, 2) for k in range(4)][:MAX_REVIEWS_SHOWN]
     assert {len(each["comment"]) for each in told} == {MAX_COMMENT_CHARS_SHOWN}
     assert "somebody" not in json.dumps(told)
-    assert [each["factor"] for each in read_reviews(desk, 2)["reviews"]] == ["f10", "f11", "f12", "f13"]
+    assert [review["factor"] for review in read_reviews(desk, 2)["reviews"]] == ["f10", "f11", "f12", "f13"]
     assert read_reviews(desk, 1) == {}

@@ -75,7 +75,7 @@ def test_the_table_of_each_round_is_the_slow_count_of_all_scores_until_then(sear
 
 def test_every_child_names_a_parent_that_was_scored_before_it_with_its_figures(searched: Lab) -> None:
     scores = kept(searched, "score")
-    by_id = {each["id"]: each for each in scores.values() if each["ok"]}
+    by_id = {score["id"]: score for score in scores.values() if score["ok"]}
     items = [item for proposal in kept(searched, "proposal").values() for item in proposal["items"]]
     changed = [item for item in items if item["intent"] in CHANGES or item["intent"].startswith(MUTATION_PREFIX)]
     assert len(changed) > 10
@@ -144,7 +144,7 @@ def test_names_of_changes_are_those_that_are_made() -> None:
 
 
 def intents(body: dict[str, Any]) -> set[str]:
-    return {each["intent"] for seed in range(12) for each in ask(body, seed)["candidates"]}
+    return {candidate["intent"] for seed in range(12) for candidate in ask(body, seed)["candidates"]}
 
 
 def test_a_follow_up_without_a_critique_makes_what_cures_its_parents_weaknesses() -> None:
@@ -172,10 +172,12 @@ def test_without_directed_changes_none_is_made_and_no_advice_is_told(tmp_path: P
 def test_a_change_of_a_draft_keeps_what_the_draft_changed() -> None:
     body = factor_context([], request={"count": 6, "step": 0})
     draft = {"text": "ts_mean(returns, 20)", "rank_ic": 0.02, "known": 0.5, "intent": "smooth", "parent": "f1"}
-    told = [each for seed in range(5) for each in ask(body | {"branch": {"drafts": [draft]}}, seed)["candidates"]]
+    told = [
+        candidate for seed in range(5) for candidate in ask(body | {"branch": {"drafts": [draft]}}, seed)["candidates"]
+    ]
     changed = [each for each in told if each["intent"] != "explore"]
     assert changed
     assert {each["parent"] for each in changed} == {"f1"}
     assert {parse_operator(each["intent"]) for each in changed} == {"smooth"}
     fresh = {name: draft[name] for name in ("text", "rank_ic", "known")}
-    assert all("parent" not in each for each in ask(body | {"branch": {"drafts": [fresh]}})["candidates"])
+    assert all("parent" not in candidate for candidate in ask(body | {"branch": {"drafts": [fresh]}})["candidates"])

@@ -21,17 +21,17 @@ PLAIN = st.recursive(
 @example(5e-324)  # below 1e-307 a float has fewer digits, and its nearest neighbour is far
 @example(1.2345e-322)
 def test_a_number_is_told_by_three_digits_that_count(number: float) -> None:
-    said = round_for_prompt(number)
-    assert abs(said - number) <= 0.00501 * abs(number)
-    assert len(Decimal(json.dumps(said)).normalize().as_tuple().digits) <= 3
+    rounded = round_for_prompt(number)
+    assert abs(rounded - number) <= 0.00501 * abs(number)
+    assert len(Decimal(json.dumps(rounded)).normalize().as_tuple().digits) <= 3
 
 
 @given(PLAIN)
 def test_nothing_but_numbers_is_changed_and_all_of_it_can_be_written(value: Any) -> None:
-    said = round_for_prompt(value)
-    assert round_for_prompt(said) == said
-    assert skeleton(said) == skeleton(value)
-    json.dumps(said, allow_nan=False)
+    rounded = round_for_prompt(value)
+    assert round_for_prompt(rounded) == rounded
+    assert skeleton(rounded) == skeleton(value)
+    json.dumps(rounded, allow_nan=False)
 
 
 def skeleton(value: Any) -> Any:

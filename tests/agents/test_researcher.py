@@ -234,6 +234,6 @@ def test_what_was_refused_is_nobodys_parent() -> None:
     good = row("ts_mean(returns, 20)", 4.0)
     refused = [{"text": f"ts_mean(volume, {window})", "stage": "alignment"} for window in (5, 10, 20)]
     body = factor_context([*refused, good], request={"count": 8, "step": 1})
-    replies = [each for seed in range(20) for each in ask(body, seed)["candidates"]]
-    assert {each.get("parent", "") for each in replies} <= {good["id"], ""}
-    assert not {parse(each["text"]).core for each in replies} & {parse(each["text"]).core for each in refused}
+    replies = [candidate for seed in range(20) for candidate in ask(body, seed)["candidates"]]
+    assert {reply.get("parent", "") for reply in replies} <= {good["id"], ""}
+    assert not {parse(reply["text"]).core for reply in replies} & {parse(each["text"]).core for each in refused}

@@ -47,8 +47,8 @@ def test_the_goal_decides_what_comes_first() -> None:
 @given(st.lists(st.sampled_from(["momentum", "volatility", "sector", "survey", "price", "reversal"]), max_size=4))
 def test_what_is_to_be_avoided_is_never_proposed(avoid: list[str]) -> None:
     said = Steer(avoid=tuple(avoid))
-    for each in ideas({"avoid": avoid, "goal": "momentum of volatile sectors"}, count=12):
-        assert not said.find_avoided(each["mechanism"], each["statement"])
+    for idea in ideas({"avoid": avoid, "goal": "momentum of volatile sectors"}, count=12):
+        assert not said.find_avoided(idea["mechanism"], idea["statement"])
 
 
 def test_the_focus_comes_before_the_goal_and_again() -> None:

@@ -27,7 +27,7 @@ def ideas(decaying: list[dict[str, Any]], **record: Any) -> list[dict[str, Any]]
         "request": {"count": 4, "round": 1},
     }
     reply = propose_ideas(Context("idea", body, np.random.default_rng(0)))
-    return [each.model_dump() for each in Ideas.model_validate(reply).hypotheses]
+    return [hypothesis.model_dump() for hypothesis in Ideas.model_validate(reply).hypotheses]
 
 
 def heirs(found: list[dict[str, Any]]) -> list[str]:

@@ -48,8 +48,11 @@ def a_result() -> Result:
 def test_sixty_formulas_with_few_ranks() -> None:
     work = workload()
     assert [len(work.group(group)) for group in ("ts", "cs", "all")] == [36, 24, 60]
-    assert len({each.id for each in work.expressions}) == 60
-    for trees in ([each.root for each in work.expressions], [each.canonical for each in work.expressions]):
+    assert len({expression.id for expression in work.expressions}) == 60
+    for trees in (
+        [expression.root for expression in work.expressions],
+        [expression.canonical for expression in work.expressions],
+    ):
         nodes = count(trees)
         assert 0 < nodes.ranks <= RANK_SHARE * nodes.distinct
         assert nodes.distinct < nodes.trees
@@ -58,9 +61,9 @@ def test_sixty_formulas_with_few_ranks() -> None:
 
 
 def test_trees_carry_the_formulas_whole() -> None:
-    for each in workload().expressions:
-        tree = json.loads(json.dumps(tree_of(each.root)))
-        assert parse(text_of(tree)).root == each.root
+    for expression in workload().expressions:
+        tree = json.loads(json.dumps(tree_of(expression.root)))
+        assert parse(text_of(tree)).root == expression.root
 
 
 @pytest.mark.parametrize("path", sorted(RIVALS.glob("*.py")), ids=lambda path: path.stem)
@@ -85,7 +88,7 @@ def test_own_values_are_those_of_the_pandas_reference(tmp_path: Path) -> None:
     for folder in (data, mine, theirs):
         folder.mkdir()
     store(draw(160, 100, 0), data)
-    trees = [tree_of(each.root) for each in workload().expressions]
+    trees = [tree_of(expression.root) for expression in workload().expressions]
     for engine, folder in ((Own(data, {}), mine), (make(data, {}), theirs)):
         engine.prepare("all", trees)
         for place, values in enumerate(engine.run("all")):
@@ -114,11 +117,11 @@ def test_a_wrong_value_and_a_filled_gap_are_seen(tmp_path: Path) -> None:
 def test_children_are_new_seeded_and_of_operators_that_rivals_have() -> None:
     parents = workload().expressions
     first, again = (broods(parents, 8, 1, FIELDS, GROUPINGS) for _ in range(2))
-    usable = count([each.root for each in parents]).by_operator.keys()
+    usable = count([parent.root for parent in parents]).by_operator.keys()
     for one, other in zip(first, again, strict=True):
-        assert [each.id for each in one.children] == [each.id for each in other.children]
-        assert len({each.id for each in (*parents, *one.children)}) == 68
-        assert count([each.root for each in one.children]).by_operator.keys() <= usable
+        assert [child.id for child in one.children] == [child.id for child in other.children]
+        assert len({expression.id for expression in (*parents, *one.children)}) == 68
+        assert count([child.root for child in one.children]).by_operator.keys() <= usable
     mutation, crossover = first
     assert 0 < mutation.known < crossover.known < 1
 
@@ -138,4 +141,4 @@ def test_the_picture_is_xml_with_a_bar_for_each_ratio() -> None:
     drawn = ElementTree.fromstring(picture(a_result()))
     bars = [each for each in drawn.iter() if each.get("class") == "bar"]
     assert len(bars) == 4
-    assert max(float(each.get("width", "0")) for each in bars) > 300
+    assert max(float(bar.get("width", "0")) for bar in bars) > 300

@@ -47,7 +47,7 @@ def even(table: Table) -> Any:
 
 
 def test_the_table_follows_its_law(table: Table) -> None:
-    hard = np.array([each.hard for each in PROMPTS])[table.owner]
+    hard = np.array([prompt.hard for prompt in PROMPTS])[table.owner]
     for number, chances in ((LOCAL, LAW.success[0]), (FRONTIER, LAW.success[1])):
         share = table.success[number]
         assert abs(share.mean() - table.chance[number].mean()) < 0.02
@@ -183,7 +183,7 @@ def test_a_rival_that_learns_from_the_same_prompts_tells_hard_from_easy(scorers:
 
 def test_what_is_typed_is_another_text_of_the_same_label() -> None:
     again = replay.typed(PROMPTS, 1)
-    assert [each.hard for each in again] == [each.hard for each in PROMPTS]
+    assert [each.hard for each in again] == [prompt.hard for prompt in PROMPTS]
     assert sum(one.text != other.text for one, other in zip(again, PROMPTS, strict=True)) > 400
 
 
@@ -235,8 +235,8 @@ def test_parts_are_listed_and_the_worst_exit_code_counts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.main(["--help"]) == 0
-    told = capsys.readouterr().out
-    assert all(part in told for part in command.PARTS)
+    output = capsys.readouterr().out
+    assert all(part in output for part in command.PARTS)
     codes = dict(zip(command.USUAL, (0, 2, 1), strict=True))
     monkeypatch.setattr(command, "run_part", lambda package, about, parts, given: codes.pop(given[0]))
     assert command.main([]) == 2

@@ -100,7 +100,7 @@ def test_ridge_weighs_as_plain_least_squares_but_for_its_penalty() -> None:
     found = ridge(columns, label)
     there = ~np.isnan(label)
     ranks = centred_ranks(label.astype(np.float32))[there]
-    plain = np.linalg.lstsq(np.stack([each[there] for each in columns]).T, ranks, rcond=None)[0]
+    plain = np.linalg.lstsq(np.stack([column[there] for column in columns]).T, ranks, rcond=None)[0]
     assert np.allclose(found, plain, rtol=0.03, atol=0.01)
     universe = np.ones(label.shape, np.bool_)
     universe[0, 0] = False
@@ -132,7 +132,7 @@ def test_the_span_is_the_plain_share_of_explained_variance(seed: int) -> None:
     for day in range(20):
         own = expected[day, present[day]].astype(float)
         goal.append((own - own.mean()) / own.std())
-        columns.append(np.stack([each[day, present[day]] - each[day, present[day]].mean() for each in factors]).T)
+        columns.append(np.stack([factor[day, present[day]] - factor[day, present[day]].mean() for factor in factors]).T)
     y, x = np.concatenate(goal), np.concatenate(columns)
     left = y - x @ np.linalg.solve(x.T @ x, x.T @ y)
     assert span_r2(factors, expected, present) == pytest.approx(1 - left @ left / (y @ y), abs=1e-4)
@@ -189,9 +189,9 @@ def test_an_acceptance_that_knows_nothing_is_false() -> None:
         {"text": FIVE[0], "sign": -1},
         {"text": "ts_kurt(high / low, 25)", "sign": 1},
     ]
-    found = judged(world, accepted)
-    assert (found["accepted"], found["false"]) == (3, 2)
-    assert found["truth"][0] > 0.9
+    verdict = judged(world, accepted)
+    assert (verdict["accepted"], verdict["false"]) == (3, 2)
+    assert verdict["truth"][0] > 0.9
     assert judged(world, []) == {"accepted": 0, "false": 0, "truth": []}
 
 

@@ -24,9 +24,9 @@ CELL = Cell("a law", True, 300, 5, 1e-3, 50_000, 120)
 @pytest.mark.parametrize("lag", [0, 2, 10, 40])
 def test_t_in_one_pass_is_the_t_of_the_gate(lag: int) -> None:
     series = np.random.default_rng(lag).standard_normal((8, 120)).cumsum(axis=1).astype(np.float32)
-    found = np.empty(8)
-    t_statistics(series, lag, found)
-    assert found == pytest.approx([newey_west_t(row, lag).t for row in series], rel=1e-4)
+    values = np.empty(8)
+    t_statistics(series, lag, values)
+    assert values == pytest.approx([newey_west_t(row, lag).t for row in series], rel=1e-4)
 
 
 def test_moving_sums_add_up_what_a_label_spans() -> None:

@@ -333,13 +333,13 @@ def test_a_disk_that_fills_up(place: str, files: Files, tmp_path: Path, monkeypa
     with monkeypatch.context() as filled:
         filled.setattr(*WRITES[place], full)
         assert run_command([*run, str(tmp_path / "told")]) == 2
-        said = capsys.readouterr().err
+        errors = capsys.readouterr().err
         assert run_command([*run, str(tmp_path / "object"), "--json"]) == 2
         assert "no space" in json.loads(capsys.readouterr().out)["message"].lower()
-    assert "no space" in said.lower()
-    assert "Traceback" not in said
-    assert "Free some space" in said or "free some space" in said
-    assert "resume" in said
+    assert "no space" in errors.lower()
+    assert "Traceback" not in errors
+    assert "Free some space" in errors or "free some space" in errors
+    assert "resume" in errors
     assert run_command(["resume", "latest", "--workspace", str(tmp_path / "told")]) == 0
     left = [path for path in (tmp_path / "told").rglob("*") if ".draft-" in path.name or "unfinished" in path.name]
     assert not left
@@ -446,9 +446,9 @@ def test_control_c_says_nothing_of_python(files: Files, tmp_path: Path, monkeypa
         warnings.simplefilter("always")
         assert run_command(["run", str(files.campaign), "--workspace", str(tmp_path), *TINY]) == 130
     assert not [each for each in heard if "never awaited" in str(each.message)]
-    said = capsys.readouterr().err
-    assert "interrupted; resume with" in said
-    assert "Traceback" not in said
+    errors = capsys.readouterr().err
+    assert "interrupted; resume with" in errors
+    assert "Traceback" not in errors
 
 
 def test_a_reader_that_has_gone(files: Files, tmp_path: Path) -> None:

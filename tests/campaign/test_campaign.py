@@ -266,9 +266,9 @@ def test_a_panel_that_changed_is_refused_in_words(
     markets.write(frame, path)
     capsys.readouterr()
     assert run_command(["resume", "latest", "--workspace", str(tmp_path / "w")]) == 2
-    said = capsys.readouterr().err
-    assert "not the one that this run began with" in said
-    assert "Restore the file, or start a new run." in said
+    errors = capsys.readouterr().err
+    assert "not the one that this run began with" in errors
+    assert "Restore the file, or start a new run." in errors
 
 
 def test_an_ended_model_budget_still_gives_a_report(files: Files, tmp_path: Path, capsys: Capture) -> None:

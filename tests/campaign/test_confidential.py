@@ -175,7 +175,7 @@ def test_every_call_keeps_the_label_under_which_it_was_routed(confidential: Hear
     assert len(routes) == len(confidential.near.bodies)
     assert {route["signals"]["sensitivity"] for route in routes} == {"confidential"}
     assert {route["model"] for route in routes} == {"near"}
-    assert all("does not leave" in each["reason"] for route in routes for each in route["alternatives"])
+    assert all("does not leave" in alternative["reason"] for route in routes for alternative in route["alternatives"])
 
 
 def test_a_confidential_campaign_waits_for_a_server_that_is_down_and_says_for_which(

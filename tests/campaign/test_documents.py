@@ -53,10 +53,10 @@ def prompts(workspace: Path, role: str) -> list[str]:
 
 def test_documents_are_told_and_the_person_is_told_which_are_not(files: Files, tmp_path: Path) -> None:
     record = run(files, folder(tmp_path), GOAL, NAMED)
-    (idea,) = [json.loads(each) for each in prompts(tmp_path / "w", "idea")]
+    (idea,) = [json.loads(prompt) for prompt in prompts(tmp_path / "w", "idea")]
     assert idea["untrusted_documents"][0]["untrusted_passages"] == [CALM]
-    assert {each["untrusted_name"] for each in idea["untrusted_documents"]} == {"calm.md", "long.txt"}
-    said = [each["message"] for each in record["warnings"] if each["code"] == "documents"]
+    assert {document["untrusted_name"] for document in idea["untrusted_documents"]} == {"calm.md", "long.txt"}
+    said = [warning["message"] for warning in record["warnings"] if warning["code"] == "documents"]
     assert [part in each for part, each in zip(("trap.md", "late.md", "2 of 2"), said, strict=True)] == [True] * 3
     assert (record["own"]["documents"]["count"], record["own"]["documents"]["held"]) == (4, ["trap.md"])
     assert (tmp_path / "w" / "context.db").is_file()

@@ -103,10 +103,10 @@ def test_what_ran_without_isolation_is_stamped_wherever_it_is_kept(
     with pytest.warns(UserWarning, match="every right of this account"):
         code = run_command(["factor", "score", str(source), "--campaign", str(campaign), "--sandbox-backend", backend,
                         "--workspace", str(tmp_path / "w"), "--json"])  # fmt: skip
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert code == 0
-    assert '"uncontained"' in told
-    assert "ran without isolation" in told
+    assert '"uncontained"' in output
+    assert "ran without isolation" in output
 
 
 def test_a_formula_carries_no_stamp_whatever_the_backend(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

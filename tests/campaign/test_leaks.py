@@ -222,7 +222,7 @@ def test_a_planted_leak_is_caught(heard: Heard, digits: int) -> None:
 def in_order(answers: list[tuple[str, Any]]) -> list[Any]:
     """Return answers as they came, those that branches ask for at once by what they say."""
     at_once = [body for name, body in answers if name == "choose_drafts"]
-    return [*(each for each in answers if each[0] != "choose_drafts"), *sorted(at_once, key=str)]
+    return [*(answer for answer in answers if answer[0] != "choose_drafts"), *sorted(at_once, key=str)]
 
 
 def test_other_later_days_change_nothing_that_agents_are_told(

@@ -104,7 +104,7 @@ def test_a_seal_is_opened_once_and_a_crash_is_told(
     assert (shut.folder / "sealed.json").read_bytes() == kept
 
     later = ran(files, shut.folder.parent.parent, 2)
-    assert [each["number"] for each in later.record["windows"]["openings"]] == [1]
+    assert [opening["number"] for opening in later.record["windows"]["openings"]] == [1]
     assert "the first reason" in (later.folder / "report.html").read_text()
 
 

@@ -116,7 +116,7 @@ def test_what_went_wrong_with_ones_own_parts_is_told(files: Files, tmp_path: Pat
         files, tmp_path, "steer.hypotheses=ideas.yaml", "steer.avoid=[calm owner]", "steer.agent=mine.py:propose",
         "agents.hypotheses=3", "budget.evaluations=4",
     )  # fmt: skip
-    said = [each["message"] for each in record["warnings"] if each["code"] == "own_part"]
+    said = [warning["message"] for warning in record["warnings"] if warning["code"] == "own_part"]
     assert said == [
         "own hypotheses: 'calm_owner' got no branch: it is about 'calm owner', which this campaign avoids",
         "own agent, r01: RuntimeError: no luck",

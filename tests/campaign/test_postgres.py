@@ -94,10 +94,10 @@ def test_a_server_that_is_down_ends_a_run_before_it_begins(tmp_path: Path, capsy
         pytest.skip(why)
     address = f"postgresql://127.0.0.1:{free_port()}/alphaloom"
     code = run_command(["run", "--workspace", str(tmp_path / "w"), "--ledger", address])
-    told = capsys.readouterr().err
+    errors = capsys.readouterr().err
     assert code == 3
-    assert "no PostgreSQL server answers" in told
-    assert "Traceback" not in told
+    assert "no PostgreSQL server answers" in errors
+    assert "Traceback" not in errors
 
 
 def test_a_password_in_the_address_is_refused_and_not_repeated(

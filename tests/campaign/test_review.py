@@ -89,7 +89,7 @@ def test_the_same_decisions_give_the_same_bytes_whoever_looks_on(files: Files, t
     results = json.loads(bodies[0])
     assert results["accepted"] == []
     assert results["trials"] <= 9
-    assert {each["decision"] for each in results["reviews"]} == {"ask"}
+    assert {review["decision"] for review in results["reviews"]} == {"ask"}
     with Ledger.open(tmp_path / "one", clock=lambda: markets.NOON) as ledger:
         run = ledger.run("latest").id
         asked = [e for e in ledger.events(run, "agents.hypothesis") if "/a" in e.key]

@@ -46,10 +46,10 @@ def test_words_decide_what_is_scored(files: Files, tmp_path: Path) -> None:
     }
     assert read == set()
     assert asked["steer"]["goal"] == "calm names, overnight moves"
-    assert not [each for each in asked["warnings"] if each["code"] == "steer"]
+    assert not [warning for warning in asked["warnings"] if warning["code"] == "steer"]
     other = searched(files, tmp_path, "steer.goal=xylophone")
     assert mechanisms(other) != mechanisms(asked)
-    assert any("xylophone" in each["message"] for each in other["warnings"] if each["code"] == "steer")
+    assert any("xylophone" in warning["message"] for warning in other["warnings"] if warning["code"] == "steer")
 
 
 def test_a_field_that_the_panel_lacks_ends_the_run_before_it_begins(files: Files, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_the_library_and_the_verdicts_say_the_same(workspace: Path) -> None:
     accepted = {entry["id"]: run for run, record in found.items() for entry in record["accepted"]}
     assert library.keys() == accepted.keys()
     assert all(library[name] in found for name in library)
-    assert all(len(each) == 1 for each in seeds)
+    assert all(len(seed) == 1 for seed in seeds)
 
 
 def test_every_verdict_can_be_run_again(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

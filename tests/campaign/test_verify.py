@@ -61,10 +61,10 @@ def test_with_the_panel_it_is_said_which_ratios_were_not_computed_again(
 ) -> None:
     ask = ["evidence", "verify", "latest", finished.accepted[0]["id"], "--workspace", str(copy)]
     assert run_command(ask) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    text = " ".join(capsys.readouterr().out.split())
     assert (
         "originality and redundancy were not: they are taken as recorded, and only held against their thresholds"
-        in said
+        in text
     )
     assert run_command([*ask, "--ledger-only"]) == 0
     assert "originality" not in capsys.readouterr().out

@@ -221,9 +221,9 @@ def test_a_mistake_in_a_formula_is_pointed_at(campaign: Callable[..., list[Any]]
 
     campaign(raises=Misread("unknown field 'clse'", got="rank(clse)", hint="Did you mean close?"))
     assert run_command(["factor", "score", "rank(clse)"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: unknown field 'clse'\nrank(clse)\n     ^\n")
-    assert said.count("rank(clse)") == 1
+    errors = capsys.readouterr().err
+    assert errors.startswith("error: unknown field 'clse'\nrank(clse)\n     ^\n")
+    assert errors.count("rank(clse)") == 1
 
 
 def test_an_error_with_json_is_one_object_on_standard_output(
@@ -338,9 +338,9 @@ def test_plain_progress_says_little_until_something_happens() -> None:
     show = PlainLines(console, lambda: next(clock))
     for each in (progress(), progress(message="a"), progress(accepted=1), progress(accepted=1, message="b")):
         show(each)
-    said = output.getvalue().splitlines()
-    assert ["accepted" in line for line in said] == [True, True, True]
-    assert [line.partition(" accepted")[0][-1] for line in said] == ["0", "1", "1"]
+    lines = output.getvalue().splitlines()
+    assert ["accepted" in line for line in lines] == [True, True, True]
+    assert [line.partition(" accepted")[0][-1] for line in lines] == ["0", "1", "1"]
 
 
 @pytest.mark.parametrize(
@@ -369,8 +369,8 @@ def test_a_message_of_the_search_is_printed_once_and_at_once() -> None:
     show = PlainLines(Console(file=output, width=300), lambda: 0.0)
     for message in ("a", "a", "b", "scored", "b"):
         show(progress(phase="searching", message=message))
-    said = output.getvalue().splitlines()
-    assert [line.rpartition(" ")[2] for line in said if line.endswith((" a", " b"))] == ["a", "b"]
+    lines = output.getvalue().splitlines()
+    assert [line.rpartition(" ")[2] for line in lines if line.endswith((" a", " b"))] == ["a", "b"]
 
 
 def test_a_message_before_anything_is_counted_is_printed_once() -> None:
@@ -388,10 +388,10 @@ def test_a_step_that_takes_minutes_is_told_again_and_again() -> None:
     for second in range(1, 100):
         now[0] = float(second)
         show.still()
-    said = output.getvalue().splitlines()
-    assert said[:2] == ["reading the market", "reading the market: still at the same step, for 10 s"]
-    assert said[-1] == "reading the market: still at the same step, for 1 min 30 s"
-    assert len(said) == 10
+    lines = output.getvalue().splitlines()
+    assert lines[:2] == ["reading the market", "reading the market: still at the same step, for 10 s"]
+    assert lines[-1] == "reading the market: still at the same step, for 1 min 30 s"
+    assert len(lines) == 10
 
 
 def test_a_long_step_of_the_search_says_what_agents_do_in_it() -> None:
@@ -522,8 +522,8 @@ def test_the_process_ends_without_a_last_collection_of_garbage() -> None:
         "sys.argv = ['alphaloom', '--version']"
     )
     command = [sys.executable, "-c", f"{code}; from alphaloom.desk.cli.main import main; main()"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert int(said[-1]) > 1000
+    words = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert int(words[-1]) > 1000
 
 
 @pytest.mark.parametrize("command", ["report", "status", "resume"])

@@ -94,12 +94,12 @@ def test_a_panel_that_is_not_there_is_refused_before_any_work(
 def test_the_words_name_count_expectation_and_interval() -> None:
     from alphaloom.desk.cli.evidence.control import describe_tally
 
-    said = describe_tally(ControlTally("null", [NullRun(seed, 60, 10, 0) for seed in range(200)]))
-    assert "of 200: expected 0.83 at most, found 0," in said
-    assert "95 % interval of the share 0.00 % to 1.83 %" in said
-    assert "(0 accepted of 2,000 trials)" in said
-    assert "at most 3" in said
-    assert said.endswith("holds, nothing was accepted.")
+    text = describe_tally(ControlTally("null", [NullRun(seed, 60, 10, 0) for seed in range(200)]))
+    assert "of 200: expected 0.83 at most, found 0," in text
+    assert "95 % interval of the share 0.00 % to 1.83 %" in text
+    assert "(0 accepted of 2,000 trials)" in text
+    assert "at most 3" in text
+    assert text.endswith("holds, nothing was accepted.")
 
 
 def test_one_acceptance_in_twenty_is_not_passed_over() -> None:
@@ -108,6 +108,6 @@ def test_one_acceptance_in_twenty_is_not_passed_over() -> None:
     tally = ControlTally("null", [NullRun(seed, 60, 10, int(seed == 7)) for seed in range(20)])
     assert tally.holds
     assert tally.record()["clean"] is False
-    said = describe_tally(tally)
-    assert "expected 0.08 at most, found 1, 95 % interval of the share 0.13 % to 24.87 %" in said
-    assert "BUT NOT CLEAN: what was accepted on 1 market is false" in said
+    text = describe_tally(tally)
+    assert "expected 0.08 at most, found 1, 95 % interval of the share 0.13 % to 24.87 %" in text
+    assert "BUT NOT CLEAN: what was accepted on 1 market is false" in text

@@ -37,9 +37,9 @@ def test_a_model_that_does_not_answer_limits_but_does_not_fail(capsys: Capture, 
 
 def test_a_model_that_is_named_and_does_not_answer_is_to_be_mended_not_named(capsys: Capture, tmp_path: Path) -> None:
     assert run_command(["doctor", "--workspace", str(tmp_path)]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "no research with a language model: big (hosted_vllm/big) does not answer: start the server" in told
-    assert "name one under models" not in told
+    text = " ".join(capsys.readouterr().out.split())
+    assert "no research with a language model: big (hosted_vllm/big) does not answer: start the server" in text
+    assert "name one under models" not in text
 
 
 def test_doctor_prints_one_object(capsys: Capture, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_doctor_looks_at_the_models_of_a_router_file_named_or_here(
     Path("router.yaml").write_text(ROUTER)
     for named in ([], ["router.yaml"]):
         assert run_command(["doctor", *named, "--json", "--workspace", str(tmp_path)]) == 0
-        groups = {each["group"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
+        groups = {finding["group"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
         found = groups["models of router.yaml"]
         assert (found["name"], found["status"]) == ("qwen (hosted_vllm/qwen)", "limited")
         assert "qwen in router.yaml" in found["hint"]

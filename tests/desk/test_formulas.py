@@ -70,9 +70,9 @@ def test_check_with_json_is_one_flat_object(capsys: Capture) -> None:
 
 def test_every_mistake_of_a_file_is_shown_with_its_place_and_a_caret(file: Path, capsys: Capture) -> None:
     assert run_command(["factor", "check", "--file", str(file)]) == 2
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     lesson = OPERATORS["ts_mean"]
-    assert said.startswith(
+    assert output.startswith(
         f"{file}:3:16: unknown field 'clos'\n"
         "    rank(clos) + ts_meen(opn, 5)\n"
         "         ^\n"
@@ -83,7 +83,7 @@ def test_every_mistake_of_a_file_is_shown_with_its_place_and_a_caret(file: Path,
         f"    Did you mean ts_mean? Write {lesson.signature}, for example {lesson.example}.\n"
         f"{file}:4:10: close is in units of price and volume is in units of volume: they cannot be added\n"
     )
-    assert said.splitlines()[-2:] == [
+    assert output.splitlines()[-2:] == [
         f"{file}:6: warning: the same factor as alpha1 ({file}:2)",
         "2 of 4 formulas can be used, 1 with warnings; 2 refused, with 3 mistakes.",
     ]
@@ -131,9 +131,9 @@ def test_standard_input_is_a_file_too(monkeypatch: pytest.MonkeyPatch, capsys: C
 
 def test_several_formulas_are_counted(capsys: Capture) -> None:
     assert run_command(["factor", "check", "close", "rank(close", "open"]) == 2
-    said = capsys.readouterr().out
-    assert "formula 2, column 11: a closing ')' is missing at the end" in said
-    assert said.endswith("2 of 3 formulas can be used; 1 refused, with 1 mistake.\n")
+    output = capsys.readouterr().out
+    assert "formula 2, column 11: a closing ')' is missing at the end" in output
+    assert output.endswith("2 of 3 formulas can be used; 1 refused, with 1 mistake.\n")
 
 
 @pytest.mark.parametrize("text", ["-returns", "-high", "-rank(high)", "-0.5 * close", "--close + open", "-h * high"])
@@ -191,14 +191,14 @@ def test_a_bad_input_is_told_in_words(
 
 def test_every_mistake_of_an_explained_formula_is_in_its_json(capsys: Capture) -> None:
     assert run_command(["factor", "explain", "rank(clos) + opn", "--json"]) == 2
-    assert [each["at"] for each in as_json(capsys)["errors"]] == [5, 13]
+    assert [error["at"] for error in as_json(capsys)["errors"]] == [5, 13]
 
 
 def test_a_formula_of_another_language_is_recognised(capsys: Capture) -> None:
     assert run_command(["factor", "check", "Mean($close, 5)"]) == 2
-    said = capsys.readouterr().out
-    assert "Fields are written without $: close." in said
-    assert "qlib: check it as that dialect." in said
+    output = capsys.readouterr().out
+    assert "Fields are written without $: close." in output
+    assert "qlib: check it as that dialect." in output
     assert run_command(["factor", "check", "Mean($close, 5)", "--dialect", "qlib"]) == 0
 
 
@@ -240,7 +240,7 @@ def test_what_cannot_be_carried_over_is_refused_with_the_reason(capsys: Capture)
 
 def test_explain_shows_a_card(capsys: Capture) -> None:
     assert run_command(["factor", "explain", "Mean($close, 5)", "--dialect", "qlib"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    text = " ".join(capsys.readouterr().out.split())
     for fact in (
         "The 5-day mean of the close (min_periods 1). It is in units of price and needs 5 days.",
         "in alphaloom ts_mean(close, 5, min_periods=1)",
@@ -250,27 +250,27 @@ def test_explain_shows_a_card(capsys: Capture) -> None:
         "fields close: the close, in units of price",
         f"operators {OPERATORS['ts_mean'].signature}: {OPERATORS['ts_mean'].summary}",
     ):
-        assert fact in said
+        assert fact in text
 
 
 def test_operators_are_listed_by_family_and_counted(capsys: Capture) -> None:
     assert run_command(["factor", "operators"]) == 0
-    said = capsys.readouterr().out
-    assert all(operator.signature in said for operator in OPERATORS.values())
-    assert f"{len(OPERATORS)} operators." in said
+    output = capsys.readouterr().out
+    assert all(operator.signature in output for operator in OPERATORS.values())
+    assert f"{len(OPERATORS)} operators." in output
     assert run_command(["factor", "operators", "--family", "cross", "--json"]) == 0
     families = as_json(capsys)["families"]
     wanted = [name for name, operator in OPERATORS.items() if operator.family == "cross-section"]
-    assert {family: [each["name"] for each in rows] for family, rows in families.items()} == {"cross-section": wanted}
+    assert {family: [row["name"] for row in rows] for family, rows in families.items()} == {"cross-section": wanted}
 
 
 def test_one_operator_is_documented_whole(capsys: Capture) -> None:
     assert run_command(["factor", "operators", "rank"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "ties: one of average, min, max, first; average by default" in said
-    assert "missing values Names without a value today stay NaN and do not count." in said
-    assert f"example {OPERATORS['rank'].example}" in said
-    assert "worldquant: rank(x) is rank(x)" in said
+    text = " ".join(capsys.readouterr().out.split())
+    assert "ties: one of average, min, max, first; average by default" in text
+    assert "missing values Names without a value today stay NaN and do not count." in text
+    assert f"example {OPERATORS['rank'].example}" in text
+    assert "worldquant: rank(x) is rank(x)" in text
 
 
 @given(

@@ -39,7 +39,7 @@ def pipe(place: Path) -> Iterator[Path]:
 def laughs(levels: int = 40) -> str:
     """Return YAML of a few lines that stands for 9 to the power of `levels` values."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{each}: &a{each} [{', '.join([f'*a{each - 1}'] * 9)}]" for each in range(1, levels)]
+    lines += [f"a{number}: &a{number} [{', '.join([f'*a{number - 1}'] * 9)}]" for number in range(1, levels)]
     return "\n".join(lines) + "\n"
 
 
@@ -82,9 +82,9 @@ def test_a_pipe_in_place_of_a_file_is_refused(
     (tmp_path / ".alphaloom" / "audit").mkdir(parents=True)
     with pipe(tmp_path / name) as place:
         code = run_command([str(place) if word == "X" else word for word in PIPED[name]])
-    said = " ".join(capsys.readouterr().err.split())
-    assert (code, "not a regular file" in said) == (1 if name == "summary.json" else 2, True), said
-    assert "Traceback" not in said
+    text = " ".join(capsys.readouterr().err.split())
+    assert (code, "not a regular file" in text) == (1 if name == "summary.json" else 2, True), text
+    assert "Traceback" not in text
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_a_pipe_that_a_campaign_file_names_is_refused(
     (given,) = re.findall(r"given\.\w+", section)
     with pipe(tmp_path / given):
         code = run_command(["run", campaign(tmp_path, section)])
-    said = " ".join(capsys.readouterr().err.split())
-    assert (code, told in said) == (2, True), said
-    assert "Traceback" not in said
+    text = " ".join(capsys.readouterr().err.split())
+    assert (code, told in text) == (2, True), text
+    assert "Traceback" not in text
 
 
 SWELLING: Sequence[tuple[str, Sequence[str]]] = (
@@ -131,6 +131,6 @@ def test_aliases_of_aliases_are_refused_before_they_are_written_out(
     (tmp_path / name).write_text(laughs())
     (tmp_path / name).chmod(0o600)
     assert run_command([str(tmp_path / name) if word == "X" else word for word in command]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert "aliases" in said
-    assert "Traceback" not in said
+    text = " ".join(capsys.readouterr().err.split())
+    assert "aliases" in text
+    assert "Traceback" not in text

@@ -133,7 +133,7 @@ def test_a_factor_is_shown_with_its_quarters_and_its_history(capsys: Capture, le
     days_since(ledger, KEPT, 0.03)
     said(capsys, "retire", KEPT, "--reason", "capacity is used up")
     full = told(capsys, "show", KEPT)
-    assert [each["day"] for each in full["quarters"]] == ["2020-03-03", "2020-05-05"]
+    assert [quarter["day"] for quarter in full["quarters"]] == ["2020-03-03", "2020-05-05"]
     assert [(each["status"], each["by"], each["reason"]) for each in full["history"]] == [
         ("retired", "hand", "capacity is used up")
     ]

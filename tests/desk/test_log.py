@@ -65,7 +65,7 @@ def workspace(tmp_path: Path) -> Path:
 
 def test_everything_is_told_in_order_and_in_plain_words(workspace: Path, capsys: Capture) -> None:
     assert run_command(["log", "r1", "--workspace", str(workspace)]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     wanted = [
         "2026-03-02", "the run begins", 'told of desk.md (ab12): 2 passages: "Quiet names drift.',
         "r01, failure 1: models.qwen: no reply It does not answer.", "hypothesis r01/h00, slow money: It?[31m drifts.",
@@ -77,10 +77,10 @@ def test_everything_is_told_in_order_and_in_plain_words(workspace: Path, capsys:
         "f1 rejected: statistics: p = 0.2 on selection", "f1: ann asked for a change of it: slower",
         "ann asks the run to stop", "the run stops, to be gone on with",
     ]  # fmt: skip
-    places = [told.find(line) for line in wanted]
+    places = [output.find(line) for line in wanted]
     assert -1 not in places
     assert places == sorted(places)
-    assert "\x1b" not in told
+    assert "\x1b" not in output
 
 
 def test_as_json_each_line_is_an_object(workspace: Path, capsys: Capture) -> None:

@@ -73,7 +73,7 @@ def test_one_wrong_file_and_nothing_is_taken_in(capsys: Capture, elsewhere: Path
     assert "bad.jsonl cannot be used: 1 finding" in refused
     assert "none.rss cannot be used: 1 finding" in refused
     assert not (elsewhere / ".alphaloom").exists()
-    assert [each["file"] for each in told(capsys, "add", "bad.jsonl", "none.rss", code=2)["findings"]] == [
+    assert [finding["file"] for finding in told(capsys, "add", "bad.jsonl", "none.rss", code=2)["findings"]] == [
         "bad.jsonl",
         "none.rss",
     ]

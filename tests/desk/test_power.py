@@ -24,10 +24,10 @@ def test_power_is_told_before_a_trial(tmp_path: Path, capsys: Capture) -> None:
     assert (told["trials"], told["level"], told["trials_spent_here"]) == (7, 0.1, 0)
     assert told["sentence"].startswith("After 7 trials, ")
     assert run_command([*ask, "--days", "1000"]) == 0
-    said = capsys.readouterr().out
-    assert "994 selection days" in said
-    assert "Of 1,000 days 994 are tested: what is bought on the last 6 is sold after the window's end." in said
-    assert "no trials were spent" in said
+    output = capsys.readouterr().out
+    assert "994 selection days" in output
+    assert "Of 1,000 days 994 are tested: what is bought on the last 6 is sold after the window's end." in output
+    assert "no trials were spent" in output
 
 
 def test_days_that_cannot_be_are_refused(capsys: Capture) -> None:

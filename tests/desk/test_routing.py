@@ -67,9 +67,9 @@ def test_a_key_is_enough(told: Callable[..., Any], monkeypatch: pytest.MonkeyPat
 
 def test_every_model_that_a_key_brings_has_a_price_and_a_context() -> None:
     for model in (name for names in PROVIDER_KEYS.values() for name in names):
-        told = find_listing(model)
-        assert told["input_cost_per_token"] > 0, model
-        assert told["max_input_tokens"] > 10_000, model
+        listing = find_listing(model)
+        assert listing["input_cost_per_token"] > 0, model
+        assert listing["max_input_tokens"] > 10_000, model
 
 
 def test_a_file_of_prompts_is_answered_in_order(told: Callable[..., Any], tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_it_reads_standard_input_and_prints_for_people(
     Path("other.yaml").write_text(ROUTER)
     monkeypatch.setattr("sys.stdin", io.StringIO("Which field holds the traded volume?"))
     assert run_command(["route", "-", "--router", "other.yaml"]) == 0
-    said = capsys.readouterr().out
-    assert "data_lookup" in said
-    assert "large (frontier, 0.0" in said
+    output = capsys.readouterr().out
+    assert "data_lookup" in output
+    assert "large (frontier, 0.0" in output
 
 
 @pytest.mark.parametrize(

@@ -44,11 +44,11 @@ def check(code: str, panel: Path, *more: str) -> int:
 
 def test_a_good_factor_is_told_with_what_was_not_proven(panel: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(GOOD, panel) == 0
-    said = capsys.readouterr().out
-    assert "28 days of 3 names, 2021-02-01 to 2021-02-28" in said
-    assert "--sweep asks every day" in said
-    assert "tried nothing that is forbidden" in said
-    assert "after 5 days of warm-up" in said
+    output = capsys.readouterr().out
+    assert "28 days of 3 names, 2021-02-01 to 2021-02-28" in output
+    assert "--sweep asks every day" in output
+    assert "tried nothing that is forbidden" in output
+    assert "after 5 days of warm-up" in output
 
 
 def test_a_sweep_says_so(panel: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,9 +62,9 @@ def test_a_sweep_says_so(panel: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_look_ahead_is_told_with_day_and_name(panel: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(AHEAD, panel) == 1
-    said = " ".join(capsys.readouterr().out.split())
-    assert "no: the value of AA on 2021-02-01 changed when later days were cut off: it reads 2021-02-04, 3 days" in said
-    assert "line 2: shift(-3) reads later days" in said
+    text = " ".join(capsys.readouterr().out.split())
+    assert "no: the value of AA on 2021-02-01 changed when later days were cut off: it reads 2021-02-04, 3 days" in text
+    assert "line 2: shift(-3) reads later days" in text
 
 
 def test_json_names_the_cell(panel: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,9 +84,9 @@ def test_chance_and_what_was_refused_are_told(panel: Path, capsys: pytest.Captur
 
 def test_what_does_not_run_is_told_with_its_line(panel: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check("def factor(panel):\n    return panel['clos']\n", panel) == 1
-    said = " ".join(capsys.readouterr().out.split())
-    assert "the panel has no column clos. Did you mean close?" in said
-    assert "values none: crashed" in said
+    text = " ".join(capsys.readouterr().out.split())
+    assert "the panel has no column clos. Did you mean close?" in text
+    assert "values none: crashed" in text
 
 
 @pytest.mark.parametrize("arguments", [["absent.py"], ["."]])

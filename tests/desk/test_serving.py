@@ -100,7 +100,7 @@ def test_a_team_is_served_by_token_until_the_servers_end(tmp_path: Path) -> None
         for scopes in (OPEN, OPEN + ",data:confidential")
     ]
     with serving(tmp_path) as (_, address):
-        told = [anyio.run(asked, address, each["token"], "search_fields", {"query": "cap"}) for each in tokens]
+        told = [anyio.run(asked, address, token["token"], "search_fields", {"query": "cap"}) for token in tokens]
         assert [[row["name"] for row in one["fields"]] for one in told] == [[], ["cap"]]
         refused = anyio.run(asked, address, tokens[0]["token"], "preview_panel", {"field": "cap"})
         assert "unknown field" in refused["message"]

@@ -93,16 +93,16 @@ def test_another_language_is_read(capsys: Capture) -> None:
 
 def test_a_person_sees_a_table(capsys: Capture) -> None:
     assert run_command(["factor", "similar", "-ts_corr(open, volume, 10)", "--top", "2"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "100.0 % WorldQuant alpha 6 (Kakushadze 2016, no. 6)" in said
-    assert "the same formula" in said
+    text = " ".join(capsys.readouterr().out.split())
+    assert "100.0 % WorldQuant alpha 6 (Kakushadze 2016, no. 6)" in text
+    assert "the same formula" in text
 
 
 def test_a_mistake_is_told_as_by_check(capsys: Capture) -> None:
     assert run_command(["factor", "similar", "rank(clos)"]) == 2
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert run_command(["factor", "check", "rank(clos)"]) == 2
-    assert told == capsys.readouterr().out
+    assert output == capsys.readouterr().out
     assert run_command(["factor", "similar", "rank(clos)", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["errors"][0]["message"] == "unknown field 'clos'"
 
@@ -124,5 +124,5 @@ def test_bad_input_is_named(arguments: list[str], said: str, capsys: Capture) ->
 def test_a_bad_line_of_a_library_is_named_with_its_place(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "mine.txt").write_text("close - open\nrank(clos)\n")
     assert run_command(["factor", "similar", "close", "--library", "mine.txt"]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert "--library: mine.txt:2:6: unknown field 'clos'. Did you mean close?" in said
+    text = " ".join(capsys.readouterr().err.split())
+    assert "--library: mine.txt:2:6: unknown field 'clos'. Did you mean close?" in text

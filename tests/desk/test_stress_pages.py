@@ -103,11 +103,11 @@ def test_the_report_shows_it_and_escapes_what_is_told(finished: Callable[..., Pa
 
 def test_the_terminal_names_what_breaks_and_shows_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     print_stress(FactorStress.read(factor()), "The rule.")
-    said = capsys.readouterr().out
-    assert said.index("breaks in: crash") < said.index("historical stretches")
-    assert "worst drawdown, 2008-05-16 to 2009-03-09" in said
-    assert "Nothing is left of its book at 13.2 bp a side." in said
-    assert re.search(r"5 % of cells missing .* 104 % .* 10 %  breaks", said)
+    output = capsys.readouterr().out
+    assert output.index("breaks in: crash") < output.index("historical stretches")
+    assert "worst drawdown, 2008-05-16 to 2009-03-09" in output
+    assert "Nothing is left of its book at 13.2 bp a side." in output
+    assert re.search(r"5 % of cells missing .* 104 % .* 10 %  breaks", output)
 
 
 def test_a_score_is_stressed_when_it_is_asked_to_be(tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ EXPOSED = Exposures(
 
 
 def named(values: np.ndarray[Any, np.dtype[np.float64]] = FRAME, **changed: Any) -> dict[str, Any]:
-    found = name_weaknesses(SOUND | changed, values.astype(np.float32), EXPOSED, WINDOW)
-    return {weakness["code"]: weakness["value"] for weakness in found}
+    weaknesses = name_weaknesses(SOUND | changed, values.astype(np.float32), EXPOSED, WINDOW)
+    return {weakness["code"]: weakness["value"] for weakness in weaknesses}
 
 
 def test_a_sound_factor_has_none() -> None:
@@ -98,8 +98,8 @@ def test_what_is_undefined_or_within_its_bound_is_not(changed: dict[str, Any]) -
 @pytest.mark.parametrize("sign", [1, -1])
 def test_an_exposure_in_disguise_is_named(name: str, sign: int) -> None:
     disguised = sign * getattr(EXPOSED, name) + 0.5 * FRAME
-    found = name_weaknesses(SOUND, disguised.astype(np.float32), EXPOSED, WINDOW)
-    assert [weakness["code"] for weakness in found] == ["exposure"]
-    assert found[0]["message"].startswith(f"exposure to {EXPOSURES[name]}: rank correlation ")
-    assert found[0]["message"].endswith("(threshold 0.5)")
-    assert np.sign(found[0]["value"]) == sign
+    weaknesses = name_weaknesses(SOUND, disguised.astype(np.float32), EXPOSED, WINDOW)
+    assert [weakness["code"] for weakness in weaknesses] == ["exposure"]
+    assert weaknesses[0]["message"].startswith(f"exposure to {EXPOSURES[name]}: rank correlation ")
+    assert weaknesses[0]["message"].endswith("(threshold 0.5)")
+    assert np.sign(weaknesses[0]["value"]) == sign

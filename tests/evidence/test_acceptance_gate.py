@@ -85,7 +85,7 @@ def test_a_formula_that_ranks_the_names_like_a_published_one_is_told_so_and_refu
     """Its tree is unlike any published one: the median of three volumes stands for the volume."""
     run = lab()
     answer = run.propose("ts_corr(ts_median(volume, 2) + delta(volume, 1) * 0.4999, close, 10)")
-    (told,) = [each for each in answer["weaknesses"] if each["code"] == "known"]
+    (told,) = [weakness for weakness in answer["weaknesses"] if weakness["code"] == "known"]
     assert "ranks the names like " in told["message"]
     verdict = run.evaluator.submit([answer["id"]])[0]
     (reason,) = [each for each in verdict.reasons if each.step == "published"]
@@ -104,7 +104,7 @@ def test_a_set_that_ranks_the_names_like_a_published_factor_is_refused_though_no
         "ts_std(close / delay(close, 1), 27)": "ts_rsquare(cap / volume, 21)",
     }
     answers = [run.propose(f"rank({one}) + 1.05 * rank({other})") for one, other in hidden.items()]
-    assert not any(each["code"] == "known" for answer in answers for each in answer["weaknesses"])
+    assert not any(weakness["code"] == "known" for answer in answers for weakness in answer["weaknesses"])
     verdict = run.evaluator.submit_set([answer["id"] for answer in answers])
     assert (verdict.word, verdict.trial, run.trials()) == ("rejected", None, [])
     (reason,) = [each for each in verdict.reasons if not each.passed]
@@ -114,7 +114,7 @@ def test_a_set_that_ranks_the_names_like_a_published_factor_is_refused_though_no
 def test_values_are_compared_with_no_published_factor_where_settings_leave_them_out(lab: Make) -> None:
     run = lab(settings=SMALL.model_copy(update={"published": False}))
     answer = run.propose("ts_corr(ts_median(volume, 2) + delta(volume, 1) * 0.4999, close, 10)")
-    assert "known" not in {each["code"] for each in answer["weaknesses"]}
+    assert "known" not in {weakness["code"] for weakness in answer["weaknesses"]}
     assert steps(run.evaluator.submit([answer["id"]])[0])["published"]
 
 
@@ -409,10 +409,10 @@ def test_trials_end_with_the_budget(lab: Make) -> None:
 def test_agents_are_told_no_number_of_the_selection_window(lab: Make, planted: Panel) -> None:
     run = lab(panel=planted, level=1e-6)
     for text in (KNOWN, JUNK[0]):
-        told = run.judged(text).for_agents()
-        assert told["verdict"] in {"watchlist", "rejected"}
-        assert not re.search(r"\d", " ".join(told["reasons"]))
-        assert set(told) == {"id", "verdict", "reasons"}
+        verdict = run.judged(text).for_agents()
+        assert verdict["verdict"] in {"watchlist", "rejected"}
+        assert not re.search(r"\d", " ".join(verdict["reasons"]))
+        assert set(verdict) == {"id", "verdict", "reasons"}
 
 
 def test_only_what_was_scored_can_be_submitted(lab: Make) -> None:
@@ -514,7 +514,7 @@ def test_a_formula_exactly_as_near_as_allowed_is_original(lab: Make) -> None:
     ratio = find_nearest(parse(JUNK[0]), Catalogue((read_published(),)))[0].ratio
     at = lab("at", max_similarity=ratio)
     assert steps(at.judged(JUNK[0]))["originality"]
-    assert "not_new" not in {each["code"] for each in at.evaluator.score(JUNK[0])["warnings"]}
+    assert "not_new" not in {warning["code"] for warning in at.evaluator.score(JUNK[0])["warnings"]}
     beyond = lab("beyond", max_similarity=float(np.nextafter(ratio, 0)))
     assert beyond.propose(JUNK[0])["stage"] == "originality"
 

@@ -26,16 +26,16 @@ from .lab import SMALL, claim_of
     ],
 )
 def test_half_of_the_fields_must_be_the_hypothesis_own(text: str, fields: list[str], kept: bool) -> None:
-    found = find_word_mismatches(parse(text), claim_of(text, fields=fields), SMALL)
-    assert (found == []) is kept
-    assert kept or "the hypothesis is about" in found[0]
+    mismatches = find_word_mismatches(parse(text), claim_of(text, fields=fields), SMALL)
+    assert (mismatches == []) is kept
+    assert kept or "the hypothesis is about" in mismatches[0]
 
 
 @pytest.mark.parametrize(("days", "kept"), [(1, True), (5, True), (25, True), (26, False), (100, False)])
 def test_the_horizon_lies_within_a_factor_of_five(days: int, kept: bool) -> None:
-    found = find_word_mismatches(parse("rank(volume)"), claim_of("rank(volume)", horizon_days=days), SMALL)
-    assert (found == []) is kept
-    assert kept or found[0].endswith("allowed are 1 to 25")
+    mismatches = find_word_mismatches(parse("rank(volume)"), claim_of("rank(volume)", horizon_days=days), SMALL)
+    assert (mismatches == []) is kept
+    assert kept or mismatches[0].endswith("allowed are 1 to 25")
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_the_horizon_lies_within_a_factor_of_five(days: int, kept: bool) -> None
     ],
 )
 def test_the_search_window_must_show_the_claimed_direction(rank_ic: float | None, direction: int, said: str) -> None:
-    found = find_direction_mismatch(rank_ic, claim_of("rank(volume)", direction))
-    assert said in found[0] if said else found == []
+    mismatch = find_direction_mismatch(rank_ic, claim_of("rank(volume)", direction))
+    assert said in mismatch[0] if said else mismatch == []
 
 
 def test_a_claim_survives_its_record() -> None:
@@ -73,9 +73,9 @@ BOUNDS = ComplexitySettings(max_size=6, max_depth=3, max_constants=2, max_fields
     ],
 )
 def test_each_bound_is_said(text: str, said: list[str]) -> None:
-    found = find_breaches(parse(text), BOUNDS)
-    assert set(said) <= set(found)
-    assert bool(found) == bool(said)
+    breaches = find_breaches(parse(text), BOUNDS)
+    assert set(said) <= set(breaches)
+    assert bool(breaches) == bool(said)
 
 
 def test_size_costs_beyond_five_nodes() -> None:

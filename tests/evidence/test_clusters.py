@@ -32,9 +32,9 @@ def test_a_book_that_never_trades_is_a_bet_of_its_own() -> None:
 def test_there_are_never_more_bets_than_candidates_and_their_order_does_not_matter(count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     returns = rng.standard_normal((60, 2)) @ rng.standard_normal((2, count)) + 0.2 * rng.standard_normal((60, count))
-    found = count_clusters(returns)
-    assert 1 <= found <= count
-    assert count_clusters(returns[:, rng.permutation(count)] * 3) == found
+    clusters = count_clusters(returns)
+    assert 1 <= clusters <= count
+    assert count_clusters(returns[:, rng.permutation(count)] * 3) == clusters
 
 
 def test_silhouettes_are_those_of_the_definition() -> None:

@@ -68,9 +68,9 @@ def test_the_best_of_noise_is_worth_nothing_on_days_that_the_choice_did_not_know
     inside, outside = [], []
     for seed in range(20):
         rank_ic = np.random.default_rng(seed).standard_normal((360, 20)) * 0.1
-        found = choose_and_test(rank_ic, rank_ic, split_days(360, 5, 5))
-        inside.append(found.inside)
-        outside.append(np.mean(found.rank_ic))
+        choice = choose_and_test(rank_ic, rank_ic, split_days(360, 5, 5))
+        inside.append(choice.inside)
+        outside.append(np.mean(choice.rank_ic))
     assert np.mean(inside) > 0.01  # chosen because it looked good
     assert abs(np.mean(outside)) < 0.003  # what is left of it; less than zero if anything: its good days are used up
 
@@ -80,11 +80,11 @@ def test_a_real_candidate_is_chosen_and_keeps_its_worth() -> None:
     rank_ic = rng.standard_normal((360, 10)) * 0.1
     rank_ic[:, 4] += 0.05
     rank_ic[5:9, 4] = np.nan
-    found = choose_and_test(rank_ic, rank_ic * 0.01, split_days(360, 5, 5))
-    assert found.chosen == 1
-    assert found.inside == pytest.approx(0.05, abs=0.015)
-    assert found.rank_ic == pytest.approx([np.nanmean(rank_ic[:, 4])] * 5)
-    assert all(ratio > 0.2 for ratio in found.sharpe)
+    choice = choose_and_test(rank_ic, rank_ic * 0.01, split_days(360, 5, 5))
+    assert choice.chosen == 1
+    assert choice.inside == pytest.approx(0.05, abs=0.015)
+    assert choice.rank_ic == pytest.approx([np.nanmean(rank_ic[:, 4])] * 5)
+    assert all(ratio > 0.2 for ratio in choice.sharpe)
 
 
 def test_labels_that_overlap_leak_without_purging() -> None:
@@ -101,7 +101,7 @@ def test_labels_that_overlap_leak_without_purging() -> None:
 
 def test_a_candidate_that_never_varies_is_not_chosen() -> None:
     rank_ic = np.column_stack([np.full(120, 0.5), np.random.default_rng(2).standard_normal(120) - 0.1])
-    found = choose_and_test(rank_ic, np.zeros((120, 2)), split_days(120, 2, 2))
-    assert found.chosen == 1
-    assert found.inside < 0.3
-    assert all(np.isnan(found.sharpe))
+    choice = choose_and_test(rank_ic, np.zeros((120, 2)), split_days(120, 2, 2))
+    assert choice.chosen == 1
+    assert choice.inside < 0.3
+    assert all(np.isnan(choice.sharpe))

@@ -143,7 +143,7 @@ def test_a_third_name_for_the_same_returns_meets_both_earlier_ones(tmp_path: Pat
 OTHERS = {
     "another seed": simulate(SyntheticConfig(seed=4, days=900, names=30)).panel,
     "another seed under the same names": named(
-        simulate(SyntheticConfig(seed=4, days=900, names=30)).panel, [f"{each}.US" for each in MARKET.symbols]
+        simulate(SyntheticConfig(seed=4, days=900, names=30)).panel, [f"{symbol}.US" for symbol in MARKET.symbols]
     ),
     "a year of other days": renamed(simulate(SyntheticConfig(seed=9, days=600, names=30)).panel),
 }

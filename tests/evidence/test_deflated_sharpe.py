@@ -58,11 +58,11 @@ def test_one_trial_is_not_deflated() -> None:
 
 
 def test_moments_of_a_short_series() -> None:
-    found = measure_return_moments([1.0, 2.0, math.nan, 6.0])
-    assert found.days == 3
-    assert found.sharpe == pytest.approx(3 / math.sqrt(7))
-    assert found.skewness == pytest.approx(6 / (14 / 3) ** 1.5)
-    assert found.kurtosis == pytest.approx(1.5)
+    moments = measure_return_moments([1.0, 2.0, math.nan, 6.0])
+    assert moments.days == 3
+    assert moments.sharpe == pytest.approx(3 / math.sqrt(7))
+    assert moments.skewness == pytest.approx(6 / (14 / 3) ** 1.5)
+    assert moments.kurtosis == pytest.approx(1.5)
 
 
 @pytest.mark.parametrize("series", [[], [1.0, 2.0], [0.1] * 20, [0.0] * 20])
@@ -79,9 +79,9 @@ def test_noise_is_overfitted_about_half_the_time() -> None:
 def test_one_real_series_among_noise_is_not() -> None:
     returns = np.random.default_rng(0).standard_normal((1000, 50))
     returns[:, 7] += 0.2
-    found = estimate_pbo(returns)
-    assert found.probability < 0.05
-    assert found.logits.shape == (252,)
+    pbo = estimate_pbo(returns)
+    assert pbo.probability < 0.05
+    assert pbo.logits.shape == (252,)
 
 
 def test_a_candidate_that_never_trades_is_no_winner() -> None:

@@ -22,8 +22,8 @@ GOOD = {"t": 3.0, "rank_ic": 0.02, "decay": {"1": 0.01, "5": 0.02, "10": 0.02, "
 
 def said(text: str = CALM, sheet: dict[str, Any] | None = None, description: str = "", **claim: Any) -> list[str]:
     return [
-        each["message"]
-        for each in list_doubts(parse(text), claim_of(text, **claim), GOOD if sheet is None else sheet, description)
+        doubt["message"]
+        for doubt in list_doubts(parse(text), claim_of(text, **claim), GOOD if sheet is None else sheet, description)
     ]
 
 
@@ -74,11 +74,11 @@ def test_doubts_reach_the_agents_and_the_results_and_refuse_nothing(tmp_path: Pa
         )
         answer = lab.evaluator.propose(Proposal(CALM, claim, "k", "A mean of 3 days."))
         assert answer["ok"]
-        told = [each["message"] for each in answer["weaknesses"] if each["code"] == "alignment"]
+        told = [weakness["message"] for weakness in answer["weaknesses"] if weakness["code"] == "alignment"]
         assert [each.partition(":")[0] for each in told] == ["fields", "windows"]
         opinion = {"verdict": "doubts", "why": "It is about something else."}
         ledger.record_event("run", "agents.critique", "r01/h00/s0", {"keep": True, "alignment": opinion})
         verdict = lab.evaluator.submit([answer["id"]])[0]
         assert {reason.step: reason.passed for reason in verdict.reasons}["alignment"]
-        (entry,) = [each for rows in ResultsBuilder(lab.evaluator).entries().values() for each in rows]
+        (entry,) = [row for rows in ResultsBuilder(lab.evaluator).entries().values() for row in rows]
     assert entry["alignment"] == {"doubts": told[:1], "opinions": [{"step": 0, **opinion}]}

@@ -206,7 +206,9 @@ def test_a_step_that_does_nothing_makes_no_new_formula(volume: str) -> None:
     assert like[0].ratio == 1.0
 
 
-@pytest.mark.parametrize(("known", "again"), [(known, each) for known, others in ORDER_KEPT.items() for each in others])
+@pytest.mark.parametrize(
+    ("known", "again"), [(known, other) for known, others in ORDER_KEPT.items() for other in others]
+)
 def test_what_orders_alike_by_its_signs_is_no_new_formula(known: str, again: str) -> None:
     assert find_nearest(parse(again), Catalogue.of([("known", parse(known), "x")]))[0].ratio == 1.0
 
@@ -279,17 +281,17 @@ def test_likeness_is_symmetric_whole_with_itself_and_at_most_one(seed: int) -> N
 def test_the_nearest_come_first_and_say_what_is_shared() -> None:
     texts = ("volume", "ts_std(returns, 20)", "ts_std(returns, 21)", "cap")
     known = [KnownFormula.of(text, parse(text), "print") for text in texts]
-    found = find_nearest(parse("rank(ts_std(returns, 20)) * rank(volume)"), known, 4)
-    assert [like.known.name for like in found] == ["ts_std(returns, 20)", "ts_std(returns, 21)", "volume"]
-    assert (found[0].shared, found[0].exact, found[1].exact) == ("ts_std(returns, 20)", True, False)
-    assert (found[1].theirs, found[2].theirs) == ((21.0,), ())
+    nearest = find_nearest(parse("rank(ts_std(returns, 20)) * rank(volume)"), known, 4)
+    assert [like.known.name for like in nearest] == ["ts_std(returns, 20)", "ts_std(returns, 21)", "volume"]
+    assert (nearest[0].shared, nearest[0].exact, nearest[1].exact) == ("ts_std(returns, 20)", True, False)
+    assert (nearest[1].theirs, nearest[2].theirs) == ((21.0,), ())
     assert find_nearest(parse("close"), []) == []
 
 
 @pytest.mark.parametrize("number", ["1", "41", "57"])
 def test_a_formula_of_the_paper_is_known_by_its_number(number: str) -> None:
-    found = find_nearest(parse(formulas("worldquant")[number], dialect="worldquant"), Catalogue((read_published(),)))
-    assert (found[0].ratio, found[0].known.where) == (1.0, f"Kakushadze 2016, no. {number}")
+    nearest = find_nearest(parse(formulas("worldquant")[number], dialect="worldquant"), Catalogue((read_published(),)))
+    assert (nearest[0].ratio, nearest[0].known.where) == (1.0, f"Kakushadze 2016, no. {number}")
 
 
 def test_the_published_factors_are_all_there_with_names_and_sources() -> None:

@@ -113,14 +113,14 @@ def test_capacity_is_found_by_trading_it_by_hand() -> None:
     bought &= WINDOW.cut(panel.universe)
     sold &= WINDOW.cut(panel.universe)
     net = np.full(WINDOW.days, 0.002)
-    found = measure_capacity(panel, WINDOW, (bought, sold), 5, net)
+    capacity = measure_capacity(panel, WINDOW, (bought, sold), 5, net)
     money = WINDOW.cut(
         pd.DataFrame(panel.fields.get("close_raw", panel.fields["close"]) * panel.fields["volume"])
         .rolling(20, min_periods=10).mean().to_numpy()
     )  # fmt: skip
     spread = WINDOW.cut(pd.DataFrame(panel.fields["returns"]).rolling(20, min_periods=10).std().to_numpy())
     shares, costs = [], []
-    for capital in (found.at_participation, found.break_even):
+    for capital in (capacity.at_participation, capacity.break_even):
         paid = []
         for day in range(WINDOW.days):
             for side in (bought, sold):
@@ -130,7 +130,7 @@ def test_capacity_is_found_by_trading_it_by_hand() -> None:
                 shares += [(capital, each / money[day, n]) for n in usable]
                 paid.append(np.mean([spread[day, n] * math.sqrt(each / money[day, n]) for n in usable]))
         costs.append(2 * 2 / 5 * float(np.mean(paid)))
-    small = [share <= 0.1 for capital, share in shares if capital == found.at_participation]
+    small = [share <= 0.1 for capital, share in shares if capital == capacity.at_participation]
     assert np.mean(small) == pytest.approx(0.95, abs=0.01)
     assert costs[1] == pytest.approx(0.002, rel=0.05)
     assert measure_capacity(panel, WINDOW, (bought, sold), 5, -net).break_even == 0.0

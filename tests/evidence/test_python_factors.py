@@ -238,7 +238,7 @@ def test_days_that_code_refuses_to_compute_have_no_values_and_it_is_said(service
     evaluator = service()
     answer = proposed(evaluator, code)
     assert answer["ok"], answer
-    said = {each["code"]: each["message"] for each in answer["sheet"]["warnings"]}
+    said = {warning["code"]: warning["message"] for warning in answer["sheet"]["warnings"]}
     assert f"nothing is shown of the days before {evaluator.panel.dates[39]}" in said["unshown_days"]
     fresh = Contained(evaluator.panel, runner)  # a process that resumes has not screened it
     for values in (evaluator.values(evaluator.read(code)), fresh.values(evaluator.read(code), 210)):
@@ -338,7 +338,7 @@ def test_code_of_the_library_that_fails_here_says_nothing_and_stops_nobody(servi
     add_by_hand(evaluator.ledger, parse(broken), "2026-01-01")
     told = evaluator.score("rank(ts_std(returns, 20))")
     assert told["incremental"]["against"], "it was there to be compared with"
-    assert "adds_little" not in {each["code"] for each in told["warnings"]}
+    assert "adds_little" not in {warning["code"] for warning in told["warnings"]}
 
 
 def test_what_took_too_long_is_tried_again_another_time(tmp_path: Path, runner: Counting) -> None:
@@ -446,7 +446,7 @@ def test_code_that_fails_after_search_costs_a_look(service: Maker) -> None:
     verdict = judged(evaluator, failing)
     assert (verdict.word, verdict.trial, steps(verdict)["causal"]) == ("rejected", 1, False)
     assert "the code failed" in str(verdict.row("run").reasons)
-    assert [each[:10] for each in verdict.for_agents()["reasons"]] == ["statistics"]
+    assert [reason[:10] for reason in verdict.for_agents()["reasons"]] == ["statistics"]
 
 
 def test_it_stands_in_the_library_like_a_formula(service: Maker, tmp_path: Path) -> None:

@@ -27,10 +27,10 @@ def test_every_fifth_day_of_the_window_is_correlated() -> None:
 
 def test_a_clone_with_the_sign_turned_is_caught() -> None:
     library = {"f1": draw(2), "f2": -np.exp(draw(1)), "f3": draw(3)}
-    found = find_closest(draw(1), library, WINDOW)
-    assert found is not None
-    assert found.factor_id == "f2"
-    assert found.rank_correlation == pytest.approx(-1)
+    closest = find_closest(draw(1), library, WINDOW)
+    assert closest is not None
+    assert closest.factor_id == "f2"
+    assert closest.rank_correlation == pytest.approx(-1)
 
 
 def test_days_outside_the_window_do_not_count() -> None:

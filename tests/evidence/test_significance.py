@@ -27,10 +27,10 @@ def test_newey_west_matches_the_sum_written_out() -> None:
     x = np.random.default_rng(1).standard_normal(60).cumsum()
     d = x - x.mean()
     expected = sum((1 - abs(i - j) / 4) * d[i] * d[j] for i in range(60) for j in range(60) if abs(i - j) <= 3)
-    found = newey_west_t(x, 3)
-    assert found.standard_error == pytest.approx(math.sqrt(expected) / 60, rel=1e-12)
-    assert found.t == pytest.approx(x.mean() / found.standard_error, rel=1e-12)
-    assert found.daily_deviation == pytest.approx(math.sqrt(expected / 60), rel=1e-12)
+    test = newey_west_t(x, 3)
+    assert test.standard_error == pytest.approx(math.sqrt(expected) / 60, rel=1e-12)
+    assert test.t == pytest.approx(x.mean() / test.standard_error, rel=1e-12)
+    assert test.daily_deviation == pytest.approx(math.sqrt(expected / 60), rel=1e-12)
 
 
 def test_missing_days_are_dropped() -> None:

@@ -82,11 +82,11 @@ def drawn(seed: int, count: int) -> tuple[NDArray[np.bool_], list[Values]]:
 def test_a_correlation_is_within_the_slack_of_its_guess(seed: int) -> None:
     member, values = drawn(seed, 8)
     sketcher = Sketcher(member, WINDOW)
-    sketches = [sketcher.sketch(each) for each in values]
+    sketches = [sketcher.sketch(value) for value in values]
     for one, mine in zip(values, sketches, strict=True):
-        told = estimate_correlations(mine, Sketches.of(sketches))
+        correlations = estimate_correlations(mine, Sketches.of(sketches))
         exact = np.array([rank_correlation(one, other, WINDOW) for other in values])
-        assert (np.abs(told.rank_correlation - exact) <= told.slack).all()
+        assert (np.abs(correlations.rank_correlation - exact) <= correlations.slack).all()
 
 
 def test_without_gaps_the_slack_is_the_chance_in_the_buckets() -> None:
@@ -94,12 +94,14 @@ def test_without_gaps_the_slack_is_the_chance_in_the_buckets() -> None:
     one = rng.normal(size=(DAYS, NAMES)).astype(np.float32)
     other = (one + rng.normal(size=one.shape)).astype(np.float32)
     sketcher = Sketcher(np.ones(one.shape, np.bool_), WINDOW)
-    told = estimate_correlations(
+    correlations = estimate_correlations(
         sketcher.sketch(one), Sketches.of([sketcher.sketch(each) for each in (one, other, -one)])
     )
     exact = rank_correlation(one, other, WINDOW)
-    assert told.slack[1] == pytest.approx(5 * (1 - told.rank_correlation[1] ** 2) / np.sqrt(8192) + 0.002)
-    assert told.rank_correlation == pytest.approx([1, exact, -1], abs=0.03)
+    assert correlations.slack[1] == pytest.approx(
+        5 * (1 - correlations.rank_correlation[1] ** 2) / np.sqrt(8192) + 0.002
+    )
+    assert correlations.rank_correlation == pytest.approx([1, exact, -1], abs=0.03)
 
 
 def test_a_sketch_is_the_same_in_every_process() -> None:

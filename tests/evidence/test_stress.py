@@ -137,7 +137,7 @@ def fixed(count: int, leak: float) -> Callable[[Panel], list[Values]]:
 
     def evaluate(panel: Panel) -> list[Values]:
         rows = np.searchsorted(true.dates, panel.dates)
-        return [each[rows].astype(np.float32) for each in values]
+        return [value[rows].astype(np.float32) for value in values]
 
     return evaluate
 
@@ -146,8 +146,8 @@ def fixed(count: int, leak: float) -> Callable[[Panel], list[Values]]:
 def test_worthless_and_healthy_factors_are_seldom_said_to_break(leak: float, judged: bool) -> None:
     """No stress changes these factors or the order of own moves: a broken RankIC is a false alarm (1 in 20)."""
     count = 24
-    found = run_stress_tests(fixed(count, leak), market(3), SMALL)
-    told = [[said.get("rank_ic") for said in words(each).values()] for each in found]
+    stress = run_stress_tests(fixed(count, leak), market(3), SMALL)
+    told = [[said.get("rank_ic") for said in words(each).values()] for each in stress]
     assert sum("breaks" in said for said in told) <= 3  # 1.2 are expected at most
     assert (sum("holds" in said for said in told) > count / 2) == judged
 
@@ -207,9 +207,9 @@ def test_worthless_formulas_lose_nothing_that_could_be_judged() -> None:
     panel = market(2, days=800, names=100, nothing=True)
     rng = np.random.default_rng(2)
     drawn = [sample(rng) for _ in range(25)]
-    found = run_stress_tests(lambda each: Engine(each).evaluate(drawn), panel, SMALL)
-    lucky = [each for each in found if each.clean["t"] >= 2]
+    stress = run_stress_tests(lambda each: Engine(each).evaluate(drawn), panel, SMALL)
+    lucky = [each for each in stress if each.clean["t"] >= 2]
     assert len(lucky) <= 5  # 1.25 are expected, of either sign
-    assert all(not each.breaks for each in found if each not in lucky)
-    told = [said.get("rank_ic") for each in found for said in words(each).values()]
+    assert all(not each.breaks for each in stress if each not in lucky)
+    told = [said.get("rank_ic") for each in stress for said in words(each).values()]
     assert told.count("breaks") <= 1

@@ -50,15 +50,15 @@ def test_a_stretch_is_compared_with_all_other_days() -> None:
     values = series(np.random.default_rng(2), 600, 0.0)
     inside = np.zeros(600, np.bool_)
     inside[100:163] = True
-    found = compare_stretch(values - np.where(inside, 0.2, 0.0), inside, CLOCK)
-    assert found.stressed == pytest.approx(values[inside].mean() - 0.2)
-    assert found.clean == pytest.approx(values[~inside].mean())
-    assert found.p < 0.01
+    comparison = compare_stretch(values - np.where(inside, 0.2, 0.0), inside, CLOCK)
+    assert comparison.stressed == pytest.approx(values[inside].mean() - 0.2)
+    assert comparison.clean == pytest.approx(values[~inside].mean())
+    assert comparison.p < 0.01
     others = newey_west_t(values[~inside], 10)
-    assert found.error >= math.hypot(others.standard_error, others.daily_deviation / math.sqrt(63)) * (1 - 1e-9)
+    assert comparison.error >= math.hypot(others.standard_error, others.daily_deviation / math.sqrt(63)) * (1 - 1e-9)
     turned = compare_stretch(values - np.where(inside, 0.2, 0.0), ~inside, CLOCK)
-    assert turned.error == pytest.approx(found.error)
-    assert turned.counted == found.counted == 63
+    assert turned.error == pytest.approx(comparison.error)
+    assert turned.counted == comparison.counted == 63
 
 
 def test_few_days_are_never_judged() -> None:
@@ -106,8 +106,12 @@ def alarms(mean: float, spread_inside: float, length: int, runs: int = 400) -> f
         for start in range(40, 840, 100):
             inside = np.zeros(900, np.bool_)
             inside[start : start + length] = True
-            told = compare_stretch(mean + np.where(inside, spread_inside, 1.0) * daily, inside, CLOCK)
-            readings.append(StressReading(told.clean, told.stressed, told.error, told.p, told.t >= 2.0))
+            comparison = compare_stretch(mean + np.where(inside, spread_inside, 1.0) * daily, inside, CLOCK)
+            readings.append(
+                StressReading(
+                    comparison.clean, comparison.stressed, comparison.error, comparison.p, comparison.t >= 2.0
+                )
+            )
         found += bool({"breaks", "weakens"} & set(judge_readings(readings)))
     return found / runs
 
@@ -125,10 +129,17 @@ def test_a_factor_that_dies_in_a_stretch_is_found_when_it_was_strong() -> None:
     inside[300:500] = True
     broken = 0
     for _ in range(50):
-        told = compare_stretch(series(rng, 900, 0.0) + np.where(inside, 0.0, 0.08), inside, CLOCK)
+        comparison = compare_stretch(series(rng, 900, 0.0) + np.where(inside, 0.0, 0.08), inside, CLOCK)
         quiet = [StressReading(0.08, 0.08, 0.01, 0.5, alive=True)] * 20
         broken += (
-            judge_readings([StressReading(told.clean, told.stressed, told.error, told.p, told.t >= 2.0), *quiet])[0]
+            judge_readings(
+                [
+                    StressReading(
+                        comparison.clean, comparison.stressed, comparison.error, comparison.p, comparison.t >= 2.0
+                    ),
+                    *quiet,
+                ]
+            )[0]
             == "breaks"
         )
     assert broken >= 25

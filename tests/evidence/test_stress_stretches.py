@@ -29,7 +29,7 @@ def moves() -> PanelMoves:
 
 @cache
 def found() -> dict[str, Stretch]:
-    return {each.code: each for each in find_stretches(moves().panel, moves(), LAST)}
+    return {stretch.code: stretch for stretch in find_stretches(moves().panel, moves(), LAST)}
 
 
 def test_the_worst_drawdown_is_the_deepest_fall_within_a_third_of_the_days() -> None:
@@ -80,7 +80,7 @@ def dated(first: str, *notes: str) -> Panel:
 
 
 def test_known_dates_are_taken_where_the_panel_has_them() -> None:
-    codes = [each.code for each in find_known_stretches(dated("2010-04-01"), LAST)]
+    codes = [stretch.code for stretch in find_known_stretches(dated("2010-04-01"), LAST)]
     assert codes == ["flash_2010"]
     assert find_known_stretches(dated("2012-01-01"), LAST) == []
     assert find_known_stretches(dated("2010-04-01"), 40) == []  # too few of its days have a label
@@ -93,10 +93,11 @@ def test_the_worst_days_of_a_real_market_are_where_everybody_knows_them() -> Non
         pytest.skip("us_sp500_2008_2017.parquet is not on this machine; set ALPHALOOM_DATA to its folder")
     panel = read_panel(PanelSource(path))
     real = {
-        each.code: each for each in find_stretches(panel, PanelMoves(panel, measure_exposures(panel)), panel.days - 6)
+        stretch.code: stretch
+        for stretch in find_stretches(panel, PanelMoves(panel, measure_exposures(panel)), panel.days - 6)
     }
     days = {code: str(panel.dates[each.start])[:4] for code, each in real.items()}
     assert days["worst_drawdown"] == days["worst_month"] == days["wildest_quarter"] == "2008"
     assert days["calmest_quarter"] == "2017"
-    known = [each.code for each in find_known_stretches(panel, panel.days - 6)]
+    known = [stretch.code for stretch in find_known_stretches(panel, panel.days - 6)]
     assert known == ["banks_2008", "flash_2010", "august_2015"]

@@ -45,7 +45,7 @@ def factors() -> list[tuple[str, Expression, str]]:
 
 @cache
 def known() -> list[tuple[KnownFormula, Outline]]:
-    return [draw_formula(*each) for each in factors()]
+    return [draw_formula(*factor) for factor in factors()]
 
 
 @cache
@@ -53,7 +53,7 @@ def asked() -> list[Expression]:
     """Return new formulas, some old ones, and parts that nearly everything holds."""
     rng = np.random.default_rng(12)
     common = [parse(text) for text in ("close", "close / volume", "rank(close) - rank(volume)", "ts_mean(close, 900)")]
-    return [*(sample(rng) for _ in range(25)), *(each[1] for each in factors()[:10]), *common]
+    return [*(sample(rng) for _ in range(25)), *(factor[1] for factor in factors()[:10]), *common]
 
 
 def told(found: Sequence[Likeness]) -> Found:
@@ -232,7 +232,7 @@ def test_a_run_sees_the_rows_that_it_is_shown(tmp_path: Path) -> None:
 def test_published_factors_that_are_kept_are_those_that_are_read(tmp_path: Path) -> None:
     file = tmp_path / "cache" / "published.json"
     fresh, again = read_published_file(file), read_published_file(file)
-    assert list(fresh) == list(again) == [draw_formula(*each)[0] for each in published_expressions()]
+    assert list(fresh) == list(again) == [draw_formula(*expression)[0] for expression in published_expressions()]
     file.write_bytes(file.read_bytes()[:-10])
     assert list(read_published_file(file)) == list(fresh)
     one = parse(formulas("alpha158")["KLEN"], dialect="qlib")

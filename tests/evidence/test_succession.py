@@ -79,7 +79,7 @@ def test_a_run_is_told_what_decays_without_a_figure(ledger: Ledger) -> None:
     assert set(row) == {"id", "text", "mechanism", "hypothesis", "since"}
     assert (row["id"], row["mechanism"], row["hypothesis"]) == (name, "control", "a formula of the tests")
     assert row["since"] == find_entry(ledger, name).history[-1].day > str(first().dates[-1])
-    figures = [each.rank_ic for each in ledger.kept.sightings(name) if each.rank_ic is not None]
+    figures = [sighting.rank_ic for sighting in ledger.kept.sightings(name) if sighting.rank_ic is not None]
     assert not any(f"{abs(figure):.4f}" in str(row) for figure in figures)
 
 
@@ -115,7 +115,7 @@ def test_a_successor_may_resemble_what_it_succeeds_and_nothing_else(ledger: Ledg
     named = later(ledger, "named", strict).judged(HEIR, succeeds=name)
     assert step(named, "redundancy").passed
     assert step(named, "redundancy").numbers["succeeds"] == name
-    assert named.word == "accepted", [each.message for each in named.reasons]
+    assert named.word == "accepted", [reason.message for reason in named.reasons]
     third = later(ledger, "third", strict).judged(f"{HEIR} + 0.2 * rank(ts_kurt(high / low, 25))", succeeds=name)
     assert not step(third, "redundancy").passed, "the successor that came in counts"
 

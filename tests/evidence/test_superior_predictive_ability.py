@@ -21,22 +21,22 @@ def books(seed: int, days: int = 250, candidates: int = 5, common: float = 0.5) 
 @settings(max_examples=25)
 @given(st.integers(0, 1000), st.integers(1, 8), st.floats(-0.3, 0.2))
 def test_lower_is_never_above_consistent_nor_consistent_above_upper(seed: int, candidates: int, shift: float) -> None:
-    found = run_superiority_test(books(seed, 120, candidates) + shift, 5, replications=99)
-    assert 0 < found.lower <= found.consistent <= found.upper <= 1
+    test = run_superiority_test(books(seed, 120, candidates) + shift, 5, replications=99)
+    assert 0 < test.lower <= test.consistent <= test.upper <= 1
 
 
 def test_one_good_book_among_bad_ones_is_found_most_by_the_lower_bound() -> None:
     returns = books(1, 400, 40, common=0.0) - 1.0
     returns[:, 3] += -returns[:, 3].mean() + 0.12 * returns[:, 3].std()  # t = 2.4 alone
-    found = run_superiority_test(returns, 1)
-    assert found.lower <= found.consistent == pytest.approx(0.01, abs=0.008)
-    assert found.upper == pytest.approx(0.2, abs=0.15)  # the best of forty worthless ones reaches 2.4 often
-    assert found.candidates == 40
+    test = run_superiority_test(returns, 1)
+    assert test.lower <= test.consistent == pytest.approx(0.01, abs=0.008)
+    assert test.upper == pytest.approx(0.2, abs=0.15)  # the best of forty worthless ones reaches 2.4 often
+    assert test.candidates == 40
 
 
 def test_books_that_lose_after_costs_are_not_superior() -> None:
-    found = run_superiority_test(books(2) - 1.0, 5)
-    assert (found.lower, found.consistent, found.upper) == (1.0, 1.0, 1.0)
+    test = run_superiority_test(books(2) - 1.0, 5)
+    assert (test.lower, test.consistent, test.upper) == (1.0, 1.0, 1.0)
 
 
 def test_the_unit_of_a_book_changes_nothing() -> None:

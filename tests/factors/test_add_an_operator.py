@@ -46,9 +46,9 @@ print("used")
 def example() -> str:
     """Return the file that CONTRIBUTING.md shows."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    found = re.search(r"## Add an operator\n.*?```python\n(.*?)```", text, re.DOTALL)
-    assert found
-    return found[1]
+    match = re.search(r"## Add an operator\n.*?```python\n(.*?)```", text, re.DOTALL)
+    assert match
+    return match[1]
 
 
 def test_one_file_of_thirty_lines_is_an_operator_everywhere(tmp_path: Path) -> None:

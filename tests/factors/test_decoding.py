@@ -124,7 +124,7 @@ class Sampler:
 def windows_of(node: Node) -> set[float]:
     if node.is_leaf:
         return set()
-    windows = {each.name for each in OPERATORS[node.op].numbers if each.kind == "window"}
+    windows = {number.name for number in OPERATORS[node.op].numbers if number.kind == "window"}
     return {value for name, value in fill_parameters(node).items() if name in windows}
 
 
@@ -151,7 +151,12 @@ def refusals(campaign: Campaign, count: int, seed: int = 1) -> list[tuple[str, s
 
 def lacking(text: str, operators: Collection[str]) -> list[str]:
     """Return the operators that a grammar cannot write."""
-    words = {symbol.strip('" ') for alternatives in read(text).values() for each in alternatives for symbol in each}
+    words = {
+        symbol.strip('" ')
+        for alternatives in read(text).values()
+        for alternative in alternatives
+        for symbol in alternative
+    }
     return [name for name in operators if (OPERATORS[name].infix or name) not in words]
 
 

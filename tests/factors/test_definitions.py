@@ -149,9 +149,9 @@ def test_a_definition_means_what_the_books_say(text: str) -> None:
     frames = {name: pd.DataFrame(x) for name, x in panel.fields.items()}
     frames["sector"] = pd.DataFrame(np.tile(panel.groups["sector"], (40, 1)))
     expected = MEANINGS[text](frames).to_numpy()
-    found = Engine(panel).evaluate([text])[0]
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
-    np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-5 * np.nanmax(np.abs(expected)))
+    values = Engine(panel).evaluate([text])[0]
+    np.testing.assert_array_equal(np.isnan(values), np.isnan(expected))
+    np.testing.assert_allclose(values, expected, rtol=2e-4, atol=2e-5 * np.nanmax(np.abs(expected)))
 
 
 def test_every_definition_is_told_what_it_means() -> None:
@@ -177,8 +177,8 @@ def test_arithmetic_on_the_numbers_of_a_definition_is_worked_out() -> None:
 def test_every_window_that_a_definition_allows_can_be_written_out(name: str) -> None:
     operator = OPERATORS[name]
     for at in ("low", "high"):
-        numbers = {each.name: float(getattr(each, at)) for each in operator.numbers if each.kind == "window"}
+        numbers = {number.name: float(getattr(number, at)) for number in operator.numbers if number.kind == "window"}
         given = {"k": 2.0, "share": 0.5, "value": 1.0}
-        known = {each.name: given[each.name] for each in operator.numbers if each.name in given}
-        args = [Node("field", name=each.name) for each in operator.nodes]
+        known = {number.name: given[number.name] for number in operator.numbers if number.name in given}
+        args = [Node("field", name=node.name) for node in operator.nodes]
         assert expand_tree(call_node(name, *args, params=numbers | known)).op != name

@@ -148,10 +148,10 @@ def test_a_constant_window_has_no_correlation_at_any_level() -> None:
     for level in (1e-8, 1.0, 1e8):
         flat = np.full(panel.universe.shape, level * 1.1)
         other = Panel(panel.dates, panel.symbols, {**panel.fields, "open": flat}, panel.universe, panel.groups)
-        found = Engine(other).evaluate(["ts_corr(returns, open, 10)", "ts_zscore(open, 10)", "ts_std(open, 10)"])
-        assert np.isnan(found[0]).all()
-        assert np.isnan(found[1]).all()
-        assert (found[2][9:] == 0).all()
+        values = Engine(other).evaluate(["ts_corr(returns, open, 10)", "ts_zscore(open, 10)", "ts_std(open, 10)"])
+        assert np.isnan(values[0]).all()
+        assert np.isnan(values[1]).all()
+        assert (values[2][9:] == 0).all()
 
 
 def test_cross_sections_see_only_the_universe() -> None:
@@ -167,10 +167,10 @@ def test_rolling_operators_read_days_before_a_name_joined() -> None:
     panel = panels.draw(3, 30, 2, "plain", all_members=True)
     filled = {name: np.nan_to_num(x) for name, x in panel.fields.items()}
     late = Panel(panel.dates, panel.symbols, filled, np.arange(30)[:, None] >= [[20, 25]], panel.groups)
-    found = Engine(late).evaluate(["ts_mean(close, 20)"])[0]
-    assert np.isfinite(found[20, 0])
-    assert np.isfinite(found[25, 1])
-    assert np.isnan(found[:20]).all()
+    values = Engine(late).evaluate(["ts_mean(close, 20)"])[0]
+    assert np.isfinite(values[20, 0])
+    assert np.isfinite(values[25, 1])
+    assert np.isnan(values[:20]).all()
 
 
 def test_results_are_the_callers_own() -> None:
@@ -337,8 +337,8 @@ def test_a_ratio_of_large_numbers_stays_in_range(text: str) -> None:
 
 def test_a_negative_power_below_the_line_keeps_what_is_missing() -> None:
     panel = panels.of({"returns": np.array([[0.0, 2.0, -4.0]])})
-    found = Engine(panel).evaluate(["1 / power(returns, -1)", "power(power(returns, -2), -1)"])
-    np.testing.assert_array_equal(found, [[[np.nan, 2.0, -4.0]], [[np.nan, 4.0, 16.0]]])
+    values = Engine(panel).evaluate(["1 / power(returns, -1)", "power(power(returns, -2), -1)"])
+    np.testing.assert_array_equal(values, [[[np.nan, 2.0, -4.0]], [[np.nan, 4.0, 16.0]]])
 
 
 @pytest.mark.parametrize("jump", [30, 100, 170, 300, 3000])

@@ -67,7 +67,7 @@ def test_own_columns_and_groupings_may_be_named() -> None:
 def test_an_explanation_names_what_is_read_and_what_computes() -> None:
     facts = explain_formula(parse("indneutralize(close, IndClass.sector)", dialect="worldquant"))
     assert facts["alphaloom"] == "group_demean(close, sector)"
-    assert [each["name"] for each in facts["fields"]] == ["close", "sector"]
+    assert [field["name"] for field in facts["fields"]] == ["close", "sector"]
     assert facts["operators"] == [
         {"name": "group_demean", "signature": "group_demean(x, by)", "meaning": OPERATORS["group_demean"].summary}
     ]

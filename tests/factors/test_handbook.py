@@ -35,7 +35,9 @@ def test_an_operator_is_documented_whole(name: str, written: str) -> None:
     known = describe_operator(OPERATORS[name])
     assert {"name", "signature", "meaning", "nan", "unit", "example"} <= {key for key, said in known.items() if said}
     assert (known["ns_per_cell"] is None) == bool(OPERATORS[name].definition)
-    assert [each["name"] for each in known["arguments"]] == [each.name for each in OPERATORS[name].arguments]
+    assert [argument["name"] for argument in known["arguments"]] == [
+        argument.name for argument in OPERATORS[name].arguments
+    ]
     assert f"### {name}\n\n`{known['signature']}`" in written
 
 
@@ -57,9 +59,9 @@ def test_an_unknown_operator_is_told_the_nearest() -> None:
 
 
 def test_other_languages_are_named_with_their_words_and_only_where_the_whole_side_is_the_operator() -> None:
-    found = {(each["dialect"], each["written"]) for each in list_foreign_spellings(OPERATORS["ts_mean"])}
+    found = {(spelling["dialect"], spelling["written"]) for spelling in list_foreign_spellings(OPERATORS["ts_mean"])}
     assert {("qlib", "Mean(x, d)"), ("worldquant", "adv{d}")} <= found
-    assert all(each["meaning"].startswith("log(") for each in list_foreign_spellings(OPERATORS["log"]))
+    assert all(spelling["meaning"].startswith("log(") for spelling in list_foreign_spellings(OPERATORS["log"]))
     assert ("alphagen", "Ref(x, b)") in {
-        (each["dialect"], each["written"]) for each in list_foreign_spellings(OPERATORS["delay"])
+        (spelling["dialect"], spelling["written"]) for spelling in list_foreign_spellings(OPERATORS["delay"])
     }

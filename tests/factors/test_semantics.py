@@ -31,8 +31,8 @@ def panel(columns: Mapping[str, ArrayLike]) -> Panel:
 
 def value(text: str, dialect: str = "alphaloom", **columns: ArrayLike) -> NDArray[np.float32]:
     """Compute a formula over the columns; one name gives one column of days."""
-    found = Engine(panel(columns), threads=1).evaluate([parse(text, dialect=dialect)])[0]
-    return found[:, 0] if found.shape[1] == 1 else found
+    values = Engine(panel(columns), threads=1).evaluate([parse(text, dialect=dialect)])[0]
+    return values[:, 0] if values.shape[1] == 1 else values
 
 
 def told(text: str, dialect: str) -> str:
@@ -43,7 +43,7 @@ def told(text: str, dialect: str) -> str:
 def exact_std(x: Values, window: int) -> Values:
     """Take each window by itself, in two passes."""
     rows = [x[day - window + 1 : day + 1] for day in range(window - 1, len(x))]
-    return np.array([[math.sqrt(math.fsum((w - w.mean()) ** 2) / (window - 1)) for w in each.T] for each in rows])
+    return np.array([[math.sqrt(math.fsum((w - w.mean()) ** 2) / (window - 1)) for w in row.T] for row in rows])
 
 
 def outliers(days: int) -> Values:
@@ -232,7 +232,7 @@ def test_corr_of_cross_sectional_ranks() -> None:
     for day, name in np.ndindex(*x.shape):
         if day < window - 1:
             continue
-        a, b = (list(map(Fraction, each[day - window + 1 : day + 1, name])) for each in ranks)
+        a, b = (list(map(Fraction, rank[day - window + 1 : day + 1, name])) for rank in ranks)
         expected = exact_correlation(a, b)
         assert np.isnan(found[day, name]) == math.isnan(expected)
         if not math.isnan(expected):

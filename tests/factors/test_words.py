@@ -52,7 +52,7 @@ def obvious(query: str, texts: list[str]) -> list[float]:
     """BM25 as the formula stands in the source, word by word."""
     split = [list(find_stems(text)) for text in texts]
     mean = sum(map(len, split)) / len(split) if split else 0.0
-    found = []
+    scores = []
     for words in split:
         score = 0.0
         for stem in sorted(set(find_stems(query))):
@@ -62,8 +62,8 @@ def obvious(query: str, texts: list[str]) -> list[float]:
             score += (
                 math.log(1 + (len(split) - held + 0.5) / (held + 0.5)) * often * (BM25_K1 + 1) / damp if often else 0.0
             )
-        found.append(score)
-    return found
+        scores.append(score)
+    return scores
 
 
 @given(SENTENCES, st.lists(SENTENCES, max_size=6))

@@ -31,8 +31,8 @@ def agrees(part: str, name: str, value: Any) -> None:
     file = FOLDER / f"{part}.json"
     frozen = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     if part in os.environ.get("FREEZE", "").split(",") and (part != "facts" or name not in frozen):
-        told = json.dumps({**frozen, name: value}, indent=1, sort_keys=True, ensure_ascii=False)
-        file.write_text(told + "\n", encoding="utf-8")
+        text = json.dumps({**frozen, name: value}, indent=1, sort_keys=True, ensure_ascii=False)
+        file.write_text(text + "\n", encoding="utf-8")
         return
     assert name in frozen, f"nothing is frozen under {name}: FREEZE={part} writes it"
     assert _rounded(value) == _rounded(frozen[name])
@@ -41,7 +41,7 @@ def agrees(part: str, name: str, value: Any) -> None:
 def facts_of_results(results: Mapping[str, Any]) -> dict[str, Any]:
     """Return ids and verdicts in their order with what their numbers sum to, and all other numbers; no key, no text."""
     rest = {key: value for key, value in results.items() if key not in VERDICTS}
-    verdicts = {each: [[row["id"], *_sums(row)] for row in results[each]] for each in VERDICTS}
+    verdicts = {verdict: [[row["id"], *_sums(row)] for row in results[verdict]] for verdict in VERDICTS}
     return {**verdicts, "rest": _sums(rest)}
 
 
@@ -58,7 +58,11 @@ def digest(text: str) -> str:
 def _sums(value: Any) -> list[float]:
     """Return the count of numbers, that of negative ones, and the sum of logarithms, where all weigh alike."""
     numbers = list(_numbers(value))
-    return [len(numbers), sum(each < 0 for each in numbers), math.fsum(math.log(abs(each)) for each in numbers if each)]
+    return [
+        len(numbers),
+        sum(number < 0 for number in numbers),
+        math.fsum(math.log(abs(number)) for number in numbers if number),
+    ]
 
 
 def _numbers(value: Any) -> Iterator[float]:

@@ -26,15 +26,15 @@ def anchors(page: Path) -> set[str]:
 
 def broken_links(page: Path) -> list[str]:
     """Return the links of a page to a file or a heading that is not there."""
-    found = []
+    links = []
     for link in LINK.findall(prose(page)):
         name, _, anchor = link.partition("#")
         if "://" in link:
             continue
         there = (page.parent / name).resolve() if name else page
         if not there.exists() or (anchor and there.suffix == ".md" and anchor not in anchors(there)):
-            found.append(link)
-    return found
+            links.append(link)
+    return links
 
 
 def named(page: Path) -> set[Path]:

@@ -44,7 +44,7 @@ def test_every_acknowledged_write_outlives_kill_9(tmp_path: Path, after: int) ->
         acknowledged += process.stdout.read().split("\n")[:-1]
         process.communicate()
     with Ledger.open(tmp_path, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as ledger:
-        attempts = {each.key: each.text for each in ledger.attempts("one")}
+        attempts = {attempt.key: attempt.text for attempt in ledger.attempts("one")}
         assert set(acknowledged) <= set(attempts)
         assert all(ledger.get(body) == key.encode() * 100 for key, body in attempts.items())
         trials = ledger.overlapping_trials(WINDOW)

@@ -123,7 +123,7 @@ def test_processes_of_several_workspaces_share_one_count_from_its_first_moment(
     with opened(tmp_path / "a") as ledger:
         trials = ledger.overlapping_trials(WINDOW)
         assert [trial.number for trial in trials] == [trial.id for trial in trials] == list(range(1, 3 * count + 1))
-        assert {each.key for each in ledger.attempts("b")} == {f"b{index:06d}" for index in range(count)}
+        assert {attempt.key for attempt in ledger.attempts("b")} == {f"b{index:06d}" for index in range(count)}
 
 
 def test_every_acknowledged_write_outlives_kill_9(cluster: Cluster, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_every_acknowledged_write_outlives_kill_9(cluster: Cluster, tmp_path: Pa
         process.kill()
         acknowledged += [line.split()[0] for line in process.stdout.read().split("\n")[:-1]]
     with opened(tmp_path) as ledger, ledger.lock("k"):
-        attempts = {each.key: each.text for each in ledger.attempts("k")}
+        attempts = {attempt.key: attempt.text for attempt in ledger.attempts("k")}
         assert set(acknowledged) <= set(attempts)
         assert all(ledger.get(body) == key.encode() * 100 for key, body in attempts.items())
         numbers = [trial.number for trial in ledger.overlapping_trials(WINDOW)]

@@ -119,7 +119,7 @@ def test_the_order_of_reading_is_that_of_the_keys_not_of_writing(
         keys = [key for key in keys if "\0" not in key]
         for key in keys:
             ledger.record_attempt(replace(ATTEMPT, key=key))
-        assert [each.key for each in ledger.attempts("one")] == sorted(keys, key=str.encode)
+        assert [attempt.key for attempt in ledger.attempts("one")] == sorted(keys, key=str.encode)
 
 
 def test_a_record_of_a_run_that_never_started_is_refused(ledger: Ledger) -> None:

@@ -77,11 +77,11 @@ def test_the_number_is_one_plus_prior_plus_the_overlapping_trials(
         ledger.start_run(Run("one", {}, 1, "data", "2026"))
         for index, window in enumerate(looks):
             before = [
-                each
-                for each in looks[:index]
-                if each.first_day <= window.last_day
-                and each.last_day >= window.first_day
-                and set(each.names) & set(window.names)
+                look
+                for look in looks[:index]
+                if look.first_day <= window.last_day
+                and look.last_day >= window.first_day
+                and set(look.names) & set(window.names)
             ]
             assert len(ledger.overlapping_trials(window)) == len(before)
             trial = ledger.open_trial(Look("one", f"f{index}", window, prior=numbered))
@@ -93,7 +93,7 @@ def test_openings_are_numbered_over_all_runs_and_once_for_each(ledger: Ledger) -
     assert ledger.record_opening(Opening("one", WINDOW, "close")) == 1
     assert ledger.record_opening(Opening("one", WINDOW, "close")) == 1
     assert ledger.record_opening(Opening("two", other(dataset="grown", names=("A",)), "a person asked")) == 2
-    assert [(each.run, each.number) for each in ledger.openings(WINDOW)] == [("one", 1), ("two", 2)]
+    assert [(opening.run, opening.number) for opening in ledger.openings(WINDOW)] == [("one", 1), ("two", 2)]
     assert ledger.openings(other(names=("Z",))) == []
 
 

@@ -206,7 +206,7 @@ def test_a_proof_on_a_panel_without_some_of_the_names_that_were_judged_says_so(l
     judged(ledger, DREAM)
     (sight,) = watch(ledger, without_names(whole(), 40), DREAM)
     assert sight.left_out == "the panel lacks 40 of the 120 names on which it was judged"
-    (proven,) = [each for each in sight.changes if each.status == "live"]
+    (proven,) = [change for change in sight.changes if change.status == "live"]
     assert proven.reason.endswith(f"promoted; {sight.left_out}")
 
 
@@ -214,7 +214,7 @@ def test_nothing_is_said_of_names_where_all_are_there(ledger: Ledger) -> None:
     judged(ledger, DREAM)
     (sight,) = watch(ledger, whole(), DREAM)
     assert (sight.absent, sight.left_out) == (0, "")
-    assert next(each.reason for each in sight.changes if each.status == "live").endswith("promoted")
+    assert next(change.reason for change in sight.changes if change.status == "live").endswith("promoted")
 
 
 def without_names(panel: Panel, count: int) -> Panel:
@@ -248,7 +248,7 @@ def test_what_is_proven_but_says_what_the_library_says_stays_out(ledger: Ledger)
     name = judged(ledger, DREAM)
     kept = add_by_hand(ledger, parse(f"decay_linear({KNOWN}, 2) + 0 * rank(close)"), "2026-01-01").entry
     (sight,) = watch(ledger, whole(), DREAM)
-    assert [each.status for each in sight.changes] == ["watchlist", "watchlist"]
+    assert [change.status for change in sight.changes] == ["watchlist", "watchlist"]
     assert f"it says what {kept.factor_id} of the library says" in sight.changes[1].reason or (
         f"nearly {kept.factor_id}" in sight.changes[1].reason
     )
@@ -260,9 +260,9 @@ def test_a_factor_that_dies_is_flagged_then_retired_and_watched_no_more(ledger: 
     rules = EASY.model_copy(update={"library": LibrarySettings(flag_p=0.2, retire_e=1.25)})
     name = judged(ledger, rules, end=0.6)
     (sight,) = watch(ledger, whole(0.6), rules)
-    assert [each.status for each in sight.changes][-1] == "retired"
+    assert [change.status for change in sight.changes][-1] == "retired"
     assert "below" in sight.changes[-1].reason
-    assert all(each.by == "rule" for each in sight.changes)
+    assert all(change.by == "rule" for change in sight.changes)
     assert seen(ledger, name)[-1][0] == sight.changes[-1].day
     assert watch(ledger, whole(0.6), rules) == []
     (told,) = [one.record() for one in list_conditions(ledger, rules.library)]
@@ -317,7 +317,7 @@ def test_a_day_without_a_rank_correlation_is_kept_as_one_and_bets_nothing(ledger
     gone[CUT + 10] = False
     watch(ledger, replace(whole(), universe=gone))
     assert seen(ledger, name)[10][1] is None
-    assert [each.key for each in ledger.kept.standings(name)] == []
+    assert [standing.key for standing in ledger.kept.standings(name)] == []
 
 
 def test_entries_keep_their_places(ledger: Ledger) -> None:

@@ -39,4 +39,4 @@ def steady(panel: Panel, seed: int, span: int = 60) -> tuple[int, int]:
 
 def found(panel: Panel) -> dict[str, DataWarning]:
     """Return what is suspected, by trap."""
-    return {each.kind: each for each in find_data_warnings(panel)}
+    return {warning.kind: warning for warning in find_data_warnings(panel)}

@@ -41,7 +41,7 @@ def refused(path: Path, **source: object) -> list[str]:
     with pytest.raises(PanelError) as error:
         load_panel(PanelSource(path, **source))  # type: ignore[arg-type]
     first, *lines, hint = str(error.value).splitlines()
-    assert hint == (HINT if any(each.row for each in error.value.findings) else WHOLE)
+    assert hint == (HINT if any(finding.row for finding in error.value.findings) else WHOLE)
     sectors = f" with {source['sectors']}" if source.get("sectors") else ""
     assert first.startswith(f"{path}{sectors} cannot be used: ")
     assert first.endswith(", and nothing was done with it.")

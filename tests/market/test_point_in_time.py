@@ -50,24 +50,24 @@ def test_what_was_known_is_what_would_be_if_nothing_had_come_after(
 def test_a_vendors_own_vwap_and_amount_stay_what_they_are(own: str, volume: str, later: list[Draw]) -> None:
     """Quoted ones to the bit or adjusted ones anew, whatever the size of what comes later; never a third thing."""
     before: list[Draw] = [(40, name, 90, 2.0) for name in range(8)]
-    found = VENDOR.actions([*before, *later])
-    seen = take_panel_as_of(VENDOR.sold(120, found, volume, own), RAW.dates[79].astype(object), found, volume)
+    actions = VENDOR.actions([*before, *later])
+    seen = take_panel_as_of(VENDOR.sold(120, actions, volume, own), RAW.dates[79].astype(object), actions, volume)
     truth = VENDOR.sold(80, VENDOR.actions(before), volume, own)
     for name in ("vwap", "amount"):
         np.testing.assert_allclose(seen.fields[name], truth.fields[name], rtol=1e-9)
 
 
 def test_a_vwap_that_no_earlier_event_tells_about_is_left_out_and_it_is_said() -> None:
-    found = VENDOR.actions([(110, 3, 30, 2.0)])
-    seen = take_panel_as_of(VENDOR.sold(120, found, own="quoted"), RAW.dates[99].astype(object), found, "adjusted")
+    actions = VENDOR.actions([(110, 3, 30, 2.0)])
+    seen = take_panel_as_of(VENDOR.sold(120, actions, own="quoted"), RAW.dates[99].astype(object), actions, "adjusted")
     assert not {"vwap", "amount"} & {*seen.fields}
     assert sum("left out" in note for note in seen.notes) == 2
 
 
 def test_with_actions_the_volumes_must_be_declared() -> None:
-    found = VENDOR.actions([(60, 3, 0, 2.0)])
+    actions = VENDOR.actions([(60, 3, 0, 2.0)])
     with pytest.raises(MarketError, match=r"market\.volumes.*quoted, adjusted"):
-        take_panel_as_of(VENDOR.sold(120, found), RAW.dates[99].astype(object), found)
+        take_panel_as_of(VENDOR.sold(120, actions), RAW.dates[99].astype(object), actions)
     with pytest.raises(ValueError, match="with actions say what the panel's volumes are"):
         MarketSettings(actions=Path("actions.csv"))
 
@@ -81,14 +81,14 @@ def test_actions_after_the_files_last_day_change_nothing() -> None:
 
 def test_a_dividend_that_leaves_no_price_is_refused() -> None:
     close = RAW.fields["close"][59, 3]
-    found = VENDOR.actions([(60, 3, 100 * np.ceil(close), 1.0)])
+    actions = VENDOR.actions([(60, 3, 100 * np.ceil(close), 1.0)])
     with pytest.raises(MarketError, match=rf"{RAW.symbols[3]} on {RAW.dates[60]}: a dividend of .* leaves no price"):
-        found.compute_factors(RAW.dates, RAW.symbols, RAW.fields["close"])
+        actions.compute_factors(RAW.dates, RAW.symbols, RAW.fields["close"])
 
 
 def test_a_split_and_a_dividend_move_what_came_before_them_alone() -> None:
-    found = VENDOR.actions([(60, 3, 0, 2.0), (80, 3, 50, 1.0)])
-    seen = take_panel_as_of(VENDOR.sold(120, found), RAW.dates[99].astype(object), found, "adjusted")
+    actions = VENDOR.actions([(60, 3, 0, 2.0), (80, 3, 50, 1.0)])
+    seen = take_panel_as_of(VENDOR.sold(120, actions), RAW.dates[99].astype(object), actions, "adjusted")
     at = seen.symbols.index(RAW.symbols[3])
     paid = 1.0 - 0.5 / RAW.fields["close"][79, 3]
     ratio = seen.fields["close"][:, at] / RAW.fields["close"][:100, 3]
@@ -99,15 +99,15 @@ def test_a_split_and_a_dividend_move_what_came_before_them_alone() -> None:
     assert seen.fields["returns"][60, at] == pytest.approx(
         2 * RAW.fields["close"][60, 3] / RAW.fields["close"][59, 3] - 1
     )
-    before = take_panel_as_of(VENDOR.sold(120, found), RAW.dates[50].astype(object), found, "adjusted")
+    before = take_panel_as_of(VENDOR.sold(120, actions), RAW.dates[50].astype(object), actions, "adjusted")
     at = before.symbols.index(RAW.symbols[3])
     assert before.fields["close"][:, at] == pytest.approx(RAW.fields["close"][:51, 3])
     assert before.fields["volume"][:, at] == pytest.approx(RAW.fields["volume"][:51, 3])
 
 
 def test_without_actions_levels_end_at_the_quote_and_it_is_said() -> None:
-    found = VENDOR.actions([(60, 3, 0, 2.0), (110, 3, 50, 1.0)])
-    seen = take_panel_as_of(VENDOR.sold(120, found), RAW.dates[99].astype(object))
+    actions = VENDOR.actions([(60, 3, 0, 2.0), (110, 3, 50, 1.0)])
+    seen = take_panel_as_of(VENDOR.sold(120, actions), RAW.dates[99].astype(object))
     assert NOT_POINT_IN_TIME in seen.notes
     assert seen.fields["close"][99, seen.symbols.index(RAW.symbols[3])] == pytest.approx(RAW.fields["close"][99, 3])
     assert not any("sold on row" in note for note in seen.notes), "other notes may tell of any day"
@@ -125,11 +125,11 @@ def test_prices_that_are_adjusted_forwards_are_those_of_a_file_that_ends_earlier
     draws: list[Draw], stop: int, volume: str, own: str
 ) -> None:
     """And so is what is left of volumes, whatever the vendor did with them."""
-    found = VENDOR.actions([*draws, (30, 1, 30, 2.0), (115, 0, 30, 2.0)])
-    then = VENDOR.until(found, stop)
+    actions = VENDOR.actions([*draws, (30, 1, 30, 2.0), (115, 0, 30, 2.0)])
+    then = VENDOR.until(actions, stop)
     seen = [
         reset_volume_levels(keep_members(adjust_forwards(sold, stop).rows(0, stop)))
-        for sold in (VENDOR.sold(120, found, volume, own), VENDOR.sold(stop, then, volume, own))
+        for sold in (VENDOR.sold(120, actions, volume, own), VENDOR.sold(stop, then, volume, own))
     ]
     assert seen[0].digest == seen[1].digest
     assert seen[0].back_adjusted == seen[1].back_adjusted
@@ -170,10 +170,10 @@ def test_before_the_first_day_nothing_was_known() -> None:
 def test_actions_are_read_and_mistakes_said_at_once(tmp_path: Path) -> None:
     file = tmp_path / "actions.csv"
     file.write_text("date,symbol,dividend,split\n2015-01-02,A,0.5,\n2015-01-05,B,,2\n")
-    found = read_actions(file)
-    assert found.symbols == ("A", "B")
-    assert found.dividends.tolist() == [0.5, 0.0]
-    assert found.splits.tolist() == [1.0, 2.0]
+    actions = read_actions(file)
+    assert actions.symbols == ("A", "B")
+    assert actions.dividends.tolist() == [0.5, 0.0]
+    assert actions.splits.tolist() == [1.0, 2.0]
     file.write_text("date,symbol,dividend,split\n2015-13-02,A,-0.5,1\n2015-01-05,B,1,0\n")
     with pytest.raises(PanelError) as raised:
         read_actions(file)

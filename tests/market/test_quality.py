@@ -24,12 +24,12 @@ places = st.integers(0, 10_000)
 
 @pytest.mark.parametrize("seed", range(20))
 def test_nothing_is_suspected_on_a_clean_market(seed: int) -> None:
-    assert not [str(each) for each in find_data_warnings(clean(seed))]
+    assert not [str(warning) for warning in find_data_warnings(clean(seed))]
 
 
 @pytest.mark.parametrize(("days", "names"), [(60, 20), (300, 100), (1500, 200), (120, 400)])
 def test_nor_on_one_of_another_size(days: int, names: int) -> None:
-    assert not [str(each) for each in find_data_warnings(clean(30, days, names))]
+    assert not [str(warning) for warning in find_data_warnings(clean(30, days, names))]
 
 
 def test_the_clean_market_is_no_list_of_survivors() -> None:
@@ -455,18 +455,20 @@ def test_an_adjustment_on_the_wrong_day_is_found_whatever_was_traded() -> None:
 
 def test_every_finding_says_what_where_why_and_what_to_do() -> None:
     panel = back_adjusted(clean(1, 1500, 200))
-    for each in find_data_warnings(panel):
-        assert str(each).startswith(f"{each.kind} suspected: {each.observation}")
-        assert each.why in str(each)
-        assert each.remedy in str(each)
-        assert each.record()["message"] == str(each)
+    for warning in find_data_warnings(panel):
+        assert str(warning).startswith(f"{warning.kind} suspected: {warning.observation}")
+        assert warning.why in str(warning)
+        assert warning.remedy in str(warning)
+        assert warning.record()["message"] == str(warning)
     assert find_data_warnings(panel) == find_data_warnings(panel)
 
 
 def test_every_detector_bears_a_panel_of_a_few_cells() -> None:
     panel = clean(1)
     for days in (0, 1, 2, 5, 30):
-        assert not [each(LogMoves(panel.rows(0, days))) for each in DETECTORS if each(LogMoves(panel.rows(0, days)))]
+        assert not [
+            detector(LogMoves(panel.rows(0, days))) for detector in DETECTORS if detector(LogMoves(panel.rows(0, days)))
+        ]
 
 
 def test_medians_are_those_of_numpy() -> None:

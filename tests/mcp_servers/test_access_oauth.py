@@ -343,13 +343,13 @@ class Issuer(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = self.rfile.read(int(self.headers["content-length"])).decode()
-        told = json.dumps(
+        text = json.dumps(
             {**CLAIMS, "active": "token=good" in asked and self.headers["authorization"] == "Basic bWU6c2VjcmV0"}
         )
         self.send_response(200)
-        self.send_header("content-length", str(len(told)))
+        self.send_header("content-length", str(len(text)))
         self.end_headers()
-        self.wfile.write(told.encode())
+        self.wfile.write(text.encode())
 
     def log_message(self, *_: object) -> None:
         pass

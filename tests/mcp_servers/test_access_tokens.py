@@ -163,12 +163,12 @@ def test_every_mistake_of_a_file_is_told_at_once_and_no_secret_with_it(path: Pat
     path.chmod(0o644)
     with pytest.raises(SettingsError) as caught:
         list_tokens(path)
-    said = str(caught.value)
+    message = str(caught.value)
     for part in ("others may use this file (mode 0644)", "expire: there is no such key",
                  "did you mean data:confidential", "expires: this key is missing", "sha256: must be a SHA-256",
                  "note: must not hold a token"):  # fmt: skip
-        assert part in said
-    told = said + str(caught.value.record())
+        assert part in message
+    told = message + str(caught.value.record())
     assert issued.token[13:] not in told
 
 

@@ -46,7 +46,7 @@ def test_the_parts_are_the_whole_and_each_is_small(handles: Handles) -> None:
     files = [handles.fetch(handed.handle, part, "ann", "2015-12-31") for part in range(len(handed.parts))]
     assert len(files) > 1
     assert max(map(len, files)) <= MAX_PART_BYTES
-    assert pa.concat_tables(pq.read_table(io.BytesIO(each)) for each in files).equals(WIDE)
+    assert pa.concat_tables(pq.read_table(io.BytesIO(content)) for content in files).equals(WIDE)
     assert handed.rows == 600
     assert handed.sha256 == hashlib.sha256((handles.folder / f"{handed.sha256}.parquet").read_bytes()).hexdigest()
 
@@ -66,7 +66,7 @@ def test_no_part_is_large_where_the_rest_of_the_panel_shrinks(handles: Handles, 
     handed = handles.hand_over(table, "ann", "")
     files = [handles.fetch(handed.handle, part, "ann", "") for part in range(len(handed.parts))]
     assert max(map(len, files)) <= MAX_PART_BYTES
-    whole = pa.concat_tables(pq.read_table(io.BytesIO(each)) for each in files)
+    whole = pa.concat_tables(pq.read_table(io.BytesIO(content)) for content in files)
     assert np.array_equal(np.array([column.to_numpy() for column in whole.columns]).T, values, equal_nan=True)
 
 

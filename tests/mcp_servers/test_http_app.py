@@ -142,8 +142,8 @@ def test_callers_of_both_eras_see_their_own_days_at_the_same_time(served: Runnin
     async def look(who: str) -> None:
         async with attached(served, who, "market", mode) as client:
             for _ in range(5):
-                said = await client.call_tool("describe_universe", {})
-                found.setdefault(who, []).append(said.structured_content["window"]["last"])
+                answer = await client.call_tool("describe_universe", {})
+                found.setdefault(who, []).append(answer.structured_content["window"]["last"])
 
     async def both() -> None:
         async with anyio.create_task_group() as tasks:
@@ -250,12 +250,12 @@ EARLY = {"Authorization": "Bearer early", "Accept": "application/json, text/even
 def test_what_the_protocol_refuses_with_200_is_on_record(served: Running, method: str, params: dict[str, Any]) -> None:
     before = len(served.calls)
     asked = {**ASKED, "method": method, "params": params}
-    told = httpx2.post(
+    response = httpx2.post(
         f"{served.url}/market/mcp", json=asked, headers=EARLY | {"MCP-Protocol-Version": "2025-06-18"}, timeout=60
     )
-    assert told.status_code == 200
+    assert response.status_code == 200
     kept = [(call.who, call.tool, call.outcome, call.code) for call in served.calls[before:]]
-    assert kept == [("early", "http", CallOutcome.REFUSED, f"rpc_{told.json()['error']['code']}")]
+    assert kept == [("early", "http", CallOutcome.REFUSED, f"rpc_{response.json()['error']['code']}")]
 
 
 @pytest.mark.parametrize(
@@ -265,16 +265,16 @@ def test_what_the_protocol_refuses_with_200_is_on_record(served: Running, method
 def test_what_is_no_message_is_refused_in_plain_words(served: Running, body: bytes, version: str) -> None:
     own = EARLY | {"MCP-Protocol-Version": version, "Content-Type": "application/json"}
     before = len(served.calls)
-    told = httpx2.post(f"{served.url}/market/mcp", content=body, headers=own)
-    assert told.status_code == 400
-    assert re.search(r"(?i)one json-rpc request|single json-rpc request", told.json()["error"]["message"])
-    assert not re.search(r"pydantic|type=|input_value|JSONRPCR|\\n", told.text)
+    response = httpx2.post(f"{served.url}/market/mcp", content=body, headers=own)
+    assert response.status_code == 400
+    assert re.search(r"(?i)one json-rpc request|single json-rpc request", response.json()["error"]["message"])
+    assert not re.search(r"pydantic|type=|input_value|JSONRPCR|\\n", response.text)
     assert [(call.tool, call.code) for call in served.calls[before:]] == [("http", "http_400")]
 
 
 MANY = {
     "lists": b"[" + b",".join([b"[]"] * 300_000) + b"]",
-    "members": b"{" + b",".join(b'"%06d":1' % each for each in range(80_000)) + b"}",
+    "members": b"{" + b",".join(b'"%06d":1' % number for number in range(80_000)) + b"}",
     "texts": b"[" + b",".join([b'"\\\\"'] * 150_000) + b"]",
     "wide": ('["\\"",' + ",".join(["[]"] * 150_000) + "]").encode("utf-16-le"),
 }
@@ -288,8 +288,8 @@ def test_a_message_of_very_many_parts_is_refused_before_it_is_parsed(served: Run
     own = EARLY | {"MCP-Protocol-Version": version, "Content-Type": "application/json"}
     before = len(served.calls)
     body = head + MANY[made] + "}".encode(coding) + tail
-    told = httpx2.post(f"{served.url}/market/mcp", content=body, headers=own, timeout=60)
-    assert (told.status_code, reason(told)["code"]) == (413, "too_many_parts")
+    response = httpx2.post(f"{served.url}/market/mcp", content=body, headers=own, timeout=60)
+    assert (response.status_code, reason(response)["code"]) == (413, "too_many_parts")
     assert [(call.who, call.tool, call.code) for call in served.calls[before:]] == [("early", "http", "too_many_parts")]
 
 
@@ -313,8 +313,8 @@ def test_nothing_is_told_that_cannot_be_recorded(served: Running) -> None:
             ]
         finally:
             served.full = False
-    assert {(each.status_code, reason(each)["code"]) for each in answers} == {(503, "calls_unwritable")}
-    assert not any("secret" in each.text for each in answers)
+    assert {(answer.status_code, reason(answer)["code"]) for answer in answers} == {(503, "calls_unwritable")}
+    assert not any("secret" in answer.text for answer in answers)
 
 
 class Broken(CallerContexts):
@@ -334,9 +334,12 @@ def test_why_a_server_cannot_be_opened_is_told_without_what_the_caller_need_not_
             )
             for who in DAYS
         ]
-        assert [(each.status_code, reason(each)["code"]) for each in answers] == [(409, "workspace"), (500, "failed")]
+        assert [(answer.status_code, reason(answer)["code"]) for answer in answers] == [
+            (409, "workspace"),
+            (500, "failed"),
+        ]
         assert reason(answers[0])["message"] == WorkspaceError.placeless
-        assert not any("secret" in each.text for each in answers)
+        assert not any("secret" in answer.text for answer in answers)
         assert [(call.who, call.code) for call in served.calls] == [("early", "workspace"), ("late", "failed")]
 
 
@@ -405,7 +408,7 @@ def test_a_caller_that_was_let_in_before_waits_for_no_strangers_token(tmp_path: 
             assert httpx2.post(f"{served.url}/market/mcp", json=ASKED, headers=EARLY, timeout=60).status_code == 200
         finally:
             slow.go_on.set()
-        assert Counter(each.result().status_code for each in strangers) == {401: many, 503: 1}
+        assert Counter(stranger.result().status_code for stranger in strangers) == {401: many, 503: 1}
 
 
 class Renewed(Known):

@@ -114,7 +114,7 @@ def test_for_minutes_whatever_is_asked(tmp_path: Path) -> None:
     with served_on(tmp_path, market()) as (served, ids), talking(served) as talk:
         evaluator, told = served.evaluator, dict[str, Any](trials=-1)
         histories = talk.ask([("market.get_history", {"field": field}) for field in ("close", "volume")])
-        handles = [each.structured_content["handle"] for each in histories]
+        handles = [history.structured_content["handle"] for history in histories]
         either = calls(ids, talk.tools()) | requests(handles, ids)
 
         def ask(said: list[Any]) -> None:

@@ -75,14 +75,14 @@ def test_a_caller_sees_and_may_call_what_its_scopes_allow_and_all_of_it_is_on_re
     assert "secret" not in str(asked(server, "break_it"))
     unknown = asked(server, "read_that")
     assert unknown["allowed"] == ["break_it", "read_it"], "what it may not call is not named"
-    assert [(each.tool, each.outcome, each.code) for each in calls] == [
+    assert [(call.tool, call.outcome, call.code) for call in calls] == [
         ("read_it", CallOutcome.OK, ""),
         ("score_it", CallOutcome.REFUSED, "forbidden"),
         ("read_it", CallOutcome.REFUSED, "arguments"),
         ("break_it", CallOutcome.REFUSED, "failed"),
         ("read_that", CallOutcome.REFUSED, "unknown_tool"),
     ]
-    assert {each.who for each in calls} == {"ann"}
+    assert {call.who for call in calls} == {"ann"}
     assert calls[0].rows == 3
     assert calls[0].arguments == digest_of_arguments({"rows": 3})
     assert calls[0].bytes == len('{"rows":3}')

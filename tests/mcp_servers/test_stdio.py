@@ -46,10 +46,10 @@ def test_a_server_answers_over_standard_input_and_output(tmp_path: Path) -> None
     async def ask() -> tuple[list[str], dict[str, Any], dict[str, Any]]:
         async with Client(server) as client:
             tools = sorted(tool.name for tool in (await client.list_tools()).tools)
-            said = await client.call_tool("preview_panel", {"field": "close", "rows": 2})
+            answer = await client.call_tool("preview_panel", {"field": "close", "rows": 2})
             refused = await client.call_tool("preview_panel", {"field": "close", "rows": 99})
             assert refused.is_error
-            return tools, dict(said.structured_content or {}), dict(refused.structured_content or {})
+            return tools, dict(answer.structured_content or {}), dict(refused.structured_content or {})
 
     tools, said, refusal = asyncio.run(asyncio.wait_for(ask(), 60))
     assert tools == ["describe_universe", "get_calendar", "get_history", "preview_panel", "search_fields"]

@@ -510,4 +510,4 @@ def test_code_asks_for_the_right_to_read_the_panel_too(evaluator: Evaluator) -> 
     assert not evaluator.ledger.attempts(evaluator.run)
     for text, scopes in ((tells, ("eval:run", "data:read")), (ONE, ("eval:run",))):
         assert scored(text, *scopes).get("code") != "forbidden"
-        assert [each.text for each in evaluator.ledger.attempts(evaluator.run)][-1] == text
+        assert [attempt.text for attempt in evaluator.ledger.attempts(evaluator.run)][-1] == text

@@ -22,8 +22,8 @@ def said(number: int, known: int, voice: str = "", credible: bool = False) -> Ut
 
 
 def test_enough_voices_are_noise_from_the_last_of_them_on() -> None:
-    found = find_bursts([said(n, n * 10) for n in range(MIN_BURST_VOICES + 1)])
-    assert [found[f"item{n:03d}"].since for n in range(MIN_BURST_VOICES + 1)] == [
+    bursts = find_bursts([said(n, n * 10) for n in range(MIN_BURST_VOICES + 1)])
+    assert [bursts[f"item{n:03d}"].since for n in range(MIN_BURST_VOICES + 1)] == [
         (MIN_BURST_VOICES - 1) * 10
     ] * MIN_BURST_VOICES + [MIN_BURST_VOICES * 10]
 

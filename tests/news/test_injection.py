@@ -332,7 +332,7 @@ def test_a_list_of_codes_is_read_whole_however_it_ends(list_: str) -> None:
 def test_no_pattern_goes_back_over_what_it_has_read(unit: str) -> None:
     """As many characters in one text as in eight: a pattern that restarts along a run would take eight times longer."""
     modules = (disguises, fold)
-    patterns = [each for module in modules for each in vars(module).values() if isinstance(each, re.Pattern)]
+    patterns = [var for module in modules for var in vars(module).values() if isinstance(var, re.Pattern)]
     short, long = (unit * (size // len(unit)) + "x" for size in (6_000, 48_000))
 
     def found(text: str) -> int:

@@ -157,7 +157,7 @@ def test_a_person_puts_an_item_back(tmp_path: Path) -> None:
         served = shelf.get(bad.id, at(10))
         assert served is not None
         assert {sign.evidence for sign in served.flags} == {""}
-        assert [each.who for each in shelf.list_releases(at(10))] == ["ann"]
+        assert [release.who for release in shelf.list_releases(at(10))] == ["ann"]
         assert shelf.list_releases(at(9)) == ()
         assert shelf.list_quarantine(at(10)) == ()
         with pytest.raises(NewsStoreError, match="already"):

@@ -62,16 +62,18 @@ def panel_of(opened: Frame, closed: Frame) -> Panel:
 def test_the_kernel_agrees_with_weights_written_out(seed: int, horizon: int, names: int) -> None:
     ranks, returns = noise(30, names, seed)
     costs = Costs(10, 50)
-    found = measure_long_short(ranks, returns, costs, horizon)
+    long_short = measure_long_short(ranks, returns, costs, horizon)
     weights = sleeve_weights(ranks, horizon)
     traded = np.abs(np.diff(weights, axis=0, prepend=0)).sum(axis=1)
     gross = (weights * np.nan_to_num(returns)).sum(axis=1)
     net = gross - traded * 0.001 - np.maximum(-weights, 0).sum(axis=1) * 0.005 / 252
-    known = ~np.isnan(found.gross)
-    assert found.gross[known] == pytest.approx(gross[known], abs=1e-12)
-    assert found.net[known] == pytest.approx(net[known], abs=1e-12)
+    known = ~np.isnan(long_short.gross)
+    assert long_short.gross[known] == pytest.approx(gross[known], abs=1e-12)
+    assert long_short.net[known] == pytest.approx(net[known], abs=1e-12)
     assert not np.abs(gross[~known]).any()
-    assert math.isnan(found.sharpe_net) or found.sharpe_net == pytest.approx(annual_sharpe(net[known]), rel=1e-9)
+    assert math.isnan(long_short.sharpe_net) or long_short.sharpe_net == pytest.approx(
+        annual_sharpe(net[known]), rel=1e-9
+    )
 
 
 def test_both_sides_hold_one_unit() -> None:
@@ -91,10 +93,10 @@ def test_turnover_is_one_when_everything_is_replaced_and_zero_when_nothing_is() 
 
 def test_costs_and_borrow_are_what_they_say() -> None:
     ranks = percentiles(np.tile(np.arange(50.0), (30, 1)))
-    found = measure_long_short(ranks, np.zeros(ranks.shape), Costs(10, 50), 1)
-    assert found.net[0] == pytest.approx(-2 * 0.001 - 0.005 / 252)
-    assert found.net[1:] == pytest.approx(-0.005 / 252)
-    assert found.gross == pytest.approx(0)
+    long_short = measure_long_short(ranks, np.zeros(ranks.shape), Costs(10, 50), 1)
+    assert long_short.net[0] == pytest.approx(-2 * 0.001 - 0.005 / 252)
+    assert long_short.net[1:] == pytest.approx(-0.005 / 252)
+    assert long_short.gross == pytest.approx(0)
 
 
 def test_the_return_of_a_day_is_earned_by_the_rank_of_that_row() -> None:
@@ -107,18 +109,18 @@ def test_the_return_of_a_day_is_earned_by_the_rank_of_that_row() -> None:
 def test_days_before_the_first_sleeve_and_without_returns_are_missing() -> None:
     ranks, returns = noise(40, 60)
     ranks[:10], returns[-2:] = np.nan, np.nan
-    found = measure_long_short(ranks, returns, Costs(), 5)
-    assert np.isnan(found.net[:10]).all()
-    assert np.isnan(found.net[-2:]).all()
-    assert not np.isnan(found.net[10:-2]).any()
+    long_short = measure_long_short(ranks, returns, Costs(), 5)
+    assert np.isnan(long_short.net[:10]).all()
+    assert np.isnan(long_short.net[-2:]).all()
+    assert not np.isnan(long_short.net[10:-2]).any()
 
 
 def test_too_few_names_make_no_book() -> None:
     ranks, returns = noise(30, 9)
-    found = measure_long_short(ranks, returns, Costs(), 5)
-    assert np.isnan(found.net).all()
-    assert math.isnan(found.turnover)
-    assert math.isnan(found.sharpe_gross)
+    long_short = measure_long_short(ranks, returns, Costs(), 5)
+    assert np.isnan(long_short.net).all()
+    assert math.isnan(long_short.turnover)
+    assert math.isnan(long_short.sharpe_gross)
 
 
 def test_every_factor_can_afford_it() -> None:

@@ -48,7 +48,7 @@ def foretold(values: list[Frame], strengths: Frame, seed: int = 99) -> Frame:
 
 
 def moments_of(values: list[Frame], labels: Frame) -> RankMoments:
-    return measure_moments([standard_ranks(each) for each in values], labels)
+    return measure_moments([standard_ranks(value) for value in values], labels)
 
 
 def likeness(score: NDArray[Any], truth: Frame, rows: slice) -> float:
@@ -213,7 +213,7 @@ def test_a_plant_that_lives_in_wild_months_only_is_weighed_by_the_months() -> No
     assert told["adaptive"] > max(told["ridge"], told["equal"]) + 0.03, told
     deaf = blend_values(values, labels, allowed, kind="adaptive")
     assert told["adaptive"] > likeness(deaf, truth, late) + 0.02, "it is the state of the market that tells"
-    ranks = [standard_ranks(each) for each in values]
+    ranks = [standard_ranks(value) for value in values]
     weights = blend_ranks(
         ranks, measure_moments(ranks, labels), allowed, build_combiner("adaptive", 5), states=states
     ).weights

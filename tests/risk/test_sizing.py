@@ -27,10 +27,10 @@ def test_the_top_fifth_is_bought_and_the_bottom_sold() -> None:
 
 
 def test_bounds_are_one_standard_error_of_the_edge_away() -> None:
-    found = signals_from_scores(
+    signals = signals_from_scores(
         [f"N{i:02d}" for i in range(10)], list(range(10)), replace(SIZING, side_bp=150, rank_ic_error=0.015)
     )
-    assert [(signal.lo_bp, signal.target_bp, signal.hi_bp) for signal in found] == [
+    assert [(signal.lo_bp, signal.target_bp, signal.hi_bp) for signal in signals] == [
         (-113, -75, -37),
         (-113, -75, -37),
         (37, 75, 113),
@@ -41,15 +41,15 @@ def test_bounds_are_one_standard_error_of_the_edge_away() -> None:
 @pytest.mark.parametrize(("mean", "error"), [(0.01, 0.02), (0.0, 0.01), (math.nan, 0.01), (0.01, math.nan)])
 def test_an_edge_that_may_be_nothing_has_a_bound_at_nothing(mean: float, error: float) -> None:
     sizing = replace(SIZING, rank_ic=mean, rank_ic_error=error)
-    found = signals_from_scores([f"N{i:02d}" for i in range(10)], list(range(10)), sizing)
-    assert {(min(abs(s.lo_bp), abs(s.hi_bp)), max(abs(s.lo_bp), abs(s.hi_bp))) for s in found} == {(0, 10_000)}
+    signals = signals_from_scores([f"N{i:02d}" for i in range(10)], list(range(10)), sizing)
+    assert {(min(abs(s.lo_bp), abs(s.hi_bp)), max(abs(s.lo_bp), abs(s.hi_bp))) for s in signals} == {(0, 10_000)}
 
 
 def test_what_is_no_longer_wanted_is_closed() -> None:
     names = [f"N{i:02d}" for i in range(10)]
-    found = signals_from_scores(names, list(range(10)), SIZING, {"OLD": 70, "N09": 5, "N05": -20, "NIL": 0})
-    assert targets(found) == {"N00": -5000, "N01": -5000, "N05": 0, "N08": 5000, "N09": 5000, "OLD": 0}
-    closing = next(signal for signal in found if signal.asset == "OLD")
+    signals = signals_from_scores(names, list(range(10)), SIZING, {"OLD": 70, "N09": 5, "N05": -20, "NIL": 0})
+    assert targets(signals) == {"N00": -5000, "N01": -5000, "N05": 0, "N08": 5000, "N09": 5000, "OLD": 0}
+    closing = next(signal for signal in signals if signal.asset == "OLD")
     assert (closing.lo_bp, closing.hi_bp, closing.reason) == (0, 0, "combination: no longer wanted")
 
 
@@ -70,10 +70,10 @@ def test_scores_that_mean_nothing_are_refused(symbols: list[str], scores: list[f
 def test_sides_balance_to_the_basis_point_in_any_order(scores: list[float], side: int) -> None:
     names = [f"N{i:02d}" for i in range(len(scores))]
     sizing = replace(SIZING, side_bp=side)
-    found = signals_from_scores(names, scores, sizing)
-    assert sum(signal.target_bp for signal in found) == 0
-    assert sum(abs(signal.target_bp) for signal in found) in (0, 2 * side)
-    assert signals_from_scores(names[::-1], scores[::-1], sizing) == found
+    signals = signals_from_scores(names, scores, sizing)
+    assert sum(signal.target_bp for signal in signals) == 0
+    assert sum(abs(signal.target_bp) for signal in signals) in (0, 2 * side)
+    assert signals_from_scores(names[::-1], scores[::-1], sizing) == signals
 
 
 @given(

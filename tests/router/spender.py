@@ -73,8 +73,8 @@ async def main(workspace: str, address: str, run: str, numbers: str, budget: str
         tasks = [asked.ask(task(run, number)) for number in json.loads(numbers)]
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         await asked.close()
-    ended = [each for each in outcomes if isinstance(each, BudgetEnded)]
-    other = [repr(each) for each in outcomes if isinstance(each, Exception) and each not in ended]
+    ended = [outcome for outcome in outcomes if isinstance(outcome, BudgetEnded)]
+    other = [repr(outcome) for outcome in outcomes if isinstance(outcome, Exception) and outcome not in ended]
     print(json.dumps({"answered": len(outcomes) - len(ended) - len(other), "ended": len(ended), "other": other[:3]}))
 
 

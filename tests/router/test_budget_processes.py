@@ -79,8 +79,8 @@ def test_200_callers_in_four_processes_never_pass_a_budget_of_ten(
     outcomes = [json.loads(out.splitlines()[-1]) for out, _ in told]
     sent = sum(line.startswith("sent") for out, _ in told for line in out.splitlines())
     calls, usd = spent(place)
-    assert [each["other"] for each in outcomes] == [[], [], [], []]
-    assert sum(each["ended"] for each in outcomes) == 200 - calls > 0
+    assert [outcome["other"] for outcome in outcomes] == [[], [], [], []]
+    assert sum(outcome["ended"] for outcome in outcomes) == 200 - calls > 0
     assert sent == calls  # nothing was paid for twice
     print(f"{calls} calls, {usd:.3f} of 10 USD, {outcomes}")
     assert 10 - 2 * spender.WORST < usd <= 10

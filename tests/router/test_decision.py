@@ -40,14 +40,14 @@ def test_what_is_easy_stays_and_what_may_be_hard_goes_up() -> None:
     assert (easy.tier, easy.model, easy.difficulty, easy.cost_usd) == ("local", "small", "low", 0.0)
     assert (hard.tier, hard.model, hard.difficulty) == ("frontier", "large", "high")
     assert hard.cost_usd == pytest.approx(5e-6 * hard.signals["tokens"] + 25e-6 * hard.signals["reply_tokens"])
-    assert [each.model for each in easy.alternatives if each.reason == NEXT_MODEL_REASON] == [
+    assert [alternative.model for alternative in easy.alternatives if alternative.reason == NEXT_MODEL_REASON] == [
         "quick",
         "large",
         "sealed",
     ]
-    assert [each.model for each in hard.alternatives if each.reason == NEXT_MODEL_REASON] == ["sealed"], (
-        "hard never goes down"
-    )
+    assert [alternative.model for alternative in hard.alternatives if alternative.reason == NEXT_MODEL_REASON] == [
+        "sealed"
+    ], "hard never goes down"
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def test_what_is_easy_stays_and_what_may_be_hard_goes_up() -> None:
     ],
 )
 def test_each_signal_can_send_an_easy_prompt_up_and_says_so(config: Any, asked: Any, word: str) -> None:
-    told = decider(**config).decide(RoutingQuestion(prompt=EASY, **asked))
-    assert told.tier == "frontier"
-    assert word in told.reason
+    decision = decider(**config).decide(RoutingQuestion(prompt=EASY, **asked))
+    assert decision.tier == "frontier"
+    assert word in decision.reason
 
 
 def test_a_role_or_intent_that_the_house_gave_a_tier_keeps_it_whatever_the_text_says() -> None:
-    told = decider(routing={"intents": {"factor_idea": "local"}}).decide(RoutingQuestion(prompt=HARD, role="idea"))
-    assert (told.intent, told.tier, told.difficulty) == ("factor_idea", "local", "high")
+    decision = decider(routing={"intents": {"factor_idea": "local"}}).decide(RoutingQuestion(prompt=HARD, role="idea"))
+    assert (decision.intent, decision.tier, decision.difficulty) == ("factor_idea", "local", "high")
 
 
 @pytest.mark.parametrize(("role", "prior"), ROLE_INTENTS.items())
@@ -96,11 +96,18 @@ PROVEN = frozenset({"sealed"})
 def test_confidential_text_is_told_with_models_that_may_see_it_only() -> None:
     hard = decider().decide(RoutingQuestion(prompt=HARD, sensitivity="confidential", attested=PROVEN))
     assert hard.model == "sealed"
-    closed = {each.model: each.reason for each in hard.alternatives if each.reason != NEXT_MODEL_REASON}
+    closed = {
+        alternative.model: alternative.reason
+        for alternative in hard.alternatives
+        if alternative.reason != NEXT_MODEL_REASON
+    }
     assert "does not leave" in closed["large"]
     assert "does not leave" in closed["quick"]
     swiss = decider().decide(RoutingQuestion(prompt=EASY, jurisdiction="EU", attested=PROVEN))
-    assert [swiss.model, *(each.model for each in swiss.alternatives if each.reason == NEXT_MODEL_REASON)] == [
+    assert [
+        swiss.model,
+        *(alternative.model for alternative in swiss.alternatives if alternative.reason == NEXT_MODEL_REASON),
+    ] == [
         "small",
         "quick",
         "sealed",
@@ -110,7 +117,10 @@ def test_confidential_text_is_told_with_models_that_may_see_it_only() -> None:
 def test_an_attested_model_without_its_proof_is_as_any_that_is_elsewhere() -> None:
     bare = decider().decide(RoutingQuestion(prompt=HARD, sensitivity="confidential"))
     assert bare.model == "small"
-    assert "only while its proof holds" in {each.model: each.reason for each in bare.alternatives}["sealed"]
+    assert (
+        "only while its proof holds"
+        in {alternative.model: alternative.reason for alternative in bare.alternatives}["sealed"]
+    )
     assert (bare.signals["attested"], decider().decide(RoutingQuestion(prompt=HARD)).model) == ([], "large")
     assert decider().decide(RoutingQuestion(prompt=HARD, sensitivity="confidential")) == bare
 
@@ -139,17 +149,20 @@ def test_no_decision_breaks_a_rule(
         prompt=prompt, role=role, sensitivity=sensitivity, jurisdiction=jurisdiction, context_tokens=tokens,
         attested=proven,
     )  # fmt: skip
-    told = decider().decide(asked)
-    assert told == decider().decide(asked)
-    json.dumps(told.record(), allow_nan=False)
-    assert {told.model, *(each.model for each in told.alternatives)} - {None} == {*MODELS}
-    for name in [told.model, *(each.model for each in told.alternatives if each.reason == NEXT_MODEL_REASON)]:
+    decision = decider().decide(asked)
+    assert decision == decider().decide(asked)
+    json.dumps(decision.record(), allow_nan=False)
+    assert {decision.model, *(alternative.model for alternative in decision.alternatives)} - {None} == {*MODELS}
+    for name in [
+        decision.model,
+        *(alternative.model for alternative in decision.alternatives if alternative.reason == NEXT_MODEL_REASON),
+    ]:
         if name is None:
             continue
         model = MODELS[name]
         safe = model.get("place") == "local" or name in proven
         assert safe or sensitivity != "confidential"
         assert safe or not jurisdiction or model.get("region") == jurisdiction
-        assert told.tier != "frontier" or model.get("tier") == "frontier" or "no frontier model" in told.reason
-    assert told.intent in INTENTS
-    assert told.tier == "frontier" or told.signals["hard"] < decider().config.routing.most_hard
+        assert decision.tier != "frontier" or model.get("tier") == "frontier" or "no frontier model" in decision.reason
+    assert decision.intent in INTENTS
+    assert decision.tier == "frontier" or decision.signals["hard"] < decider().config.routing.most_hard

@@ -54,8 +54,8 @@ async def asked(router: Router, tasks: list[Task], *, together: bool = True) -> 
     """Ask, close, and see that nothing is left running."""
     try:
         if together:
-            return list(await asyncio.gather(*(router.ask(each) for each in tasks)))
-        return [await router.ask(each) for each in tasks]
+            return list(await asyncio.gather(*(router.ask(task) for task in tasks)))
+        return [await router.ask(task) for task in tasks]
     finally:
         await router.close()
         own = [task for task in asyncio.all_tasks() if "alphaloom" in str(task.get_coro())]

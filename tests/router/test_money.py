@@ -40,7 +40,7 @@ def paid(server: Server, **more: Any) -> dict[str, Any]:
 
 async def asked(router: Router, tasks: list[Task]) -> list[Any]:
     try:
-        return list(await asyncio.gather(*(router.ask(each) for each in tasks), return_exceptions=True))
+        return list(await asyncio.gather(*(router.ask(task) for task in tasks), return_exceptions=True))
     finally:
         await router.close()
 
@@ -49,7 +49,7 @@ def test_silence_passes_no_cap_however_many_call(build: Build, task: Make, serve
     server.hangs = True
     router = build(**paid(server, budget={"usd": 3.5}, timeout_seconds=1.5, cooldown_seconds=0))
     outcomes = asyncio.run(asked(router, [task(str(i), max_tokens=100) for i in range(8)]))  # 1 USD each at its worst
-    assert {type(each) for each in outcomes} == {ModelFailed, BudgetEnded}
+    assert {type(outcome) for outcome in outcomes} == {ModelFailed, BudgetEnded}
     assert sum(call.cost_usd for call in ledger.calls("one")) == pytest.approx(server.posts)
     assert server.posts == 3
 

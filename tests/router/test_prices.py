@@ -41,11 +41,11 @@ def model(**settings: Any) -> ModelSettings:
 def test_no_usage_moves_a_charge_out_of_what_is_possible(
     prompt: Any, completion: Any, cached: Any, written: Any, text: str
 ) -> None:
-    found = read_usage(told(prompt, completion, cached, written), SENT, text, WORST)
-    assert bound_tokens_below(SENT) <= found.tokens_in <= WORST.tokens_in
-    assert min(bound_tokens_below(text), WORST.tokens_out) <= found.tokens_out <= WORST.tokens_out
-    assert 0 <= found.cached + found.written <= found.tokens_in
-    assert min(found.cached, found.written) >= 0
+    usage = read_usage(told(prompt, completion, cached, written), SENT, text, WORST)
+    assert bound_tokens_below(SENT) <= usage.tokens_in <= WORST.tokens_in
+    assert min(bound_tokens_below(text), WORST.tokens_out) <= usage.tokens_out <= WORST.tokens_out
+    assert 0 <= usage.cached + usage.written <= usage.tokens_in
+    assert min(usage.cached, usage.written) >= 0
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_no_logger_of_the_room_writes_them_in_words_arguments_errors_or_extras(
         logger.setLevel(before)
     if not logger.propagate:
         logger.removeHandler(caplog.handler)
-    said = caplog.text + "".join(str(vars(each)) for each in caplog.records)
+    said = caplog.text + "".join(str(vars(record)) for record in caplog.records)
     assert "with " in said
     assert "broken " in said
     assert "ValueError" in said

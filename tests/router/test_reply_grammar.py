@@ -111,7 +111,7 @@ def test_each_sentence_fits_and_leaves_room(name: str, tokens: int) -> None:
     for seed in range(60):
         text = Drawer(grammar, seed).draw()
         reply = shape.schema.model_validate_json(text)
-        own = [each.text for each in getattr(reply, "candidates", [])]  # may be longer than is reckoned
+        own = [candidate.text for candidate in getattr(reply, "candidates", [])]  # may be longer than is reckoned
         assert len(text.encode()) - sum(map(len, own)) <= 3 * tokens
         for each in getattr(reply, "candidates", []):
             assert parse(each.text, fields=FIELDS, groups=GROUPS)

@@ -208,9 +208,9 @@ def test_a_call_cap_holds_under_fifty_at_once_and_after_a_restart(
 
     for _ in range(2):
         outcomes = asyncio.run(many())
-        assert sum(isinstance(each, BudgetEnded) for each in outcomes) == 40
+        assert sum(isinstance(outcome, BudgetEnded) for outcome in outcomes) == 40
         assert len(double.seen) == len(ledger.calls("one")) == 10
-    (error,) = {str(each) for each in outcomes if isinstance(each, BudgetEnded)}
+    (error,) = {str(outcome) for outcome in outcomes if isinstance(outcome, BudgetEnded)}
     assert error.startswith("budget.calls: the model budget is spent: 10 of 10 calls")
 
 
@@ -225,7 +225,7 @@ def test_tokens_and_money_are_never_passed_however_calls_overlap(
 
     outcomes = asyncio.run(many())
     calls = ledger.calls("one")
-    assert any(isinstance(each, BudgetEnded) for each in outcomes)
+    assert any(isinstance(outcome, BudgetEnded) for outcome in outcomes)
     assert len(calls) >= 4
     assert sum(call.tokens_in + call.tokens_out for call in calls) <= budget.get("tokens", 1e9)
     assert sum(call.cost_usd for call in calls) <= budget.get("usd", 1e9)
@@ -236,7 +236,7 @@ def test_the_budget_ends_at_the_same_call_alone_or_together(build: Build, task: 
         router = build(budget={"tokens": 1000})
         tasks = [task(str(i), max_tokens=200, run=run) for i in range(12)]
         outcomes = await asyncio.gather(*(router.ask(each) for each in tasks), return_exceptions=True)
-        return sum(not isinstance(each, Exception) for each in outcomes)
+        return sum(not isinstance(outcome, Exception) for outcome in outcomes)
 
     async def alone() -> int:
         router, answered = build(budget={"tokens": 1000}), 0

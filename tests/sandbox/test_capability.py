@@ -88,10 +88,10 @@ def test_a_sandbox_refuses_to_open_without_a_wall() -> None:
 @needs_walls
 def test_the_command_says_it_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["sandbox", "status"]) == 0
-    told = capsys.readouterr().out
-    assert "landlock" in told
-    assert told.count("held") == 5
-    assert told.rstrip().endswith("generated Python can be run here")
+    output = capsys.readouterr().out
+    assert "landlock" in output
+    assert output.count("held") == 5
+    assert output.rstrip().endswith("generated Python can be run here")
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,6 @@ def test_a_socket_that_others_can_reach_is_found() -> None:
         inside.bind(("127.0.0.1", 0))
         outside.listen()
         inside.listen()
-        found = find_exposed_addresses([os.getpid()])
-        assert f"0.0.0.0:{outside.getsockname()[1]}" in found
-        assert f"127.0.0.1:{inside.getsockname()[1]}" not in found
+        addresses = find_exposed_addresses([os.getpid()])
+        assert f"0.0.0.0:{outside.getsockname()[1]}" in addresses
+        assert f"127.0.0.1:{inside.getsockname()[1]}" not in addresses

@@ -39,7 +39,7 @@ def test_it_hangs_on_nothing_but_the_fields_and_the_count_of_scores() -> None:
     np.testing.assert_array_equal(other.get_reference_ranks(SCORES_PER_REFERENCE - 1), first)
     assert first.shape[0] == later.shape[0] == 12
     assert first.tobytes() != later.tobytes()
-    assert [each.text for each in other.members[: len(one.members)]] == [each.text for each in one.members]
+    assert [member.text for member in other.members[: len(one.members)]] == [member.text for member in one.members]
     assert other.size(10) == 40
 
 
@@ -55,7 +55,7 @@ def test_its_ranks_are_those_of_a_look() -> None:
 def test_formulas_read_only_what_may_be_read() -> None:
     sample = of("high", "volume")
     sample.size(0)
-    assert {name for each in sample.members for name in each.fields} == {"high", "volume"}
+    assert {name for member in sample.members for name in member.fields} == {"high", "volume"}
 
 
 def test_a_market_s_own_columns_are_drawn_and_derived_ones_are_not() -> None:
@@ -63,7 +63,7 @@ def test_a_market_s_own_columns_are_drawn_and_derived_ones_are_not() -> None:
     panel = Panel(PANEL.dates, PANEL.symbols, own, PANEL.universe, PANEL.groups, PANEL.group_labels)
     sample = CandidatePool(SubsampledPanel(panel, SEARCH), tuple(own))
     sample.size(100)
-    read = {name for each in sample.members for name in each.fields}
+    read = {name for member in sample.members for name in member.fields}
     assert "sentiment" in read
     assert "cap" not in read
 
@@ -87,7 +87,7 @@ def test_levels_of_back_adjusted_prices_are_not_drawn() -> None:
     sample = CandidatePool(thin, ("close",))
     sample.size(0)
     assert sample.members
-    assert not any(thin.reads_price_level(each) for each in sample.members)
+    assert not any(thin.reads_price_level(member) for member in sample.members)
     plain = of("close")
     plain.size(0)
     assert any(map(thin.reads_price_level, plain.members))

@@ -25,8 +25,8 @@ def dictionary(weights: np.ndarray, strengths: np.ndarray, noise: float, seed: i
 def test_the_parts_of_a_blend_are_chosen_and_not_the_blend(seed: int) -> None:
     parts = np.eye(3)
     blends = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.6, 0.2]])
-    found = choose_leaders(dictionary(np.vstack([parts, blends]), np.array([12.0, -6.0, 8.0]), 0.3, seed), 10)
-    assert set(found) == {0, 1, 2}
+    leaders = choose_leaders(dictionary(np.vstack([parts, blends]), np.array([12.0, -6.0, 8.0]), 0.3, seed), 10)
+    assert set(leaders) == {0, 1, 2}
 
 
 def test_of_two_that_say_the_same_the_smaller_is_chosen() -> None:
@@ -38,10 +38,10 @@ def test_of_two_that_say_the_same_the_smaller_is_chosen() -> None:
 def test_leaders_are_few_and_unlike_and_each_says_something(seed: int, limit: int) -> None:
     rng = np.random.default_rng(seed)
     given = dictionary(rng.normal(size=(40, 8)), 6.0 * rng.normal(size=8), 1.0, seed)
-    found = choose_leaders(given, limit)
-    chosen = list(found)
+    leaders = choose_leaders(given, limit)
+    chosen = list(leaders)
     assert len(chosen) <= limit
-    assert all(found[one] * given.t[one] > 0 for one in chosen)
+    assert all(leaders[one] * given.t[one] > 0 for one in chosen)
     alike = np.abs(given.alike[np.ix_(chosen, chosen)]) - np.eye(len(chosen))
     assert not chosen or alike.max(initial=0.0) < MAX_LEADER_CORRELATION
 

@@ -23,11 +23,11 @@ def history(size: int, seed: int = 1) -> list[HypothesisRecord]:
     draw = random.Random(seed)
     tales = []
     for number in range(size):
-        said = " ".join(draw.choices(WORDS, k=6))
+        text = " ".join(draw.choices(WORDS, k=6))
         t = draw.gauss(0.0, 1.3) if draw.random() < 0.8 else None
         word = "refused" if t is None else draw.choices(["scored", "rejected", "accepted"], [90, 8, 2])[0]
         tales.append(
-            HypothesisRecord(f"r{number:05d}/h00", draw.choice(WORDS), said, t, word, 3 * (t is not None), {"parse": 1})
+            HypothesisRecord(f"r{number:05d}/h00", draw.choice(WORDS), text, t, word, 3 * (t is not None), {"parse": 1})
         )
     return tales
 
@@ -101,4 +101,4 @@ def test_the_newest_are_those_of_the_highest_rounds() -> None:
         HypothesisRecord(f"r{number:02d}/h00", "calm", "Some words.", None, "refused", 0)
         for number in (8, 9, 10, 99, 100, 101)
     ]
-    assert [each.id for each in select_reminders(tales, "", most=2)] == ["r100/h00", "r101/h00"]
+    assert [reminder.id for reminder in select_reminders(tales, "", most=2)] == ["r100/h00", "r101/h00"]

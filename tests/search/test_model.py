@@ -49,7 +49,7 @@ def test_a_forecast_is_that_of_a_gaussian_process_over_rank_correlations() -> No
         look.ranks.astype(np.float64)
         for look in SubsampledPanel(PANEL, SEARCH).fingerprint([*(s.expression for s in SCORED.values()), *ASKED])
     ]
-    unit = np.array([each / np.linalg.norm(each) for each in ranks])
+    unit = np.array([rank / np.linalg.norm(rank) for rank in ranks])
     known, asked = unit[: len(SCORED)], unit[len(SCORED) :]
     covariance = known @ known.T + NOISE_VARIANCE_SHARE * np.eye(len(known))
     expected = asked @ known.T @ np.linalg.solve(covariance, [one.rank_ic for one in SCORED.values()])
@@ -147,12 +147,12 @@ def test_unexplored_formulas_promise_and_tell_most_of_all_that_were_drawn(monkey
     assert [one.text for one in told] == [one.text for one in learned(sorted(SCORED, reverse=True)).unexplored(6)]
     sample = CandidatePool(SubsampledPanel(PANEL, SEARCH), FIELDS)
     members = sample.members[: sample.size(len(SCORED))]
-    assert {one.text for one in told} <= {each.text for each in members}
+    assert {one.text for one in told} <= {member.text for member in members}
     every, best = foresight.choose(members, 2)
     assert [members[place].text for place in best] == [one.text for one in told[:2]]
     looked = {each.text: one for each, one in zip(members, every, strict=True)}
     assert [one.foreseen for one in told] == [looked[one.text] for one in told]
-    first = next(each for each in members if each.text == told[0].text)
+    first = next(member for member in members if member.text == told[0].text)
     foresight.learn({first.id: ScoredFormula(first, 0.0, 0.0)})
     assert first.text not in [one.text for one in foresight.unexplored(6)]
 

@@ -69,8 +69,8 @@ gpus_known = st.sampled_from([one for one in DEVICES.values() if one.gpu])
 def test_what_does_not_fit_is_refused_and_nothing_else(request: Request, where: Any) -> None:
     try:
         tried = [
-            compute_memory_budget(request, where, n, each)
-            for each in list_precisions(request, where)
+            compute_memory_budget(request, where, n, precision)
+            for precision in list_precisions(request, where)
             for n in list_gpu_counts(request, where)
         ]
         plan = make_plan(request, where)
@@ -128,10 +128,10 @@ def test_every_hint_of_a_refusal_holds(request: Request, where: Any) -> None:
 def test_a_refusal_says_how_much_is_lacking_and_what_would_fit() -> None:
     with pytest.raises(DoesNotFit) as caught:
         make_plan(Request(find_model("Llama-3.1-70B"), gpus=1, dtype="bfloat16"), DEVICES["h200"])
-    told = str(caught.value)
+    message = str(caught.value)
     # 131.42 of weights, 2 + 2.21 of overhead, 2.5 of cache; of 139.7 nine tenths can be used
-    assert "12.40 GiB are lacking" in told
-    assert "What would fit: --dtype fp8; --gpus 2." in told
+    assert "12.40 GiB are lacking" in message
+    assert "What would fit: --dtype fp8; --gpus 2." in message
     assert caught.value.exit_code == 3
 
 
@@ -278,10 +278,10 @@ def test_a_launch_of_few_sequences_says_what_more_gpus_would_hold() -> None:
     large = Request(find_model("Llama-3.1-70B"))
     plan = make_plan(large, DEVICES["h100"])
     assert plan.flags["max-num-seqs"] == 1
-    told = re.search(r"it holds 1 sequence of 8,192 tokens at once, 4 GPUs would hold (\d+)$", plan.why)
-    assert told
+    match = re.search(r"it holds 1 sequence of 8,192 tokens at once, 4 GPUs would hold (\d+)$", plan.why)
+    assert match
     wider = compute_memory_budget(large, DEVICES["h100"], 4, "bfloat16")
-    assert wider.held == int(told.group(1)) >= 4
+    assert wider.held == int(match.group(1)) >= 4
     assert "holds" not in make_plan(replace(large, concurrency=1), DEVICES["h100"]).why
 
 

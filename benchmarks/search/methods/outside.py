@@ -87,7 +87,7 @@ def boosted(environments: Path | None = None) -> Outside:
 def _programs(ground: Ground, told: dict[str, Any], values: Values) -> Answer:
     """Return the programs in the order in which they came."""
     days = ground.search
-    tests = [ground.test(np.ascontiguousarray(days.cut(each))).t for each in values]
+    tests = [ground.test(np.ascontiguousarray(days.cut(value))).t for value in values]
     factors = [Factor(name, t, each) for name, t, each in zip(told["names"], tests, values, strict=True)]
     return Answer(tuple(factors), told["evaluations"])
 
@@ -99,6 +99,6 @@ def _forecast(ground: Ground, told: dict[str, Any], values: Values) -> Answer:
     features = [NAMED + names[place] for place in told["names"][:40]]
     factors = [
         Factor("the forecast", t, values[0]),
-        *(Factor(each, ground.score(formula(each)).t) for each in features),
+        *(Factor(feature, ground.score(formula(feature)).t) for feature in features),
     ]
     return Answer(tuple(factors), told["evaluations"], combined=values[0], more={"validation": told["validation"]})

@@ -23,11 +23,11 @@ TINY = 1e-10
 def over(answer: Answer, *columns: Values, days: int) -> Values:
     """Answer for every whole window of rows, gaps included."""
     rows, names = columns[0].shape
-    found = np.full((rows, names), np.nan)
+    values = np.full((rows, names), np.nan)
     for day in range(days - 1, rows):
         for name in range(names):
-            found[day, name] = answer(*(x[day - days + 1 : day + 1, name] for x in columns))
-    return found
+            values[day, name] = answer(*(x[day - days + 1 : day + 1, name] for x in columns))
+    return values
 
 
 def there(w: Values) -> Values:

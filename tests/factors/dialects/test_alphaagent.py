@@ -54,8 +54,8 @@ def noted(text: str) -> bool:
 
 def both(text: str, market: Panel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     wanted = np.asarray(Meaning(market).of(read_surface(text, find_dialect("alphaagent"))), float)
-    found = Engine(market).evaluate([parse(text, dialect="alphaagent")])[0].astype(float)
-    return found, np.where(np.isfinite(wanted), wanted, np.nan)
+    values = Engine(market).evaluate([parse(text, dialect="alphaagent")])[0].astype(float)
+    return values, np.where(np.isfinite(wanted), wanted, np.nan)
 
 
 @pytest.mark.parametrize("text", EXACT)

@@ -64,7 +64,7 @@ def agree(text: str, columns: dict[str, NDArray[np.float64]]) -> None:
 @pytest.mark.parametrize("text", EXACT)
 def test_a_word_means_what_it_means_in_alphagen(text: str) -> None:
     agree(text, GAPPED)
-    notes = [each for each in parse(text, dialect="alphagen").warnings if not each.startswith("units")]
+    notes = [warning for warning in parse(text, dialect="alphagen").warnings if not warning.startswith("units")]
     assert notes == []
 
 
@@ -86,9 +86,9 @@ def test_a_side_that_hardly_moves_has_no_correlation() -> None:
 
 def test_ranks_count_from_the_top() -> None:
     rising = {name: np.arange(1.0, 11)[:, None] + np.zeros(2) for name in FULL}
-    found = Engine(panel_of(rising)).evaluate([parse("Rank($close,5d)", dialect="alphagen"), "ts_rank(close, 5)"])
-    assert (found[0][5:] == np.float32(0.2)).all()
-    assert (found[1][5:] == 1).all()
+    values = Engine(panel_of(rising)).evaluate([parse("Rank($close,5d)", dialect="alphagen"), "ts_rank(close, 5)"])
+    assert (values[0][5:] == np.float32(0.2)).all()
+    assert (values[1][5:] == 1).all()
 
 
 STAGES = {

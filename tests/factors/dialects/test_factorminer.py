@@ -115,7 +115,7 @@ def agree(text: str, panel: Panel, first: int = 0, names: slice | list[int] = sl
 
 
 def noted(text: str) -> list[str]:
-    return [each for each in parse(text, dialect="factorminer").warnings if not each.startswith("units")]
+    return [warning for warning in parse(text, dialect="factorminer").warnings if not warning.startswith("units")]
 
 
 @pytest.mark.parametrize("text", EXACT)
@@ -145,8 +145,8 @@ def test_a_mean_without_end_fades(text: str) -> None:
 def test_a_side_that_does_not_move_is_known_by_its_zeros() -> None:
     still = slice(47, 60)
     for text in ("Corr($close, $volume, 7)", "Beta($volume, $close, 7)"):
-        found = Engine(FULL).evaluate([parse(text, dialect="factorminer")])[0]
-        assert (found[still, STILL] == 0).all()
+        values = Engine(FULL).evaluate([parse(text, dialect="factorminer")])[0]
+        assert (values[still, STILL] == 0).all()
         agree(text, FULL, WARMUP)
 
 

@@ -78,7 +78,7 @@ def agree(text: str, excused: NDArray[np.bool_] | None = None) -> None:
 @pytest.mark.parametrize("text", EXACT)
 def test_a_word_means_what_it_means_in_qlib(text: str) -> None:
     agree(text)
-    notes = [each for each in parse(text, dialect="qlib").warnings if not each.startswith("units")]
+    notes = [warning for warning in parse(text, dialect="qlib").warnings if not warning.startswith("units")]
     assert notes == []
 
 
@@ -182,7 +182,7 @@ def test_a_refusal_names_its_stage(text: str) -> None:
 
 def test_units_that_disagree_are_warnings() -> None:
     found = parse("$close + $volume", dialect="qlib")
-    assert any("cannot be added" in each for each in found.warnings)
+    assert any("cannot be added" in warning for warning in found.warnings)
 
 
 LEAVES = ("$close", "$open", "$high", "$vwap", "1.5")

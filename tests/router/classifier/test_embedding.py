@@ -24,7 +24,7 @@ from alphaloom.router.policy.decision import Decider, RoutingQuestion
 from .tiny_onnx import SIZE, written
 
 MODELS = {"small": {"model": "a/small", "place": "local"}, "large": {"model": "b/large", "tier": "frontier"}}
-FEW = [each for each in read_examples() if each.voice in ("voice_1", "voice_2")]
+FEW = [example for example in read_examples() if example.voice in ("voice_1", "voice_2")]
 
 
 def refuses(said: str | None = None) -> pytest.RaisesExc[RouterError]:
@@ -82,7 +82,7 @@ def test_intents_of_ones_own_are_read_by_it_and_each_text_once(tiny: Path, tmp_p
 
 def test_it_reads_voices_that_it_was_not_fitted_to(tiny: Path, tmp_path: Path) -> None:
     own = EmbeddingVectors(tiny, tmp_path, FEW)
-    unheard = [each for each in read_examples() if each.voice == "voice_3"]
+    unheard = [example for example in read_examples() if example.voice == "voice_3"]
     told = np.stack([own.alone(each.prompt) for each in unheard])
     assert np.mean(told[:, :-1].argmax(axis=1) == [INTENTS.index(each.intent) for each in unheard]) > 0.2
     assert np.mean((told[:, -1] > 0) == [each.hard for each in unheard]) > 0.6

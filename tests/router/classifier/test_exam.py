@@ -40,7 +40,7 @@ def test_an_exam_is_passed(path: Path) -> None:
 
 
 def test_no_exam_prompt_was_trained_on() -> None:
-    known = {" ".join(each.prompt.lower().split()) for each in read_examples()}
+    known = {" ".join(example.prompt.lower().split()) for example in read_examples()}
     for path in EXAMS:
         asked = {" ".join(json.loads(line)["prompt"].lower().split()) for line in path.read_text("utf-8").splitlines()}
         assert not asked & known

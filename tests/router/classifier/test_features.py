@@ -19,10 +19,10 @@ EQUAL = np.ones(FEATURE_BUCKETS, dtype=np.float32)
 
 @given(st.text(max_size=5_000))
 def test_any_text_has_features_of_a_bounded_length(text: str) -> None:
-    found = build_features(text, EQUAL)
-    assert np.square(found.weights).sum() <= 2.0 + 1e-4
-    assert set(found.rows) == set(hash_buckets(text))
-    assert ((found.rows >= 0) & (found.rows < FEATURE_BUCKETS)).all()
+    features = build_features(text, EQUAL)
+    assert np.square(features.weights).sum() <= 2.0 + 1e-4
+    assert set(features.rows) == set(hash_buckets(text))
+    assert ((features.rows >= 0) & (features.rows < FEATURE_BUCKETS)).all()
 
 
 def test_case_spacing_and_numbers_are_left_out_of_account() -> None:

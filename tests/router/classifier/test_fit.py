@@ -37,9 +37,9 @@ def test_the_same_examples_give_the_same_weights() -> None:
 def test_what_is_kept_comes_back_to_the_bit(tmp_path: Path) -> None:
     path = tmp_path / "new" / "one.npz"
     save_arrays(path, ARRAYS)
-    found = load_arrays(path)
-    assert found is not None
-    assert digest_arrays(found) == digest_arrays(ARRAYS)
+    arrays = load_arrays(path)
+    assert arrays is not None
+    assert digest_arrays(arrays) == digest_arrays(ARRAYS)
     assert [*path.parent.iterdir()] == [path]
     assert load_arrays(tmp_path / "none.npz") is None
 

@@ -28,8 +28,8 @@ def test_it_is_small_and_made_of_enough() -> None:
     examples = read_examples()
     assert SHIPPED.stat().st_size < 2_000_000
     assert len(examples) >= 1_500
-    assert len({each.template for each in examples}) >= 400
-    cells = {(each.intent, each.hard) for each in examples}
+    assert len({example.template for example in examples}) >= 400
+    cells = {(example.intent, example.hard) for example in examples}
     assert cells == {(intent, hard) for intent in INTENTS for hard in (False, True)}
 
 

@@ -26,7 +26,7 @@ def written(
     from tokenizers import models, normalizers, pre_tokenizers
 
     folder.mkdir(parents=True, exist_ok=True)
-    counts = Counter(word for each in read_examples() for word in each.prompt.lower().split())
+    counts = Counter(word for example in read_examples() for word in example.prompt.lower().split())
     known = ["[UNK]", *sorted(word for word, _ in counts.most_common(WORDS - 1))]
     told = tokenizers.Tokenizer(models.WordLevel({word: at for at, word in enumerate(known)}, unk_token="[UNK]"))
     told.normalizer = normalizers.Lowercase()

@@ -67,7 +67,7 @@ def test_a_label_only_rises_and_travels_with_every_passage(store: ByteStore) -> 
     assert cache.add(filing(1), sensitivity="confidential").sensitivity == "confidential"
     assert cache.add(filing(1), sensitivity="internal").sensitivity == "confidential"
     passages = cache.retrieve("net sales rose", [public], most_tokens=800)
-    assert {each.sensitivity for each in passages} == {"confidential"}
+    assert {passage.sensitivity for passage in passages} == {"confidential"}
     cache.trim(0)
     assert cache.add(filing(1), sensitivity="public").sensitivity == "confidential"
 

@@ -15,17 +15,17 @@ from .texts import filing
 
 @given(text=st.text(st.sampled_from("ab .\n\u00e9\u4e2d"), max_size=400), most=st.integers(1, 60))
 def test_a_summary_is_the_texts_own_words_in_their_order_within_its_tokens(text: str, most: int) -> None:
-    said = extract_sentences(text, most)
-    assert ByteTokenizer().count(said) <= most
+    sentences = extract_sentences(text, most)
+    assert ByteTokenizer().count(sentences) <= most
     rest = iter("".join(text.split()))
-    assert all(sign in rest for sign in "".join(said.split()))
+    assert all(sign in rest for sign in "".join(sentences.split()))
 
 
 def test_what_a_text_speaks_of_is_chosen_and_a_stray_sentence_is_not() -> None:
     about = [f"Inventory growth foretells weak returns of retailers in year {number}." for number in range(12)]
-    said = extract_sentences(" ".join([*about[:6], "My cat sleeps on the warm radiator.", *about[6:]]), 60)
-    assert "Inventory growth" in said
-    assert "cat" not in said
+    sentences = extract_sentences(" ".join([*about[:6], "My cat sleeps on the warm radiator.", *about[6:]]), 60)
+    assert "Inventory growth" in sentences
+    assert "cat" not in sentences
 
 
 def test_a_long_document_has_a_summary_too_and_it_is_made_once(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_an_exact_sentence_finds_its_chunk_first(
     shelf: tuple[ContextCache, list[Document]], seed: int, at: int
 ) -> None:
     cache, documents = shelf
-    said = [each + "." for part in filing(seed).split("\n") for each in part.split(". ") if each.strip("# ")]
+    said = [word + "." for part in filing(seed).split("\n") for word in part.split(". ") if word.strip("# ")]
     sentences = [each.strip() for each in said if not each.startswith("#")]
     sentence = sentences[at]
     first = cache.retrieve(sentence, documents, most_tokens=400)[0]
@@ -42,12 +42,12 @@ def test_passages_fit_do_not_overlap_and_are_what_they_say(
 ) -> None:
     cache, documents = shelf
     passages = cache.retrieve(f"{query} sales in Ohio", documents, most_tokens=most)
-    assert 0 < sum(each.tokens for each in passages) <= most
+    assert 0 < sum(passage.tokens for passage in passages) <= most
     texts = {document.id: filing(seed) for seed, document in enumerate(documents)}
-    assert all(each.text == texts[each.document][each.first : each.stop] for each in passages)
-    places = sorted((each.document, each.first, each.stop) for each in passages)
+    assert all(passage.text == texts[passage.document][passage.first : passage.stop] for passage in passages)
+    places = sorted((passage.document, passage.first, passage.stop) for passage in passages)
     assert all(a[0] != b[0] or a[2] < b[1] for a, b in pairwise(places))
-    assert [each.rank for each in passages] == sorted({each.rank for each in passages})
+    assert [passage.rank for passage in passages] == sorted({passage.rank for passage in passages})
 
 
 def test_the_order_of_documents_changes_nothing(shelf: tuple[ContextCache, list[Document]]) -> None:

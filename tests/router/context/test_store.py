@@ -90,10 +90,10 @@ def test_of_many_threads_one_writes(store: ByteStore) -> None:
             won.append(body)
 
     threads = [threading.Thread(target=write, args=(bytes([number]) * 10_000,)) for number in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert [store.get(KEYS[0])] == won
 
 

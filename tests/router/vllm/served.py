@@ -113,9 +113,9 @@ class Server:
     def kill(self) -> int:
         """Kill vLLM with all its processes, as a machine that fails does; return how its supervisor ended."""
         assert self.process is not None
-        told = re.search(r"Starting as process (\d+)", self.said())
-        assert told is not None
-        os.killpg(int(told[1]), signal.SIGKILL)
+        match = re.search(r"Starting as process (\d+)", self.said())
+        assert match is not None
+        os.killpg(int(match[1]), signal.SIGKILL)
         return self.process.wait(60)
 
     def stop(self) -> None:

@@ -98,7 +98,7 @@ class Campaign:
 
     def calls(self) -> list[ModelCall]:
         """Return the calls on record, none before there is a record."""
-        runs = [each.name for each in self.workspace.glob("runs/*")]
+        runs = [path.name for path in self.workspace.glob("runs/*")]
         if not runs or not (self.workspace / "ledger.sqlite").exists():
             return []
         with Ledger.open(self.workspace, clock=lambda: datetime.now(UTC)) as ledger:

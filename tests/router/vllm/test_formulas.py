@@ -26,8 +26,8 @@ LEAST = 0.8
 def accepted(grammar: str, texts: list[str]) -> list[bool]:
     asked = json.dumps({"grammar": grammar, "texts": texts, "model": str(model())})
     script: list[str | Path] = [PYTHON, __file__.replace("test_formulas", "accept")]
-    said = subprocess.run(script, input=asked, capture_output=True, text=True, check=True)
-    verdicts: list[bool] = json.loads(said.stdout)
+    process = subprocess.run(script, input=asked, capture_output=True, text=True, check=True)
+    verdicts: list[bool] = json.loads(process.stdout)
     return verdicts
 
 
@@ -35,7 +35,7 @@ def test_skeletons_of_the_offline_researcher_can_be_written(capsys: pytest.Captu
     if reason := lacking():
         pytest.skip(reason)
     rng = np.random.default_rng(1)
-    texts = sorted({fill_skeleton(each, FIELDS, rng) for one in load_mechanisms() for each in one.skeletons})
+    texts = sorted({fill_skeleton(skeleton, FIELDS, rng) for one in load_mechanisms() for skeleton in one.skeletons})
     known = [text for text in texts if _is_formula(text)]
     verdicts = accepted(decoding_grammar(FIELDS, GROUPS, GRAMMAR_WINDOWS), known)
     lacked = [text for text, verdict in zip(known, verdicts, strict=True) if not verdict]

@@ -73,7 +73,7 @@ def test_every_reply_to_an_agent_fits_at_once(
     replies = ask(router(), tasks)
     assert [reply.repairs for reply in replies] == [0] * len(tasks)
     assert len({reply.value.model_dump_json() for reply in replies}) == len(tasks)
-    formulas = [each.text for reply in replies for each in getattr(reply.value, "candidates", [])]
+    formulas = [candidate.text for reply in replies for candidate in getattr(reply.value, "candidates", [])]
     assert all(parse(text, fields=FIELDS, groups=GROUPS) for text in formulas)
 
 

@@ -61,7 +61,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 def chosen(options: argparse.Namespace) -> list[Snippet]:
     """Return the snippets that were asked for and may be run behind the walls that are left."""
-    wanted = [each for each in options.classes.split(",") if each]
+    wanted = [name for name in options.classes.split(",") if name]
     found = [each for each in read() if (not wanted or each.group in wanted) and options.only in ("", each.title)]
     missing = walls(options)
     if missing:
@@ -80,7 +80,7 @@ def walls(options: argparse.Namespace) -> set[str]:
     SystemExit
         Something is left out and whoever attacks is root: the least that is left then is to be nobody.
     """
-    missing = {each for each in options.without.split(",") if each}
+    missing = {layer for layer in options.without.split(",") if layer}
     if (missing or options.fuzz) and os.getuid() == 0 and options.user is None:
         raise SystemExit(f"this is never run as root: add --user {NOBODY}")
     return missing

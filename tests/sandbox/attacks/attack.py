@@ -188,7 +188,7 @@ class Attack:
             return [f"the answer is {type(values).__name__} {getattr(values, 'shape', None)}"]
         found = ["the answer holds an infinity"] if np.isinf(values).any() else []
         figures = outcome.wall_ms, outcome.cpu_ms, outcome.peak_mb
-        found += [] if all(0 <= each < 1e6 for each in figures) else [f"the call's figures are {figures}"]
+        found += [] if all(0 <= figure < 1e6 for figure in figures) else [f"the call's figures are {figures}"]
         text = _unhidden(values)
         claimed = text.find(b"CLAIMED ")
         if claimed >= 0 and self.strict:

@@ -22,8 +22,8 @@ WALL = "1.0"
 HARMLESS_TO_THE_MACHINE = ("kexec_load", "reboot")
 """Calls that are never drawn: should the jail fail, nothing would be learned that is worth them."""
 WRAPPINGS = [
-    each.partition("\n")[2]
-    for each in Path(__file__).with_name("wrappings.txt").read_text(encoding="utf-8").split("\n=== ")[1:]
+    section.partition("\n")[2]
+    for section in Path(__file__).with_name("wrappings.txt").read_text(encoding="utf-8").split("\n=== ")[1:]
 ]
 _ODD = (-1, 0, 1, 2, 3, 4, 5, 7, 8, 63, 255, 4096, 2**16, 2**31 - 1, 2**31, 2**32, 2**63 - 1, -(2**31), -100)
 

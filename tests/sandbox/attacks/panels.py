@@ -42,7 +42,7 @@ def tenant(seed: int = 1) -> Frames:
 @functools.cache
 def _hidden(cut_off: bool) -> NDArray[np.uint64]:
     others = [*tenant().fields.values(), *(values[SHOWN:] for values in own().fields.values() if cut_off)]
-    return np.concatenate([each.ravel() for each in others]).view(np.uint64)
+    return np.concatenate([other.ravel() for other in others]).view(np.uint64)
 
 
 def foreign(text: bytes, *, cut_off: bool) -> bool:

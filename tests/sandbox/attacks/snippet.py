@@ -59,6 +59,6 @@ def _parsed(path: Path) -> Iterator[Snippet]:
     ablation = next(line.split(": ")[1] for line in head.splitlines() if line.startswith("Ablation: "))
     for part in parts:
         title, _, code = part.partition("\n")
-        name, proof, *options = (each.strip() for each in title.split("|"))
-        pairs = (each.partition("=") for each in " ".join(options).split())
+        name, proof, *options = (word.strip() for word in title.split("|"))
+        pairs = (word.partition("=") for word in " ".join(options).split())
         yield Snippet(path.stem, name, proof, code.strip() + "\n", {key: text for key, _, text in pairs}, ablation)

@@ -63,7 +63,7 @@ def test_there_are_enough_of_them_and_each_has_a_name_of_its_own() -> None:
     ("records", "group"), [(user, group) for user, groups in SENT.items() for group in groups], indirect=["records"]
 )
 def test_nothing_gets_through(records: list[dict[str, Any]], group: str) -> None:
-    mine = [each for each in records if each.get("group") == group]
+    mine = [record for record in records if record.get("group") == group]
     assert {each["title"]: each["escapes"] for each in mine if each["escapes"]} == {}
     assert len(mine) == sum(each.group == group for each in read(group))
 
@@ -105,9 +105,9 @@ def test_without_walls_the_witnesses_see_what_gets_through() -> None:
     assert records, errors
     if "unavailable" in records[0]:
         pytest.skip(f"{records[0]['unavailable']}: {records[0]['message']}")
-    escapes = Counter(each["group"] for each in records if each.get("escapes"))
+    escapes = Counter(record["group"] for record in records if record.get("escapes"))
     assert all(escapes[group] >= 3 for group in reached), escapes
-    seen = " ".join(word for each in records for word in each.get("escapes", ()))
+    seen = " ".join(word for record in records for word in record.get("escapes", ()))
     for word in ("secret: file", "secret: env", "secret: argv", "secret: memory", "the canary was read",
                  "tcp was spoken to", "udp was spoken to", "unix path was spoken to",
                  "unix name was spoken to"):  # fmt: skip
