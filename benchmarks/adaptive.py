@@ -263,12 +263,15 @@ def table(found: Sequence[Mapping[tuple[int, str], Outcome]], counts: Sequence[i
     promised = "sum of levels".ljust(18) + "".join(
         f"{sum(lond_level(number, 0, SETTINGS.level) for number in range(1, count + 2)):18.4f}" for count in counts
     )
-    return [head, promised, *(name.ljust(18) + "".join(_cell([each[count, name] for each in found]) for count in counts)
+    return [head, promised, *(name.ljust(18) + "".join(_cell([row[count, name] for row in found]) for count in counts)
                               for name in LINES)]  # fmt: skip
 
 
 def _cell(found: Sequence[Outcome]) -> str:
-    accepted, small = np.mean([each.accepted for each in found]), np.mean([each.p <= SMALL_P for each in found])
+    accepted, small = (
+        np.mean([outcome.accepted for outcome in found]),
+        np.mean([outcome.p <= SMALL_P for outcome in found]),
+    )
     return f"{accepted:.2f} (p {small:.2f})".rjust(18)
 
 

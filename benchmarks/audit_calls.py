@@ -82,7 +82,7 @@ def sparse(folder: Path) -> tuple[list[float], list[float]]:
                 time.sleep(0.0005)
                 at, durable = time.perf_counter(), log.durable
                 ways += [at - began for number, began in waiting if number <= durable]
-                waiting = [each for each in waiting if each[0] > durable]
+                waiting = [call for call in waiting if call[0] > durable]
     return appends, ways
 
 
@@ -104,7 +104,7 @@ def killed(folder: Path) -> float:
         at = time.monotonic()
         told += [line for line in process.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
         process.communicate()
-    kept = max((int(each["sequence"]) for each in read_latest(folder, 1)), default=0)
+    kept = max((int(call["sequence"]) for call in read_latest(folder, 1)), default=0)
     assert not verify_calls(folder).findings
     lost = [float(line.split()[1]) for line in told if int(line.split()[0]) > kept]
     return at - min(lost) if lost else 0.0

@@ -61,11 +61,11 @@ def scatter(daily: Series, horizon: int, block_days: int) -> Scatter | None:
     lag = 2 * horizon
     starts = range(0, len(daily) - block_days + 1, block_days)
     found = [newey_west_t(daily[start : start + block_days - horizon], lag) for start in starts]
-    found = [each for each in found if each.days > block_days / 2 and each.standard_error > 0]
+    found = [block for block in found if block.days > block_days / 2 and block.standard_error > 0]
     if len(found) < 3:
         return None
-    means = np.array([each.mean for each in found])
-    errors = np.array([each.standard_error for each in found])
+    means = np.array([block.mean for block in found])
+    errors = np.array([block.standard_error for block in found])
     centred = (means - means.mean()) * np.sqrt(len(found) / (len(found) - 1))
     return Scatter(float(means.var(ddof=1) / np.mean(errors**2)), centred / errors)
 
@@ -73,7 +73,7 @@ def scatter(daily: Series, horizon: int, block_days: int) -> Scatter | None:
 def beyond(found: Iterable[Scatter], horizon: int, block_days: int, share: float) -> float:
     """Return the share of blocks whose t is beyond the two-sided bound of the gate's null at a share."""
     bound = null_distribution(block_days - horizon, horizon, 2 * horizon).t_required(share / 2)
-    t = np.concatenate([each.t for each in found])
+    t = np.concatenate([block.t for block in found])
     return float(np.mean(np.abs(t) > bound))
 
 
@@ -91,7 +91,7 @@ def measured(name: str, panel: Panel, factors: int, block_days: int) -> dict[str
     settings = EvidenceSettings()
     horizon = settings.horizon_days
     found = [each for daily in daily_series(panel, factors, settings) if (each := scatter(daily, horizon, block_days))]
-    ratios = np.array([each.ratio for each in found])
+    ratios = np.array([block.ratio for block in found])
     row = {"factors": len(found), "mean": float(ratios.mean()), "median": float(np.median(ratios))}
     row |= {f"beyond {share:g}": beyond(found, horizon, block_days, share) for share in SHARES}
     blocks = len(found[0].t)

@@ -80,7 +80,7 @@ class Field:
     @classmethod
     def of(cls, panel: Panel, known: Sequence[Expression], scorer: Scorer) -> Field:
         """Compute the factors and their moments."""
-        ranks = [standard_ranks(each) for each in Engine(panel, threads=1).stream(known)]
+        ranks = [standard_ranks(values) for values in Engine(panel, threads=1).stream(known)]
         return cls(panel, scorer, ranks, measure_moments(ranks, scorer.main_label), market_states(panel))
 
     def span(self, name: str, first: float, last: float) -> Window:
@@ -168,7 +168,7 @@ def print_panel(panel: Panel) -> None:
     scorer = Scorer(panel, SETTINGS)
     search = Window("search", 0, round(0.6 * panel.days), "", "")
     known = list(_chosen(panel, scorer, search))
-    print(f"{len(known)} published formulas: {'; '.join(each.shown for each in known)}")
+    print(f"{len(known)} published formulas: {'; '.join(factor.shown for factor in known)}")
     field = Field.of(panel, known, scorer)
     taught, signs = field.taught(0.8), field.moments.signs(field.taught(0.6))
     scores = {
@@ -194,12 +194,12 @@ def _chosen(panel: Panel, scorer: Scorer, search: Window) -> Iterator[Expression
     """Yield the strongest published formulas that are not alike, by search alone."""
     known = [one for _, one, _ in published_expressions() if one.fields <= set(panel.fields) and not one.warnings]
     engine = Engine(panel, threads=1)
-    strength = [abs(scorer.proof(each, search).t) for each in engine.stream(known)]
-    ranked = np.argsort([-each if np.isfinite(each) else 0.0 for each in strength])
+    strength = [abs(scorer.proof(column, search).t) for column in engine.stream(known)]
+    ranked = np.argsort([-t if np.isfinite(t) else 0.0 for t in strength])
     strong = [known[place] for place in ranked if strength[place] >= LEAST_T]
     kept: list[Frame] = []
     for one, values in zip(strong, engine.stream(strong), strict=True):
-        if len(kept) < MOST and all(abs(rank_correlation(values, each, search)) < CLOSEST for each in kept):
+        if len(kept) < MOST and all(abs(rank_correlation(values, other, search)) < CLOSEST for other in kept):
             kept.append(values.copy())
             yield one
 

@@ -158,7 +158,7 @@ def sectioned(seed: int) -> tuple[list[str], list[Fact]]:
 
 def _fact(at: int, text: str, start: int, said: str, name: str, matter: tuple[str, ...]) -> Fact:
     first = text.index(said, start)
-    words, forms, other = (each.format(name) for each in matter)
+    words, forms, other = (form.format(name) for form in matter)
     nameless = matter[2].replace(" {}", "").replace("{} ", "")
     return Fact(at, first, first + len(said), (words, forms, other, nameless))
 
@@ -185,7 +185,10 @@ def ways(sources: Sequence[PassageSource]) -> dict[str, Way]:
 
 def found(fact: Fact, first: Sequence[Ranked]) -> bool:
     """Tell whether one of the first chunks holds a statement."""
-    return any(each.source == fact.document and each.first <= fact.first and fact.stop <= each.stop for each in first)
+    return any(
+        passage.source == fact.document and passage.first <= fact.first and fact.stop <= passage.stop
+        for passage in first
+    )
 
 
 def recall(kind: str, texts: Sequence[str], facts: Sequence[Fact]) -> Iterator[str]:
@@ -204,17 +207,19 @@ def recall(kind: str, texts: Sequence[str], facts: Sequence[Fact]) -> Iterator[s
     yield "|---" * (len(first) + 2) + "|"
     for level, words in enumerate(ASKED):
         hits = [
-            np.mean([found(*pair) for pair in zip(facts, (each[level] for each in heard), strict=True)])
+            np.mean([found(*pair) for pair in zip(facts, (ranks[level] for ranks in heard), strict=True)])
             for heard in first.values()
         ]
         yield f"| {words} | {' | '.join(f'{100 * hit:.0f}' for hit in hits)} | 100 |"
-    read = [median(_tokens(each, sources) for each in heard[0]) for heard in first.values()]
-    yield f"| tokens read | {' | '.join(f'{each:,.0f}' for each in read)} | {total:,} |"
-    yield f"| of everything | {' | '.join(f'1/{total / each:.0f}' for each in read)} | 1 |"
+    read = [median(_tokens(passages, sources) for passages in heard[0]) for heard in first.values()]
+    yield f"| tokens read | {' | '.join(f'{tokens:,.0f}' for tokens in read)} | {total:,} |"
+    yield f"| of everything | {' | '.join(f'1/{total / tokens:.0f}' for tokens in read)} | 1 |"
 
 
 def _tokens(first: Sequence[Ranked], sources: Sequence[PassageSource]) -> int:
-    return sum(Cutting().tokenizer.count(sources[each.source].text[each.first : each.stop]) for each in first)
+    return sum(
+        Cutting().tokenizer.count(sources[passage.source].text[passage.first : passage.stop]) for passage in first
+    )
 
 
 def timed(deed: Callable[[], object]) -> float:

@@ -165,9 +165,9 @@ def known(question: Question) -> bool:
             f"{seed:4d}  {answer['t']:11.1f}  {answer['rank_ic']:6.3f}  {answer['verdict']:9s}  "
             f"{answer['seconds']:7.0f}"
         )
-    accepted = sum(each["verdict"] == "accepted" for each in answers)
-    strong = [each for each in answers if each["t"] >= 8]
-    of_strong = sum(each["verdict"] == "accepted" for each in strong)
+    accepted = sum(row["verdict"] == "accepted" for row in answers)
+    strong = [row for row in answers if row["t"] >= 8]
+    of_strong = sum(row["verdict"] == "accepted" for row in strong)
     say(f"t at least 8 on {len(strong)} seeds, of which accepted: {with_interval(of_strong, len(strong))}")
     enough = accepted >= LEAST_SHARE_KNOWN * question.seeds
     return verdict(enough, f"accepted on {with_interval(accepted, question.seeds)}, nine tenths asked")
@@ -220,15 +220,15 @@ def planted(question: Question) -> bool:
     for seed in range(question.seeds):
         answer = question.kept(seed, partial(planted_campaign, seed, question))
         answers.append(answer)
-        truth = " ".join(f"{each:+.2f}" for each in answer["truth"])
+        truth = " ".join(f"{likeness:+.2f}" for likeness in answer["truth"])
         say(
             f"{seed:4d}  {answer['evaluations']:11d}  {answer['trials']:6d}  {len(answer['truth']):8d}  "
             f"{false_ones(answer):5d}  {answer['found']:5d}  {answer['likeness']:8.2f}  {truth:33s}  "
             f"{answer['seconds']:7.0f}"
         )
-    wrong, accepted = sum(map(false_ones, answers)), sum(len(each["truth"]) for each in answers)
-    alphas, seen = sum(each["alphas"] for each in answers), sum(each["found"] for each in answers)
-    alive = sum(1 for each in answers if each["likeness"] >= LIKE)
+    wrong, accepted = sum(map(false_ones, answers)), sum(len(row["truth"]) for row in answers)
+    alphas, seen = sum(row["alphas"] for row in answers), sum(row["found"] for row in answers)
+    alive = sum(1 for row in answers if row["likeness"] >= LIKE)
     say(f"planted alphas found: {with_interval(seen, alphas)}; missed {alphas - seen}")
     say(f"markets on which one of them was found and accepted: {with_interval(alive, question.seeds)}")
     share = wrong / accepted if accepted else 0.0
@@ -239,7 +239,7 @@ def planted(question: Question) -> bool:
 
 def false_ones(answer: dict[str, Any]) -> int:
     """Count the acceptances that know nothing of the expected return."""
-    return sum(1 for each in answer["truth"] if each < FALSE)
+    return sum(1 for likeness in answer["truth"] if likeness < FALSE)
 
 
 def planted_campaign(seed: int, question: Question) -> dict[str, Any]:
@@ -267,9 +267,9 @@ def planted_campaign(seed: int, question: Question) -> dict[str, Any]:
     return {
         "evaluations": record["evaluations"],
         "trials": record["trials"],
-        "truth": [round(each, 4) for each in truth],
+        "truth": [round(value, 4) for value in truth],
         "alphas": len(plants),
-        "found": sum(1 for each in likeness if each >= LIKE),
+        "found": sum(1 for value in likeness if value >= LIKE),
         "likeness": round(max(likeness, default=0.0), 4),
     }
 

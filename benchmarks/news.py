@@ -61,7 +61,7 @@ def shouted(texts: Sequence[str], symbols: Sequence[str], times: Sequence[dateti
     for number, (text, symbol, moment) in enumerate(zip(texts, symbols, times, strict=True)):
         known = round(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000
         said[symbol].append(Utterance(f"{number:09d}", known, str(number), False, compute_bands(text)))
-    found = [int(item) for each in said.values() for item in find_bursts(each)]
+    found = [int(item) for utterances in said.values() for item in find_bursts(utterances)]
     yield (
         f"  noise, were each text a voice of its own ({MIN_BURST_VOICES} voices in {WINDOW_HOURS:g} h): "
         f"{len(found)} ({len(found) / len(texts):.2%})"

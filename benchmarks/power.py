@@ -134,7 +134,7 @@ class Projection:
         dummies = (codes[:, None] == np.unique(codes)).astype(np.float64)
         single = [_known(getattr(exposures, name)[rows]) for name in parts if name != "sector"]
         bases = [
-            _orthonormal(np.column_stack([dummies, *(each[day] for each in single)]), unit[day], seen[day])
+            _orthonormal(np.column_stack([dummies, *(part[day] for part in single)]), unit[day], seen[day])
             for day in range(len(seen))
         ]
         basis = np.zeros((*seen.shape, max(base.shape[1] for base in bases)))
@@ -198,8 +198,8 @@ def plant(world: World, values: NDArray[np.float32]) -> Planted:
 
 def together(planted: Sequence[Planted]) -> Planted:
     """Return factors as one: the sum of their ranks, and all that each of them adds."""
-    centred = np.sum([each.centred for each in planted], axis=0)
-    drift = np.sum([each.drift[SCALED] for each in planted], axis=0)
+    centred = np.sum([effect.centred for effect in planted], axis=0)
+    drift = np.sum([effect.drift[SCALED] for effect in planted], axis=0)
     return Planted({SCALED: order_rows(centred)}, {SCALED: drift}, centred)
 
 
@@ -259,7 +259,7 @@ def run(world: World, seed: int, draws: int) -> dict[str, Any]:
 
         null.append(found(0.0))
         if number % 5 == 0:
-            strong.append([found(each) for each in GRID[1:]])
+            strong.append([found(column) for column in GRID[1:]])
     return {"null": null, "planted": strong, "days": world.stop - world.start}
 
 
@@ -276,7 +276,7 @@ def formulas(rng: np.random.Generator, world: World) -> list[str]:
         distinct = min(np.unique(row[there]).size for row, there in zip(values, present, strict=True))
         if present.sum() < 0.6 * panel.universe[thin].sum() or distinct < panel.names // 4:
             continue
-        if all(abs(np.nanmean(row_rank_correlation(values, each))) < MOST_COMMON for each in common):
+        if all(abs(np.nanmean(row_rank_correlation(values, other))) < MOST_COMMON for other in common):
             found.append(text)
     return found
 
@@ -317,8 +317,8 @@ class Row:
 def summarise(found: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Return the rows of the table."""
     days = found[0]["days"]
-    null = np.concatenate([np.array(each["null"], dtype=np.float64) for each in found])
-    strong = np.concatenate([np.array(each["planted"], dtype=np.float64) for each in found])
+    null = np.concatenate([np.array(world["null"], dtype=np.float64) for world in found])
+    strong = np.concatenate([np.array(world["planted"], dtype=np.float64) for world in found])
     rows = []
     for place, name in enumerate(VARIANTS):
         law = null_distribution(days - 2, 1, 2) if name == HELD else null_distribution(days - H - 1, H, LAG)

@@ -33,7 +33,7 @@ def _node_of(tree: Tree) -> Node:
         return Node("number", value=tree[1])
     if tree[0] in ("field", "group"):
         return Node(tree[0], name=tree[1])
-    return Node(tree[0], tuple(_node_of(each) for each in tree[2:]), tuple(tree[1].items()))
+    return Node(tree[0], tuple(_node_of(child) for child in tree[2:]), tuple(tree[1].items()))
 
 
 class Own:

@@ -29,7 +29,7 @@ def bars(result: Result) -> list[tuple[str, float]]:
             "all": f"all {counts['all']} factors",
         }
         found += [(f"KunQuant, {words[group]}", result.best("KunQuant", group)) for group in words]
-        found += [(f"KunQuant, search by {each.kind}, compiling", each.ratio) for each in result.search if each.rival]
+        found += [(f"KunQuant, search by {cost.kind}, compiling", cost.ratio) for cost in result.search if cost.rival]
     for start in ("numpy+bottleneck", "polars", "pandas"):
         if pair := result.pair(start):
             found.append((f"{start}, all {pair.factors['all']} factors", pair.ratio("all")))

@@ -169,9 +169,9 @@ def lead(result: Result) -> str:
     else:
         text += f"; on time-series factors alone alphaloom does not lead ({ahead:.1f} times)."
     if result.search and result.search[0].rival:
-        shares = [each.rival["batch"][0] / sum(each.rival["batch"]) for each in result.search]
+        shares = [cost.rival["batch"][0] / sum(cost.rival["batch"]) for cost in result.search]
         text += (
-            f" In a search KunQuant takes {min(each.ratio for each in result.search):.0f} times as long, and"
+            f" In a search KunQuant takes {min(cost.ratio for cost in result.search):.0f} times as long, and"
             f" {100 * sum(shares) / len(shares):.0f} % of that is compiling, which alphaloom does not do."
         )
     return text

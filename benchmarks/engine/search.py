@@ -93,7 +93,7 @@ def _children(
     rng: np.random.Generator, parents: Sequence[Expression], graft: Callable[[Node], Node], number: int
 ) -> list[Expression]:
     """Replace one subtree of a parent each time, and keep what parses and is new."""
-    found: dict[str, Expression] = {each.id: each for each in parents}
+    found: dict[str, Expression] = {expression.id: expression for expression in parents}
     while len(found) < len(parents) + number:
         parent = parents[int(rng.integers(len(parents)))].root
         path, old = _pick(rng, parent)

@@ -80,7 +80,7 @@ def main(given: Sequence[str]) -> int:
         print(f"measuring {size:,} formulas", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory() as folder:
             rows.append(measured(Path(folder), size, asked, options))
-    reading = timed([each.text for each in asked[100:]], read_anew)
+    reading = timed([expression.text for expression in asked[100:]], read_anew)
     print("\n".join(lines(rows, pairs, reading, options)))
     if options.json:
         record = {"rows": [asdict(row) for row in rows], "pair_us": pairs, "parse_us": percentiles(reading)}

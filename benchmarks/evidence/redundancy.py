@@ -206,10 +206,10 @@ def asked(
 def pairs(held: Sequence[Values], candidates: Sequence[Values], window: Window, panel: Panel) -> tuple[float, float]:
     """Return what one pair costs in full: by our kernel from values in order, and by pandas from ranks."""
     some = [(candidates[at % len(candidates)], held[at % len(held)]) for at in range(PAIRS)]
-    thin = [[np.ascontiguousarray(window.cut(each)[::SKETCH_STEP_DAYS]) for each in pair] for pair in some]
-    orders = [[order_rows(each) for each in pair] for pair in thin]
+    thin = [[np.ascontiguousarray(window.cut(values)[::SKETCH_STEP_DAYS]) for values in pair] for pair in some]
+    orders = [[order_rows(values) for values in pair] for pair in thin]
     own = spent([partial(row_rank_correlation, *pair) for pair in orders])
-    ranks = [[pd.DataFrame(each).rank(axis=1) for each in pair] for pair in thin[:10]]
+    ranks = [[pd.DataFrame(values).rank(axis=1) for values in pair] for pair in thin[:10]]
     return own, spent([partial(_with_pandas, *pair) for pair in ranks])
 
 

@@ -63,7 +63,7 @@ def _corr(x: Array, y: Array, window: int) -> Array:
 
 def _standard(x: Array, window: int, power: int) -> Array:
     """Return the mean of the centred values to a power, over their variance to half of it."""
-    mean, square = (bn.move_mean(x**each, window, axis=0) for each in (1, 2))
+    mean, square = (bn.move_mean(x**exponent, window, axis=0) for exponent in (1, 2))
     cube = bn.move_mean(x**3, window, axis=0)
     variance = square - mean**2
     result: Array = (cube - 3 * mean * square + 2 * mean**3) / variance**1.5

@@ -40,13 +40,13 @@ def main() -> None:
     table = days.table()
     programs = evolved(asked, days, table)
     best = different(unique(programs), table, days)
-    columns = [ranked(each.execute(table).reshape(days.label.shape), days.label) for each in best]
+    columns = [ranked(program.execute(table).reshape(days.label.shape), days.label) for program in best]
     there = ~np.isnan(days.label)
     order = by_gain([column[there] for column in columns], np.nan_to_num(days.label)[there], most=ORDERED)
     chosen = [best[place] for place in order]
     asked.answer(
-        values=np.stack([on_all_days(each, days.features) for each in chosen]),
-        names=[str(each) for each in chosen], fitness=[float(each.raw_fitness_) for each in chosen],
+        values=np.stack([on_all_days(program, days.features) for program in chosen]),
+        names=[str(program) for program in chosen], fitness=[float(program.raw_fitness_) for program in chosen],
         evaluations=len(unique(programs)),
     )  # fmt: skip
 
@@ -93,7 +93,9 @@ def different(programs: list[Any], table: Array, days: Days) -> list[Any]:
     few, label = table[cells.ravel()], days.label[::SKETCHED]
     kept = Distinct(LOOKED_AT)
     ordered = sorted(programs, key=lambda each: (-each.raw_fitness_, each.length_, str(each)))
-    return [each for each in ordered if kept.takes(ranked(each.execute(few).reshape(label.shape), label).ravel())]
+    return [
+        program for program in ordered if kept.takes(ranked(program.execute(few).reshape(label.shape), label).ravel())
+    ]
 
 
 def ranked(values: NDArray[np.float64], label: Array) -> Array:

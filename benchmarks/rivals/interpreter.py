@@ -15,11 +15,11 @@ Table = Mapping[str, Callable[..., Array]]
 
 
 def _missing(*args: Array | float) -> Any:
-    return reduce(np.logical_or, (np.isnan(each) for each in args))
+    return reduce(np.logical_or, (np.isnan(arg) for arg in args))
 
 
 def _truth(holds: Any, *args: Array) -> Array:
-    dtype = next(each.dtype for each in args if isinstance(each, np.ndarray))
+    dtype = next(arg.dtype for arg in args if isinstance(arg, np.ndarray))
     return np.where(_missing(*args), dtype.type(np.nan), np.asarray(holds, dtype))
 
 

@@ -56,7 +56,7 @@ def main() -> None:
     model = final(asked, best_settings, int(rounds / (1 - VALIDATION)), days)
     gain = model.feature_importance("gain")
     asked.answer(
-        values=forecast(model, days.features), names=[int(each) for each in np.argsort(-gain, kind="stable")],
+        values=forecast(model, days.features), names=[int(place) for place in np.argsort(-gain, kind="stable")],
         evaluations=trees, settings=best_settings, validation=best,
     )  # fmt: skip
 

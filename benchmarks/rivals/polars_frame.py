@@ -148,14 +148,14 @@ def _place(tree: Tree, layers: dict[int, dict[str, Expr]]) -> int:
     kind = tree[0]
     if kind in ("field", "number", "group"):
         return 0
-    level = 1 + max(_place(each, layers) for each in tree[2:])
+    level = 1 + max(_place(child, layers) for child in tree[2:])
     layers.setdefault(level, {}).setdefault(key_of(tree), _expression(tree))
     return level
 
 
 def _expression(tree: Tree) -> Expr:
     kind, numbers = tree[0], {name: int(v) if v == int(v) else v for name, v in tree[1].items()}
-    args = [_column(each) for each in tree[2:]]
+    args = [_column(child) for child in tree[2:]]
     if kind in CELL:
         return CELL[kind](*args, **numbers)
     if kind in TIME:

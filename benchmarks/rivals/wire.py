@@ -44,7 +44,7 @@ def operators(tree: Tree) -> set[str]:
     """Return the operators of a tree."""
     if tree[0] in ("field", "number", "group"):
         return set()
-    return {tree[0]}.union(*(operators(each) for each in tree[2:]))
+    return {tree[0]}.union(*(operators(child) for child in tree[2:]))
 
 
 def key_of(tree: Tree) -> str:

@@ -74,7 +74,7 @@ def main(given: Sequence[str]) -> int:
             print(f"{title}\n{table(found, arguments.samples, own)}\n", flush=True)
             own = own or found
             once = np.ones(len(chosen), dtype=np.int64)
-            broken += name == "router" and not all(PROMISES[each](found[each].of(once)) for each in found)
+            broken += name == "router" and not all(PROMISES[metric](found[metric].of(once)) for metric in found)
     return int(broken > 0)
 
 

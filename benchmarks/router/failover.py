@@ -84,8 +84,8 @@ async def ask(router: Router, tasks: Sequence[Task], *, together: bool) -> list[
     """Ask at once, or one after the other, and close."""
     try:
         if together:
-            return list(await asyncio.gather(*(router.ask(each) for each in tasks)))
-        return [await router.ask(each) for each in tasks]
+            return list(await asyncio.gather(*(router.ask(request) for request in tasks)))
+        return [await router.ask(request) for request in tasks]
     finally:
         await router.close()
 

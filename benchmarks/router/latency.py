@@ -87,7 +87,7 @@ def table(timed: Mapping[str, NDArray[np.float64]]) -> str:
     lines = [f"{'ms':24s} {'CPU p50':>8s} {'p99':>8s} {'clock p50':>10s} {'p99':>8s} {'times read':>11s}"]
     own = np.median(timed["read"][1])
     for name, (clock, used) in timed.items():
-        told = [float(np.quantile(each, share)) for each in (used, clock) for share in (0.5, 0.99)]
+        told = [float(np.quantile(times, share)) for times in (used, clock) for share in (0.5, 0.99)]
         lines.append(
             f"{name:24s} {told[0]:8.3f} {told[1]:8.3f} {told[2]:10.3f} {told[3]:8.3f} {np.median(used) / own:11.1f}"
         )

@@ -91,7 +91,7 @@ class Measured:
         """Return the rivals that are not significantly worse: the interval of the difference holds 0."""
         names = []
         for name in self.rivals():
-            pairs = [(each[ROUTER], each[name]) for each in self.again]
+            pairs = [(sample[ROUTER], sample[name]) for sample in self.again]
             area = np.quantile([own.area - other.area for own, other in pairs], 0.025)
             saving = np.quantile([own.savings[PRIMARY] - other.savings[PRIMARY] for own, other in pairs], 0.025)
             if min(area, saving) <= 0:

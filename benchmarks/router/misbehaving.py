@@ -211,7 +211,7 @@ def _words(ledger: Ledger, charges: Charges, call: ModelCall) -> Iterator[str]:
     if body["finish"] == "lost":
         return
     tokens = tuple(
-        total - sum(each[name] for each in beside)
+        total - sum(row[name] for row in beside)
         for total, name in ((call.tokens_in, "tokens_in"), (call.tokens_out, "tokens_out"))
     )
     counted = sum(count_charged_tokens(message["content"]) for message in messages), count_charged_tokens(body["text"])

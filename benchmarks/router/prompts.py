@@ -47,7 +47,7 @@ def training() -> list[Example]:
 def mixed(amount: int, seed: int) -> list[str]:
     """Return `amount` texts in random order: all held-out ones, then training prompts."""
     rng = np.random.default_rng(seed)
-    held, trained = [each.text for each in held_out()], [each.prompt for each in training()]
+    held, trained = [prompt.text for prompt in held_out()], [prompt.prompt for prompt in training()]
     chosen = [*held, *(trained[at] for at in rng.permutation(len(trained)))][:amount]
     return [chosen[at] for at in rng.permutation(len(chosen))]
 

@@ -97,8 +97,8 @@ def verdict(behind: Sequence[tuple[str, str]]) -> str:
     readers = {reader + end for reader in READERS for end in ("", CASCADE)}
     lines = []
     for kind, chosen in (
-        ("methods of others", [each for each in behind if each[0] not in readers]),
-        ("the same prompts read by another model", [each for each in behind if each[0] in readers]),
+        ("methods of others", [row for row in behind if row[0] not in readers]),
+        ("the same prompts read by another model", [row for row in behind if row[0] in readers]),
     ):
         rows = ", ".join(f"{name} ({title})" for name, title in chosen)
         lines.append(f"{kind}: {f'not above {rows}' if rows else 'the router lies above every row'}")

@@ -58,7 +58,7 @@ def _share(own: Figures, best: Figures) -> float:
 
 
 def _told(measured: Measured, figure: Callable[..., float], form: str) -> str:
-    low, high = interval([figure(each) for each in measured.again])
+    low, high = interval([figure(sample) for sample in measured.again])
     return f"{form.format(figure(measured.found))} ({form.format(low)} to {form.format(high)})"
 
 
@@ -84,7 +84,7 @@ def _points(measured: Measured) -> list[str]:
     for name in measured.replay.points:
         saved, recovered = measured.replay.place(name, measured.once)
         again = [measured.replay.place(name, counts) for counts in measured.samples[:100]]
-        spans = [interval([each[at] for each in again]) for at in (0, 1)]
+        spans = [interval([sample[at] for sample in again]) for at in (0, 1)]
         told = [
             f"{value:.1%} ({low:.1%} to {high:.1%})"
             for value, (low, high) in zip((saved, recovered), spans, strict=True)

@@ -102,10 +102,10 @@ class Scorers:
 def _rows(texts: Sequence[str], rarity: NDArray[np.float32]) -> sp.csr_array:
     """Return the router's own features of texts, each row of length one."""
     found = [build_features(text, rarity) for text in texts]
-    ends = np.cumsum([0, *(len(each.rows) for each in found)])
-    values = np.concatenate([each.weights for each in found]).astype(np.float64) / np.sqrt(2.0)
+    ends = np.cumsum([0, *(len(features.rows) for features in found)])
+    values = np.concatenate([features.weights for features in found]).astype(np.float64) / np.sqrt(2.0)
     return sp.csr_array(
-        (values, np.concatenate([each.rows for each in found]), ends), shape=(len(texts), FEATURE_BUCKETS)
+        (values, np.concatenate([features.rows for features in found]), ends), shape=(len(texts), FEATURE_BUCKETS)
     )
 
 

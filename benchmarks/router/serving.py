@@ -79,7 +79,7 @@ async def crowd(server: Server, streams: int, words: int) -> tuple[list[Seen], f
         await stream(-1)
         begun = time.perf_counter()
         seen = await asyncio.gather(*map(stream, range(streams)))
-        return [each for one in seen for each in one], time.perf_counter() - begun
+        return [moment for one in seen for moment in one], time.perf_counter() - begun
 
 
 def row(name: str, streams: int, words: int, server: Server) -> str:

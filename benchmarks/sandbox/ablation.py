@@ -60,7 +60,7 @@ def lines(cells: Cells) -> list[str]:
     groups = sorted({group for column in cells.values() for group in column})
     common = [group for group in groups if all(group in column for column in cells.values())]
     found = [f"| walls that stand | {' | '.join(cells)} |", "|---|" + "---:|" * len(cells)]
-    for group in (*common, *(each for each in groups if each not in common)):
+    for group in (*common, *(other for other in groups if other not in common)):
         row = [_cell(column.get(group)) for column in cells.values()]
         found.append(f"| {group} | {' | '.join(row)} |")
     sums = [_cell((sum(column[g][0] for g in common), sum(column[g][1] for g in common))) for column in cells.values()]

@@ -122,7 +122,7 @@ def lines(begin: Sequence[Held], end: Sequence[Held]) -> list[str]:
         "| process | private MiB after a tenth | at the end | descriptors after a tenth | at the end |",
         "|---|---:|---:|---:|---:|",
     ]
-    before = {each.name: each for each in begin}
+    before = {process.name: process for process in begin}
     for each in end:
         one = before.get(each.name)
         first = (f"{one.memory_mb:.1f}", _written(one.descriptors)) if one else ("-", "-")
@@ -136,11 +136,11 @@ def _written(descriptors: int | None) -> str:
 
 def flat(begin: Sequence[Held], end: Sequence[Held]) -> bool:
     """Tell whether nothing grew."""
-    before = {each.name: each for each in begin}
-    return {each.name for each in end} == set(before) and all(
-        each.memory_mb <= GROWTH * before[each.name].memory_mb + 1
-        and (each.descriptors or 0) <= (before[each.name].descriptors or 0)
-        for each in end
+    before = {process.name: process for process in begin}
+    return {process.name for process in end} == set(before) and all(
+        process.memory_mb <= GROWTH * before[process.name].memory_mb + 1
+        and (process.descriptors or 0) <= (before[process.name].descriptors or 0)
+        for process in end
     )
 
 

@@ -50,7 +50,7 @@ def main(given: Sequence[str]) -> int:
     print(f"share of the ranks of planted formulas explained, mean of {options.seeds} markets, one of {POOL} chosen\n")
     print(f"{'chosen:':18}" + "".join(f"{count:>8,}" for count in options.at))
     for name, rows in found.items():
-        print(f"{name:18}" + "".join(f"{each:8.2f}" for each in np.mean(rows, axis=0)))
+        print(f"{name:18}" + "".join(f"{share:8.2f}" for share in np.mean(rows, axis=0)))
     return 0
 
 

@@ -68,7 +68,7 @@ def _forms(texts: Iterable[str]) -> set[str]:
 def _filled(kind: str) -> tuple[str, ...]:
     """Return what a slot may become; windows are moved to their buckets."""
     known = list_slot_values(kind, GRAMMAR.fields)
-    return tuple(sorted({_bucket(int(each)) for each in known})) if kind in SLOT_WINDOWS else tuple(known)
+    return tuple(sorted({_bucket(int(window)) for window in known})) if kind in SLOT_WINDOWS else tuple(known)
 
 
 def _bucket(days: int) -> str:

@@ -98,7 +98,7 @@ def able(methods: Sequence[Method], asked: Sequence[str]) -> list[Method]:
     for each in wanted:
         if reason := each.missing():
             say(f"{each.name}: left out: {' '.join(reason.split())}")
-    return [each for each in wanted if not each.missing()]
+    return [method for method in wanted if not method.missing()]
 
 
 def shown(title: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], options: argparse.Namespace, size: Size) -> bool:

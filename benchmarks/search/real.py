@@ -74,7 +74,7 @@ def main(given: Sequence[str]) -> int:
     print(table(found, world))
     print(f"\nlooks at sealed days on record in {options.seal}: {looks}; the more, the less a small lead says")
     if options.json:
-        told = {each.name: {"daily": each.daily.tolist(), "cpu_s": each.cpu_s} for each in found}
+        told = {result.name: {"daily": result.daily.tolist(), "cpu_s": result.cpu_s} for result in found}
         options.json.write_text(json.dumps(told))
     return 0
 
@@ -132,12 +132,12 @@ def interval(daily: Series, seed: int = 0) -> tuple[float, float]:
 
 def table(found: Sequence[Seen], world: World) -> str:
     """Return one line for each method, with its paired difference to Alphaloom where that was run."""
-    own = next((each for each in found if each.name == NAME), None)
+    own = next((result for result in found if result.name == NAME), None)
     head = (
         f"{'':28}{'sealed RankIC':>14}{'t':>7}{'Alphaloom ahead by':>20}{'95 % interval':>20}{'':>8}{'CPU s':>8}  "
         "opening"
     )
-    return "\n".join([f"size-neutral, {world.name}", head, *(line(each, own) for each in found)])
+    return "\n".join([f"size-neutral, {world.name}", head, *(line(result, own) for result in found)])
 
 
 def line(each: Seen, own: Seen | None) -> str:

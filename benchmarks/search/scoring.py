@@ -116,10 +116,14 @@ def judged(world: World, accepted: Sequence[Mapping[str, Any]]) -> dict[str, Any
     assert world.expected is not None, "nobody knows what is true of this panel"
     window = world.windows.selection
     expected = window.cut(world.expected)
-    values = Engine(world.panel, cache_bytes=0, threads=1).stream([each["text"] for each in accepted])
+    values = Engine(world.panel, cache_bytes=0, threads=1).stream([row["text"] for row in accepted])
     daily = [row_rank_correlation(np.ascontiguousarray(window.cut(one)), expected) for one in values]
     truth = [float(each["sign"]) * _mean(series) for each, series in zip(accepted, daily, strict=True)]
-    return {"accepted": len(truth), "false": sum(each < FALSE for each in truth), "truth": [round(t, 4) for t in truth]}
+    return {
+        "accepted": len(truth),
+        "false": sum(correlation < FALSE for correlation in truth),
+        "truth": [round(t, 4) for t in truth],
+    }
 
 
 def _hit(alpha: Alpha, row: Frame) -> bool:

@@ -48,7 +48,7 @@ def best(marks: list[Mark]) -> dict[str, Mark]:
     """Return the best mark of each niche, the slow way."""
     found: dict[str, Mark] = {}
     for mark in sorted(
-        marks, key=lambda mark: (-abs(mark.t), mark.id, [int(each) for each in re.findall("[0-9]+", mark.key)])
+        marks, key=lambda mark: (-abs(mark.t), mark.id, [int(digits) for digits in re.findall("[0-9]+", mark.key)])
     ):
         found.setdefault(mark.niche, mark)
     return found
@@ -149,7 +149,7 @@ def test_a_campaign_fills_niches_and_islands_hold(lab: Maker) -> None:
         if task.role != "factor" or branch.startswith("r04"):
             continue
         for row in body["record"]["elite"]:
-            assert archive.island(branch) in {archive.island(each) for each in found[row["id"]]}
+            assert archive.island(branch) in {archive.island(niche) for niche in found[row["id"]]}
 
 
 def test_settings_off_search_differently_and_as_before(lab: Maker) -> None:
@@ -203,7 +203,7 @@ def test_a_mechanism_has_its_share_of_a_round() -> None:
     assert compute_mechanism_quota(64, 1) == 0
     pile = HypothesisIntake(HypothesisFilter(Steer(), (), 0.8), [], 5, 2)
     assert pile.take([*told(4), FRESH | {"mechanism": "loud", "statement": "Attention pays too much."}]) == 2
-    assert [each.mechanism for each in pile.kept] == ["calm", "calm", "loud"]
+    assert [entry.mechanism for entry in pile.kept] == ["calm", "calm", "loud"]
     assert {row["why"] for row in pile.refused} == {
         "2 hypotheses of this round are about this mechanism already: name another"
     }

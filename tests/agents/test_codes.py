@@ -43,7 +43,7 @@ def test_code_is_written_only_where_it_is_allowed() -> None:
 def test_what_it_writes_can_be_taken(name: str) -> None:
     code, rng = KNOWN[name], np.random.default_rng(1)
     drawn = [parse(code.draw(rng)) for _ in range(12)]
-    assert len({each.id for each in drawn}) > 1
+    assert len({expression.id for expression in drawn}) > 1
     for each in drawn:
         assert lint_code(each.code, each.fields) == ()
         assert (each.size <= 120, each.depth <= 40, each.constants <= 32) == (True, True, True)

@@ -181,7 +181,7 @@ def test_passages_are_told_where_no_summary_can_be_had(lab: Maker, shelf: Callab
     campaign.model.say = lambda task: '{"summary": " "}' if task.role == "report" else None
     campaign.run()
     told = asked(campaign, "idea")[0][1]["untrusted_documents"]
-    assert [sorted(each) for each in told] == [["document", "untrusted_name", "untrusted_passages"]]
+    assert [sorted(texts) for texts in told] == [["document", "untrusted_name", "untrusted_passages"]]
 
 
 def test_a_hostile_summary_is_not_told_and_a_hostile_passage_changes_no_call(
@@ -199,7 +199,7 @@ def test_what_was_held_back_or_known_later_is_told_to_the_person_only() -> None:
         one("far", known=date(2019, 1, 1)), one("undated"),
     ]  # fmt: skip
     told, said = select_documents(given, "2017-12-29")
-    assert [each.id for each in told] == ["calm", "undated"]
+    assert [document.id for document in told] == ["calm", "undated"]
     assert [part in line for part, line in zip(("inventory.md", "far.md", "1 of 2"), said, strict=True)] == [True] * 3
 
 

@@ -58,7 +58,7 @@ def test_the_order_in_which_branches_finish_does_not_matter(lab: Maker, order: i
     assert still.run() == shuffled.run()
     assert still.journal.kept == shuffled.journal.kept
     for name in ("score_factor", "submit_to_gate"):
-        calls = [[a for n, a in each.servers.calls if n == name] for each in (still, shuffled)]
+        calls = [[a for n, a in campaign.servers.calls if n == name] for campaign in (still, shuffled)]
         assert calls[0] == calls[1]
 
 

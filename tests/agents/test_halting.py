@@ -118,7 +118,7 @@ def test_what_a_person_sends_back_is_worked_on_after_the_last_round_too(held: La
     state = halted_for_review(held)
     assert (state["finished"], state["round"]) == (True, 2)
     later = [context for context in contexts(held) if context.get("hypothesis", {}).get("id", "").startswith("r02/")]
-    assert {each["hypothesis"]["id"] for each in later} == {"r02/a00"}
+    assert {context["hypothesis"]["id"] for context in later} == {"r02/a00"}
     assert later[0]["hypothesis"]["asked"]["comment"] == "slower, please"
     assert [row["id"] for row in later[0]["branch"]["best"]] == [factor]
     assert later[0]["record"]["reviews"][0]["decision"] == "asked for a change"
@@ -136,8 +136,10 @@ def test_reviews_are_few_short_and_newest_first(lab: Maker) -> None:
             campaign.journal.record("review", name, said)
         assert take_decisions(desk, names, number + 1) == []
     told = read_reviews(desk, 9)["reviews"]
-    assert [each["factor"] for each in told] == [f"f{n}{k}" for n in (4, 3, 2) for k in range(4)][:MAX_REVIEWS_SHOWN]
-    assert {len(each["comment"]) for each in told} == {MAX_COMMENT_CHARS_SHOWN}
+    assert [review["factor"] for review in told] == [f"f{n}{k}" for n in (4, 3, 2) for k in range(4)][
+        :MAX_REVIEWS_SHOWN
+    ]
+    assert {len(review["comment"]) for review in told} == {MAX_COMMENT_CHARS_SHOWN}
     assert "somebody" not in json.dumps(told)
     assert [review["factor"] for review in read_reviews(desk, 2)["reviews"]] == ["f10", "f11", "f12", "f13"]
     assert read_reviews(desk, 1) == {}

@@ -52,8 +52,8 @@ def canned(task: Task) -> str:
     if task.role == "idea":
         number = body["request"]["round"]
         said = [
-            each | {"mechanism": f"{each['mechanism']} {number * 'x'}", "horizon_days": 5 * number}
-            for each in (CALM, BUSY)
+            hypothesis | {"mechanism": f"{hypothesis['mechanism']} {number * 'x'}", "horizon_days": 5 * number}
+            for hypothesis in (CALM, BUSY)
         ]
         return json.dumps({"hypotheses": said})
     if task.role == "eval":
@@ -146,7 +146,7 @@ def test_a_hostile_text_leads_to_the_calls_that_a_harmless_one_leads_to(
         campaign = lab(config=CONFIG if source is not from_the_news else TOLD_OF_NEWS)
         source(campaign, text)
         said = [task.messages[1].content for task in campaign.model.tasks]
-        assert any(json.dumps(text, ensure_ascii=False)[1:-1] in each for each in said), "it must have been read"
+        assert any(json.dumps(text, ensure_ascii=False)[1:-1] in prompt for prompt in said), "it must have been read"
         assert not any(text in task.messages[0].content for task in campaign.model.tasks)
         calls.append(without(campaign.servers.calls, text))
         prompts.append([task.prompt for task in campaign.model.tasks])

@@ -42,8 +42,8 @@ def test_the_newest_texts_stand_apart_under_keys_that_say_what_they_are(lab: Mak
     asked = [arguments for name, arguments in campaign.servers.calls if name == "search_news"]
     assert asked == [{"limit": 2}] * NEWS.rounds
     for task, body in ideas(campaign):
-        assert [each["untrusted_title"] for each in body["untrusted_news"]] == ["Plant 0", "Plant 1"]
-        assert all({*each} == {*NEWS_ITEM_KEYS} for each in body["untrusted_news"])
+        assert [item["untrusted_title"] for item in body["untrusted_news"]] == ["Plant 0", "Plant 1"]
+        assert all({*item} == {*NEWS_ITEM_KEYS} for item in body["untrusted_news"])
         assert task.prompt == load_prompts("idea", "news").digest
     others = [task for task in campaign.model.tasks if task.role != "idea"]
     assert others

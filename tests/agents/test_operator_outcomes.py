@@ -56,9 +56,11 @@ def slow_count(scores: Kept, upto: int) -> list[dict[str, Any]]:
     """Count cell by cell over all scores of the first rounds."""
     said = [each for key, each in sorted(scores.items()) if int(key[1:3]) <= upto and each["ok"] and "parent" in each]
     rows = []
-    for operator, where in sorted({(parse_operator(each["intent"]), each["where"]) for each in said}):
-        mine = [each for each in said if (parse_operator(each["intent"]), each["where"]) == (operator, where)]
-        gains = [abs(each["sheet"]["t"]) - abs(each["parent_t"]) for each in mine]
+    for operator, where in sorted({(parse_operator(attempt["intent"]), attempt["where"]) for attempt in said}):
+        mine = [
+            attempt for attempt in said if (parse_operator(attempt["intent"]), attempt["where"]) == (operator, where)
+        ]
+        gains = [abs(attempt["sheet"]["t"]) - abs(attempt["parent_t"]) for attempt in mine]
         better = sum(gain > 0 for gain in gains)
         rows.append({"operator": operator, "where": where, "tried": len(mine), "better": better, "gained": sum(gains)})
     return rows
@@ -175,9 +177,9 @@ def test_a_change_of_a_draft_keeps_what_the_draft_changed() -> None:
     told = [
         candidate for seed in range(5) for candidate in ask(body | {"branch": {"drafts": [draft]}}, seed)["candidates"]
     ]
-    changed = [each for each in told if each["intent"] != "explore"]
+    changed = [candidate for candidate in told if candidate["intent"] != "explore"]
     assert changed
-    assert {each["parent"] for each in changed} == {"f1"}
-    assert {parse_operator(each["intent"]) for each in changed} == {"smooth"}
+    assert {candidate["parent"] for candidate in changed} == {"f1"}
+    assert {parse_operator(candidate["intent"]) for candidate in changed} == {"smooth"}
     fresh = {name: draft[name] for name in ("text", "rank_ic", "known")}
     assert all("parent" not in candidate for candidate in ask(body | {"branch": {"drafts": [fresh]}})["candidates"])

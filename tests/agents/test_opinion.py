@@ -40,6 +40,6 @@ def test_an_opinion_changes_no_call_and_no_state(lab: Maker, opinion: dict[str, 
     assert silent.servers.calls == loud.servers.calls
     kept = [json.loads(body) for (kind, _), body in loud.journal.kept.items() if kind == "critique"]
     assert kept
-    assert all(each["alignment"] == opinion for each in kept)
+    assert all(row["alignment"] == opinion for row in kept)
     asked = ["".join(message.content for message in task.messages[1:]) for task in loud.model.tasks]
     assert not any(opinion["why"] in text for text in asked)

@@ -105,7 +105,7 @@ def test_a_seed_that_is_known_already_is_a_parent_and_never_sent(lab: Maker) -> 
 
 
 def test_own_hypotheses_are_worked_on_before_the_agents_own(lab: Maker) -> None:
-    own = tuple(Hypothesis.model_validate(each) for each in (CALM, BUSY, CALM | {"direction": 1}))
+    own = tuple(Hypothesis.model_validate(claim) for claim in (CALM, BUSY, CALM | {"direction": 1}))
     campaign = lab(config=SMALL, own=Own(hypotheses=own))
     campaign.run()
     found = branches(campaign)
@@ -201,7 +201,7 @@ def test_an_error_of_an_own_agent_costs_its_share_of_the_round(lab: Maker, funct
     assert sorted(branches(campaign)) == ["r01/h00", "r02/h00"]
     kept = [json.loads(body)["failed"] for (kind, _), body in campaign.journal.kept.items() if kind == "own_agent"]
     assert len(kept) == 2
-    assert all(said in each for each in kept)
+    assert all(said in prompt for prompt in kept)
     assert [figures["failed"] for event, figures in campaign.shown if event == "own_agent"] == kept
 
 
@@ -233,7 +233,7 @@ def test_an_agent_that_cannot_be_used_is_told_before_the_search(name: str, said:
 def test_the_example_of_hypotheses_is_what_the_reader_takes() -> None:
     path = Path(__file__).resolve().parents[2] / "examples" / "own_hypotheses.yaml"
     read = read_settings(path, OwnHypotheses).hypotheses
-    assert [each.direction for each in read] == [-1, 1]
+    assert [hypothesis.direction for hypothesis in read] == [-1, 1]
 
 
 def test_a_page_whose_header_names_another_page_is_refused(tmp_path: Path) -> None:

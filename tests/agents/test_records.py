@@ -39,5 +39,5 @@ def skeleton(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: skeleton(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [skeleton(each) for each in value]
+        return [skeleton(part) for part in value]
     return None if isinstance(value, float) else value

@@ -42,13 +42,13 @@ def factor_context(parents: list[dict[str, Any]], task: str = "factor", **parts:
 
 def random_context(rng: np.random.Generator) -> tuple[dict[str, Any], type[BaseModel]]:
     rows = [row(sample(rng, fields=FIELDS).text, float(rng.normal(0, 4))) for _ in range(int(rng.integers(0, 5)))]
-    rows = [each | {"hypothesis": "r01/h00", "mechanism": "attention"} for each in rows]
+    rows = [entry | {"hypothesis": "r01/h00", "mechanism": "attention"} for entry in rows]
     kind = int(rng.integers(4))
     if kind == 0:
         record = RECORD | {"factors": rows, "hypotheses": [{"id": "r01/h00", "mechanism": "attention"}]}
         return context("idea", record=record, request={"count": 5, "round": int(rng.integers(1, 8))}), Ideas
     if kind == 1:
-        measured = [each | {"decay": {"1": 0.01, "10": -0.002}, "weaknesses": []} for each in rows]
+        measured = [entry | {"decay": {"1": 0.01, "10": -0.002}, "weaknesses": []} for entry in rows]
         return context("critique", hypothesis=hypothesis(), factors=measured, request={"step": 1}), Critique
     refused = [{"text": "close +", "stage": "parse", "errors": []}, {"text": "rank(volume)", "stage": "originality"}]
     task = "factor" if kind == 2 else "repair"
@@ -236,4 +236,4 @@ def test_what_was_refused_is_nobodys_parent() -> None:
     body = factor_context([*refused, good], request={"count": 8, "step": 1})
     replies = [candidate for seed in range(20) for candidate in ask(body, seed)["candidates"]]
     assert {reply.get("parent", "") for reply in replies} <= {good["id"], ""}
-    assert not {parse(reply["text"]).core for reply in replies} & {parse(each["text"]).core for each in refused}
+    assert not {parse(reply["text"]).core for reply in replies} & {parse(entry["text"]).core for entry in refused}

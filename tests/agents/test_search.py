@@ -28,7 +28,7 @@ def nearness() -> Nearness:
 
     def near(text: str) -> list[float]:
         values = np.ascontiguousarray(engine.evaluate([text])[0][100::5])
-        daily = [row_rank_correlation(values, each) for each in hidden]
+        daily = [row_rank_correlation(values, target) for target in hidden]
         return [float(row[np.isfinite(row)].mean()) if np.isfinite(row).any() else 0.0 for row in daily]
 
     return near

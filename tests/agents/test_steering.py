@@ -32,16 +32,16 @@ def ideas(steer: dict[str, Any], count: int = 6, seed: int = 0, **record: Any) -
 def test_the_goal_decides_what_comes_first() -> None:
     calm = ideas({"goal": "calm names after sector stress, monthly horizon, low turnover"})
     night = ideas({"goal": "what happens overnight, between the close and the open"})
-    said = [each["mechanism"] for each in calm]
+    said = [idea["mechanism"] for idea in calm]
     assert said[:3] == [
         "sector_leader",
         "liquidity_shock",
         "quiet_drift",
     ]  # sector, stress, calm: each side of the goal
     assert "low_volatility" in said
-    assert "overnight_drift" in [each["mechanism"] for each in night[:2]]
-    assert {each["mechanism"] for each in calm} != {each["mechanism"] for each in night}
-    assert not any(each["mechanism"].startswith("survey") for each in calm)
+    assert "overnight_drift" in [idea["mechanism"] for idea in night[:2]]
+    assert {idea["mechanism"] for idea in calm} != {idea["mechanism"] for idea in night}
+    assert not any(idea["mechanism"].startswith("survey") for idea in calm)
 
 
 @given(st.lists(st.sampled_from(["momentum", "volatility", "sector", "survey", "price", "reversal"]), max_size=4))

@@ -31,14 +31,14 @@ def ideas(decaying: list[dict[str, Any]], **record: Any) -> list[dict[str, Any]]
 
 
 def heirs(found: list[dict[str, Any]]) -> list[str]:
-    return [each["succeeds"] for each in found if each["succeeds"]]
+    return [idea["succeeds"] for idea in found if idea["succeeds"]]
 
 
 def test_the_longest_decaying_is_taken_up_first_and_once() -> None:
     found = ideas(ROWS)
     assert len(found) == 4
     assert heirs(found) == ["f00000000000000bb"]
-    (first,) = [each for each in found if each["succeeds"]]
+    (first,) = [idea for idea in found if idea["succeeds"]]
     assert "f00000000000000bb" in first["statement"]
     assert first["mechanism"] == KNOWN
     again = ideas(ROWS, hypotheses=[{"id": "r01/h00", **first}])

@@ -37,7 +37,7 @@ def test_while_the_search_surveys_nothing_is_followed_up() -> None:
     }
     record = {"unexplored": ROWS, "leaders": [{**leader, "mechanism": "survey_open"}]}
     followed = {
-        surveying: sum("Follow-up" in each["statement"] for each in replied("idea", record, {}, 12, spent=0.3, **told))
+        surveying: sum("Follow-up" in idea["statement"] for idea in replied("idea", record, {}, 12, spent=0.3, **told))
         for surveying, told in ((False, {}), (True, {"surveying": True}))
     }
     assert followed[False] > 0
@@ -46,7 +46,7 @@ def test_while_the_search_surveys_nothing_is_followed_up() -> None:
 
 def surveys(record: dict[str, Any]) -> list[dict[str, Any]]:
     said = replied("idea", record, {}, 12)
-    return [each for each in said if each["mechanism"] == "survey_open"]
+    return [idea for idea in said if idea["mechanism"] == "survey_open"]
 
 
 def test_surveys_read_the_fields_and_operators_of_what_nobody_wrote() -> None:
@@ -62,12 +62,12 @@ def test_surveys_read_the_fields_and_operators_of_what_nobody_wrote() -> None:
 
 def test_a_survey_tries_first_what_it_is_about_and_half_of_its_drafts_are_its_own() -> None:
     survey = surveys({"unexplored": ROWS})[1]
-    drafts = [each["text"] for each in replied("factor", {"unexplored": ROWS * 9}, survey, 4)]
+    drafts = [candidate["text"] for candidate in replied("factor", {"unexplored": ROWS * 9}, survey, 4)]
     assert TOLD[1] in drafts
     assert len(drafts) == 4
     assert len(set(drafts) - set(TOLD)) >= 2
-    later = {each["text"] for each in replied("factor", {"unexplored": ROWS * 9}, survey, 4, step=1)}
+    later = {candidate["text"] for candidate in replied("factor", {"unexplored": ROWS * 9}, survey, 4, step=1)}
     assert later
     assert not set(TOLD) & later
     other = survey | {"mechanism": "trend_quality"}
-    assert not set(TOLD) & {each["text"] for each in replied("factor", {"unexplored": ROWS}, other, 4)}
+    assert not set(TOLD) & {candidate["text"] for candidate in replied("factor", {"unexplored": ROWS}, other, 4)}

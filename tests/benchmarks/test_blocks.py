@@ -23,13 +23,13 @@ def many(yearly: float) -> list[Scatter]:
 
 def test_independent_days_scatter_as_the_null_promises() -> None:
     found = many(yearly=0.0)
-    assert 0.95 < np.mean([each.ratio for each in found]) < 1.35
+    assert 0.95 < np.mean([row.ratio for row in found]) < 1.35
     assert beyond(found, HORIZON, DAYS, 0.02) < 0.035
 
 
 def test_good_and_bad_years_scatter_more() -> None:
     found = many(yearly=0.4)
-    assert np.mean([each.ratio for each in found]) > 2.0
+    assert np.mean([row.ratio for row in found]) > 2.0
     assert beyond(found, HORIZON, DAYS, 0.02) > 0.06
 
 

@@ -18,7 +18,7 @@ def test_every_statement_stands_where_it_is_said_to(
     assert len({(fact.document, fact.first) for fact in facts}) == len(context.NAMES) * len(context.MATTERS)
     said = {matter[0].replace("{} ", "") for matter in context.MATTERS}
     for fact in facts:
-        assert any(texts[fact.document][fact.first : fact.stop].endswith(each) for each in said)
+        assert any(texts[fact.document][fact.first : fact.stop].endswith(sentence) for sentence in said)
     lines = list(context.recall("small", texts, facts[:12]))
     assert lines[3].startswith("| its own words |")
     assert lines[3].split("|")[-3].strip() == "100"

@@ -95,9 +95,10 @@ def test_own_values_are_those_of_the_pandas_reference(tmp_path: Path) -> None:
             np.save(folder / f"{place:03d}.npy", values)
     found = agree(mine, theirs)
     assert len(found) == 60
-    assert sum(each.values > 0.999 for each in found) >= 55
-    assert min(each.values for each in found) > 0.9  # ranks of sums of ranks tie, and float32 orders ties by chance
-    assert min(each.gaps for each in found) > 0.99
+    assert sum(agreement.values > 0.999 for agreement in found) >= 55
+    # ranks of sums of ranks tie, and float32 orders ties by chance
+    assert min(agreement.values for agreement in found) > 0.9
+    assert min(agreement.gaps for agreement in found) > 0.99
 
 
 def test_a_wrong_value_and_a_filled_gap_are_seen(tmp_path: Path) -> None:
@@ -139,6 +140,6 @@ def test_the_report_says_where_the_lead_comes_from() -> None:
 
 def test_the_picture_is_xml_with_a_bar_for_each_ratio() -> None:
     drawn = ElementTree.fromstring(picture(a_result()))
-    bars = [each for each in drawn.iter() if each.get("class") == "bar"]
+    bars = [element for element in drawn.iter() if element.get("class") == "bar"]
     assert len(bars) == 4
     assert max(float(bar.get("width", "0")) for bar in bars) > 300

@@ -13,6 +13,6 @@ def test_a_flood_is_felt_in_order_of_arrival_and_hardly_by_counters() -> None:
 
 def test_the_interval_holds_the_ratio_of_tails() -> None:
     alone = [float(number) for number in range(1, 201)]
-    low, high = interval([1.1 * each for each in alone], alone)
+    low, high = interval([1.1 * seconds for seconds in alone], alone)
     assert abs(low - 1.1) < 1e-9, "paired: what is the same in both cancels"
     assert abs(high - 1.1) < 1e-9

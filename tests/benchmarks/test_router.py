@@ -62,7 +62,7 @@ def test_the_table_follows_its_law(table: Table) -> None:
 
 def test_without_wrong_labels_or_luck_of_ease_the_chances_are_those_stated() -> None:
     table = drawn(PROMPTS, replace(LAW, flipped=0.0, spread=0.0), 3)
-    assert {round(float(each), 9) for each in table.chance[LOCAL]} == set(LAW.success[0])
+    assert {round(float(value), 9) for value in table.chance[LOCAL]} == set(LAW.success[0])
 
 
 def brute(table: Table, scores: Sequence[float], least: float) -> float:
@@ -140,7 +140,7 @@ def test_a_replay_is_told_and_the_verdict_is_that_of_its_figures(measured: Measu
     assert all(name in told for name in (*measured.found, *measured.replay.points))
     assert told.count("of what the oracle") == 2
     assert not {"chance", "length"} & set(measured.level())
-    same = replace(measured, again=[{**each, "length": each[ROUTER]} for each in measured.again])
+    same = replace(measured, again=[{**sample, "length": sample[ROUTER]} for sample in measured.again])
     assert "length" in same.level()
     assert measured.replay.place("always frontier", measured.once) == pytest.approx((0.0, 1.0))
     assert measured.replay.place("always local", measured.once)[1] == pytest.approx(0.0)
@@ -175,15 +175,15 @@ def test_the_picture_has_a_line_for_each_curve(measured: Measured) -> None:
 
 
 def test_a_rival_that_learns_from_the_same_prompts_tells_hard_from_easy(scorers: Scorers) -> None:
-    hard = np.array([each.hard for each in SOME])
-    for name, scores in scorers.scores([each.text for each in SOME]).items():
+    hard = np.array([prompt.hard for prompt in SOME])
+    for name, scores in scorers.scores([prompt.text for prompt in SOME]).items():
         apart = (scores[hard][:, None] > scores[~hard]).mean()
         assert apart > 0.7 or name in ("chance", "length"), name
 
 
 def test_what_is_typed_is_another_text_of_the_same_label() -> None:
     again = replay.typed(PROMPTS, 1)
-    assert [each.hard for each in again] == [prompt.hard for prompt in PROMPTS]
+    assert [prompt.hard for prompt in again] == [prompt.hard for prompt in PROMPTS]
     assert sum(one.text != other.text for one, other in zip(again, PROMPTS, strict=True)) > 400
 
 
@@ -192,7 +192,7 @@ def test_latency_is_measured_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = mixed(120, 1)
     timed = {name: latency.durations(call, texts) for name, call in latency.calls(None).items()}
     assert set(timed) >= {"read", "decide"}
-    assert all(each.shape == (2, 120) and (each >= 0).all() for each in timed.values())
+    assert all(times.shape == (2, 120) and (times >= 0).all() for times in timed.values())
     assert latency.table(timed).splitlines()[1].split()[-1] == "1.0"
     found = latency.fresh("held = bytearray(b'x') * (50 << 20)")
     assert found is None or found[1] > 45 << 20
@@ -207,7 +207,7 @@ def test_accuracy_is_measured_and_balanced() -> None:
     assert careless["difficulty"].of(once) == 0.5
     assert careless["hard sent small"].of(once) == 1.0
     assert len(accuracy.table(found, 50).splitlines()) == len(found)
-    same, other = (accuracy.table({"intent": each["intent"]}, 50, found) for each in (found, careless))
+    same, other = (accuracy.table({"intent": reader["intent"]}, 50, found) for reader in (found, careless))
     assert "+0.0% (+0.0% to +0.0%)" in same
     assert " -8" in other
 
@@ -228,7 +228,7 @@ def test_a_writer_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert writers.main(["--writer", "voice_2"]) == 0
     line = capsys.readouterr().out.splitlines()[1].split()
     assert line[0] == "voice_2"
-    assert int(line[1]) == sum(each.voice == "voice_2" for each in FEW)
+    assert int(line[1]) == sum(example.voice == "voice_2" for example in FEW)
 
 
 def test_parts_are_listed_and_the_worst_exit_code_counts(

@@ -26,14 +26,14 @@ def test_a_table_of_walls_sums_what_every_column_has() -> None:
 
 
 def test_mutations_come_from_the_seed_alone() -> None:
-    first, again = ([each.code for each in islice(fuzzed(read(), 3), 40)] for _ in range(2))
+    first, again = ([snippet.code for snippet in islice(fuzzed(read(), 3), 40)] for _ in range(2))
     assert first == again
-    assert first != [each.code for each in islice(fuzzed(read(), 4), 40)]
+    assert first != [snippet.code for snippet in islice(fuzzed(read(), 4), 40)]
     assert len(set(first)) == 40
 
 
 def test_what_stays_out_of_the_fuzzer_is_a_class() -> None:
-    assert set(LEFT_OUT) <= {each.group for each in read()}
+    assert set(LEFT_OUT) <= {snippet.group for snippet in read()}
 
 
 def test_ways_take_turns() -> None:
@@ -53,7 +53,7 @@ def test_growth_is_seen() -> None:
 
 
 def test_a_process_that_may_not_be_read_is_weighed_by_what_all_may_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    (whole,) = (each for each in calls.held() if each.name == "caller")
+    (whole,) = (process for process in calls.held() if process.name == "caller")
     read, listed = Path.read_text, os.listdir
 
     def kept(path: Path, *more: Any, **named: Any) -> str:
@@ -68,7 +68,7 @@ def test_a_process_that_may_not_be_read_is_weighed_by_what_all_may_read(monkeypa
 
     monkeypatch.setattr(Path, "read_text", kept)
     monkeypatch.setattr(os, "listdir", closed)
-    (found,) = (each for each in calls.held() if each.name == "caller")
+    (found,) = (process for process in calls.held() if process.name == "caller")
     assert found.descriptors is None
     resident_mb = int(read(Path("/proc/self/statm")).split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
     assert whole.memory_mb / 2 < found.memory_mb < resident_mb, "what forked children share counts here, and not there"

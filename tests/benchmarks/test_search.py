@@ -86,7 +86,7 @@ def test_gain_takes_what_adds_before_a_variant_of_the_loudest() -> None:
 def test_near_copies_do_not_fill_the_places_of_others() -> None:
     first, second = noise(1).ravel(), noise(2).ravel()
     kept = Distinct(2)
-    assert [kept.takes(each) for each in (first, -first, np.zeros_like(first), first + 0.2 * second, second)] == [
+    assert [kept.takes(column) for column in (first, -first, np.zeros_like(first), first + 0.2 * second, second)] == [
         True, False, False, False, True,
     ]  # fmt: skip
     assert kept.full
@@ -254,7 +254,7 @@ def test_rivals_are_given_the_seconds_of_alphaloom_rounded_up(monkeypatch: pytes
             cast("World", None), 3, options, {"Alphaloom, offline": [own], "oracle": [{"method": "oracle"}]}
         )
     )
-    assert [each["method"] for each in found[:2]] == ["Alphaloom, offline", "oracle"]
+    assert [entry["method"] for entry in found[:2]] == ["Alphaloom, offline", "oracle"]
     assert given["random, the plants' grammar"].cpu_s == 430.0
     assert given["ten textbook formulas"].cpu_s is None
     assert list(planted.in_time(cast("World", None), 4, options, {"Alphaloom, offline": [own]})) == []

@@ -445,7 +445,7 @@ def test_control_c_says_nothing_of_python(files: Files, tmp_path: Path, monkeypa
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         assert run_command(["run", str(files.campaign), "--workspace", str(tmp_path), *TINY]) == 130
-    assert not [each for each in heard if "never awaited" in str(each.message)]
+    assert not [warning for warning in heard if "never awaited" in str(warning.message)]
     errors = capsys.readouterr().err
     assert "interrupted; resume with" in errors
     assert "Traceback" not in errors

@@ -187,13 +187,13 @@ def test_killed_at_fifty_random_moments_it_ends_the_same(storm: Callable[[str], 
     expected = calm.through()
     whole = time.monotonic() - began
     draw, storms = random.Random(50), [storm("storm-0")]
-    while sum(len(each.lost) for each in storms) < KILLS:
+    while sum(len(run.lost) for run in storms) < KILLS:
         if len(storms[-1].lost) < KILLS_EACH and storms[-1].strike(draw, whole, count(calm.log)):
             continue
         check(storms[-1], expected, calm.log)
         storms.append(storm(f"storm-{len(storms)}"))
     check(storms[-1], expected, calm.log)
-    lost = [calls for each in storms for calls in each.lost]
+    lost = [calls for run in storms for calls in run.lost]
     assert max(lost) >= 2, "no kill fell among concurrent calls"
     told = (
         f"{sum(n > 1 for n in lost)} of them caught several calls under way; {count(calm.log)} lines are logged in calm"

@@ -238,8 +238,8 @@ def test_other_later_days_change_nothing_that_agents_are_told(
     ends = (ending(grown(), other=False), ending(grown(), other=True))
     one, other = (hear(end, folder / name, *blunt) for name, end in zip(("one", "other"), ends, strict=True))
     looked = [
-        [entry["metrics"]["selection"] for entry in every_entry(each.result.record) if entry["trial"]]
-        for each in (one, other)
+        [entry["metrics"]["selection"] for entry in every_entry(side.result.record) if entry["trial"]]
+        for side in (one, other)
     ]
     assert looked[0]
     assert any("def factor(panel)" in text for text in one.texts) == bool(settings)

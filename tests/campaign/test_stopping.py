@@ -112,7 +112,7 @@ def test_the_clock_ends_a_campaign_with_a_report(files: Files, tmp_path: Path) -
 
 
 def test_the_budget_of_hypotheses_ends_a_campaign_with_its_word(files: Files, tmp_path: Path, capsys: Capture) -> None:
-    settings = [part for each in [*markets.BRIEF, "budget.hypotheses=4"] for part in ("--set", each)]
+    settings = [part for option in [*markets.BRIEF, "budget.hypotheses=4"] for part in ("--set", option)]
     assert run_command(["run", str(files.campaign), "--workspace", str(tmp_path), "--json", *settings]) == 4
     results = said(capsys)
     assert results["ended"].startswith("budget.hypotheses: all 4 hypotheses were proposed in 1 of 3 rounds")
@@ -123,7 +123,7 @@ def test_the_budget_of_hypotheses_ends_a_campaign_with_its_word(files: Files, tm
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and locks are another matter there")
 def test_a_process_that_runs_is_seen_and_stopped_from_another(files: Files, tmp_path: Path, capsys: Capture) -> None:
     long = [*markets.BRIEF, "agents.rounds=500", "budget.evaluations=9000"]
-    settings = [part for each in long for part in ("--set", each)]
+    settings = [part for option in long for part in ("--set", option)]
     line = [sys.executable, "-m", "alphaloom", "run", str(files.campaign), "--workspace", str(tmp_path), *settings]
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:

@@ -45,7 +45,7 @@ def test_a_decaying_factor_is_told_to_the_next_campaign_which_proposes_a_success
     whole = fading()
     panel = markets.write(markets.tidy(whole.rows(0, CUT)), tmp_path / "prices.parquet")
     accepted = campaign(tmp_path, "first", panel, seed=5).run().record["accepted"]
-    singles = [each for each in accepted if each["hypothesis"]["mechanism"] != "set"]
+    singles = [entry for entry in accepted if entry["hypothesis"]["mechanism"] != "set"]
     assert singles
 
     with Ledger.open(tmp_path / "workspace", clock=clock) as ledger:

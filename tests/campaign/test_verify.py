@@ -104,7 +104,7 @@ def test_results_that_were_edited_are_told(copy: Path, verify: Verify, capsys: p
     (results,) = copy.glob("runs/*/results.json")
     results.write_text(results.read_text().replace("rejected", "accepted", 1))
     code, said = verify("--ledger-only")
-    assert (code, said["differ"], [each["field"] for each in said["record"]]) == (1, 0, ["results.json"])
+    assert (code, said["differ"], [row["field"] for row in said["record"]]) == (1, 0, ["results.json"])
     assert run_command(["evidence", "verify", "latest", "--workspace", str(copy), "--ledger-only"]) == 1
     page = capsys.readouterr().out
     assert "the run's record: results.json" in page
@@ -142,7 +142,7 @@ def test_rows_that_were_taken_out_are_missed(copy: Path, verify: Verify, stateme
     rows_removed(copy, *statements)
     code, said = verify("--ledger-only")
     assert code == 1
-    assert any(told in f"{each['recorded']} {each['recomputed']}" for each in said["record"]), said["record"]
+    assert any(told in f"{row['recorded']} {row['recomputed']}" for row in said["record"]), said["record"]
 
 
 @pytest.mark.parametrize("name", ["results.json", "curves.json"])

@@ -55,7 +55,7 @@ def test_a_panel_is_made_null_too(tmp_path: Path, capsys: Capture) -> None:
     panel = write(tidy(simulate(SyntheticConfig(seed=1, days=450, names=40)).panel), tmp_path / "mine.parquet")
     code, told, _ = control(capsys, tmp_path / "w", "--only", "panel", "--panel", str(panel))
     assert code == 0
-    assert [each["kind"] for each in told["controls"]] == ["mine.parquet made null"]
+    assert [entry["kind"] for entry in told["controls"]] == ["mine.parquet made null"]
     assert told["controls"][0]["trials"] == 20
 
 

@@ -110,7 +110,7 @@ def test_beside_a_router_file_it_is_said_that_a_campaign_asks_its_own_models(
     monkeypatch.chdir(tmp_path)
     Path("router.yaml").write_text(ROUTER)
     run_command(["doctor", "--workspace", str(tmp_path)])
-    (line,) = [each for each in capsys.readouterr().out.splitlines() if "research with a language model" in each]
+    (line,) = [row for row in capsys.readouterr().out.splitlines() if "research with a language model" in row]
     assert (
         "the models of router.yaml answer `alphaloom route` and programs; a campaign asks those of its own file" in line
     )

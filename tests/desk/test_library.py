@@ -134,7 +134,7 @@ def test_a_factor_is_shown_with_its_quarters_and_its_history(capsys: Capture, le
     said(capsys, "retire", KEPT, "--reason", "capacity is used up")
     full = told(capsys, "show", KEPT)
     assert [quarter["day"] for quarter in full["quarters"]] == ["2020-03-03", "2020-05-05"]
-    assert [(each["status"], each["by"], each["reason"]) for each in full["history"]] == [
+    assert [(change["status"], change["by"], change["reason"]) for change in full["history"]] == [
         ("retired", "hand", "capacity is used up")
     ]
     assert (len(full["daily"]), full["hypothesis"]) == (130, "spread tells")
@@ -164,7 +164,7 @@ def test_a_retired_factor_comes_back_and_its_retirement_stays_on_record(capsys: 
     assert told(capsys, "restore", name, "--reason", "crowd left")["status"] == "decaying"
     told(capsys, "retire", name, "--reason", "again")
     assert "decaying again: once more" in said(capsys, "restore", name, "--reason", " once more ")
-    history = [(each["status"], each["reason"]) for each in told(capsys, "show", name)["history"]]
+    history = [(change["status"], change["reason"]) for change in told(capsys, "show", name)["history"]]
     assert history == [
         ("decaying", "faint"), ("retired", "crowded"), ("decaying", "crowd left"), ("retired", "again"),
         ("decaying", "once more"),

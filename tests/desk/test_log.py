@@ -101,7 +101,7 @@ def test_followed_it_goes_on_until_nobody_works_on_the_run(workspace: Path) -> N
 
         running = iter([True, True, False])
         followed = log.follow_chronicle(Chronicle(ledger, "r1"), lambda: next(running), wait)
-        told = [(each.what, each.key) for each in followed]
+        told = [(event.what, event.key) for event in followed]
         assert told[-2:] == [("hypothesis", "r02/h00"), ("hypothesis", "r03/h00")]
         assert len(told) == len(set(told))
 

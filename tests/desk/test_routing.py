@@ -81,8 +81,8 @@ def test_a_file_of_prompts_is_answered_in_order(told: Callable[..., Any], tmp_pa
     ]
     (tmp_path / "p.jsonl").write_text("\n".join(json.dumps(line) for line in lines) + "\n\n")
     found = told("--file", "p.jsonl")
-    assert [each["intent"] for each in found] == ["data_lookup", "code", "critique"]
-    assert [each["model"] for each in (found[0], found[2])] == ["small", "large"]
+    assert [row["intent"] for row in found] == ["data_lookup", "code", "critique"]
+    assert [row["model"] for row in (found[0], found[2])] == ["small", "large"]
     assert told("--file", "p.jsonl", "--confidential")[2]["model"] == "small"
 
 

@@ -66,7 +66,7 @@ def test_a_campaign_says_the_same_after_as_many_trials(lab: Make) -> None:
 def test_one_trial_is_one_trial() -> None:
     null = null_distribution(200, 5, 10)
     said = [prospect(null, trials, 0, 0.05, deviation).sentence() for trials in (1, 2) for deviation in (0.1, np.nan)]
-    assert [each.split(" on ")[0].split(",")[0] for each in said] == ["After 1 trial"] * 2 + ["After 2 trials"] * 2
+    assert [line.split(" on ")[0].split(",")[0] for line in said] == ["After 1 trial"] * 2 + ["After 2 trials"] * 2
 
 
 def test_an_unknown_scatter_is_not_a_number() -> None:
@@ -101,7 +101,7 @@ def test_every_published_formula_is_measured_that_the_panel_has_the_fields_for(
     monkeypatch.setattr(Scorer, "proof", lambda *_: MeanTest("labels", 1.0, 200, 5, 10, 0.01))
     found = published_scatter(lab(panel=replace(market(), fields=fields)).evaluator)
     known = [each for _, each, _ in published_expressions()]
-    assert asked == [each.id for each in known if each.fields <= set(fields)]
+    assert asked == [formula.id for formula in known if formula.fields <= set(fields)]
     assert 100 < len(asked) == found.record()["factors"] < len(known)
 
 

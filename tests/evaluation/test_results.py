@@ -85,10 +85,10 @@ def test_others_are_said_to_have_been_preferred_only_where_others_were_sent(lab:
     run.propose(JUNK[0])
     run.propose(JUNK[1], direction=-run.direction(JUNK[1]))
     (first, second) = (ResultsBuilder(run.evaluator).entries()["rejected"][place] for place in (0, 1))
-    said = sorted(each["reasons"][0]["message"].partition(" (")[0] for each in (first, second))
+    said = sorted(row["reasons"][0]["message"].partition(" (")[0] for row in (first, second))
     assert said == ["not tested: it shows the opposite of its hypothesis", "not tested: nothing was sent to the gate"]
     run.judged(JUNK[2])
-    (entry,) = (each for each in ResultsBuilder(run.evaluator).entries()["rejected"] if each["id"] == parse(JUNK[0]).id)
+    (entry,) = (row for row in ResultsBuilder(run.evaluator).entries()["rejected"] if row["id"] == parse(JUNK[0]).id)
     assert entry["reasons"][0]["message"].startswith("not tested: other candidates were preferred (")
 
 

@@ -141,9 +141,9 @@ def test_recall_tells_of_the_search_window_only(lab: Make) -> None:
 def numbers(value: object) -> list[float]:
     """Return every number of a JSON value."""
     if isinstance(value, dict):
-        return [found for each in value.values() for found in numbers(each)]
+        return [found for part in value.values() for found in numbers(part)]
     if isinstance(value, list):
-        return [found for each in value for found in numbers(each)]
+        return [found for part in value for found in numbers(part)]
     return [value] if isinstance(value, float) else []
 
 

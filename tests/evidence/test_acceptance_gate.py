@@ -88,7 +88,7 @@ def test_a_formula_that_ranks_the_names_like_a_published_one_is_told_so_and_refu
     (told,) = [weakness for weakness in answer["weaknesses"] if weakness["code"] == "known"]
     assert "ranks the names like " in told["message"]
     verdict = run.evaluator.submit([answer["id"]])[0]
-    (reason,) = [each for each in verdict.reasons if each.step == "published"]
+    (reason,) = [step for step in verdict.reasons if step.step == "published"]
     assert steps(verdict)["originality"]
     assert (verdict.word, reason.passed, verdict.trial) == ("rejected", False, None)
     assert reason.message == told["message"]
@@ -107,7 +107,7 @@ def test_a_set_that_ranks_the_names_like_a_published_factor_is_refused_though_no
     assert not any(weakness["code"] == "known" for answer in answers for weakness in answer["weaknesses"])
     verdict = run.evaluator.submit_set([answer["id"] for answer in answers])
     assert (verdict.word, verdict.trial, run.trials()) == ("rejected", None, [])
-    (reason,) = [each for each in verdict.reasons if not each.passed]
+    (reason,) = [step for step in verdict.reasons if not step.passed]
     assert (reason.step, "total volatility" in reason.message) == ("published", True)
 
 

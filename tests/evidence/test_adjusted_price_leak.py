@@ -123,7 +123,7 @@ def test_rescaling_keeps_returns_and_every_ratio_to_the_bit() -> None:
     panel = adjusted()
     other = rescale_prices(panel)
     assert other.fields["returns"] is panel.fields["returns"]
-    before, after = (each.fields["close"] / each.fields["open"] for each in (panel, other))
+    before, after = (prices.fields["close"] / prices.fields["open"] for prices in (panel, other))
     np.testing.assert_array_equal(before, after)
     constant = other.fields["close"] / panel.fields["close"]
     assert len(np.unique(constant[~np.isnan(constant)])) > 3

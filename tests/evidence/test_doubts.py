@@ -36,7 +36,7 @@ def test_what_agrees_raises_no_doubt() -> None:
 @pytest.mark.parametrize(("t", "told"), [(-3.0, True), (-1.9, False), (3.0, False)])
 def test_a_sign_that_is_more_than_luck_is_held_against_the_direction(t: float, told: bool) -> None:
     found = said(sheet=GOOD | {"t": t, "decay": {}})
-    assert [each.partition(":")[0] for each in found] == ["direction"] * told
+    assert [message.partition(":")[0] for message in found] == ["direction"] * told
 
 
 def test_a_sign_that_turns_at_the_claimed_horizon() -> None:
@@ -75,7 +75,7 @@ def test_doubts_reach_the_agents_and_the_results_and_refuse_nothing(tmp_path: Pa
         answer = lab.evaluator.propose(Proposal(CALM, claim, "k", "A mean of 3 days."))
         assert answer["ok"]
         told = [weakness["message"] for weakness in answer["weaknesses"] if weakness["code"] == "alignment"]
-        assert [each.partition(":")[0] for each in told] == ["fields", "windows"]
+        assert [message.partition(":")[0] for message in told] == ["fields", "windows"]
         opinion = {"verdict": "doubts", "why": "It is about something else."}
         ledger.record_event("run", "agents.critique", "r01/h00/s0", {"keep": True, "alignment": opinion})
         verdict = lab.evaluator.submit([answer["id"]])[0]

@@ -412,7 +412,7 @@ def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(ser
     said = str(verdict.for_agents())
     assert "changed with later days" in str(verdict.row("run").reasons)
     assert "later days" not in said
-    assert not any(each in said for each in (fault["day"], fault["message"], day[:4]))
+    assert not any(word in said for word in (fault["day"], fault["message"], day[:4]))
     row = evaluator.ledger.verdicts("run")[0]
     assert replay_verdict(RunArchive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
 

@@ -69,8 +69,8 @@ def replays(workspace: Path) -> list[Replay]:
 def changed(workspace: Path) -> set[str]:
     """Return every field that differs now, in any verdict or in the run's record."""
     with read(workspace) as ledger:
-        ends = [each.field for each in find_loose_ends(opened(ledger))]
-    return {each.field for one in replays(workspace) for each in one.differs} | {*ends}
+        ends = [difference.field for difference in find_loose_ends(opened(ledger))]
+    return {difference.field for one in replays(workspace) for difference in one.differs} | {*ends}
 
 
 def forge(workspace: Path, table: str, where: str, edit: Edit) -> None:
@@ -201,7 +201,7 @@ def test_bytes_that_were_changed_on_the_disk_are_found(workspace: Path) -> None:
         kept = str((ledger.trials()[1].outcome or {})["seen"])
     (workspace / "objects" / kept[:2] / kept[2:]).write_bytes(b"{}")
     (broken,) = [one for one in replays(workspace) if one.differs]
-    assert [each.field for each in broken.differs] == ["look.seen"]
+    assert [difference.field for difference in broken.differs] == ["look.seen"]
     assert "does not hold what its name says" in broken.differs[0].recomputed
 
 
@@ -262,7 +262,7 @@ def test_a_forgery_that_agrees_with_itself_is_found_by_the_panel(
         "panel: daily RankIC[0]",
         "panel: selection.rank_ic",
         "panel: selection.t",
-    } <= {each.field for each in again.differs}
+    } <= {difference.field for difference in again.differs}
 
 
 def test_a_look_without_its_series_cannot_be_run_again(workspace: Path) -> None:

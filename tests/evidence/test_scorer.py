@@ -114,7 +114,9 @@ class Slow:
         earned = self.label(1).iloc[held.start :].reset_index(drop=True)
         gross = (weight * earned).sum(axis=1)[earned.notna().any(axis=1)]
         net = gross - traded * 10e-4 - weight.clip(upper=0).abs().sum(axis=1) * 50e-4 / 252
-        ratio = [float(each[gross.index].mean() / each[gross.index].std() * np.sqrt(252)) for each in (gross, net)]
+        ratio = [
+            float(returns[gross.index].mean() / returns[gross.index].std() * np.sqrt(252)) for returns in (gross, net)
+        ]
         return float(traded.iloc[h:].mean()) / 4, ratio[0], ratio[1]
 
 
@@ -183,12 +185,14 @@ def test_nothing_after_the_window_enters_its_sheet(returns: str, text: str) -> N
     panel, asked = market(3), SMALL.model_copy(update={"returns": returns})
     window = Window("search", 0, 210, "a", "b")
     other = changed_after(panel, window.stop)
-    sheets = [scorer(each, asked).score(Engine(each).evaluate([text])[0], window) for each in (panel, other)]
+    sheets = [scorer(prices, asked).score(Engine(prices).evaluate([text])[0], window) for prices in (panel, other)]
     assert json.dumps(sheets[0].record()) == json.dumps(sheets[1].record())
     np.testing.assert_array_equal(sheets[0].daily, sheets[1].daily)
     np.testing.assert_array_equal(sheets[0].net_daily, sheets[1].net_daily)
     before = Window("search", 0, 211, "a", "b")
-    seen = [scorer(each, asked).score(Engine(each).evaluate([text])[0], before).record() for each in (panel, other)]
+    seen = [
+        scorer(prices, asked).score(Engine(prices).evaluate([text])[0], before).record() for prices in (panel, other)
+    ]
     assert seen[0] != seen[1]  # one day more does see the change
 
 

@@ -95,7 +95,7 @@ def test_without_gaps_the_slack_is_the_chance_in_the_buckets() -> None:
     other = (one + rng.normal(size=one.shape)).astype(np.float32)
     sketcher = Sketcher(np.ones(one.shape, np.bool_), WINDOW)
     correlations = estimate_correlations(
-        sketcher.sketch(one), Sketches.of([sketcher.sketch(each) for each in (one, other, -one)])
+        sketcher.sketch(one), Sketches.of([sketcher.sketch(values) for values in (one, other, -one)])
     )
     exact = rank_correlation(one, other, WINDOW)
     assert correlations.slack[1] == pytest.approx(

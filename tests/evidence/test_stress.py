@@ -45,7 +45,7 @@ def words(found: StressResult) -> dict[str, Mapping[str, StressWord]]:
 
 def kept(found: StressResult, code: str) -> float:
     """Return the share of RankIC that is left."""
-    outcome = next(each for each in found.outcomes if each.scenario.code == code)
+    outcome = next(result for result in found.outcomes if result.scenario.code == code)
     assert outcome.rank_ic is not None
     return outcome.rank_ic.keeps
 
@@ -147,7 +147,7 @@ def test_worthless_and_healthy_factors_are_seldom_said_to_break(leak: float, jud
     """No stress changes these factors or the order of own moves: a broken RankIC is a false alarm (1 in 20)."""
     count = 24
     stress = run_stress_tests(fixed(count, leak), market(3), SMALL)
-    told = [[said.get("rank_ic") for said in words(each).values()] for each in stress]
+    told = [[said.get("rank_ic") for said in words(result).values()] for result in stress]
     assert sum("breaks" in said for said in told) <= 3  # 1.2 are expected at most
     assert (sum("holds" in said for said in told) > count / 2) == judged
 
@@ -161,7 +161,7 @@ def test_nothing_after_the_search_window_is_read(lab: Callable[..., Lab]) -> Non
     for values in fields.values():
         values[stop:] *= rng.uniform(0.2, 5.0, values[stop:].shape)
     other = lab("two", panel=replace(panel, fields=fields)).evaluator
-    told = [stress_on_search(each, [parse(SLOW)]) for each in (first, other)]
+    told = [stress_on_search(prices, [parse(SLOW)]) for prices in (first, other)]
     assert json.dumps(told[0]) == json.dumps(told[1])
 
 
@@ -208,8 +208,8 @@ def test_worthless_formulas_lose_nothing_that_could_be_judged() -> None:
     rng = np.random.default_rng(2)
     drawn = [sample(rng) for _ in range(25)]
     stress = run_stress_tests(lambda each: Engine(each).evaluate(drawn), panel, SMALL)
-    lucky = [each for each in stress if each.clean["t"] >= 2]
+    lucky = [result for result in stress if result.clean["t"] >= 2]
     assert len(lucky) <= 5  # 1.25 are expected, of either sign
-    assert all(not each.breaks for each in stress if each not in lucky)
-    told = [said.get("rank_ic") for each in stress for said in words(each).values()]
+    assert all(not result.breaks for result in stress if result not in lucky)
+    told = [said.get("rank_ic") for result in stress for said in words(result).values()]
     assert told.count("breaks") <= 1

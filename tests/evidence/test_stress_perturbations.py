@@ -19,12 +19,12 @@ def panel() -> Panel:
 
 @cache
 def told() -> dict[str, SpoiledPanel]:
-    return {each.code: each for each in spoil_panel(panel(), 1)}
+    return {spoiled.code: spoiled for spoiled in spoil_panel(panel(), 1)}
 
 
 def test_every_kind_is_drawn_from_its_own_stream() -> None:
     assert list(told()) == list(PERTURBATIONS)
-    again = {each.code: each.panel.digest for each in spoil_panel(panel(), 1)}
+    again = {spoiled.code: spoiled.panel.digest for spoiled in spoil_panel(panel(), 1)}
     assert again == {code: each.panel.digest for code, each in told().items()}
 
 

@@ -64,7 +64,7 @@ def test_thin_trading_is_found_where_it_was_made() -> None:
     thin = np.array(panel.fields["amount"])
     thin[200:270] *= 0.2
     dry = replace(panel, fields={**panel.fields, "amount": thin})
-    stretch = next(each for each in find_stretches(dry, moves(), LAST) if each.code == "thinnest_quarter")
+    stretch = next(span for span in find_stretches(dry, moves(), LAST) if span.code == "thinnest_quarter")
     assert stretch.start >= 195
     assert stretch.stop <= 275
 

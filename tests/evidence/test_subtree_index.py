@@ -108,7 +108,7 @@ def test_hashes_that_collide_decide_nothing(tmp_path: Path, monkeypatch: pytest.
         crowded: list[list[shelf.InvertedIndex]] = [index.shelves[:1], [MemoryIndex(known()[:400])]]
     few = [each for each, _ in known()[:400]]
     for one in asked()[:12]:
-        right = rank_likeness([like for like in (compare_formulas(one, each) for each in few) if like.ratio > 0], 5)
+        right = rank_likeness([like for like in (compare_formulas(one, other) for other in few) if like.ratio > 0], 5)
         assert [told(search_indexes(draw_outline(one.core), shelves, 5)) for shelves in crowded] == [told(right)] * 2
 
 
@@ -204,7 +204,7 @@ DIGEST = "e6ca6291d0a20009"
 def test_a_selection_hides_the_rest() -> None:
     names = {each.name for each, _ in known()[::3]}
     chosen = Selection(MemoryIndex(known()), names)
-    apart = MemoryIndex(each for each in known() if each[0].name in names)
+    apart = MemoryIndex(pair for pair in known() if pair[0].name in names)
     for one in asked():
         whole = draw_outline(one.core)
         assert told(search_indexes(whole, [chosen], 5)) == told(search_indexes(whole, [apart], 5))

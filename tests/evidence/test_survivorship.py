@@ -53,7 +53,8 @@ def test_the_doubt_reads_no_day_after_its_window() -> None:
     blind = panel.rows(0, int(panel.days * 0.7))
     values = Engine(panel).evaluate(["log(cap)"])[0]
     said = [
-        Survivorship(each, whole(panel, 0.7), measure_exposures(each).size, 5).size_effect for each in (panel, blind)
+        Survivorship(prices, whole(panel, 0.7), measure_exposures(prices).size, 5).size_effect
+        for prices in (panel, blind)
     ]
     assert said[0] == said[1]
     assert Survivorship(panel, whole(panel, 0.7), measure_exposures(panel).size, 5).objection(values)

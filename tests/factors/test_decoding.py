@@ -82,7 +82,7 @@ def heights(rules: Rules) -> dict[str, int]:
         if symbol.startswith('"'):
             return 0
         if symbol not in known:
-            known[symbol] = 1 + max(height(each) for alternative in rules[symbol] for each in alternative)
+            known[symbol] = 1 + max(height(part) for alternative in rules[symbol] for part in alternative)
         return known[symbol]
 
     height("root")
@@ -188,9 +188,9 @@ def items(rules: Rules, name: str) -> int:
     seen, waiting = {name}, [name]
     while waiting:
         first = {alternative[0] for alternative in rules[waiting.pop()]}
-        waiting += (new := {each for each in first if not each.startswith('"')} - seen)
+        waiting += (new := {part for part in first if not part.startswith('"')} - seen)
         seen |= new
-    return sum(len(rules[each]) for each in seen)
+    return sum(len(rules[symbol]) for symbol in seen)
 
 
 def test_no_row_of_a_parser_grows_too_long() -> None:

@@ -42,7 +42,7 @@ def drawn(seed: int, count: int, size: int = 14) -> list[Expression]:
 
 
 def same_bytes(found: list[NDArray[np.float32]], expected: list[NDArray[np.float32]]) -> None:
-    assert [each.tobytes() for each in found] == [each.tobytes() for each in expected]
+    assert [values.tobytes() for values in found] == [values.tobytes() for values in expected]
 
 
 def chained(node: Node) -> bool:
@@ -83,7 +83,7 @@ def test_a_random_tree_agrees_with_the_reference_whole(seed: int) -> None:
 
 def test_threads_cache_and_company_do_not_change_a_bit() -> None:
     panel = panels.draw(1, 120, 300, "outliers")
-    batch = [*BATCH, *(each.canonical_text for each in drawn(5, 30))]
+    batch = [*BATCH, *(expression.canonical_text for expression in drawn(5, 30))]
     plain = Engine(panel, threads=1, cache_bytes=0)
     alone = [plain.evaluate([text])[0] for text in batch]
     for engine in (
@@ -176,7 +176,7 @@ def test_rolling_operators_read_days_before_a_name_joined() -> None:
 def test_results_are_the_callers_own() -> None:
     engine = Engine(panels.draw(4, 40, 5, "plain"))
     first = engine.evaluate(["ts_mean(close, 5)", "ts_mean(close, 5)", "close"])
-    kept = [each.copy() for each in first]
+    kept = [values.copy() for values in first]
     for each in first:
         each[:] = 7
     same_bytes(engine.evaluate(["ts_mean(close, 5)", "ts_mean(close, 5)", "close"]), kept)

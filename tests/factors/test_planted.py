@@ -37,7 +37,7 @@ def test_plants_are_formulas_that_no_textbook_knows() -> None:
     for plant in plants:
         assert parse(plant.text).canonical_text == plant.text
         values = engine.evaluate([plant.text])[0]
-        assert max(abs(np.nanmean(row_rank_correlation(values, each))) for each in known) < 0.65
+        assert max(abs(np.nanmean(row_rank_correlation(values, other))) for other in known) < 0.65
 
 
 def test_a_market_states_what_was_planted() -> None:

@@ -61,7 +61,7 @@ def test_rolling_std_in_float32(window: int) -> None:
     found = value(f"ts_std(returns, {window})", returns=x)[window - 1 :]
     np.testing.assert_allclose(found, exact, rtol=3e-7)
     sums = [np.cumsum(part.astype(np.float32), axis=0, dtype=np.float32) for part in (x, x * x)]
-    total, squares = (each[window:] - each[:-window] for each in sums)
+    total, squares = (cumulative[window:] - cumulative[:-window] for cumulative in sums)
     naive = np.sqrt(np.abs(squares - total * total / window) / (window - 1))
     assert (np.abs(naive - exact[1:]) > exact[1:] / 2).mean() > 0.25
 
@@ -244,8 +244,8 @@ def test_corr_of_cross_sectional_ranks() -> None:
 def exact_correlation(x: list[Fraction], y: list[Fraction]) -> float:
     """Correlate without rounding anything but the end."""
     n = len(x)
-    a, b = ([each - sum(side, Fraction()) / n for each in side] for side in (x, y))
-    xx, yy = (sum((each * each for each in side), Fraction()) for side in (a, b))
+    a, b = ([term - sum(side, Fraction()) / n for term in side] for side in (x, y))
+    xx, yy = (sum((term * term for term in side), Fraction()) for side in (a, b))
     if not xx or not yy:
         return math.nan
     return (

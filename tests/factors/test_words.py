@@ -56,7 +56,7 @@ def obvious(query: str, texts: list[str]) -> list[float]:
     for words in split:
         score = 0.0
         for stem in sorted(set(find_stems(query))):
-            held = sum(stem in each for each in split)
+            held = sum(stem in word for word in split)
             often = words.count(stem)
             damp = often + BM25_K1 * (1 - BM25_B + BM25_B * (len(words) / mean if mean else 0.0))
             score += (

@@ -80,13 +80,13 @@ def _wordy(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _wordy(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_wordy(each) for each in value]
+        return [_wordy(part) for part in value]
     return value if isinstance(value, str | bool | None) else 0
 
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, list):
-        return [_rounded(each) for each in value]
+        return [_rounded(part) for part in value]
     if isinstance(value, dict):
         return {key: _rounded(each) for key, each in value.items()}
     return pytest.approx(value, rel=SAME, abs=1e-9) if isinstance(value, float) else value

@@ -37,7 +37,7 @@ def without_words(value: Any, *, named: bool = False) -> Any:
     if isinstance(value, dict):
         kept = {key: each for key, each in value.items() if named or key not in TOLD}
         return {key: without_words(each, named=key in {"properties", "$defs"}) for key, each in kept.items()}
-    return [without_words(each) for each in value] if isinstance(value, list) else value
+    return [without_words(part) for part in value] if isinstance(value, list) else value
 
 
 def words(value: Any, at: str = "") -> dict[str, Any]:

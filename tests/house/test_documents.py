@@ -60,4 +60,4 @@ def test_a_link_to_nothing_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize("contents", ["docs/index.md", "llms.txt"])
 def test_every_page_stands_in_the_table_of_contents(contents: str) -> None:
     page = ROOT / contents
-    assert [each.name for each in PAGES if each not in {*named(page), page, ROOT / "docs" / "index.md"}] == []
+    assert [path.name for path in PAGES if path not in {*named(page), page, ROOT / "docs" / "index.md"}] == []

@@ -34,7 +34,7 @@ def test_one_mistake_gives_its_field_to_the_error() -> None:
 
 
 def test_exit_codes_are_those_of_the_command_line() -> None:
-    assert [each.exit_code for each in (AlphaloomError, SettingsError, UnknownRun, WorkspaceError, RunLocked)] == [
+    assert [kind.exit_code for kind in (AlphaloomError, SettingsError, UnknownRun, WorkspaceError, RunLocked)] == [
         *[2] * 4,
         1,
     ]

@@ -69,7 +69,7 @@ def test_letting_go_twice_and_after_settling_changes_nothing(ledger: Ledger) -> 
     assert isinstance(again, Hold)
     with pytest.raises(LedgerConflict, match="differs in cost_usd"):
         ledger.holds.settle(again, replace(CALL, cost_usd=0.02), NOTE)
-    assert [each.key for each in ledger.holds.open()] == ["c9"]
+    assert [hold.key for hold in ledger.holds.open()] == ["c9"]
 
 
 def test_a_call_is_under_way_once_and_never_after_it_was_answered(ledger: Ledger) -> None:
@@ -217,7 +217,7 @@ def test_no_order_of_events_over_several_ledgers_passes_a_cap(
             assert ledgers[who].holds.lapse() == 0
         spent = {name: sum(call.cost_usd for call in ledgers[who].holds.calls(tenant=name)) for name in "ab"}
         under_way = {
-            name: sum(each.picos for each in ledgers[who].holds.open() if each.tenant == name) for name in "ab"
+            name: sum(hold.picos for hold in ledgers[who].holds.open() if hold.tenant == name) for name in "ab"
         }
         both = {name: round(spent[name] * 1e12) + under_way[name] for name in "ab"}
         assert sum(both.values()) <= cap * 10**10

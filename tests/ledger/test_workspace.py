@@ -251,5 +251,7 @@ def test_gaps_and_times_that_go_back_are_found(tmp_path: Path, statement: str, t
         assert ledger.breaks(ledger.run("one")) == []
     forged(workspace, statement)
     with open_at(workspace) as ledger:
-        found = [(each.table, each.recorded, each.said) for each in ledger.breaks(ledger.run("one"))]
-    assert any(each[: len(told)] == told for each in found), found
+        found = [
+            (difference.table, difference.recorded, difference.said) for difference in ledger.breaks(ledger.run("one"))
+        ]
+    assert any(field[: len(told)] == told for field in found), found

@@ -138,7 +138,7 @@ def test_a_claim_that_is_wrong_refuses(changes: dict[str, Any], why: str) -> Non
 
 def test_a_person_and_a_program_of_one_name_are_two_callers() -> None:
     person, program = ({"sub": "x", "client_id": "y"}, {"sub": ..., "client_id": "x"})
-    assert [verifier().verify(signed(each)).id for each in (person, program)] == ["oauth:sub:x", "oauth:client:x"]
+    assert [verifier().verify(signed(claims)).id for claims in (person, program)] == ["oauth:sub:x", "oauth:client:x"]
 
 
 def test_clocks_may_differ_by_the_leeway() -> None:
@@ -162,7 +162,7 @@ def test_what_is_not_signed_by_a_key_of_the_issuer_is_refused() -> None:
     bad = [none, shared, changed, inside, signed(key=OTHER), signed(kid="e1"), signed(kid="r9"), f"{head}.{body}.",
            "a.b.c", "alt_00000000_x", "", "." * 20_000, "ü.ü.ü", signed(algorithm="PS256"),
            signed(algorithm="RS512")]  # fmt: skip
-    assert all(reason(each) for each in bad)
+    assert all(reason(token) for token in bad)
 
 
 @pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")  # of the one who signs

@@ -86,7 +86,7 @@ def test_unknown_malformed_expired_and_revoked_tokens_are_refused_in_the_same_wo
     last, first = datetime(2027, 1, 31, 23, 59, 59, tzinfo=UTC), datetime(2027, 2, 1, tzinfo=UTC)
     opened(path, last).verify(live.token)
     bad = ["", "Bearer", live.token + "A", live.token[:-1], live.token[:13] + "A" * 43, "ü", "\ud800", "x" * 10**6]
-    said = {reason(path, each) for each in bad} | {reason(path, other.token), reason(path, live.token, first)}
+    said = {reason(path, token) for token in bad} | {reason(path, other.token), reason(path, live.token, first)}
     assert len(said) == 1
 
 

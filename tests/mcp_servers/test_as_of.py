@@ -302,6 +302,6 @@ def test_tokens_of_one_caller_that_see_the_same_share_one_run_and_its_budget(tmp
                 Caller("ann", frozenset({"data:read"}))
             ]
             told = [rooms.serve(token) for token in tokens]
-            assert len({each.evaluator.run for each in told}) == 1
-            assert [each.entry.caller for each in told] == tokens, "each may do what it may"
+            assert len({caller.evaluator.run for caller in told}) == 1
+            assert [caller.entry.caller for caller in told] == tokens, "each may do what it may"
             assert rooms.serve(Caller("ann", EVERY_SCOPE, frozenset({"close"}))).evaluator.run != told[0].evaluator.run

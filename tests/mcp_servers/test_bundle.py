@@ -39,7 +39,7 @@ def test_one_connection_has_what_all_servers_have(evaluator: Evaluator) -> None:
     async def ask() -> None:
         async with opened_to(served) as sessions, Client(build_server("all", served)) as client:
             apart = [await listed(session.client) for session in sessions.values()]
-            assert await listed(client) == [sorted(name for each in apart for name in each[at]) for at in range(4)]
+            assert await listed(client) == [sorted(name for names in apart for name in names[at]) for at in range(4)]
             together = Session(client)
             draft = await together.call("register_factor", {"text": "rank(close)", "name": "level"})
             with pytest.raises(ToolError) as refused:

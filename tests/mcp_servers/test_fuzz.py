@@ -141,7 +141,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, S
 def later(evaluator: Evaluator) -> set[Any]:
     """Return what the numbers of later days look like: the panel's own, and what was seen and decided on selection."""
     seen = [floats(trial.outcome) for trial in evaluator.ledger.trials()]
-    return signs((value for each in seen for value in each), FEWEST) | later_days(
+    return signs((value for values in seen for value in values), FEWEST) | later_days(
         evaluator.panel, evaluator.windows.search.stop
     )
 
@@ -223,7 +223,7 @@ def test_a_number_of_a_later_day_would_be_seen(judged: tuple[Ledger, ServedCalle
     secrets, panel = later(evaluator), evaluator.panel
     looked = next(filter(whole, floats(evaluator.ledger.trials()[0].outcome)))
     prices = panel.fields["close"][evaluator.windows.search.stop :]
-    price = next(each for each in prices[np.isfinite(prices)].tolist() if set(spelled(np.array(each))) <= secrets)
+    price = next(number for number in prices[np.isfinite(prices)].tolist() if set(spelled(np.array(number))) <= secrets)
     for leak in (f"{looked!r}", f"{looked:.5g}", f"{100 * looked:.5g} %", f"{price!r}", f"it closed at {price:.5g}"):
         assert told(leak, FEWEST) & secrets, leak
     assert not told(f"{price:.3g} {evaluator.windows.search.days} 0.05", FEWEST) & secrets

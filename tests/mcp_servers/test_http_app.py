@@ -379,7 +379,7 @@ def test_tokens_that_are_asked_about_leave_threads_for_what_else_is_done(tmp_pat
         asked = [
             pool.submit(httpx2.post, f"{served.url}/market/mcp", timeout=120) for _ in range(2 * TOKEN_CHECKS_AT_ONCE)
         ]
-        assert {each.result().status_code for each in asked} == {401}
+        assert {future.result().status_code for future in asked} == {401}
     assert 1 < slow.most <= TOKEN_CHECKS_AT_ONCE
 
 
@@ -431,7 +431,7 @@ def test_requests_of_one_caller_that_wait_are_bounded(tmp_path: Path, monkeypatc
         ]
         refused = next(as_completed(waits)).result()
         assert (refused.status_code, reason(refused)["code"]) == (429, "too_many")
-        assert sum(isinstance(each.exception(), httpx2.ReadTimeout) for each in waits) == 3
+        assert sum(isinstance(future.exception(), httpx2.ReadTimeout) for future in waits) == 3
 
 
 def test_clients_are_told_where_tokens_come_from(tmp_path: Path) -> None:

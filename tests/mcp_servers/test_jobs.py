@@ -78,13 +78,13 @@ def test_jobs_wait_for_each_other_and_too_many_are_refused() -> None:
     with pytest.raises(McpServerError, match=str(MAX_JOBS_UNDER_WAY)) as caught:
         jobs.begin("wait", {"n": MAX_JOBS_UNDER_WAY}, nothing)
     assert caught.value.code == "too_many_jobs"
-    states = [jobs.get(each["job"])["status"] for each in told]
+    states = [jobs.get(answer["job"])["status"] for answer in told]
     assert states.count("running") <= JOBS_AT_ONCE
     assert states.count("waiting") >= MAX_JOBS_UNDER_WAY - JOBS_AT_ONCE
     gate.set()
     assert ended(jobs, told[0]["job"])["result"] == {"came": True}
     jobs.close()
-    assert {jobs.get(each["job"])["status"] for each in told} <= {"done", "cancelled"}
+    assert {jobs.get(answer["job"])["status"] for answer in told} <= {"done", "cancelled"}
 
 
 def test_only_the_newest_answers_are_kept() -> None:

@@ -67,7 +67,7 @@ def asked(server: ToolServer, name: str, **arguments: Any) -> dict[str, Any]:
 def test_a_caller_sees_and_may_call_what_its_scopes_allow_and_all_of_it_is_on_record() -> None:
     calls: list[ToolCall] = []
     server = served(calls.append, Scope.DATA_READ)
-    assert [each.name for each in asyncio.run(server.list_tools())] == ["read_it", "break_it"]
+    assert [tool.name for tool in asyncio.run(server.list_tools())] == ["read_it", "break_it"]
     assert asked(server, "read_it", rows=3) == {"rows": 3}
     missing = asked(server, "score_it")
     assert (missing["code"], missing["allowed"]) == ("forbidden", "eval:run")
@@ -99,5 +99,5 @@ def test_what_cannot_be_written_down_is_not_answered() -> None:
 
 def test_a_tool_that_asks_for_no_scope_is_nobodys() -> None:
     server = served([].append, *SCOPES.values())
-    assert OPEN not in [each.name for each in asyncio.run(server.list_tools())]
+    assert OPEN not in [tool.name for tool in asyncio.run(server.list_tools())]
     assert asked(server, OPEN)["code"] == "forbidden"

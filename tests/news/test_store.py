@@ -68,7 +68,7 @@ def test_a_later_item_changes_no_earlier_answer(
     ):
         for part in range(parts):
             full.put(items[part::parts])
-        then.put([each for each in items if each.known <= moment])
+        then.put([entry for entry in items if entry.known <= moment])
         assert answers(full, moment) == answers(then, moment)
 
 
@@ -112,8 +112,8 @@ def test_words_symbols_and_since_narrow_an_answer(tmp_path: Path) -> None:
                 item("苹果公司发布新产品", 9, symbols=()),
             ]
         )
-        assert [each.body for each in shelf.search(at(60), "OFFNET werk").items] == ["Acme öffnet ein Werk"]
-        assert [each.body for each in shelf.search(at(60), symbols=("BETA", "X")).items] == ["beta beats"]
+        assert [entry.body for entry in shelf.search(at(60), "OFFNET werk").items] == ["Acme öffnet ein Werk"]
+        assert [entry.body for entry in shelf.search(at(60), symbols=("BETA", "X")).items] == ["beta beats"]
         assert shelf.search(at(60), since=at(5)).total == 2
         assert shelf.search(at(60), "苹果公司").total == 1
         assert shelf.search(at(60), "plant").total == 0

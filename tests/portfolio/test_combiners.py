@@ -78,14 +78,14 @@ def test_labels_that_have_not_ended_change_no_weight(kind: CombinerKind, day: in
 @pytest.mark.parametrize("kind", COMBINER_KINDS)
 def test_prices_after_a_day_change_no_weight_up_to_it(kind: CombinerKind) -> None:
     panel, day = market(3, days=420, names=40), 300
-    before, after = (_weights(each, kind) for each in (panel, _other_prices(panel, day)))
+    before, after = (_weights(prices, kind) for prices in (panel, _other_prices(panel, day)))
     np.testing.assert_array_equal(before[: day + 1], after[: day + 1])
     if kind != "equal":
         assert (before != after).any()
 
 
 def _weights(panel: Panel, kind: CombinerKind) -> Frame:
-    ranks = [standard_ranks(each) for each in Engine(panel).evaluate([KNOWN, OTHER, "-returns"])]
+    ranks = [standard_ranks(values) for values in Engine(panel).evaluate([KNOWN, OTHER, "-returns"])]
     moments = measure_moments(ranks, Scorer(panel, SMALL).main_label)
     allowed, signs = np.ones(panel.days, np.bool_), np.array([1, -1, 1])
     return blend_ranks(
@@ -111,7 +111,7 @@ def test_days_that_may_not_teach_are_not_read(kind: CombinerKind) -> None:
     labels = foretold(values, np.full((300, 3), 0.1))
     allowed = np.arange(300) < 200
     sealed = np.where(allowed[:, None], labels, 1e6 * np.random.default_rng(1).normal(size=labels.shape))
-    one, other = (blend_values(values, each, allowed, kind=kind, horizon=HORIZON) for each in (labels, sealed))
+    one, other = (blend_values(values, targets, allowed, kind=kind, horizon=HORIZON) for targets in (labels, sealed))
     np.testing.assert_array_equal(one, other)
     hidden = np.where(allowed[:, None], labels, np.nan)
     np.testing.assert_array_equal(one, blend_values(values, hidden, allowed, kind=kind, horizon=HORIZON))
@@ -154,7 +154,9 @@ def test_the_order_of_the_factors_does_not_matter(kind: CombinerKind) -> None:
     values = draw(2, 200, 20, 4)
     labels = foretold(values, np.tile([0.3, 0.1, 0.0, 0.2], (200, 1)))
     allowed = np.ones(200, np.bool_)
-    one, other = (blend_values(each, labels, allowed, kind=kind, horizon=HORIZON) for each in (values, values[::-1]))
+    one, other = (
+        blend_values(columns, labels, allowed, kind=kind, horizon=HORIZON) for columns in (values, values[::-1])
+    )
     np.testing.assert_allclose(one, other, atol=1e-5)
 
 
@@ -169,7 +171,7 @@ def test_a_factor_that_died_loses_its_weight() -> None:
     late = slice(800, days)
     ridge, adaptive = (blend_values(values, labels, allowed, kind=kind, horizon=1) for kind in ("ridge", "adaptive"))
     even = blend_values(values, labels, allowed, kind="equal", horizon=1)
-    found = [likeness(each, truth, late) for each in (even, ridge, adaptive)]
+    found = [likeness(weights, truth, late) for weights in (even, ridge, adaptive)]
     assert found[0] < found[1] - 0.02 < found[2] - 0.06, found
 
 
@@ -249,7 +251,7 @@ def test_the_rate_is_the_one_that_leaves_most_after_costs(planted: Panel) -> Non
             measure_long_short(rank_rows(slow_score(score, rate)), scorer.target(window).earned, Costs(price, 0.0), 5)
             for rate in RATES
         )
-        sharpes[name] = [each.sharpe_net for each in book]
+        sharpes[name] = [side.sharpe_net for side in book]
     assert all(chosen[name] == RATES[int(np.argmax(sharpes[name]))] for name in run)
     assert chosen["dear"] < chosen["free"]
 
@@ -277,7 +279,7 @@ def test_the_interval_of_a_difference_is_that_of_its_mean() -> None:
 def test_dependent_days_widen_the_interval() -> None:
     shocks = np.random.default_rng(5).normal(size=3000)
     slow = pd.Series(shocks).rolling(10, min_periods=1).mean().to_numpy()
-    wide, narrow = (bootstrap_difference(each / each.std(), np.zeros(3000), 5) for each in (slow, shocks))
+    wide, narrow = (bootstrap_difference(series / series.std(), np.zeros(3000), 5) for series in (slow, shocks))
     assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
 
 

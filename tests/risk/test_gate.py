@@ -193,7 +193,7 @@ def test_the_id_is_of_everything_that_went_in(signal: Make, state: Book) -> None
         ([signal()], state(), Policy(net_cap_bp=1_999), NOW),
         ([signal()], state(), Policy(), NOW + timedelta(days=1)),
     ]
-    assert len({decide(*each).id for each in inputs}) == len(inputs)
+    assert len({decide(*arguments).id for arguments in inputs}) == len(inputs)
 
 
 @pytest.mark.parametrize(

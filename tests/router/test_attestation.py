@@ -199,7 +199,7 @@ def test_a_confidential_task_is_answered_by_an_attested_endpoint_over_tls(
     assert (reply.value.text, reply.model) == ("drift", "far")
     assert len(served.bodies) == before + 1
     assert text in served.bodies[-1], "what may be seen reaches the model as it is"
-    (event,) = [each for each in ledger.events("one") if each.kind == "route"]
+    (event,) = [record for record in ledger.events("one") if record.kind == "route"]
     assert event.body["signals"]["attested"] == ["far"]
 
 

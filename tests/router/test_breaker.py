@@ -34,7 +34,7 @@ class Courses(RuleBasedStateMachine):
             self.out.append(permit)
 
     def trials(self) -> list[Permit]:
-        return [each for each in self.out if each.trial and each.epoch == self.breaker._epoch]
+        return [attempt for attempt in self.out if attempt.trial and attempt.epoch == self.breaker._epoch]
 
     def take(self, data: st.DataObject) -> tuple[Permit, bool]:
         permit = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))

@@ -92,9 +92,9 @@ async def spend(
             return False
 
     if together:
-        fitted = list(await asyncio.gather(*(one(*each) for each in asked)))
+        fitted = list(await asyncio.gather(*(one(*arguments) for arguments in asked)))
     else:
-        fitted = [await one(*each) for each in asked]
+        fitted = [await one(*arguments) for arguments in asked]
     return fitted, account.spent.tokens
 
 
@@ -190,7 +190,7 @@ def test_one_waits_for_a_call_of_another_run_that_may_leave_room(shared: Callabl
 
     with shared() as first, shared() as second:
         asyncio.run(both(first, second))
-        assert sum(each.cost_usd for each in first.holds.calls(day="2026-01-02")) == pytest.approx(1.0)
+        assert sum(entry.cost_usd for entry in first.holds.calls(day="2026-01-02")) == pytest.approx(1.0)
 
 
 def test_what_cannot_fit_is_refused_at_once_and_says_what_is_held(shared: Callable[[], Ledger]) -> None:
@@ -229,7 +229,7 @@ def test_a_tenant_has_its_own_cap_and_its_name_in_the_record(build: Build, task:
     with pytest.raises(BudgetEnded, match=r"budget\.tenants\.desk\.usd: the model budget of the tenant desk is spent"):
         asyncio.run(router.ask(task("b", tenant="desk")))
     asyncio.run(router.ask(task("b", tenant="other")))
-    assert [each.tenant for each in ledger.holds.calls(day="2026-01-02")] == ["desk", "other"]
-    assert [each.key for each in ledger.holds.calls(tenant="desk")] != [
-        each.key for each in ledger.holds.calls("2026-01-02", "other")
+    assert [entry.tenant for entry in ledger.holds.calls(day="2026-01-02")] == ["desk", "other"]
+    assert [entry.key for entry in ledger.holds.calls(tenant="desk")] != [
+        entry.key for entry in ledger.holds.calls("2026-01-02", "other")
     ]

@@ -75,7 +75,7 @@ def test_200_callers_in_four_processes_never_pass_a_budget_of_ten(
         started = [
             stack.enter_context(process(place, run, part, budget, 0.02)) for run, part in zip(runs, PARTS, strict=True)
         ]
-        told = [each.communicate(timeout=240) for each in started]
+        told = [worker.communicate(timeout=240) for worker in started]
     outcomes = [json.loads(out.splitlines()[-1]) for out, _ in told]
     sent = sum(line.startswith("sent") for out, _ in told for line in out.splitlines())
     calls, usd = spent(place)

@@ -20,7 +20,7 @@ def test_the_percentile_is_one_of_its_answers_and_only_few_took_longer(took: lis
     latency = of(*took)
     found, kept = latency.percentile(), took[-100:]
     assert found in kept
-    assert sum(each > found for each in kept) <= 0.05 * len(kept)
+    assert sum(value > found for value in kept) <= 0.05 * len(kept)
 
 
 @given(took=seconds)

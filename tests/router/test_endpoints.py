@@ -234,7 +234,7 @@ def test_a_paid_call_that_nobody_answers_is_on_the_bill_and_asked_again_by_who_a
         lost = ledger.calls("one")
         bodies = [json.loads(ledger.get(call.reply)) for call in lost]
         assert [(body["text"], body["finish"]) for body in bodies] == [("", "lost")] * times
-        worst = [sum(each["cost_usd"] for each in body["beside"]) for body in bodies]
+        worst = [sum(row["cost_usd"] for row in body["beside"]) for body in bodies]
         assert [call.cost_usd for call in lost] == pytest.approx(worst)
         assert sum(call.attempts for call in lost) == one.posts
         assert ledger.holds.open() == []
@@ -271,7 +271,7 @@ def test_a_second_model_answers_in_the_place_of_a_late_one_and_both_are_paid(
     assert reply.model == "m2"
     assert two.posts == 1
     assert one.was_cut(1)
-    (call,) = [each for each in ledger.calls("one") if each.key == reply.key]
+    (call,) = [entry for entry in ledger.calls("one") if entry.key == reply.key]
     (beside,) = json.loads(ledger.get(call.reply))["beside"]
     assert (beside["model"], beside["why"]) == ("m1", "the other answered first; charged at its worst")
     assert call.attempts == 2
@@ -301,7 +301,7 @@ def test_an_answer_that_does_not_fit_does_not_win(
     two.text = "Sure!"
     reply = hedged(at(one, **PAID), at(two, **PAID))
     assert (reply.model, reply.repairs) == ("m1", 0)
-    (call,) = [each for each in ledger.calls("one") if each.key == reply.key]
+    (call,) = [entry for entry in ledger.calls("one") if entry.key == reply.key]
     (beside,) = json.loads(ledger.get(call.reply))["beside"]
     assert (beside["model"], beside["tokens_out"], beside["why"]) == ("m2", 7, "it answered beside the other")
 

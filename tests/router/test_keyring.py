@@ -60,7 +60,7 @@ def test_a_model_is_asked_with_the_key_of_the_keyring_and_nobody_else_learns_it(
         router = Router(RouterConfig.model_validate({"models": {"near": model}}), ledger, environment={})
 
         async def once() -> None:
-            assert [each.answers for each in await router.probe()] == [True]
+            assert [state.answers for state in await router.probe()] == [True]
             await router.ask(task())
             with pytest.raises(NoModel, match="holds the key of a model"):
                 await router.ask(task(f"my key is {SECRET}"))

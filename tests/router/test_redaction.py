@@ -22,7 +22,7 @@ TICKERS = ["AAPL", "MSFT", "F", "BRK.B", "7203.T", "0700.HK", "GOOGL"]
 AMOUNTS = ["12,000", "3,400", "+500", "-77", "0.035", "1'250'000", "$2.5", "12.75"]
 UNITS = ["sh", "shares", "%", "bps", "contracts", "lots", "k shares", "mm notional", "USD"]
 SIDES = ["long", "short", "Bought", "sold", "holding", "SELL", "position in", "target weight", "exposure to"]
-tickers, amounts, units, sides = (st.sampled_from(each) for each in (TICKERS, AMOUNTS, UNITS, SIDES))
+tickers, amounts, units, sides = (st.sampled_from(choices) for choices in (TICKERS, AMOUNTS, UNITS, SIDES))
 SHAPES = (
     "{name} {much} {unit}", "{name}: {much} {unit}", "{much} {unit} of {name}", "{much} {unit} {name}",
     "{side} {much} {name}", "{side} {name} {much}", "{side} {much} {unit} of {name}", "{side} {name}: {much} {unit}",
@@ -190,7 +190,7 @@ def test_an_error_of_a_provider_is_said_without_them_and_the_model_sees_all(
         asyncio.run(router.ask(task(text)))
     chain = [failed.value, failed.value.__cause__]
     assert not [
-        word for word in (SECRET, "MSFT", "TSLA", "0.25", "12,000") for each in chain if word in f"{each!r} {each}"
+        word for word in (SECRET, "MSFT", "TSLA", "0.25", "12,000") for error in chain if word in f"{error!r} {error}"
     ]
     assert POSITION_MASK in str(failed.value)
     asyncio.run(router.ask(task(text)))

@@ -166,5 +166,5 @@ class Holder(BaseModel):
 
 
 def test_only_a_schema_that_leaves_nothing_open_is_called_strict() -> None:
-    strict = [build_response_format(each)["json_schema"]["strict"] for each in (Closed, Open, Holder)]
+    strict = [build_response_format(schema)["json_schema"]["strict"] for schema in (Closed, Open, Holder)]
     assert strict == [True, False, False]

@@ -221,7 +221,7 @@ def test_tokens_and_money_are_never_passed_however_calls_overlap(
     async def many() -> list[Any]:
         router = build(budget=budget)
         tasks = [task(str(i), max_tokens=200) for i in range(30)]
-        return list(await asyncio.gather(*(router.ask(each) for each in tasks), return_exceptions=True))
+        return list(await asyncio.gather(*(router.ask(request) for request in tasks), return_exceptions=True))
 
     outcomes = asyncio.run(many())
     calls = ledger.calls("one")
@@ -235,7 +235,7 @@ def test_the_budget_ends_at_the_same_call_alone_or_together(build: Build, task: 
     async def together(run: str) -> int:
         router = build(budget={"tokens": 1000})
         tasks = [task(str(i), max_tokens=200, run=run) for i in range(12)]
-        outcomes = await asyncio.gather(*(router.ask(each) for each in tasks), return_exceptions=True)
+        outcomes = await asyncio.gather(*(router.ask(request) for request in tasks), return_exceptions=True)
         return sum(not isinstance(outcome, Exception) for outcome in outcomes)
 
     async def alone() -> int:

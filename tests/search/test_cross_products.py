@@ -20,7 +20,7 @@ ONE = ScoredFormula(parse("close"), 0.01, 2.0)
 
 
 def unit(rows: NDArray[Any]) -> NDArray[np.float64]:
-    return np.array([each / np.sqrt(float(each @ each)) for each in rows.astype(np.float64)]).reshape(rows.shape)
+    return np.array([row / np.sqrt(float(row @ row)) for row in rows.astype(np.float64)]).reshape(rows.shape)
 
 
 @given(st.integers(0, 10_000), st.lists(st.sets(st.integers(0, 9)), max_size=4))

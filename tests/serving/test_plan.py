@@ -93,7 +93,7 @@ def test_more_context_never_allows_more_sequences(name: str, where: Any, context
     model = find_model(name)
     short = Request(model, context, prompt_tokens=1, reply_tokens=1)
     long = replace(short, context=min(context + more, model.positions))
-    one, other = (compute_memory_budget(each, where, gpus, "bfloat16") for each in (short, long))
+    one, other = (compute_memory_budget(shape, where, gpus, "bfloat16") for shape in (short, long))
     assert other.sequences <= one.sequences
     assert other.short >= one.short
 
@@ -294,4 +294,4 @@ def test_a_file_of_models_is_told_from_a_plan(tmp_path: Path) -> None:
 def test_only_plans_of_several_gpus_assume_something_of_their_link() -> None:
     said = [" ".join(make_plan(Request(EIGHT, gpus=n), DEVICES["h100"]).assumptions) for n in (1, 8)]
     assert make_plan(Request(EIGHT, gpus=8), DEVICES["h100"]).device.count > 1
-    assert ["an all-reduce over NVLink 4" in each for each in said] == [False, True]
+    assert ["an all-reduce over NVLink 4" in line for line in said] == [False, True]

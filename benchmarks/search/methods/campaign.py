@@ -68,7 +68,7 @@ class Alphaloom:
         finally:
             shutil.rmtree(workspace, ignore_errors=True)
         more = {"trials": record["trials"], "accepted": [_accepted(entry) for entry in record["accepted"]]}
-        more["scored"] = [[each.text, each.t] for each in scored]
+        more["scored"] = [[factor.text, factor.t] for factor in scored]
         return Answer(tuple(preferred(ground, scored)), record["evaluations"], more=more)
 
     def _settings(self, evaluations: int, seed: int) -> Settings:

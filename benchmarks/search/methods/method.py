@@ -139,7 +139,7 @@ def preferred(ground: Ground, found: Sequence[Factor]) -> list[Factor]:
     kept, factors, columns = Distinct(PUT_IN_ORDER), [], []
     while not kept.full and (some := list(islice(strongest, TOGETHER))):
         honest = [factor for factor in some if not ground.levels.objection(parse(factor.text))]
-        for factor, values in zip(honest, ground.engine.stream([each.text for each in honest]), strict=True):
+        for factor, values in zip(honest, ground.engine.stream([candidate.text for candidate in honest]), strict=True):
             ranks = centred_ranks(np.ascontiguousarray(values[days]))
             if kept.takes(ranks[::SKETCHED].ravel()):
                 factors.append(factor)

@@ -45,4 +45,4 @@ def _drawn(ground: Ground, seed: int) -> Iterator[Expression]:
     """Draw without end what this panel's columns can express."""
     rng, columns = np.random.default_rng([seed, STREAM]), frozenset(ground.panel.fields)
     while True:
-        yield from (each for each in draw_plausible(rng, PLANTS.nodes) if each.fields <= columns)
+        yield from (expression for expression in draw_plausible(rng, PLANTS.nodes) if expression.fields <= columns)

@@ -113,7 +113,7 @@ def dema(x: Values, days: int = 10) -> Values:
 
 
 def hull(x: Values, days: int = 10) -> Values:
-    short, long = (np.nan_to_num(WORDS["WMA"](x, each)) for each in (days // 2, days))
+    short, long = (np.nan_to_num(WORDS["WMA"](x, window)) for window in (days // 2, days))
     return np.asarray(WORDS["WMA"](2 * short - long, math.isqrt(days)))
 
 

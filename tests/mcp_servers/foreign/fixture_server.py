@@ -216,7 +216,7 @@ def _add_rounds(server: ToolServer) -> None:
         def run(context: Context[Any, Any]) -> Either:
             if (given := answers(context, *wanted)) is None or context.request_state != state:
                 return InputRequiredResult(input_requests=dict(wanted), request_state=state)
-            return said(f"state-ok {json.dumps([each.model_dump(mode='json') for each in given])}")
+            return said(f"state-ok {json.dumps([block.model_dump(mode='json') for block in given])}")
 
         server.add_tool(run, name, description=name, structured_output=False)
 

@@ -83,9 +83,9 @@ def test_intents_of_ones_own_are_read_by_it_and_each_text_once(tiny: Path, tmp_p
 def test_it_reads_voices_that_it_was_not_fitted_to(tiny: Path, tmp_path: Path) -> None:
     own = EmbeddingVectors(tiny, tmp_path, FEW)
     unheard = [example for example in read_examples() if example.voice == "voice_3"]
-    told = np.stack([own.alone(each.prompt) for each in unheard])
-    assert np.mean(told[:, :-1].argmax(axis=1) == [INTENTS.index(each.intent) for each in unheard]) > 0.2
-    assert np.mean((told[:, -1] > 0) == [each.hard for each in unheard]) > 0.6
+    told = np.stack([own.alone(example.prompt) for example in unheard])
+    assert np.mean(told[:, :-1].argmax(axis=1) == [INTENTS.index(example.intent) for example in unheard]) > 0.2
+    assert np.mean((told[:, -1] > 0) == [example.hard for example in unheard]) > 0.6
 
 
 def test_the_words_count_beside_it(tiny: Path, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_row_is_the_mean_of_its_tokens_however_it_is_batched(tiny: Path, tmp_p
     ids = own._encoder._tokenizer.encode("the signal").ids
     assert ids[0] != ids[1]
     one, other = (own._encoder._session.run(None, {
-        "input_ids": np.array([[each]]), "attention_mask": np.array([[1]])})[0][0, 0] for each in ids)  # fmt: skip
+        "input_ids": np.array([[token]]), "attention_mask": np.array([[1]])})[0][0, 0] for token in ids)  # fmt: skip
     mean = (one + other) / 2
     assert rows[2] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
 

@@ -22,8 +22,8 @@ def test_an_exam_is_passed(path: Path) -> None:
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     told = [DECIDER.decide(RoutingQuestion(prompt=line["prompt"])) for line in lines]
     hard = np.array([line["label"]["difficulty"] == "high" for line in lines])
-    seen = np.array([each.difficulty == "high" for each in told])
-    small = np.array([each.tier == "local" for each in told])
+    seen = np.array([decision.difficulty == "high" for decision in told])
+    small = np.array([decision.tier == "local" for decision in told])
     right = [each.intent == line["label"]["intent"] for each, line in zip(told, lines, strict=True)]
     assert len(lines) >= 200
     assert (seen[hard].mean() + (~seen)[~hard].mean()) / 2 >= 0.80

@@ -73,13 +73,13 @@ def test_they_are_recognised_in_other_words_about_as_often_as_their_examples_for
 @pytest.mark.parametrize("exam", ["a", "b"])
 def test_ours_lose_a_point_at_most_and_no_difficulty_changes(decider: Decider, exam: str) -> None:
     lines = [json.loads(line) for line in (HERE / f"exam/{exam}.jsonl").read_text("utf-8").splitlines()]
-    before, after = ([each.read(line["prompt"]) for line in lines] for each in (BASE, decider.classifier))
+    before, after = ([classifier.read(line["prompt"]) for line in lines] for classifier in (BASE, decider.classifier))
     wanted = [line["label"]["intent"] for line in lines]
     right = [
         np.mean([read.intent == want for read, want in zip(told, wanted, strict=True)]) for told in (before, after)
     ]
     assert right[0] - right[1] <= 0.01
-    assert [each.hard for each in before] == [each.hard for each in after]
+    assert [reading.hard for reading in before] == [reading.hard for reading in after]
 
 
 def test_the_record_names_them_and_the_configuration_gives_them_a_tier(decider: Decider) -> None:
@@ -111,7 +111,7 @@ def test_the_order_of_intents_and_examples_does_not_matter(seed: int) -> None:
     shuffled = list(OWN.items())
     random.Random(seed).shuffle(shuffled)
     other = {name: random.Random(seed).sample(texts, len(texts)) for name, texts in shuffled}
-    one, two = (own_intents.TaughtIntents.of(each, BASE.vectors, FEW) for each in (OWN, other))
+    one, two = (own_intents.TaughtIntents.of(intents, BASE.vectors, FEW) for intents in (OWN, other))
     assert one.names == two.names
     for part in ("weights", "limits", "slopes", "recalled"):
         assert getattr(one, part).tobytes() == getattr(two, part).tobytes()

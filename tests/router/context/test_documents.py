@@ -47,16 +47,19 @@ def write(folder: Path, **texts: str) -> Path:
 def test_a_folder_is_read_in_the_order_of_its_names_without_what_is_hidden_or_of_another_kind(tmp_path: Path) -> None:
     write(tmp_path, b_md="Two.", a__c_txt="One.", d_pdf="No.", _git__x_md="No.")
     found, texts = read(tmp_path)
-    assert [each.name for each in found] == ["a/c.txt", "b.md"]
-    assert [texts[each.id] for each in found] == ["One.", "Two."]
-    assert {each.sensitivity for each in found} == {"internal"}
+    assert [document.name for document in found] == ["a/c.txt", "b.md"]
+    assert [texts[document.id] for document in found] == ["One.", "Two."]
+    assert {document.sensitivity for document in found} == {"internal"}
 
 
 def test_what_is_named_later_holds_and_one_text_is_one_document_with_the_stricter_label(tmp_path: Path) -> None:
     write(tmp_path, a_md="One.", b_md="One.", c_md="Two.")
     own = DocumentSettings(path=Path("b.md"), sensitivity="confidential")
     found, _ = read(tmp_path, tmp_path, own, DocumentSettings(path=Path("c.md"), sensitivity="public"))
-    assert [(each.name, each.sensitivity) for each in found] == [("a.md", "confidential"), ("c.md", "public")]
+    assert [(document.name, document.sensitivity) for document in found] == [
+        ("a.md", "confidential"),
+        ("c.md", "public"),
+    ]
 
 
 def test_every_mistake_is_told_at_once_and_no_secret_is_repeated(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ ORDERS = st.lists(
 def test_several_queries_have_their_turns(orders: list[list[Ranked]]) -> None:
     got = interleave_orders(orders)
     assert len(got) == len(set(got))
-    assert set(got) == {each for order in orders for each in order}
+    assert set(got) == {place for order in orders for place in order}
     firsts = {order[0] for order in orders if order}
     assert set(got[: len(firsts)]) == firsts
     assert interleave_orders(orders[:1]) == (orders[0] if orders else [])

@@ -27,7 +27,7 @@ KEY = "text:" + "0" * 64
 def hidden(error: BaseException) -> bool:
     """Tell whether neither an error nor what it came from repeats a password."""
     chain = [error, error.__cause__, *([] if error.__suppress_context__ else [error.__context__])]
-    return not any(word in f"{each!r} {each}" for each in chain for word in ("hunter2", PASSWORD, QUOTED))
+    return not any(word in f"{cause!r} {cause}" for cause in chain for word in ("hunter2", PASSWORD, QUOTED))
 
 
 def test_a_wrong_password_is_said_and_not_shown(redis: RedisServer) -> None:

@@ -29,7 +29,7 @@ def test_an_exact_sentence_finds_its_chunk_first(
 ) -> None:
     cache, documents = shelf
     said = [word + "." for part in filing(seed).split("\n") for word in part.split(". ") if word.strip("# ")]
-    sentences = [each.strip() for each in said if not each.startswith("#")]
+    sentences = [text.strip() for text in said if not text.startswith("#")]
     sentence = sentences[at]
     first = cache.retrieve(sentence, documents, most_tokens=400)[0]
     assert first.document == documents[seed].id

@@ -147,7 +147,8 @@ def test_a_campaign_through_the_server_has_only_replies_that_fit(
     results = campaign.start(**USUAL).finish()
     now, calls = server.counts(), campaign.calls()
     found, asked = (
-        now[f"prefix_cache_{each}_total"] - before[f"prefix_cache_{each}_total"] for each in ("hits", "queries")
+        now[f"prefix_cache_{counter}_total"] - before[f"prefix_cache_{counter}_total"]
+        for counter in ("hits", "queries")
     )
     with capsys.disabled():
         tokens = sum(call.tokens_in for call in calls) / len(calls)

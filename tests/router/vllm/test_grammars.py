@@ -73,5 +73,5 @@ def test_what_fits_can_be_written_and_nothing_else(name: str) -> None:
     if reason := lacking():
         pytest.skip(reason)
     right, wrong = REPLIES[name]
-    texts = [json.dumps(each, ensure_ascii=False) for each in (*right, *wrong)]
+    texts = [json.dumps(reply, ensure_ascii=False) for reply in (*right, *wrong)]
     assert accepted(build_reply_grammar(SHAPES[name], 4_000), texts) == [True] * len(right) + [False] * len(wrong)

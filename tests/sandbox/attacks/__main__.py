@@ -62,11 +62,13 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 def chosen(options: argparse.Namespace) -> list[Snippet]:
     """Return the snippets that were asked for and may be run behind the walls that are left."""
     wanted = [name for name in options.classes.split(",") if name]
-    found = [each for each in read() if (not wanted or each.group in wanted) and options.only in ("", each.title)]
+    found = [
+        snippet for snippet in read() if (not wanted or snippet.group in wanted) and options.only in ("", snippet.title)
+    ]
     missing = walls(options)
     if missing:
         allowed = (BARE,) if missing >= BEARING else (BARE, LAYERED)
-        found = [each for each in found if each.ablation in allowed]
+        found = [snippet for snippet in found if snippet.ablation in allowed]
     if not found:
         raise SystemExit("there is no such snippet, or none that may be run so")
     return found
@@ -173,7 +175,7 @@ def _after(attacks: Attack, host: Host, before: set[str]) -> list[str]:
 
     attacks.close()
     more = sorted(_descriptors() - before)
-    panels = [each for each in more if "/memfd:panel" in each]  # those of the three panels, which are still here
+    panels = [line for line in more if "/memfd:panel" in line]  # those of the three panels, which are still here
     found = [f"descriptors {more}"] if len(panels) > 3 or len(panels) < len(more) else []
     found += [f"process {number} is left" for number in settled(frozenset(), host.sibling.number, 3.0)]
     return found + host.moved()

@@ -167,7 +167,7 @@ class Attack:
         if error is None or not isinstance(error, SandboxError):
             return [f"neither values nor an error of the sandbox: {error!r}"]
         record: Mapping[str, Any] = error.record()
-        text = " ".join(str(each) for each in (error, *record.values()))
+        text = " ".join(str(part) for part in (error, *record.values()))
         found = [
             f"the error tells the secret: {name}"
             for name, word in self.host.ground.secrets.items()

@@ -30,7 +30,7 @@ _ODD = (-1, 0, 1, 2, 3, 4, 5, 7, 8, 63, 255, 4096, 2**16, 2**31 - 1, 2**31, 2**3
 
 def fuzzed(known: Sequence[Snippet], seed: int) -> Iterator[Snippet]:
     """Yield new snippets without end, the same ones for the same seed."""
-    material = [each for each in known if each.group not in LEFT_OUT]
+    material = [snippet for snippet in known if snippet.group not in LEFT_OUT]
     number = 0
     while True:
         rng = random.Random(f"{seed} {number}")
@@ -85,7 +85,9 @@ class _Change(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Rename what the function's own lines store."""
-        stored = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+        stored = {
+            child.id for child in ast.walk(node) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
+        }
         self._names |= {name: f"{name}_{self._rng.randrange(10**6)}" for name in sorted(stored)}
         return self.generic_visit(node)
 
@@ -105,9 +107,9 @@ class _Change(ast.NodeTransformer):
 def _shuffled(rng: random.Random, tree: ast.Module) -> None:
     """Take a line out of a function, write one twice, or exchange two."""
     bodies = [
-        each.body
-        for each in ast.walk(tree)
-        if isinstance(each, ast.FunctionDef | ast.For | ast.If) and len(each.body) > 1
+        child.body
+        for child in ast.walk(tree)
+        if isinstance(child, ast.FunctionDef | ast.For | ast.If) and len(child.body) > 1
     ]
     if not bodies:
         return

@@ -15,11 +15,11 @@ import pytest
 from .snippet import read
 from .users import NOBODY, ROOT, OutOfReach, copied, paths, within_reach
 
-CLASSES = sorted({each.group for each in read()})
+CLASSES = sorted({snippet.group for snippet in read()})
 USERS = ("root", "nobody") if os.getuid() == 0 else ("whoever is here",)
 PROOFS = ("behaves_when_tested", "time_and_randomness")
 """Classes that are asked for proofs, which take their time and hang on no user."""
-SENT = {user: [each for each in CLASSES if user != "root" or each not in PROOFS] for user in USERS}
+SENT = {user: [group for group in CLASSES if user != "root" or group not in PROOFS] for user in USERS}
 
 
 def started(user: str, *more: str, root: Path = ROOT, search: str = "") -> subprocess.Popen[str]:
@@ -52,11 +52,11 @@ def records(request: pytest.FixtureRequest, told: dict[str, list[dict[str, Any]]
 
 
 def test_there_are_enough_of_them_and_each_has_a_name_of_its_own() -> None:
-    titles = Counter(each.title for each in read())
+    titles = Counter(snippet.title for snippet in read())
     assert titles.most_common(1)[0][1] == 1
     assert len(titles) >= 150
     assert len(CLASSES) >= 20
-    assert all(each.proof and each.code for each in read())
+    assert all(snippet.proof and snippet.code for snippet in read())
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_there_are_enough_of_them_and_each_has_a_name_of_its_own() -> None:
 )
 def test_nothing_gets_through(records: list[dict[str, Any]], group: str) -> None:
     mine = [record for record in records if record.get("group") == group]
-    assert {each["title"]: each["escapes"] for each in mine if each["escapes"]} == {}
-    assert len(mine) == sum(each.group == group for each in read(group))
+    assert {record["title"]: record["escapes"] for record in mine if record["escapes"]} == {}
+    assert len(mine) == sum(snippet.group == group for snippet in read(group))
 
 
 @pytest.mark.parametrize("records", USERS, indirect=True)

@@ -178,7 +178,7 @@ def test_connections_of_tenants_that_are_answered_make_no_room(endpoint: Modelle
         calls = [asyncio.create_task(stage.ask(pause=1.0)) for _ in range(8)]
         await stage.until(lambda: stage.gateway._door._calls["alice"] == 8)
         assert (await stage.ask("key-b")).status_code == 503
-        assert {(await each).status_code for each in calls} == {200}
+        assert {(await request).status_code for request in calls} == {200}
         assert (await stage.ask("key-b")).status_code == 200
 
     play(steps, endpoint.address, connections=8, places=8)

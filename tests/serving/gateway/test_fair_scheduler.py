@@ -311,7 +311,7 @@ def test_calls_at_once_are_limited(over: str) -> None:
             assert found == [0.0, 1.0, 2.0]
         else:
             assert found[0] == 0.0
-            assert [type(each) for each in found[1:]] == [QuotaReached, QuotaReached]
+            assert [type(outcome) for outcome in found[1:]] == [QuotaReached, QuotaReached]
 
     at(steps, places=9, tenants={"a": {"calls": 1, "over": over}})
 

@@ -41,7 +41,7 @@ def test_what_one_tenant_asked_and_left_is_not_felt_by_others(
         await asyncio.sleep(0)
         await asyncio.gather(holds, ask(course.gate, "a", 1))
         course.gate.apart = 0.0
-        others = [each for each in asked if each.tenant != "a"]
+        others = [call for call in asked if call.tenant != "a"]
         await asyncio.gather(*(one(course, number, each) for number, each in enumerate(others)))
         return course.gate.apart
 
@@ -60,7 +60,7 @@ def test_a_call_that_cannot_be_counted_fails_alone() -> None:
         first, wrong, last = (asyncio.create_task(ask(gate, name, many))
                               for name, many in (("a", 1), ("b", Uncounted(1)), ("c", 1)))  # fmt: skip
         found = await asyncio.wait_for(asyncio.gather(first, wrong, last, return_exceptions=True), 60)
-        assert [type(each) for each in found] == [float, OverflowError, float]
+        assert [type(outcome) for outcome in found] == [float, OverflowError, float]
         assert (gate.free, gate.count_waiting("b")) == (1, 0)
 
     at(steps, places=1)

@@ -116,7 +116,7 @@ def test_bytes_pass_as_they_are(endpoint: Modelled) -> None:
         assert streamed.headers["x-request-id"] == "seven"
 
     play(steps, endpoint.address)
-    salts = {each.pop("cache_salt") for each in endpoint.calls[:2]}
+    salts = {body.pop("cache_salt") for body in endpoint.calls[:2]}
     assert len(salts) == 1
     assert endpoint.calls[0] == endpoint.calls[1] == call(seed=4)
 
@@ -159,7 +159,7 @@ def test_each_tenant_has_a_salt_of_its_own(endpoint: Modelled) -> None:
             await stage.ask(key)
 
     play(steps, endpoint.address)
-    first, other, again = (each["cache_salt"] for each in endpoint.calls)
+    first, other, again = (body["cache_salt"] for body in endpoint.calls)
     assert first == again != other
     assert min(len(first), len(other)) > 20, "nobody guesses it"
     play(steps, endpoint.address, cache_salt=False)
@@ -404,7 +404,7 @@ def test_what_spends_nothing_passes_and_a_tenant_is_told_of_itself_only(endpoint
         await stage.ask("key-a", max_tokens=5)
         await stage.ask("key-b")
         keys: list[dict[str, str]] = [{}, key, {"authorization": "Bearer key-ops"}]
-        bare, told, operator = [(await stage.http.get("/metrics", headers=each)).text for each in keys]
+        bare, told, operator = [(await stage.http.get("/metrics", headers=headers)).text for headers in keys]
         assert bare.startswith(METRICS.decode())
         assert "alphaloom_gateway_places 2\n" in bare
         assert "alphaloom_gateway_waiting 0\n" in bare
