@@ -16,7 +16,7 @@ tests simulate, to check it.
 What the p-value assumes: a constant mean in this window, and independent shocks that overlap by the horizon. A style
 that has good and bad years has no such mean. On 250 S&P names, 2008 to 2017, the means of blocks of 299 days scattered
 by 1.81 times the variance that Newey-West errors promise, over 83 published factors; on the same panel made null by
-coins 0.88 to 1.71 times (ten seeds, 1.17 on average; `python -m benchmarks.blocks`). So a p-value here does not say
+coins 0.88 to 1.71 times (ten seeds, 1.17 on average; `python -m bench.blocks`). So a p-value here does not say
 whether the mean of this window persists.
 """
 

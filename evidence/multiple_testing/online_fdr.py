@@ -11,7 +11,7 @@ a false one would be accepted in 1.0 % of campaigns of 10 trials and 2.6 % of th
 to 0.41 % and 0.45 %, so this is above their sum and below the level of the stream. Adding up the formulas that did well
 on a window is worse: on simulated independent formulas whose t is visible, the sum of those with a positive t is
 accepted in 7.5 % of cases after 20 trials and in 80 % after 60, because the sum is one formula and no earlier trial is
-counted against it (`python -m benchmarks.adaptive` simulates this against the real gate).
+counted against it (`python -m bench.adaptive` simulates this against the real gate).
 """
 
 from __future__ import annotations

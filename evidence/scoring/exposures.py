@@ -268,7 +268,7 @@ def idiosyncratic_volatility(panel: Panel, exposures: Exposures) -> Frame:
 
     Notes ----- The mean absolute residual predicts the spread of the next week's returns better than the standard
     deviation of total returns, and one jump moves it less. Dividing labels by it raises t of planted factors by 8 % on
-    the synthetic market and on S&P 500 names, the standard deviation by 3 to 7 % (`benchmarks/power.py` measures it).
+    the synthetic market and on S&P 500 names, the standard deviation by 3 to 7 % (`bench/power.py` measures it).
     """
     returns = np.where(panel.universe, panel.fields["returns"], np.nan)
     move = np.abs(residualise_label(np.log1p(returns), exposures))

@@ -19,7 +19,7 @@ FUSION_OFFSET = 60
 VERBATIM_CHUNKS = 50
 """Number of chunks, the best by BM25, that are searched for the query verbatim."""
 WORDS_WEIGHT = 2
-"""Votes of the words for each vote of the vectors; measured by benchmarks/context.py."""
+"""Votes of the words for each vote of the vectors; measured by bench/context.py."""
 MIN_VERBATIM_WORDS = 3
 """Minimum words of a query for the verbatim search."""
 MAX_MISFITS = 20

@@ -26,7 +26,8 @@ from alphaloom.desk.cli.serve.server import (
     ServerTerms,
     count_places,
 )
-from benchmarks.mcp_calls.started import ROOT, environment
+
+from ..mcp_servers.started import ROOT, environment
 
 SLACK = 6.0
 STUCK = """

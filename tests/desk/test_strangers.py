@@ -23,8 +23,8 @@ import httpx2
 import pytest
 
 from alphaloom.mcp_servers.access import Grant, create_token
-from benchmarks.mcp_calls.started import ROOT, alphaloom, campaign, environment
 
+from ..mcp_servers.started import ROOT, alphaloom, campaign, environment
 from ..serving.gateway.modelled import modelled
 
 DESCRIPTORS, STRANGERS = 1024, 1100

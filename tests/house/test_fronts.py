@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "benchmarks")
+ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "bench")
 FRONTS = sorted(
     path for room in ROOMS for path in (ROOT / room).rglob("__init__.py") if "lazy_names" in path.read_text()
 )

@@ -30,10 +30,9 @@ from alphaloom.campaign import Settings
 from alphaloom.ledger import read_settings
 from alphaloom.ledger.calls import read_latest
 from alphaloom.market import Panel
-from benchmarks.audit_calls import share
-from benchmarks.mcp_calls.started import Served, Start, cpu_of, memory, over_http
 
 from .asking import seconds
+from .started import Served, Start, cpu_of, memory, over_http, share
 from .test_long_http import RULES
 
 SECONDS = seconds("MCP_LOAD_SECONDS", 120)

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import strategies as st
 
 from alphaloom.mcp_servers.tools.servers import ALL_SERVERS, SERVERS
-from benchmarks.mcp_calls.started import ROOT, Served, Start, memory, over_http
 
 from .asking import repeat
+from .started import ROOT, Served, Start, memory, over_http
 from .test_fuzz import NESTED
 from .test_long_fuzz import PARTS, SECONDS
 

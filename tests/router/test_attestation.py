@@ -19,9 +19,9 @@ from alphaloom.ledger import Ledger
 from alphaloom.router import Confidential, ConfidentialWaits, Reply, Router, RouterConfig, Task
 from alphaloom.router.attestation import Attestations, AttestationVerifier, Attested, AttestedModel, NoProof
 from alphaloom.router.config import ModelSettings
-from benchmarks.servers import Server
 
 from .served import Served, chatting
+from .servers import Server
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "attested_endpoint.py"
 TRUSTED = {"signer": "a" * 64, "measurements": ["b" * 64]}

@@ -10,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from alphaloom.router import AccessRefused, Router, RouterConfig, Task
-from benchmarks.servers import Server
+
+from .servers import Server
 
 Build = Callable[..., Router]
 Make = Callable[..., Task]

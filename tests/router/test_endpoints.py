@@ -15,7 +15,8 @@ from alphaloom.ledger import Ledger
 from alphaloom.router import AccessRefused, ModelFailed, Reply, Router, Task
 from alphaloom.router.endpoints.pool import LOOK_AGAIN_S
 from alphaloom.router.timing import Timing
-from benchmarks.servers import Server
+
+from .servers import Server
 
 Build = Callable[..., Router]
 Make = Callable[..., Task]

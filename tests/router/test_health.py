@@ -10,7 +10,8 @@ import pytest
 from alphaloom.router import NoModel, Router
 from alphaloom.router.config import ModelSettings
 from alphaloom.router.endpoints.health import find_silent_models, probe_model, refuse_keyless
-from benchmarks.servers import Server as Chat
+
+from .servers import Server as Chat
 
 Build = Callable[..., Router]
 asked: list[tuple[str, str | None]] = []

@@ -9,7 +9,8 @@ from scipy.stats import beta
 from alphaloom.router import RouterError
 from alphaloom.router.config import Tier
 from alphaloom.router.policy.learning import WAYS, Bounds, Learner, Prior, TierOutcome, cost_per_valid
-from benchmarks.learning import World, always, laws, learner
+
+from .learning import World, always, laws, learner
 
 INTENTS, DIFFICULTIES = ("summary", "code"), ("easy", "hard")
 tiers: st.SearchStrategy[Tier] = st.sampled_from(["local", "frontier"])

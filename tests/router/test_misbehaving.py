@@ -1,12 +1,12 @@
 """Model servers that misbehave in 92 ways: who is asked, what is charged, and what the caller gets.
 
-`python -m benchmarks.router misbehaving` prints the same table.
+`python -m bench.router misbehaving` prints the same table.
 """
 
 import pytest
 
-from benchmarks.router.misbehaving import EXPECTED, Outcome, expected, outcome
-from benchmarks.router.misbehaviours import KEY, PLAYS
+from .misbehaving import EXPECTED, Outcome, expected, outcome
+from .misbehaviours import KEY, PLAYS
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from alphaloom.ledger.reservations import Wish
 from alphaloom.router import BudgetEnded, ModelFailed, ModelSettings, ReplyRefused, RequestRefused, Router, Task
 from alphaloom.router.calls.prices import find_price
 from alphaloom.router.timing import Timing
-from benchmarks.servers import Server
+
+from .servers import Server
 
 Build = Callable[..., Router]
 Make = Callable[..., Task]

@@ -19,7 +19,7 @@ __all__ = ["NOBODY", "ROOT", "OutOfReach", "Place", "as_user", "copied", "interp
 NOBODY = 65534
 ROOT = Path(__file__).resolve().parents[3]
 IMPORTS = "import numpy, pandas, alphaloom.sandbox, tests.sandbox.attacks"
-SOURCES = ("__init__.py", "lazy.py", "sandbox", "tests/sandbox", "benchmarks/sandbox")
+SOURCES = ("__init__.py", "lazy.py", "sandbox", "tests/sandbox", "bench/sandbox")
 PACKAGES = ("numpy", "numpy.libs", "pandas", "dateutil", "six.py", "pytz", "tzdata")
 
 

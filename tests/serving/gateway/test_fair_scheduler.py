@@ -12,7 +12,8 @@ from hypothesis import given, strategies as st
 from alphaloom.serving.errors import CallTooLarge, QueueFull, QuotaReached, ServingError
 from alphaloom.serving.gateway.fair_scheduler import FairScheduler, compute_fairness_bound
 from alphaloom.serving.gateway.tenants import FairnessSettings, Tenant, TenantCall, TenantSettings
-from benchmarks.fairness import ORDERS, Scenario, beside_flood, hurried, ratios
+
+from .fairness import ORDERS, Scenario, beside_flood, hurried, ratios
 
 L_IN, L_OUT, L_WRONG = 40, 30, 25
 NAMES = ("a", "b", "c", "d")

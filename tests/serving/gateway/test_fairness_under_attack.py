@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 from alphaloom.serving.errors import ServingError
 from alphaloom.serving.gateway.fair_scheduler import FairScheduler, compute_fairness_bound
 from alphaloom.serving.gateway.tenants import MAX_CALL_TOKENS, FairnessSettings, TenantSettings
-from benchmarks.fairness import hurried
 
+from .fairness import hurried
 from .test_fair_scheduler import L_IN, L_OUT, L_WRONG, Ask, Course, Watched, ask, asks, at, one
 
 

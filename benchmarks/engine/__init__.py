@@ -1,1 +1,0 @@
-"""How fast the factor engine is beside other engines; run as ``python -m benchmarks.engine``."""

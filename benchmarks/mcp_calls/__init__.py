@@ -1,1 +1,0 @@
-"""What the MCP servers cost beside the bare SDK; run as ``python -m benchmarks.mcp_calls``."""

@@ -1,1 +1,0 @@
-"""How fast the sandbox is, and what each of its walls stops; run as ``python -m benchmarks.sandbox``."""
