@@ -1,4 +1,4 @@
-"""What each agent is doing, told as it happens: questions to models and calls of tools, seen from outside the agents."""
+"""Report what each agent does while it happens: its questions to models and its tool calls."""
 
 from __future__ import annotations
 
@@ -32,40 +32,42 @@ TOOL_PHRASES = {
     "score_factor": ("eval", "scores {key} on search"),
     "submit_to_gate": ("eval", "puts factors before the gate"),
 }
-"""Which agent a tool's call is told of, and in which words."""
+"""By tool: the agent that a call is attributed to, and the phrase that describes it."""
 
 
 @dataclass
 class Attendance:
-    """Says by agent what each does now, or did last; `tell` is called at every change."""
+    """Record what each agent does now or did last, by role; call `tell` at every change."""
 
     tell: Callable[[], None]
     doing: dict[str, str] = field(default_factory=dict)
     _open: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def asker(self, asker: Asker) -> Asker:
-        """Return the asker, seen."""
+        """Return the asker, wrapped so that its questions are reported."""
         return _ObservedAsker(asker, self)
 
     def tools(self, tools: Toolset) -> Toolset:
-        """Return the tools, seen."""
+        """Return the tools, wrapped so that their calls are reported."""
         sessions: Mapping[str, ToolSession] = {
             name: _ObservedSession(session, self) for name, session in tools.sessions.items()
         }
         return Toolset(sessions)
 
     def asks(self, role: str, intent: str, change: int) -> None:
-        """Note that a question begins or ends."""
+        """Record that a question begins (`change` 1) or ends (-1)."""
         self._open[role, intent] += change
         under_way = self._open[role, intent]
-        many = f" for {under_way} hypotheses at once" if under_way > 1 else ""
+        suffix = f" for {under_way} hypotheses at once" if under_way > 1 else ""
         self.doing[role] = (
-            f"{ONGOING_PHRASES.get(intent, intent)}{many}" if under_way else DONE_PHRASES.get(intent, f"{intent}: done")
+            f"{ONGOING_PHRASES.get(intent, intent)}{suffix}"
+            if under_way
+            else DONE_PHRASES.get(intent, f"{intent}: done")
         )
         self.tell()
 
     def calls(self, tool: str, arguments: Json) -> None:
-        """Note that a tool is called."""
+        """Record that a tool is called."""
         if tool in TOOL_PHRASES:
             agent, words = TOOL_PHRASES[tool]
             self.doing[agent] = words.format(key=arguments.get("key", ""))
@@ -74,8 +76,6 @@ class Attendance:
 
 @dataclass(frozen=True)
 class _ObservedAsker:
-    """Asks, and tells when a question begins and ends."""
-
     asker: Asker
     attendance: Attendance
 
@@ -89,8 +89,6 @@ class _ObservedAsker:
 
 @dataclass(frozen=True)
 class _ObservedSession:
-    """Calls a tool, and tells of it."""
-
     session: ToolSession
     attendance: Attendance
 

@@ -1,7 +1,7 @@
-"""Where the graph's state is kept: the last checkpoint of a campaign, in one SQLite file.
+"""Checkpoints of the graph's state: the last one of a campaign, in one SQLite file.
 
-The connection lives in the thread of the event loop and every write is one transaction that nothing can cancel halfway.
-When `open_checkpoints` is left, however it is left, no thread and no transaction of it is.
+The connection lives in the thread of the event loop, and every write is one transaction that nothing can cancel
+halfway. After `open_checkpoints` ends, normally or by an error, no thread and no open transaction of it remains.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-# Whoever imports this module is about to run a graph, and `graph` imports it no sooner.
+# `graph` imports this module only when it is about to run.
 from langgraph.checkpoint.base import BaseCheckpointSaver  # noqa: TID253 - this file is imported only where a search keeps checkpoints
 from langgraph.checkpoint.sqlite import SqliteSaver  # noqa: TID253 - this file is imported only where a search keeps checkpoints
 
@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     from .search_context import CheckpointPlace
 
 CHECKPOINT_BUSY_SECONDS = 30.0
-"""How long one waits for another process that reads the file; nobody else writes to it while a run's lock is held."""
+"""Wait for another process that reads the file; no other process writes to it while the run's lock is held."""
 
 _OLDER_IN_SQLITE = "thread_id = ? AND checkpoint_ns = ? AND checkpoint_id <> ?"
-"""Ids are times; what is put last counts, also where a clock was set back in between."""
+"""Compares ids for inequality only: ids are times, and the last checkpoint written counts even if the clock was set
+back."""
 
 
 @asynccontextmanager
 async def open_checkpoints(place: CheckpointPlace) -> AsyncIterator[BaseCheckpointSaver[str]]:
-    """Open the checkpoints at a place, making them if they are not there, and close them whatever happens."""
+    """Open the checkpoints at a place, create them if they are missing, and close them at the end."""
     if not isinstance(place, Path):
         from .postgres_checkpoints import ServedCheckpoint
 
@@ -50,7 +51,7 @@ async def open_checkpoints(place: CheckpointPlace) -> AsyncIterator[BaseCheckpoi
 
 
 class InTheLoop(BaseCheckpointSaver[str]):
-    """Does at once, in the thread of the loop, what LangGraph asks to be awaited."""
+    """Run LangGraph's asynchronous methods synchronously, in the thread of the event loop."""
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the newest checkpoint of a thread, or None."""
@@ -63,25 +64,25 @@ class InTheLoop(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keep a checkpoint."""
+        """Store a checkpoint."""
         return self.put(config, checkpoint, metadata, new_versions)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Keep what a node returned while others of its step still work."""
+        """Store what a node returned while others of its step still work."""
         self.put_writes(config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Forget a thread."""
+        """Delete a thread."""
         self.delete_thread(thread_id)
 
 
 class LastCheckpoint(InTheLoop, SqliteSaver):
-    """Keeps the newest checkpoint of each thread and what was written since; older ones go with the newest's coming.
+    """Keep only the newest checkpoint of each thread, with the writes since.
 
-    One transaction adds a checkpoint and takes away those before it: a process that is killed leaves the one or the
-    other. LangGraph resumes from the newest alone, since no channel here keeps differences.
+    One transaction adds a checkpoint and deletes the older ones, so a process that is killed leaves one or the other.
+    LangGraph resumes from the newest alone, since no channel here stores differences.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -91,7 +92,7 @@ class LastCheckpoint(InTheLoop, SqliteSaver):
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
-        """Lend a cursor, within the transaction that is open or one of its own; all of it is done, or nothing."""
+        """Yield a cursor within the open transaction, or within one of its own that is rolled back on any error."""
         with self.lock, closing(self.conn.cursor()) as cursor:
             if not transaction or self.conn.in_transaction:
                 yield cursor
@@ -100,7 +101,7 @@ class LastCheckpoint(InTheLoop, SqliteSaver):
             try:
                 yield cursor
                 cursor.execute("COMMIT")
-            except BaseException:  # also Ctrl-C: it goes on its way after the rollback
+            except BaseException:  # also Ctrl-C, which is raised again after the rollback
                 with suppress(sqlite3.Error):
                     cursor.execute("ROLLBACK")
                 raise
@@ -112,10 +113,10 @@ class LastCheckpoint(InTheLoop, SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keep a checkpoint, and drop those before it with their writes."""
+        """Store a checkpoint, and delete the older ones with their writes."""
         thread = (str(config["configurable"]["thread_id"]), config["configurable"]["checkpoint_ns"], checkpoint["id"])
         with self.cursor() as cursor:
-            kept = super().put(config, checkpoint, metadata, new_versions)
+            saved = super().put(config, checkpoint, metadata, new_versions)
             for table in ("checkpoints", "writes"):
                 cursor.execute(f"DELETE FROM {table} WHERE {_OLDER_IN_SQLITE}", thread)
-            return kept
+            return saved

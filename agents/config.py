@@ -1,4 +1,4 @@
-"""The sections `agents`, `models` and `steer` of a campaign file: how widely to search, who answers, what to look for."""
+"""The sections `agents`, `models` and `steer` of a campaign file."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ class AgentsConfig(BaseModel):
     candidates: int = Field(default=5, ge=1, le=64, description="candidates per hypothesis and step")
     drafts: int = Field(
         default=4, ge=1, le=64,
-        description="formulas drafted for each that is scored; a forecast from earlier scores chooses, at no evaluation",
+        description="formulas drafted for each that is scored; "
+        "a forecast from earlier scores chooses, at no evaluation",
     )  # fmt: skip
     redrafts: int = Field(
         default=0, ge=0, le=8,
-        description="times that an agent is asked to change the drafts that are most worth scoring before any is scored; each is a model call per hypothesis and step",
+        description="times that an agent is asked to change the drafts that are most worth scoring "
+        "before any is scored; each is a model call per hypothesis and step",
     )  # fmt: skip
     steps: int = Field(default=3, ge=0, le=20, description="critiques, each followed by mutation, per hypothesis")
     repairs: int = Field(default=2, ge=0, le=2, description="repairs of a refused formula with the exact error")
@@ -73,7 +75,8 @@ class AgentsConfig(BaseModel):
     )
     unexplored: int = Field(
         default=24, ge=0, le=64,
-        description="formulas that nobody wrote yet, and that are most worth a score, of which agents are told each round",
+        description="formulas that nobody wrote yet, and that are most worth a score, "
+        "of which agents are told each round",
     )  # fmt: skip
     news: int = Field(
         default=0, ge=0, le=20,
@@ -81,7 +84,8 @@ class AgentsConfig(BaseModel):
     )  # fmt: skip
     archive: bool = Field(
         default=True,
-        description="remember and show the best of every niche of mechanism, horizon and turnover; false: the strongest alone",
+        description="remember and show the best of every niche of mechanism, horizon and turnover; "
+        "false: the strongest alone",
     )
     islands: int = Field(
         default=4, ge=1, le=64,
@@ -93,11 +97,13 @@ class AgentsConfig(BaseModel):
     )
     sensitivity: Sensitivity = Field(
         default="public",
-        description="of all that agents ask: public, internal or confidential, which reaches models of place local, and attested ones",
+        description="of all that agents ask: public, internal or confidential, "
+        "which reaches models of place local, and attested ones",
     )
     jurisdiction: str = Field(
         default="", max_length=40,
-        description="which all that agents ask may not leave, such as CH; models of place local and attested ones stand in any",
+        description="which all that agents ask may not leave, such as CH; "
+        "models of place local and attested ones stand in any",
     )  # fmt: skip
     tenant: str = Field(
         default="", max_length=64, pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$",
@@ -105,7 +111,8 @@ class AgentsConfig(BaseModel):
     )  # fmt: skip
     max_likeness: float = Field(
         default=0.8, gt=0, le=1,
-        description="share of words from which two hypotheses of one direction, horizon and fields are one; 1: the same words",
+        description="share of words from which two hypotheses of one direction, horizon and fields are one; "
+        "1: the same words",
     )  # fmt: skip
 
 
@@ -118,7 +125,7 @@ class Models(RouterConfig):
     )
 
     def find_unmatched(self, steer: Steer) -> list[str]:
-        """Return what a person asked for that the offline researcher, where it proposes, knows nothing of."""
+        """Return the person's wishes that match nothing the offline researcher knows; empty if it does not propose."""
         from .offline import describe_unmatched  # the offline researcher imports these settings
 
         offline = any(model.model == OFFLINE_MODEL_NAME for model in self.models.values())
@@ -183,17 +190,22 @@ class Steer(BaseModel):
         return text
 
     def record(self) -> dict[str, Any]:
-        """Return what the agents are told, in an order that never changes; nothing where nothing was asked."""
-        told = {"goal": self.goal, "avoid": list(self.avoid), "focus": list(self.focus), "fields": list(self.fields)}
-        return {name: value for name, value in told.items() if value}
+        """Return the settings that the agents see, in a fixed order; empty ones are left out."""
+        settings = {
+            "goal": self.goal,
+            "avoid": list(self.avoid),
+            "focus": list(self.focus),
+            "fields": list(self.fields),
+        }
+        return {name: value for name, value in settings.items() if value}
 
     def find_avoided(self, mechanism: str, statement: str) -> str:
-        """Return the first entry of `avoid` that a hypothesis speaks of, empty where there is none."""
+        """Return the first entry of `avoid` that a hypothesis mentions, or an empty string."""
         return find_mention((mechanism, statement), self.avoid)
 
     def beside(self, folder: Path) -> Steer:
-        """Return the settings with paths that start from a folder made absolute."""
+        """Return the settings with relative paths resolved against a folder."""
         paths = {name: (folder / path).absolute() for name in PATHS if (path := getattr(self, name))}
         where, _, function = self.agent.rpartition(":")
-        named = {"agent": f"{(folder / where).absolute()}:{function}"} if where.endswith(".py") else {}
-        return self.model_copy(update={**paths, **named})
+        agent = {"agent": f"{(folder / where).absolute()}:{function}"} if where.endswith(".py") else {}
+        return self.model_copy(update={**paths, **agent})

@@ -3,12 +3,12 @@
 ::
 
     AlphaloomError
-    └── AgentError          something an agent did, or was given, is unusable; what is only told has a code (below)
+    └── AgentError          an agent's input or action is unusable; errors that nobody catches have a code (below)
         ├── NodeTimedOut    a model did not answer within the time of a node
-        └── NoUsableReply   models answered, but nothing that can be used, and nothing was tested
+        └── NoUsableReply   models answered, but no reply could be used, and nothing was tested
 
-Codes of the base: own_part (what a person brings along cannot be used), prompt (a prompt file is missing or has no version),
-research (the offline researcher was asked for what it cannot read), tool_refused (an agent does not hold that tool).
+Codes of the base: own_part (a person's own file or agent cannot be used), prompt (a prompt file is missing or has no
+version), research (the offline researcher cannot read the prompt), tool_refused (an agent does not hold that tool).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from ..router import AlphaloomError
 
 
 class AgentError(AlphaloomError):
-    """An agent did, or was given, something unusable."""
+    """An agent's input or action is unusable."""
 
     code: str = "agent"
 
 
 class NodeTimedOut(AgentError):
-    """A model did not answer within the time of a node, however often it was asked."""
+    """A model did not answer within the time of a node, after all retries."""
 
     code: str = "node_timeout"
     exit_code: int = 3
 
 
 class NoUsableReply(AgentError):
-    """Models answered, but with nothing that can be used, and nothing was tested: the search stops, to be resumed.
+    """Models answered, but no reply could be used, and nothing was tested: the search stops and can be resumed.
 
-    `place` names the question by its role and key, `said` is what the router said of the replies.
+    `place` names the question by role and key; `said` is the router's description of the replies.
     """
 
     code: str = "no_usable_reply"

@@ -1,8 +1,8 @@
-"""The graph: ideas fan out to formulas, are scored, criticised and changed; the best go to the gate; round after round.
+"""The search graph: ideas become formulas, which are scored, criticised and changed; the best go to the gate.
 
-State holds keys, ids and small scores; everything else is in the journal. Branches think at once and are scored one
-after another in the order of their keys, so no result depends on which model answered first. Every node reads the
-journal before it works, so one that runs again repeats nothing.
+The state holds keys, ids and small scores; everything else is in the journal. Branches ask their models concurrently
+and are scored one after another in the order of their keys, so no result depends on which model answered first. Every
+node reads the journal before it works, so a node that runs again repeats nothing.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from langgraph.graph import StateGraph
 
 BEST_PER_BRANCH = 6
-"""How many formulas the state remembers of a branch; the archive says how many of the campaign."""
+"""Formulas of a branch that the state remembers; `archive` says how many of the campaign."""
 
 BEYOND_REPAIR = ("duplicate", "budget")
-"""Refusals that no other spelling of the formula would cure."""
+"""Stages of refusals that no other spelling of the formula would cure."""
 
 Marks = list[list[Any]]
-"""Marks as the checkpoint stores them: lists of t, id and key."""
+"""Marks as a checkpoint stores them: lists of t, id, key and niche."""
 
 START_STATE: State = {
     "round": 0,
@@ -58,14 +58,14 @@ START_STATE: State = {
 
 
 def merge_by_key(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
-    """Merge what branches return, sorted by key and never by arrival; only the latest round is kept."""
+    """Merge the branches' results, sorted by key and not by arrival; only the latest round is kept."""
     merged = {**old, **new}
     latest = max((review.parse_round(key.split("/")[0]) for key in merged), default=0)
     return {key: merged[key] for key in sorted(merged) if review.parse_round(key.split("/")[0]) == latest}
 
 
 class State(TypedDict, total=False):
-    """What a checkpoint holds."""
+    """The state that a checkpoint stores."""
 
     round: int
     step: int
@@ -85,16 +85,16 @@ class State(TypedDict, total=False):
     asked: list[str]
 
 
-def divide_evaluations(branches: list[str], left: int, per_branch: int) -> dict[str, int]:
-    """Divide the evaluations that are left among branches before they start; the first get the remainder."""
+def divide_evaluations(branches: list[str], evaluations: int, per_branch: int) -> dict[str, int]:
+    """Divide the remaining evaluations among branches before they start; the first get the remainder."""
     if not branches:
         return {}
-    share, rest = divmod(left, len(branches))
-    return {branch: min(per_branch, share + (index < rest)) for index, branch in enumerate(branches)}
+    share, remainder = divmod(evaluations, len(branches))
+    return {branch: min(per_branch, share + (index < remainder)) for index, branch in enumerate(branches)}
 
 
 async def seeds_node(desk: SearchContext, state: State) -> State:
-    """Score the next of the person's own formulas; they may be parents of any other."""
+    """Score the next of the person's own formulas, which may be parents of any other."""
     start = state.get("seeded", 0)
     marks = await factor_agent.score_seeds(desk, start)
     elite = SearchArchive.of(desk.config).keep([*restore_marks(state["elite"]), *marks])
@@ -104,28 +104,30 @@ async def seeds_node(desk: SearchContext, state: State) -> State:
 
 
 async def idea_node(desk: SearchContext, state: State) -> State:
-    """Begin a round: recall, take up what a person sent back, propose hypotheses, fix every branch's quota."""
+    """Begin a round: recall, reopen returned hypotheses, propose new ones, and fix each branch's quota."""
     number, ended = state["round"] + 1, desk.ended()
-    left = 0 if ended else (await shortlist.read_budget(desk, f"r{number:02d}/start")).evaluations
+    evaluations = 0 if ended else (await shortlist.read_budget(desk, f"r{number:02d}/start")).evaluations
     per_branch = desk.config.candidates * (desk.config.steps + 1)
-    most = max(1, min(desk.config.hypotheses, -(-left // per_branch))) if left > 0 else 0
-    asked = review.open_branches(desk, state.get("asked", []) if left > 0 else [], f"r{number:02d}")
-    known, proposed = rank_all(restore_marks([*state["sent"], *state["elite"]])), state.get("proposed", 0)
+    limit = max(1, min(desk.config.hypotheses, -(-evaluations // per_branch))) if evaluations > 0 else 0
+    requests = review.open_branches(desk, state.get("asked", []) if evaluations > 0 else [], f"r{number:02d}")
+    marks, proposed = rank_all(restore_marks([*state["sent"], *state["elite"]])), state.get("proposed", 0)
     best = {
-        branch: dump_marks(review.find_parents(desk, state.get("asked", []), known, old))
-        for branch, old in asked.items()
+        branch: dump_marks(review.find_parents(desk, state.get("asked", []), marks, old))
+        for branch, old in requests.items()
     }
-    count = max(0, min(most - len(asked), count_new_hypotheses(desk, proposed))) if number <= desk.config.rounds else 0
-    branches, spent = await idea_agent.propose_hypotheses(desk, number, count) if asked or count > 0 else ([], "")
-    total = len(asked) + len(branches)
+    count = (
+        max(0, min(limit - len(requests), count_new_hypotheses(desk, proposed))) if number <= desk.config.rounds else 0
+    )
+    branches, spent = await idea_agent.propose_hypotheses(desk, number, count) if requests or count > 0 else ([], "")
+    total = len(requests) + len(branches)
     surveying = read_memory(desk.journal, f"r{number:02d}").surveying
-    figures = {"round": number, "hypotheses": total, "evaluations_left": left}
+    figures = {"round": number, "hypotheses": total, "evaluations_left": evaluations}
     desk.progress("survey" if surveying else "round", figures)
     return {
         "round": number,
         "step": 0,
         "attempt": 0,
-        "quota": divide_evaluations([*asked, *branches], left, per_branch),
+        "quota": divide_evaluations([*requests, *branches], evaluations, per_branch),
         "best": best,
         "round_elite": state["elite"],
         "refused": {},
@@ -136,9 +138,9 @@ async def idea_node(desk: SearchContext, state: State) -> State:
 
 
 def count_new_hypotheses(desk: SearchContext, proposed: int) -> int:
-    """Return how many new hypotheses the budget still allows in a round."""
-    most = desk.config.hypotheses if desk.most_hypotheses is None else desk.most_hypotheses - proposed
-    return max(0, min(desk.config.hypotheses, most))
+    """Return how many new hypotheses the budget allows in a round."""
+    limit = desk.config.hypotheses if desk.most_hypotheses is None else desk.most_hypotheses - proposed
+    return max(0, min(desk.config.hypotheses, limit))
 
 
 async def factor_node(desk: SearchContext, barrier: BranchBarrier, work: Json) -> State:
@@ -150,9 +152,9 @@ async def factor_node(desk: SearchContext, barrier: BranchBarrier, work: Json) -
 
 
 async def score_node(desk: SearchContext, state: State) -> State:
-    """Choose among what the branches drafted and score it, one branch after another in the order of their keys."""
+    """Choose among the branches' drafts and score them, one branch after another in the order of their keys."""
     quota, best, ended = dict(state["quota"]), dict(state["best"]), state["ended"] or desk.ended()
-    archive, found, refused = SearchArchive.of(desk.config), restore_marks(state["elite"]), dict[str, list[str]]()
+    archive, candidates, refused = SearchArchive.of(desk.config), restore_marks(state["elite"]), dict[str, list[str]]()
     for branch in sorted(quota):
         work = build_work(desk, state, branch)
         if work.key not in state["results"]:
@@ -163,24 +165,24 @@ async def score_node(desk: SearchContext, state: State) -> State:
         marks = place_in_niches(desk, branch, attempts)
         quota[branch] = 0 if proposal.given_up else quota[branch] - len(marks)
         strongest = rank_marks([*restore_marks(best.get(branch, [])), *marks], BEST_PER_BRANCH)
-        best[branch], found = dump_marks(strongest), [*found, *archive.found(strongest, marks)]
+        best[branch], candidates = dump_marks(strongest), [*candidates, *archive.found(strongest, marks)]
         refusals = [(attempt.key, attempt.refusal) for attempt in attempts]
         refused[branch] = [key for key, refusal in refusals if refusal and refusal.stage not in BEYOND_REPAIR]
-    elite = archive.keep(found)
+    elite = archive.keep(candidates)
     desk.progress(
         "scored", {"round": state["round"], "step": state["step"], "best_t": abs(elite[0].t) if elite else None}
     )
-    kept = {branch: keys for branch, keys in refused.items() if keys}
-    return {"quota": quota, "best": best, "elite": dump_marks(elite), "refused": kept, "ended": ended}
+    repairs = {branch: keys for branch, keys in refused.items() if keys}
+    return {"quota": quota, "best": best, "elite": dump_marks(elite), "refused": repairs, "ended": ended}
 
 
 async def repair_node(_desk: SearchContext, state: State) -> State:
-    """Count one more attempt before the refused formulas go back with their errors."""
+    """Count one more attempt before the refused formulas are returned with their errors."""
     return {"attempt": state["attempt"] + 1}
 
 
 async def critique_node(desk: SearchContext, barrier: BranchBarrier, work: Json) -> State:
-    """Criticise one branch; 1 keeps it, 0 ends it."""
+    """Criticise one branch: the result 1 continues it, 0 ends it."""
     piece = restore_work(work)
     key = f"{piece.branch}/s{piece.step}"
     post = AnswerPlace("critique", key, [f"{branch}/s{piece.step}" for branch in work.get("beside", [])])
@@ -189,74 +191,77 @@ async def critique_node(desk: SearchContext, barrier: BranchBarrier, work: Json)
 
 
 async def turn_node(desk: SearchContext, state: State) -> State:
-    """Go on to the next step with the branches worth it."""
+    """Begin the next step with the branches that their critique continues."""
     quota, ended = {}, state["ended"] or desk.ended()
     for branch, left in state["quota"].items():
         key = f"{branch}/s{state['step']}"
-        kept = state["results"].get(f"{key}/critique", 0)
+        keep = state["results"].get(f"{key}/critique", 0)
         ended = ended or (desk.journal.read("critique", key) or {}).get("ended", "")
-        quota[branch] = left if kept else 0
+        quota[branch] = left if keep else 0
     return {"step": state["step"] + 1, "attempt": 0, "quota": quota, "refused": {}, "ended": ended}
 
 
 async def gate_node(desk: SearchContext, state: State) -> State:
-    """Keep what changes did, and send the round's best to the gate; at the close also the set."""
+    """Record the outcomes of operators and send the round's best to the gate; at the close also the set."""
     record_operators(desk, state["round"])
     key = f"r{state['round']:02d}/gate"
-    left = await shortlist.read_budget(desk, key)
-    sent, ended = restore_marks(state["sent"]), state["ended"] or name_spent_budget(desk, state)
-    closing = bool(state["round"] >= desk.config.rounds or left.evaluations <= 0 or ended)
-    purse = compute_gate_budget(desk, state, left, closing)
-    chosen = await shortlist.spend_trials(desk, restore_marks(state["elite"]), sent, purse, key)
+    budget = await shortlist.read_budget(desk, key)
+    submitted, ended = restore_marks(state["sent"]), state["ended"] or name_spent_budget(desk, state)
+    closing = bool(state["round"] >= desk.config.rounds or budget.evaluations <= 0 or ended)
+    purse = compute_gate_budget(desk, state, budget, closing)
+    submissions = await shortlist.spend_trials(desk, restore_marks(state["elite"]), submitted, purse, key)
     waiting = review.list_waiting(desk, key, shortlist.GATE_TURNS)
-    desk.progress("gate", {"round": state["round"], "sent": [mark.id for mark in chosen], "closing": closing})
-    return {"sent": dump_marks([*sent, *chosen]), "finished": closing, "ended": ended, "waiting": waiting}
+    desk.progress("gate", {"round": state["round"], "sent": [mark.id for mark in submissions], "closing": closing})
+    return {"sent": dump_marks([*submitted, *submissions]), "finished": closing, "ended": ended, "waiting": waiting}
 
 
 def name_spent_budget(desk: SearchContext, state: State) -> str:
-    """Return why the budget of hypotheses ends the search before its rounds do; empty where it does not."""
-    most = desk.most_hypotheses
-    if most is None or state.get("proposed", 0) < most or state["round"] >= desk.config.rounds:
+    """Return why the budget of hypotheses ends the search before its rounds do, or an empty string."""
+    limit = desk.most_hypotheses
+    if limit is None or state.get("proposed", 0) < limit or state["round"] >= desk.config.rounds:
         return ""
     return (
-        f"budget.hypotheses: all {most:,} hypotheses were proposed in {state['round']} of {desk.config.rounds} rounds"
+        f"budget.hypotheses: all {limit:,} hypotheses were proposed in {state['round']} of {desk.config.rounds} rounds"
     )
 
 
 async def review_node(desk: SearchContext, state: State) -> State:
-    """Take up a person's decisions; a factor that is to be changed gets one more round, while the budget allows it."""
-    asked = review.take_decisions(desk, state["waiting"], state["round"] + 1)
-    left = await shortlist.read_budget(desk, f"r{state['round']:02d}/review")
-    goes_on = bool(asked and left.evaluations > 0 and left.trials > 0 and not state["ended"])
-    return {"waiting": [], "asked": asked, "finished": state["finished"] and not goes_on}
+    """Take over a person's decisions; a factor to be changed gets one more round, while the budget allows it."""
+    requests = review.take_decisions(desk, state["waiting"], state["round"] + 1)
+    budget = await shortlist.read_budget(desk, f"r{state['round']:02d}/review")
+    goes_on = bool(requests and budget.evaluations > 0 and budget.trials > 0 and not state["ended"])
+    return {"waiting": [], "asked": requests, "finished": state["finished"] and not goes_on}
 
 
-def compute_gate_budget(desk: SearchContext, state: State, left: BudgetLeft, closing: bool) -> shortlist.GateBudget:
-    """Return what this round's gate may spend; unspent trials of earlier rounds stay available, one is kept for the set."""
+def compute_gate_budget(desk: SearchContext, state: State, budget: BudgetLeft, closing: bool) -> shortlist.GateBudget:
+    """Return what this round's gate may spend.
+
+    Unspent trials of earlier rounds stay available; one trial is reserved for the set.
+    """
     config = desk.config
     first = desk.journal.read("budget", "r01/start")
-    spent = (BudgetLeft.parse(first).trials if first else left.trials) - left.trials
+    spent = (BudgetLeft.parse(first).trials if first else budget.trials) - budget.trials
     with_set = config.set_size >= 2
     rounds = max(config.rounds, state["round"]) if closing else state["round"]
-    due = config.trials_per_round * rounds + (closing and with_set) - spent
-    trials = max(0, min(due, left.trials - (with_set and not closing)))
+    allowance = config.trials_per_round * rounds + (closing and with_set) - spent
+    trials = max(0, min(allowance, budget.trials - (with_set and not closing)))
     bar = config.min_search_t if closing else max(config.min_search_t, config.early_search_t)
-    return shortlist.GateBudget(trials, left.trials - trials, bar, closing and state["round"] <= config.rounds)
+    return shortlist.GateBudget(trials, budget.trials - trials, bar, closing and state["round"] <= config.rounds)
 
 
 def after_seeds(desk: SearchContext, state: State) -> str:
-    """Go on with the seeds until all were scored, or the search ends."""
-    done = state.get("seeded", 0) >= len(desk.own.seeds) or bool(desk.ended())
-    return "idea" if done else "seeds"
+    """Continue with the seeds until all are scored or the search ends."""
+    finished = state.get("seeded", 0) >= len(desk.own.seeds) or bool(desk.ended())
+    return "idea" if finished else "seeds"
 
 
 def after_idea(desk: SearchContext, state: State) -> Any:
-    """Fan out over the hypotheses; without any, close."""
+    """Fan out over the hypotheses; without any, go to the gate."""
     return fan_out(desk, state, "factor") or "gate"
 
 
 def after_score(desk: SearchContext, state: State) -> Any:
-    """Repair what was refused, else criticise, else go to the gate."""
+    """Repair the refused formulas, else criticise, else go to the gate."""
     if state["ended"]:
         return "gate"
     if state["refused"] and state["attempt"] < desk.config.repairs:
@@ -272,7 +277,7 @@ def after_repair(desk: SearchContext, state: State) -> Any:
 
 
 def after_turn(desk: SearchContext, state: State) -> Any:
-    """Fan out over the branches that go on; without any, go to the gate."""
+    """Fan out over the branches that continue; without any, go to the gate."""
     return "gate" if state["ended"] else fan_out(desk, state, "factor") or "gate"
 
 
@@ -286,9 +291,10 @@ def after_gate(state: State) -> str:
 
 
 def fan_out(desk: SearchContext, state: State, node: str) -> list[Any]:
-    """Return one piece of work per branch with evaluations left; what it sees is fixed here, before the step begins.
+    """Return one piece of work per branch with evaluations left; its inputs are fixed here, before the step begins.
 
-    Of other branches it sees what led when the round began, at all its steps, so that its prompts begin alike.
+    From other branches it contains the leaders at the start of the round, at all its steps, so that its prompts begin
+    alike.
     """
     from langgraph.types import Send
 
@@ -296,9 +302,10 @@ def fan_out(desk: SearchContext, state: State, node: str) -> list[Any]:
     for branch in sorted(state["quota"]):
         piece = build_work(desk, state if node == "factor" else {**state, "refused": {}}, branch)
         if piece.count > 0:
-            shown = archive.show(elite, branch, factor_agent.MAX_ELITE_SHOWN)
+            leaders = archive.show(elite, branch, factor_agent.MAX_ELITE_SHOWN)
             pieces.append(
-                vars(piece) | {"best": dump_marks(piece.best), "elite": dump_marks(shown), "refused": [*piece.refused]}
+                vars(piece)
+                | {"best": dump_marks(piece.best), "elite": dump_marks(leaders), "refused": [*piece.refused]}
             )
     beside = [piece["branch"] for piece in pieces]
     return [Send(node, {**piece, "beside": beside}) for piece in pieces]
@@ -313,7 +320,7 @@ def build_work(desk: SearchContext, state: State, branch: str) -> Work:
 
 
 def restore_work(work: Json) -> Work:
-    """Return a piece of work from what a checkpoint stored."""
+    """Return a piece of work from its checkpoint."""
     lists = {
         "best": tuple(restore_marks(work["best"])),
         "elite": tuple(restore_marks(work["elite"])),
@@ -322,9 +329,9 @@ def restore_work(work: Json) -> Work:
     return Work(work["branch"], work["step"], work["attempt"], work["count"], **lists)
 
 
-def restore_marks(stored: Marks) -> list[Mark]:
-    """Return marks from what a checkpoint stored."""
-    return [Mark(*row) for row in stored]
+def restore_marks(rows: Marks) -> list[Mark]:
+    """Return marks from their checkpoint."""
+    return [Mark(*row) for row in rows]
 
 
 def dump_marks(marks: Iterable[Mark]) -> Marks:
@@ -365,10 +372,10 @@ def build_graph(desk: SearchContext) -> StateGraph[State]:
 async def run_graph(desk: SearchContext, checkpoints: CheckpointPlace, thread_id: str, resume: bool = False) -> State:
     """Run a campaign's rounds to their end and return the last state.
 
-    With `resume`, an interrupted thread goes on where its last checkpoint stands; a finished one returns its state.
-    One that halts returns the state in which it halted, not `finished`.
+    With `resume`, an interrupted thread continues from its last checkpoint; a finished one returns its state. A run
+    that `halted` stops returns the state at that moment, which is not `finished`.
     """
-    # Set before the import: langgraph reads them once. Plain data only in a checkpoint, and no tracing service is called.
+    # Set before the import: langgraph reads them once. Checkpoints hold plain data only; no tracing service is called.
     os.environ.update(LANGGRAPH_STRICT_MSGPACK="true", LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
     from .checkpoints import open_checkpoints
 
@@ -384,19 +391,21 @@ async def run_graph(desk: SearchContext, checkpoints: CheckpointPlace, thread_id
         if started is None:
             await saver.adelete_thread(thread_id)
             await compiled.ainvoke(START_STATE, config, interrupt_after="*", durability="sync")
-        # One super-step at a time: between two of them everything is on the disk, so there a run may halt. Tasks are asked
-        # for, not `next`, which leaves out what has returned: killed before its checkpoint, a step has nothing else left.
-        while (stands := await compiled.aget_state(config)).tasks and not desk.halted():
+        # One super-step at a time: between two of them everything is on the disk, so a run may halt there. The
+        # condition is `tasks` and not `next`, which omits nodes that have returned: after a kill between the last
+        # return of a step and its checkpoint, `next` is empty although the step is not done.
+        while (snapshot := await compiled.aget_state(config)).tasks and not desk.halted():
             await compiled.ainvoke(None, config, interrupt_after="*", durability="sync")
-        return cast("State", stands.values)
+        return cast("State", snapshot.values)
 
 
 @contextmanager
 def silence_interruption() -> Iterator[None]:
     """Suppress Python's warnings when an interruption (Ctrl-C) ends a search.
 
-    litellm calls a model in a thread and awaits it in the loop, and the checkpoint file answers from its own thread. An
-    interruption drops both, and Python would print a coroutine that was never awaited and a thread that answers a closed loop.
+    litellm calls a model in a thread and awaits it in the loop, and the checkpoint file answers from its own thread.
+    An interruption drops both; Python would then print a coroutine that was never awaited and a thread that answers a
+    closed loop.
     """
     hook = threading.excepthook
 

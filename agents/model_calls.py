@@ -1,10 +1,10 @@
-"""Questions to models: the typed task, retries, branches asked at once, and what happens without a usable reply.
+"""Questions to models: the typed task, retries, branches asked at once, and the handling of unusable replies.
 
-`ask_model` turns a question into a task for the router. `ask_with_retries` asks again what was late or failed.
-`BranchBarrier` lets every branch of a super-step end before any fails: a call that is paid for is read to its end. A branch that
-failed is given up if any other was answered. Where none was, the fault is the endpoint's: nothing is recorded, the error is
-raised, and the run can be resumed. A search of which nothing was drafted stops in the same way (`is_fruitless`), and the question
-gets another seed when the run is resumed.
+`ask_model` turns a question into a task for the router. `ask_with_retries` repeats calls that were late or failed.
+`BranchBarrier` lets every branch of a super-step end before any error is raised, since a call that is paid for is read
+to its end. A failed branch is given up if another one was answered. If none was, the endpoint is at fault: nothing is
+recorded, the error is raised, and the run can be resumed. A search without any draft stops in the same way
+(`is_fruitless`); its question gets another seed when the run is resumed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_FAILURE_REASON_CHARS = 500
-"""Characters of an error that are kept; providers repeat whole pages."""
+"""Characters of an error that are kept; providers return whole pages."""
 
 MIN_FRUITLESS_ROUNDS = 2
 """Rounds after which a search stops if nothing was ever drafted; a shorter search stops in its last round."""
@@ -38,7 +38,7 @@ QUESTION_WORDS = {
     "agents.drafts": "formulas for {}",
     "agents.critique": "a critique of {}",
 }
-"""The kinds of event that a question leaves, and what each asked for."""
+"""By kind of event: what the question asked for."""
 
 MAX_LOST_SHOWN = 3
 
@@ -46,16 +46,25 @@ FAULTS = (ModelFailed, NodeTimedOut, NoUsableReply)
 """Errors that cost one branch only; any other ends the search, which can be resumed."""
 
 TOLD_SENSITIVITY = "told_label"
-"""The key, in what a round recalled, of the strictest label of all that was told in the run by then; absent: public."""
+"""Key, in a round's recall, of the strictest label of all texts shown in the run so far; absent: public."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What one agent asks.
+    """One question of an agent.
 
-    `key` names the piece of work and fixes its seed, `more` are prompts after the role's own, `refused` counts how often
-    what came of this piece of work was refused; `sensitivity` is that of its own context. Where a server holds the reply to
-    a grammar, it has at most `items` items, and its texts are what the grammars of `texts` can write.
+    Attributes
+    ----------
+    key
+        Names the piece of work and fixes its seed.
+    more
+        Prompts after the role's own.
+    refused
+        How often the results of this piece of work were refused.
+    sensitivity
+        Label of the question's own context.
+    items, texts
+        Where a server enforces a grammar: the most items of a reply, and the grammars of its texts.
     """
 
     role: str
@@ -76,10 +85,10 @@ class Question:
 
 
 async def ask_model(desk: SearchContext, question: Question) -> Json:
-    """Return the reply as plain data; `{"failed": reason}` or `{"ended": reason}` where there is none.
+    """Return the reply as plain data; `{"failed": reason}` or `{"ended": reason}` if there is none.
 
-    A model that cannot meet its schema costs one branch, not the campaign. An ended budget closes the campaign. A model
-    that is too slow or fails is asked again; what is left after that is raised, and so is what no retry heals.
+    A model that cannot meet its schema costs one branch, not the campaign. A spent budget closes the campaign. A call
+    that is too slow or fails is repeated; the last failure is raised, and so is an error that no retry can heal.
     """
     prompt, place = desk.own.prompt(question.role, *question.more), f"{question.role}/{question.key}"
     anew = count_rests(desk, place)
@@ -108,25 +117,25 @@ async def ask_model(desk: SearchContext, question: Question) -> Json:
 
 
 async def ask_with_retries(desk: SearchContext, key: str, ask: Callable[[], Awaitable[T]]) -> T:
-    """Return the answer of `ask` within the time of a node; ask again after a timeout or a failure that may pass.
+    """Return the answer of `ask` within the time of a node; repeat it after a timeout or a transient failure.
 
-    A late call is cancelled before the next is made. Failures are recorded in the journal under the key and a number that goes
-    on counting when the run is resumed.
+    A late call is cancelled before the next is made. Failures are recorded in the journal under the key and a number,
+    which continues when the run is resumed.
 
     Raises
     ------
     NodeTimedOut, ModelFailed
         The last failure, when the retries are used up or would not help.
     """
-    for left in range(desk.config.node_retries, -1, -1):
+    for retries_left in range(desk.config.node_retries, -1, -1):
         try:
             return await _ask_in_time(desk.config.node_timeout_seconds, key, ask)
         except (NodeTimedOut, ModelFailed) as error:
             number = record_failure(desk, key, error)
-            if not left or isinstance(error, RequestRefused | AccessRefused):
+            if not retries_left or isinstance(error, RequestRefused | AccessRefused):
                 raise
-            tries = desk.config.node_retries - left
-            desk.progress("asked again", {"branch": key, "try": number, "reason": _reason(error)})
+            tries = desk.config.node_retries - retries_left
+            desk.progress("asked again", {"branch": key, "try": number, "reason": _shorten_reason(error)})
         await asyncio.sleep(desk.config.node_backoff_seconds * 2**tries)
     raise AssertionError("the last try returns or raises")
 
@@ -148,16 +157,16 @@ def record_failure(desk: SearchContext, key: str, error: Exception) -> int:
     number = 1
     while desk.journal.read("failure", f"{key}/{number}") is not None:
         number += 1
-    desk.journal.record("failure", f"{key}/{number}", {"error": type(error).__name__, "reason": _reason(error)})
+    desk.journal.record("failure", f"{key}/{number}", {"error": type(error).__name__, "reason": _shorten_reason(error)})
     return number
 
 
-def _reason(error: Exception) -> str:
+def _shorten_reason(error: Exception) -> str:
     return str(error)[:MAX_FAILURE_REASON_CHARS]
 
 
 def is_fruitless(desk: SearchContext, round_number: int) -> bool:
-    """Return whether no branch of an earlier round drafted anything, and enough rounds have passed."""
+    """Return whether no branch of an earlier round drafted anything although enough rounds have passed."""
     if desk.own.seeds or round_number < min(desk.config.rounds, MIN_FRUITLESS_ROUNDS):
         return False
     earlier = (branch for number in range(1, round_number) for branch in iterate_branches(desk.journal, number, "h"))
@@ -165,24 +174,24 @@ def is_fruitless(desk: SearchContext, round_number: int) -> bool:
 
 
 def count_rests(desk: SearchContext, key: str) -> int:
-    """Return how often the search stopped because no reply to a question could be used."""
-    number, found = 1, 0
-    while (kept := desk.journal.read("failure", f"{key}/{number}")) is not None:
-        found += kept.get("error") == NoUsableReply.__name__
+    """Return how often the search stopped because no reply to a question was usable."""
+    number, count = 1, 0
+    while (failure := desk.journal.read("failure", f"{key}/{number}")) is not None:
+        count += failure.get("error") == NoUsableReply.__name__
         number += 1
-    return found
+    return count
 
 
 def describe_unusable_replies(events: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
     """Return warnings about questions without a usable reply, from the agents' records (kind, key, body)."""
-    asked = [(kind, key, body) for kind, key, body in events if kind in QUESTION_WORDS]
-    lost = [(kind, key, body) for kind, key, body in asked if body.get("failed") and not body.get("given_up")]
+    questions = [(kind, key, body) for kind, key, body in events if kind in QUESTION_WORDS]
+    lost = [(kind, key, body) for kind, key, body in questions if body.get("failed") and not body.get("given_up")]
     if not lost:
         return []
-    named = [QUESTION_WORDS[kind].format(key) for kind, key, _ in lost[:MAX_LOST_SHOWN]]
+    examples = [QUESTION_WORDS[kind].format(key) for kind, key, _ in lost[:MAX_LOST_SHOWN]]
     more = [f"{len(lost) - MAX_LOST_SHOWN} more"] if len(lost) > MAX_LOST_SHOWN else []
     first = " ".join(str(lost[0][2]["failed"])[:MAX_FAILURE_REASON_CHARS].splitlines()[0].split()).rstrip(":")
-    return [f"{len(lost)} of {len(asked)} questions had no usable reply ({', '.join([*named, *more])}): {first}"]
+    return [f"{len(lost)} of {len(questions)} questions had no usable reply ({', '.join([*examples, *more])}): {first}"]
 
 
 @dataclass(frozen=True)
@@ -195,7 +204,7 @@ class AnswerPlace:
 
 
 class BranchBarrier:
-    """Counts the branches of a super-step as they are answered or fail; one per process."""
+    """Wait for all branches of a super-step to be answered or to fail; one per process."""
 
     def __init__(self, desk: SearchContext) -> None:
         self._desk = desk
@@ -204,51 +213,49 @@ class BranchBarrier:
         self._changed = asyncio.Event()
 
     async def ask_branch(self, post: AnswerPlace, ask: Callable[[], Awaitable[Json]], nothing: Json) -> Json:
-        """Return a branch's answer; `nothing`, with the reason, if it fails for good while others are answered.
+        """Return a branch's answer; `nothing` with the reason if it fails for good while others are answered.
 
         Raises
         ------
         ModelFailed, NodeTimedOut, NoUsableReply
             Of this branch, when no other branch of the step was answered either.
         Exception
-            What no retry heals, once the other branches have been heard.
+            Any error that no retry can heal, once the other branches have ended.
         """
         try:
             async with self._slots:
                 answer = await ask()
         except Exception as error:
             self._failed.add((post.kind, post.key))
-            self._tell()
+            self._wake()
             await self._await_others(post)
-            if not isinstance(error, FAULTS) or isinstance(error, AccessRefused) or not self._answered(post):
+            if not isinstance(error, FAULTS) or isinstance(error, AccessRefused) or not self._is_any_answered(post):
                 if isinstance(error, NoUsableReply):
                     record_failure(self._desk, error.place, error)
                 raise
-            return self._given_up(post, error, nothing)
-        self._tell()
+            return self._give_up(post, error, nothing)
+        self._wake()
         return answer
 
-    def _tell(self) -> None:
-        """Wake those who wait for the others."""
+    def _wake(self) -> None:
+        """Wake the branches that wait for the others."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def _await_others(self, post: AnswerPlace) -> None:
-        """Wait until every branch of the step was answered or has failed."""
-        while not all((post.kind, key) in self._failed or self._kept(post.kind, key) for key in post.all):
+        while not all((post.kind, key) in self._failed or self._is_recorded(post.kind, key) for key in post.all):
             await self._changed.wait()
 
-    def _kept(self, kind: str, key: str) -> bool:
+    def _is_recorded(self, kind: str, key: str) -> bool:
         return self._desk.journal.read(kind, key) is not None
 
-    def _answered(self, post: AnswerPlace) -> bool:
-        """Tell whether any branch of the step was answered; one that was given up before is not counted."""
+    def _is_any_answered(self, post: AnswerPlace) -> bool:
+        """Return whether any branch of the step was answered; one that was given up before is not counted."""
         return any(
             "given_up" not in (self._desk.journal.read(post.kind, key) or {"given_up": True}) for key in post.all
         )
 
-    def _given_up(self, post: AnswerPlace, error: Exception, nothing: Json) -> Json:
-        """Write down that a branch is given up, and why."""
+    def _give_up(self, post: AnswerPlace, error: Exception, nothing: Json) -> Json:
         if isinstance(error, NoUsableReply):
             body = {**nothing, "failed": error.said}
             self._desk.journal.record(post.kind, post.key, body)
@@ -261,17 +268,18 @@ class BranchBarrier:
 
 
 def find_strictest_sensitivity(desk: SearchContext, round_number: int) -> Sensitivity:
-    """Return the strictest label of what was told in the rounds up to one."""
-    kept = desk.journal.read("recall", f"r{round_number:02d}") or {} if desk.documents else {}
-    label: Sensitivity = kept.get(TOLD_SENSITIVITY, "public")
+    """Return the strictest label of the texts shown in the rounds up to this one."""
+    memory = desk.journal.read("recall", f"r{round_number:02d}") or {} if desk.documents else {}
+    label: Sensitivity = memory.get(TOLD_SENSITIVITY, "public")
     return label
 
 
 def find_question_sensitivity(desk: SearchContext, key: str, own: Sensitivity) -> Sensitivity:
-    """Return the label of a question of a round: the campaign's, its own, or that of what its round was told.
+    """Return the strictest label among the campaign's, the question's own, and that of the texts shown in its round.
 
-    Every later round is told of earlier hypotheses, and every formula comes of one, so no label is ever lowered.
+    Prompts of later rounds contain earlier hypotheses, and every formula derives from one, so no label is ever
+    lowered.
     """
     head = key.partition("/")[0].removeprefix("r")
-    told = find_strictest_sensitivity(desk, int(head)) if head.isdigit() else "public"
-    return find_strictest([desk.config.sensitivity, own, told])
+    round_label = find_strictest_sensitivity(desk, int(head)) if head.isdigit() else "public"
+    return find_strictest([desk.config.sensitivity, own, round_label])

@@ -1,4 +1,4 @@
-"""What a person brings along: formulas to begin with, hypotheses, prompt pages, and an agent of their own."""
+"""A person's own parts of a search: seed formulas, hypotheses, prompt pages, and an agent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Seeds = Callable[[Path], Sequence[Mapping[str, Any]]]
 PROMPT_ROLES = ("idea", "factor", "eval")
 
 MAX_FAILURE_CHARS = 500
-"""Characters that are kept of an error."""
+"""Characters of an error that are kept."""
 
 
 class Seed(BaseModel):
@@ -62,10 +62,10 @@ class OwnPartSettings(Protocol):
 
 
 class Own(BaseModel):
-    """All that a person brings along, as it stood when the run began; kept with the run, so that a resumed one has the same.
+    """A person's own parts as they were when the run began; stored with the run, so that a resumed one uses the same.
 
-    `prompts` are whole files by the name of the page that they replace; `agent` is `module:function` or `file.py:function`; of
-    `documents` the ids, under which the run keeps their texts.
+    `prompts` maps the name of a shipped page to the file that replaces it; `agent` is `module:function` or
+    `file.py:function`; `documents` holds ids, under which the run stores the texts.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -80,20 +80,23 @@ class Own(BaseModel):
     def gather(
         cls, steer: OwnPartSettings, settings: Callable[[Path, type[OwnHypotheses]], OwnHypotheses], seeds: Seeds
     ) -> Own:
-        """Return the parts that the settings name, each checked whole; `settings` and `seeds` read such files.
+        """Return the parts that the settings name, each validated in full; `settings` and `seeds` read such files.
 
         Raises
         ------
         AlphaloomError
-            A file cannot be used: every mistake in it at once. The agent is imported to see that it is there.
+            A file cannot be used; the error lists every mistake in it. The agent is imported to check that it exists.
         """
         if steer.agent:
             find_agent(steer.agent)
-        said = settings(steer.hypotheses, OwnHypotheses).hypotheses if steer.hypotheses else ()
+        hypotheses = settings(steer.hypotheses, OwnHypotheses).hypotheses if steer.hypotheses else ()
         formulas = seeds(steer.seed_library) if steer.seed_library else []
         pages = read_folder(steer.prompts) if steer.prompts else {}
         return cls(
-            seeds=tuple(Seed.model_validate(row) for row in formulas), hypotheses=said, prompts=pages, agent=steer.agent
+            seeds=tuple(Seed.model_validate(row) for row in formulas),
+            hypotheses=hypotheses,
+            prompts=pages,
+            agent=steer.agent,
         )
 
     def pages(self) -> Mapping[str, Prompt]:
@@ -101,30 +104,30 @@ class Own(BaseModel):
         return {name: read_prompt(name, body.encode()) for name, body in sorted(self.prompts.items())}
 
     def prompt(self, *names: str) -> Prompt:
-        """Return the prompt of a role, with further pages, in the person's own words where there are any."""
+        """Return the prompt of a role, with further pages; a person's own pages replace the shipped ones."""
         return load_prompts(*names, own=self.pages())
 
     def record(self) -> dict[str, Any]:
-        """Return what results say of it: how much there is, and digests; no path."""
+        """Return the parts as results record them: counts and digests, no path."""
         library = sha256("\n".join(seed.model_dump_json() for seed in self.seeds).encode()).hexdigest()
-        told = {
+        counts = {
             "seed_library": {"factors": len(self.seeds), "digest": library} if self.seeds else None,
             "hypotheses": len(self.hypotheses),
             "agent": self.agent.replace("\\", "/").rpartition("/")[2],
-            "documents": self._documents(),
+            "documents": self._describe_documents(),
         }
-        return {name: value for name, value in told.items() if value} | {"prompts": self.describe_pages()}
+        return {name: value for name, value in counts.items() if value} | {"prompts": self.describe_pages()}
 
-    def _documents(self) -> dict[str, Any]:
-        """Return how many documents there are, a digest of all, and the names of those held back."""
+    def _describe_documents(self) -> dict[str, Any]:
+        """Return the number of documents, a digest of all, and the names of those held back."""
         if not self.documents:
             return {}
-        ids = "\n".join(sorted(each.id for each in self.documents))
-        held = [each.name for each in self.documents if each.held]
-        return {"count": len(self.documents), "digest": sha256(ids.encode()).hexdigest(), "held": held}
+        ids = "\n".join(sorted(document.id for document in self.documents))
+        held_back = [document.name for document in self.documents if document.held]
+        return {"count": len(self.documents), "digest": sha256(ids.encode()).hexdigest(), "held": held_back}
 
     def describe_pages(self) -> dict[str, dict[str, str]]:
-        """Return version and digest of each role's page, and whose it is."""
+        """Return version, digest and origin of each role's page."""
         return {
             name: {
                 "version": page.version, "digest": page.digest, "whose": "own" if name in self.prompts else "shipped"
@@ -134,29 +137,27 @@ class Own(BaseModel):
         }  # fmt: skip
 
 
-# An agent of one's own.
-
-
 @dataclass(frozen=True)
 class View:
-    """What an agent of one's own may see: facts of the search window and the person's words, all of it frozen.
+    """The input of a person's own agent: facts of the search window and the person's words, all frozen.
 
     Attributes
     ----------
     key, seed
-        The name of this piece of work, such as `r03`, and its number: equal campaigns give equal ones. Whatever is drawn
-        must be drawn from the seed, or a resumed run differs from an undisturbed one.
+        The name of this piece of work, such as `r03`, and its number; equal campaigns give equal ones. Random draws
+        must use the seed, or a resumed run differs from an undisturbed one.
     round, count
-        The round, from 1, and how many hypotheses are taken at most.
+        The round, from 1, and the largest number of hypotheses that is accepted.
     horizon_days
         Days over which factors are scored.
     goal, avoid, focus
         The person's words.
     fields, groups, operators
-        What formulas may be made of; an operator is given as its signature with a sentence.
+        The names that formulas may use; an operator is given as its signature with a sentence.
     record
-        What the Idea agent is told of the past: `factors` with their search figures, `leaders`, `hypotheses` with what
-        became of them, `mechanisms`, `refusals`, `library`, and what else `agents/prompts/idea.md` names.
+        The record of past work that the Idea agent sees: `factors` with their search figures, `leaders`, `hypotheses`
+        with their outcomes, `mechanisms`, `refusals`, `library`, and the other keys that `agents/prompts/idea.md`
+        names.
     """
 
     key: str
@@ -174,14 +175,15 @@ class View:
 
 
 class OwnAgent(Protocol):
-    """Proposes hypotheses beside the Idea agent, in each round.
+    """Propose hypotheses beside the Idea agent, in each round.
 
-    An async callable that takes a `View` and returns plain data, `{"hypotheses": [...]}`, each as the Idea agent's reply
-    has it (`agents/prompts/idea.md`), with `candidates` where the formulas are known already: a list of
-    `{"text": ..., "rationale": ..., "intent": ...}`, of which only the text is needed. What else is returned, raised, or
-    not returned in time costs this round's hypotheses of this agent and nothing more. It is called once per round, and its
-    answer is kept: a resumed run asks again only where the run stopped before the answer was kept. It must not block the
-    event loop for long.
+    An async callable that takes a `View` and returns plain data, `{"hypotheses": [...]}`. Each hypothesis has the form
+    of the Idea agent's reply (`agents/prompts/idea.md`). Known formulas go into its `candidates`, a list of `{"text":
+    ..., "rationale": ..., "intent": ...}`, of which only the text is required.
+
+    A reply of another form, an exception or a timeout costs this round's hypotheses of this agent and nothing more.
+    The agent is called once per round, and its answer is stored: a resumed run asks again only if the run stopped
+    before that. It must not block the event loop for long.
     """
 
     async def __call__(self, view: View, /) -> Mapping[str, Any]:
@@ -209,26 +211,26 @@ class OwnReply(Record):
 
 
 def find_agent(name: str) -> OwnAgent:
-    """Return the async callable that `module:function` or `file.py:function` names; importing it runs its module.
+    """Return the async callable that `module:function` or `file.py:function` names; its module is imported.
 
     Raises
     ------
     AgentError
-        There is no such module, file or function, its import fails, or it is no async callable.
+        There is no such module, file or function, its import fails, or it is not an async callable.
     """
     where, _, attribute = name.rpartition(":")
     try:
         module = _import_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
-        found = getattr(module, attribute)
+        agent = getattr(module, attribute)
     except Exception as error:  # a person's module may raise anything
-        raise _unusable(name, f"cannot be imported: {type(error).__name__}: {error}") from error
-    if not _is_async(found):
-        raise _unusable(name, "is no async function of one argument")
-    return cast("OwnAgent", found)
+        raise _make_error(name, f"cannot be imported: {type(error).__name__}: {error}") from error
+    if not _is_async(agent):
+        raise _make_error(name, "is no async function of one argument")
+    return cast("OwnAgent", agent)
 
 
-def _is_async(found: object) -> bool:
-    return inspect.iscoroutinefunction(found) or inspect.iscoroutinefunction(getattr(found, "__call__", None))  # noqa: B004 - the call itself may be a coroutine
+def _is_async(value: object) -> bool:
+    return inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(getattr(value, "__call__", None))  # noqa: B004 - the call itself may be a coroutine
 
 
 def _import_file(path: Path) -> object:
@@ -244,7 +246,7 @@ def _import_file(path: Path) -> object:
     return module
 
 
-def _unusable(name: str, why: str) -> AgentError:
+def _make_error(name: str, why: str) -> AgentError:
     return AgentError(
         f"The agent {name.rpartition('/')[2]!r} {why}.", field="steer.agent", got=name.rpartition("/")[2],
         allowed="module:function or file.py:function, an async callable that takes a View",
@@ -253,27 +255,27 @@ def _unusable(name: str, why: str) -> AgentError:
 
 
 def deep_freeze(value: Any) -> Any:
-    """Return plain data that nobody can change: mappings read only, lists as tuples, all the way down."""
+    """Return plain data made immutable: mappings read only, lists as tuples, at every depth."""
     if isinstance(value, dict):
-        return MappingProxyType({key: deep_freeze(each) for key, each in value.items()})
-    return tuple(deep_freeze(each) for each in value) if isinstance(value, (list, tuple)) else value
+        return MappingProxyType({key: deep_freeze(item) for key, item in value.items()})
+    return tuple(deep_freeze(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
 async def ask_own_agent(desk: SearchContext, key: str, count: int, context: Json) -> list[Json]:
-    """Return the hypotheses of the person's own agent, kept in the journal under the key; none where it failed.
+    """Return the hypotheses of the person's own agent, stored in the journal under the key; none if it failed.
 
     Parameters
     ----------
     context
-        What the Idea agent is told in the same round; a program is told it whole, numbers with all their digits and operators
-        with their signatures.
+        The Idea agent's context of the same round, in full: numbers with all their digits, operators with their
+        signatures.
     """
-    view = _view(desk, key, count, context)
+    view = _build_view(desk, key, count, context)
 
     async def produce() -> Json:
         try:
-            said = await asyncio.wait_for(desk.guest(view), desk.steer.agent_timeout_s)
-            reply = OwnReply.model_validate(said)
+            answer = await asyncio.wait_for(desk.guest(view), desk.steer.agent_timeout_s)
+            reply = OwnReply.model_validate(answer)
         except ValidationError as error:
             return {"failed": _describe_mistakes(error)}
         except TimeoutError:
@@ -282,14 +284,14 @@ async def ask_own_agent(desk: SearchContext, key: str, count: int, context: Json
             return {"failed": f"{type(error).__name__}: {error}"[:MAX_FAILURE_CHARS]}
         return reply.model_dump(mode="json")
 
-    kept = await desk.record_once("own_agent", key, produce)
-    if "failed" in kept:
-        desk.progress("own_agent", {"round": context["request"]["round"], "failed": kept["failed"]})
-    return list(kept.get("hypotheses", []))[:count]
+    reply_body = await desk.record_once("own_agent", key, produce)
+    if "failed" in reply_body:
+        desk.progress("own_agent", {"round": context["request"]["round"], "failed": reply_body["failed"]})
+    return list(reply_body.get("hypotheses", []))[:count]
 
 
-def _view(desk: SearchContext, key: str, count: int, context: Json) -> View:
-    steer, spoken = desk.steer, context["language"]
+def _build_view(desk: SearchContext, key: str, count: int, context: Json) -> View:
+    steer, language = desk.steer, context["language"]
     return View(
         key=key,
         seed=desk.seed_for(f"{key}/own"),
@@ -299,14 +301,17 @@ def _view(desk: SearchContext, key: str, count: int, context: Json) -> View:
         goal=steer.goal,
         avoid=steer.avoid,
         focus=steer.focus,
-        fields=tuple(spoken["fields"]),
-        groups=tuple(spoken["groups"]),
-        operators=tuple(str(each) for each in spoken["operators"]),
+        fields=tuple(language["fields"]),
+        groups=tuple(language["groups"]),
+        operators=tuple(str(operator) for operator in language["operators"]),
         record=deep_freeze(context["record"]),
     )
 
 
 def _describe_mistakes(error: ValidationError) -> str:
-    """Return pydantic's mistakes in a line."""
-    told = [f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg']}" for each in error.errors(include_url=False)]
-    return "; ".join(told)[:MAX_FAILURE_CHARS]
+    """Return pydantic's errors in one line."""
+    messages = [
+        f"{'.'.join(map(str, mistake['loc'])) or 'reply'}: {mistake['msg']}"
+        for mistake in error.errors(include_url=False)
+    ]
+    return "; ".join(messages)[:MAX_FAILURE_CHARS]

@@ -1,4 +1,4 @@
-"""Prompts: files with a version, named in every task by their hash."""
+"""Prompts: files with a version, identified in every task by their hash."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class Prompt:
     digest: str
 
     def messages(self, context: dict[str, Any]) -> tuple[Message, ...]:
-        """Return the stable text, then the context as one JSON block in the order given: what changes most comes last."""
+        """Return the stable text, then the context as one JSON block in the given order, most variable parts last."""
         block = json.dumps(context, ensure_ascii=False, allow_nan=False)
         return Message(role="system", content=self.text), Message(role="user", content=block)
 
 
 def load_prompts(*names: str, own: Mapping[str, Prompt] = NO_PROMPTS) -> Prompt:
-    """Return several prompts as one: the texts one after the other, and a digest of all; a person's own go first."""
+    """Return several prompts as one: joined texts and a digest of all; a person's own pages take precedence."""
     first, *more = (own[name] if name in own else load_prompt(name) for name in names)
     if not more:
         return first
     parts = [first, *more]
-    text = "\n".join(each.text for each in parts)
-    name, version = ("+".join(getattr(each, part) for each in parts) for part in ("name", "version"))
-    return Prompt(name, version, text, sha256("".join(each.digest for each in parts).encode()).hexdigest())
+    text = "\n".join(page.text for page in parts)
+    name, version = ("+".join(getattr(page, part) for page in parts) for part in ("name", "version"))
+    return Prompt(name, version, text, sha256("".join(page.digest for page in parts).encode()).hexdigest())
 
 
 @cache
@@ -76,30 +76,31 @@ def read_prompt(name: str, body: bytes) -> Prompt:
 
 
 def read_folder(folder: Path) -> dict[str, str]:
-    """Return a person's own prompt pages, whole files by the name of the shipped page that each replaces.
+    """Return a person's own prompt pages: the whole file by the name of the shipped page that it replaces.
 
     Raises
     ------
     AgentError
-        There is no such folder, no page in it, a page that replaces nothing, has no version or says nothing, or is too long.
+        The folder does not exist or holds no page; or a page replaces nothing, has no version, is empty, or is too
+        long.
     """
     names = sorted(file.stem for file in PROMPT_FOLDER.glob("*.md"))
     if not folder.is_dir():
         raise AgentError(f"there is no folder {folder.name!r}", field="steer.prompts", got=folder.name, code="prompt")
     pages = sorted(folder.glob("*.md"))
-    if odd := [path.name for path in pages if not path.is_file()]:  # reading a pipe would wait for ever
-        raise AgentError(f"{odd[0]} is not a regular file", field="steer.prompts", got=odd, code="prompt")
-    found = {path.stem: path.read_bytes() for path in pages}
-    strange = sorted({*found} - {*names})
-    if strange or not found:
-        said = f"{', '.join(strange)} replaces no page" if strange else f"{folder.name} holds no page"
+    if irregular := [path.name for path in pages if not path.is_file()]:  # reading a pipe would wait for ever
+        raise AgentError(f"{irregular[0]} is not a regular file", field="steer.prompts", got=irregular, code="prompt")
+    bodies = {path.stem: path.read_bytes() for path in pages}
+    strange = sorted({*bodies} - {*names})
+    if strange or not bodies:
+        message = f"{', '.join(strange)} replaces no page" if strange else f"{folder.name} holds no page"
         raise AgentError(
-            said, field="steer.prompts", got=strange, allowed=[f"{name}.md" for name in names], code="prompt"
+            message, field="steer.prompts", got=strange, allowed=[f"{name}.md" for name in names], code="prompt"
         )
-    return {name: _own_page(name, body) for name, body in found.items()}
+    return {name: _check_page(name, body) for name, body in bodies.items()}
 
 
-def _own_page(name: str, body: bytes) -> str:
+def _check_page(name: str, body: bytes) -> str:
     try:
         text = body.decode()
     except UnicodeDecodeError:

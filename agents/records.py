@@ -1,7 +1,7 @@
-"""Records that tools answer with and nodes hand to each other: attempts, hypotheses, budgets, rankings of drafts, marks, work.
+"""Records of tools' answers and of what nodes pass on: attempts, hypotheses, budgets, draft rankings, marks, work.
 
-Tools and the journal exchange JSON. Each record is parsed once, where its answer arrives (`parse`, `read_...`); the journal, the
-checkpoints and the prompts keep the JSON as it came.
+Tools and the journal exchange JSON. Each record is parsed once, where its answer arrives (`parse`, `read_...`); the
+journal, the checkpoints and the prompts keep the JSON as it came.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from .search_context import AgentJournal, Json
 
 MAX_BRANCHES = 1_000
 OPERATOR_LIST_PLACE = ("language", "operators")
-"""Kind and key under which the journal keeps what prompts say of the operators."""
+"""Kind and key under which the journal keeps the prompts' list of operators."""
 UNKNOWN_HORIZON_DAYS = 5
 """Horizon of a hypothesis that states none, in trading days."""
 
 
 class DraftBody(TypedDict, total=False):
-    """One proposed formula as replies and the journal hold it; `key` is given when it is chosen for scoring.
+    """One proposed formula as replies and the journal hold it; `key` is added when it is chosen for scoring.
 
-    `parent_t` and `where` are the t and the first weakness of its parent, as the prompt showed them. `rank_ic` and `known` are a
-    forecast and stand only in drafts that an agent is asked to change.
+    `parent_t` and `where` are the t and the first weakness of its parent, as the prompt showed them. `rank_ic` and
+    `known` are a forecast and occur only in drafts that an agent is asked to change.
     """
 
     key: str
@@ -101,7 +101,7 @@ class SheetWeakness(NamedTuple):
 
 @dataclass(frozen=True)
 class AttemptRefusal:
-    """Why the evaluation server did not score a formula: the stage that refused it, and its errors as a prompt quotes them."""
+    """A refusal by the evaluation server: the stage, and the errors as a prompt quotes them."""
 
     stage: str = ""
     errors: tuple[Json, ...] = ()
@@ -109,7 +109,7 @@ class AttemptRefusal:
 
 @dataclass(frozen=True)
 class AttemptDescent:
-    """What a child says of its parent: the parent's t on search (signed), and its first weakness."""
+    """A child's statement about its parent: the parent's t on search (signed), and its first weakness."""
 
     parent_t: float
     where: str
@@ -117,22 +117,22 @@ class AttemptDescent:
 
 @dataclass(frozen=True)
 class FormulaAttempt:
-    """One proposed formula and what became of it: a refusal, or an id with the figures of the search window.
+    """One proposed formula and its outcome: a refusal, or an id with the figures of the search window.
 
     Attributes
     ----------
     key : str
         Names the attempt: branch, step, number and repair.
     id : str
-        The factor's id; empty where it was refused.
+        The factor's id; empty if it was refused.
     refusal : AttemptRefusal or None
-        None where it was scored.
+        None if it was scored.
     sheet : SearchSheet
-        Empty where it was refused.
+        Empty if it was refused.
     intent : str
         The change that its author says it is.
     descent : AttemptDescent or None
-        None where it names no parent that its prompt showed.
+        None if it names no parent that its prompt showed.
     """
 
     key: str
@@ -146,7 +146,7 @@ class FormulaAttempt:
 
     @classmethod
     def parse(cls, key: str, body: Mapping[str, Any]) -> FormulaAttempt:
-        """Return the attempt from what the journal keeps of it."""
+        """Return the attempt from its record in the journal."""
         text, intent = str(body.get("text", "")), str(body.get("intent", ""))
         if not body.get("ok"):
             errors = AttemptRefusal(str(body.get("stage", "")), tuple(body.get("errors", ())))
@@ -186,7 +186,7 @@ class BranchHypothesis:
     succeeds : str
         The factor that it is to replace; empty for none.
     source : str
-        Who brought it along; empty for the Idea agent.
+        Its origin, such as "own agent"; empty for the Idea agent.
     candidates : tuple
         Formulas that came with it.
     """
@@ -218,31 +218,39 @@ class BranchHypothesis:
         )
 
     def select(self, names: Iterable[str]) -> Json:
-        """Return some parts of it as they were proposed; those that it lacks are left out."""
+        """Return some parts of it as they were proposed; missing ones are left out."""
         return {name: self.body[name] for name in names if name in self.body}
 
 
 def read_hypothesis(journal: AgentJournal, branch: str) -> BranchHypothesis:
-    """Return the hypothesis of a branch; one without words where there is none."""
+    """Return the hypothesis of a branch; an empty one if there is none."""
     return BranchHypothesis.parse(journal.read("hypothesis", branch) or {})
 
 
 @dataclass(frozen=True)
 class BudgetLeft:
-    """What a campaign may still spend: evaluations on search, and trials (tests on selection days)."""
+    """The remaining budget of a campaign: evaluations on search, and trials (tests on selection days)."""
 
     evaluations: int
     trials: int
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> BudgetLeft:
-        """Return the answer of `evaluation.get_budget`."""
+        """Return the budget from the answer of `evaluation.get_budget`."""
         return cls(int(body["evaluations_left"]), int(body["trials_left"]))
 
 
 @dataclass(frozen=True)
 class DraftForecast:
-    """What earlier scores let expect of a draft: RankIC beside what was found (-1 to 1), and the share of variance known."""
+    """A forecast for a draft from earlier scores.
+
+    Attributes
+    ----------
+    rank_ic : float or None
+        Incremental RankIC beside the leaders, -1 to 1.
+    known : float or None
+        Share of the variance of its ranks that scored formulas explain, 0 to 1.
+    """
 
     rank_ic: float | None = None
     known: float | None = None
@@ -255,9 +263,9 @@ class DraftRanking:
     Attributes
     ----------
     chosen : tuple of int
-        Places in the list that was asked about, the most worth scoring first.
+        Places in the list of drafts, the most worth scoring first.
     turned : mapping
-        Texts with the opposite sign, by place, of drafts that promise the opposite direction.
+        By place: the text with the opposite sign, for drafts whose forecast has the opposite direction.
     forecasts : tuple of DraftForecast
         One for each place.
     """
@@ -268,7 +276,7 @@ class DraftRanking:
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> DraftRanking:
-        """Return the answer of `evaluation.choose_drafts`; drafts of which nothing is expected have an empty forecast."""
+        """Return the ranking from the answer of `evaluation.choose_drafts`; a missing forecast becomes an empty one."""
         rows = [row or {} for row in body["forecasts"]]
         forecasts = tuple(DraftForecast(row.get("beside"), row.get("known")) for row in rows)
         return cls(tuple(body["chosen"]), {row["place"]: row["text"] for row in body["turned"]}, forecasts)
@@ -276,7 +284,17 @@ class DraftRanking:
 
 @dataclass(frozen=True)
 class BranchProposal:
-    """What one branch proposes at one step: the drafts to score, why the budget ended (empty: it did not), and whether it failed."""
+    """The proposal of one branch at one step.
+
+    Attributes
+    ----------
+    items : tuple of DraftBody
+        The drafts to score.
+    ended : str
+        Why the budget ended; empty if it did not.
+    given_up : bool
+        Whether the branch failed.
+    """
 
     items: tuple[DraftBody, ...] = ()
     ended: str = ""
@@ -284,20 +302,20 @@ class BranchProposal:
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> BranchProposal:
-        """Return the proposal from what the journal keeps of it."""
+        """Return the proposal from its record in the journal."""
         return cls(tuple(body.get("items", ())), str(body.get("ended", "")), bool(body.get("given_up")))
 
 
 def read_proposal(journal: AgentJournal, key: str, kind: str = "proposal") -> BranchProposal:
-    """Return what a branch proposed (`kind` "drafts": before the choice); without items where nothing is on record."""
+    """Return a branch's proposal (`kind` "drafts": before the choice); without items if none is on record."""
     return BranchProposal.parse(journal.read(kind, key) or {})
 
 
 @dataclass(frozen=True)
 class RoundMemory:
-    """What was known when a round began, as the tools told it; kept, so that a resumed round reads the same.
+    """What was known when a round began, as the tools returned it; stored, so that a resumed round reads the same.
 
-    Rows are quoted by prompts as they came.
+    Prompts quote its rows as they came.
 
     Attributes
     ----------
@@ -306,17 +324,18 @@ class RoundMemory:
     described_fields : list
         Fields with their meaning, or their names alone.
     factors, leaders, unexplored : list
-        Scored formulas, the best first; those that between them say what was found; formulas that nobody wrote yet.
+        Scored formulas, the best first; the few that together explain the results; promising formulas that are not
+        scored yet.
     hypotheses, mechanisms, refusals : list
-        What was tried, and how often formulas were refused for which reason.
+        Past hypotheses and mechanisms, and the number of refusals by reason.
     library, decaying : list
-        Accepted factors, and those of them that fade.
+        Accepted factors, and those of them that decay.
     news, documents : list
         Texts from outside, and passages of the person's documents.
     spent_share : float
         Share of the evaluations that is spent, 0 to 1.
     surveying : bool
-        Whether the search still maps what works at all.
+        Whether the search is still exploring.
     """
 
     fields: tuple[str, ...] = ()
@@ -337,12 +356,12 @@ class RoundMemory:
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> RoundMemory:
-        """Return the memory from the answers of the tools, as the journal keeps them together."""
+        """Return the memory from the tools' answers, as the journal keeps them together."""
         rows = {
             name: body.get(name, [])
             for name in (
-                "factors", "leaders", "unexplored", "hypotheses", "mechanisms", "refusals", "library", "decaying", "news",
-                "documents",
+                "factors", "leaders", "unexplored", "hypotheses", "mechanisms", "refusals",
+                "library", "decaying", "news", "documents",
             )
         }  # fmt: skip
         return cls(
@@ -355,7 +374,7 @@ class RoundMemory:
         )
 
     def forget(self) -> RoundMemory:
-        """Return it without what was tried before, for a campaign whose agents have no memory."""
+        """Return it without past formulas and hypotheses, for a campaign whose agents have no memory."""
         return replace(
             self, factors=[], leaders=[], unexplored=[], hypotheses=[], mechanisms=[], refusals=[], surveying=False
         )
@@ -367,18 +386,28 @@ def list_names(listed: Iterable[object]) -> list[str]:
 
 
 def read_memory(journal: AgentJournal, round_key: str) -> RoundMemory:
-    """Return what was known when a round began; nothing where the round has not begun."""
+    """Return what was known when a round began; an empty memory if the round has not begun."""
     return RoundMemory.parse(journal.read("recall", round_key) or {})
 
 
 def describe_language(journal: AgentJournal, memory: RoundMemory) -> Json:
-    """Return what every prompt says of the language: its operators, and the fields and groups of this market."""
+    """Return the prompts' description of the language: its operators, and the fields and groups of this market."""
     operators = (journal.read(*OPERATOR_LIST_PLACE) or {}).get("operators", [])
     return {"operators": operators, "fields": list(memory.fields), "groups": list(memory.groups)}
 
 
 class Mark(NamedTuple):
-    """A scored formula: t of its search RankIC, its id, the key of the attempt that found it, and its place in the archive."""
+    """A scored formula in the search.
+
+    Attributes
+    ----------
+    t : float
+        t of its search RankIC.
+    id, key : str
+        The factor, and the attempt that found it.
+    niche : str
+        Its cell in the archive.
+    """
 
     t: float
     id: str
@@ -387,20 +416,20 @@ class Mark(NamedTuple):
 
     @property
     def branch(self) -> str:
-        """Return the key of its hypothesis."""
+        """The key of its hypothesis."""
         return "/".join(self.key.split("/")[:2])
 
 
 @dataclass(frozen=True)
 class Work:
-    """One branch's piece of work in one super-step; all that it sees was recorded before the step began.
+    """One branch's piece of work in one super-step; all its inputs were recorded before the step began.
 
     Attributes
     ----------
     count : int
         Formulas that may be scored.
     best, elite : tuple of Mark
-        The strongest of the branch, and those of others that it is shown.
+        The strongest of the branch, and those of other branches that it may see.
     refused : tuple of str
         Keys of the attempts that are to be repaired.
     """
@@ -415,12 +444,12 @@ class Work:
 
     @property
     def key(self) -> str:
-        """Return the key of the proposal: branch, step and attempt."""
+        """The key of the proposal: branch, step and attempt."""
         return f"{self.branch}/s{self.step}/a{self.attempt}"
 
     @property
     def round_key(self) -> str:
-        """Return the key of the round."""
+        """The key of the round."""
         return self.branch.split("/")[0]
 
     def attempts(self) -> list[str]:
@@ -431,28 +460,28 @@ class Work:
 
 
 def finite_or_none(value: object) -> float | None:
-    """Return a number as a float, and None for what is missing or not finite."""
+    """Return a number as a float; None if it is missing or not finite."""
     if isinstance(value, (int, float)) and math.isfinite(value):
         return float(value)
     return None
 
 
 def round_for_prompt(value: Any) -> Any:
-    """Return plain data as a prompt tells it: numbers by three digits that count, and None for what is not finite.
+    """Return plain data with numbers rounded to three significant digits, and None for those that are not finite.
 
-    A RankIC is known to a tenth of itself at best; more digits say nothing to a reader, and each is paid for.
+    A RankIC is known to a tenth of itself at best; more digits carry no information, and each is paid for.
     """
     if isinstance(value, dict):
-        return {name: round_for_prompt(each) for name, each in value.items()}
+        return {name: round_for_prompt(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [round_for_prompt(each) for each in value]
+        return [round_for_prompt(item) for item in value]
     if isinstance(value, float):
         return finite_or_none(float(f"{value:.3g}"))
     return value
 
 
 def rank_marks(marks: Iterable[Mark], limit: int) -> list[Mark]:
-    """Return the strongest by |t|, one per id; ties by id, so that the order of arrival never shows."""
+    """Return the strongest by |t|, one per id; ties by id, so that the order of arrival has no effect."""
     ordered = sorted(marks, key=lambda mark: (-abs(mark.t), mark.id, natural_sort_key(mark.key)))
     first: dict[str, Mark] = {}
     for mark in ordered:

@@ -1,4 +1,4 @@
-"""What the agents are handed: a model to ask, tools to call, a journal to write, and the desk that bundles them."""
+"""The dependencies of the agents: models to ask, tools to call, a journal, and the context that bundles them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 """One JSON object, as tools and the journal exchange them."""
 
 ProgressHook = Callable[[str, Json], None]
-"""Told what happened and its small figures; shows them to a person."""
+"""Receives an event and its small figures, and shows them to a person."""
 
 
 class Asker(Protocol):
@@ -41,32 +41,32 @@ class ToolSession(Protocol):
 
 
 class AgentJournal(Protocol):
-    """Keeps what the agents thought; append-only, the first record under a kind and key stands."""
+    """The record of the agents' work; append-only, the first record under a kind and key stands."""
 
     def record(self, kind: str, key: str, body: Json) -> None:
-        """Keep the body, unless the kind and key are taken."""
+        """Store the body, unless the kind and key are taken."""
 
     def read(self, kind: str, key: str) -> Json | None:
-        """Return the body kept under the kind and key."""
+        """Return the body stored under the kind and key, or None."""
 
 
 class DatabaseLink(Protocol):
-    """A connection to a database server, opened again when it was lost."""
+    """A connection to a database server that is reopened when it was lost."""
 
     def repeated(self, deed: Callable[[Any], T]) -> T:
-        """Do something with the connection, again if it is lost on the way."""
+        """Run a function on the connection, and run it again if the connection is lost."""
 
     def close(self) -> None:
         """Close it."""
 
 
 CheckpointPlace = Path | Callable[[], DatabaseLink]
-"""Where a graph's state is kept: a file, or what opens a link to a server."""
+"""Where a graph's state is stored: a file, or a function that opens a link to a server."""
 
 
 @dataclass(frozen=True)
 class Toolbox:
-    """The tools that one agent holds; anything else raises."""
+    """The tools that one agent holds; a call of any other raises an error."""
 
     agent: str
     held: tuple[str, ...]
@@ -99,27 +99,35 @@ class Toolset:
 
 
 def ignore_progress(_event: str, _figures: Json) -> None:
-    """Show nothing."""
+    """Default progress hook: show nothing."""
 
 
 def never_halt() -> bool:
-    """Go on."""
+    """Default `halted` hook: never halt."""
     return False
 
 
 def never_end() -> str:
-    """Name nothing that ends the search from outside."""
+    """Default `ended` hook: no external stop reason."""
     return ""
 
 
 @dataclass(frozen=True)
 class SearchContext:
-    """All that the graph works with; the graph reaches for nothing else.
+    """All dependencies of the graph.
 
-    `horizon_days` is the main horizon of the evaluation, in trading days. `halted` is asked between super-steps: the graph
-    then leaves its state as it stands, to be gone on with later. `ended` names what ends the search from outside, such as
-    the clock; the graph then closes. `most_hypotheses` bounds the new hypotheses of the whole campaign; `documents`
-    are the person's, where there are any.
+    Attributes
+    ----------
+    horizon_days
+        The main horizon of the evaluation, in trading days.
+    halted
+        Called between super-steps; if it returns True, the graph stops and can be resumed from that state.
+    ended
+        Returns an external reason to end the search, such as the clock; the graph then closes.
+    most_hypotheses
+        Largest number of new hypotheses of the whole campaign.
+    documents
+        The person's documents, if any.
     """
 
     asker: Asker
@@ -139,18 +147,18 @@ class SearchContext:
 
     @cached_property
     def guest(self) -> OwnAgent:
-        """Return the person's own agent."""
+        """The person's own agent."""
         return find_agent(self.own.agent)
 
     def seed_for(self, key: str) -> int:
-        """Return the seed of one piece of work: equal seed and key, equal number."""
+        """Return the seed of one piece of work: equal seed and key give an equal number."""
         return int.from_bytes(sha256(f"{self.seed}/{key}".encode()).digest()[:4], "big") >> 1
 
     async def record_once(self, kind: str, key: str, produce: Callable[[], Awaitable[Json]]) -> Json:
-        """Return what the journal holds under the kind and key; produce and keep it when it holds nothing."""
-        kept = self.journal.read(kind, key)
-        if kept is None:
+        """Return the journal's record under the kind and key; if there is none, produce and store it first."""
+        body = self.journal.read(kind, key)
+        if body is None:
             self.journal.record(kind, key, await produce())
-            kept = self.journal.read(kind, key)
-        assert kept is not None, "a journal must return what it was given"
-        return kept
+            body = self.journal.read(kind, key)
+        assert body is not None, "a journal must return what it was given"
+        return body

@@ -1,4 +1,4 @@
-"""What a search remembers of its formulas and hypotheses."""
+"""The search's memory of its formulas and hypotheses."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The archive: what a search remembers of its formulas, the best of every niche beside the strongest of all.
+"""The archive of a search: the best formula of every niche, beside the strongest of all.
 
-A niche is a cell of mechanism x horizon x turnover, as in MAP-Elites: Mouret and Clune (2015), "Illuminating search spaces
-by mapping elites"; the strongest are kept beside the map, which that does not do. Twelve spellings of one effect are one
-niche, so what agents are shown are different effects. Islands keep lines of search apart: the branches of one see what
-branches of the same island found, until the next migration; Whitley, Rana and Heckendorn (1999), "The island model genetic
+A niche is a cell of mechanism x horizon x turnover, as in MAP-Elites: Mouret and Clune (2015), "Illuminating search
+spaces by mapping elites"; unlike there, the strongest are kept beside the map. Twelve spellings of one effect fill one
+niche, so agents are shown different effects. Islands keep lines of search apart: the branches of one island see the
+formulas of that island alone, until the next migration; Whitley, Rana and Heckendorn (1999), "The island model genetic
 algorithm".
 """
 
@@ -33,36 +33,37 @@ from ..search_context import SearchContext
 __all__ = ["SearchArchive", "name_niche", "place_in_niches", "rank_all", "recall_marks"]
 
 MAX_STRONGEST_KEPT = 240
-"""Places for the strongest, whatever their niche: the gate chooses among them."""
+"""Places for the strongest of any niche; the gate chooses among them."""
 
 MAX_NICHES_KEPT = 120
-"""Further places, for the best of niches: two long campaigns of the offline researcher filled some 160, a dozen or two of
-them among the strongest."""
+"""Further places, for the best of niches: two long campaigns of the offline researcher filled some 160 niches, a dozen
+or two of them among the strongest."""
 
 BEST_KEPT_PER_BRANCH = 3
-"""A branch's best that are remembered, whatever their niche."""
+"""The best of a branch that are kept, whatever their niche."""
 
 MIGRATION_ROUNDS = 4
-"""At every fourth round all islands see all. With as many hypotheses as islands each has then worked on four, at the
-defaults some eighty formulas: enough to have found a line of its own, and few enough that a bad one is left soon."""
+"""At every fourth round all islands see all. With as many hypotheses as islands each island has then worked on four, at
+the defaults some eighty formulas: enough to establish a line of its own, and few enough that a bad one is left soon."""
 
 WEEK_HORIZON_DAYS, MONTH_HORIZON_DAYS = 5, 21
 """Longest horizons, in trading days, of the first two of three classes."""
 
 SLOW_TURNOVER, FAST_TURNOVER = 1 / 3, 2 / 3
-"""Bounds of turnover, as the share of a sleeve that is replaced when its days are over; white noise replaces four fifths."""
+"""Bounds of turnover, as the share of a sleeve that is replaced by the end of its days; white noise replaces four
+fifths."""
 
 
 @dataclass(frozen=True)
 class SearchArchive:
-    """Chooses which marks are kept and which a branch is shown.
+    """Choose which marks are kept and which a branch is shown.
 
     Attributes
     ----------
     strongest, different
-        How many of the strongest are kept, and how many further marks for the sake of their niches.
+        How many of the strongest are kept, and how many further marks for their niches.
     islands
-        How many lines of search are kept apart; 1: none.
+        Number of separate lines of search; 1: none.
     mapped
         Whether niches count; otherwise the strongest are kept and shown.
     """
@@ -74,43 +75,53 @@ class SearchArchive:
 
     @classmethod
     def of(cls, config: AgentsConfig) -> Self:
-        """Return the archive that a campaign asks for."""
+        """Return the archive that a campaign's settings describe."""
         return cls(MAX_STRONGEST_KEPT, MAX_NICHES_KEPT, config.islands, config.archive)
 
     def found(self, best: Sequence[Mark], fresh: Iterable[Mark]) -> list[Mark]:
-        """Return what a branch adds: its best so far, and the best of each niche among its newest formulas."""
-        return [*best[:BEST_KEPT_PER_BRANCH], *(_first_of_each_cell(rank_all(fresh), _niche) if self.mapped else [])]
+        """Return a branch's contribution: its best so far, and the best of each niche among its newest formulas."""
+        return [
+            *best[:BEST_KEPT_PER_BRANCH],
+            *(_first_of_each_cell(rank_all(fresh), _get_niche) if self.mapped else []),
+        ]
 
     def keep(self, marks: Iterable[Mark]) -> list[Mark]:
-        """Return what is kept, the strongest first.
+        """Return the marks that are kept, the strongest first.
 
-        Beside the strongest these are the best of every niche, then the best that each island has in it, then the next
-        strongest, while there is room. Which of two was found first makes no difference.
+        Beside the strongest these are the best of every niche, then the best of each island in it, then the next
+        strongest, while there is room. The order in which two marks were found has no effect.
         """
         ordered = rank_all(marks)
         if not self.mapped:
             return ordered[: self.strongest]
         own = _first_of_each_cell(ordered, lambda mark: (mark.niche, self.island(mark.branch)))
-        wanted = dict.fromkeys([*ordered[: self.strongest], *_first_of_each_cell(ordered, _niche), *own, *ordered])
-        return rank_all(list(wanted)[: self.strongest + self.different])
+        selection = dict.fromkeys(
+            [*ordered[: self.strongest], *_first_of_each_cell(ordered, _get_niche), *own, *ordered]
+        )
+        return rank_all(list(selection)[: self.strongest + self.different])
 
     def show(self, marks: Iterable[Mark], branch: str, count: int) -> list[Mark]:
-        """Return up to `count` marks for the agents of one branch: the best of different niches, then the next strongest."""
-        seen = rank_all(mark for mark in marks if self.sees(branch, mark))
-        return list(dict.fromkeys([*(_first_of_each_cell(seen, _niche) if self.mapped else []), *seen]))[:count]
+        """Return up to `count` marks for one branch's agents: the best of different niches, then the strongest."""
+        visible = rank_all(mark for mark in marks if self.sees(branch, mark))
+        return list(dict.fromkeys([*(_first_of_each_cell(visible, _get_niche) if self.mapped else []), *visible]))[
+            :count
+        ]
 
     def sees(self, branch: str, mark: Mark) -> bool:
-        """Tell whether a branch is shown a mark: of its own island, of a person's seeds, or any in a round of migration."""
-        everywhere = _round(branch) % MIGRATION_ROUNDS == 0 or _round(mark.branch) == 0
+        """Return whether a branch may see a mark.
+
+        It sees marks of its own island and of the person's seeds; in a round of migration it sees all.
+        """
+        everywhere = _parse_round(branch) % MIGRATION_ROUNDS == 0 or _parse_round(mark.branch) == 0
         return everywhere or self.island(branch) == self.island(mark.branch)
 
     def island(self, branch: str) -> int:
         """Return the island of a branch.
 
-        Neighbours in a round live apart. Each round begins one island further: the first of a round's hypotheses mostly
-        follow up what is known and the last explore, and every island is to have both.
+        Neighbours in a round are on different islands. Each round begins one island further: the first hypotheses of a
+        round are mostly follow-ups and the last explore, and every island is to have both.
         """
-        return (_round(branch) + int(branch.rpartition("/")[2][1:])) % self.islands
+        return (_parse_round(branch) + int(branch.rpartition("/")[2][1:])) % self.islands
 
 
 def name_niche(hypothesis: BranchHypothesis, reads: Iterable[str], turnover: float | None, sleeves: int) -> str:
@@ -119,33 +130,36 @@ def name_niche(hypothesis: BranchHypothesis, reads: Iterable[str], turnover: flo
     Parameters
     ----------
     hypothesis
-        What the formula is to test. Mechanisms are compared by their stems. One that would take either direction is a
-        survey and names no cause: there the kinds of fields stand beside it, since they tell its effects apart.
+        The hypothesis that the formula tests. Mechanisms are compared by their stems. A hypothesis that takes either
+        direction is a survey and names no cause: the kinds of fields are added, since they distinguish its effects.
     reads
-        Fields of the formula; used for surveys alone. Prices count as one: most effects on one are effects on all.
+        Fields of the formula; used for surveys only. Prices count as one: most effects on one are effects on all.
     turnover
-        Of the search sheet: one-way, a day, over gross; None counts as slow, like a book that never trades.
+        From the search sheet: one-way, a day, over gross; None counts as slow, like a portfolio that never trades.
     sleeves
-        Horizon of the evaluation in days. A book of so many sleeves trades at most `1 / sleeves` a day, so `turnover *
-        sleeves` is the share of a sleeve that is replaced.
+        Horizon of the evaluation in days. A portfolio of so many sleeves trades at most `1 / sleeves` a day, so
+        `turnover * sleeves` is the share of a sleeve that is replaced.
     """
     cause = "_".join(find_stems(hypothesis.mechanism)) or hypothesis.mechanism.casefold()
     kinds = {FIELD_UNITS[name].name if name in FIELD_UNITS else name for name in reads}
-    read = f"({'+'.join(sorted(kinds))})" if hypothesis.either_way else ""
+    read_kinds = f"({'+'.join(sorted(kinds))})" if hypothesis.either_way else ""
     days, replaced = hypothesis.horizon_days, (turnover or 0.0) * sleeves
     horizon = "week" if days <= WEEK_HORIZON_DAYS else "month" if days <= MONTH_HORIZON_DAYS else "longer"
     pace = "slow" if replaced < SLOW_TURNOVER else "middle" if replaced <= FAST_TURNOVER else "fast"
-    return f"{cause}{read}/{horizon}/{pace}"
+    return f"{cause}{read_kinds}/{horizon}/{pace}"
 
 
 def place_in_niches(desk: SearchContext, branch: str, attempts: Iterable[FormulaAttempt]) -> list[Mark]:
-    """Return the marks of a branch's scored formulas, each in its niche; the journal keeps each, and who fills a niche first."""
+    """Return the marks of a branch's scored formulas, each with its niche.
+
+    The journal records every mark, and the first formula of each niche.
+    """
     hypothesis = read_hypothesis(desk.journal, branch)
     memory = read_memory(desk.journal, branch.split("/")[0])
     marks = []
     for attempt in attempts:
         if attempt.refusal is None:
-            reads = _fields_read(attempt.text, memory) if hypothesis.either_way else frozenset()
+            reads = _find_fields(attempt.text, memory) if hypothesis.either_way else frozenset()
             cell = name_niche(hypothesis, reads, finite_or_none(attempt.sheet.turnover), desk.horizon_days)
             desk.journal.record("niche", cell, {"id": attempt.id, "key": attempt.key})
             mark = Mark(attempt.sheet.t_or_zero, attempt.id, attempt.key, cell)
@@ -155,8 +169,8 @@ def place_in_niches(desk: SearchContext, branch: str, attempts: Iterable[Formula
 
 
 def recall_marks(desk: SearchContext, ids: Iterable[str]) -> list[Mark]:
-    """Return the marks of some formulas, also of those that the archive let go."""
-    return [Mark(**kept) for name in ids if (kept := desk.journal.read("mark", name))]
+    """Return the marks of some formulas, also of those that the archive has dropped."""
+    return [Mark(**body) for name in ids if (body := desk.journal.read("mark", name))]
 
 
 def rank_all(marks: Iterable[Mark]) -> list[Mark]:
@@ -166,23 +180,22 @@ def rank_all(marks: Iterable[Mark]) -> list[Mark]:
 
 
 def _first_of_each_cell(ordered: Iterable[Mark], cell: Callable[[Mark], Hashable]) -> list[Mark]:
-    """Return the first mark of each cell, in order."""
-    found: dict[Hashable, Mark] = {}
+    firsts: dict[Hashable, Mark] = {}
     for mark in ordered:
-        found.setdefault(cell(mark), mark)
-    return list(found.values())
+        firsts.setdefault(cell(mark), mark)
+    return list(firsts.values())
 
 
-def _niche(mark: Mark) -> str:
+def _get_niche(mark: Mark) -> str:
     return mark.niche
 
 
-def _round(branch: str) -> int:
+def _parse_round(branch: str) -> int:
     return parse_round(branch.split("/")[0])
 
 
-def _fields_read(text: str, memory: RoundMemory) -> frozenset[str]:
-    """Return the fields that a formula reads; nothing of what is no formula."""
+def _find_fields(text: str, memory: RoundMemory) -> frozenset[str]:
+    """Return the fields that a formula reads; none if it cannot be parsed."""
     try:
         fields = parse(text, fields=memory.fields, groups=memory.groups).fields
         return frozenset(fields) & frozenset(memory.fields)

@@ -1,6 +1,7 @@
-"""What changes of formulas did: which operator made a child better than its parent, and which weakness the parent had.
+"""Outcomes of mutation operators: how often each made a child better than its parent, by the parent's weakness.
 
-Counted from a run's journal when a round ends, and kept there under the round, so that people see what the agents are told.
+Counted from a run's journal when a round ends, and stored there under the round, so that people can see what the
+agents are shown.
 """
 
 from __future__ import annotations
@@ -29,22 +30,23 @@ __all__ = [
 
 OPERATORS_KIND = "operators"
 MUTATION_PREFIX = "mutate: "
-"""Begins the intent of an undirected change."""
+"""Prefix of the intent of an undirected change."""
 NO_WEAKNESS, ANY_WEAKNESS, OTHER_OPERATOR = "none", "any", "other"
-"""Where: a parent without a named weakness; parents of all kinds. Operator: words of a model that name no change."""
+"""Values of `where`: a parent without a named weakness, and all parents together. Value of `operator`: a model's intent
+that names no known change."""
 KNOWN_OPERATORS = frozenset({*get_args(Operator), *(MUTATION_PREFIX + name for name in UNDIRECTED_CHANGES)})
 MAX_CELLS_SHOWN = 40
 """Rows by weakness that a prompt shows, the most tried ones, beside one row for each operator."""
 
 
 def parse_operator(intent: str) -> str:
-    """Return the change that an intent names; of two that were made one after the other, the first."""
+    """Return the change that an intent names; of several successive ones, the first."""
     first = intent.split(" + ")[0].strip()
     return first if first in KNOWN_OPERATORS else OTHER_OPERATOR
 
 
 def add_descent(candidate: DraftBody, rows: Iterable[Json]) -> DraftBody:
-    """Return a candidate with its parent's t and first weakness, as a prompt's rows told them; a parent nobody showed is dropped."""
+    """Return a candidate with its parent's t and first weakness from a prompt's rows; an unknown parent is dropped."""
     draft = candidate.copy()
     parent_id = draft.pop("parent", "")
     parent = next((row for row in rows if row.get("id") and row["id"] == parent_id), None)
@@ -55,8 +57,8 @@ def add_descent(candidate: DraftBody, rows: Iterable[Json]) -> DraftBody:
 
 
 def record_operators(desk: SearchContext, round_number: int) -> None:
-    """Keep what changes did up to the end of a round, once: the table of the round before, and this round's scores."""
-    key = _key(round_number)
+    """Record the outcomes up to the end of a round, once: the table of the round before plus this round's scores."""
+    key = _name_round(round_number)
     if desk.journal.read(OPERATORS_KIND, key) is None:
         steps, repairs = desk.config.steps, desk.config.repairs
         fresh = read_attempts(desk.journal, round_number, steps, repairs)
@@ -64,66 +66,66 @@ def record_operators(desk: SearchContext, round_number: int) -> None:
 
 
 def describe_operators(desk: SearchContext, round_number: int) -> list[Json]:
-    """Return what a round's prompts tell of the rounds before: each operator over all parents, then by weakness.
+    """Return the rows for a round's prompts: each operator over all parents, then by weakness.
 
     Rows are `{operator, where, tried, better, gain}`; `gain` is the mean of |t| of a child less |t| of its parent.
     """
     rows = _read_rows(desk, round_number - 1) if desk.config.memory else []
-    most = sorted(rows, key=lambda row: (-row["tried"], row["operator"], row["where"]))[:MAX_CELLS_SHOWN]
-    return [_describe_row(row) for row in (*pool_rows(rows), *most)]
+    largest = sorted(rows, key=lambda row: (-row["tried"], row["operator"], row["where"]))[:MAX_CELLS_SHOWN]
+    return [_describe_row(row) for row in (*pool_rows(rows), *largest)]
 
 
 def pool_rows(rows: Sequence[Json]) -> list[Json]:
-    """Return one row for each operator, over all weaknesses, by name."""
-    found: dict[str, Json] = {}
+    """Return one row for each operator, summed over all weaknesses, by name."""
+    totals: dict[str, Json] = {}
     for row in rows:
-        total = found.setdefault(row["operator"], _empty_row(row["operator"], ANY_WEAKNESS))
+        total = totals.setdefault(row["operator"], _make_row(row["operator"], ANY_WEAKNESS))
         for name in ("tried", "better", "gained"):
             total[name] += row[name]
-    return [found[name] for name in sorted(found)]
+    return [totals[name] for name in sorted(totals)]
 
 
 def count_outcomes(attempts: Iterable[FormulaAttempt], rows: Sequence[Json] = ()) -> list[Json]:
-    """Return rows `{operator, where, tried, better, gained}` by operator and weakness, after some more scores.
+    """Return rows `{operator, where, tried, better, gained}` by operator and weakness, updated with new scores.
 
     Parameters
     ----------
     attempts
-        What became of formulas; those without a parent, and refused ones, count nothing.
+        Attempts at formulas; refused ones and those without a parent are ignored.
     rows
         The rows so far. `gained` sums |t| of a child less |t| of its parent.
     """
-    found = {(row["operator"], row["where"]): dict(row) for row in rows}
+    totals = {(row["operator"], row["where"]): dict(row) for row in rows}
     for attempt in attempts:
         if attempt.refusal is None and attempt.descent is not None:
             operator, where = parse_operator(attempt.intent), attempt.descent.where
-            row = found.setdefault((operator, where), _empty_row(operator, where))
+            row = totals.setdefault((operator, where), _make_row(operator, where))
             gain = abs(attempt.sheet.t_or_zero) - abs(attempt.descent.parent_t)
             row["tried"], row["better"] = row["tried"] + 1, row["better"] + int(gain > 0)
             row["gained"] += gain
-    return [found[key] for key in sorted(found)]
+    return [totals[key] for key in sorted(totals)]
 
 
 def read_attempts(journal: AgentJournal, round_number: int, steps: int, repairs: int) -> Iterator[FormulaAttempt]:
-    """Yield what became of a round's formulas, in the order of their branches, steps and attempts."""
+    """Yield the attempts of a round, in the order of branches, steps and attempts."""
     branches = iterate_branches(journal, round_number)
     for branch, step, attempt in itertools.product(branches, range(steps + 1), range(repairs + 1)):
         for item in read_proposal(journal, f"{branch}/s{step}/a{attempt}").items:
             yield read_attempt(journal, item["key"])
 
 
-def _key(round_number: int) -> str:
+def _name_round(round_number: int) -> str:
     return f"r{round_number:02d}"
 
 
 def _read_rows(desk: SearchContext, round_number: int) -> list[Json]:
-    return list((desk.journal.read(OPERATORS_KIND, _key(round_number)) or {}).get("rows", []))
+    return list((desk.journal.read(OPERATORS_KIND, _name_round(round_number)) or {}).get("rows", []))
 
 
-def _empty_row(operator: str, where: str) -> Json:
+def _make_row(operator: str, where: str) -> Json:
     return {"operator": operator, "where": where, "tried": 0, "better": 0, "gained": 0.0}
 
 
 def _describe_row(row: Json) -> Json:
-    told = {name: row[name] for name in ("operator", "where", "tried", "better")}
-    return {**told, "gain": round(row["gained"] / row["tried"], 2)}
+    parts = {name: row[name] for name in ("operator", "where", "tried", "better")}
+    return {**parts, "gain": round(row["gained"] / row["tried"], 2)}

@@ -1,4 +1,4 @@
-"""What the Idea agent is told of the person's documents: the passages that have to do with what it works on, and summaries."""
+"""The person's documents in the Idea agent's context: relevant passages and summaries."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ from . import review
 __all__ = ["DOCUMENTS_PAGE", "Documents", "recall_documents", "select_documents"]
 
 DOCUMENTS_PAGE = "documents"
-"""The page that says what documents are."""
+"""The prompt page that explains documents."""
 SUMMARY_ROLE = "report"
-"""The role that summarises, and its page."""
+"""The role that summarises, and the name of its page."""
 OPENING_DOCUMENTS = 4
-"""Documents of which summaries are told where there is nothing to look for yet."""
+"""Documents that are summarised while there is nothing to search for yet."""
 DOCUMENT_ID_CHARS = 12
 
 
 @dataclass(frozen=True)
 class Documents:
-    """The documents of a campaign that may be told.
+    """The documents of a campaign that agents may see.
 
     Attributes
     ----------
     store
-        What was worked out of them, shared with other campaigns.
+        Cache of derived texts, shared with other campaigns.
     given
         The documents, in the person's order.
     text
-        Returns the text of an id: the run has it, whatever became of the file and the store.
+        Returns the text of an id; the run stores it, so that changes of the file or the store have no effect.
     screen
-        What each passage and summary passes before it is told.
+        Screens each passage and summary before it is shown.
     settings
-        How much is told, and who summarises.
+        How much is shown, and who summarises.
     models
-        Names of the models that may summarise: others would say it in other words.
+        Names of the models that may summarise: part of the cache key, since other models would word it differently.
     """
 
     store: ByteStore
@@ -64,41 +64,57 @@ class Documents:
     settings: ContextSettings
     models: str
 
-    def may_quote(self, given: CampaignDocument, text: str) -> bool:
-        """Tell whether words of a document may be told: none that speak to machines, unless a person released it."""
-        return given.released or not self.screen(text)[1]
+    def may_quote(self, document: CampaignDocument, text: str) -> bool:
+        """Return whether words of a document may be shown: none that address machines, unless a person released it."""
+        return document.released or not self.screen(text)[1]
 
 
 def select_documents(
-    given: Sequence[CampaignDocument], last_day: str
+    documents: Sequence[CampaignDocument], last_day: str
 ) -> tuple[tuple[CampaignDocument, ...], list[str]]:
-    """Return the documents that agents may be told of, and what a person is to know of the others and of the undated.
+    """Return the documents that agents may see, and notes for the person about the others and the undated.
 
-    `last_day` is the last that the agents see: a later document tells of the days on which factors are judged.
+    `last_day` is the last day that the agents see: a later document would describe the days on which factors are
+    judged.
     """
     last = date.fromisoformat(last_day)
-    late = [each for each in given if not each.held and each.known and each.known > last]
-    told = tuple(each for each in given if not each.held and each not in late)
-    undated = sum(each.known is None for each in told)
-    said = [f"{each.name} is held back, as it seems to speak to machines ({each.held}); read it, and give it `released: why` to have it told" for each in given if each.held]  # fmt: skip
-    said += [f"{each.name} was not known by the end of the search window, {last_day}, and is told to nobody" for each in late]  # fmt: skip
+    late = [document for document in documents if not document.held and document.known and document.known > last]
+    allowed = tuple(document for document in documents if not document.held and document not in late)
+    undated = sum(document.known is None for document in allowed)
+    notes = [
+        f"{document.name} is held back, as it seems to speak to machines ({document.held}); "
+        "read it, and give it `released: why` to have it told"
+        for document in documents
+        if document.held
+    ]
+    notes += [
+        f"{document.name} was not known by the end of the search window, {last_day}, and is told to nobody"
+        for document in late
+    ]
     if undated:
-        said.append(f"{undated} of {len(told)} documents told have no day `known`: what they say of later days is known to the agents")  # fmt: skip
-    return told, said
+        notes.append(
+            f"{undated} of {len(allowed)} documents told have no day `known`: "
+            "what they say of later days is known to the agents"
+        )
+    return allowed, notes
 
 
 async def recall_documents(desk: SearchContext, round_key: str) -> Json:
-    """Return what the round is told of documents, with the strictest label that the run's agents have seen by now."""
+    """Return the round's rows of documents, with the strictest label that the run's agents have seen so far."""
     documents = desk.documents
     if documents is None or not review.parse_round(round_key):
         return {}
-    cache = ContextCache(documents.store, summariser=_summariser(desk, documents))
-    known = [cache.add(documents.text(each.id), sensitivity=each.sensitivity) for each in documents.given]
-    passages = cache.retrieve(_queries(desk, round_key), known, most_tokens=documents.settings.passage_tokens)
-    found = list(dict.fromkeys(each.document for each in passages)) or [each.id for each in known[:OPENING_DOCUMENTS]]
+    cache = ContextCache(documents.store, summariser=_choose_summariser(desk, documents))
+    cached = [cache.add(documents.text(each.id), sensitivity=each.sensitivity) for each in documents.given]
+    passages = cache.retrieve(_build_queries(desk, round_key), cached, most_tokens=documents.settings.passage_tokens)
+    relevant = list(dict.fromkeys(each.document for each in passages)) or [
+        each.id for each in cached[:OPENING_DOCUMENTS]
+    ]
     rows, labels = [], [find_strictest_sensitivity(desk, review.parse_round(round_key) - 1)]
-    for given, document in sorted(zip(documents.given, known, strict=True), key=lambda pair: _place(found, pair[1])):
-        row = await _row(documents, cache, (given, document), passages) if document.id in found else {}
+    for entry, document in sorted(
+        zip(documents.given, cached, strict=True), key=lambda pair: _rank_document(relevant, pair[1])
+    ):
+        row = await _describe_document(documents, cache, (entry, document), passages) if document.id in relevant else {}
         if row:
             rows.append(row)
             labels.append(document.sensitivity)
@@ -108,58 +124,62 @@ async def recall_documents(desk: SearchContext, round_key: str) -> Json:
     return ({"documents": rows} if rows else {}) | ({TOLD_SENSITIVITY: label} if label != "public" else {})
 
 
-def _place(found: Sequence[str], document: Document) -> int:
-    return found.index(document.id) if document.id in found else len(found)
+def _rank_document(ids: Sequence[str], document: Document) -> int:
+    return ids.index(document.id) if document.id in ids else len(ids)
 
 
-async def _row(
+async def _describe_document(
     documents: Documents, cache: ContextCache, one: tuple[CampaignDocument, Document], passages: Sequence[Passage]
 ) -> Json:
-    """Return what is told of one document, under keys that say whose words they are; nothing where nothing may be told."""
-    given, document = one
-    said = [each.text for each in passages if each.document == document.id and documents.may_quote(given, each.text)]
-    summary = await _summary(cache, document) if documents.settings.summaries != "none" else ""
-    if summary and not documents.may_quote(given, summary):
+    """Return one document's row, under keys that mark a stranger's words; empty if nothing may be shown."""
+    entry, document = one
+    quotes = [
+        passage.text
+        for passage in passages
+        if passage.document == document.id and documents.may_quote(entry, passage.text)
+    ]
+    summary = await _summarise(cache, document) if documents.settings.summaries != "none" else ""
+    if summary and not documents.may_quote(entry, summary):
         summary = ""
-    if not (said or summary):
+    if not (quotes or summary):
         return {}
     return {
         "document": document.id[:DOCUMENT_ID_CHARS],
-        "untrusted_name": given.name,
-        **({"known": given.known.isoformat()} if given.known else {}),
+        "untrusted_name": entry.name,
+        **({"known": entry.known.isoformat()} if entry.known else {}),
         **({"untrusted_summary": summary} if summary else {}),
-        "untrusted_passages": said,
+        "untrusted_passages": quotes,
     }
 
 
-async def _summary(cache: ContextCache, document: Document) -> str:
-    """Return what a document says in short, nothing where nobody could say it: passages are told without it."""
+async def _summarise(cache: ContextCache, document: Document) -> str:
+    """Return a document's summary; empty if none could be made, since passages are shown without it."""
     try:
         return (await cache.summary(document)).text
     except (SummaryRefused, SecretFound):
         return ""
 
 
-def _queries(desk: SearchContext, round_key: str) -> list[str]:
-    """Return what the round looks for: the person's goal and focus, and what each hypothesis of the round before says."""
+def _build_queries(desk: SearchContext, round_key: str) -> list[str]:
+    """Return the round's queries: the person's goal and focus, and the hypotheses of the round before."""
     before = f"r{review.parse_round(round_key) - 1:02d}"
     last = [read_hypothesis(desk.journal, f"{before}/h{index:02d}") for index in range(desk.config.hypotheses)]
     stated = [f"{hypothesis.mechanism.replace('_', ' ')} {hypothesis.statement}" for hypothesis in last]
     return [words for words in (desk.steer.goal, *desk.steer.focus, *stated) if words.strip()]
 
 
-def _summariser(desk: SearchContext, documents: Documents) -> Summariser:
-    """Return who summarises: the rule that is built in, or the models of this campaign, as any question of an agent."""
+def _choose_summariser(desk: SearchContext, documents: Documents) -> Summariser:
+    """Return the summariser: the built-in rule, or this campaign's models."""
     if documents.settings.summaries != "model":
         return EXTRACT_SUMMARISER
 
     async def ask(text: str, label: Sensitivity) -> str:
         context: Json = {"task": "summary", "untrusted_text": text}
         key = f"summary/{sha256(text.encode()).hexdigest()[:16]}"
-        said = await ask_model(desk, Question(SUMMARY_ROLE, "summary", key, ShortText, context, sensitivity=label))
-        if "summary" not in said:
-            why = said.get("ended") or said.get("failed")
+        reply = await ask_model(desk, Question(SUMMARY_ROLE, "summary", key, ShortText, context, sensitivity=label))
+        if "summary" not in reply:
+            why = reply.get("ended") or reply.get("failed")
             raise SummaryRefused(f"no model gave a summary: {why}", field="context.summaries")
-        return str(said["summary"])
+        return str(reply["summary"])
 
     return Summariser(ask, prompt=desk.own.prompt(SUMMARY_ROLE).digest, model=documents.models)

@@ -1,4 +1,4 @@
-"""The Eval agent: names the weaknesses of one hypothesis' best formulas and asks for changes."""
+"""The Eval agent: names weaknesses of one hypothesis' best formulas and asks for changes."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ from .factor_agent import HYPOTHESIS_KEYS
 EVAL_AGENT_TOOLS = ("evaluation.get_budget", "evaluation.list_formulas", "evaluation.submit_to_gate")
 
 CRITICISED_KIND = "criticised"
-"""Under which the journal keeps what a critique saw: the next one sees it too, before what is new."""
+"""Kind under which the journal records the marks that a critique saw; the next one sees them again, before new ones."""
 MAX_BEST_CRITICISED, MAX_MARKS_CRITICISED = 3, 12
 
 
 async def criticise_formulas(desk: SearchContext, work: Work) -> Json:
-    """Return the critique of one branch after a step, kept in the journal."""
+    """Return the critique of one branch after a step, stored in the journal."""
     key = f"{work.branch}/s{work.step}"
 
     async def ask() -> Json:
         more = review.list_review_pages(desk, work.round_key)
-        return await ask_model(desk, Question("eval", "critique", key, Critique, _context(desk, work), more))
+        return await ask_model(desk, Question("eval", "critique", key, Critique, _build_context(desk, work), more))
 
     return await desk.record_once("critique", key, ask)
 
 
 def describe_measurement(desk: SearchContext, mark: Mark) -> Json:
-    """Return what was measured about one formula on the search window; RankICs in tables to four decimals, returns in basis points."""
+    """Return one formula's figures on the search window, rounded for a prompt.
+
+    RankICs in tables have four decimals; quantile returns are in basis points with one.
+    """
     attempt = read_attempt(desk.journal, mark.key)
     sheet = attempt.sheet
     tables = {"decay": sheet.decay, "by_year": sheet.by_year}
@@ -48,27 +51,27 @@ def describe_measurement(desk: SearchContext, mark: Mark) -> Json:
 
 
 def _round_figure(value: object, decimals: int, *, times: float = 1.0) -> float | None:
-    """Return a number of a sheet by so many decimals, and None for one that is missing or not finite."""
+    """Return `times * value` rounded; None if it is missing or not finite."""
     number = finite_or_none(value)
-    return None if number is None else round(times * number, decimals) + 0.0  # no minus before nothing
+    return None if number is None else round(times * number, decimals) + 0.0  # -0.0 becomes 0.0
 
 
 def _collect_best(desk: SearchContext, work: Work) -> list[Mark]:
-    """Return the best after each step so far, by their keys, and keep which they are; of too many, the best now alone."""
-    seen = desk.journal.read(CRITICISED_KIND, f"{work.branch}/s{work.step - 1}") or {"marks": []}
+    """Return the best of all steps so far by their keys, and record them; if there are too many, today's best alone."""
+    previous = desk.journal.read(CRITICISED_KIND, f"{work.branch}/s{work.step - 1}") or {"marks": []}
     best = work.best[:MAX_BEST_CRITICISED]
-    grown = {*(Mark(*row) for row in seen["marks"]), *best}
+    grown = {*(Mark(*row) for row in previous["marks"]), *best}
     marks = sorted(grown if len(grown) <= MAX_MARKS_CRITICISED else best, key=lambda mark: natural_sort_key(mark.key))
     desk.journal.record(CRITICISED_KIND, f"{work.branch}/s{work.step}", {"marks": [list(mark) for mark in marks]})
     return marks
 
 
-def _context(desk: SearchContext, work: Work) -> Json:
-    """Return the context; what the critique before saw comes first, since a server computes an equal beginning only once."""
+def _build_context(desk: SearchContext, work: Work) -> Json:
+    """Return the context; marks of the previous critique come first, since servers cache an equal prefix."""
     hypothesis = read_hypothesis(desk.journal, work.branch)
     number = review.parse_round(work.round_key)
-    learnt = describe_operators(desk, number)
-    record = review.read_reviews(desk, number) | ({"operators": learnt} if learnt else {})
+    outcomes = describe_operators(desk, number)
+    record = review.read_reviews(desk, number) | ({"operators": outcomes} if outcomes else {})
     return {
         "market": {"horizon_days": desk.horizon_days},
         **({"record": record} if record else {}),

@@ -28,10 +28,10 @@ IDEA_AGENT_TOOLS = ("factors.recall_attempts", "market.search_fields", "evaluati
 MAX_FACTORS_SHOWN = 30
 MAX_HYPOTHESES_SHOWN = 100
 MAX_REFUSED_IDEAS_SHOWN = 10
-"""Past factors and hypotheses that the Idea agent reads; more would push out what matters."""
+"""Past factors, hypotheses and refused ideas that the Idea agent reads; longer lists would crowd out the rest."""
 MAX_RECALL_QUERY_CHARS = 4_000
 NEWS_PAGE = "news"
-"""The page that says what texts are."""
+"""The prompt page that explains texts."""
 NEWS_ITEM_KEYS = (
     "id",
     "kind",
@@ -46,44 +46,45 @@ NEWS_ITEM_KEYS = (
 
 
 async def recall_memory(desk: SearchContext, round_key: str) -> RoundMemory:
-    """Return what was known when the round began; kept, so that a restart reads the same."""
+    """Return what was known when the round began; stored, so that a restart reads the same."""
     box = desk.tools.select("idea", IDEA_AGENT_TOOLS)
 
     async def read() -> Json:
         past = await box.call(
             "factors.recall_attempts",
-            {"limit": desk.config.recall_limit, "query": _query(desk, round_key), "language": True},
+            {"limit": desk.config.recall_limit, "query": _build_query(desk, round_key), "language": True},
         )
-        known = await box.call("market.search_fields", {"query": ""})
-        # The same at every round, and longer than all the rest.
+        market = await box.call("market.search_fields", {"query": ""})
+        # Stored once: the list is the same in every round, and longer than all the rest.
         desk.journal.record(
-            *OPERATOR_LIST_PLACE, {"operators": [_summarise_operator(each) for each in past.pop("operators", [])]}
+            *OPERATOR_LIST_PLACE,
+            {"operators": [_summarise_operator(operator) for operator in past.pop("operators", [])]},
         )
-        wanted = {"which": "unexplored", "limit": desk.config.unexplored}
-        new = await box.call("evaluation.list_formulas", wanted) if desk.config.unexplored else {}
-        texts = await _newest_texts(desk, box, round_key) if desk.config.news else {}
+        arguments = {"which": "unexplored", "limit": desk.config.unexplored}
+        formulas = await box.call("evaluation.list_formulas", arguments) if desk.config.unexplored else {}
+        texts = await _read_news(desk, box, round_key) if desk.config.news else {}
         passages = await documents.recall_documents(desk, round_key)
-        return {**past, **new, **texts, **passages, "described": known.get("fields", [])}
+        return {**past, **formulas, **texts, **passages, "described": market.get("fields", [])}
 
     return RoundMemory.parse(await desk.record_once("recall", round_key, read))
 
 
-async def _newest_texts(desk: SearchContext, box: Toolbox, round_key: str) -> Json:
-    """Return the newest texts that could be known; a person who asked for some is told where there are none."""
+async def _read_news(desk: SearchContext, box: Toolbox, round_key: str) -> Json:
+    """Return the newest texts that could be known; an event reports if there are none."""
     items = (await box.call("news.search_news", {"limit": desk.config.news})).get("items", [])
     if not items:
         desk.progress("no_news", {"round": review.parse_round(round_key)})
     return {"news": items} if items else {}
 
 
-def _pages(desk: SearchContext, round_key: str, memory: RoundMemory) -> tuple[str, ...]:
-    """Return the further pages of the prompt: what reviews, texts and documents are, where there are any."""
+def _list_pages(desk: SearchContext, round_key: str, memory: RoundMemory) -> tuple[str, ...]:
+    """Return the further pages of the prompt, which explain reviews, texts and documents where there are any."""
     rows = {NEWS_PAGE: memory.news, documents.DOCUMENTS_PAGE: memory.documents}
     return (*review.list_review_pages(desk, round_key), *(page for page in rows if rows[page]))
 
 
-def _query(desk: SearchContext, round_key: str) -> str:
-    """Return what past hypotheses should be about to be worth a thought: the person's words, and the last round's own."""
+def _build_query(desk: SearchContext, round_key: str) -> str:
+    """Return the query for past hypotheses: the person's words, and the mechanisms of the last round."""
     before = f"r{review.parse_round(round_key) - 1:02d}"
     last = [read_hypothesis(desk.journal, f"{before}/h{index:02d}") for index in range(desk.config.hypotheses)]
     words = [desk.steer.goal, *desk.steer.focus, *(hypothesis.mechanism for hypothesis in last)]
@@ -91,7 +92,7 @@ def _query(desk: SearchContext, round_key: str) -> str:
 
 
 def _summarise_operator(item: object) -> object:
-    """Return an operator as its signature and first sentence; its whole page would fill the prompt."""
+    """Return an operator's signature and first sentence; the full text would fill the prompt."""
     if not isinstance(item, dict):
         return item
     lines = [line for line in str(item.get("doc", "")).splitlines() if line]
@@ -99,67 +100,67 @@ def _summarise_operator(item: object) -> object:
 
 
 async def propose_hypotheses(desk: SearchContext, round_number: int, count: int) -> tuple[list[str], str]:
-    """Return the keys of the round's new hypotheses, each kept in the journal, and why the budget ended, if it did.
+    """Return the keys of the round's new hypotheses, stored in the journal, and why the budget ended if it did.
 
-    What repeats an earlier hypothesis, or is not what the person asked for, gets no branch: the agent is told which, and
-    asked once more for as many.
+    A hypothesis that repeats an earlier one or breaks the person's settings gets no branch. The agent is then asked
+    once more for as many, with the refused ones in its context.
     """
     key = f"r{round_number:02d}"
     memory = await recall_memory(desk, key)
     if count <= 0:  # a round that only takes up what a person sent back
         return [], ""
     share = compute_mechanism_quota(count, desk.config.islands)
-    intake = HypothesisIntake(_build_filter(desk, memory), _earlier_hypotheses(desk, round_number), count, share)
+    intake = HypothesisIntake(_build_filter(desk, memory), _list_earlier_hypotheses(desk, round_number), count, share)
     intake.take(_take_own(desk, round_number, count), "own hypotheses")
-    pages = _pages(desk, key, memory)
+    pages = _list_pages(desk, key, memory)
     invited = min(desk.steer.agent_hypotheses, intake.room) if desk.own.agent else 0
     context = build_prompt_context(desk, memory, round_number, intake.room - invited, intake.refused)
     alone = not (intake.kept or invited) and is_fruitless(desk, round_number)
     own_replies, reply = await asyncio.gather(
-        ask_own_agent(desk, key, invited, context) if invited else _no_hypotheses(),
+        ask_own_agent(desk, key, invited, context) if invited else _answer_nothing(),
         _ask_agent(desk, key, context, pages, alone=alone),
     )
     intake.take(own_replies, "own agent")
-    wanted = context["request"]["count"]
-    missed = intake.take(reply.get("hypotheses", [])[:wanted])
+    count_asked = context["request"]["count"]
+    refusals = intake.take(reply.get("hypotheses", [])[:count_asked])
     ended = str(reply.get("ended", ""))
-    if missed and not ended:
-        context = build_prompt_context(desk, memory, round_number, missed, intake.refused)
+    if refusals and not ended:
+        context = build_prompt_context(desk, memory, round_number, refusals, intake.refused)
         reply = await _ask_agent(desk, f"{key}/again", context, pages)
-        intake.take(reply.get("hypotheses", [])[:missed])
+        intake.take(reply.get("hypotheses", [])[:refusals])
         ended = str(reply.get("ended", ""))
     if intake.refused:
         desk.journal.record("refused_ideas", key, {"items": intake.refused})
-    return _keep(desk, key, intake.kept), ended
+    return _record_branches(desk, key, intake.kept), ended
 
 
-async def _no_hypotheses() -> list[Json]:
-    """Return nothing, where nobody is to be asked."""
+async def _answer_nothing() -> list[Json]:
     return []
 
 
 def _take_own(desk: SearchContext, round_number: int, count: int) -> list[Json]:
-    """Return the person's own hypotheses whose turn it is, and note how far they went."""
-    taken = desk.journal.read("own_hypotheses", f"r{round_number - 1:02d}") or {"upto": 0}
-    upto = min(taken["upto"] + count, len(desk.own.hypotheses))
+    """Return the next of the person's own hypotheses, and record the position."""
+    position = desk.journal.read("own_hypotheses", f"r{round_number - 1:02d}") or {"upto": 0}
+    upto = min(position["upto"] + count, len(desk.own.hypotheses))
     if desk.own.hypotheses:
         desk.journal.record("own_hypotheses", f"r{round_number:02d}", {"upto": upto})
-    return [each.model_dump(mode="json") for each in desk.own.hypotheses[taken["upto"] : upto]]
+    return [hypothesis.model_dump(mode="json") for hypothesis in desk.own.hypotheses[position["upto"] : upto]]
 
 
 async def _ask_agent(
     desk: SearchContext, key: str, context: Json, more: tuple[str, ...], *, alone: bool = False
 ) -> Json:
-    """Return the Idea agent's reply, kept in the journal; nothing where no hypothesis is wanted of it.
+    """Return the Idea agent's reply, stored in the journal; empty if no hypothesis is wanted.
 
-    Where the search has nothing beside it (`alone`), a question without a usable reply is no answer, and is raised.
+    If the search has no other source of hypotheses (`alone`), a question without a usable reply raises
+    `NoUsableReply`.
     """
     if context["request"]["count"] <= 0:
         return {}
 
     async def ask() -> Json:
         count = context["request"]["count"]
-        brief, texts = _shorten_context(context), _field_texts(context)
+        brief, texts = _shorten_context(context), _make_grammar_texts(context)
         question = Question("idea", "hypotheses", key, Ideas, brief, more, items=count, texts=texts)
         reply = await ask_model(desk, question)
         if alone and "failed" in reply:
@@ -172,30 +173,30 @@ async def _ask_agent(
 
 
 def _shorten_context(context: Json) -> Json:
-    """Return a context as a model is told it.
+    """Return the context for a model.
 
-    It has the names of operators alone, since the agent writes no formulas, and no figure that only orders the rows.
+    It lists operators by name alone, since the agent writes no formulas, and drops the figure that only orders rows.
     """
-    spoken, record = context["language"], context["record"]
-    listed = [str(each).partition("(")[0] for each in list_names(spoken["operators"])]
+    language, record = context["language"], context["record"]
+    names = [str(operator).partition("(")[0] for operator in list_names(language["operators"])]
     rows = {name: _drop_merit(record[name]) for name in ("factors", "leaders")}
-    return {**context, "language": {**spoken, "operators": listed}, "record": {**record, **rows}}
+    return {**context, "language": {**language, "operators": names}, "record": {**record, **rows}}
 
 
 def _drop_merit(rows: Sequence[Json]) -> list[Json]:
-    """Return the rows of factors without the figure that orders them: |t| less the price of size."""
+    """Return the rows of factors without `merit`, the figure that orders them: |t| less the price of size."""
     return [{name: value for name, value in row.items() if name != "merit"} for row in rows]
 
 
-def _field_texts(context: Json) -> Callable[[], Mapping[str, str]] | None:
-    """Return what writes the grammar of the fields that a hypothesis may name: those of the market."""
-    spoken = context["language"]
-    known = sorted({*spoken["fields"], *spoken["groups"]})
-    return (lambda: {"Hypothesis.fields": build_choice_grammar(known)}) if known else None
+def _make_grammar_texts(context: Json) -> Callable[[], Mapping[str, str]] | None:
+    """Return a function that writes the grammar of the fields that a hypothesis may name: those of the market."""
+    language = context["language"]
+    names = sorted({*language["fields"], *language["groups"]})
+    return (lambda: {"Hypothesis.fields": build_choice_grammar(names)}) if names else None
 
 
-def _keep(desk: SearchContext, key: str, hypotheses: Sequence[BranchHypothesis]) -> list[str]:
-    """Give each hypothesis a branch of its own and return their keys."""
+def _record_branches(desk: SearchContext, key: str, hypotheses: Sequence[BranchHypothesis]) -> list[str]:
+    """Record each hypothesis under a branch of its own and return the branches."""
     branches = [f"{key}/h{index:02d}" for index in range(len(hypotheses))]
     for branch, hypothesis in zip(branches, hypotheses, strict=True):
         stated = {name: value for name, value in hypothesis.body.items() if value or name != "succeeds"}
@@ -207,25 +208,25 @@ def _build_filter(desk: SearchContext, memory: RoundMemory) -> HypothesisFilter:
     return HypothesisFilter(desk.steer, {*memory.fields, *memory.groups}, desk.config.max_likeness)
 
 
-def _earlier_hypotheses(desk: SearchContext, round_number: int) -> list[BranchHypothesis]:
-    """Return all hypotheses of this run's earlier rounds, in their order."""
+def _list_earlier_hypotheses(desk: SearchContext, round_number: int) -> list[BranchHypothesis]:
+    """Return all hypotheses of this run's earlier rounds, in order."""
     keys = (branch for number in range(1, round_number) for branch in iterate_branches(desk.journal, number, "h"))
     return [read_hypothesis(desk.journal, branch) for branch in keys]
 
 
-def _previous_refusals(desk: SearchContext, round_number: int) -> list[Json]:
-    """Return what got no branch in the round before, so that it is not proposed again."""
-    kept = desk.journal.read("refused_ideas", f"r{round_number - 1:02d}") or {}
-    return list(kept.get("items", []))
+def _read_previous_refusals(desk: SearchContext, round_number: int) -> list[Json]:
+    """Return the hypotheses refused in the round before, so that they are not proposed again."""
+    body = desk.journal.read("refused_ideas", f"r{round_number - 1:02d}") or {}
+    return list(body.get("items", []))
 
 
 def build_prompt_context(
     desk: SearchContext, memory: RoundMemory, round_number: int, count: int, refused: Sequence[Json] = ()
 ) -> Json:
-    """Return the context, what changes least first."""
+    """Return the Idea agent's context, the least variable parts first."""
     steer = desk.steer.record()
     past = memory if desk.config.memory else memory.forget()
-    refusals = [*_previous_refusals(desk, round_number), *refused][-MAX_REFUSED_IDEAS_SHOWN:]
+    refusals = [*_read_previous_refusals(desk, round_number), *refused][-MAX_REFUSED_IDEAS_SHOWN:]
     return {
         "market": {"horizon_days": desk.horizon_days, "fields": memory.described_fields},
         "language": describe_language(desk.journal, memory),
@@ -252,5 +253,5 @@ def build_prompt_context(
 
 
 def _describe_news(memory: RoundMemory) -> list[Json]:
-    """Return what the agent is told of texts from outside: words by strangers, under keys that say so."""
+    """Return the rows of texts from outside, under keys that mark them as strangers' words."""
     return [{name: item[name] for name in NEWS_ITEM_KEYS if name in item} for item in memory.news]

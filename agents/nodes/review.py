@@ -1,7 +1,8 @@
-"""What a person said of factors that passed the gate: shown to the agents as data, and what was asked for as new branches.
+"""A person's reviews of factors that passed the gate: shown to the agents as data; requested changes become branches.
 
-A decision is a record of the journal, `review` under the factor's id, that somebody else writes while the run rests:
-`{decision, comment, text, members, hypotheses}`. It holds search facts and the person's own words, no name and no time.
+A decision is a record of the journal, `review` under the factor's id, that another process writes while the run is
+paused: `{decision, comment, text, members, hypotheses}`. It holds search facts and the person's own words, no name and
+no time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 AWAITING = "awaiting approval"
-"""The word of a factor that passed every step of the gate and waits for a person."""
+"""Verdict of a factor that passed every step of the gate and waits for a person."""
 
 REVIEW_PAGE = "review"
 MAX_REVIEWS_SHOWN = 10
@@ -28,7 +29,7 @@ DECISION_WORDS = {"approve": "approved", "reject": "rejected", "ask": "asked for
 
 @dataclass(frozen=True)
 class ReviewDecision:
-    """What a person decided on a factor that passed the gate.
+    """A person's decision on a factor that passed the gate.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class ReviewDecision:
 
     @property
     def has_message(self) -> bool:
-        """Whether it says more than that the factor was accepted."""
+        """Whether it says more than an approval."""
         return self.decision != "approve" or bool(self.comment)
 
     def record(self) -> Json:
@@ -80,34 +81,34 @@ class ReviewDecision:
 
 
 def list_waiting(desk: SearchContext, gate_key: str, turns: int) -> list[str]:
-    """Return the ids of what one gate let pass and a person has to decide on, by id."""
+    """Return the ids of the factors that one gate passed and that wait for a person, sorted."""
     keys = [f"{gate_key}/set", *(f"{gate_key}/t{turn}" for turn in range(turns))]
     answers = [desk.journal.read("submission", key) or {} for key in keys]
-    verdicts = [row for answer in answers for row in (*answer.get("verdicts", []), *_old_set_verdict(answer))]
+    verdicts = [row for answer in answers for row in (*answer.get("verdicts", []), *_read_old_set_verdict(answer))]
     return sorted({row["id"] for row in verdicts if row.get("verdict") == AWAITING})
 
 
-def _old_set_verdict(kept: Json) -> list[Json]:
-    """Return the verdict on a set as runs kept it when sets had a tool of their own."""
-    return [kept["verdict"]] if kept.get("verdict") else []
+def _read_old_set_verdict(answer: Json) -> list[Json]:
+    """Return the verdict on a set from records of older runs, where sets had a tool of their own."""
+    return [answer["verdict"]] if answer.get("verdict") else []
 
 
 def read_decision(desk: SearchContext, factor_id: str) -> ReviewDecision | None:
-    """Return what a person decided on a factor, None where nobody did."""
+    """Return a person's decision on a factor, or None."""
     body = desk.journal.read("review", factor_id)
     return ReviewDecision.parse(factor_id, body) if body else None
 
 
 def is_asked(desk: SearchContext, factor_id: str) -> bool:
-    """Tell whether a person asked for a change of a factor: what resembles it is then welcome."""
+    """Return whether a person asked for a change of a factor: formulas like it are then allowed."""
     decision = read_decision(desk, factor_id)
     return decision is not None and decision.decision == "ask"
 
 
 def take_decisions(desk: SearchContext, factors: Sequence[str], round_number: int) -> list[str]:
-    """Keep what the prompts from a round on are to show, the newest decisions first; return the factors to be changed.
+    """Record the reviews for prompts from a round on, the newest first; return the factors to be changed.
 
-    An approval without a word says no more than that the factor was accepted, which the record tells anyway.
+    An approval without a comment is left out: the record already says that the factor was accepted.
     """
     decisions = [read_decision(desk, factor_id) for factor_id in sorted(factors)]
     newest = [decision.record() for decision in decisions if decision is not None and decision.has_message]
@@ -118,16 +119,16 @@ def take_decisions(desk: SearchContext, factors: Sequence[str], round_number: in
 
 
 def read_reviews(desk: SearchContext, round_number: int) -> Json:
-    """Return `{reviews}` as the prompts of a round show them, nothing where no person has said anything yet."""
+    """Return `{reviews}` as the prompts of a round show them; empty if there are none yet."""
     for number in range(round_number, 0, -1):
-        kept = desk.journal.read("reviews", f"r{number:02d}")
-        if kept is not None:
-            return kept
+        body = desk.journal.read("reviews", f"r{number:02d}")
+        if body is not None:
+            return body
     return {}
 
 
 def list_review_pages(desk: SearchContext, round_key: str) -> tuple[str, ...]:
-    """Return the further page that says what reviews are, where there are any."""
+    """Return the prompt page that explains reviews, if there are any."""
     return (REVIEW_PAGE,) if read_reviews(desk, parse_round(round_key)) else ()
 
 
@@ -137,21 +138,21 @@ def parse_round(round_key: str) -> int:
 
 
 def open_branches(desk: SearchContext, factors: Sequence[str], round_key: str) -> dict[str, str]:
-    """Give each hypothesis that a person sent back a branch in this round; return the hypotheses by branch."""
+    """Give each returned hypothesis a branch in this round; return the hypotheses by branch."""
     opened: dict[str, str] = {}
     for decision in filter(None, (read_decision(desk, factor_id) for factor_id in factors)):
         for hypothesis in decision.hypotheses:
             branch = f"{round_key}/a{len(opened):02d}"
             old = desk.journal.read("hypothesis", hypothesis) or {}
-            asked = {"factor": decision.factor_id, "text": decision.text, "comment": decision.comment}
-            desk.journal.record("hypothesis", branch, {**old, "id": branch, "asked": asked})
+            request = {"factor": decision.factor_id, "text": decision.text, "comment": decision.comment}
+            desk.journal.record("hypothesis", branch, {**old, "id": branch, "asked": request})
             opened[branch] = hypothesis
     return opened
 
 
-def find_parents(desk: SearchContext, factors: Sequence[str], known: Sequence[Mark], hypothesis: str) -> list[Mark]:
-    """Return the marks that a branch starts from: of what was asked about, or of a set's members, those of its hypothesis."""
-    wanted = {*factors}
+def find_parents(desk: SearchContext, factors: Sequence[str], marks: Sequence[Mark], hypothesis: str) -> list[Mark]:
+    """Return the marks that a branch starts from: the returned factor, or members of the set, of its hypothesis."""
+    ids = {*factors}
     for decision in filter(None, (read_decision(desk, factor_id) for factor_id in factors)):
-        wanted |= {*decision.members}
-    return [mark for mark in known if mark.id in wanted and mark.branch == hypothesis]
+        ids |= {*decision.members}
+    return [mark for mark in marks if mark.id in ids and mark.branch == hypothesis]

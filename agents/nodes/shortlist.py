@@ -1,4 +1,4 @@
-"""The desk's choice of what goes to the gate: few factors, by search evidence, each unlike the others."""
+"""The choice of factors for the gate: few, by search evidence, each unlike the others."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .eval_agent import EVAL_AGENT_TOOLS
 from .review import is_asked
 
 ALIKE_OVERLAP = 0.7
-"""Share of common structure from which two formulas are one idea to the gate."""
+"""Share of common structure from which the gate would see two formulas as one idea."""
 
 MIN_MEMBER_T_SHARE = 0.5
 """Share of the best |t| that a member of a set must have."""
 
 SAME_PROFILE_DISTANCE = 0.25
 MIN_PROFILE_FIGURES = 5
-"""Largest distance, as a share, between the yearly and horizon figures of copies; with fewer figures nothing is said."""
+"""Largest distance, as a share, between the yearly and horizon figures of copies, and the fewest figures to compare."""
 
 GATE_TURNS = 5
 """How often one gate may choose again after refusals that cost no trial."""
@@ -40,7 +40,19 @@ Alike = Callable[[Mark, Mark], bool]
 
 @dataclass(frozen=True)
 class GateBudget:
-    """What a gate may spend: trials now, down to a floor of trials left; the bar for |t|; whether this is the close."""
+    """The budget of one gate.
+
+    Attributes
+    ----------
+    trials : int
+        Trials that may be spent now.
+    floor : int
+        Trials that must remain.
+    bar : float
+        Least |t| on search.
+    closing : bool
+        Whether this is the close of the search.
+    """
 
     trials: int
     floor: int
@@ -49,13 +61,13 @@ class GateBudget:
 
 
 async def read_budget(desk: SearchContext, key: str) -> BudgetLeft:
-    """Return what is left to spend, as it stood when first asked under this key."""
+    """Return the remaining budget as it was when first read under this key."""
     box = desk.tools.select("eval", EVAL_AGENT_TOOLS)
     return BudgetLeft.parse(await desk.record_once("budget", key, lambda: box.call("evaluation.get_budget", {})))
 
 
 def choose_unlike(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alike: Alike) -> list[Mark]:
-    """Return up to `limit` marks in the order given, skipping what is like one taken or chosen."""
+    """Return up to `limit` marks in order, without those like one that is taken or chosen."""
     chosen: list[Mark] = []
     for mark in marks:
         if len(chosen) >= limit:
@@ -68,10 +80,10 @@ def choose_unlike(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alik
 def choose_members(
     leading: Sequence[Mark], marks: Sequence[Mark], sent: Sequence[Mark], limit: int, alike: Alike
 ) -> list[Mark]:
-    """Return the members of a set: what leads, then the best of each hypothesis, unlike each other and what was sent before.
+    """Return the members of a set: leaders, then the best of each hypothesis, unlike each other and unlike `sent`.
 
-    Weights are equal, so one that is far weaker than the best would only dilute it. Python factors stand alone: a set is a
-    formula.
+    Weights are equal, so a member far weaker than the best would only dilute the set. Python factors are sent alone: a
+    set is a formula.
     """
     least = MIN_MEMBER_T_SHARE * max((abs(mark.t) for mark in marks), default=0.0)
     best: dict[str, Mark] = {}
@@ -81,7 +93,7 @@ def choose_members(
 
 
 async def submit(desk: SearchContext, chosen: Sequence[Mark], key: str, *, as_set: bool = False) -> None:
-    """Send factors to the gate, each for one trial; as a set (equal weights, signs as search has them) all for one trial."""
+    """Send factors to the gate, one trial each; as a set, with equal weights and the signs of search, one trial."""
     box = desk.tools.select("eval", EVAL_AGENT_TOOLS)
     arguments: Json = {"ids": [mark.id for mark in chosen], "key": key, **({"as_set": True} if as_set else {})}
     await desk.record_once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
@@ -90,16 +102,16 @@ async def submit(desk: SearchContext, chosen: Sequence[Mark], key: str, *, as_se
 async def spend_trials(
     desk: SearchContext, marks: Sequence[Mark], sent: Sequence[Mark], purse: GateBudget, key: str
 ) -> list[Mark]:
-    """Send the best to the gate and return what was sent singly; what was refused without a look frees its trial.
+    """Send the best to the gate and return those sent singly; a refusal without a test frees its trial.
 
-    What leads goes before what scores most: ten of the strongest may be one effect ten times. It is sent although it may
-    be too weak to be remembered among them.
+    Leaders precede the strongest: ten of the strongest may be one effect ten times. A leader is sent although it may
+    be too weak to be among the remembered ones.
 
-    At the close the set goes first: the levels that the stream of trials leaves fall with every look, so the strongest
-    claim must be made first, and its members must not stand in the library yet.
+    At the close the set goes first: the significance thresholds fall with every test, so the strongest claim must be
+    made first, and its members must not be in the library yet.
     """
-    alike, places, known = build_alike_test(desk), await _leader_places(desk, key), {mark.id for mark in marks}
-    marks = rank_all([*marks, *recall_marks(desk, (name for name in places if name not in known))])
+    alike, places, ids = build_alike_test(desk), await _rank_leaders(desk, key), {mark.id for mark in marks}
+    marks = rank_all([*marks, *recall_marks(desk, (name for name in places if name not in ids))])
     strong = [mark for mark in marks if abs(mark.t) >= purse.bar]
     worthy = [
         mark for mark in strong if mark.t * read_hypothesis(desk.journal, mark.branch).direction > 0
@@ -111,26 +123,26 @@ async def spend_trials(
     worthy = [*leading, *(mark for mark in worthy if mark.id not in places)]
     if len(group) >= 2 and purse.trials > 0:
         await submit(desk, group, f"{key}/set", as_set=True)
-    now: list[Mark] = []
+    submitted: list[Mark] = []
     for turn in range(GATE_TURNS):
         free = (await read_budget(desk, f"{key}/t{turn}")).trials - purse.floor
-        chosen = choose_unlike(worthy, [*sent, *now], free, alike)
+        chosen = choose_unlike(worthy, [*sent, *submitted], free, alike)
         if not chosen:
             break
         await submit(desk, chosen, f"{key}/t{turn}")
-        now += chosen
-    return now
+        submitted += chosen
+    return submitted
 
 
-async def _leader_places(desk: SearchContext, key: str) -> dict[str, int]:
-    """Return the place of every factor that leads on search when this gate begins, by id."""
+async def _rank_leaders(desk: SearchContext, key: str) -> dict[str, int]:
+    """Return the rank of every leader on search when this gate begins, by id."""
     box = desk.tools.select("eval", EVAL_AGENT_TOOLS)
     answer = await desk.record_once("leaders", key, lambda: box.call("evaluation.list_formulas", {"which": "leaders"}))
     return {str(leader["id"]): place for place, leader in enumerate(answer["leaders"])}
 
 
 def is_known(desk: SearchContext, mark: Mark) -> bool:
-    """Tell whether a formula is nearly a published or held one: a person's own may be scored all the same, and is no news."""
+    """Return whether a formula is nearly a published or a held one; a person's seeds may be scored all the same."""
     return any(weakness.code == "known" for weakness in read_attempt(desk.journal, mark.key).weaknesses)
 
 
@@ -139,9 +151,9 @@ def _is_code(desk: SearchContext, mark: Mark) -> bool:
 
 
 def build_alike_test(desk: SearchContext) -> Alike:
-    """Return the test that two scored formulas say nearly the same: by structure, or by how they did year by year.
+    """Return a test of whether two scored formulas are nearly the same, by structure or by figures year by year.
 
-    A factor that a person wants changed stands in no other's way.
+    A factor that a person wants changed excludes no other.
     """
     memory = read_memory(desk.journal, "r01")
 
@@ -157,11 +169,12 @@ def build_alike_test(desk: SearchContext) -> Alike:
 
 
 def profiles_match(one: SearchSheet, other: SearchSheet) -> bool:
-    """Tell whether two sheets show one signal: RankIC by year and by horizon nearly equal, up to the sign.
+    """Return whether two sheets show one signal: RankIC by year and by horizon nearly equal, up to the sign.
 
-    Two unrelated factors of equal strength differ by the noise of a year's mean, about a third of it; copies hardly.
+    Two unrelated factors of equal strength differ by the noise of a year's mean, about a third of it; copies hardly
+    differ.
     """
-    mine, theirs = _profile(one), _profile(other)
+    mine, theirs = _list_figures(one), _list_figures(other)
     size = sum(value * value for value in mine.values())
     if not size or mine.keys() != theirs.keys() or len(mine) < MIN_PROFILE_FIGURES:
         return False
@@ -170,7 +183,7 @@ def profiles_match(one: SearchSheet, other: SearchSheet) -> bool:
     )
 
 
-def _profile(sheet: SearchSheet) -> dict[str, float]:
+def _list_figures(sheet: SearchSheet) -> dict[str, float]:
     """Return a sheet's finite RankIC figures by year and by horizon."""
     tables = {"by_year": sheet.by_year, "decay": sheet.decay}
     figures = {f"{name}/{key}": finite_or_none(value) for name, rows in tables.items() for key, value in rows.items()}

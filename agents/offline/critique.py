@@ -1,4 +1,4 @@
-"""The offline critique: weaknesses from figures, and the changes that usually address them."""
+"""The offline critique: weaknesses from figures, and the changes that usually cure them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CURES = {
 }
 MAX_ADVICE = 4
 LONG_FORMULA_CHARS = 70
-"""Characters above which a formula is asked to shrink: what grows under mutation is mostly ballast."""
+"""Characters above which a critique asks for a shorter formula: growth under mutation is mostly ballast."""
 HOPELESS_T = (0.0, 1.0, 1.5)
-"""The |t| that the best formula of a hypothesis must have passed after the first, the second, any later step."""
+"""The |t| that the best formula of a hypothesis must have reached after the first, the second, and any later step."""
 
 
 def write_critique(context: Context) -> Json:
@@ -34,7 +34,7 @@ def write_critique(context: Context) -> Json:
     if not formulas:
         return {"weaknesses": [], "advice": [{"operator": "swap_field", "why": "nothing was measured"}], "keep": False}
     best = max(formulas, key=lambda formula: abs(formula.t_stat))
-    weaknesses = _named_weaknesses(best) + _figure_weaknesses(best, context.hypothesis.direction)
+    weaknesses = _read_weaknesses(best) + _judge_figures(best, context.hypothesis.direction)
     advice: dict[str, str] = {}
     for weakness in weaknesses:
         for operator in CURES.get(weakness["code"], ()):
@@ -46,26 +46,26 @@ def write_critique(context: Context) -> Json:
     return {"weaknesses": weaknesses, "advice": changes, "keep": keep}
 
 
-def _named_weaknesses(formula: ShownFormula) -> list[Json]:
-    """Return the weaknesses that a program named."""
+def _read_weaknesses(formula: ShownFormula) -> list[Json]:
+    """Return the weaknesses in the formula's row, as codes and messages."""
     pairs = [text.partition(": ")[::2] for text in formula.weaknesses[:10]]
     return [{"code": code[:60], "message": message[:500]} for code, message in pairs if code]
 
 
-def _figure_weaknesses(formula: ShownFormula, direction: int) -> list[Json]:
-    """Return the weaknesses that the figures show."""
-    found = []
+def _judge_figures(formula: ShownFormula, direction: int) -> list[Json]:
+    """Return the weaknesses that follow from the figures."""
+    weaknesses = []
     if formula.t_stat * direction < 0:
-        found.append(
+        weaknesses.append(
             {"code": "wrong_sign", "message": f"t is {formula.t_stat:.1f}, the hypothesis says {direction:+d}"}
         )
     curve = {days: abs(rank_ic) for days, rank_ic in formula.rank_ic_by_horizon.items()}
     if curve and len(curve) > 1:
         first, last = curve[min(curve)], curve[max(curve)]
         if last > first:
-            found.append({"code": "slow", "message": "the order is stronger at the longest horizon"})
+            weaknesses.append({"code": "slow", "message": "the order is stronger at the longest horizon"})
         elif last < first / 2:
-            found.append({"code": "fast", "message": "the order is strongest at the shortest horizon"})
+            weaknesses.append({"code": "fast", "message": "the order is strongest at the shortest horizon"})
     if len(formula.text) > LONG_FORMULA_CHARS:
-        found.append({"code": "large", "message": "the formula is long"})
-    return found
+        weaknesses.append({"code": "large", "message": "the formula is long"})
+    return weaknesses

@@ -30,10 +30,10 @@ SLOT = re.compile(r"\{(lag|short|mid|long|any|price|activity|shape|level|pair)(\
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One mechanism in words, with skeleton formulas; `needs` names fields or groups without which it is idle.
+    """One mechanism in words, with skeleton formulas; `needs` names the fields or groups that it cannot do without.
 
-    A survey claims little: it maps which building blocks order stocks by return at all. An open one has no skeletons of its
-    own: its formulas are drawn from the grammar and from the skeletons of all mechanisms.
+    A survey claims little: it explores which building blocks order stocks by return at all. An open one has no
+    skeletons of its own: its formulas are drawn from the grammar and from the skeletons of all mechanisms.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Mechanism:
     open: bool = False
 
     def usable(self, names: Collection[str]) -> bool:
-        """Tell whether a market with these fields and groups can express the mechanism."""
+        """Return whether a market with these fields and groups can express the mechanism."""
         return set(self.needs) <= set(names) and bool(set(self.fields) & set(names))
 
 
@@ -58,63 +58,63 @@ class Mechanism:
 def load_mechanisms() -> tuple[Mechanism, ...]:
     """Return all mechanisms, in the order of their file."""
     rows: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "mechanisms.yaml").read_text(encoding="utf-8"))
-    return tuple(_mechanism(row) for row in rows)
+    return tuple(_make_mechanism(row) for row in rows)
 
 
-def _mechanism(row: dict[str, Any]) -> Mechanism:
+def _make_mechanism(row: dict[str, Any]) -> Mechanism:
     lists: dict[str, Any] = {name: tuple(row[name]) for name in ("fields", "skeletons", "needs") if name in row}
     facts: dict[str, Any] = {**row, **lists}
     return Mechanism(**facts)
 
 
 def find_mechanism(name: str) -> Mechanism | None:
-    """Return a mechanism by its id, None where no such mechanism is known."""
+    """Return a mechanism by its id, or None."""
     return next((mechanism for mechanism in load_mechanisms() if mechanism.id == name), None)
 
 
 def fill_skeleton(skeleton: str, names: Collection[str], rng: np.random.Generator) -> str:
-    """Return a formula: a skeleton with every slot drawn from windows and from the fields given.
+    """Return a formula: a skeleton with every slot drawn from windows and from the given fields.
 
-    The same slot is the same draw throughout; slots of one kind that differ by a digit differ in value where they can.
+    The same slot has the same value throughout; slots of one kind that differ by a digit differ in value if possible.
     """
-    drawn: dict[str, str] = {}
+    draws: dict[str, str] = {}
 
     def fill(match: re.Match[str]) -> str:
         slot, kind = match.group(0), match.group(1)
-        if slot not in drawn:
-            used = {value for other, value in drawn.items() if other.startswith("{" + kind)}
-            known = list_slot_values(kind, names)
-            drawn[slot] = str(rng.choice([value for value in known if value not in used] or known))
-        return drawn[slot]
+        if slot not in draws:
+            used = {value for name, value in draws.items() if name.startswith("{" + kind)}
+            values = list_slot_values(kind, names)
+            draws[slot] = str(rng.choice([value for value in values if value not in used] or values))
+        return draws[slot]
 
     return SLOT.sub(fill, skeleton)
 
 
 @cache
 def list_slot_operators(kind: str) -> tuple[str, ...]:
-    """Return the time-series operators of a kind, from the language's own table.
+    """Return the time-series operators of a kind, from the language's table.
 
     shape: of one series, whatever its scale; level: of one series, in its units; pair: of two series.
     """
-    known = [
+    operators = [
         o
         for o in OPERATORS.values()
         if o.family == "time series" and all(a.keyword or a.name == "window" for a in o.numbers)
     ]
     if kind == "pair":
-        return tuple(o.name for o in known if [a.kind for a in o.nodes] == ["panel", "panel"])
-    wanted = {"shape": ("even", "odd", "order"), "level": ("linear", "absolute", "mirror")}[kind]
-    return tuple(o.name for o in known if len(o.nodes) == 1 and o.scaling and o.scaling[0] in wanted)
+        return tuple(o.name for o in operators if [a.kind for a in o.nodes] == ["panel", "panel"])
+    scalings = {"shape": ("even", "odd", "order"), "level": ("linear", "absolute", "mirror")}[kind]
+    return tuple(o.name for o in operators if len(o.nodes) == 1 and o.scaling and o.scaling[0] in scalings)
 
 
 def list_slot_values(kind: str, names: Collection[str]) -> list[str]:
-    """Return what a slot of a kind may become: windows, operators, or fields that there are."""
+    """Return the values that a slot of a kind may take: windows, operators, or fields of the market."""
     if kind in OPERATOR_SLOTS:
         return list(list_slot_operators(kind))
     if kind in SLOT_WINDOWS:
         return [str(window) for window in SLOT_WINDOWS[kind]]
-    listed = DRAWN_PRICES if kind == "price" else ACTIVITY
-    return [name for name in listed if name in names] or [listed[0]]
+    fields = DRAWN_PRICES if kind == "price" else ACTIVITY
+    return [name for name in fields if name in names] or [fields[0]]
 
 
 @dataclass(frozen=True)
@@ -132,11 +132,11 @@ class Code:
 
 
 @cache
-def _codes() -> tuple[Code, ...]:
+def _load_codes() -> tuple[Code, ...]:
     rows: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "codes.yaml").read_text(encoding="utf-8"))
     return tuple(Code(**{**row, "of": tuple(row["of"])}) for row in rows)
 
 
 def find_codes(mechanism: str) -> list[Code]:
     """Return the Python factors that serve a mechanism, in the order of their file."""
-    return [code for code in _codes() if mechanism in code.of]
+    return [code for code in _load_codes() if mechanism in code.of]

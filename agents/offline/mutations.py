@@ -1,6 +1,6 @@
 """Typed changes of formulas: small steps, wraps, crossings, and the directed changes that a critique asks for.
 
-Every change works on the tree and answers a tree or None; whether it still has valid units is left to the parser.
+Every change takes a tree and returns a tree or None; the parser checks whether its units are still valid.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..memory.operator_outcomes import ANY_WEAKNESS, MUTATION_PREFIX, NO_WEAKNES
 LADDER = (2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 250)
 
 DELAY_LAGS, STRETCHES = (1, 2, 3, 5, 10, 20), (0.25, 0.5, 2.0, 4.0)
-"""Days by which a formula is told later, and factors that take all its windows to another horizon."""
+"""Days by which a formula is delayed, and factors that scale all its windows."""
 
 SMOOTHERS = ("ts_mean", "decay_linear", "ema")
 
@@ -27,23 +27,23 @@ CROSS_SECTION_OPERATORS = ("rank", "zscore", "demean")
 NodePath = tuple[int, ...]
 
 OTHER_WEAKNESS_WEIGHT, MAX_OTHER_WEAKNESS_TRIES = 0.2, 8.0
-"""What a try on parents with other weaknesses counts, and how many all of these count at most: they are a first guess."""
+"""Weight of a try on parents with other weaknesses, and the most that all of these count: they are a first guess."""
 
 MAX_EFFECTIVE_TRIES = 40.0
-"""Tries that a belief rests on at most: what helps changes while a search goes on, and an operator may win again."""
+"""Largest number of tries behind an estimate: useful changes vary during a search, and an operator may win again."""
 
 MAX_PLAIN_NODES = 7
-"""Nodes, the wrappers of the last step not counted."""
+"""Nodes of a plain formula, without the wrappers of the last step."""
 
 MAX_LOOKBACK_DEPTH = 2
-"""Operators over time that stand inside each other."""
+"""Nested operators over time."""
 
 OUTER_WRAPPERS = ("neg", "rank", "zscore", "scale")
 
 
 @dataclass(frozen=True)
 class ChangeMaterial:
-    """What changes are made of: the fields and groups of the market, and other formulas to cross with."""
+    """The material of changes: the fields and groups of the market, and other formulas to cross with."""
 
     fields: tuple[str, ...]
     groups: tuple[str, ...]
@@ -54,31 +54,31 @@ Change = Callable[[Node, ChangeMaterial, np.random.Generator], Node | None]
 
 
 def draw_name(rng: np.random.Generator, items: Sequence[str]) -> str:
-    """Return one of the names."""
+    """Return one of the names at random."""
     return items[int(rng.integers(len(items)))]
 
 
-def _place(node: Node, rng: np.random.Generator, fits: Callable[[Node], bool]) -> tuple[NodePath, Node] | None:
-    """Return a random place in the tree that fits, with its path."""
+def _draw_place(node: Node, rng: np.random.Generator, fits: Callable[[Node], bool]) -> tuple[NodePath, Node] | None:
+    """Return a random matching place in the tree with its path, or None."""
     places = [(path, part) for path, part in walk(node) if fits(part)]
     return places[int(rng.integers(len(places)))] if places else None
 
 
-def _window(rng: np.random.Generator, short: bool = False) -> float:
+def _draw_window(rng: np.random.Generator, short: bool = False) -> float:
     ladder = LADDER[1:6] if short else LADDER[1:-2]
     return float(ladder[int(rng.integers(len(ladder)))])
 
 
 def _step_window(node: Node, rng: np.random.Generator, ways: Sequence[int]) -> Node | None:
-    found = _place(node, rng, lambda part: part.window > 0)
-    if found is None:
+    match = _draw_place(node, rng, lambda part: part.window > 0)
+    if match is None:
         return None
-    path, part = found
+    path, part = match
     return replace_node(node, path, part.with_params(window=_step_on_ladder(part.window, int(rng.choice(list(ways))))))
 
 
 def _step_on_ladder(window: float, steps: int) -> float:
-    """Return the window so many rungs away from the one next to this."""
+    """Return the window `steps` rungs away from the rung nearest to this one."""
     at = int(np.argmin([abs(np.log(rung / window)) for rung in LADDER]))
     return float(LADDER[min(max(at + steps, 0), len(LADDER) - 1)])
 
@@ -89,7 +89,7 @@ def nudge_window(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -
 
 
 def retune(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
-    """Move every window by some steps, each by itself: what differs by three windows is far from any single step."""
+    """Move every window by some steps, each independently: single steps do not reach a change of three windows."""
     places = [path for path, part in walk(node) if part.window > 0]
     for path in places:
         part = dict(walk(node))[path]
@@ -109,10 +109,10 @@ def lengthen(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> No
 
 def swap_field(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Read another field, mostly one of the same kind."""
-    found = _place(node, rng, lambda part: part.op == "field")
-    if found is None:
+    match = _draw_place(node, rng, lambda part: part.op == "field")
+    if match is None:
         return None
-    path, part = found
+    path, part = match
     kind = next((kind for kind in (DRAWN_PRICES, ACTIVITY) if part.name in kind), ())
     near = [name for name in kind if name in stock.fields and name != part.name]
     others = [name for name in stock.fields if name != part.name]
@@ -121,12 +121,12 @@ def swap_field(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> N
 
 
 def swap_operator(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
-    """Put another operator of the same shape in place of one."""
+    """Replace one operator by another of the same shape."""
     shapes = (CORE, CROSS_SECTION_OPERATORS, ("add", "sub", "mul", "div"), PAIR_OPERATORS, ("max", "min"))
-    found = _place(node, rng, lambda part: any(part.op in shape for shape in shapes) and len(part.args) <= 2)
-    if found is None:
+    match = _draw_place(node, rng, lambda part: any(part.op in shape for shape in shapes) and len(part.args) <= 2)
+    if match is None:
         return None
-    path, part = found
+    path, part = match
     shape = next(shape for shape in shapes if part.op in shape)
     window = {"window": part.param("window", 0.0)} if part.window else {}
     other = Node(draw_name(rng, [name for name in shape if name != part.op]), part.args, tuple(window.items()))
@@ -134,18 +134,18 @@ def swap_operator(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) 
 
 
 def wrap(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
-    """Put one more step around a part: over time, across stocks, or against its own past."""
-    found = _place(node, rng, lambda part: part.op not in ("number", "group"))
-    if found is None:
+    """Add one step around a part: over time, across stocks, or against its own past."""
+    match = _draw_place(node, rng, lambda part: part.op not in ("number", "group"))
+    if match is None:
         return None
-    path, part = found
+    path, part = match
     kind = rng.random()
     if kind < 0.5:
-        outer = Node(draw_name(rng, CORE), (part,), (("window", _window(rng)),))
+        outer = Node(draw_name(rng, CORE), (part,), (("window", _draw_window(rng)),))
     elif kind < 0.7:
         outer = Node("rank", (part,))
     elif kind < 0.85:
-        mean = Node(draw_name(rng, SMOOTHERS), (part,), (("window", _window(rng)),))
+        mean = Node(draw_name(rng, SMOOTHERS), (part,), (("window", _draw_window(rng)),))
         outer = Node(draw_name(rng, ("div", "sub")), (part, mean))
     else:
         outer = Node(draw_name(rng, ("abs", "sign", "log")), (part,))
@@ -153,61 +153,63 @@ def wrap(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node |
 
 
 def hoist(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
-    """Drop one step: a part takes the place of the step around it."""
-    found = _place(node, rng, lambda part: any(arg.op not in ("number", "group") for arg in part.args))
-    if found is None:
+    """Drop one step: a part replaces the step around it."""
+    match = _draw_place(node, rng, lambda part: any(arg.op not in ("number", "group") for arg in part.args))
+    if match is None:
         return None
-    path, part = found
+    path, part = match
     inner = [arg for arg in part.args if arg.op not in ("number", "group")]
     return replace_node(node, path, inner[int(rng.integers(len(inner)))])
 
 
 def graft(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
-    """Put a part of another formula, or a fresh block, in place of a part."""
-    found = _place(node, rng, lambda part: part.op not in ("number", "group"))
-    return replace_node(node, found[0], _donor(stock, rng)) if found else None
+    """Replace a part by a part of another formula, or by a fresh block."""
+    match = _draw_place(node, rng, lambda part: part.op not in ("number", "group"))
+    return replace_node(node, match[0], _draw_donor(stock, rng)) if match else None
 
 
 def attach(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Join the formula, or a part of it, with a block."""
-    found = _place(node, rng, lambda part: part.op not in ("number", "group"))
-    if found is None:
+    match = _draw_place(node, rng, lambda part: part.op not in ("number", "group"))
+    if match is None:
         return None
-    path, part = found
-    block = _donor(stock, rng)
+    path, part = match
+    block = _draw_donor(stock, rng)
     kind = rng.random()
     if kind < 0.4:
         joined = Node(draw_name(rng, ("mul", "add", "sub")), (Node("rank", (part,)), Node("rank", (block,))))
     elif kind < 0.75:
         joined = Node(draw_name(rng, ("div", "mul", "sub", "add")), (part, block))
     else:
-        joined = Node(draw_name(rng, PAIR_OPERATORS), (part, block), (("window", _window(rng)),))
+        joined = Node(draw_name(rng, PAIR_OPERATORS), (part, block), (("window", _draw_window(rng)),))
     return replace_node(node, path, joined)
 
 
-def _donor(stock: ChangeMaterial, rng: np.random.Generator) -> Node:
+def _draw_donor(stock: ChangeMaterial, rng: np.random.Generator) -> Node:
     """Return a part of a mate, or a block of one field."""
     if stock.mates and rng.random() < 0.35:
         mate = stock.mates[int(rng.integers(len(stock.mates)))]
-        found = _place(mate, rng, lambda part: part.op not in ("number", "group") and part.size <= 6)
-        if found:
-            return found[1]
+        match = _draw_place(mate, rng, lambda part: part.op not in ("number", "group") and part.size <= 6)
+        if match:
+            return match[1]
     leaf = Node("field", name=draw_name(rng, stock.fields))
-    return leaf if rng.random() < 0.3 else Node(draw_name(rng, CORE), (leaf,), (("window", _window(rng)),))
+    return leaf if rng.random() < 0.3 else Node(draw_name(rng, CORE), (leaf,), (("window", _draw_window(rng)),))
 
 
 def smooth(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Average the formula, or a part of it, over some days."""
     path: NodePath = ()
     if rng.random() < 0.3:
-        found = _place(node, rng, lambda part: part.op not in ("number", "group"))
-        path = found[0] if found else ()
+        match = _draw_place(node, rng, lambda part: part.op not in ("number", "group"))
+        path = match[0] if match else ()
     part = dict(walk(node))[path]
-    return replace_node(node, path, Node(draw_name(rng, SMOOTHERS), (part,), (("window", _window(rng, short=True)),)))
+    return replace_node(
+        node, path, Node(draw_name(rng, SMOOTHERS), (part,), (("window", _draw_window(rng, short=True)),))
+    )
 
 
 def neutralise(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
-    """Compare within groups where there are groups; else set the ranks of what may hide in it against it."""
+    """Compare within groups if there are any; else combine the formula's ranks with those of a likely exposure."""
     if stock.groups and rng.random() < 0.6:
         by = Node("group", name=draw_name(rng, stock.groups))
         return Node(draw_name(rng, ("group_rank", "group_demean", "group_zscore")), (node, by))
@@ -217,9 +219,9 @@ def neutralise(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> N
 
 
 def retime(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
-    """Let the formula, or a part of it, speak some days later, or stretch all its windows alike to another horizon."""
+    """Delay the formula, or a part of it, by some days, or stretch all its windows by one factor."""
     if rng.random() < 0.5:
-        path, part = _place(node, rng, lambda part: part.op not in ("number", "group")) or ((), node)
+        path, part = _draw_place(node, rng, lambda part: part.op not in ("number", "group")) or ((), node)
         return replace_node(node, path, Node("delay", (part,), (("window", float(rng.choice(DELAY_LAGS))),)))
     windowed = [(path, part) for path, part in walk(node) if part.window > 0]
     factor = float(rng.choice(STRETCHES))
@@ -238,17 +240,17 @@ def condition(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> N
 
 
 def combine(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
-    """Put a part of a mate in the place of a part: the crossover of two formulas that are good for different reasons."""
+    """Replace a part by a part of a mate: the crossover of two formulas."""
     if not stock.mates:
         return None
     mate = stock.mates[int(rng.integers(len(stock.mates)))]
-    found = _place(node, rng, lambda part: part.op not in ("number", "group"))
-    given = _place(mate, rng, lambda part: not part.is_leaf)
-    return replace_node(node, found[0], given[1]) if found and given else None
+    match = _draw_place(node, rng, lambda part: part.op not in ("number", "group"))
+    donor = _draw_place(mate, rng, lambda part: not part.is_leaf)
+    return replace_node(node, match[0], donor[1]) if match and donor else None
 
 
 def invert(node: Node, _stock: ChangeMaterial, _rng: np.random.Generator) -> Node | None:
-    """Turn the sign."""
+    """Change the sign."""
     return node.args[0] if node.op == "neg" else Node("neg", (node,))
 
 
@@ -277,52 +279,55 @@ DIRECTED_CHANGES: dict[str, Change] = {
     "invert": invert,
     "simplify": hoist,
 }
-"""The change that each operator of a critique asks for."""
+"""The change for each operator of a critique."""
 
 
 CHANGE_WEIGHTS = {MUTATION_PREFIX + change.__name__: weight for change, weight in LOCAL_CHANGES}
-"""The weights of undirected changes, by what an intent says of them."""
+"""The weights of undirected changes, by the intent that names them."""
 
 
 CHANGES: dict[str, Change] = {
     **DIRECTED_CHANGES,
     **{MUTATION_PREFIX + change.__name__: change for change, _ in LOCAL_CHANGES},
 }
-"""All changes, by what an intent says of them."""
+"""All changes, by the intent that names them."""
 
 
 @dataclass(frozen=True)
 class Bandit:
-    """Chooses operators by what they did; `seen` holds `(tried, better)` by operator and weakness, `any` for all together."""
+    """Choose operators by their outcomes.
+
+    `seen` holds `(tried, better)` by operator and weakness; `any` stands for all weaknesses together.
+    """
 
     seen: Mapping[tuple[str, str], tuple[float, float]]
 
     @classmethod
     def parse(cls, rows: Sequence[Any]) -> Bandit:
-        """Return the bandit that has read the rows of a prompt, `{operator, where, tried, better}`; others are passed over."""
-        told = [row for row in rows if isinstance(row, dict) and {"operator", "where", "tried", "better"} <= {*row}]
-        return cls({(row["operator"], row["where"]): (float(row["tried"]), float(row["better"])) for row in told})
+        """Return the bandit from a prompt's rows `{operator, where, tried, better}`; other rows are skipped."""
+        valid = [row for row in rows if isinstance(row, dict) and {"operator", "where", "tried", "better"} <= {*row}]
+        return cls({(row["operator"], row["where"]): (float(row["tried"]), float(row["better"])) for row in valid})
 
     def choose(self, weights: Mapping[str, float], where: str, rng: np.random.Generator) -> str:
-        """Return one operator of those with a weight above 0, for a parent with this weakness."""
-        drawn = {}
+        """Return one operator with a weight above 0, for a parent with this weakness (Thompson sampling)."""
+        draws = {}
         for name, weight in weights.items():
             tried, better = self.evidence(name, where)
-            drawn[name] = rng.beta(weight + better, 1.0 + tried - better)
-        return max(drawn, key=lambda name: drawn[name])
+            draws[name] = rng.beta(weight + better, 1.0 + tried - better)
+        return max(draws, key=lambda name: draws[name])
 
     def evidence(self, operator: str, where: str = NO_WEAKNESS) -> tuple[float, float]:
-        """Return the tries and successes that the belief of an operator rests on."""
+        """Return the effective tries and successes of an operator."""
         tried, better = self.seen.get((operator, where), (0.0, 0.0))
         all_tried, all_better = self.seen.get((operator, ANY_WEAKNESS), (tried, better))
-        other, share = all_tried - tried, _try_weight(all_tried - tried)
-        tried, better = tried + share * other, better + share * (all_better - better)
-        whole = min(1.0, MAX_EFFECTIVE_TRIES / tried) if tried else 1.0
-        return whole * tried, whole * better
+        other_tries, share = all_tried - tried, _try_weight(all_tried - tried)
+        tried, better = tried + share * other_tries, better + share * (all_better - better)
+        scale = min(1.0, MAX_EFFECTIVE_TRIES / tried) if tried else 1.0
+        return scale * tried, scale * better
 
 
 def _try_weight(tried: float) -> float:
-    """Return what each of so many tries on parents with other weaknesses counts."""
+    """Return the weight of each of so many tries on parents with other weaknesses."""
     return min(OTHER_WEAKNESS_WEIGHT, MAX_OTHER_WEAKNESS_TRIES / tried) if tried else 0.0
 
 
@@ -334,25 +339,25 @@ def strip_wrappers(node: Node) -> Node:
 
 
 def is_plain(node: Node) -> bool:
-    """Tell whether a formula says one thing."""
+    """Return whether a formula expresses one idea."""
     core = strip_wrappers(node)
     return (
         core.size <= MAX_PLAIN_NODES
-        and _lookback_depth(core) <= MAX_LOOKBACK_DEPTH
+        and _measure_lookback_depth(core) <= MAX_LOOKBACK_DEPTH
         and not any(_is_blend(part) for _, part in walk(core))
     )
 
 
-def _lookback_depth(node: Node) -> int:
+def _measure_lookback_depth(node: Node) -> int:
     own = not node.is_leaf and OPERATORS[node.op].family == "time series"
-    return own + max((_lookback_depth(arg) for arg in node.args), default=0)
+    return own + max((_measure_lookback_depth(arg) for arg in node.args), default=0)
 
 
 def _is_blend(node: Node) -> bool:
-    """Tell whether one step joins two things that look back, or adds what is no field."""
+    """Return whether one step joins two parts that look back, or adds parts that are not fields."""
     if node.op in ("add", "sub"):
         return any((arg.args[0] if arg.op == "neg" else arg).op not in ("field", "number") for arg in node.args)
     if node.op == "mul":
-        said = [arg for arg in node.args if _lookback_depth(arg) or arg.op in OUTER_WRAPPERS]
-        return len(said) > 1 or len(node.args) > 2
+        factors = [arg for arg in node.args if _measure_lookback_depth(arg) or arg.op in OUTER_WRAPPERS]
+        return len(factors) > 1 or len(node.args) > 2
     return False

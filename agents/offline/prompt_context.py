@@ -1,4 +1,4 @@
-"""What the offline researcher reads from a prompt: the JSON context, as data; no instruction in it is followed."""
+"""The offline researcher's view of a prompt: the JSON context as data; no instruction in it is followed."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class ShownFormula:
     Attributes
     ----------
     id : str
-        The factor's id; empty for drafts and for what was refused.
+        The factor's id; empty for drafts and refused formulas.
     t_stat, rank_ic : float
         Newey-West t, and RankIC (of a draft: its forecast); 0 where missing.
     added_t : float
-        What a leader adds to the t of the other leaders.
+        Of a leader: its incremental t beside the other leaders.
     weaknesses : tuple of str
         Codes, the worst first; in a critique each with its message after a colon.
     parent : str or None
@@ -37,7 +37,7 @@ class ShownFormula:
     intent : str
         The changes that a draft says it makes.
     mechanism, hypothesis : str
-        What it tests: the name, and the key of the hypothesis.
+        The name of the mechanism that it tests, and the key of the hypothesis.
     followed : int
         Hypotheses that follow it up.
     neighbours : tuple of str
@@ -98,7 +98,7 @@ class ShownHypothesis:
 
 @dataclass(frozen=True)
 class DecayingFactor:
-    """A factor of the library that fades; `since` is the day as text."""
+    """A decaying factor of the library; `since` is the day as text."""
 
     id: str
     mechanism: str
@@ -107,7 +107,7 @@ class DecayingFactor:
 
 @dataclass(frozen=True)
 class PromptRequest:
-    """What a prompt asks for.
+    """The request of a prompt.
 
     Attributes
     ----------
@@ -116,11 +116,11 @@ class PromptRequest:
     step : int
         The step of the branch, 0 for the first.
     spent_share : float
-        Share of the evaluations that is spent, 0 to 1; 1 where it is not said.
+        Share of the evaluations that is spent, 0 to 1; 1 if not given.
     surveying : bool
-        Whether the search still maps what works at all.
+        Whether the search is still exploring.
     python, directed : bool
-        Whether code is taken, and whether changes that a critique asks for are wanted.
+        Whether code is allowed, and whether changes that a critique requests are wanted.
     """
 
     count: int
@@ -140,7 +140,7 @@ class PromptRequest:
 
 @dataclass(frozen=True)
 class Context:
-    """One prompt's context, with the generator that this reply is drawn from."""
+    """One prompt's context, with the random generator of this reply."""
 
     task: str
     body: Json
@@ -148,13 +148,13 @@ class Context:
 
     def part(self, name: str) -> Json:
         """Return one object of the context, empty where it is missing."""
-        found = self.body.get(name)
-        return found if isinstance(found, dict) else {}
+        value = self.body.get(name)
+        return value if isinstance(value, dict) else {}
 
     def rows(self, part: str, name: str) -> list[Any]:
         """Return one list of the context, empty where it is missing."""
-        found = self.part(part).get(name)
-        return found if isinstance(found, list) else []
+        value = self.part(part).get(name)
+        return value if isinstance(value, list) else []
 
     def formulas(self, part: str, name: str) -> list[ShownFormula]:
         """Return the formulas of one list of the context."""
@@ -173,7 +173,7 @@ class Context:
 
     @cached_property
     def request(self) -> PromptRequest:
-        """What is asked for."""
+        """The prompt's request."""
         return PromptRequest.parse(self.part("request"))
 
     @property
@@ -183,37 +183,38 @@ class Context:
 
     @property
     def critique(self) -> Json:
-        """The critique that formulas are to answer; empty where there is none."""
+        """The critique that the formulas answer; empty if there is none."""
         critique = self.part("branch").get("critique")
         return critique if isinstance(critique, dict) else {}
 
     @property
     def decaying(self) -> list[DecayingFactor]:
-        """The factors of the library that fade and have an id."""
+        """The decaying factors of the library that have an id."""
         rows = [row for row in self.rows("record", "decaying") if isinstance(row, dict) and row.get("id")]
         return [DecayingFactor(*(str(row.get(name, "")) for name in ("id", "mechanism", "since"))) for row in rows]
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Return the fields of this market."""
+        """The fields of this market."""
         return tuple(name for name in self.rows("language", "fields") if isinstance(name, str))
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Return the groupings of this market."""
+        """The groupings of this market."""
         return tuple(name for name in self.rows("language", "groups") if isinstance(name, str))
 
 
 def read_context(messages: Sequence[Mapping[str, Any]], seed: int) -> Context:
     """Return the context of a conversation; equal messages and seed give an equal generator.
 
-    The context is the first user message; what follows it is a request to repair a reply, which a second draw answers.
+    The context is the first user message that is one. A later message asks for a repair of the reply; it changes the
+    generator, so that the reply is drawn anew.
     """
-    said = [str(message.get("content") or "") for message in messages if message.get("role") == "user"]
-    for text in said:
-        body = _object(text)
+    texts = [str(message.get("content") or "") for message in messages if message.get("role") == "user"]
+    for text in texts:
+        body = _parse_object(text)
         if body.get("task") in TASKS:
-            entropy = sha256(json.dumps([seed, list(said)], ensure_ascii=True).encode()).digest()
+            entropy = sha256(json.dumps([seed, list(texts)], ensure_ascii=True).encode()).digest()
             rng = np.random.default_rng(np.frombuffer(entropy, dtype=np.uint32).tolist())
             return Context(str(body["task"]), body, rng)
     raise AgentError(
@@ -225,7 +226,7 @@ def read_context(messages: Sequence[Mapping[str, Any]], seed: int) -> Context:
     )
 
 
-def _object(text: str) -> Json:
+def _parse_object(text: str) -> Json:
     try:
         body = json.loads(text)
     except ValueError:

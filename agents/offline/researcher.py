@@ -20,7 +20,7 @@ OFFLINE_DESCRIPTION = (
 
 
 def summarise(context: Context) -> Json:
-    """Return the sentences that say most of what the text says."""
+    """Return the most informative sentences of the text."""
     return {"summary": extract_sentences(str(context.body.get("untrusted_text", "")))}
 
 
@@ -40,12 +40,12 @@ def answer_offline(messages: Sequence[Mapping[str, Any]], seed: int) -> str:
 
 
 def count_tokens(text: str) -> int:
-    """Return about how many tokens a text is, four characters each, so that caps mean something offline too."""
+    """Return the approximate number of tokens of a text, four characters each, so that caps have an effect offline."""
     return -(-len(text) // 4)
 
 
 def make_researcher() -> Any:
-    """Return the provider, a `litellm.CustomLLM`; built here so that nothing imports litellm before it is used."""
+    """Return the provider, a `litellm.CustomLLM`; built here so that litellm is imported only when it is used."""
     from litellm.llms.custom_llm import CustomLLM
 
     class OfflineResearcher(CustomLLM):
@@ -61,36 +61,38 @@ def make_researcher() -> Any:
 
         def streaming(self, *_: Any, **call: Any) -> Iterator[Any]:
             """Yield the whole reply as one chunk."""
-            yield _chunk(call)
+            yield _make_chunk(call)
 
         async def astreaming(self, *_: Any, **call: Any) -> AsyncIterator[Any]:  # type: ignore[override]
             """Yield the whole reply as one chunk."""
-            yield _chunk(call)
+            yield _make_chunk(call)
 
     return OfflineResearcher()
 
 
-def _reply_text(call: Mapping[str, Any]) -> tuple[str, int]:
+def _write_reply(call: Mapping[str, Any]) -> tuple[str, int]:
     """Return the reply's text and the approximate tokens of the question."""
     messages = call["messages"]
     seed = int((call.get("optional_params") or {}).get("seed") or 0)
-    asked = sum(count_tokens(str(message.get("content") or "")) for message in messages)
-    return answer_offline(messages, seed), asked
+    prompt_tokens = sum(count_tokens(str(message.get("content") or "")) for message in messages)
+    return answer_offline(messages, seed), prompt_tokens
 
 
 def _fill_response(call: Mapping[str, Any]) -> Any:
     import litellm
 
-    text, asked = _reply_text(call)
+    text, prompt_tokens = _write_reply(call)
     response = call["model_response"]
     response.model = OFFLINE_MODEL_NAME
     response.choices[0].message.content = text
     response.choices[0].finish_reason = "stop"
-    told = count_tokens(text)
-    response.usage = litellm.Usage(prompt_tokens=asked, completion_tokens=told, total_tokens=asked + told)
+    reply_tokens = count_tokens(text)
+    response.usage = litellm.Usage(
+        prompt_tokens=prompt_tokens, completion_tokens=reply_tokens, total_tokens=prompt_tokens + reply_tokens
+    )
     return response
 
 
-def _chunk(call: Mapping[str, Any]) -> Any:
-    text, _ = _reply_text(call)
+def _make_chunk(call: Mapping[str, Any]) -> Any:
+    text, _ = _write_reply(call)
     return {"text": text, "is_finished": True, "finish_reason": "stop", "usage": None, "index": 0, "tool_use": None}

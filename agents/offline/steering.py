@@ -1,6 +1,6 @@
-"""What the offline researcher makes of a person's words: which mechanisms match them, and which are left out.
+"""A person's wishes as the offline researcher reads them: which mechanisms match, and which are excluded.
 
-It matches words, nothing more: a goal is searched for in what the list of mechanisms says of itself.
+It matches words only: a goal is searched for in the texts of the mechanisms.
 """
 
 from __future__ import annotations
@@ -19,52 +19,52 @@ from .prompt_context import Context, Json
 __all__ = ["Steering", "describe_unmatched", "read_steering"]
 
 GOAL_TRIES = 3.0
-"""Further hypotheses of the mechanism that matches best before one that does not match at all is taken."""
+"""Additional hypotheses of the best match before a mechanism without any match is taken."""
 FOCUS_TRIES = 39.0
 """The same for a mechanism that the person names as the focus."""
 MATCHED_WORD_WEIGHT = 0.5
-"""What a word of the goal still counts for after each mechanism that speaks of it."""
+"""Factor by which a word of the goal loses weight after each chosen mechanism that contains it."""
 GOAL_T_BONUS = 2.0
-"""What a full match adds to the |t| of a formula when follow-ups are chosen."""
+"""Bonus of a full match to the |t| of a formula when follow-ups are chosen."""
 GRADES = re.compile(r"\b(?:low|high|long|short|large|small|more|less)(?:er|est)?\b", re.IGNORECASE)
-"""Words that say how much, not of what; in a goal they would match every mechanism that has a low in its name."""
+"""Words of degree, not of subject; in a goal they would match every mechanism that has a low in its name."""
 HORIZON_WORDS = ((2, "daily"), (8, "weekly"), (40, "monthly"), (250, "quarterly"))
-"""What people call a horizon of at most so many days."""
+"""Usual names of a horizon of at most so many days."""
 
 
-def _document(mechanism: Mechanism) -> str:
-    """Return what a mechanism says of itself, and what people call its horizon."""
-    rhythm = next((word for most, word in HORIZON_WORDS if mechanism.horizon <= most), "")
-    said = (mechanism.id, mechanism.statement, mechanism.regime, mechanism.other_side, mechanism.persists, rhythm)
-    return " ".join(said)
+def _join_texts(mechanism: Mechanism) -> str:
+    """Return a mechanism's texts and the name of its horizon, for the search."""
+    rhythm = next((word for days, word in HORIZON_WORDS if mechanism.horizon <= days), "")
+    texts = (mechanism.id, mechanism.statement, mechanism.regime, mechanism.other_side, mechanism.persists, rhythm)
+    return " ".join(texts)
 
 
 @lru_cache(maxsize=64)
 def _match_goal(goal: str) -> Mapping[str, float]:
-    """Return by mechanism how well it serves a goal: 1 for the best, 0 where no word is shared.
+    """Return by mechanism how well it matches a goal: 1 for the best, 0 without a common word.
 
-    A goal has several sides. Mechanisms are taken one after the other, and a word counts for less each time that one
-    taken before speaks of it: else whatever has many mechanisms, such as sectors, would hide the rest.
+    A goal has several sides. Mechanisms are chosen one after the other, and a word loses weight each time a chosen
+    mechanism contains it; otherwise a subject with many mechanisms, such as sectors, would hide the rest.
     """
-    known = load_mechanisms()
-    documents = [_document(each) for each in known]
+    mechanisms = load_mechanisms()
+    documents = [_join_texts(mechanism) for mechanism in mechanisms]
     words = {stem: word for word in re.split(r"\W+", GRADES.sub(" ", goal)) for stem in find_stems(word)}
-    asked = {stem: score_relevance(words[stem], documents) for stem in sorted(words)}
-    weights = dict.fromkeys(asked, 1.0)
-    left, found = list(range(len(known))), dict.fromkeys((each.id for each in known), 0.0)
+    relevance = {stem: score_relevance(words[stem], documents) for stem in sorted(words)}
+    weights = dict.fromkeys(relevance, 1.0)
+    remaining, matches = list(range(len(mechanisms))), dict.fromkeys((mechanism.id for mechanism in mechanisms), 0.0)
     first = 0.0
-    while left:
-        worth = {place: sum(weights[stem] * asked[stem][place] for stem in asked) for place in left}
-        best = max(left, key=lambda place: (worth[place], -place))
-        if worth[best] <= 0.0:
+    while remaining:
+        scores = {place: sum(weights[stem] * relevance[stem][place] for stem in relevance) for place in remaining}
+        best = max(remaining, key=lambda place: (scores[place], -place))
+        if scores[best] <= 0.0:
             break
-        first = first or worth[best]
-        found[known[best].id] = worth[best] / first
+        first = first or scores[best]
+        matches[mechanisms[best].id] = scores[best] / first
         weights = {
-            stem: weight * (MATCHED_WORD_WEIGHT if asked[stem][best] else 1.0) for stem, weight in weights.items()
+            stem: weight * (MATCHED_WORD_WEIGHT if relevance[stem][best] else 1.0) for stem, weight in weights.items()
         }
-        left.remove(best)
-    return found
+        remaining.remove(best)
+    return matches
 
 
 @dataclass(frozen=True)
@@ -77,64 +77,67 @@ class Steering:
 
     @property
     def wanted(self) -> bool:
-        """Tell whether anything known is asked for, so that mechanisms are not simply taken in turn."""
+        """Whether the person asks for anything known; otherwise mechanisms are taken in turn."""
         return bool(self.focus) or any(_match_goal(self.goal).values())
 
     def allows(self, mechanism: Mechanism) -> bool:
-        """Tell whether a mechanism is not among what is to be avoided."""
+        """Return whether a mechanism does not touch what is to be avoided."""
         return self.permits(mechanism.id, mechanism.statement)
 
     def permits(self, name: str, statement: str = "") -> bool:
-        """Tell whether neither a mechanism's name nor a statement speaks of what is to be avoided."""
+        """Return whether neither a mechanism's name nor a statement mentions what is to be avoided."""
         return not find_mention((name, statement), self.avoid)
 
     def turn(self, mechanism: Mechanism, tries: int) -> float:
-        """Return when a mechanism's turn is after so many tries, the lowest first: what matches comes sooner and again."""
-        named = bool(find_mention((mechanism.id, mechanism.statement), self.focus))
-        liked = FOCUS_TRIES if named else GOAL_TRIES * _match_goal(self.goal)[mechanism.id]
+        """Return a mechanism's place in the queue after so many tries, the lowest first; matches come sooner."""
+        focused = bool(find_mention((mechanism.id, mechanism.statement), self.focus))
+        liked = FOCUS_TRIES if focused else GOAL_TRIES * _match_goal(self.goal)[mechanism.id]
         return (tries + 1) / (1.0 + liked)
 
     def allure(self, name: str) -> float:
-        """Return what the goal adds to the worth of a formula of a mechanism, 0 for an unknown name."""
+        """Return the goal's bonus for a formula of a mechanism; 0 for an unknown name."""
         return GOAL_T_BONUS * _match_goal(self.goal).get(name, 0.0)
 
 
 def read_steering(context: Context) -> Steering:
-    """Return what a prompt's context says under `steer`; nothing where it says nothing."""
-    said = context.part("steer")
-    return Steering(str(said.get("goal", "")), _words(said.get("avoid")), _words(said.get("focus")))
+    """Return the settings under `steer` in a prompt's context; empty ones if there are none."""
+    settings = context.part("steer")
+    return Steering(
+        str(settings.get("goal", "")), _read_words(settings.get("avoid")), _read_words(settings.get("focus"))
+    )
 
 
-def _words(listed: Any) -> tuple[str, ...]:
-    return tuple(str(each) for each in listed) if isinstance(listed, list) else ()
+def _read_words(value: Any) -> tuple[str, ...]:
+    return tuple(str(word) for word in value) if isinstance(value, list) else ()
 
 
 def describe_unmatched(steer: Json) -> list[str]:
-    """Return, in words for a person, what of `{goal, avoid, focus}` meets no mechanism that is known here."""
+    """Return messages for a person about the parts of `{goal, avoid, focus}` that match no known mechanism."""
     goal = str(steer.get("goal", ""))
-    found = []
+    messages = []
     if goal and not any(_match_goal(goal).values()):
-        found.append(
-            f"steer.goal: no mechanism that the offline researcher knows matches {goal!r}; it proposes in its usual order"
+        messages.append(
+            f"steer.goal: no mechanism that the offline researcher knows matches {goal!r}; "
+            "it proposes in its usual order"
         )
     for name in ("avoid", "focus"):
-        idle = [each for each in steer.get(name, ()) if not _is_known(each)]
+        idle = [entry for entry in steer.get(name, ()) if not _is_known(entry)]
         if idle:
-            said = f"steer.{name}: no mechanism that the offline researcher knows speaks of {_quote_entries(idle)}"
-            near = [each for entry in idle for each in get_close_matches(entry.lower(), sorted(_names()), n=1)]
-            found.append(said + (f"; did you mean {_quote_entries(near)}?" if near else ""))
-    return found
+            message = f"steer.{name}: no mechanism that the offline researcher knows speaks of {_quote_entries(idle)}"
+            near = [close for entry in idle for close in get_close_matches(entry.lower(), sorted(_list_names()), n=1)]
+            messages.append(message + (f"; did you mean {_quote_entries(near)}?" if near else ""))
+    return messages
 
 
-def _names() -> set[str]:
-    """Return what mechanisms are called, in plain words, and the words of it."""
-    plain = {each.id.replace("_", " ") for each in load_mechanisms()}
+def _list_names() -> set[str]:
+    """Return the mechanisms' names in plain words, and each word of them."""
+    plain = {mechanism.id.replace("_", " ") for mechanism in load_mechanisms()}
     return plain | {word for name in plain for word in name.split()}
 
 
 def _is_known(entry: str) -> bool:
-    return any(find_mention((each.id, each.statement), (entry,)) for each in load_mechanisms())
+    return any(find_mention((mechanism.id, mechanism.statement), (entry,)) for mechanism in load_mechanisms())
 
 
 def _quote_entries(entries: Sequence[str]) -> str:
-    return ", ".join(repr(each) for each in entries)
+    return ", ".join(repr(entry) for entry in entries)
